@@ -1,0 +1,58 @@
+// Who may import whom. `npm run check:layers` holds the tree to it; CONTRIBUTING.md draws it.
+const layer = (name, from, to, comment) => ({ name, severity: 'error', comment, from, to });
+
+export default {
+  forbidden: [
+    layer('no-circular', {}, { circular: true }, 'a cycle hides the direction of a dependency'),
+    layer('commands-are-leaves', { pathNot: '^src/commands/' }, { path: '^src/commands/' }, 'nothing imports a command'),
+    layer('commands-do-not-import-commands', { path: '^src/commands/' }, { path: '^src/commands/' }, 'share through lib/ops'),
+    layer(
+      'commands-see-ops-and-output-only',
+      { path: '^src/commands/' },
+      { path: '^src/lib/(kube|oci|source|logs|manifest)/|^src/(controller|templates)/' },
+      'commands parse, call an op, print',
+    ),
+    layer('ops-do-not-print', { path: '^src/lib/(ops|kube|oci|source|logs|manifest|api)/' }, { path: '^src/lib/(output|views)/' }, 'ops return data'),
+    layer(
+      'views-are-pure',
+      { path: '^src/lib/views/' },
+      { path: '^src/lib/(kube|oci|source|manifest|ops)/|^src/(controller|templates)/' },
+      'a view turns a result into lines',
+    ),
+    layer(
+      'pure-layers',
+      { path: '^src/(lib/(api|manifest)|templates)/', pathNot: '^src/lib/manifest/read' },
+      { path: '^src/lib/(kube|oci|source|logs|ops|output)/|^src/controller/' },
+      'no I/O in api, manifest, templates',
+    ),
+    layer('adapters-do-not-know-ops', { path: '^src/lib/(kube|oci|source|logs)/' }, { path: '^src/lib/ops/' }, 'adapters are below ops'),
+    layer('oci-knows-no-cluster', { path: '^src/lib/(oci|source)/' }, { path: '^src/lib/(kube|api)/' }, 'oci could be its own package'),
+    layer(
+      'controller-is-not-a-cli',
+      { path: '^src/controller/' },
+      { path: '^src/(commands|lib/(ops|output|views|logs|manifest|target))/' },
+      'no CLI code in the controller',
+    ),
+    layer('cli-knows-no-controller', { path: '^src/(commands|lib)/' }, { path: '^src/controller/' }, 'they meet only through the cluster'),
+    layer('one-door-to-kubernetes', { path: '^src/', pathNot: '^src/lib/kube/' }, { path: 'node_modules/@kubernetes/client-node' }, 'through lib/kube only'),
+    layer(
+      'one-door-to-oclif',
+      { path: '^src/', pathNot: '^src/(commands/|main|base-command|flags)|^src/lib/output/' },
+      { path: 'node_modules/@oclif/' },
+      'lib runs without oclif',
+    ),
+    layer(
+      'one-door-to-the-terminal',
+      { path: '^src/', pathNot: '^src/lib/output/' },
+      { path: 'node_modules/(@inquirer|ora|chalk|cli-table3)' },
+      'in lib/output',
+    ),
+    layer('shipped-code-knows-no-test', { path: '^src/' }, { path: '^test/' }, 'tests import the code, never the other way'),
+  ],
+  options: {
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] },
+  },
+};

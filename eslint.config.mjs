@@ -1,0 +1,43 @@
+// What the compiler cannot say: sizes, promises, one way out, names.
+import tseslint from 'typescript-eslint';
+
+export default tseslint.config(
+  { ignores: ['dist/**', 'node_modules/**', '**/*.generated.ts', 'test/fixtures/**', 'test/cluster/buildpacks/**', 'test/golden/**'] },
+  {
+    files: ['src/**/*.ts', 'bin/**/*.ts', 'test/**/*.ts'],
+    extends: [tseslint.configs.base],
+    languageOptions: { parserOptions: { projectService: true } },
+    rules: {
+      '@typescript-eslint/no-explicit-any': 'error',
+      '@typescript-eslint/no-floating-promises': 'error',
+      '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: { arguments: false, attributes: false } }],
+      '@typescript-eslint/only-throw-error': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      '@typescript-eslint/no-unnecessary-type-assertion': 'error',
+      '@typescript-eslint/await-thenable': 'error',
+      '@typescript-eslint/consistent-type-imports': 'error',
+      'no-empty': ['error', { allowEmptyCatch: false }],
+      'prefer-const': 'error',
+      eqeqeq: 'error',
+      'max-lines': ['error', { max: 300, skipBlankLines: true, skipComments: true }],
+      'max-lines-per-function': ['error', { max: 60, skipBlankLines: true, skipComments: true }],
+      complexity: ['error', 15],
+      'max-depth': ['error', 4],
+      'max-params': ['error', 5],
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'ExpressionStatement > NewExpression[callee.name=/Error$/]', message: 'An error is made and not thrown.' },
+      ],
+      'no-restricted-properties': [
+        'error',
+        { object: 'process', property: 'exit', message: 'Only bin/run.js and the programs of the controller decide when the process ends.' },
+      ],
+    },
+  },
+  { files: ['src/commands/**/*.ts'], rules: { 'max-lines': ['error', { max: 100, skipBlankLines: true, skipComments: true }] } },
+  { files: ['src/controller/**/main.ts', 'src/controller/main.ts', 'bin/**', 'test/**'], rules: { 'no-restricted-properties': 'off' } },
+  {
+    files: ['test/**/*.ts'],
+    rules: { 'max-lines': ['error', { max: 400, skipBlankLines: true, skipComments: true }], 'max-lines-per-function': 'off', 'max-params': 'off' },
+  },
+);

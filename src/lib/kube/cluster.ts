@@ -1,0 +1,137 @@
+// What the rest of kf may ask of a Kubernetes API server. `client.ts` answers it over one transport; tests may answer it from memory.
+
+import type { Readable } from 'node:stream';
+import type { KubeObject, ResourceType } from '../api/object.ts';
+
+export interface ListOptions {
+  /** Left out: all namespaces (or a cluster-scoped kind). */
+  ns?: string;
+  labelSelector?: string;
+  fieldSelector?: string;
+  signal?: AbortSignal;
+}
+
+export interface ListResult<T> {
+  items: T[];
+  /** Where a watch goes on. */
+  resourceVersion: string;
+}
+
+export interface WriteOptions {
+  fieldManager?: string;
+  dryRun?: boolean;
+  signal?: AbortSignal;
+}
+
+export interface PatchOptions extends WriteOptions {
+  /** `status`, `scale` … */
+  subresource?: string;
+}
+
+export interface ApplyOptions extends PatchOptions {
+  /** Take over fields of other managers; default false: a conflict is an error. */
+  force?: boolean;
+}
+
+export interface DeleteOptions {
+  propagation?: 'Background' | 'Foreground' | 'Orphan';
+  uid?: string;
+  resourceVersion?: string;
+  gracePeriodSeconds?: number;
+  signal?: AbortSignal;
+}
+
+export interface WatchOptions extends ListOptions {
+  /** From a list; left out: the server's "get state and start at most recent". */
+  resourceVersion?: string;
+}
+
+export type WatchEvent<T> =
+  | { type: 'ADDED' | 'MODIFIED' | 'DELETED'; object: T }
+  | { type: 'BOOKMARK'; resourceVersion: string };
+
+/** metav1.Table as the server prints it; `object` holds the row's metadata (PartialObjectMetadata). */
+export interface Table {
+  columns: { name: string; type: string; priority: number }[];
+  rows: { cells: unknown[]; object: KubeObject }[];
+  resourceVersion: string;
+}
+
+export interface LogOptions {
+  container?: string;
+  follow?: boolean;
+  previous?: boolean;
+  timestamps?: boolean;
+  /** RFC 3339; whole seconds count (the kubelet cuts the rest). */
+  sinceTime?: string;
+  tailLines?: number;
+  limitBytes?: number;
+  signal?: AbortSignal;
+}
+
+export interface AccessQuestion {
+  verb: string;
+  group?: string;
+  resource: string;
+  subresource?: string;
+  ns?: string;
+  name?: string;
+}
+
+export interface RawRequest {
+  method: string;
+  /** Path and query below the API server's URL, e.g. `/api/v1/namespaces/x/services/http:y:5000/proxy/v2/`. */
+  path: string;
+  headers?: Record<string, string>;
+  body?: string | Buffer | Readable;
+  signal?: AbortSignal;
+  /** Milliseconds without a byte in either direction before the request counts as lost; 0 = never. */
+  idleTimeoutMs?: number;
+}
+
+export interface RawResponse {
+  status: number;
+  headers: Record<string, string>;
+  body: Readable;
+}
+
+/**
+ * One cluster, seen with the rights of one user.
+ *
+ * Every method throws a {@link KubeError} (a KfError: `not-found`, `forbidden`, `conflict`, `unreachable` …) that says whose answer it is.
+ */
+export interface Cluster {
+  /** The context's name, the server's URL and the kubeconfig user's name, for messages. */
+  readonly identity: { context: string; server: string; user: string };
+  /** The object, or undefined when there is none (404). */
+  get<T extends KubeObject>(type: ResourceType<T>, ns: string | undefined, name: string, signal?: AbortSignal): Promise<T | undefined>;
+  /** All pages (500 each) as one list. */
+  list<T extends KubeObject>(type: ResourceType<T>, options?: ListOptions): Promise<ListResult<T>>;
+  /** The server-side table of a list, all pages. */
+  table(type: ResourceType, options?: ListOptions): Promise<Table>;
+  create<T extends KubeObject>(type: ResourceType<T>, object: T, options?: WriteOptions): Promise<T>;
+  /** Server-side apply; `fieldManager` is required by the server. */
+  apply<T extends KubeObject>(type: ResourceType<T>, object: T, options: ApplyOptions & { fieldManager: string }): Promise<T>;
+  /** JSON merge patch. A uid or resourceVersion in `patch.metadata` is a precondition. */
+  mergePatch<T extends KubeObject>(
+    type: ResourceType<T>,
+    ns: string | undefined,
+    name: string,
+    patch: Record<string, unknown>,
+    options?: PatchOptions,
+  ): Promise<T>;
+  /** PUT; needs the object's resourceVersion. */
+  replace<T extends KubeObject>(type: ResourceType<T>, object: T, options?: PatchOptions): Promise<T>;
+  /** True when something was deleted, false when there was nothing (404). */
+  delete(type: ResourceType, ns: string | undefined, name: string, options?: DeleteOptions): Promise<boolean>;
+  /** One watch connection; ends when the server ends it, throws KubeError with `expired` on 410. Reconnecting is the caller's. */
+  watch<T extends KubeObject>(type: ResourceType<T>, options?: WatchOptions): AsyncIterable<WatchEvent<T>>;
+  /** The raw log body of one container. */
+  logs(ns: string, pod: string, options?: LogOptions): Promise<Readable>;
+  canI(question: AccessQuestion, signal?: AbortSignal): Promise<{ allowed: boolean; reason: string }>;
+  /** The user name that the API server sees (SelfSubjectReview). */
+  whoAmI(signal?: AbortSignal): Promise<string>;
+  /** Any request over the same transport (service proxy, /version …). Statuses are not judged. */
+  raw(request: RawRequest): Promise<RawResponse>;
+  close(): void;
+}
