@@ -1,0 +1,100 @@
+// Plans and applies a set of objects. It knows nothing of what the objects are for: the same code serves any set with an owner label.
+
+import { isDeepStrictEqual } from 'node:util';
+import pLimit from 'p-limit';
+import type { KubeObject, ResourceType } from '../../api/object.ts';
+import { KfError } from '../../errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { describeObject, kindOf } from './kinds.ts';
+
+export type ChangeAction = 'create' | 'change' | 'unchanged';
+
+export interface PlannedChange {
+  action: ChangeAction;
+  object: KubeObject;
+}
+
+export interface ObjectSet {
+  /** Field manager of every apply. */
+  manager: string;
+  /** Label that marks the set's objects, for pruning. */
+  label: { key: string; value: string };
+}
+
+/** More at once only queue up in the API server's priority level. */
+const parallelRequests = 10;
+
+/** What the server would make of an object, without what changes by itself. */
+function comparable(object: KubeObject): unknown {
+  const copy = structuredClone(object) as KubeObject & { status?: unknown; metadata: Record<string, unknown> };
+  for (const key of ['managedFields', 'resourceVersion', 'generation', 'creationTimestamp', 'uid']) delete copy.metadata[key];
+  delete copy.status;
+  return copy;
+}
+
+function marked(set: ObjectSet, object: KubeObject): KubeObject {
+  return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, [set.label.key]: set.label.value } } };
+}
+
+async function planOne(cluster: Cluster, set: ObjectSet, object: KubeObject): Promise<PlannedChange> {
+  const type = kindOf(object);
+  const live = await cluster.get(type, object.metadata.namespace, object.metadata.name ?? '').catch((error: unknown) => {
+    // The kind itself, or the namespace, is part of what is to be made.
+    if (error instanceof KfError && error.code === 'not-found') return undefined;
+    throw error;
+  });
+  if (live === undefined) return { action: 'create', object };
+  const result = await cluster.apply(type, object, { fieldManager: set.manager, force: true, dryRun: true });
+  return { action: isDeepStrictEqual(comparable(live), comparable(result)) ? 'unchanged' : 'change', object };
+}
+
+/** Compares each object with the cluster by a dry-run apply: nothing is written. */
+export async function planObjects(cluster: Cluster, set: ObjectSet, objects: KubeObject[]): Promise<PlannedChange[]> {
+  const limit = pLimit(parallelRequests);
+  return Promise.all(objects.map((object) => limit(() => planOne(cluster, set, marked(set, object)))));
+}
+
+/** Applies what the plan says is new or different, all at once. */
+export async function applyPlanned(cluster: Cluster, set: ObjectSet, planned: PlannedChange[], signal?: AbortSignal): Promise<void> {
+  const limit = pLimit(parallelRequests);
+  const changes = planned.filter((change) => change.action !== 'unchanged');
+  const options = { fieldManager: set.manager, force: true, ...(signal === undefined ? {} : { signal }) };
+  await Promise.all(
+    changes.map((change) =>
+      limit(async () => {
+        try {
+          await cluster.apply(kindOf(change.object), change.object, options);
+        } catch (error) {
+          throw refused(change.object, error);
+        }
+      }),
+    ),
+  );
+}
+
+function refused(object: KubeObject, error: unknown): KfError {
+  const answer = error instanceof KfError ? error : undefined;
+  const message = error instanceof Error ? error.message : String(error);
+  return new KfError(answer?.code ?? 'failed', `Applying ${describeObject(object)} failed: ${message}`, { hints: answer?.hints ?? [], cause: error });
+}
+
+/** Deletes objects of the set (by label) that `keep` no longer holds; returns what went. */
+export async function pruneSet(
+  cluster: Cluster,
+  set: ObjectSet,
+  where: { type: ResourceType; ns?: string }[],
+  keep: KubeObject[],
+): Promise<string[]> {
+  const kept = new Set(keep.map(describeObject));
+  const gone: string[] = [];
+  for (const { type, ns } of where) {
+    const { items } = await cluster.list(type, { labelSelector: `${set.label.key}=${set.label.value}`, ...(ns === undefined ? {} : { ns }) });
+    for (const item of items) {
+      const named = describeObject({ ...item, kind: type.kind });
+      if (kept.has(named)) continue;
+      await cluster.delete(type, item.metadata.namespace, item.metadata.name ?? '', item.metadata.uid === undefined ? {} : { uid: item.metadata.uid });
+      gone.push(named);
+    }
+  }
+  return gone;
+}

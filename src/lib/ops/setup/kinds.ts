@@ -1,0 +1,53 @@
+// The kinds that setup applies, by apiVersion and kind.
+
+import { apiVersionOf, resource, type KubeObject, type ResourceType } from '../../api/object.ts';
+import { BugError } from '../../errors.ts';
+
+const rbac = 'rbac.authorization.k8s.io';
+const admission = 'admissionregistration.k8s.io';
+const gateway = 'gateway.networking.k8s.io';
+const cf = 'korifi.cloudfoundry.org';
+
+const clusterWide = false;
+
+const known: ResourceType[] = [
+  resource('apiextensions.k8s.io', 'v1', 'CustomResourceDefinition', 'customresourcedefinitions', clusterWide),
+  resource('', 'v1', 'Namespace', 'namespaces', clusterWide),
+  resource('', 'v1', 'ServiceAccount', 'serviceaccounts'),
+  resource('', 'v1', 'ConfigMap', 'configmaps'),
+  resource('', 'v1', 'Secret', 'secrets'),
+  resource('', 'v1', 'Service', 'services'),
+  resource('', 'v1', 'Pod', 'pods'),
+  resource('', 'v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'),
+  resource('apps', 'v1', 'Deployment', 'deployments'),
+  resource(rbac, 'v1', 'ClusterRole', 'clusterroles', clusterWide),
+  resource(rbac, 'v1', 'ClusterRoleBinding', 'clusterrolebindings', clusterWide),
+  resource(rbac, 'v1', 'Role', 'roles'),
+  resource(rbac, 'v1', 'RoleBinding', 'rolebindings'),
+  resource(admission, 'v1', 'ValidatingAdmissionPolicy', 'validatingadmissionpolicies', clusterWide),
+  resource(admission, 'v1', 'ValidatingAdmissionPolicyBinding', 'validatingadmissionpolicybindings', clusterWide),
+  resource(gateway, 'v1', 'GatewayClass', 'gatewayclasses', clusterWide),
+  resource(gateway, 'v1', 'Gateway', 'gateways'),
+  resource(gateway, 'v1', 'HTTPRoute', 'httproutes'),
+  resource(cf, 'v1alpha1', 'CFOrg', 'cforgs'),
+  resource(cf, 'v1alpha1', 'CFSpace', 'cfspaces'),
+  resource(cf, 'v1alpha1', 'CFDomain', 'cfdomains'),
+  resource(cf, 'v1alpha1', 'BuilderInfo', 'builderinfos'),
+  resource(cf, 'v1alpha1', 'RunnerInfo', 'runnerinfos'),
+];
+
+const byName = new Map(known.map((type) => [`${apiVersionOf(type)}/${type.kind}`, type]));
+
+/** The descriptor of an object that setup may apply. @throws BugError for a kind that is not in the table */
+export function kindOf(object: KubeObject): ResourceType {
+  const key = `${object.apiVersion ?? ''}/${object.kind ?? ''}`;
+  const type = byName.get(key);
+  if (type === undefined) throw new BugError(`Setup does not know how to apply ${key}.`);
+  return type;
+}
+
+/** `Deployment kf-system/kf-controller`, for plans and messages. */
+export function describeObject(object: KubeObject): string {
+  const { name = '', namespace } = object.metadata;
+  return `${object.kind ?? ''} ${namespace === undefined ? name : `${namespace}/${name}`}`;
+}

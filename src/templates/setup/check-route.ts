@@ -1,0 +1,22 @@
+// The route by which setup proves that requests reach the cluster from where the CLI runs.
+
+import type { KubeObject } from '../../lib/api/object.ts';
+import { controllerName } from './controller.ts';
+import { gatewayName } from './gateway.ts';
+import { gatewayNamespace } from './namespaces.ts';
+import { systemNamespace, type SetupPlan } from './options.ts';
+
+/** Host that only this check uses. */
+export function checkHost(plan: SetupPlan): string {
+  return `kf-setup-check.${plan.domain}`;
+}
+
+/** Leads `checkHost` to the controller's `/healthz`. */
+export function buildCheckRoute(plan: SetupPlan): KubeObject {
+  const spec = {
+    parentRefs: [{ namespace: gatewayNamespace(plan), name: plan.gateway.existing?.name ?? gatewayName }],
+    hostnames: [checkHost(plan)],
+    rules: [{ matches: [{ path: { type: 'Exact', value: '/healthz' } }], backendRefs: [{ name: controllerName, port: 8080 }] }],
+  };
+  return { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute', metadata: { name: 'kf-setup-check', namespace: systemNamespace }, ...{ spec } };
+}

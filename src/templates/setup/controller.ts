@@ -1,0 +1,69 @@
+// The controller: its bundle in an immutable ConfigMap named by content, and the Deployment that runs it on a stock Node image.
+
+import { createHash } from 'node:crypto';
+import type { KubeObject } from '../../lib/api/object.ts';
+import { restrictedContainer, restrictedPod } from './pod-security.ts';
+import { rootNamespace, systemNamespace, type SetupPlan } from './options.ts';
+import { buildDeployment, buildService, buildServiceAccount } from './workload.ts';
+
+export const controllerName = 'kf-controller';
+const httpPort = 8080;
+
+/** Program name (`controller.mjs`, `gate.mjs`, `fetch.mjs`) to its text. */
+export type ControllerPrograms = Record<string, string>;
+
+/** `kf-bundle-<10 hex of the content's hash>`. */
+export function bundleName(programs: ControllerPrograms): { name: string; hash: string } {
+  const hash = createHash('sha256').update(JSON.stringify(Object.entries(programs).sort())).digest('hex').slice(0, 10);
+  return { name: `kf-bundle-${hash}`, hash };
+}
+
+export function buildBundle(programs: ControllerPrograms): KubeObject {
+  const metadata = { name: bundleName(programs).name, namespace: systemNamespace };
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata, ...{ immutable: true, data: programs } };
+}
+
+const env = [
+  { name: 'KF_ROOT_NAMESPACE', value: rootNamespace },
+  { name: 'KF_SYSTEM_NAMESPACE', value: systemNamespace },
+  { name: 'KF_BUNDLE_DIR', value: '/kf' },
+  { name: 'KF_HTTP_PORT', value: String(httpPort) },
+  { name: 'KF_POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+];
+
+export function buildController(plan: SetupPlan, bundle: { name: string }): KubeObject[] {
+  const container = {
+    name: 'controller',
+    image: plan.controllerImage ?? plan.images.node,
+    imagePullPolicy: 'IfNotPresent',
+    // The heap stays well below the container's limit, so that the process collects garbage before the kernel ends it.
+    command: ['node', '--max-old-space-size=160', '/kf/controller.mjs'],
+    env,
+    ports: [{ name: 'http', containerPort: httpPort }],
+    readinessProbe: { httpGet: { path: '/readyz', port: httpPort }, periodSeconds: 1, failureThreshold: 60 },
+    livenessProbe: { httpGet: { path: '/healthz', port: httpPort }, periodSeconds: 20, failureThreshold: 3 },
+    resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: '256Mi' } },
+    securityContext: restrictedContainer,
+    volumeMounts: [
+      { name: 'bundle', mountPath: '/kf', readOnly: true },
+      { name: 'tmp', mountPath: '/tmp' },
+    ],
+  };
+  return [
+    buildServiceAccount(systemNamespace, controllerName),
+    buildDeployment({
+      name: controllerName,
+      namespace: systemNamespace,
+      serviceAccount: controllerName,
+      token: true,
+      podSecurity: restrictedPod,
+      containers: [container],
+      volumes: [
+        { name: 'bundle', configMap: { name: bundle.name } },
+        { name: 'tmp', emptyDir: {} },
+      ],
+      strategy: 'RollingUpdate',
+    }),
+    buildService({ namespace: systemNamespace, name: controllerName, app: controllerName }, 'ClusterIP', [{ name: 'http', port: httpPort }]),
+  ];
+}

@@ -1,0 +1,111 @@
+// Traefik as Gateway API implementation, for clusters that bring none of their own.
+
+import type { KubeObject } from '../../lib/api/object.ts';
+import { gatewayNamespace, needsHostPorts } from './namespaces.ts';
+import type { SetupPlan } from './options.ts';
+import { restrictedContainer, restrictedPod } from './pod-security.ts';
+import { buildDeployment, buildService, buildServiceAccount } from './workload.ts';
+
+export const gatewayName = 'kf';
+export const traefikName = 'kf-gateway';
+const className = 'kf-traefik';
+/** The listener's port must be the entry point's port for Traefik; outside it is mapped to 80. */
+const webPort = 8000;
+const adminPort = 8080;
+
+const rules = [
+  { apiGroups: [''], resources: ['namespaces', 'services', 'configmaps', 'secrets', 'nodes'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
+  {
+    apiGroups: ['gateway.networking.k8s.io'],
+    resources: ['backendtlspolicies', 'gatewayclasses', 'gateways', 'httproutes', 'grpcroutes', 'referencegrants', 'tcproutes', 'tlsroutes'],
+    verbs: ['get', 'list', 'watch'],
+  },
+  {
+    apiGroups: ['gateway.networking.k8s.io'],
+    resources: ['backendtlspolicies/status', 'gatewayclasses/status', 'gateways/status', 'httproutes/status', 'grpcroutes/status'],
+    verbs: ['update'],
+  },
+];
+
+function access(namespace: string): KubeObject[] {
+  const metadata = { name: traefikName };
+  return [
+    { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata, ...{ rules } },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata,
+      ...{
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: traefikName },
+        subjects: [{ kind: 'ServiceAccount', name: traefikName, namespace }],
+      },
+    },
+  ];
+}
+
+function traefik(plan: SetupPlan): Record<string, unknown> {
+  return {
+    name: 'traefik',
+    image: plan.images.traefik,
+    imagePullPolicy: 'IfNotPresent',
+    args: [
+      `--entrypoints.web.address=:${webPort}`,
+      `--entrypoints.traefik.address=:${adminPort}`,
+      '--providers.kubernetesgateway=true',
+      // Traefik waits 2 s between two configurations unless told; a new route then answers late.
+      '--providers.providersthrottleduration=100ms',
+      '--ping=true',
+      '--global.checknewversion=false',
+      '--global.sendanonymoususage=false',
+      '--log.level=WARN',
+    ],
+    ports: [
+      { name: 'web', containerPort: webPort, ...(needsHostPorts(plan) ? { hostPort: 80 } : {}) },
+      { name: 'admin', containerPort: adminPort },
+    ],
+    readinessProbe: { httpGet: { path: '/ping', port: adminPort }, periodSeconds: 1, failureThreshold: 60 },
+    livenessProbe: { httpGet: { path: '/ping', port: adminPort }, periodSeconds: 20, failureThreshold: 3 },
+    resources: { requests: { cpu: '20m', memory: '64Mi' }, limits: { memory: '512Mi' } },
+    securityContext: restrictedContainer,
+    volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
+  };
+}
+
+function gateway(plan: SetupPlan, gatewayClassName: string, port: number): KubeObject {
+  const allowedRoutes = { namespaces: { from: 'All' } };
+  return {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'Gateway',
+    metadata: { name: gatewayName, namespace: gatewayNamespace(plan) },
+    ...{ spec: { gatewayClassName, listeners: [{ name: 'http-apps', port, protocol: 'HTTP', allowedRoutes }] } },
+  };
+}
+
+/** Nothing for an existing Gateway, a Gateway for an existing class, else Traefik with class, Gateway and Service. */
+export function buildGateway(plan: SetupPlan): KubeObject[] {
+  if (plan.gateway.existing !== undefined) return [];
+  if (plan.gateway.className !== undefined) return [gateway(plan, plan.gateway.className, 80)];
+  const namespace = gatewayNamespace(plan);
+  const service = buildService(
+    { namespace, name: traefikName, app: traefikName },
+    plan.gateway.exposure === 'loadbalancer' ? 'LoadBalancer' : 'ClusterIP',
+    [{ name: 'web', port: 80, target: webPort }],
+  );
+  return [
+    { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'GatewayClass', metadata: { name: className }, ...{ spec: { controllerName: 'traefik.io/gateway-controller' } } },
+    ...access(namespace),
+    buildServiceAccount(namespace, traefikName),
+    buildDeployment({
+      name: traefikName,
+      namespace,
+      serviceAccount: traefikName,
+      token: true,
+      podSecurity: restrictedPod,
+      containers: [traefik(plan)],
+      volumes: [{ name: 'tmp', emptyDir: {} }],
+    }),
+    service,
+    gateway(plan, className, webPort),
+  ];
+}

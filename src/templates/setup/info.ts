@@ -1,0 +1,65 @@
+// `kf-info`: what every command reads to know this installation, and who may read it.
+
+import type { KfInfo } from '../../lib/api/kf-info.ts';
+import type { KubeObject } from '../../lib/api/object.ts';
+import { gatewayName, traefikName } from './gateway.ts';
+import { gatewayNamespace } from './namespaces.ts';
+import { rootNamespace, systemNamespace, type SetupPlan } from './options.ts';
+import { pullPrefix, pushHost, registryName } from './registry.ts';
+
+/** The facts of an installation made by `plan`. */
+export function kfInfo(plan: SetupPlan): KfInfo {
+  const namespace = gatewayNamespace(plan);
+  const own = plan.gateway.existing === undefined && plan.gateway.className === undefined;
+  return {
+    format: 1,
+    oldestCli: '0.1.0',
+    root: rootNamespace,
+    controller: { version: plan.version, namespace: systemNamespace },
+    registry: { namespace: systemNamespace, service: registryName, port: 5000, pushHost: pushHost(plan), pullPrefix: pullPrefix(plan) },
+    builder: {
+      name: 'kf-builder',
+      image: plan.images.builder,
+      runImage: plan.images.run,
+      insecureRegistries: plan.insecureRegistries,
+      env: plan.buildEnv,
+    },
+    programImage: plan.controllerImage ?? plan.images.node,
+    defaultDomain: plan.domain,
+    gateway: {
+      namespace,
+      name: plan.gateway.existing?.name ?? gatewayName,
+      features: ['HTTPRouteBackendWeight'],
+      ...(own ? { internalAddress: `http://${traefikName}.${namespace}.svc` } : {}),
+      externalUrl: { scheme: 'http', port: plan.gateway.port, ...(plan.gateway.address === undefined ? {} : { address: plan.gateway.address }) },
+    },
+    drainSeconds: plan.drainSeconds,
+    processDefaults: plan.processDefaults,
+    staging: plan.staging,
+    defaults: { org: plan.org.name, space: plan.space.name },
+  };
+}
+
+export function buildInfo(plan: SetupPlan): KubeObject[] {
+  const info = { 'info.json': `${JSON.stringify(kfInfo(plan), null, 2)}\n` };
+  const metadata = { name: 'kf-info-reader', namespace: rootNamespace };
+  const rbac = 'rbac.authorization.k8s.io';
+  return [
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kf-info', namespace: rootNamespace }, ...{ data: info } },
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'Role',
+      metadata,
+      ...{ rules: [{ apiGroups: [''], resources: ['configmaps'], resourceNames: ['kf-info'], verbs: ['get', 'watch'] }] },
+    },
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'RoleBinding',
+      metadata,
+      ...{
+        roleRef: { apiGroup: rbac, kind: 'Role', name: metadata.name },
+        subjects: [{ apiGroup: rbac, kind: 'Group', name: 'system:authenticated' }],
+      },
+    },
+  ];
+}

@@ -1,0 +1,34 @@
+// The namespaces that belong to the installation itself.
+
+import type { KubeObject } from '../../lib/api/object.ts';
+import { managedByLabel, nodeNamespace, rootNamespace, systemNamespace, type SetupPlan } from './options.ts';
+
+function namespace(name: string, level: 'restricted' | 'privileged'): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: {
+      name,
+      labels: {
+        [managedByLabel]: 'kf',
+        'pod-security.kubernetes.io/enforce': level,
+        'pod-security.kubernetes.io/audit': level,
+      },
+    },
+  };
+}
+
+/** True when the gateway that setup installs binds ports of the nodes. */
+export function needsHostPorts(plan: SetupPlan): boolean {
+  return plan.gateway.existing === undefined && plan.gateway.className === undefined && plan.gateway.exposure === 'hostport';
+}
+
+/** Where Traefik lives: beside the controller, or apart when it needs the host. */
+export function gatewayNamespace(plan: SetupPlan): string {
+  return plan.gateway.existing?.namespace ?? (needsHostPorts(plan) ? nodeNamespace : systemNamespace);
+}
+
+export function buildNamespaces(plan: SetupPlan): KubeObject[] {
+  const names = [namespace(rootNamespace, 'restricted'), namespace(systemNamespace, 'restricted')];
+  return needsHostPorts(plan) ? [...names, namespace(nodeNamespace, 'privileged')] : names;
+}

@@ -1,0 +1,59 @@
+// What the objects of `kf setup` depend on; resolved once (flags over file over defaults) before anything is built.
+
+export interface SetupImages {
+  /** A stock Node 24 image: controller, gate and source lane run in it. */
+  node: string;
+  /** CNCF distribution, version 3. */
+  registry: string;
+  /** Traefik 3.6 or later, used only when setup installs the gateway. */
+  traefik: string;
+  /** CNB builder and the run image that goes with it. */
+  builder: string;
+  run: string;
+}
+
+/** How requests from outside reach the gateway that setup installs. */
+export type GatewayExposure = 'hostport' | 'loadbalancer';
+
+export interface SetupGateway {
+  /** Existing Gateway; setup then installs none. */
+  existing?: { namespace: string; name: string };
+  /** Existing GatewayClass; setup then makes only a Gateway of it. */
+  className?: string;
+  exposure: GatewayExposure;
+  /** Port by which the CLI and browsers reach it, and the address when names do not resolve. */
+  port: number;
+  address?: string;
+}
+
+export interface SetupPlan {
+  version: string;
+  images: SetupImages;
+  domain: string;
+  gateway: SetupGateway;
+  /** Registry of the operator's; left out: one in the cluster. */
+  registry?: { host: string; prefix: string; insecure: boolean };
+  /** Node port of the pull door. */
+  nodePort: number;
+  registrySize: string;
+  /** Left out: the cluster's default StorageClass. */
+  storageClass?: string;
+  /** Registries that builds may read over plain HTTP. */
+  insecureRegistries: string[];
+  /** Build env for every build, e.g. a mirror. */
+  buildEnv: Record<string, string>;
+  drainSeconds: number;
+  staging: { memoryMB: number; diskMB: number };
+  processDefaults: { memoryMB: number; diskQuotaMB: number };
+  /** An image that holds the programs, instead of the ConfigMap with the bundle. */
+  controllerImage?: string;
+  /** Default org and space; GUIDs are kept when they exist. */
+  org: { name: string };
+  space: { name: string };
+}
+
+export const systemNamespace = 'kf-system';
+export const nodeNamespace = 'kf-node';
+export const rootNamespace = 'cf';
+export const partOfLabel = 'kf.cloudfoundry.org/part-of';
+export const managedByLabel = 'kf.cloudfoundry.org/managed-by';

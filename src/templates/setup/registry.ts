@@ -1,0 +1,112 @@
+// The in-cluster registry: distribution on the pod's loopback behind kf's gate, the only listener.
+
+import type { KubeObject } from '../../lib/api/object.ts';
+import { restrictedContainer, restrictedPod } from './pod-security.ts';
+import { systemNamespace, type SetupPlan } from './options.ts';
+import { buildDeployment, buildService, buildServiceAccount } from './workload.ts';
+
+export const registryName = 'kf-registry';
+export const registryKeySecret = 'kf-registry-key';
+const pushPort = 5000;
+const pullPort = 5001;
+const storagePort = 5002;
+
+const storageConfig = `version: 0.1
+log: {level: warn, accesslog: {disabled: true}}
+storage:
+  filesystem: {rootdirectory: /var/lib/registry}
+  delete: {enabled: true}
+  maintenance: {uploadpurging: {enabled: true, age: 24h, interval: 1h, dryrun: false}}
+http:
+  addr: 127.0.0.1:${storagePort}
+  relativeurls: true
+`;
+
+/** `localhost:<nodePort>/`: what the kubelet is told to pull; containerd takes it over plain HTTP. */
+export function pullPrefix(plan: SetupPlan): string {
+  return plan.registry === undefined ? `localhost:${plan.nodePort}/` : `${plan.registry.host}/${plan.registry.prefix}`;
+}
+
+/** Host (and port) under which pods and the service proxy reach the push door. */
+export function pushHost(plan: SetupPlan): string {
+  return plan.registry === undefined ? `${registryName}.${systemNamespace}.svc:${pushPort}` : plan.registry.host;
+}
+
+function claim(plan: SetupPlan): KubeObject {
+  const spec = {
+    accessModes: ['ReadWriteOnce'],
+    resources: { requests: { storage: plan.registrySize } },
+    ...(plan.storageClass === undefined ? {} : { storageClassName: plan.storageClass }),
+  };
+  return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: registryName, namespace: systemNamespace }, ...{ spec } };
+}
+
+function containers(plan: SetupPlan): Record<string, unknown>[] {
+  return [
+    {
+      name: 'registry',
+      image: plan.images.registry,
+      imagePullPolicy: 'IfNotPresent',
+      args: ['/etc/kf-registry/config.yml'],
+      // The official image's entrypoint adds `serve` before a file; an own image may have none, so the program is named.
+      command: ['registry', 'serve'],
+      env: [{ name: 'OTEL_TRACES_EXPORTER', value: 'none' }],
+      resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { memory: '256Mi' } },
+      securityContext: restrictedContainer,
+      volumeMounts: [
+        { name: 'data', mountPath: '/var/lib/registry' },
+        { name: 'config', mountPath: '/etc/kf-registry' },
+      ],
+    },
+    {
+      name: 'gate',
+      image: plan.controllerImage ?? plan.images.node,
+      imagePullPolicy: 'IfNotPresent',
+      command: ['node', '--max-old-space-size=64', '/kf/gate.mjs'],
+      env: [
+        { name: 'KF_GATE_PUSH_PORT', value: String(pushPort) },
+        { name: 'KF_GATE_PULL_PORT', value: String(pullPort) },
+        { name: 'KF_GATE_UPSTREAM', value: `http://127.0.0.1:${storagePort}` },
+        { name: 'KF_GATE_KEY_FILE', value: '/etc/kf-registry-key/key' },
+      ],
+      ports: [
+        { name: 'push', containerPort: pushPort },
+        { name: 'pull', containerPort: pullPort },
+      ],
+      readinessProbe: { httpGet: { path: '/healthz', port: pushPort }, periodSeconds: 1, failureThreshold: 60 },
+      resources: { requests: { cpu: '10m', memory: '48Mi' }, limits: { memory: '160Mi' } },
+      securityContext: restrictedContainer,
+      volumeMounts: [
+        { name: 'bundle', mountPath: '/kf', readOnly: true },
+        { name: 'key', mountPath: '/etc/kf-registry-key', readOnly: true },
+      ],
+    },
+  ];
+}
+
+/** Everything of the registry but its key, which is made once and never applied over. */
+export function buildRegistry(plan: SetupPlan, bundle: { name: string; hash: string }): KubeObject[] {
+  const at = (name: string) => ({ namespace: systemNamespace, name, app: registryName });
+  return [
+    buildServiceAccount(systemNamespace, registryName),
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: registryName, namespace: systemNamespace }, ...{ data: { 'config.yml': storageConfig } } },
+    claim(plan),
+    buildDeployment({
+      name: registryName,
+      namespace: systemNamespace,
+      serviceAccount: registryName,
+      token: false,
+      podSecurity: restrictedPod,
+      graceSeconds: 5,
+      containers: containers(plan),
+      volumes: [
+        { name: 'data', persistentVolumeClaim: { claimName: registryName } },
+        { name: 'config', configMap: { name: registryName } },
+        { name: 'bundle', configMap: { name: bundle.name } },
+        { name: 'key', secret: { secretName: registryKeySecret } },
+      ],
+    }),
+    buildService(at(registryName), 'ClusterIP', [{ name: 'push', port: pushPort }]),
+    buildService(at(`${registryName}-pull`), 'NodePort', [{ name: 'pull', port: pullPort, nodePort: plan.nodePort }]),
+  ];
+}
