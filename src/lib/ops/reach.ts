@@ -1,0 +1,48 @@
+// One HTTP request to an app's URL from where the CLI runs, as a browser would make it.
+
+import { request } from 'node:http';
+import { request as secureRequest } from 'node:https';
+
+export interface GatewayAddress {
+  scheme: 'http' | 'https';
+  port: number;
+  /** Where to connect when the name need not resolve here (`*.localhost`, or a gateway without DNS). */
+  address?: string;
+}
+
+export type Reached = { ok: true; status: number; milliseconds: number } | { ok: false; problem: 'no-name' | 'no-connection' | 'timeout' | 'other'; message: string };
+
+/** `http://host[:port]`, without the scheme's own port. */
+export function urlOf(gateway: GatewayAddress, host: string): string {
+  const usual = gateway.scheme === 'http' ? 80 : 443;
+  return `${gateway.scheme}://${host}${gateway.port === usual ? '' : `:${gateway.port}`}`;
+}
+
+function problemOf(error: NodeJS.ErrnoException): 'no-name' | 'no-connection' | 'other' {
+  if (error.code === 'ENOTFOUND' || error.code === 'EAI_AGAIN') return 'no-name';
+  return ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ECONNRESET', 'ETIMEDOUT'].includes(error.code ?? '') ? 'no-connection' : 'other';
+}
+
+/**
+ * GETs `path` of `host` through the gateway. The answer's body is thrown away.
+ * @returns the status, or which part of the way is missing; never throws
+ */
+export async function reachThroughGateway(gateway: GatewayAddress, host: string, path: string, timeoutMs: number): Promise<Reached> {
+  const started = performance.now();
+  const send = gateway.scheme === 'https' ? secureRequest : request;
+  return new Promise((resolve) => {
+    const outgoing = send(
+      { host: gateway.address ?? host, port: gateway.port, path, method: 'GET', headers: { host }, servername: host, agent: false, timeout: timeoutMs },
+      (answer) => {
+        answer.resume();
+        resolve({ ok: true, status: answer.statusCode ?? 0, milliseconds: performance.now() - started });
+      },
+    );
+    outgoing.on('timeout', () => {
+      resolve({ ok: false, problem: 'timeout', message: `no answer within ${timeoutMs} ms` });
+      outgoing.destroy();
+    });
+    outgoing.on('error', (error) => resolve({ ok: false, problem: problemOf(error), message: error.message }));
+    outgoing.end();
+  });
+}

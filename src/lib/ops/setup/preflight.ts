@@ -1,0 +1,88 @@
+// What must be true before setup writes anything: the API server's version, what runs there, storage, the gateway's kind, the caller's rights.
+
+import { resource, type KubeObject } from '../../api/object.ts';
+import { KfError } from '../../errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+
+/** CEL in CRDs, ValidatingAdmissionPolicy v1, `preStop.sleep` and the pod-index label are all there from this minor on. */
+const oldestMinor = 30;
+
+export interface ClusterFacts {
+  version: string;
+  hasGatewayApi: boolean;
+  /** The default StorageClass, or undefined. */
+  defaultStorageClass?: string;
+  exposure: 'hostport' | 'loadbalancer';
+  nodes: number;
+}
+
+interface Node extends KubeObject {
+  spec?: { providerID?: string };
+  status?: { nodeInfo?: { kubeletVersion?: string; architecture?: string } };
+}
+interface Service extends KubeObject {
+  spec?: { type?: string };
+  status?: { loadBalancer?: { ingress?: unknown[] } };
+}
+
+const nodes = resource<Node>('', 'v1', 'Node', 'nodes', false);
+const services = resource<Service>('', 'v1', 'Service', 'services');
+const storageClasses = resource('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses', false);
+const crds = resource('apiextensions.k8s.io', 'v1', 'CustomResourceDefinition', 'customresourcedefinitions', false);
+const deployments = resource('apps', 'v1', 'Deployment', 'deployments');
+
+async function serverVersion(cluster: Cluster): Promise<string> {
+  const response = await cluster.raw({ method: 'GET', path: '/version' });
+  let text = '';
+  for await (const chunk of response.body) text += String(chunk);
+  if (response.status !== 200) throw new KfError('unreachable', `Error from Kubernetes: GET /version answered ${response.status}: ${text.slice(0, 200)}`);
+  const { major, minor, gitVersion } = JSON.parse(text) as { major: string; minor: string; gitVersion: string };
+  if (Number(major) < 1 || (Number(major) === 1 && Number.parseInt(minor, 10) < oldestMinor)) {
+    throw new KfError('failed', `Kubernetes ${gitVersion} is too old: kf needs ValidatingAdmissionPolicy v1 and sleep hooks, which came with 1.${oldestMinor}.`);
+  }
+  return gitVersion;
+}
+
+/** `loadbalancer` where the cluster visibly hands out addresses, else ports of the nodes. */
+async function findExposure(cluster: Cluster): Promise<{ exposure: 'hostport' | 'loadbalancer'; nodes: number }> {
+  const [nodeList, serviceList] = await Promise.all([cluster.list(nodes), cluster.list(services)]);
+  const clouds = /^(aws|gce|azure|digitalocean|openstack|linode|hcloud):/;
+  const balanced = serviceList.items.some((item) => item.spec?.type === 'LoadBalancer' && (item.status?.loadBalancer?.ingress?.length ?? 0) > 0);
+  const cloud = nodeList.items.some((item) => clouds.test(item.spec?.providerID ?? ''));
+  return { exposure: balanced || cloud ? 'loadbalancer' : 'hostport', nodes: nodeList.items.length };
+}
+
+async function refuseBesideKorifi(cluster: Cluster): Promise<void> {
+  const korifi = await cluster.get(deployments, 'korifi', 'korifi-controllers-controller-manager');
+  if (korifi === undefined) return;
+  throw new KfError('conflict', "Korifi's own controllers run in this cluster (namespace 'korifi'); kf installs nothing over them.", {
+    hints: ['Take another cluster, or remove Korifi first.'],
+  });
+}
+
+/** Looks before anything is written. @throws KfError naming what lacks and what to do */
+export async function inspectCluster(cluster: Cluster): Promise<ClusterFacts> {
+  const [version, exposure, classes, gatewayApi] = await Promise.all([
+    serverVersion(cluster),
+    findExposure(cluster),
+    cluster.list(storageClasses),
+    cluster.get(crds, undefined, 'httproutes.gateway.networking.k8s.io'),
+    refuseBesideKorifi(cluster),
+  ]);
+  const isDefault = (item: KubeObject) => item.metadata.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true';
+  const defaultStorageClass = classes.items.find(isDefault)?.metadata.name;
+  return {
+    version,
+    ...exposure,
+    hasGatewayApi: gatewayApi !== undefined,
+    ...(defaultStorageClass === undefined ? {} : { defaultStorageClass }),
+  };
+}
+
+/** Refuses an in-cluster registry where nothing could hold its data. */
+export function checkStorage(facts: ClusterFacts, wanted: { storageClass?: string; outsideRegistry: boolean }): void {
+  if (wanted.outsideRegistry || wanted.storageClass !== undefined || facts.defaultStorageClass !== undefined) return;
+  throw new KfError('failed', 'The registry needs a volume, and this cluster has no default StorageClass.', {
+    hints: ['kf setup --storage-class NAME', 'kf setup --registry HOST/PREFIX', 'kubectl get storageclasses'],
+  });
+}

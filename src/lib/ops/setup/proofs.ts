@@ -1,0 +1,86 @@
+// Proofs by doing: a node pulls an image that was pushed through the push door, and a request reaches the cluster from here.
+
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pods, type Pod } from '../../api/core.ts';
+import { KfError } from '../../errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { checkHost } from '../../../templates/setup/check-route.ts';
+import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
+import { buildPullTest } from '../../../templates/setup/pull-test.ts';
+import { reachThroughGateway, urlOf } from '../reach.ts';
+
+const pullTestMs = 60_000;
+const pullFailures = ['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ImageInspectError', 'RegistryUnavailable'];
+
+/** What the pod says of its image: pulled, failed with the kubelet's words, or not yet known. */
+export function judgePull(pod: Pod | undefined): { pulled: boolean; failure?: string } {
+  const state = pod?.status?.containerStatuses?.[0]?.state;
+  if (state?.waiting?.reason !== undefined && pullFailures.includes(state.waiting.reason)) {
+    return { pulled: false, failure: `${state.waiting.reason}: ${state.waiting.message ?? ''}` };
+  }
+  // The image holds no program, so a container that cannot be created or started had its image pulled.
+  const beyondPull = state?.terminated !== undefined || state?.running !== undefined || /^(RunContainer|CreateContainer|Start)Error$/.test(state?.waiting?.reason ?? '');
+  return { pulled: beyondPull };
+}
+
+/**
+ * Lets a node pull `image` with the pull secret named.
+ * @throws KfError `failed` with the kubelet's own message
+ */
+export async function provePull(cluster: Cluster, image: string, pullSecret: string, signal?: AbortSignal): Promise<void> {
+  const pod = buildPullTest(systemNamespace, `kf-pull-test-${randomUUID().slice(0, 8)}`, image, pullSecret);
+  const name = pod.metadata.name ?? '';
+  await cluster.create(pods, pod);
+  try {
+    const deadline = Date.now() + pullTestMs;
+    let failure: string | undefined;
+    while (Date.now() < deadline) {
+      signal?.throwIfAborted();
+      const verdict = judgePull(await cluster.get(pods, systemNamespace, name));
+      if (verdict.pulled) return;
+      failure = verdict.failure ?? failure;
+      // The first refusal may come before kube-proxy has the node port; two seconds of it are no accident.
+      if (failure !== undefined && Date.now() > deadline - pullTestMs + 10_000) break;
+      await sleep(250, undefined, signal === undefined ? {} : { signal });
+    }
+    throw new KfError('failed', `A node could not pull from the registry that setup installed: ${failure ?? 'no answer from the kubelet within 60 s'}`, {
+      hints: ['kube-proxy must serve node ports on localhost (iptables or ipvs mode); with another mode use an outside registry:', 'kf setup --registry HOST/PREFIX'],
+    });
+  } finally {
+    await cluster.delete(pods, systemNamespace, name, { gracePeriodSeconds: 0 });
+  }
+}
+
+export interface ReachResult {
+  url: string;
+  reachable: boolean;
+  /** Why not, as one sentence, and the command that works anyway. */
+  message?: string;
+  hint?: string;
+}
+
+const sentences = {
+  'no-name': (host: string) => `The name ${host} does not resolve here; point *.${host.split('.').slice(1).join('.')} at the gateway.`,
+  'no-connection': () => 'Nothing answers at the address and port of the gateway from this machine.',
+  timeout: () => 'The gateway did not answer from this machine in time.',
+  other: () => 'The request through the gateway failed.',
+};
+
+/** Asks for the check route from here until it answers 200 or `timeoutMs` is over; never throws. */
+export async function proveReach(plan: SetupPlan, timeoutMs: number, signal?: AbortSignal): Promise<ReachResult> {
+  const host = checkHost(plan);
+  const gateway = { scheme: 'http' as const, port: plan.gateway.port, ...(plan.gateway.address === undefined ? {} : { address: plan.gateway.address }) };
+  const url = urlOf(gateway, host);
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    signal?.throwIfAborted();
+    const reached = await reachThroughGateway(gateway, host, '/healthz', 2000);
+    if (reached.ok && reached.status === 200) return { url, reachable: true };
+    if (Date.now() > deadline) {
+      const message = reached.ok ? `The gateway answers ${reached.status} for ${host}.` : `${sentences[reached.problem](host)} (${reached.message})`;
+      return { url, reachable: false, message, hint: `kubectl -n ${systemNamespace} get httproute kf-setup-check -o yaml` };
+    }
+    await sleep(200, undefined, signal === undefined ? {} : { signal });
+  }
+}

@@ -1,0 +1,150 @@
+// What the operator asks of `kf setup` (flags over setup.yaml over defaults) made into one complete plan.
+
+import { readFile } from 'node:fs/promises';
+import { parse } from 'yaml';
+import { KfError, messageOf } from '../../errors.ts';
+import type { SetupImages, SetupPlan } from '../../../templates/setup/options.ts';
+
+/** Flags of the command, and the keys of `setup.yaml`. */
+export interface SetupRequest {
+  domain?: string;
+  registry?: string;
+  insecureRegistry?: boolean;
+  gateway?: string;
+  gatewayClass?: string;
+  gatewayExposure?: 'auto' | 'hostport' | 'loadbalancer';
+  gatewayPort?: number;
+  gatewayAddress?: string;
+  imagePrefix?: string;
+  images?: Partial<SetupImages>;
+  controllerImage?: string;
+  nodePort?: number;
+  registrySize?: string;
+  storageClass?: string;
+  insecureRegistries?: string[];
+  buildEnv?: Record<string, string>;
+  drainSeconds?: number;
+  staging?: { memoryMB?: number; diskMB?: number };
+  processDefaults?: { memoryMB?: number; diskQuotaMB?: number };
+  org?: string;
+  space?: string;
+}
+
+const defaultImages: SetupImages = {
+  node: 'docker.io/library/node:24-slim',
+  registry: 'docker.io/library/registry:3',
+  traefik: 'docker.io/library/traefik:v3.6',
+  builder: 'docker.io/paketobuildpacks/builder-jammy-base:latest',
+  run: 'docker.io/paketobuildpacks/run-jammy-base:latest',
+};
+
+const knownKeys = [
+  'domain',
+  'registry',
+  'insecureRegistry',
+  'gateway',
+  'gatewayClass',
+  'gatewayExposure',
+  'gatewayPort',
+  'gatewayAddress',
+  'imagePrefix',
+  'images',
+  'controllerImage',
+  'nodePort',
+  'registrySize',
+  'storageClass',
+  'insecureRegistries',
+  'buildEnv',
+  'drainSeconds',
+  'staging',
+  'processDefaults',
+  'org',
+  'space',
+];
+
+/** Reads `-f setup.yaml`. @throws KfError usage naming the file and the key that is not known */
+export async function readSetupFile(file: string): Promise<SetupRequest> {
+  let content: unknown;
+  try {
+    content = parse(await readFile(file, 'utf8'));
+  } catch (error) {
+    throw new KfError('usage', `Incorrect Usage: The file ${file} cannot be read: ${messageOf(error)}`, { cause: error });
+  }
+  if (content === null || typeof content !== 'object' || Array.isArray(content)) {
+    throw new KfError('usage', `Incorrect Usage: The file ${file} must hold a map of settings.`, { hints: [`Known keys: ${knownKeys.join(', ')}`] });
+  }
+  const unknown = Object.keys(content).find((key) => !knownKeys.includes(key));
+  if (unknown !== undefined) {
+    throw new KfError('usage', `Incorrect Usage: ${file} has the unknown key '${unknown}'.`, { hints: [`Known keys: ${knownKeys.join(', ')}`] });
+  }
+  return content as SetupRequest;
+}
+
+/** `docker.io/library/node:24` behind a mirror: host and the rest's folders are kept below the prefix. */
+function withPrefix(prefix: string, reference: string): string {
+  const rest = reference.replace(/^[^/]*[.:][^/]*\//, '');
+  return `${prefix.replace(/\/$/, '')}/${rest}`;
+}
+
+function resolveImages(request: SetupRequest): SetupImages {
+  const entries = Object.entries({ ...defaultImages, ...request.images }).map(([key, reference]) => {
+    const isOwn = request.images?.[key as keyof SetupImages] !== undefined;
+    return [key, request.imagePrefix === undefined || isOwn || reference === '' ? reference : withPrefix(request.imagePrefix, reference)];
+  });
+  return Object.fromEntries(entries) as SetupImages;
+}
+
+function splitRegistry(request: SetupRequest): Pick<SetupPlan, 'registry'> {
+  if (request.registry === undefined) return {};
+  const [host = '', ...rest] = request.registry.split('/');
+  if (host === '') throw new KfError('usage', `Incorrect Usage: --registry takes HOST/PREFIX, not '${request.registry}'.`);
+  const prefix = rest.filter((part) => part !== '').join('/');
+  return { registry: { host, prefix: prefix === '' ? '' : `${prefix}/`, insecure: request.insecureRegistry ?? false } };
+}
+
+function splitGateway(value: string): { namespace: string; name: string } {
+  const [namespace = '', name = '', ...more] = value.split('/');
+  if (namespace === '' || name === '' || more.length > 0) {
+    throw new KfError('usage', `Incorrect Usage: --gateway takes NAMESPACE/NAME, not '${value}'.`, { hints: ['kubectl get gateways -A'] });
+  }
+  return { namespace, name };
+}
+
+/** True for a domain that names this machine itself (RFC 6761). */
+export function isLoopbackDomain(domain: string): boolean {
+  return domain === 'localhost' || domain.endsWith('.localhost');
+}
+
+/**
+ * Completes a request.
+ * @param exposure what `auto` means on this cluster
+ */
+export function resolvePlan(request: SetupRequest, version: string, exposure: 'hostport' | 'loadbalancer'): SetupPlan {
+  const domain = request.domain ?? 'apps.localhost';
+  const address = request.gatewayAddress ?? (isLoopbackDomain(domain) ? '127.0.0.1' : undefined);
+  const wanted = request.gatewayExposure ?? 'auto';
+  return {
+    version,
+    images: resolveImages(request),
+    domain,
+    gateway: {
+      ...(request.gateway === undefined ? {} : { existing: splitGateway(request.gateway) }),
+      ...(request.gatewayClass === undefined ? {} : { className: request.gatewayClass }),
+      exposure: wanted === 'auto' ? exposure : wanted,
+      port: request.gatewayPort ?? 80,
+      ...(address === undefined ? {} : { address }),
+    },
+    ...splitRegistry(request),
+    nodePort: request.nodePort ?? 32500,
+    registrySize: request.registrySize ?? '10Gi',
+    ...(request.storageClass === undefined ? {} : { storageClass: request.storageClass }),
+    insecureRegistries: request.insecureRegistries ?? [],
+    buildEnv: request.buildEnv ?? {},
+    drainSeconds: request.drainSeconds ?? 4,
+    staging: { memoryMB: 1024, diskMB: 4096, ...request.staging },
+    processDefaults: { memoryMB: 256, diskQuotaMB: 1024, ...request.processDefaults },
+    ...(request.controllerImage === undefined ? {} : { controllerImage: request.controllerImage }),
+    org: { name: request.org ?? 'default' },
+    space: { name: request.space ?? 'default' },
+  };
+}
