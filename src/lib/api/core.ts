@@ -64,7 +64,11 @@ export interface Service extends KubeObject {
 
 export interface EndpointSlice extends KubeObject {
   addressType: string;
-  endpoints: { addresses: string[]; conditions?: { ready?: boolean; serving?: boolean; terminating?: boolean }; targetRef?: ObjectReference }[];
+  endpoints: {
+    addresses: string[];
+    conditions?: { ready?: boolean; serving?: boolean; terminating?: boolean };
+    targetRef?: ObjectReference;
+  }[];
   ports?: { name?: string; port?: number; protocol?: string }[];
 }
 
@@ -155,7 +159,10 @@ export interface Deployment extends KubeObject {
 export interface DaemonSet extends KubeObject {
   spec?: {
     selector: LabelSelector;
-    updateStrategy?: { type: 'OnDelete' | 'RollingUpdate'; rollingUpdate?: { maxSurge?: number | string; maxUnavailable?: number | string } };
+    updateStrategy?: {
+      type: 'OnDelete' | 'RollingUpdate';
+      rollingUpdate?: { maxSurge?: number | string; maxUnavailable?: number | string };
+    };
     template: PodTemplateSpec;
   };
   status?: { observedGeneration?: number; desiredNumberScheduled?: number; numberReady?: number; updatedNumberScheduled?: number };
@@ -264,4 +271,10 @@ export const storageClassType = resource<StorageClass>('storage.k8s.io', 'v1', '
 export const roleType = resource<Role>('rbac.authorization.k8s.io', 'v1', 'Role', 'roles');
 export const clusterRoleType = resource<Role>('rbac.authorization.k8s.io', 'v1', 'ClusterRole', 'clusterroles', false);
 export const roleBindingType = resource<RoleBinding>('rbac.authorization.k8s.io', 'v1', 'RoleBinding', 'rolebindings');
-export const clusterRoleBindingType = resource<RoleBinding>('rbac.authorization.k8s.io', 'v1', 'ClusterRoleBinding', 'clusterrolebindings', false);
+export const clusterRoleBindingType = resource<RoleBinding>(
+  'rbac.authorization.k8s.io',
+  'v1',
+  'ClusterRoleBinding',
+  'clusterrolebindings',
+  false,
+);

@@ -41,6 +41,11 @@ export interface Condition {
   observedGeneration?: number;
 }
 
+/** corev1.LocalObjectReference: an object of the same namespace. */
+export interface LocalReference {
+  name: string;
+}
+
 /** One kind of one API group version; `T` is carried for the compiler only. */
 export interface ResourceType<T extends KubeObject = KubeObject> {
   readonly group: string;

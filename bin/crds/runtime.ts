@@ -1,0 +1,112 @@
+// What controllers hand to builders and runners. Fields: contract 4.16-4.20; ours: docs/internals.md.
+
+import { age, boolean, int32, int64, list, listBy, named, object, readyColumn, string, time } from './schema.ts';
+import type { Kind } from './schema.ts';
+import { boundService, buildFailure, droplet, envVar, instancesStatus, objectReference, probe, pullSecrets, registry, resources, statusOf } from './shared.ts';
+
+const build: Kind = {
+  kind: 'BuildWorkload',
+  plural: 'buildworkloads',
+  description: 'A build for the builder named in builderName.',
+  columns: [],
+  spec: object({
+    'buildRef!': object({ 'name!': string() }),
+    'builderName!': string(),
+    buildpacks: list(string()),
+    env: list(envVar),
+    services: list(objectReference()),
+    source: object({ 'registry!': registry }),
+  }),
+  status: statusOf({ droplet, failure: buildFailure }),
+};
+
+const app: Kind = {
+  kind: 'AppWorkload',
+  plural: 'appworkloads',
+  description: 'One generation of a process, for the runner named in runnerName.',
+  columns: [],
+  spec: object({
+    'GUID!': string({ description: 'GUID of the process' }),
+    'appGUID!': string(),
+    'processType!': string(),
+    'version!': string(),
+    'image!': string(),
+    imagePullSecrets: pullSecrets,
+    command: list(string()),
+    env: list(envVar),
+    'instances!': int32({ default: 1 }),
+    ports: list(int32()),
+    'runnerName!': string(),
+    services: listBy('guid', boundService),
+    resources,
+    livenessProbe: probe,
+    readinessProbe: probe,
+    startupProbe: probe,
+    user: string(),
+    drainSeconds: int64({ minimum: 0, description: 'how long a stopping instance goes on answering' }),
+    architecture: string(),
+  }),
+  status: statusOf({ actualInstances: int32(), instancesStatus }),
+};
+
+const task: Kind = {
+  kind: 'TaskWorkload',
+  plural: 'taskworkloads',
+  description: 'One run of a task.',
+  columns: [],
+  spec: object({
+    'command!': list(string()),
+    'image!': string(),
+    imagePullSecrets: pullSecrets,
+    env: list(envVar),
+    resources,
+  }),
+  status: statusOf(),
+};
+
+const builderInfo: Kind = {
+  kind: 'BuilderInfo',
+  plural: 'builderinfos',
+  description: 'What a builder offers.',
+  columns: [age, readyColumn],
+  spec: object({}),
+  status: statusOf({
+    'stacks!': list(
+      object({ 'name!': string(), 'description!': string(), 'creationTimestamp!': time(), 'updatedTimestamp!': time() }),
+    ),
+    'buildpacks!': list(
+      object({
+        'name!': string(),
+        'stack!': string(),
+        'version!': string(),
+        'creationTimestamp!': time(),
+        'updatedTimestamp!': time(),
+      }),
+    ),
+    builder: named(
+      'BuilderFacts',
+      object(
+        {
+          'image!': string({ description: 'the reference that was read' }),
+          'digest!': string(),
+          runImage: string(),
+          uid: int64(),
+          gid: int64(),
+          architecture: string(),
+        },
+        { description: 'facts read once from the builder image' },
+      ),
+    ),
+  }),
+};
+
+const runnerInfo: Kind = {
+  kind: 'RunnerInfo',
+  plural: 'runnerinfos',
+  description: 'What a runner can do.',
+  columns: [],
+  spec: object({ 'runnerName!': string() }),
+  status: statusOf({ 'capabilities!': object({ rollingDeploy: boolean() }) }),
+};
+
+export const runtimeKinds: Kind[] = [build, app, task, builderInfo, runnerInfo];

@@ -1,0 +1,166 @@
+// Schemas that several kinds share: metav1.Condition, a few core/v1 types in the width that kf's contract knows, droplets, instances.
+
+import { boolean, freeForm, int, int32, int64, list, listBy, map, named, object, oneOf, setOf, string, time } from './schema.ts';
+import type { Properties, Schema } from './schema.ts';
+
+export const condition = named(
+  'Condition',
+  object({
+    'type!': string({ maxLength: 316 }),
+    'status!': oneOf('True', 'False', 'Unknown'),
+    'reason!': string({ maxLength: 1024, minLength: 1, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' }),
+    'message!': string({ maxLength: 32768 }),
+    'lastTransitionTime!': time(),
+    observedGeneration: int64({ minimum: 0 }),
+  }),
+);
+
+/** `status` with the two fields that every kind has. */
+export const statusOf = (properties: Properties = {}, extra: Schema = {}): Schema =>
+  object({ conditions: listBy('type', condition, { maxItems: 64 }), observedGeneration: int64(), ...properties }, extra);
+
+export const localReference = (extra: Schema = {}): Schema => named('LocalReference', object({ name: string({ default: '' }) }, { 'x-kubernetes-map-type': 'atomic', ...extra }));
+
+export const objectReference = (extra: Schema = {}): Schema =>
+  named(
+    'ObjectReference',
+    object(
+      {
+        apiVersion: string(),
+        fieldPath: string(),
+        kind: string(),
+        name: string(),
+        namespace: string(),
+        resourceVersion: string(),
+        uid: string(),
+      },
+      { 'x-kubernetes-map-type': 'atomic', ...extra },
+    ),
+  );
+
+const intOrString: Schema = { anyOf: [{ type: 'integer' }, { type: 'string' }], 'x-kubernetes-int-or-string': true };
+const quantity: Schema = {
+  ...intOrString,
+  pattern: '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$',
+};
+
+const keyOf = (): Schema =>
+  object({ 'key!': string(), name: string({ default: '' }), optional: boolean() }, { 'x-kubernetes-map-type': 'atomic' });
+
+export const envVar = named(
+  'EnvVar',
+  object({
+    'name!': string(),
+    value: string(),
+    valueFrom: object({
+      configMapKeyRef: keyOf(),
+      secretKeyRef: keyOf(),
+      fieldRef: object({ apiVersion: string(), 'fieldPath!': string() }, { 'x-kubernetes-map-type': 'atomic' }),
+      fileKeyRef: object(
+        { 'key!': string(), optional: boolean(), 'path!': string(), 'volumeName!': string() },
+        { 'x-kubernetes-map-type': 'atomic' },
+      ),
+      resourceFieldRef: object(
+        { containerName: string(), divisor: quantity, 'resource!': string() },
+        { 'x-kubernetes-map-type': 'atomic' },
+      ),
+    }),
+  }),
+);
+
+export const probe = named(
+  'Probe',
+  object({
+    exec: object({ command: list(string(), { 'x-kubernetes-list-type': 'atomic' }) }),
+    failureThreshold: int32(),
+    grpc: object({ 'port!': int32(), service: string({ default: '' }) }),
+    httpGet: object({
+      host: string(),
+      httpHeaders: list(object({ 'name!': string(), 'value!': string() }), { 'x-kubernetes-list-type': 'atomic' }),
+      path: string(),
+      'port!': intOrString,
+      scheme: string(),
+    }),
+    initialDelaySeconds: int32(),
+    periodSeconds: int32(),
+    successThreshold: int32(),
+    tcpSocket: object({ host: string(), 'port!': intOrString }),
+    terminationGracePeriodSeconds: int64(),
+    timeoutSeconds: int32(),
+  }),
+);
+
+export const resources = named(
+  'ResourceRequirements',
+  object({
+    claims: listBy('name', object({ 'name!': string(), request: string() })),
+    limits: map(quantity),
+    requests: map(quantity),
+  }),
+);
+
+export const pullSecrets = listBy('name', localReference());
+
+export const registry = named('ImageRegistry', object({ 'image!': string(), imagePullSecrets: pullSecrets }));
+
+export const lifecycle = (extra: Schema = {}): Schema =>
+  named(
+    'Lifecycle',
+    object({
+      'type!': { ...oneOf('buildpack', 'docker'), ...extra },
+      'data!': object({ buildpacks: setOf(string()), 'stack!': string() }),
+    }),
+  );
+
+export const droplet = named(
+  'Droplet',
+  object({
+    'registry!': registry,
+    stack: string(),
+    ports: list(int32()),
+    processTypes: listBy('type', object({ 'type!': string(), 'command!': string() })),
+    buildpacks: list(object({ 'name!': string(), version: string() }), { description: 'buildpacks that took part, in order' }),
+    architecture: string({ description: 'as in GOARCH; decides the nodes the droplet can run on' }),
+  }),
+);
+
+export const buildFailure = named(
+  'BuildFailure',
+  object(
+    { lane: oneOf('source', 'registry', 'build'), exitCode: int32(), 'reason!': string() },
+    { description: 'what ended the build, for machines; the sentence for people is in condition Succeeded' },
+  ),
+);
+
+export const instancesStatus = map(
+  named(
+    'InstanceStatus',
+    object({
+      'state!': oneOf('DOWN', 'CRASHED', 'STARTING', 'RUNNING'),
+      timestamp: time(),
+      details: string(),
+      ready: boolean(),
+      restarts: int32(),
+      exitCode: int32(),
+      reason: string(),
+      pod: string(),
+      node: string(),
+      generation: string(),
+    }),
+  ),
+  { description: 'keys are instance indexes' },
+);
+
+export const boundService = named('BoundService', object({ 'guid!': string(), 'name!': string(), 'secret!': string() }));
+
+/** A name for people: what org and space may be called. */
+export const tenantName = string({ pattern: '^[[:alnum:][:punct:][:print:]]+$' });
+
+export const brokerCatalog = (features: Schema, featuresRequired: boolean): Schema =>
+  object({
+    'id!': string(),
+    metadata: freeForm(),
+    [featuresRequired ? 'features!' : 'features']: features,
+  });
+
+export const code = int({ minimum: -1, maximum: 255 });

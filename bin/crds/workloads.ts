@@ -1,0 +1,200 @@
+// Orgs, spaces, apps and what becomes of them. Fields: contract 4.1-4.6 and 4.9; ours: docs/internals.md.
+
+import {
+  age, boolean, column, createdAt, immutable, int, int32, int64, list, listBy, named, object, oneOf, readyColumn, string, time, updatedAt,
+} from './schema.ts';
+import type { Kind } from './schema.ts';
+import { boundService, buildFailure, droplet, instancesStatus, lifecycle, localReference, registry, statusOf, tenantName } from './shared.ts';
+
+const displayName = column('Display Name', '.spec.displayName');
+const appGuid = column('AppGUID', '.spec.appRef.name');
+
+const shortName = (noun: string) => ({
+  rule: 'self.metadata.name.size() <= 63',
+  message: `The GUID of ${noun} may have at most 63 characters, because it names a namespace`,
+});
+
+const org: Kind = {
+  kind: 'CFOrg',
+  plural: 'cforgs',
+  description: 'An organization. Its namespace bears its GUID (metadata.name).',
+  columns: [createdAt, updatedAt, displayName, age],
+  rules: [shortName('an org')],
+  spec: object({ 'displayName!': tenantName }),
+  status: statusOf({ 'guid!': string() }),
+};
+
+const space: Kind = {
+  kind: 'CFSpace',
+  plural: 'cfspaces',
+  description: "A space, in its org's namespace. Its own namespace bears its GUID (metadata.name).",
+  columns: [createdAt, updatedAt, displayName, age],
+  rules: [shortName('a space')],
+  spec: object({ 'displayName!': tenantName }),
+  status: statusOf({ 'guid!': string() }),
+};
+
+const deployment = object(
+  {
+    'id!': string({ description: 'annotation kf.cloudfoundry.org/deploy-id of the CFApp that this speaks of' }),
+    'phase!': oneOf('Pending', 'Starting', 'Serving', 'Failed', 'Stopped'),
+    reason: string({ description: 'Failed: the class of the cause; Pending, Starting: what is awaited' }),
+    message: string({ description: 'one sentence for people' }),
+    process: string(),
+    pod: string(),
+    container: string(),
+    exitCode: int32(),
+    restarts: int32(),
+    since: time(),
+    generations: list(
+      named(
+        'GenerationStatus',
+        object({
+          'process!': string(),
+          'hash!': string(),
+          'state!': oneOf('Current', 'Old', 'Failed'),
+          'instances!': int32(),
+          'ready!': int32(),
+          verified: boolean({ description: 'a request to this very generation was answered' }),
+        }),
+      ),
+    ),
+    logTail: list(string(), { description: 'last lines of the failing container', maxItems: 20 }),
+  },
+  { description: 'how the change named by id fares' },
+);
+
+const app: Kind = {
+  kind: 'CFApp',
+  plural: 'cfapps',
+  description: 'An app: what shall run, and how it is.',
+  columns: [displayName, createdAt, updatedAt, column('State', '.spec.desiredState'), age],
+  spec: object({
+    'displayName!': string({ pattern: '^[-\\w]+$' }),
+    'desiredState!': oneOf('STOPPED', 'STARTED'),
+    'lifecycle!': lifecycle(immutable('The lifecycle type of an app cannot be changed; delete the app and push it anew')),
+    envSecretName: string(),
+    currentDropletRef: localReference(),
+  }),
+  status: statusOf({
+    actualState: string(),
+    observedDesiredState: string(),
+    serviceBindings: listBy('guid', boundService),
+    vcapApplicationSecretName: string(),
+    vcapServicesSecretName: string(),
+    deployment: named('DeploymentStatus', deployment),
+  }),
+};
+
+const pkg: Kind = {
+  kind: 'CFPackage',
+  plural: 'cfpackages',
+  description: 'Source of an app: an uploaded single-layer image, or a docker image as typed.',
+  columns: [appGuid, createdAt, updatedAt, readyColumn, age],
+  spec: object({
+    'type!': { ...oneOf('bits', 'docker'), ...immutable('The type of a package cannot be changed') },
+    'appRef!': localReference(),
+    source: object({ 'registry!': registry }),
+  }),
+  status: statusOf(),
+};
+
+const build: Kind = {
+  kind: 'CFBuild',
+  plural: 'cfbuilds',
+  description: 'A build of a package, and the droplet it made.',
+  columns: [appGuid, column('State', '.status.state'), createdAt, updatedAt, age],
+  spec: object({
+    'appRef!': localReference(),
+    'packageRef!': localReference(),
+    'lifecycle!': lifecycle(),
+    'stagingMemoryMB!': int(),
+    'stagingDiskMB!': int(),
+  }),
+  status: statusOf({ state: oneOf('STAGING', 'STAGED', 'FAILED'), droplet, failure: buildFailure }),
+};
+
+const healthCheckType = oneOf('http', 'port', 'process', '');
+
+const process: Kind = {
+  kind: 'CFProcess',
+  plural: 'cfprocesses',
+  description: 'A process type of an app and how many instances of it shall run.',
+  columns: [createdAt, updatedAt],
+  scale: { spec: '.spec.desiredInstances', status: '.status.actualInstances', selector: '.status.selector' },
+  spec: object({
+    'appRef!': localReference(),
+    'processType!': string(),
+    command: string(),
+    detectedCommand: string(),
+    desiredInstances: int32({ default: 1, minimum: 0 }),
+    'memoryMB!': int64(),
+    'diskQuotaMB!': int64(),
+    'healthCheck!': object({
+      'type!': healthCheckType,
+      'data!': object({
+        httpEndpoint: string(),
+        'invocationTimeoutSeconds!': int32(),
+        'timeoutSeconds!': int32(),
+        intervalSeconds: int32(),
+      }),
+    }),
+    readinessHealthCheck: object({
+      'type!': healthCheckType,
+      data: object({ httpEndpoint: string(), invocationTimeoutSeconds: int32(), intervalSeconds: int32() }),
+    }),
+    ports: list(int32()),
+    user: string({ description: 'user name or id that the process runs as; empty: the one of the image' }),
+    logRateLimitBPS: int64({ description: 'bytes of log per second; -1: unlimited' }),
+  }),
+  status: statusOf({
+    actualInstances: int32(),
+    instancesStatus,
+    selector: string({ description: 'label selector of all pods of the process, over all generations' }),
+    serving: string({ description: '<generation>=<weight>,...: how routes shall spread requests' }),
+  }),
+};
+
+const ended = 'oldSelf.status.conditions.exists(c, (c.type == "Succeeded" || c.type == "Failed") && c.status == "True")';
+const canceled = (object: string) => `(has(${object}.spec) && has(${object}.spec.canceled) && ${object}.spec.canceled)`;
+
+const task: Kind = {
+  kind: 'CFTask',
+  plural: 'cftasks',
+  description: 'A command that runs once with the code and environment of an app.',
+  columns: [createdAt, updatedAt],
+  rules: [
+    {
+      rule: `!${canceled('self')} || ${canceled('oldSelf')} || !has(oldSelf.status) || !has(oldSelf.status.conditions) || !${ended}`,
+      message: 'A task that has ended cannot be canceled',
+    },
+  ],
+  spec: object(
+    {
+      appRef: localReference(),
+      command: string(),
+      canceled: boolean(),
+      displayName: string({ description: 'the name that people see; empty: the GUID' }),
+      processType: string({ description: 'process type whose command and sizes are taken where the task gives none' }),
+      memoryMB: int64({ minimum: 0 }),
+      diskMB: int64({ minimum: 0 }),
+    },
+    {
+      'x-kubernetes-validations': [
+        {
+          rule: '(has(self.command) && self.command != "") || (has(self.processType) && self.processType != "")',
+          message: 'A task needs a command, or a process type whose command it takes',
+        },
+        { rule: 'has(self.appRef) && self.appRef.name != ""', message: 'A task needs the app it belongs to (appRef.name)' },
+      ],
+    },
+  ),
+  status: statusOf({
+    sequenceId: int64({ minimum: 0, ...immutable('The sequence id of a task cannot be changed') }),
+    memoryMB: int64(),
+    diskQuotaMB: int64(),
+    dropletRef: localReference(),
+  }),
+};
+
+export const workloadKinds: Kind[] = [org, space, app, pkg, build, process, task];

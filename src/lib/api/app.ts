@@ -1,0 +1,70 @@
+// Rules over CFApp, CFProcess and CFRoute: what an app's objects mean, free of any layout.
+
+import type { CFApp, CFProcess, CFRoute, InstanceStatus } from './types.generated.ts';
+
+export const webProcess = 'web';
+
+/** Defaults that the contract gives by admission (4.6); ours are given by CLI and controller. */
+export const processDefaults = {
+  healthCheckTimeoutSeconds: 60,
+  instances: (processType: string): number => (processType === webProcess ? 1 : 0),
+  healthCheckType: (processType: string): 'port' | 'process' => (processType === webProcess ? 'port' : 'process'),
+} as const;
+
+/** Addresses (host.domain/path) of an app, oldest route first; a route that is not reconciled yet has none. */
+export function addressesOf(app: CFApp, routes: readonly CFRoute[]): string[] {
+  return routesOf(app, routes).flatMap((route) => route.status?.uri ?? []);
+}
+
+/** Routes with a destination of the app, oldest first. */
+export function routesOf(app: CFApp, routes: readonly CFRoute[]): CFRoute[] {
+  return routes
+    .filter((route) => (route.spec.destinations ?? []).some((destination) => destination.appRef.name === app.metadata.name))
+    .toSorted((a, b) => created(a) - created(b) || compare(a.metadata.name ?? '', b.metadata.name ?? ''));
+}
+
+/** Processes of an app, web first, then by type. */
+export function processesOf(app: CFApp, processes: readonly CFProcess[]): CFProcess[] {
+  const rank = (process: CFProcess) => (process.spec.processType === webProcess ? 0 : 1);
+  return processes
+    .filter((process) => process.spec.appRef.name === app.metadata.name)
+    .toSorted((a, b) => rank(a) - rank(b) || compare(a.spec.processType, b.spec.processType));
+}
+
+export function effectiveCommand(process: CFProcess): string | undefined {
+  return nonEmpty(process.spec.command) ?? nonEmpty(process.spec.detectedCommand);
+}
+
+export function desiredInstances(process: CFProcess): number {
+  return process.spec.desiredInstances ?? processDefaults.instances(process.spec.processType);
+}
+
+export interface Instance extends InstanceStatus {
+  index: number;
+}
+
+/** Instances by index; indexes that should exist and have no entry yet are `DOWN`. A stopped app has none. */
+export function instancesOf(app: CFApp, process: CFProcess): Instance[] {
+  const known = Object.entries(process.status?.instancesStatus ?? {}).map(([index, status]) => ({ ...status, index: Number(index) }));
+  const wanted = app.spec.desiredState === 'STARTED' ? desiredInstances(process) : 0;
+  for (let index = 0; index < wanted; index += 1) {
+    if (!known.some((instance) => instance.index === index)) known.push({ index, state: 'DOWN' });
+  }
+  return known.toSorted((a, b) => a.index - b.index);
+}
+
+/** How many instances answer. */
+export function runningInstances(process: CFProcess): number {
+  return Object.values(process.status?.instancesStatus ?? {}).filter((instance) => instance.state === 'RUNNING').length;
+}
+
+/** Revision number in annotation app-rev; 0 where it is missing or not a number. */
+export function appRevOf(app: CFApp): number {
+  const rev = Number(app.metadata.annotations?.['korifi.cloudfoundry.org/app-rev'] ?? '0');
+  return Number.isInteger(rev) && rev >= 0 ? rev : 0;
+}
+
+const nonEmpty = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
+const created = (object: CFRoute): number => Date.parse(object.metadata.creationTimestamp ?? '') || 0;
+/** By code unit: the same order on every machine. */
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,51 @@
+// Reading and changing metav1.Conditions.
+
+import type { Condition, KubeObject } from './object.ts';
+
+interface Conditioned extends KubeObject {
+  status?: { conditions?: Condition[] };
+}
+
+/** The condition of that type, whatever generation it speaks of. */
+export function findCondition(object: Conditioned, type: string): Condition | undefined {
+  return object.status?.conditions?.find((condition) => condition.type === type);
+}
+
+/** The condition when it speaks of the object's present generation. */
+export function currentCondition(object: Conditioned, type: string): Condition | undefined {
+  const condition = findCondition(object, type);
+  return condition?.observedGeneration === object.metadata.generation ? condition : undefined;
+}
+
+/** True when the condition is True for the object's present generation. */
+export function isTrue(object: Conditioned, type: string): boolean {
+  return currentCondition(object, type)?.status === 'True';
+}
+
+/** True when the condition is False for the object's present generation. */
+export function isFalse(object: Conditioned, type: string): boolean {
+  return currentCondition(object, type)?.status === 'False';
+}
+
+export function isReady(object: Conditioned): boolean {
+  return isTrue(object, 'Ready');
+}
+
+/** What a caller says about a condition; times are kept here. */
+export type ConditionChange = Omit<Condition, 'lastTransitionTime'>;
+
+/**
+ * The conditions with `change` in it. lastTransitionTime moves only when the status does, so that a repeated reconcile writes nothing new.
+ */
+export function setCondition(conditions: readonly Condition[] | undefined, change: ConditionChange, now: Date = new Date()): Condition[] {
+  const present = conditions ?? [];
+  const before = present.find((condition) => condition.type === change.type);
+  const time = before?.status === change.status ? before.lastTransitionTime : `${now.toISOString().slice(0, 19)}Z`;
+  const after: Condition = { ...change, lastTransitionTime: time };
+  return before === undefined ? [...present, after] : present.map((condition) => (condition === before ? after : condition));
+}
+
+/** The conditions without those of the type. */
+export function removeCondition(conditions: readonly Condition[] | undefined, type: string): Condition[] {
+  return (conditions ?? []).filter((condition) => condition.type !== type);
+}

@@ -1,0 +1,222 @@
+// Every kind, label, annotation, finalizer, field manager, condition and reason that kf uses, in one place.
+
+import { resource } from './object.ts';
+import type { KubeObject, ResourceType } from './object.ts';
+import type {
+  AppWorkload, BuilderInfo, BuildWorkload, CFApp, CFBuild, CFDomain, CFOrg, CFPackage, CFProcess, CFRoute, CFSecurityGroup, CFServiceBinding,
+  CFServiceBroker, CFServiceInstance, CFServiceOffering, CFServicePlan, CFSpace, CFTask, RunnerInfo, TaskWorkload,
+} from './types.generated.ts';
+
+/** The API group that kf carries on. */
+export const group = 'korifi.cloudfoundry.org';
+/** Prefix of what only kf has. */
+export const kfGroup = 'kf.cloudfoundry.org';
+export const version = 'v1alpha1';
+
+const kind = <T extends KubeObject>(name: string, plural: string): ResourceType<T> => resource<T>(group, version, name, plural);
+
+/** The kinds of the group. Core kinds are in core.ts. */
+export const kinds = {
+  org: kind<CFOrg>('CFOrg', 'cforgs'),
+  space: kind<CFSpace>('CFSpace', 'cfspaces'),
+  app: kind<CFApp>('CFApp', 'cfapps'),
+  package: kind<CFPackage>('CFPackage', 'cfpackages'),
+  build: kind<CFBuild>('CFBuild', 'cfbuilds'),
+  process: kind<CFProcess>('CFProcess', 'cfprocesses'),
+  task: kind<CFTask>('CFTask', 'cftasks'),
+  route: kind<CFRoute>('CFRoute', 'cfroutes'),
+  domain: kind<CFDomain>('CFDomain', 'cfdomains'),
+  securityGroup: kind<CFSecurityGroup>('CFSecurityGroup', 'cfsecuritygroups'),
+  serviceInstance: kind<CFServiceInstance>('CFServiceInstance', 'cfserviceinstances'),
+  serviceBinding: kind<CFServiceBinding>('CFServiceBinding', 'cfservicebindings'),
+  serviceBroker: kind<CFServiceBroker>('CFServiceBroker', 'cfservicebrokers'),
+  serviceOffering: kind<CFServiceOffering>('CFServiceOffering', 'cfserviceofferings'),
+  servicePlan: kind<CFServicePlan>('CFServicePlan', 'cfserviceplans'),
+  buildWorkload: kind<BuildWorkload>('BuildWorkload', 'buildworkloads'),
+  appWorkload: kind<AppWorkload>('AppWorkload', 'appworkloads'),
+  taskWorkload: kind<TaskWorkload>('TaskWorkload', 'taskworkloads'),
+  builderInfo: kind<BuilderInfo>('BuilderInfo', 'builderinfos'),
+  runnerInfo: kind<RunnerInfo>('RunnerInfo', 'runnerinfos'),
+} as const;
+
+const korifi = <T extends string>(name: T): `korifi.cloudfoundry.org/${T}` => `korifi.cloudfoundry.org/${name}`;
+const kf = <T extends string>(name: T): `kf.cloudfoundry.org/${T}` => `kf.cloudfoundry.org/${name}`;
+
+/** Label keys (contract 2.1, 2.2; ours: docs/internals.md). */
+export const labels = {
+  guid: korifi('guid'),
+  createdAt: korifi('created_at'),
+  updatedAt: korifi('updated_at'),
+  spaceGuid: korifi('space-guid'),
+  spaceName: korifi('space-name'),
+  orgGuid: korifi('org-guid'),
+  orgName: korifi('org-name'),
+  ready: korifi('ready'),
+  appGuid: korifi('app-guid'),
+  appRev: korifi('app-rev'),
+  displayName: korifi('display-name'),
+  deploymentStatus: korifi('deployment-status'),
+  packageGuid: korifi('package-guid'),
+  packageState: korifi('package-state'),
+  dropletGuid: korifi('droplet-guid'),
+  buildGuid: korifi('build-guid'),
+  buildState: korifi('build-state'),
+  buildWorkloadName: korifi('build-workload-name'),
+  processGuid: korifi('process-guid'),
+  processType: korifi('process-type'),
+  version: korifi('version'),
+  appWorkloadGuid: korifi('appworkload-guid'),
+  domainGuid: korifi('domain-guid'),
+  domainName: korifi('domain-name'),
+  routeGuid: korifi('route-guid'),
+  routeHost: korifi('route-host'),
+  routePath: korifi('route-path'),
+  unmapped: korifi('unmapped'),
+  taskGuid: korifi('task-guid'),
+  taskSequenceId: korifi('task-sequence-id'),
+  planGuid: korifi('plan-guid'),
+  serviceInstanceGuid: korifi('service-instance-guid'),
+  serviceInstanceType: korifi('service-instance-type'),
+  serviceBindingType: korifi('service-binding-type'),
+  serviceOfferingName: korifi('service-offering-name'),
+  servicePlanName: korifi('service-plan-name'),
+  servicePlanAvailable: korifi('service-plan-available'),
+  serviceBrokerDisplayName: korifi('service-broker-display-name'),
+  provisionedService: 'servicebinding.io/provisioned-service',
+  propagatedFrom: 'cloudfoundry.org/propagated-from',
+  roleGuid: 'cloudfoundry.org/role-guid',
+  podIndex: 'apps.kubernetes.io/pod-index',
+  /** `kf` on every namespace that kf made. */
+  managedBy: kf('managed-by'),
+  /** `setup` on everything that `kf setup` applied. */
+  partOf: kf('part-of'),
+  generation: kf('generation'),
+} as const;
+
+/** Annotation keys (contract 2.3; ours: docs/internals.md). */
+export const annotations = {
+  appRev: korifi('app-rev'),
+  lastStopAppRev: korifi('last-stop-app-rev'),
+  creationVersion: korifi('creation-version'),
+  appGuids: korifi('app-guids'),
+  serviceInstanceType: korifi('service-instance-type'),
+  applicationId: korifi('application-id'),
+  version: korifi('version'),
+  processGuid: korifi('process-guid'),
+  orgName: korifi('org-name'),
+  spaceName: korifi('space-name'),
+  propagateRole: 'cloudfoundry.org/propagate-cf-role',
+  propagateServiceAccount: 'cloudfoundry.org/propagate-service-account',
+  propagateDeletion: 'cloudfoundry.org/propagate-deletion',
+  changedBy: kf('changed-by'),
+  contentHash: kf('content-hash'),
+  pushId: kf('push-id'),
+  pushStarted: kf('push-started'),
+  buildKey: kf('build-key'),
+  envSecret: kf('env-secret'),
+  applying: kf('applying'),
+  deployId: kf('deploy-id'),
+  liveHash: kf('live-hash'),
+  imageNotRead: kf('image-not-read'),
+  leaseEntityType: 'coordination.cloudfoundry.org/entity-type',
+  leaseNamespace: 'coordination.cloudfoundry.org/namespace',
+  leaseName: 'coordination.cloudfoundry.org/name',
+  leaseOwnerNamespace: 'coordination.cloudfoundry.org/owner-namespace',
+  leaseOwnerName: 'coordination.cloudfoundry.org/owner-name',
+} as const;
+
+/** Finalizers of ours; `foreign` are the contract's others (2.4), removed when found. */
+export const finalizers = {
+  org: 'cfOrg.korifi.cloudfoundry.org',
+  space: 'cfSpace.korifi.cloudfoundry.org',
+  serviceInstance: 'cfServiceInstance.korifi.cloudfoundry.org',
+  serviceBinding: 'cfServiceBinding.korifi.cloudfoundry.org',
+  foreign: [
+    'cfApp.korifi.cloudfoundry.org',
+    'cfDomain.korifi.cloudfoundry.org',
+    'korifi.cloudfoundry.org/cfPackageController',
+    'appWorkload.korifi.cloudfoundry.org',
+    'kpack-image-builder.korifi.cloudfoundry.org/buildworkload',
+    'cfRoute.korifi.cloudfoundry.org',
+  ],
+} as const;
+
+/** Field managers of server-side apply: one per writer. */
+export const fieldManagers = {
+  push: 'kf-push',
+  setup: 'kf-setup',
+  cli: 'kf',
+  controller: (reconciler: string): string => `kf-controller/${reconciler}`,
+} as const;
+
+/** Condition types. */
+export const conditionTypes = {
+  ready: 'Ready',
+  claimed: 'Claimed',
+  initialized: 'Initialized',
+  staging: 'Staging',
+  succeeded: 'Succeeded',
+  started: 'Started',
+  failed: 'Failed',
+  canceled: 'Canceled',
+} as const;
+
+/** Condition reasons that more than one piece reads. */
+export const reasons = {
+  ready: 'Ready',
+  claimed: 'Claimed',
+  duplicateName: 'DuplicateName',
+  initialized: 'Initialized',
+  unknown: 'Unknown',
+  bindingNotReady: 'BindingNotReady',
+  dropletNotAssigned: 'DropletNotAssigned',
+  cannotResolveDroplet: 'CannotResolveCurrentDropletRef',
+  desiredStateNotReached: 'DesiredStateNotReached',
+  processesNotReady: 'ProcessesNotReady',
+  buildRunning: 'BuildRunning',
+  buildNotRunning: 'BuildNotRunning',
+  buildSucceeded: 'BuildSucceeded',
+  buildFailed: 'BuildFailed',
+  stagingFailed: 'StagingFailed',
+  noBuildpackMatched: 'NoBuildpackMatched',
+  sourceFetchFailed: 'SourceFetchFailed',
+  registryRefused: 'RegistryRefused',
+  builderNotFound: 'BuilderNotFound',
+  unschedulable: 'Unschedulable',
+  outOfMemory: 'OutOfMemory',
+  buildTimeout: 'BuildTimeout',
+  invalidDomainRef: 'InvalidDomainRef',
+  credentialsSecretNotAvailable: 'CredentialsSecretNotAvailable',
+  secretInvalid: 'SecretInvalid',
+} as const;
+
+/** `status.deployment.reason` when its phase is Failed. */
+export const deploymentFailures = [
+  'ImagePull',
+  'CreateContainer',
+  'Crashed',
+  'OutOfMemory',
+  'HealthCheckFailed',
+  'Unschedulable',
+  'QuotaExceeded',
+  'RouteNotAccepted',
+  'NotServing',
+  'StartTimeout',
+  'Unknown',
+] as const;
+export type DeploymentFailure = (typeof deploymentFailures)[number];
+
+/** Fixed places and names (docs/internals.md). */
+export const places = {
+  systemNamespace: 'kf-system',
+  nodeNamespace: 'kf-node',
+  rootNamespace: 'cf',
+  info: 'kf-info',
+  infoKey: 'info.json',
+  controllerAccount: 'kf-controller',
+  registryService: 'kf-registry',
+  pullSecret: 'image-registry-credentials',
+  pushSecret: 'kf-registry-push',
+  builder: 'kf-builder',
+  runner: 'kf-runner',
+} as const;

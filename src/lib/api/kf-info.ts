@@ -1,0 +1,83 @@
+// ConfigMap `cf/kf-info`: what an installation tells its CLIs (docs/internals.md).
+
+import { KfError, messageOf } from '../errors.ts';
+
+/** The format that this CLI and this controller write and read. */
+export const infoFormat = 1;
+
+/** The oldest controller that this CLI can work with. */
+export const oldestController = '0.1.0';
+
+export interface KfInfo {
+  format: number;
+  oldestCli: string;
+  controller: { version: string; namespace: string };
+  registry: { namespace: string; service: string; port: number; pushHost: string; pullPrefix: string };
+  builder: { name: string; image: string; runImage?: string; insecureRegistries?: string[]; env?: Record<string, string>; digest?: string };
+  defaultDomain: string;
+  gateway: {
+    namespace: string;
+    name: string;
+    features: string[];
+    internalAddress?: string;
+    externalUrl?: { scheme: 'http' | 'https'; port: number; address?: string };
+  };
+  drainSeconds: number;
+  processDefaults: { memoryMB: number; diskQuotaMB: number };
+  staging: { memoryMB: number; diskMB: number };
+  root: string;
+}
+
+const setupHint = ['kf setup'];
+
+/** The info of a ConfigMap's text. A newer format is refused before its fields are looked at. */
+export function parseKfInfo(text: string): KfInfo {
+  let info: Partial<KfInfo>;
+  try {
+    info = JSON.parse(text) as Partial<KfInfo>;
+  } catch (error) {
+    throw new KfError('failed', `The installation's description (ConfigMap kf-info) is not valid JSON: ${messageOf(error)}.`, { hints: setupHint, cause: error });
+  }
+  if (typeof info.format !== 'number') {
+    throw new KfError('failed', "The installation's description (ConfigMap kf-info) names no format.", { hints: setupHint });
+  }
+  if (info.format > infoFormat) {
+    throw new KfError('conflict', `This kf is too old for the cluster: it knows format ${infoFormat} of kf-info, the cluster has ${info.format}.`, {
+      hints: ['npm install -g @kf/cli'],
+    });
+  }
+  const required = ['controller', 'registry', 'builder', 'defaultDomain', 'gateway', 'processDefaults', 'staging'] as const;
+  const lacking = required.filter((key) => info[key] === undefined);
+  if (lacking.length > 0) {
+    throw new KfError('failed', `The installation's description (ConfigMap kf-info) lacks ${lacking.join(', ')}.`, { hints: setupHint });
+  }
+  return { oldestCli: '0.0.0', drainSeconds: 4, root: 'cf', ...info } as KfInfo;
+}
+
+function numbers(version: string): number[] {
+  return (version.replace(/^v/, '').split(/[-+]/)[0] ?? '').split('.').map(Number);
+}
+
+/** Negative, 0 or positive, as sort wants it; pre-release parts do not count. */
+export function compareVersions(a: string, b: string): number {
+  const [left, right] = [numbers(a), numbers(b)];
+  for (let index = 0; index < 3; index += 1) {
+    const difference = (left[index] ?? 0) - (right[index] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/** Refuses to go on when CLI and controller do not understand each other; to be called before the first write. */
+export function requireCompatible(info: KfInfo, cliVersion: string): void {
+  if (compareVersions(cliVersion, info.oldestCli) < 0) {
+    throw new KfError('conflict', `This kf (${cliVersion}) is too old for the cluster, whose controller is ${info.controller.version}; it needs ${info.oldestCli} or newer.`, {
+      hints: ['npm install -g @kf/cli'],
+    });
+  }
+  if (compareVersions(info.controller.version, oldestController) < 0) {
+    throw new KfError('conflict', `The cluster's controller (${info.controller.version}) is too old for this kf (${cliVersion}), which needs ${oldestController} or newer.`, {
+      hints: setupHint,
+    });
+  }
+}

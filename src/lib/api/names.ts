@@ -1,0 +1,129 @@
+// Names that are computed rather than chosen. Formulas and test vectors: contract 1, 6.2, 9.2 and 16.3.
+
+import { createHash } from 'node:crypto';
+import type { CFApp, CFDomain, CFOrg, CFProcess, CFRoute, CFServiceBinding, CFServiceInstance, CFSpace } from './types.generated.ts';
+
+const dnsNamespace = '6ba7b810-9dad-11d1-80b4-00c04fd430c8';
+
+const hex = (algorithm: 'sha1' | 'sha224' | 'sha256', text: string): string => createHash(algorithm).update(text, 'utf8').digest('hex');
+
+/** RFC 9562 UUID version 5. */
+export function uuidV5(namespace: string, name: string): string {
+  const digest = createHash('sha1').update(Buffer.from(namespace.replaceAll('-', ''), 'hex')).update(name, 'utf8').digest().subarray(0, 16);
+  digest[6] = ((digest[6] ?? 0) & 0x0f) | 0x50;
+  digest[8] = ((digest[8] ?? 0) & 0x3f) | 0x80;
+  return digest.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** The contract's NamespacedUUID: a GUID that follows from another name and some words. */
+export function namespacedUuid(namespace: string, ...segments: string[]): string {
+  return uuidV5(uuidV5(dnsNamespace, namespace), segments.join(':').trim());
+}
+
+/** Name of the CFProcess of an app and a process type. */
+export function processGuid(appGuid: string, processType: string): string {
+  return namespacedUuid(appGuid, processType);
+}
+
+/** Lower-case hex of SHA-224: what names look like in labels. */
+export function sha224(text: string): string {
+  return hex('sha224', text);
+}
+
+/** Name of the AppWorkload of one generation of a process. */
+export function appWorkloadName(process: string, generation: string): string {
+  return `${process}-${generation}`;
+}
+
+/** Name of the StatefulSet (and its budget) of one generation; pods add `-<index>`. */
+export function statefulSetName(appGuid: string, namespace: string, process: string, generation: string): string {
+  const wanted = `${appGuid}-${namespace}`.toLowerCase().replaceAll('_', '-');
+  const prefix = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(wanted) ? wanted : process;
+  return `${prefix.slice(0, 40)}-${hex('sha256', `${process}-${generation}`).slice(0, 10)}`;
+}
+
+/** Name of the Service that reaches one generation behind a route destination. */
+export function serviceName(destinationGuid: string, generation: string): string {
+  return `s-${destinationGuid}-${generation}`;
+}
+
+/** Label layout of points in time: `2006-01-02T15-04-05`, UTC. */
+export function timeLabel(time: Date | string): string {
+  return new Date(time).toISOString().slice(0, 19).replaceAll(':', '-');
+}
+
+/** Name of the RoleBinding that gives `cfRole` to a user or a service account. */
+export function roleBindingName(cfRole: string, subject: { user: string } | { namespace: string; name: string }): string {
+  const who = 'user' in subject ? subject.user : `${subject.namespace}/${subject.name}`;
+  return `cf-${hex('sha256', `${cfRole}::${who}`)}`;
+}
+
+/** What a name claim is about and under which Lease it is kept. */
+export interface NameClaim {
+  entityType: string;
+  uniqueName: string;
+  leaseName: string;
+}
+
+function claim(entityType: string, uniqueName: string): NameClaim {
+  return { entityType, uniqueName, leaseName: `n-${hex('sha1', `${entityType}::${uniqueName}`)}` };
+}
+
+/** Claims of contract 16.3; the Lease's namespace is root for orgs and routes, else the object's own. */
+export const nameClaims = {
+  org: (org: CFOrg): NameClaim => claim('cforg', org.spec.displayName.toLowerCase()),
+  space: (space: CFSpace): NameClaim => claim('cfspace', space.spec.displayName.toLowerCase()),
+  app: (app: CFApp): NameClaim => claim('app', app.spec.displayName.toLowerCase()),
+  route: (route: CFRoute): NameClaim => {
+    const { host = '', path = '', domainRef } = route.spec;
+    return claim('route', [host.toLowerCase(), domainRef.namespace ?? '', domainRef.name ?? '', path].join('::'));
+  },
+  serviceInstance: (instance: CFServiceInstance): NameClaim => claim('serviceinstance', instance.spec.displayName),
+  /** `instanceName` is the display name of the bound instance, used where the binding has none. */
+  serviceBinding: (binding: CFServiceBinding, instanceName: string): NameClaim => {
+    const { appRef, service, displayName } = binding.spec;
+    const name = displayName === undefined || displayName === '' ? instanceName : displayName;
+    return claim('servicebinding', ['sb', appRef.name, service.namespace ?? binding.metadata.namespace ?? '', service.name ?? '', name].join('::'));
+  },
+} as const;
+
+/** Annotation `app-guids` of a route: the GUIDs of all destinations, joined by a newline. */
+export function appGuidsOf(route: CFRoute): string {
+  return (route.spec.destinations ?? []).map((destination) => destination.appRef.name).join('\n');
+}
+
+/** Host plus domain, lower case, and that plus the path. */
+export function addressOf(route: CFRoute, domain: CFDomain): { fqdn: string; uri: string } {
+  const fqdn = `${(route.spec.host ?? '').toLowerCase()}.${domain.spec.name}`;
+  return { fqdn, uri: fqdn + (route.spec.path ?? '') };
+}
+
+/** Label selector of all pods of a process, over all generations. */
+export function podSelectorOf(process: CFProcess): string {
+  return `korifi.cloudfoundry.org/guid=${process.metadata.name ?? ''}`;
+}
+
+function distance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const replaced = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row.push(Math.min(replaced, (previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
+    }
+    previous = row;
+  }
+  return previous[b.length] ?? 0;
+}
+
+/** The candidate that a mistyped name most likely means; undefined when none is near (a third of the letters may differ). */
+export function nearest(name: string, candidates: Iterable<string>): string | undefined {
+  const wanted = name.toLowerCase();
+  let best: { name: string; distance: number } | undefined;
+  for (const candidate of candidates) {
+    const found = distance(wanted, candidate.toLowerCase());
+    const limit = Math.max(1, Math.floor(Math.max(wanted.length, candidate.length) / 3));
+    if (found <= limit && (best === undefined || found < best.distance)) best = { name: candidate, distance: found };
+  }
+  return best?.name;
+}
