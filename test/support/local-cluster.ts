@@ -1,0 +1,61 @@
+// A cluster for tests and demo: made when none is given, described to `kf setup`, taken down by its own tool.
+
+import { execFile, spawn } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+const execute = promisify(execFile);
+
+export type ClusterEnv = Record<string, string>;
+
+function clusterTool(args: string[]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, ['test/cluster/cli.ts', ...args], { stdio: ['ignore', 2, 2] });
+    child.on('error', reject);
+    child.on('exit', (code) => resolve(code ?? 1));
+  });
+}
+
+/** Reads `export NAME='value'` lines. */
+function parseExports(text: string): ClusterEnv {
+  const env: ClusterEnv = {};
+  for (const match of text.matchAll(/^export (\w+)=(?:'([^']*)'|"([^"]*)"|(\S*))$/gm)) {
+    const [, name = '', single, double, bare] = match;
+    env[name] = single ?? double ?? bare ?? '';
+  }
+  return env;
+}
+
+/** Brings the named cluster up (nothing happens when it is) and returns what its `env` exports. */
+export async function clusterUp(name: string, ...flags: string[]): Promise<ClusterEnv> {
+  const code = await clusterTool(['up', '--name', name, ...flags]);
+  if (code !== 0) throw new Error(`The cluster '${name}' did not come up (exit ${code}).`);
+  const { stdout } = await execute(process.execPath, ['test/cluster/cli.ts', 'env', '--name', name]);
+  return parseExports(stdout);
+}
+
+export async function clusterDown(name: string): Promise<void> {
+  const code = await clusterTool(['down', '--name', name]);
+  if (code !== 0) throw new Error(`The cluster '${name}' did not go down (exit ${code}).`);
+}
+
+/** Writes the setup.yaml that names the images which lie in the cluster's own registry; returns its path. */
+export async function writeSetupFile(folder: string, env: ClusterEnv): Promise<string> {
+  const registry = env['KF_CLUSTER_NODE_REGISTRY'] ?? '10.244.0.1:5000';
+  const file = path.join(folder, 'setup.yaml');
+  const text = `# Settings of \`kf setup\` for a cluster from test/cluster: its images lie in a registry on the node.
+images:
+  node: ${registry}/kf/node:24
+  registry: ${registry}/kf/registry:3
+  traefik: ${registry}/kf/traefik:3.6
+  builder: ${registry}/kf/builder:1
+  run: ${registry}/kf/run:1
+insecureRegistries: ['${registry}']
+gatewayExposure: hostport
+gatewayPort: ${env['KF_CLUSTER_HTTP_PORT'] ?? '80'}
+${env['KF_CLUSTER_NPM_REGISTRY'] === undefined ? '' : `buildEnv: {NPM_CONFIG_REGISTRY: '${env['KF_CLUSTER_NPM_REGISTRY']}'}\n`}`;
+  await mkdir(folder, { recursive: true });
+  await writeFile(file, text);
+  return file;
+}
