@@ -6,22 +6,35 @@ import { type Descriptor, type Digest, jsonBlob, MEDIA_TYPES } from './descripto
 import type { Image } from './image.ts';
 import { type LayerEntry, tarBlocks } from './tar.ts';
 
-/** Writes one image under `name` (a full reference with tag, e.g. `kf.local/node:24`); containerd takes that name over. */
-export async function writeLayout(archivePath: string, image: Image, name: string): Promise<void> {
-  await pipeline(tarBlocks(layoutEntries(image, name)), createWriteStream(archivePath));
+/** An image and the full reference with tag it is stored under, e.g. `kf.local/node:24`; containerd takes that name over. */
+export interface NamedImage {
+  image: Image;
+  name: string;
 }
 
-function layoutEntries(image: Image, name: string): LayerEntry[] {
-  const manifest: Descriptor = {
-    ...image.manifest.descriptor,
-    annotations: { 'io.containerd.image.name': name, 'org.opencontainers.image.ref.name': name },
-  };
-  const index = jsonBlob(MEDIA_TYPES.index, { schemaVersion: 2, mediaType: MEDIA_TYPES.index, manifests: [manifest] });
-  const blobs = new Map<Digest, Buffer | string>([
-    [image.manifest.descriptor.digest, image.manifest.bytes],
-    [image.config.descriptor.digest, image.config.bytes],
-  ]);
-  for (const layer of image.layers) blobs.set(layer.digest, layer.path);
+/** Writes one image under `name`. */
+export function writeLayout(archivePath: string, image: Image, name: string): Promise<void> {
+  return writeLayouts(archivePath, [{ image, name }]);
+}
+
+/** Writes several images into one archive; a layer that they share is in it once. */
+export async function writeLayouts(archivePath: string, images: NamedImage[]): Promise<void> {
+  await pipeline(tarBlocks(layoutEntries(images)), createWriteStream(archivePath));
+}
+
+function layoutEntries(images: NamedImage[]): LayerEntry[] {
+  const manifests = images.map(
+    ({ image, name }): Descriptor => ({
+      ...image.manifest.descriptor,
+      annotations: { 'io.containerd.image.name': name, 'org.opencontainers.image.ref.name': name },
+    }),
+  );
+  const index = jsonBlob(MEDIA_TYPES.index, { schemaVersion: 2, mediaType: MEDIA_TYPES.index, manifests });
+  const blobs = new Map<Digest, Buffer | string>();
+  for (const { image } of images) {
+    for (const blob of [image.manifest, image.config]) blobs.set(blob.descriptor.digest, blob.bytes);
+    for (const layer of image.layers) blobs.set(layer.digest, layer.path);
+  }
   return [
     { type: 'file', name: 'oci-layout', source: Buffer.from('{"imageLayoutVersion":"1.0.0"}') },
     { type: 'file', name: 'index.json', source: index.bytes },
