@@ -1,0 +1,194 @@
+// The registry's gate: the only listener of the registry pod. It checks who asks for what and then streams both ways, holding nothing in memory.
+
+import { Agent, createServer, request as httpRequest } from 'node:http';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream';
+import { parseTarget } from './path.ts';
+import type { RegistryPath } from './path.ts';
+import { authenticate, mayAccess, ownsRepository, scopeUser } from './scopes.ts';
+import type { Door, Scope } from './scopes.ts';
+
+/** One finished request, without anything secret: no header, no query. */
+export interface AccessLine {
+  time: string;
+  door: Door;
+  method: string;
+  path: string;
+  status: number;
+  milliseconds: number;
+  user: string;
+}
+
+export interface GateOptions {
+  /** Where the registry listens; plain HTTP on the pod's loopback. */
+  upstream: { host: string; port: number };
+  /** The current HMAC key; undefined while it cannot be read (everything is refused then). */
+  readKey: () => Buffer | undefined;
+  log: (line: AccessLine) => void;
+  /** Unix seconds. */
+  now?: () => number;
+}
+
+interface Refusal {
+  status: number;
+  code: string;
+  message: string;
+}
+
+// Only what the registry API needs goes through: X-Forwarded-*, Forwarded or a method override could change what the registry reads or answers.
+const requestHeaders = ['accept', 'content-length', 'content-range', 'content-type', 'if-none-match', 'range', 'user-agent'];
+const responseHeaders = [
+  'accept-ranges',
+  'content-length',
+  'content-range',
+  'content-type',
+  'docker-content-digest',
+  'docker-distribution-api-version',
+  'docker-upload-uuid',
+  'etag',
+  'link',
+  'oci-subject',
+  'range',
+];
+/** A refused body is read this far, so that the client sees the answer instead of a reset. */
+const drainBytes = 4 * 1024 * 1024;
+const idleTimeoutMs = 300_000;
+
+const unauthorized: Refusal = { status: 401, code: 'UNAUTHORIZED', message: 'authentication required' };
+const denied: Refusal = { status: 403, code: 'DENIED', message: 'the credential does not cover this repository or action' };
+const refusals: Record<'not-found' | 'not-allowed' | 'bad-query', Refusal> = {
+  'not-found': { status: 404, code: 'UNSUPPORTED', message: 'not a path of the registry API that is offered here' },
+  'not-allowed': { status: 405, code: 'UNSUPPORTED', message: 'the method is not offered here' },
+  'bad-query': { status: 400, code: 'UNSUPPORTED', message: 'a query parameter is given twice' },
+};
+
+/** The path and query of a Location header when it stays within the repository, else undefined. */
+export function relativeLocation(location: string, repository: string): string | undefined {
+  let url: URL;
+  try {
+    url = new URL(location, 'http://registry.invalid');
+  } catch {
+    return undefined;
+  }
+  return url.pathname.startsWith(`/v2/${repository}/`) ? url.pathname + url.search : undefined;
+}
+
+function pick(headers: IncomingHttpHeaders, names: string[]): OutgoingHttpHeaders {
+  const picked: OutgoingHttpHeaders = {};
+  for (const name of names) if (headers[name] !== undefined) picked[name] = headers[name];
+  return picked;
+}
+
+function upstreamHeaders(request: IncomingMessage, path: RegistryPath): OutgoingHttpHeaders {
+  const headers = pick(request.headers, requestHeaders);
+  // The registry would read a form body as query parameters, and a mount from a foreign repository could hide in one.
+  if (path.endpoint === 'upload' || path.endpoint === 'upload-start') headers['content-type'] = 'application/octet-stream';
+  else if (/form/i.test(request.headers['content-type'] ?? '')) delete headers['content-type'];
+  if (request.method === 'GET' || request.method === 'HEAD') {
+    delete headers['content-length'];
+    delete headers['content-type'];
+  }
+  return headers;
+}
+
+function judge(door: Door, request: IncomingMessage, options: GateOptions): { scope: Scope; path: RegistryPath } | { scope?: Scope; refusal: Refusal } {
+  const key = options.readKey();
+  const given = request.headers['x-kf-authorization'] ?? request.headers.authorization;
+  const now = (options.now ?? (() => Date.now() / 1000))();
+  const scope = key === undefined || Array.isArray(given) ? undefined : authenticate(key, given, now);
+  if (scope === undefined) return { refusal: unauthorized };
+  const method = request.method ?? '';
+  const path = parseTarget(method, request.url ?? '', (repository) => ownsRepository(scope, repository));
+  if (typeof path === 'string') return { scope, refusal: refusals[path] };
+  const access = { door, method, ...(path.repository === undefined ? {} : { repository: path.repository }) };
+  return mayAccess(scope, access) ? { scope, path } : { scope, refusal: denied };
+}
+
+function refuse(request: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
+  const body = JSON.stringify({ errors: [{ code: refusal.code, message: refusal.message }] });
+  const hasBody = request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined;
+  response.writeHead(refusal.status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    'docker-distribution-api-version': 'registry/2.0',
+    ...(refusal.status === 401 ? { 'www-authenticate': 'Basic realm="kf"' } : {}),
+    ...(hasBody ? { connection: 'close' } : {}),
+  });
+  response.end(request.method === 'HEAD' ? undefined : body);
+  if (!hasBody) return;
+  let read = 0;
+  request.on('data', (chunk: Buffer) => {
+    read += chunk.length;
+    if (read > drainBytes) request.destroy();
+  });
+}
+
+function answer(upstream: IncomingMessage, response: ServerResponse, path: RegistryPath): void {
+  const headers = pick(upstream.headers, responseHeaders);
+  const location = upstream.headers.location;
+  if (location !== undefined && path.repository !== undefined) {
+    const relative = relativeLocation(location, path.repository);
+    if (relative !== undefined) headers.location = relative;
+  }
+  response.writeHead(upstream.statusCode ?? 502, headers);
+  pipeline(upstream, response, (error) => {
+    // A body cut short must reach the client as a cut connection, never as a complete answer.
+    if (error != null) response.destroy();
+  });
+}
+
+function sendOn(request: IncomingMessage, response: ServerResponse, forward: ClientRequest, path: RegistryPath): void {
+  let answered = false;
+  forward.on('response', (upstream) => {
+    answered = true;
+    answer(upstream, response, path);
+  });
+  forward.on('error', () => {
+    if (answered || response.headersSent) response.destroy();
+    else refuse(request, response, { status: 502, code: 'UNAVAILABLE', message: 'the registry behind the gate does not answer' });
+  });
+  response.on('close', () => {
+    if (!response.writableFinished) forward.destroy();
+  });
+  if (request.method === 'GET' || request.method === 'HEAD') forward.end();
+  else {
+    // Not `pipeline`: the registry may answer before the body ends, and the answer has to reach the client.
+    request.pipe(forward);
+  }
+}
+
+/** One door of the gate; the caller listens and closes. */
+export function createGate(door: Door, options: GateOptions): Server {
+  const agent = new Agent({ keepAlive: true, maxFreeSockets: 16 });
+  const handle = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
+    const path = (request.url ?? '').split('?', 1)[0] ?? '';
+    if (path === '/healthz') {
+      response.writeHead(200, { 'content-type': 'text/plain' }).end('ok');
+      return;
+    }
+    const started = Date.now();
+    const verdict = judge(door, request, options);
+    response.on('close', () => {
+      const user = verdict.scope === undefined ? '-' : scopeUser(verdict.scope);
+      const time = new Date(started).toISOString();
+      const status = response.writableFinished || response.headersSent ? response.statusCode : 499;
+      options.log({ time, door, method: request.method ?? '', path, status, milliseconds: Date.now() - started, user });
+    });
+    if ('refusal' in verdict) {
+      refuse(request, response, verdict.refusal);
+      return;
+    }
+    if (expectsContinue) response.writeContinue();
+    const headers = upstreamHeaders(request, verdict.path);
+    const { host, port } = options.upstream;
+    const forward = httpRequest({ host, port, agent, method: request.method ?? 'GET', path: verdict.path.target, headers });
+    sendOn(request, response, forward, verdict.path);
+  };
+  const server = createServer({ requestTimeout: 0, headersTimeout: 30_000, keepAliveTimeout: 75_000 }, (request, response) =>
+    handle(request, response, false),
+  );
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => handle(request, response, true));
+  server.setTimeout(idleTimeoutMs);
+  server.on('close', () => agent.destroy());
+  return server;
+}

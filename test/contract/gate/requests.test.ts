@@ -1,0 +1,190 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import { ask, basic, openGate } from './support.ts';
+import type { Scene, Upstream } from './support.ts';
+
+const digest = `sha256:${'b'.repeat(64)}`;
+const headers = { authorization: basic('push.space-1') };
+const repository = 'space-1/app-1-packages';
+
+let scene: Scene;
+afterEach(() => scene.close());
+const open = async (upstream?: Upstream): Promise<number> => {
+  scene = await openGate(upstream === undefined ? {} : { upstream });
+  return scene.port('push');
+};
+const seenPaths = (): string[] => scene.seen.map((request) => request.url);
+
+describe('paths', () => {
+  test('unknown, encoded, unnormalised and ambiguous ones never reach the registry', async () => {
+    const port = await open();
+    const paths = [
+      '/v2/_catalog', '/v2/space-1/_catalog', '/metrics', '/debug/vars', '/', '/v1/search', '/V2/', '/v2/space-1/tags/list', '/v2/space-1/manifests/latest',
+      `/v2/space-1/../space-2/app-packages/manifests/latest`, '/v2/space-1/..%2fspace-2/manifests/latest', '/v2/space-1%2f..%2fspace-2/x/manifests/latest',
+      '/v2//space-1/app-1-packages/manifests/latest', '/v2/space-1//manifests/latest', '/v2/./space-1/x/manifests/latest', '/v2/space-1/x/manifests/..',
+      '/v2/space-1/x/manifests/../../../space-2/x/manifests/latest', '/v2/space-1/x\\..\\y/manifests/latest', '/v2/space-1/x/manifests/latest;a=b',
+      '/v2/space-1/x/manifests/latest%00', '/v2/space-1/x/manifests/latest#frag', '/v2/space-1/blobs/uploads/manifests/latest',
+      `/v2/space-1/manifests/blobs/${digest}`, '/v2/space-1/x/y/manifests/latest', 'http://evil.example/v2/space-1/x/manifests/latest', '//evil/v2/',
+      '/v2/Space-1/x/manifests/latest', `/v2/space-1/x/blobs/${'a'.repeat(2000)}`, '/v2/space-1/x/referrers/sha256:aa', '*',
+    ];
+    for (const path of paths) expect([path, (await ask(port, { path, headers })).status]).toEqual([path, 404]);
+    expect(scene.seen).toEqual([]);
+  });
+
+  test('of tags, only lists of own repositories go through', async () => {
+    const port = await open();
+    expect((await ask(port, { path: `/v2/${repository}/tags/list?n=5&last=a&evil=1`, headers })).status).toBe(200);
+    expect((await ask(port, { path: '/v2/space-2/app-1-packages/tags/list', headers })).status).toBe(403);
+    expect(seenPaths()).toEqual([`/v2/${repository}/tags/list?n=5&last=a`]);
+  });
+
+  test('methods that the API does not have are refused', async () => {
+    const port = await open();
+    for (const method of ['DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'POST'])
+      expect((await ask(port, { method, path: `/v2/${repository}/manifests/latest`, headers })).status).toBe(405);
+    expect(scene.seen).toEqual([]);
+  });
+});
+
+describe('mounts', () => {
+  const start = `/v2/${repository}/blobs/uploads/`;
+  const post = (port: number, query: string, more: Record<string, string> = {}, body?: string) =>
+    ask(port, { method: 'POST', path: start + query, headers: { ...headers, ...more }, ...(body === undefined ? {} : { body }) });
+
+  test('from the own scope go through; from another one, or without a source, they become plain uploads', async () => {
+    const port = await open();
+    for (const from of ['space-1/app-2-packages', 'space-2/app-1-packages', 'space-1/../space-2/x', '']) await post(port, `?mount=${digest}&from=${encodeURIComponent(from)}`);
+    await post(port, `?mount=${digest}`);
+    await post(port, `?%66rom=space-2%2Fx&%6dount=${digest}`);
+    const own = `?mount=${encodeURIComponent(digest)}&from=space-1%2Fapp-2-packages`;
+    expect(seenPaths()).toEqual([`${start}${own}`, start, `${start}?mount=${encodeURIComponent(digest)}&from=space-1%2F..%2Fspace-2%2Fx`, start, start, start]);
+  });
+
+  test('given twice are refused, so that gate and registry cannot read different values', async () => {
+    const port = await open();
+    expect((await post(port, `?mount=${digest}&from=space-1/a-cache&from=space-2/a-cache`)).status).toBe(400);
+    expect(scene.seen).toEqual([]);
+  });
+
+  test('hidden in a form body are not read by the registry, because the body is declared as bytes', async () => {
+    const port = await open();
+    await post(port, '', { 'content-type': 'application/x-www-form-urlencoded' }, `mount=${digest}&from=space-2/x`);
+    expect(scene.seen[0]?.headers['content-type']).toBe('application/octet-stream');
+  });
+});
+
+describe('headers', () => {
+  test('only those of the registry API reach the registry, and no credential does', async () => {
+    const port = await open();
+    const evil = { 'x-forwarded-host': 'evil', 'x-forwarded-proto': 'https', forwarded: 'host=evil', 'x-http-method-override': 'DELETE', cookie: 'a=b', host: 'evil', 'x-kf-authorization': headers.authorization };
+    await ask(port, { path: `/v2/${repository}/manifests/latest`, headers: { ...headers, ...evil, accept: 'application/json', range: 'bytes=0-1' } });
+    const names = Object.keys(scene.seen[0]?.headers ?? {}).toSorted();
+    expect(names).toEqual(['accept', 'connection', 'host', 'range']);
+    expect(scene.seen[0]?.headers.host).toMatch(/^127\.0\.0\.1:/);
+  });
+
+  test('a Location becomes a path of the same repository, and one that leads elsewhere is dropped', async () => {
+    const locations = [`http://127.0.0.1:5002/v2/${repository}/blobs/uploads/u?_state=s`, `/v2/${repository}/blobs/uploads/u`, 'http://evil/steal', '/v2/space-2/x/blobs/uploads/u', '//evil/v2/', `/v2/${repository}/../../space-2/x/`];
+    let next = 0;
+    const port = await open((_request, response) => void response.writeHead(202, { location: locations[next++] ?? '' }).end());
+    const got: unknown[] = [];
+    for (const _ of locations) got.push((await ask(port, { method: 'POST', path: `/v2/${repository}/blobs/uploads/`, headers })).headers.location);
+    expect(got).toEqual([`/v2/${repository}/blobs/uploads/u?_state=s`, `/v2/${repository}/blobs/uploads/u`, undefined, undefined, undefined, undefined]);
+  });
+
+  test('a request smuggled behind another one, or with two lengths, is refused', async () => {
+    const port = await open();
+    const raw = (text: string): Promise<string> =>
+      new Promise((resolve) => {
+        const socket = connect(port, '127.0.0.1', () => socket.write(text));
+        let got = '';
+        socket.on('data', (chunk: Buffer) => (got += chunk.toString()));
+        socket.on('close', () => resolve(got));
+        socket.setTimeout(500, () => socket.destroy());
+      });
+    const head = `POST /v2/${repository}/blobs/uploads/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\n`;
+    expect(await raw(`${head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n`)).toMatch(/^HTTP\/1.1 400/);
+    expect(await raw(`${head}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello`)).toMatch(/^HTTP\/1.1 400/);
+    expect(scene.seen).toEqual([]);
+  });
+});
+
+describe('bodies', () => {
+  test('arrive as sent in both directions', async () => {
+    const body = randomBytes(3_000_000);
+    const port = await open((request, response) => void request.pipe(response.writeHead(200, { 'content-length': body.length })));
+    const answer = await ask(port, { method: 'PATCH', path: `/v2/${repository}/blobs/uploads/u`, headers, body });
+    expect(createHash('sha256').update(answer.body).digest('hex')).toBe(createHash('sha256').update(body).digest('hex'));
+  });
+
+  test('wait in the sender while the registry does not read, instead of filling the gate', async () => {
+    const port = await open((request) => void request.pause());
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.write(`PATCH /v2/${repository}/blobs/uploads/u HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\nContent-Length: 400000000\r\n\r\n`);
+    const chunk = Buffer.alloc(1_000_000);
+    const before = process.memoryUsage().arrayBuffers;
+    let accepted = 0;
+    for (let index = 0; index < 200; index += 1) {
+      const drained = socket.write(chunk) || (await Promise.race([new Promise((resolve) => socket.once('drain', () => resolve(true))), sleep(200, false)]));
+      if (drained === false) break;
+      accepted += 1;
+    }
+    socket.destroy();
+    expect(accepted).toBeLessThan(60);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(60_000_000);
+  });
+
+  test('cut by the registry are cut for the client too', async () => {
+    const port = await open((_request, response) => {
+      response.writeHead(200, { 'content-length': 100 }).write('half');
+      setTimeout(() => response.destroy(), 20);
+    });
+    await expect(ask(port, { path: `/v2/${repository}/blobs/${digest}`, headers })).rejects.toThrow(/aborted|socket/);
+  });
+
+  test('of a client that goes away end the request at the registry', async () => {
+    let ended: (value: string) => void = () => undefined;
+    const gone = new Promise<string>((resolve) => (ended = resolve));
+    const port = await open((request) => void request.on('data', () => undefined).on('close', () => ended(request.complete ? 'complete' : 'cut')));
+    const socket = connect(port, '127.0.0.1');
+    socket.write(`PATCH /v2/${repository}/blobs/uploads/u HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\nContent-Length: 100\r\n\r\nhello`);
+    setTimeout(() => socket.destroy(), 50);
+    expect(await gone).toBe('cut');
+  });
+
+  test('refused with 401 are read on a while, so that the client sees the answer', async () => {
+    const port = await open();
+    const answer = await ask(port, { method: 'PATCH', path: `/v2/${repository}/blobs/uploads/u`, body: Buffer.alloc(2_000_000) });
+    expect(answer.status).toBe(401);
+  });
+});
+
+describe('around', () => {
+  test('a registry that is gone is a 502 with a sentence', async () => {
+    const port = await open((request) => void request.socket.destroy());
+    const answer = await ask(port, { path: `/v2/${repository}/manifests/latest`, headers });
+    expect([answer.status, JSON.parse(answer.body.toString())]).toEqual([502, { errors: [{ code: 'UNAVAILABLE', message: 'the registry behind the gate does not answer' }] }]);
+  });
+
+  test('the access log names user, path and status, and no secret', async () => {
+    const port = await open();
+    await ask(port, { path: `/v2/${repository}/tags/list?last=secret`, headers });
+    await ask(port, { path: '/v2/', headers: { authorization: basic('push.space-1', 'wrong') } });
+    await ask(port, { path: '/healthz' });
+    await sleep(20);
+    expect(scene.lines.map((line) => [line.door, line.method, line.path, line.status, line.user])).toEqual([
+      ['push', 'GET', `/v2/${repository}/tags/list`, 200, 'push.space-1'],
+      ['push', 'GET', '/v2/', 401, '-'],
+    ]);
+    expect(JSON.stringify(scene.lines)).not.toMatch(/secret|wrong|Basic/);
+  });
+
+  test('/healthz answers without a credential', async () => {
+    const port = await open();
+    const answer = await ask(port, { path: '/healthz' });
+    expect([answer.status, answer.body.toString()]).toEqual([200, 'ok']);
+  });
+});

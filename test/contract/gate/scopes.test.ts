@@ -1,0 +1,112 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Door } from '../../../src/controller/gate/scopes.ts';
+import { ask, basic, now, openGate } from './support.ts';
+import type { Scene } from './support.ts';
+
+const digest = `sha256:${'a'.repeat(64)}`;
+const mine = 'space-1';
+const requests = (repository: string): [string, string][] => [
+  ['GET', `/v2/${repository}/blobs/${digest}`],
+  ['HEAD', `/v2/${repository}/blobs/${digest}`],
+  ['GET', `/v2/${repository}/manifests/${digest}`],
+  ['HEAD', `/v2/${repository}/manifests/latest`],
+  ['GET', `/v2/${repository}/tags/list`],
+  ['GET', `/v2/${repository}/blobs/uploads/4b1f-2`],
+  ['POST', `/v2/${repository}/blobs/uploads/`],
+  ['PATCH', `/v2/${repository}/blobs/uploads/4b1f-2?_state=s`],
+  ['PUT', `/v2/${repository}/blobs/uploads/4b1f-2?_state=s&digest=${digest}`],
+  ['PUT', `/v2/${repository}/manifests/latest`],
+  ['DELETE', `/v2/${repository}/manifests/${digest}`],
+  ['DELETE', `/v2/${repository}/blobs/${digest}`],
+  ['DELETE', `/v2/${repository}/blobs/uploads/4b1f-2`],
+];
+const users = { pull: `pull.${mine}`, push: `push.${mine}`, build: `build.${mine}.app-1.${now + 60}` };
+
+describe('the gate', () => {
+  let scene: Scene;
+  beforeEach(async () => void (scene = await openGate()));
+  afterEach(() => scene.close());
+
+  const status = async (door: Door, method: string, path: string, user?: string): Promise<number> =>
+    (await ask(scene.port(door), { method, path, headers: user === undefined ? {} : { authorization: basic(user) } })).status;
+
+  for (const door of ['push', 'pull'] as const) {
+    test(`refuses everything without a credential at the ${door} door`, async () => {
+      for (const [method, path] of [...requests(`${mine}/app-1-droplets`), ['GET', '/v2/'], ['GET', '/v2/_catalog'], ['GET', '/metrics'], ['GET', '/']])
+        expect([method, path, await status(door, method ?? '', path ?? '')]).toEqual([method, path, 401]);
+      expect(scene.seen).toEqual([]);
+    });
+
+    for (const user of Object.values(users))
+      test(`refuses '${user.split('.')[0]}' of one space every request to another space at the ${door} door`, async () => {
+        for (const repository of ['space-2/app-1-droplets', 'space-10/app-1-droplets', 'space-1-/app-1-droplets', 'space/app-1-droplets'])
+          for (const [method, path] of requests(repository)) expect([method, path, await status(door, method, path, user)]).not.toEqual([method, path, 200]);
+        expect(scene.seen).toEqual([]);
+      });
+  }
+
+  test('lets a pull credential read its space at the pull door and do nothing else anywhere', async () => {
+    for (const [method, path] of requests(`${mine}/app-1-droplets`)) {
+      const reads = (method === 'GET' || method === 'HEAD') ;
+      expect([method, path, await status('pull', method, path, users.pull)]).toEqual([method, path, reads ? 200 : method === 'DELETE' ? 405 : 403]);
+      expect(await status('push', method, path, users.pull)).toBeGreaterThanOrEqual(403);
+    }
+  });
+
+  test('lets a push credential read and upload in its space at the push door, but not delete, and keeps it from the pull door', async () => {
+    for (const [method, path] of requests(`${mine}/app-1-packages`)) {
+      expect([method, path, await status('push', method, path, users.push)]).toEqual([method, path, method === 'DELETE' ? 405 : 200]);
+      expect(await status('pull', method, path, users.push)).toBeGreaterThanOrEqual(403);
+    }
+  });
+
+  test('keeps a build credential to the three repositories of its app', async () => {
+    for (const suffix of ['packages', 'droplets', 'cache']) expect(await status('push', 'PUT', `/v2/${mine}/app-1-${suffix}/manifests/t`, users.build)).toBe(200);
+    for (const name of ['app-2-droplets', 'app-1', 'app-1-other', 'app-1-x-droplets', 'app-10-droplets', 'xapp-1-droplets'])
+      for (const [method, path] of requests(`${mine}/${name}`)) expect([path, await status('push', method, path, users.build)]).not.toEqual([path, 200]);
+  });
+
+  test('ends a build credential at its second', async () => {
+    const path = `/v2/${mine}/app-1-droplets/manifests/t`;
+    expect(await status('push', 'PUT', path, `build.${mine}.app-1.${now}`)).toBe(200);
+    expect(await status('push', 'PUT', path, `build.${mine}.app-1.${now - 1}`)).toBe(401);
+  });
+
+  test('refuses wrong passwords, passwords of other scopes, empty ones and malformed headers', async () => {
+    const path = `/v2/${mine}/app-1-droplets/manifests/t`;
+    const other = Buffer.from(basic('push.space-2').slice(6), 'base64').toString().split(':')[1] ?? '';
+    const headers = [basic(users.push, ''), basic(users.push, 'x'), basic(users.push, other), basic(users.push, `${other}\0`), 'Basic', 'Basic !!!', `Bearer ${other}`, basic('admin')];
+    headers.push(basic(`push.${mine}/../space-2`), basic(`PUSH.${mine}`), basic(`build.${mine}.${now + 60}`), basic('push.'), basic(`build.${mine}.app-1.-1`));
+    for (const authorization of headers)
+      expect([authorization, (await ask(scene.port('push'), { path, headers: { authorization } })).status]).toEqual([authorization, 401]);
+  });
+
+  test('takes X-Kf-Authorization before Authorization, and only that one when both are there', async () => {
+    const path = `/v2/${mine}/app-1-droplets/manifests/t`;
+    const both = (kf: string | string[], plain: string) => ask(scene.port('push'), { path, headers: { 'x-kf-authorization': kf, authorization: plain } });
+    expect((await both(basic(users.push), 'Bearer of-the-api-server')).status).toBe(200);
+    expect((await both(basic('push.space-2'), basic(users.push))).status).toBe(403);
+    expect((await both('', basic(users.push))).status).toBe(401);
+    expect((await both([basic(users.push), basic(users.push)], basic(users.push))).status).toBe(401);
+  });
+
+  test('answers the version check with a Basic challenge or, with any right credential of that door, with 200', async () => {
+    const answer = await ask(scene.port('pull'), { path: '/v2/' });
+    expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, 'Basic realm="kf"']);
+    expect(await status('pull', 'GET', '/v2/', users.pull)).toBe(200);
+    expect(await status('push', 'GET', '/v2/', users.build)).toBe(200);
+    expect(await status('pull', 'GET', '/v2/', users.push)).toBe(403);
+  });
+
+  test('refuses everything while it has no key, and follows a new key', async () => {
+    let current: Buffer | undefined;
+    const keyless = await openGate({ readKey: () => current });
+    const headers = { authorization: basic(users.push) };
+    expect((await ask(keyless.port('push'), { path: '/v2/', headers })).status).toBe(401);
+    current = Buffer.from('0123456789abcdef0123456789abcdef');
+    expect((await ask(keyless.port('push'), { path: '/v2/', headers })).status).toBe(200);
+    current = Buffer.from('another key that is long enough!!');
+    expect((await ask(keyless.port('push'), { path: '/v2/', headers })).status).toBe(401);
+    await keyless.close();
+  });
+});

@@ -1,0 +1,95 @@
+// A gate before a registry that records what reaches it.
+
+import { createServer, request } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createGate } from '../../../src/controller/gate/gate.ts';
+import type { AccessLine } from '../../../src/controller/gate/gate.ts';
+import type { Door } from '../../../src/controller/gate/scopes.ts';
+import { registryPassword } from '../../../src/lib/api/registry-credentials.ts';
+
+export const key = Buffer.from('0123456789abcdef0123456789abcdef');
+export const now = 1_800_000_000;
+
+export interface Seen {
+  method: string;
+  url: string;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+}
+
+export interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+}
+
+export type Upstream = (request: IncomingMessage, response: ServerResponse) => void;
+
+export const basic = (user: string, password = registryPassword(key, user)): string =>
+  `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+export interface Scene {
+  port(door: Door): number;
+  seen: Seen[];
+  lines: AccessLine[];
+  close(): Promise<void>;
+}
+
+const recorded =
+  (seen: Seen[]): Upstream =>
+  (request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      seen.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks) });
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    });
+  };
+
+/** Both doors before one upstream; `readKey` and `upstream` can be replaced. */
+export async function openGate(options: { upstream?: Upstream; readKey?: () => Buffer | undefined } = {}): Promise<Scene> {
+  const seen: Seen[] = [];
+  const lines: AccessLine[] = [];
+  const registry = createServer(options.upstream ?? recorded(seen));
+  const upstream = { host: '127.0.0.1', port: await listen(registry) };
+  const settings = { upstream, readKey: options.readKey ?? (() => key), log: (line: AccessLine) => void lines.push(line), now: () => now };
+  const servers = { push: createGate('push', settings), pull: createGate('pull', settings) };
+  const ports = { push: await listen(servers.push), pull: await listen(servers.pull) };
+  const all = [servers.push, servers.pull, registry];
+  return {
+    port: (door) => ports[door],
+    seen,
+    lines,
+    close: async () => {
+      for (const server of all) server.closeAllConnections();
+      await Promise.all(all.map((server) => new Promise((resolve) => server.close(resolve))));
+    },
+  };
+}
+
+export interface Ask {
+  method?: string;
+  path: string;
+  headers?: Record<string, string | string[]>;
+  body?: string | Buffer;
+}
+
+/** One request whose path goes out exactly as written. */
+export function ask(port: number, { method = 'GET', path, headers = {}, body }: Ask): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }));
+      response.on('error', reject);
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
