@@ -1,0 +1,3 @@
+module kf.test/pause
+
+go 1.26.0

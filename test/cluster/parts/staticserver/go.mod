@@ -1,0 +1,3 @@
+module kf.test/staticserver
+
+go 1.26.0
