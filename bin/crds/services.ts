@@ -61,10 +61,9 @@ const binding: Kind = {
     },
     rules(
       { rule: same('appRef.name'), message: 'The app of a binding cannot be changed; unbind and bind anew' },
-      {
-        rule: `${same('service.name')} && ${same('service.namespace')}`,
-        message: 'The service instance of a binding cannot be changed; unbind and bind anew',
-      },
+      { rule: same('service.name'), message: 'The service instance of a binding cannot be changed; unbind and bind anew' },
+      // `namespace` is a reserved word of CEL and is written with underscores.
+      { rule: same('service.__namespace__'), message: 'The service instance of a binding cannot be changed; unbind and bind anew' },
     ),
   ),
   status: statusOf({ envSecretRef: localReference(), mountSecretRef: localReference() }),

@@ -19,7 +19,7 @@ export const condition = named(
 export const statusOf = (properties: Properties = {}, extra: Schema = {}): Schema =>
   object({ conditions: listBy('type', condition, { maxItems: 64 }), observedGeneration: int64(), ...properties }, extra);
 
-export const localReference = (extra: Schema = {}): Schema => named('LocalReference', object({ name: string({ default: '' }) }, { 'x-kubernetes-map-type': 'atomic', ...extra }));
+export const localReference = (extra: Schema = {}): Schema => named('LocalReference', object({ name: string({ default: '', maxLength: 253 }) }, { 'x-kubernetes-map-type': 'atomic', ...extra }));
 
 export const objectReference = (extra: Schema = {}): Schema =>
   named(
@@ -29,8 +29,8 @@ export const objectReference = (extra: Schema = {}): Schema =>
         apiVersion: string(),
         fieldPath: string(),
         kind: string(),
-        name: string(),
-        namespace: string(),
+        name: string({ maxLength: 253 }),
+        namespace: string({ maxLength: 253 }),
         resourceVersion: string(),
         uid: string(),
       },
