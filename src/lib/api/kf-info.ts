@@ -22,6 +22,10 @@ export interface KfInfo {
     internalAddress?: string;
     externalUrl?: { scheme: 'http' | 'https'; port: number; address?: string };
   };
+  /** Image that runs kf's own programs in the cluster (source lane). */
+  programImage?: string;
+  /** Org and space that setup made. */
+  defaults?: { org: string; space: string };
   drainSeconds: number;
   processDefaults: { memoryMB: number; diskQuotaMB: number };
   staging: { memoryMB: number; diskMB: number };

@@ -46,6 +46,13 @@ export function kindOf(object: KubeObject): ResourceType {
   return type;
 }
 
+/** The descriptor of a kind by its name alone. @throws BugError for a kind that is not in the table */
+export function kindNamed(kind: string): ResourceType {
+  const type = known.find((candidate) => candidate.kind === kind);
+  if (type === undefined) throw new BugError(`Setup does not know the kind ${kind}.`);
+  return type;
+}
+
 /** `Deployment kf-system/kf-controller`, for plans and messages. */
 export function describeObject(object: KubeObject): string {
   const { name = '', namespace } = object.metadata;

@@ -1,5 +1,6 @@
 // What must be true before setup writes anything: the API server's version, what runs there, storage, the gateway's kind, the caller's rights.
 
+import { deploymentType, nodeType, serviceType, storageClassType } from '../../api/core.ts';
 import { resource, type KubeObject } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -16,20 +17,7 @@ export interface ClusterFacts {
   nodes: number;
 }
 
-interface Node extends KubeObject {
-  spec?: { providerID?: string };
-  status?: { nodeInfo?: { kubeletVersion?: string; architecture?: string } };
-}
-interface Service extends KubeObject {
-  spec?: { type?: string };
-  status?: { loadBalancer?: { ingress?: unknown[] } };
-}
-
-const nodes = resource<Node>('', 'v1', 'Node', 'nodes', false);
-const services = resource<Service>('', 'v1', 'Service', 'services');
-const storageClasses = resource('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses', false);
-const crds = resource('apiextensions.k8s.io', 'v1', 'CustomResourceDefinition', 'customresourcedefinitions', false);
-const deployments = resource('apps', 'v1', 'Deployment', 'deployments');
+const crdType = resource('apiextensions.k8s.io', 'v1', 'CustomResourceDefinition', 'customresourcedefinitions', false);
 
 async function serverVersion(cluster: Cluster): Promise<string> {
   const response = await cluster.raw({ method: 'GET', path: '/version' });
@@ -45,15 +33,15 @@ async function serverVersion(cluster: Cluster): Promise<string> {
 
 /** `loadbalancer` where the cluster visibly hands out addresses, else ports of the nodes. */
 async function findExposure(cluster: Cluster): Promise<{ exposure: 'hostport' | 'loadbalancer'; nodes: number }> {
-  const [nodeList, serviceList] = await Promise.all([cluster.list(nodes), cluster.list(services)]);
+  const [nodeList, serviceList] = await Promise.all([cluster.list(nodeType), cluster.list(serviceType)]);
   const clouds = /^(aws|gce|azure|digitalocean|openstack|linode|hcloud):/;
   const balanced = serviceList.items.some((item) => item.spec?.type === 'LoadBalancer' && (item.status?.loadBalancer?.ingress?.length ?? 0) > 0);
-  const cloud = nodeList.items.some((item) => clouds.test(item.spec?.providerID ?? ''));
+  const cloud = nodeList.items.some((item) => clouds.test((item.spec as { providerID?: string } | undefined)?.providerID ?? ''));
   return { exposure: balanced || cloud ? 'loadbalancer' : 'hostport', nodes: nodeList.items.length };
 }
 
 async function refuseBesideKorifi(cluster: Cluster): Promise<void> {
-  const korifi = await cluster.get(deployments, 'korifi', 'korifi-controllers-controller-manager');
+  const korifi = await cluster.get(deploymentType, 'korifi', 'korifi-controllers-controller-manager');
   if (korifi === undefined) return;
   throw new KfError('conflict', "Korifi's own controllers run in this cluster (namespace 'korifi'); kf installs nothing over them.", {
     hints: ['Take another cluster, or remove Korifi first.'],
@@ -65,8 +53,8 @@ export async function inspectCluster(cluster: Cluster): Promise<ClusterFacts> {
   const [version, exposure, classes, gatewayApi] = await Promise.all([
     serverVersion(cluster),
     findExposure(cluster),
-    cluster.list(storageClasses),
-    cluster.get(crds, undefined, 'httproutes.gateway.networking.k8s.io'),
+    cluster.list(storageClassType),
+    cluster.get(crdType, undefined, 'httproutes.gateway.networking.k8s.io'),
     refuseBesideKorifi(cluster),
   ]);
   const isDefault = (item: KubeObject) => item.metadata.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true';

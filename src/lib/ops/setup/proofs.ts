@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pods, type Pod } from '../../api/core.ts';
+import { podType, type Pod } from '../../api/core.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { checkHost } from '../../../templates/setup/check-route.ts';
@@ -31,13 +31,13 @@ export function judgePull(pod: Pod | undefined): { pulled: boolean; failure?: st
 export async function provePull(cluster: Cluster, image: string, pullSecret: string, signal?: AbortSignal): Promise<void> {
   const pod = buildPullTest(systemNamespace, `kf-pull-test-${randomUUID().slice(0, 8)}`, image, pullSecret);
   const name = pod.metadata.name ?? '';
-  await cluster.create(pods, pod);
+  await cluster.create(podType, pod);
   try {
     const deadline = Date.now() + pullTestMs;
     let failure: string | undefined;
     while (Date.now() < deadline) {
       signal?.throwIfAborted();
-      const verdict = judgePull(await cluster.get(pods, systemNamespace, name));
+      const verdict = judgePull(await cluster.get(podType, systemNamespace, name));
       if (verdict.pulled) return;
       failure = verdict.failure ?? failure;
       // The first refusal may come before kube-proxy has the node port; two seconds of it are no accident.
@@ -48,7 +48,7 @@ export async function provePull(cluster: Cluster, image: string, pullSecret: str
       hints: ['kube-proxy must serve node ports on localhost (iptables or ipvs mode); with another mode use an outside registry:', 'kf setup --registry HOST/PREFIX'],
     });
   } finally {
-    await cluster.delete(pods, systemNamespace, name, { gracePeriodSeconds: 0 });
+    await cluster.delete(podType, systemNamespace, name, { gracePeriodSeconds: 0 });
   }
 }
 

@@ -1,0 +1,91 @@
+// Two pushes of one app at once: the later one takes the app over, the earlier finds out before its next write (docs/internals.md, Push).
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { annotations, kinds } from '../../api/group.ts';
+import type { CFApp } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+
+/** A lock older than this belongs to a push that died. */
+const staleLockMs = 10_000;
+const lockPollMs = 150;
+const conflictTries = 10;
+
+export interface PushIdentity {
+  pushId: string;
+  /** Who pushes, as the API server names them. */
+  user: string;
+}
+
+/** The push that holds the lock right now, unless it is ours or stale. */
+export function foreignLock(app: CFApp, pushId: string, nowMs: number): string | undefined {
+  const [holder = '', since = '0'] = (app.metadata.annotations?.[annotations.applying] ?? '').split('@');
+  return holder !== '' && holder !== pushId && nowMs - Number(since) < staleLockMs ? holder : undefined;
+}
+
+/** The error of a push that a later one has overtaken. */
+export function supersededBy(app: CFApp): KfError {
+  const { [annotations.changedBy]: by = 'somebody', [annotations.pushStarted]: at = 'a moment ago' } = app.metadata.annotations ?? {};
+  const name = app.spec.displayName;
+  return new KfError('conflict', `A later push of app '${name}' (by ${by}, started ${at}) has taken over; this one ends and has changed nothing more.`, {
+    hints: [`kf app ${name}`],
+    details: { reason: 'superseded', by, at },
+  });
+}
+
+/** Throws when the app belongs to a later push. */
+export function assertHolder(app: CFApp, pushId: string): void {
+  if (app.metadata.annotations?.[annotations.pushId] !== pushId) throw supersededBy(app);
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof KfError && error.code === 'conflict';
+}
+
+async function readApp(cluster: Cluster, app: CFApp): Promise<CFApp> {
+  const live = await cluster.get(kinds.app, app.metadata.namespace, app.metadata.name ?? '');
+  if (live === undefined || live.metadata.uid !== app.metadata.uid) {
+    throw new KfError('not-found', `App '${app.spec.displayName}' was deleted while it was being pushed.`, { hints: [`kf push ${app.spec.displayName}`] });
+  }
+  return live;
+}
+
+/** Writes annotations onto the app as it was last seen; on a conflict it is read anew and `mayWrite` asked again. */
+async function annotate(cluster: Cluster, first: CFApp, values: () => Record<string, string>, mayWrite: (app: CFApp) => Promise<boolean>): Promise<CFApp> {
+  let app = first;
+  for (let attempt = 0; attempt < conflictTries; ) {
+    if (!(await mayWrite(app))) {
+      await sleep(lockPollMs);
+      app = await readApp(cluster, app);
+      continue;
+    }
+    const metadata = { resourceVersion: app.metadata.resourceVersion, annotations: values() };
+    try {
+      return await cluster.mergePatch(kinds.app, app.metadata.namespace, app.metadata.name ?? '', { metadata }, { fieldManager: 'kf-push' });
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      attempt += 1;
+      app = await readApp(cluster, app);
+    }
+  }
+  throw new KfError('conflict', `App '${first.spec.displayName}' is being changed by others all the time; nothing was written.`);
+}
+
+/** Makes this the app's push; waits while another one writes its settings. */
+export function takeOver(cluster: Cluster, app: CFApp, identity: PushIdentity): Promise<CFApp> {
+  const values = () => ({
+    [annotations.pushId]: identity.pushId,
+    [annotations.pushStarted]: new Date().toISOString(),
+    [annotations.changedBy]: identity.user,
+  });
+  return annotate(cluster, app, values, (live) => Promise.resolve(foreignLock(live, identity.pushId, Date.now()) === undefined));
+}
+
+/** Takes the lock under which settings are written. @throws KfError conflict when a later push has taken over */
+export function lockSettings(cluster: Cluster, app: CFApp, pushId: string): Promise<CFApp> {
+  const values = () => ({ [annotations.applying]: `${pushId}@${Date.now()}` });
+  return annotate(cluster, app, values, (live) => {
+    assertHolder(live, pushId);
+    return Promise.resolve(true);
+  });
+}

@@ -1,0 +1,68 @@
+// Everything that `kf setup` installs, as sets in the order in which they must be there.
+
+import type { KubeObject } from '../../api/object.ts';
+import { buildCheckRoute } from '../../../templates/setup/check-route.ts';
+import { buildBundle, buildController, bundleName, controllerName, type ControllerPrograms } from '../../../templates/setup/controller.ts';
+import { buildGateway } from '../../../templates/setup/gateway.ts';
+import { buildInfo } from '../../../templates/setup/info.ts';
+import { buildNamespaces } from '../../../templates/setup/namespaces.ts';
+import { rootNamespace, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
+import { buildRegistry } from '../../../templates/setup/registry.ts';
+import { readManifest, readManifests } from './assets.ts';
+
+export interface Installation {
+  /** Kinds of kf (and of the Gateway API when the cluster has none): must be Established before the rest. */
+  kinds: KubeObject[];
+  /** Namespaces and roles. */
+  ground: KubeObject[];
+  /** Registry, controller, gateway. */
+  programs: KubeObject[];
+  /** Objects of kf's kinds, and the route of the check. */
+  content: KubeObject[];
+}
+
+/** Binds the generated ClusterRoles to the controller's account: cluster-wide and in the root namespace. */
+function controllerBindings(): KubeObject[] {
+  const rbac = 'rbac.authorization.k8s.io';
+  const subjects = [{ kind: 'ServiceAccount', name: controllerName, namespace: systemNamespace }];
+  const ref = (name: string) => ({ apiGroup: rbac, kind: 'ClusterRole', name });
+  const inNamespace = (namespace: string): KubeObject => ({
+    apiVersion: `${rbac}/v1`,
+    kind: 'RoleBinding',
+    metadata: { name: 'kf-controller-space', namespace },
+    ...{ roleRef: ref('kf-controller-space'), subjects },
+  });
+  return [
+    { apiVersion: `${rbac}/v1`, kind: 'ClusterRoleBinding', metadata: { name: controllerName }, ...{ roleRef: ref(controllerName), subjects } },
+    inNamespace(rootNamespace),
+    inNamespace(systemNamespace),
+  ];
+}
+
+/** Builds the installation of one plan from the package's manifests and programs; pure but for reading those files. */
+export async function buildInstallation(plan: SetupPlan, programs: ControllerPrograms, withGatewayApi: boolean): Promise<Installation> {
+  const [kinds, gatewayKinds, roles, policies] = await Promise.all([
+    readManifests('crds'),
+    withGatewayApi ? readManifests('gateway-api') : [],
+    readManifest('roles.generated.yaml'),
+    readManifests('policies'),
+  ]);
+  const bundle = bundleName(programs);
+  return {
+    kinds: [...kinds, ...gatewayKinds],
+    ground: [...buildNamespaces(plan), ...roles, ...controllerBindings()],
+    programs: [
+      buildBundle(programs),
+      ...(plan.registry === undefined ? buildRegistry(plan, bundle) : []),
+      ...buildController(plan, bundle),
+      ...buildInfo(plan),
+      ...policies,
+    ],
+    content: [...buildGateway(plan), buildCheckRoute(plan)],
+  };
+}
+
+/** All objects in order, for `--dry-run -o yaml`. */
+export function allObjects(installation: Installation): KubeObject[] {
+  return [...installation.kinds, ...installation.ground, ...installation.programs, ...installation.content];
+}

@@ -1,0 +1,76 @@
+// Waits of setup: each names what it waits for, and a wait that ends badly says what was seen last.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { deploymentType, podType, type Pod } from '../../api/core.ts';
+import type { KubeObject } from '../../api/object.ts';
+import { KfError } from '../../errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { Reporter } from '../reporter.ts';
+import { describeObject, kindOf } from './kinds.ts';
+
+interface Waiter {
+  cluster: Cluster;
+  reporter: Reporter;
+  signal?: AbortSignal;
+}
+
+interface WithConditions extends KubeObject {
+  status?: { conditions?: { type: string; status: string; reason?: string; message?: string; observedGeneration?: number }[] };
+}
+
+const pollMs = 200;
+
+/** Calls `look` until it says done, or throws `timeout` with what it saw last. */
+export async function waitFor(waiter: Waiter, what: string, timeoutMs: number, look: () => Promise<{ done: boolean; seen: string }>): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  for (let isFirst = true; ; isFirst = false) {
+    waiter.signal?.throwIfAborted();
+    const { done, seen } = await look();
+    if (done) return;
+    if (isFirst) waiter.reporter.step(`Waiting for ${what}`);
+    if (Date.now() > deadline) {
+      throw new KfError('timeout', `Waited ${timeoutMs / 1000} s for ${what}. Last seen: ${seen}`, { hints: ['Run kf setup again: it goes on where it stopped.'] });
+    }
+    await sleep(pollMs, undefined, waiter.signal === undefined ? {} : { signal: waiter.signal });
+  }
+}
+
+/** Waits until a condition of each object is True for its current generation. */
+export async function waitForCondition(waiter: Waiter, objects: KubeObject[], type: string, timeoutMs: number): Promise<void> {
+  for (const object of objects) {
+    const what = `${describeObject(object)} to be ${type}`;
+    await waitFor(waiter, what, timeoutMs, async () => {
+      const live = (await waiter.cluster.get(kindOf(object), object.metadata.namespace, object.metadata.name ?? '')) as WithConditions | undefined;
+      const condition = live?.status?.conditions?.find((candidate) => candidate.type === type);
+      const isCurrent = condition?.observedGeneration === undefined || condition.observedGeneration === live?.metadata.generation;
+      const seen = condition === undefined ? 'no such condition yet' : `${condition.status}, ${condition.reason ?? ''}: ${condition.message ?? ''}`;
+      return { done: condition?.status === 'True' && isCurrent, seen };
+    });
+  }
+}
+
+/** The sentence that says why a pod does not run, from its own status. */
+function troubleOf(pod: Pod): string | undefined {
+  const scheduled = pod.status?.conditions?.find((condition) => condition.type === 'PodScheduled' && condition.status === 'False');
+  if (scheduled?.message !== undefined) return scheduled.message;
+  for (const container of pod.status?.containerStatuses ?? []) {
+    const { waiting, terminated } = container.state ?? {};
+    if (waiting?.message !== undefined) return `container ${container.name}: ${waiting.reason ?? ''}: ${waiting.message}`;
+    if (terminated !== undefined) return `container ${container.name} ended with exit code ${terminated.exitCode}`;
+  }
+  return undefined;
+}
+
+/** Waits until a Deployment's newest pods are available. */
+export async function waitForDeployment(waiter: Waiter, namespace: string, name: string, timeoutMs: number): Promise<void> {
+  await waitFor(waiter, `${namespace}/${name} to run`, timeoutMs, async () => {
+    const live = await waiter.cluster.get(deploymentType, namespace, name);
+    const status = live?.status;
+    const isObserved = status?.observedGeneration === live?.metadata.generation;
+    const done = isObserved && (status?.updatedReplicas ?? 0) >= 1 && (status?.availableReplicas ?? 0) >= 1 && (status?.unavailableReplicas ?? 0) === 0;
+    if (done) return { done, seen: '' };
+    const { items } = await waiter.cluster.list(podType, { ns: namespace, labelSelector: `app=${name}` });
+    const trouble = items.map(troubleOf).find((text) => text !== undefined);
+    return { done: false, seen: trouble ?? `${items.length} pod(s), not ready yet` };
+  });
+}
