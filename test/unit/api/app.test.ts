@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { addressesOf, appRevOf, effectiveCommand, instancesOf, processesOf, runningInstances } from '../../../src/lib/api/app.ts';
+import type { CFApp, CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
+
+const app = { metadata: { name: 'a' }, spec: { desiredState: 'STARTED' } } as CFApp;
+const process = (type: string, rest: object = {}, status: object = {}) =>
+  ({ metadata: { name: type }, spec: { appRef: { name: 'a' }, processType: type, ...rest }, status }) as CFProcess;
+const route = (uri: string | undefined, creationTimestamp: string, appGuid = 'a') =>
+  ({ metadata: { name: uri ?? 'none', creationTimestamp }, spec: { destinations: [{ appRef: { name: appGuid } }] }, status: { uri } }) as unknown as CFRoute;
+
+test('web comes first, then the types in order, and other apps not at all', () => {
+  const foreign = { ...process('web'), spec: { ...process('web').spec, appRef: { name: 'b' } } };
+  const types = processesOf(app, [process('worker'), process('clock'), foreign, process('web')]).map((each) => each.spec.processType);
+  expect(types).toEqual(['web', 'clock', 'worker']);
+});
+
+test('addresses come from the oldest route first and skip routes that have none yet', () => {
+  const routes = [route('new', '2026-02-01T00:00:00Z'), route(undefined, '2026-01-15T00:00:00Z'), route('old', '2026-01-01T00:00:00Z'), route('x', '2025-01-01T00:00:00Z', 'b')];
+  expect(addressesOf(app, routes)).toEqual(['old', 'new']);
+});
+
+test('an instance that shall exist and is not reported is down', () => {
+  const web = process('web', { desiredInstances: 2 }, { instancesStatus: { '1': { state: 'RUNNING' } } });
+  expect(instancesOf(app, web)).toEqual([
+    { index: 0, state: 'DOWN' },
+    { index: 1, state: 'RUNNING' },
+  ]);
+  expect(runningInstances(web)).toBe(1);
+});
+
+test('a stopped app is not missing instances', () => {
+  const stopped = { ...app, spec: { ...app.spec, desiredState: 'STOPPED' as const } };
+  expect(instancesOf(stopped, process('web', { desiredInstances: 2 }))).toEqual([]);
+});
+
+test('an empty command counts as none', () => {
+  expect(effectiveCommand(process('web', { command: '', detectedCommand: 'npm start' }))).toBe('npm start');
+  expect(effectiveCommand(process('web'))).toBeUndefined();
+});
+
+test('an app-rev that is no number counts as 0', () => {
+  const withRev = (rev: string) => ({ ...app, metadata: { annotations: { 'korifi.cloudfoundry.org/app-rev': rev } } });
+  expect([withRev('7'), withRev('x'), withRev('-1'), app].map(appRevOf)).toEqual([7, 0, 0, 0]);
+});

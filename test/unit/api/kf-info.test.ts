@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { compareVersions, parseKfInfo, requireCompatible } from '../../../src/lib/api/kf-info.ts';
+
+const info = {
+  format: 1,
+  oldestCli: '0.1.0',
+  controller: { version: '0.1.0', namespace: 'kf-system' },
+  registry: {},
+  builder: {},
+  defaultDomain: 'apps.localhost',
+  gateway: {},
+  processDefaults: {},
+  staging: {},
+};
+
+test('a complete description is taken, with defaults for what may be left out', () => {
+  expect(parseKfInfo(JSON.stringify(info))).toMatchObject({ root: 'cf', drainSeconds: 4, defaultDomain: 'apps.localhost' });
+});
+
+test('a newer format is refused before anything else is looked at', () => {
+  expect(() => parseKfInfo('{"format": 2}')).toThrow('This kf is too old for the cluster: it knows format 1 of kf-info, the cluster has 2.');
+});
+
+test('what lacks is named', () => {
+  expect(() => parseKfInfo(JSON.stringify({ ...info, gateway: undefined, staging: undefined }))).toThrow('lacks gateway, staging');
+});
+
+test('text that is no JSON points to setup', () => {
+  expect(() => parseKfInfo('{')).toThrow('is not valid JSON');
+});
+
+test('versions are compared as numbers', () => {
+  expect(compareVersions('0.10.0', '0.9.1')).toBeGreaterThan(0);
+  expect(compareVersions('v1.2.3-rc.1', '1.2.3')).toBe(0);
+});
+
+test('a CLI older than the cluster allows is refused', () => {
+  const parsed = parseKfInfo(JSON.stringify({ ...info, oldestCli: '0.3.0' }));
+  expect(() => requireCompatible(parsed, '0.2.9')).toThrow('This kf (0.2.9) is too old for the cluster');
+  expect(() => requireCompatible(parsed, '0.3.0')).not.toThrow();
+});
+
+test('a controller older than the CLI needs is refused', () => {
+  const parsed = parseKfInfo(JSON.stringify({ ...info, controller: { version: '0.0.9', namespace: 'kf-system' } }));
+  expect(() => requireCompatible(parsed, '0.1.0')).toThrow("The cluster's controller (0.0.9) is too old for this kf (0.1.0)");
+});

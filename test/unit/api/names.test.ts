@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import {
+  addressOf, appWorkloadName, nameClaims, namespacedUuid, nearest, processGuid, roleBindingName, serviceName, sha224, statefulSetName, timeLabel, uuidV5,
+} from '../../../src/lib/api/names.ts';
+import type { CFApp, CFDomain, CFRoute } from '../../../src/lib/api/types.generated.ts';
+
+const app = '11111111-1111-4111-8111-111111111111';
+const space = '22222222-2222-4222-8222-222222222222';
+const process = 'adf88d59-873a-5df1-860b-00b9853c23b5';
+
+describe('the test vectors of the contract', () => {
+  test('a process is named after its app and type', () => {
+    expect(namespacedUuid(app, 'web')).toBe(process);
+    expect(processGuid(app, 'web')).toBe(process);
+  });
+
+  test('a StatefulSet takes forty characters of app and space and ten of a hash', () => {
+    expect(statefulSetName(app, space, process, '0')).toBe('11111111-1111-4111-8111-111111111111-222-b1a4302822');
+  });
+
+  test('names become SHA-224 in labels', () => {
+    expect(sha224('hello')).toBe('ea09ae9cc6768c50fcee903ed054556e5bfc8347907f12598aa24193');
+  });
+
+  test('a role binding is named after role and user', () => {
+    expect(roleBindingName('space_developer', { user: 'alice' })).toBe('cf-397993fd2409784578b04d93893ccaa4c33899a29ca9e93027b9c960a9cdddfb');
+  });
+
+  test('the Lease of an app name is found by its hash', () => {
+    const object = { metadata: { name: app }, spec: { displayName: 'My-App' } } as CFApp;
+    expect(nameClaims.app(object)).toEqual({ entityType: 'app', uniqueName: 'my-app', leaseName: 'n-81c7b2925006d086e7596837968776c128ba5ec2' });
+  });
+});
+
+test('uuidV5 agrees with the example of RFC 9562', () => {
+  expect(uuidV5('6ba7b810-9dad-11d1-80b4-00c04fd430c8', 'www.example.com')).toBe('2ed6657d-e927-568b-95e1-2665a8aea6a2');
+});
+
+test('a service account has its namespace in the name of its role binding', () => {
+  const binding = roleBindingName('space_developer', { namespace: 'ci', name: 'deployer' });
+  expect(binding).toBe(roleBindingName('space_developer', { user: 'ci/deployer' }));
+});
+
+test('an app GUID that is no Kubernetes name gives way to the process GUID', () => {
+  expect(statefulSetName('My App!', space, process, 'ab12')).toMatch(new RegExp(`^${process}-[0-9a-f]{10}$`));
+});
+
+test('every computed name stays within 63 characters', () => {
+  const generation = '0123456789';
+  const names = [appWorkloadName(process, generation), serviceName(app, generation), `${statefulSetName(app, space, process, generation)}-1000`];
+  for (const name of names) expect(name.length).toBeLessThanOrEqual(63);
+});
+
+test('the claim of a route ignores the case of the host and keeps that of the path', () => {
+  const route = (host: string, path: string) =>
+    ({ metadata: {}, spec: { host, path, domainRef: { namespace: 'cf', name: 'd' } } }) as CFRoute;
+  expect(nameClaims.route(route('WWW', '/A')).uniqueName).toBe('www::cf::d::/A');
+  expect(nameClaims.route(route('www', '/a'))).not.toEqual(nameClaims.route(route('www', '/A')));
+});
+
+test('an address is host, domain and path', () => {
+  const route = { metadata: {}, spec: { host: 'Shop', path: '/v1', domainRef: { name: 'd' } } } as CFRoute;
+  const domain = { metadata: {}, spec: { name: 'example.com' } } as CFDomain;
+  expect(addressOf(route, domain)).toEqual({ fqdn: 'shop.example.com', uri: 'shop.example.com/v1' });
+});
+
+test('times in labels are UTC without colons', () => {
+  expect(timeLabel('2026-08-07T12:16:20.450+02:00')).toBe('2026-08-07T10-16-20');
+});
+
+describe('nearest', () => {
+  test('finds a typing error', () => {
+    expect(nearest('ordrs', ['billing', 'orders', 'shop'])).toBe('orders');
+  });
+
+  test('takes the closest of several', () => {
+    expect(nearest('memory', ['memorial', 'memry'])).toBe('memry');
+  });
+
+  test('suggests nothing that is far away', () => {
+    expect(nearest('orders', ['billing', 'shop'])).toBeUndefined();
+  });
+});
