@@ -1,0 +1,67 @@
+// Kubernetes Events about our objects: one per transition, none while nothing changes.
+
+import { eventType, type KubeEvent } from '../../lib/api/core.ts';
+import { apiVersionOf, type KubeObject, type ResourceType } from '../../lib/api/object.ts';
+import type { Cluster } from '../../lib/kube/cluster.ts';
+import type { Logger } from './log.ts';
+
+export interface EventNote {
+  type: 'Normal' | 'Warning';
+  /** CamelCase; equal to the reason of the condition it tells of. */
+  reason: string;
+  message: string;
+}
+
+const rememberedObjects = 2_000;
+const longestMessage = 1_000;
+
+export class EventRecorder {
+  readonly #cluster: Cluster;
+  readonly #log: Logger;
+  readonly #instance: string;
+  /** Last note per object and topic: the same note twice in a row is no transition. */
+  readonly #last = new Map<string, string>();
+  #count = 0;
+
+  constructor(cluster: Cluster, instance: string, log: Logger) {
+    this.#cluster = cluster;
+    this.#instance = instance;
+    this.#log = log;
+  }
+
+  /** Sends the note unless it repeats the last one about this object; a failure to send is logged only. */
+  record<T extends KubeObject>(type: ResourceType<T>, object: T, note: EventNote, topic = 'state'): void {
+    const about = `${object.metadata.uid ?? ''} ${topic}`;
+    const text = `${note.reason} ${note.message}`;
+    if (this.#last.get(about) === text) return;
+    this.#last.delete(about);
+    this.#last.set(about, text);
+    const oldest = this.#last.size > rememberedObjects ? this.#last.keys().next().value : undefined;
+    if (oldest !== undefined) this.#last.delete(oldest);
+    this.#cluster.create(eventType, this.#build(type, object, note)).catch((error: unknown) => {
+      this.#log.debug('event not sent', { reason: note.reason, error: (error as Error).message });
+    });
+  }
+
+  #build(type: ResourceType, object: KubeObject, note: EventNote): KubeEvent {
+    const { name = '', namespace = '', uid = '' } = object.metadata;
+    const now = `${new Date().toISOString().slice(0, 19)}Z`;
+    this.#count += 1;
+    const suffix = `${Date.now().toString(16)}${(this.#count % 4096).toString(16).padStart(3, '0')}`;
+    return {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: `${name.slice(0, 200)}.${suffix}`, namespace },
+      involvedObject: { apiVersion: apiVersionOf(type), kind: type.kind, namespace, name, uid },
+      type: note.type,
+      reason: note.reason,
+      message: note.message.slice(0, longestMessage),
+      count: 1,
+      firstTimestamp: now,
+      lastTimestamp: now,
+      source: { component: 'kf-controller' },
+      reportingComponent: 'kf.cloudfoundry.org/controller',
+      reportingInstance: this.#instance,
+    };
+  }
+}

@@ -1,0 +1,76 @@
+// The cluster as reconcilers see it: writes only while this process leads, only with a precondition, and what comes back lands in the stores.
+
+import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import { BugError } from '../../lib/errors.ts';
+import type { Cluster } from '../../lib/kube/cluster.ts';
+
+export interface FenceOptions {
+  /** Throws when no write may be sent. */
+  assertLeader: () => void;
+  /** Gets every object that a write or a fresh read gave back. */
+  observe: (type: ResourceType, object: KubeObject) => void;
+  /** Counts requests. */
+  count: (verb: string, type: ResourceType) => void;
+}
+
+type Preconditioned = { metadata?: { uid?: string; resourceVersion?: string } };
+
+function assertPrecondition(verb: string, type: ResourceType, metadata: { uid?: string; resourceVersion?: string } | undefined): void {
+  if (metadata?.uid !== undefined || metadata?.resourceVersion !== undefined) return;
+  throw new BugError(`A ${verb} of a ${type.kind} was about to be sent without a uid or resourceVersion.`);
+}
+
+/** Wraps `cluster`; `table`, `raw` and the rest pass through. */
+export function fence(cluster: Cluster, options: FenceOptions): Cluster {
+  const { assertLeader, observe, count } = options;
+  const seen = <T extends KubeObject>(type: ResourceType<T>, object: T): T => {
+    observe(type, object);
+    return object;
+  };
+  return {
+    identity: cluster.identity,
+    table: (type, list) => cluster.table(type, list),
+    watch: (type, watch) => cluster.watch(type, watch),
+    list: (type, list) => cluster.list(type, list),
+    logs: (ns, pod, logs) => cluster.logs(ns, pod, logs),
+    canI: (question, signal) => cluster.canI(question, signal),
+    whoAmI: (signal) => cluster.whoAmI(signal),
+    raw: (request) => cluster.raw(request),
+    close: () => cluster.close(),
+    async get(type, ns, name, signal) {
+      count('get', type);
+      const object = await cluster.get(type, ns, name, signal);
+      if (object !== undefined) observe(type, object);
+      return object;
+    },
+    async create(type, object, write) {
+      assertLeader();
+      count('create', type);
+      return seen(type, await cluster.create(type, object, write));
+    },
+    async apply(type, object, write) {
+      assertLeader();
+      assertPrecondition('server-side apply', type, object.metadata);
+      count('apply', type);
+      return seen(type, await cluster.apply(type, object, write));
+    },
+    async mergePatch(type, ns, name, patch, write) {
+      assertLeader();
+      assertPrecondition('merge patch', type, (patch as Preconditioned).metadata);
+      count('patch', type);
+      return seen(type, await cluster.mergePatch(type, ns, name, patch, write));
+    },
+    async replace(type, object, write) {
+      assertLeader();
+      assertPrecondition('replace', type, object.metadata);
+      count('replace', type);
+      return seen(type, await cluster.replace(type, object, write));
+    },
+    async delete(type, ns, name, write) {
+      assertLeader();
+      assertPrecondition('delete', type, write);
+      count('delete', type);
+      return cluster.delete(type, ns, name, write);
+    },
+  };
+}

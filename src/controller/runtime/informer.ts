@@ -1,0 +1,208 @@
+// List, then watch, for ever: keeps one kind's store true and tells who is interested what changed.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import { apiVersionOf } from '../../lib/api/object.ts';
+import type { Cluster, ListOptions, WatchEvent } from '../../lib/kube/cluster.ts';
+import { isExpired } from './api-errors.ts';
+import type { Logger } from './log.ts';
+import { compareVersions, Store } from './store.ts';
+
+/** Which objects of a kind the controller looks at. */
+export interface Source<T extends KubeObject = KubeObject> {
+  type: ResourceType<T>;
+  ns?: string;
+  /** Keys that must be present, joined by commas; other forms are not understood here. */
+  labelSelector?: string;
+  /** Only `metadata.name=…`. */
+  fieldSelector?: string;
+  /** Cuts what nobody reads, to keep the cache small. */
+  trim?: (object: T) => T;
+  /** The kind's definition may be missing in this cluster; its store is then empty and it is looked for again. */
+  optional?: boolean;
+}
+
+/** `before` is what the store held; `after` is undefined when the object is gone. */
+export type ChangeListener<T extends KubeObject> = (before: T | undefined, after: T | undefined) => void;
+
+export interface InformerTimes {
+  /** First pause after an error; doubles up to `maxBackoffMs`. */
+  minBackoffMs: number;
+  maxBackoffMs: number;
+  /** A watch without an event or bookmark for so long counts as dead. Servers send a bookmark about every minute. */
+  silenceMs: number;
+}
+
+const defaultTimes: InformerTimes = { minBackoffMs: 100, maxBackoffMs: 10_000, silenceMs: 150_000 };
+
+export class Informer<T extends KubeObject> {
+  readonly store = new Store<T>();
+  readonly source: Source<T>;
+  readonly #cluster: Cluster;
+  readonly #log: Logger;
+  readonly #times: InformerTimes;
+  readonly #listeners: ChangeListener<T>[] = [];
+  readonly #synced: Promise<void>;
+  #resolveSynced!: () => void;
+  #hasSynced = false;
+  #failures = 0;
+  #listVersion: string | undefined;
+
+  constructor(cluster: Cluster, source: Source<T>, log: Logger, times: Partial<InformerTimes> = {}) {
+    this.#cluster = cluster;
+    this.source = source;
+    this.#log = log.with({ informer: source.type.plural });
+    this.#times = { ...defaultTimes, ...times };
+    this.#synced = new Promise((resolve) => {
+      this.#resolveSynced = resolve;
+    });
+  }
+
+  /** True after the first complete list. */
+  get hasSynced(): boolean {
+    return this.#hasSynced;
+  }
+
+  /** Resolves after the first complete list. */
+  synced(): Promise<void> {
+    return this.#synced;
+  }
+
+  listen(listener: ChangeListener<T>): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Takes in an object that a write or a fresh read gave back, so that the next reconcile sees it. Listeners hear of it by the watch. */
+  observe(object: T): void {
+    // Before the first list an object would be the only one; and one that the selector does not choose must not get in.
+    if (!this.#hasSynced || !this.#selects(object)) return;
+    this.store.put(this.#prepare({ ...object, metadata: { ...object.metadata } }));
+  }
+
+  #selects(object: T): boolean {
+    const { ns, labelSelector, fieldSelector } = this.source;
+    if (ns !== undefined && object.metadata.namespace !== ns) return false;
+    if (fieldSelector !== undefined && fieldSelector !== `metadata.name=${object.metadata.name ?? ''}`) return false;
+    return labelSelector === undefined || labelSelector.split(',').every((key) => key in (object.metadata.labels ?? {}));
+  }
+
+  /** Runs until `signal` aborts; never throws. */
+  async run(signal: AbortSignal): Promise<void> {
+    let version: string | undefined;
+    while (!signal.aborted) {
+      try {
+        version ??= await this.#relist(signal);
+        version = await this.#follow(version, signal);
+        this.#failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (isExpired(error)) {
+          this.#log.info('watch expired, listing again');
+          version = undefined;
+          continue;
+        }
+        version = undefined;
+        await this.#pause(error, signal);
+      }
+    }
+  }
+
+  async #pause(error: unknown, signal: AbortSignal): Promise<void> {
+    const missing = this.source.optional === true && (error as { status?: number }).status === 404;
+    if (missing && !this.#hasSynced) this.#markSynced();
+    const ms = missing
+      ? this.#times.maxBackoffMs
+      : Math.min(this.#times.maxBackoffMs, this.#times.minBackoffMs * 2 ** Math.min(this.#failures, 20));
+    this.#failures += 1;
+    if (missing) this.#log.debug('kind is not installed', { retryInMs: ms });
+    else this.#log.warn('list or watch failed', { error: (error as Error).message, retryInMs: ms });
+    await sleep(ms * (0.9 + Math.random() * 0.2), undefined, { signal }).catch(() => undefined);
+  }
+
+  #options(signal: AbortSignal): ListOptions {
+    const { ns, labelSelector, fieldSelector } = this.source;
+    return {
+      signal,
+      ...(ns === undefined ? {} : { ns }),
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    };
+  }
+
+  async #relist(signal: AbortSignal): Promise<string> {
+    const { items, resourceVersion } = await this.#cluster.list(this.source.type, this.#options(signal));
+    // A cluster that was restored from a backup counts from an earlier number again: nothing that is remembered holds.
+    if (this.#listVersion !== undefined && compareVersions(resourceVersion, this.#listVersion) < 0) this.store.clear();
+    this.#listVersion = resourceVersion;
+    const objects = items.map((item) => this.#prepare(item));
+    const before = new Map(objects.map((object) => [object, this.store.get(object.metadata.namespace, object.metadata.name ?? '')]));
+    for (const gone of this.store.replaceAll(objects, resourceVersion)) this.#tell(gone, undefined);
+    for (const object of objects) this.#tell(before.get(object), object);
+    this.#markSynced();
+    return resourceVersion;
+  }
+
+  #markSynced(): void {
+    this.#hasSynced = true;
+    this.#resolveSynced();
+  }
+
+  /** Follows one watch connection to its regular end and gives the version to go on from. */
+  async #follow(from: string, signal: AbortSignal): Promise<string> {
+    let version = from;
+    const dead = new AbortController();
+    const either = AbortSignal.any([signal, dead.signal]);
+    let alarm = this.#armAlarm(dead);
+    try {
+      for await (const event of this.#cluster.watch(this.source.type, { ...this.#options(either), resourceVersion: from })) {
+        clearTimeout(alarm);
+        alarm = this.#armAlarm(dead);
+        this.#failures = 0;
+        version = this.#take(event) ?? version;
+      }
+    } catch (error) {
+      if (!dead.signal.aborted || signal.aborted) throw error;
+      this.#log.warn('watch was silent, connecting again');
+    } finally {
+      clearTimeout(alarm);
+    }
+    return version;
+  }
+
+  #armAlarm(dead: AbortController): NodeJS.Timeout {
+    return setTimeout(() => dead.abort(), this.#times.silenceMs);
+  }
+
+  #take(event: WatchEvent<T>): string | undefined {
+    if (event.type === 'BOOKMARK') return event.resourceVersion;
+    const object = this.#prepare(event.object);
+    const before = this.store.get(object.metadata.namespace, object.metadata.name ?? '');
+    if (event.type === 'DELETED') {
+      this.store.remove(object);
+      this.#tell(before ?? object, undefined);
+    } else {
+      this.store.put(object);
+      this.#tell(before, object);
+    }
+    return object.metadata.resourceVersion;
+  }
+
+  /** What reconcilers see: kind and version always set (lists leave them out), manager records cut. */
+  #prepare(object: T): T {
+    const trimmed = this.source.trim === undefined ? object : this.source.trim(object);
+    trimmed.kind ??= this.source.type.kind;
+    trimmed.apiVersion ??= apiVersionOf(this.source.type);
+    delete (trimmed.metadata as { managedFields?: unknown }).managedFields;
+    return trimmed;
+  }
+
+  #tell(before: T | undefined, after: T | undefined): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(before, after);
+      } catch (error) {
+        this.#log.error('a listener failed', { error });
+      }
+    }
+  }
+}

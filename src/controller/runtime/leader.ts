@@ -1,0 +1,141 @@
+// Who may write: a Lease that one process at a time holds, and a monotonic deadline that every write is checked against.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { leaseType, type Lease } from '../../lib/api/core.ts';
+import type { Cluster } from '../../lib/kube/cluster.ts';
+import { isConflict } from './api-errors.ts';
+import type { Logger } from './log.ts';
+import { NotLeaderError } from './result.ts';
+
+export interface LeaderOptions {
+  ns: string;
+  name: string;
+  /** Unique per process. */
+  identity: string;
+  leaseMs?: number;
+  renewMs?: number;
+  followMs?: number;
+  /** Writes stop so long before the Lease would run out, for clocks that run differently and writes under way. */
+  marginMs?: number;
+  /** Monotonic milliseconds. */
+  now?: () => number;
+}
+
+const defaults = { leaseMs: 12_000, renewMs: 5_000, followMs: 2_000, marginMs: 2_000, now: () => performance.now() };
+
+const micro = (): string => new Date().toISOString().replace(/\.(\d{3})Z$/, '.$1000Z');
+
+export class Leader {
+  readonly #cluster: Cluster;
+  readonly #options: LeaderOptions & typeof defaults;
+  readonly #log: Logger;
+  readonly #onChange: (isLeader: boolean) => void;
+  #deadline = 0;
+  #wasLeader = false;
+  /** The Lease as last seen, and when it was seen to change: expiry is judged by our own clock only. */
+  #seen: { version: string; at: number } | undefined;
+  #held: Lease | undefined;
+
+  constructor(cluster: Cluster, options: LeaderOptions, log: Logger, onChange: (isLeader: boolean) => void) {
+    this.#cluster = cluster;
+    this.#options = { ...defaults, ...options };
+    this.#log = log;
+    this.#onChange = onChange;
+  }
+
+  get isLeader(): boolean {
+    return this.#options.now() < this.#deadline;
+  }
+
+  /** Throws {@link NotLeaderError} unless this process surely holds the Lease now. */
+  assertLeader(): void {
+    if (!this.isLeader) throw new NotLeaderError();
+  }
+
+  /** Contends, renews and follows until `signal` aborts; then gives the Lease back. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#round(signal);
+      this.#announce();
+      const pause = this.#wasLeader ? this.#nextRenewal() : this.#options.followMs;
+      await sleep(pause, undefined, { signal }).catch(() => undefined);
+      this.#announce();
+    }
+    await this.#release();
+  }
+
+  /** After a failed renewal the next try comes soon: the deadline nears. */
+  #nextRenewal(): number {
+    const left = this.#deadline - this.#options.now();
+    const fresh = left > this.#options.leaseMs - this.#options.marginMs - this.#options.renewMs;
+    return fresh ? this.#options.renewMs : Math.max(100, Math.min(1_000, left));
+  }
+
+  #announce(): void {
+    if (this.isLeader === this.#wasLeader) return;
+    this.#wasLeader = this.isLeader;
+    this.#log.info(this.#wasLeader ? 'became the leader' : 'is no longer the leader', { identity: this.#options.identity });
+    this.#onChange(this.#wasLeader);
+  }
+
+  async #round(signal: AbortSignal): Promise<void> {
+    const started = this.#options.now();
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(this.#options.renewMs)]);
+    try {
+      const held = this.isLeader && this.#held !== undefined ? await this.#renew(this.#held, limit) : await this.#contend(limit);
+      this.#held = held;
+      if (held !== undefined) this.#deadline = started + this.#options.leaseMs - this.#options.marginMs;
+    } catch (error) {
+      // A conflict means that another process wrote the Lease: look at it anew before anything else.
+      this.#held = undefined;
+      if (isConflict(error)) this.#deadline = 0;
+      if (!signal.aborted) this.#log.warn('lease not renewed', { error: (error as Error).message });
+    }
+  }
+
+  async #contend(signal: AbortSignal): Promise<Lease | undefined> {
+    const { ns, name, identity, now } = this.#options;
+    const lease = await this.#cluster.get(leaseType, ns, name, signal);
+    if (lease === undefined) {
+      const spec = { ...this.#spec(), acquireTime: micro(), leaseTransitions: 0 };
+      return this.#cluster.create(
+        leaseType,
+        { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace: ns }, spec },
+        { signal },
+      );
+    }
+    const version = lease.metadata.resourceVersion ?? '';
+    if (this.#seen?.version !== version) this.#seen = { version, at: now() };
+    const holder = lease.spec?.holderIdentity ?? '';
+    const ownLease = (lease.spec?.leaseDurationSeconds ?? 0) * 1_000;
+    const isFree = holder === '' || holder === identity || now() - this.#seen.at > ownLease;
+    if (!isFree) return undefined;
+    const transitions = (lease.spec?.leaseTransitions ?? 0) + (holder === identity ? 0 : 1);
+    return this.#write(lease, { ...this.#spec(), acquireTime: micro(), leaseTransitions: transitions }, signal);
+  }
+
+  #renew(held: Lease, signal: AbortSignal): Promise<Lease> {
+    return this.#write(held, { ...held.spec, ...this.#spec() }, signal);
+  }
+
+  #write(lease: Lease, spec: NonNullable<Lease['spec']>, signal: AbortSignal): Promise<Lease> {
+    // The resource version makes a write of a process that slept too long a conflict.
+    return this.#cluster.replace(leaseType, { ...lease, apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', spec }, { signal });
+  }
+
+  #spec(): NonNullable<Lease['spec']> {
+    return { holderIdentity: this.#options.identity, leaseDurationSeconds: Math.round(this.#options.leaseMs / 1_000), renewTime: micro() };
+  }
+
+  async #release(): Promise<void> {
+    const held = this.#held;
+    const wasLeader = this.isLeader;
+    this.#deadline = 0;
+    if (held === undefined || !wasLeader) return;
+    try {
+      await this.#write(held, { ...held.spec, holderIdentity: '', renewTime: micro() }, AbortSignal.timeout(2_000));
+    } catch (error) {
+      this.#log.warn('lease not given back', { error: (error as Error).message });
+    }
+  }
+}

@@ -1,0 +1,185 @@
+// Puts the pieces together: informers feed queues, workers run while this process leads, and everything ends in order.
+
+import type { Server } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { configMapType } from '../../lib/api/core.ts';
+import { places } from '../../lib/api/group.ts';
+import { parseKfInfo, type KfInfo } from '../../lib/api/kf-info.ts';
+import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import type { Cluster } from '../../lib/kube/cluster.ts';
+import { EventRecorder } from './events.ts';
+import { fence } from './fenced.ts';
+import { serveHealth } from './http.ts';
+import { Informer, type Source } from './informer.ts';
+import { Leader, type LeaderOptions } from './leader.ts';
+import type { Logger } from './log.ts';
+import { Metrics } from './metrics.ts';
+import { OutsideCalls } from './outside.ts';
+import type { Context, Reconciler, Stores } from './reconciler.ts';
+import { WaitingError } from './result.ts';
+import { declareRunnerMetrics, Runner } from './runner.ts';
+import type { Store } from './store.ts';
+
+export interface ManagerOptions {
+  cluster: Cluster;
+  /** How each kind is looked at; a kind that is not named is watched in all namespaces without a selector. */
+  sources: readonly Source[];
+  reconcilers: readonly Reconciler[];
+  leader: LeaderOptions;
+  rootNamespace: string;
+  /** Left out: no server. */
+  httpPort?: number;
+  log: Logger;
+}
+
+const drainMs = 10_000;
+const sourceId = (type: ResourceType): string => `${type.group}/${type.plural}`;
+
+export class Manager {
+  readonly #options: ManagerOptions;
+  readonly #metrics = new Metrics();
+  readonly #informers = new Map<string, Informer<KubeObject>>();
+  readonly #runners: Runner[];
+  readonly #stores: Stores;
+  readonly #leader: Leader;
+  readonly #cluster: Cluster;
+  readonly #events: EventRecorder;
+  readonly #outside = new OutsideCalls();
+  #gate = Promise.withResolvers<void>();
+  #info: { text: string; value: KfInfo } | undefined;
+
+  constructor(options: ManagerOptions) {
+    this.#options = options;
+    const { cluster, log, leader } = options;
+    declareRunnerMetrics(this.#metrics);
+    this.#metrics.declare('kf_api_requests_total', 'counter', 'Requests of reconcilers to the API server.');
+    this.#metrics.declare('kf_leader', 'gauge', '1 while this process leads.');
+    this.#metrics.declare('process_resident_memory_bytes', 'gauge', 'Resident memory.');
+    this.#metrics.declare('process_cpu_seconds_total', 'counter', 'CPU time used.');
+    this.#leader = new Leader(cluster, leader, log, (isLeader) => this.#setGate(isLeader));
+    this.#stores = { of: (type) => this.#storeOf(type) };
+    this.#cluster = fence(cluster, {
+      assertLeader: () => this.#leader.assertLeader(),
+      observe: (type, object) => this.#informers.get(sourceId(type))?.observe(object),
+      count: (verb, type) => this.#metrics.add('kf_api_requests_total', { verb, kind: type.kind }),
+    });
+    this.#events = new EventRecorder(this.#cluster, leader.identity, log);
+    this.#metrics.collect(() => this.#collect());
+    this.#runners = options.reconcilers.map((reconciler) => this.#plug(reconciler));
+  }
+
+  /** Runs until `signal` aborts, then drains: no new keys, reconciles end, the Lease is given back. */
+  async run(signal: AbortSignal): Promise<void> {
+    const inner = new AbortController();
+    const server = await this.#serve();
+    const informers = [...this.#informers.values()].map((informer) => informer.run(inner.signal));
+    const aborted = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    const leading = new AbortController();
+    const leader = this.#leader.run(leading.signal);
+    const synced = Promise.all([...this.#informers.values()].map((informer) => informer.synced()));
+    await Promise.race([aborted, synced]);
+    const workers = signal.aborted ? [] : this.#runners.map((runner) => runner.run(inner.signal));
+    if (!signal.aborted) this.#options.log.info('all kinds are listed', { kinds: this.#informers.size });
+    await aborted;
+    for (const runner of this.#runners) runner.queue.close();
+    this.#gate.resolve();
+    await Promise.race([Promise.all(workers), sleep(drainMs, undefined, { ref: false })]);
+    leading.abort();
+    await leader;
+    inner.abort();
+    await Promise.all(informers);
+    server?.close();
+    this.#options.log.info('ended');
+  }
+
+  /** Prometheus text, as /metrics gives it. */
+  renderMetrics(): string {
+    return this.#metrics.render();
+  }
+
+  #serve(): Promise<Server> | undefined {
+    const { httpPort } = this.#options;
+    if (httpPort === undefined) return undefined;
+    return serveHealth(httpPort, {
+      unhealthy: () => undefined,
+      unready: () => {
+        const missing = [...this.#informers.values()]
+          .filter((informer) => !informer.hasSynced)
+          .map((informer) => informer.source.type.plural);
+        return missing.length === 0 ? undefined : `not listed yet: ${missing.join(', ')}`;
+      },
+      metrics: () => this.renderMetrics(),
+    });
+  }
+
+  #setGate(isLeader: boolean): void {
+    if (isLeader) this.#gate.resolve();
+    else this.#gate = Promise.withResolvers<void>();
+  }
+
+  #collect(): void {
+    this.#metrics.set('kf_leader', {}, this.#leader.isLeader ? 1 : 0);
+    this.#metrics.set('process_resident_memory_bytes', {}, process.memoryUsage.rss());
+    const { user, system } = process.cpuUsage();
+    this.#metrics.set('process_cpu_seconds_total', {}, (user + system) / 1e6);
+  }
+
+  #storeOf<T extends KubeObject>(type: ResourceType<T>): Store<T> {
+    const informer = this.#informers.get(sourceId(type));
+    if (informer === undefined) throw new Error(`No reconciler of this process watches or reads ${type.plural}.`);
+    return informer.store as unknown as Store<T>;
+  }
+
+  #informerFor(type: ResourceType): Informer<KubeObject> {
+    const id = sourceId(type);
+    let informer = this.#informers.get(id);
+    if (informer === undefined) {
+      const source = this.#options.sources.find((candidate) => sourceId(candidate.type) === id) ?? { type };
+      informer = new Informer(this.#options.cluster, source, this.#options.log);
+      this.#informers.set(id, informer);
+    }
+    return informer;
+  }
+
+  #plug(reconciler: Reconciler): Runner {
+    const runner = new Runner(reconciler, {
+      context: (log, signal, requeue) => this.#context(reconciler, log, signal, requeue),
+      mayWork: () => this.#gate.promise,
+      log: this.#options.log,
+      metrics: this.#metrics,
+    });
+    for (const type of [configMapType, ...(reconciler.reads ?? [])]) this.#informerFor(type);
+    for (const { type, name, of } of reconciler.indexes ?? []) this.#informerFor(type).store.addIndex(name, of);
+    for (const { type, keys } of reconciler.watches) {
+      this.#informerFor(type).listen((before, after) => {
+        const affected = new Set<string>();
+        for (const object of [before, after]) {
+          for (const key of object === undefined ? [] : keys(object, this.#stores)) affected.add(key);
+        }
+        for (const key of affected) runner.queue.add(key);
+      });
+    }
+    return runner;
+  }
+
+  #context(reconciler: Reconciler, log: Logger, signal: AbortSignal, requeue: () => void): Context {
+    return {
+      cluster: this.#cluster,
+      stores: this.#stores,
+      log,
+      signal,
+      info: () => this.#currentInfo(),
+      event: (type, object, note) => this.#events.record(type, object, note, reconciler.name),
+      outside: (id, timeoutMs, work) => this.#outside.ask(`${reconciler.name} ${id}`, requeue, timeoutMs, work),
+      now: () => Date.now(),
+    };
+  }
+
+  #currentInfo(): KfInfo {
+    const text = this.#stores.of(configMapType).get(this.#options.rootNamespace, places.info)?.data?.[places.infoKey];
+    if (text === undefined)
+      throw new WaitingError('NotSetUp', `The ConfigMap ${this.#options.rootNamespace}/${places.info} is not there yet.`, 5_000);
+    if (this.#info?.text !== text) this.#info = { text, value: parseKfInfo(text) };
+    return this.#info.value;
+  }
+}

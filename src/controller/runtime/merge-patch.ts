@@ -1,0 +1,42 @@
+// JSON merge patches (RFC 7396): the smallest one between two states, and whether a declaration is already met.
+
+type Json = unknown;
+type JsonObject = Record<string, Json>;
+
+const isObject = (value: Json): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Deep equality of JSON values; a key with `undefined` counts as absent. */
+export function isEqual(a: Json, b: Json): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, index) => isEqual(item, b[index]));
+  if (!isObject(a) || !isObject(b)) return false;
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...keys].every((key) => isEqual(a[key], b[key]));
+}
+
+/** The patch that turns `from` into `to`, or undefined when they are equal. Keys that `to` lacks are removed. */
+export function diff(from: JsonObject, to: JsonObject): JsonObject | undefined {
+  const patch: JsonObject = {};
+  for (const key of new Set([...Object.keys(from), ...Object.keys(to)])) {
+    const [before, after] = [from[key], to[key]];
+    if (after === undefined) {
+      if (before !== undefined) patch[key] = null;
+    } else if (isObject(before) && isObject(after)) {
+      const inner = diff(before, after);
+      if (inner !== undefined) patch[key] = inner;
+    } else if (!isEqual(before, after)) {
+      patch[key] = after;
+    }
+  }
+  return Object.keys(patch).length === 0 ? undefined : patch;
+}
+
+/** True when `live` has everything that `wanted` names, at the same place and with the same value; lists must match item by item. */
+export function contains(live: Json, wanted: Json): boolean {
+  if (wanted === undefined) return true;
+  if (Array.isArray(wanted)) {
+    return Array.isArray(live) && live.length === wanted.length && wanted.every((item, index) => contains(live[index], item));
+  }
+  if (!isObject(wanted)) return live === wanted;
+  return isObject(live) && Object.entries(wanted).every(([key, value]) => contains(live[key], value));
+}

@@ -1,0 +1,130 @@
+// Keyed work queue with the semantics of client-go's: a key waits once, never runs twice at a time, and comes back later by delay or back-off.
+
+export interface QueueOptions {
+  /** First back-off in milliseconds; doubles per failure. */
+  baseDelayMs?: number;
+  maxDelayMs?: number;
+  /** Milliseconds; only differences count. */
+  now?: () => number;
+}
+
+interface Delayed {
+  at: number;
+  timer: NodeJS.Timeout;
+}
+
+/**
+ * Add, get, work, done. A key that is added while it is worked on becomes available again at `done`.
+ * Semantics: https://pkg.go.dev/k8s.io/client-go/util/workqueue
+ */
+export class WorkQueue {
+  readonly #order: string[] = [];
+  readonly #dirty = new Set<string>();
+  readonly #processing = new Set<string>();
+  readonly #delayed = new Map<string, Delayed>();
+  readonly #failures = new Map<string, number>();
+  readonly #waiting: ((key: string | undefined) => void)[] = [];
+  readonly #baseDelayMs: number;
+  readonly #maxDelayMs: number;
+  readonly #now: () => number;
+  #closed = false;
+
+  constructor(options: QueueOptions = {}) {
+    this.#baseDelayMs = options.baseDelayMs ?? 20;
+    this.#maxDelayMs = options.maxDelayMs ?? 60_000;
+    this.#now = options.now ?? (() => performance.now());
+  }
+
+  /** Keys that wait, without those in work or delayed. */
+  get depth(): number {
+    return this.#order.length;
+  }
+
+  get inWork(): number {
+    return this.#processing.size;
+  }
+
+  add(key: string): void {
+    if (this.#closed || this.#dirty.has(key)) return;
+    this.#dirty.add(key);
+    if (this.#processing.has(key)) return;
+    this.#offer(key);
+  }
+
+  /** Adds after a delay; of two delays of one key the earlier counts. */
+  addAfter(key: string, delayMs: number): void {
+    if (this.#closed) return;
+    if (delayMs <= 0) {
+      this.add(key);
+      return;
+    }
+    const at = this.#now() + delayMs;
+    const earlier = this.#delayed.get(key);
+    if (earlier !== undefined) {
+      if (earlier.at <= at) return;
+      clearTimeout(earlier.timer);
+    }
+    const timer = setTimeout(() => {
+      this.#delayed.delete(key);
+      this.add(key);
+    }, delayMs);
+    this.#delayed.set(key, { at, timer });
+  }
+
+  /** Adds after the key's back-off and counts a failure. */
+  addRateLimited(key: string): void {
+    const failures = this.#failures.get(key) ?? 0;
+    this.#failures.set(key, failures + 1);
+    this.addAfter(key, Math.min(this.#maxDelayMs, this.#baseDelayMs * 2 ** Math.min(failures, 30)));
+  }
+
+  /** Failures since the last `forget`. */
+  failures(key: string): number {
+    return this.#failures.get(key) ?? 0;
+  }
+
+  forget(key: string): void {
+    this.#failures.delete(key);
+  }
+
+  /** The next key, waiting for one; undefined once the queue is closed. */
+  get(): Promise<string | undefined> {
+    const key = this.#order.shift();
+    if (key !== undefined) {
+      this.#take(key);
+      return Promise.resolve(key);
+    }
+    if (this.#closed) return Promise.resolve(undefined);
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Must follow every key that `get` gave. */
+  done(key: string): void {
+    this.#processing.delete(key);
+    if (this.#dirty.has(key) && !this.#closed) this.#offer(key);
+  }
+
+  /** Lets nothing more in or out. */
+  close(): void {
+    this.#closed = true;
+    this.#order.length = 0;
+    for (const { timer } of this.#delayed.values()) clearTimeout(timer);
+    this.#delayed.clear();
+    for (const resolve of this.#waiting.splice(0)) resolve(undefined);
+  }
+
+  #offer(key: string): void {
+    const waiter = this.#waiting.shift();
+    if (waiter === undefined) {
+      this.#order.push(key);
+      return;
+    }
+    this.#take(key);
+    waiter(key);
+  }
+
+  #take(key: string): void {
+    this.#dirty.delete(key);
+    this.#processing.add(key);
+  }
+}

@@ -1,0 +1,74 @@
+// What a reconciler is: which objects it looks at, and one function that makes one object true.
+
+import type { KfInfo } from '../../lib/api/kf-info.ts';
+import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import type { Cluster } from '../../lib/kube/cluster.ts';
+import type { EventNote } from './events.ts';
+import type { Logger } from './log.ts';
+import type { Outcome } from './outside.ts';
+import type { Result } from './result.ts';
+import type { IndexFunction, Store } from './store.ts';
+import { keyOf } from './store.ts';
+
+/** The caches of all kinds that some reconciler declared. */
+export interface Stores {
+  /** Throws for a kind that no reconciler of this process watches or reads. */
+  of<T extends KubeObject>(type: ResourceType<T>): Store<T>;
+}
+
+/** Changes of one kind, mapped to keys (`namespace/name`) of the reconciler's own kind. */
+export interface Watch {
+  type: ResourceType;
+  keys: (object: KubeObject, stores: Stores) => readonly string[];
+}
+
+/** A typed {@link Watch}. Without `keys` the object's own key is queued. */
+export function watch<T extends KubeObject>(
+  type: ResourceType<T>,
+  keys: (object: T, stores: Stores) => readonly string[] = (object) => [keyOf(object)],
+): Watch {
+  return { type, keys: keys as Watch['keys'] };
+}
+
+/** An index that a reconciler needs on some store. Equal names of one kind are one index. */
+export interface Index {
+  type: ResourceType;
+  name: string;
+  of: IndexFunction<KubeObject>;
+}
+
+export function index<T extends KubeObject>(type: ResourceType<T>, name: string, of: IndexFunction<T>): Index {
+  return { type, name, of: of as IndexFunction<KubeObject> };
+}
+
+/** What a reconcile may use. Everything it knows comes from here, so tests can give it all. */
+export interface Context {
+  /** Writes are fenced: leader only, with a precondition. What they give back is in the stores at once. */
+  cluster: Cluster;
+  stores: Stores;
+  log: Logger;
+  /** Aborts when the reconcile takes too long or the process ends. */
+  signal: AbortSignal;
+  /** The installation's settings; throws a WaitingError while there are none. */
+  info(): KfInfo;
+  /** An Event about an object, unless it repeats the last one. */
+  event<T extends KubeObject>(type: ResourceType<T>, object: T, note: EventNote): void;
+  /** Outcome of a call to the outside, undefined while it runs; this key is queued again when it ends. See {@link OutsideCalls}. */
+  outside<T>(id: string, timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Outcome<T> | undefined;
+  /** Wall clock in milliseconds. */
+  now(): number;
+}
+
+export interface Reconciler {
+  /** Lower case, as `--reconcilers` takes it. */
+  readonly name: string;
+  /** Keys reconciled at the same time; default 4. */
+  readonly workers?: number;
+  /** The first one is usually the reconciler's own kind. */
+  readonly watches: readonly Watch[];
+  /** Kinds whose stores it reads without being queued by them. */
+  readonly reads?: readonly ResourceType[];
+  readonly indexes?: readonly Index[];
+  /** Makes the object of `key` true. Called again for the same key only after it ended. */
+  reconcile(key: string, context: Context): Promise<Result | undefined>;
+}

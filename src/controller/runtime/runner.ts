@@ -1,0 +1,110 @@
+// One reconciler with its queue and workers: takes keys, judges how a reconcile ended, and decides when to look again.
+
+import { randomUUID } from 'node:crypto';
+import { messageOf } from '../../lib/errors.ts';
+import { isConflict } from './api-errors.ts';
+import type { Logger } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import { WorkQueue } from './queue.ts';
+import type { Context, Reconciler } from './reconciler.ts';
+import { NotLeaderError, TerminalError, WaitingError, type Result } from './result.ts';
+
+const defaultWorkers = 4;
+const timeLimitMs = 60_000;
+const outcomes = ['success', 'requeue', 'waiting', 'terminal', 'conflict', 'error'] as const;
+type Outcome = (typeof outcomes)[number];
+
+export interface RunnerDependencies {
+  /** Everything of a Context but log and signal; `requeue` queues the key again. */
+  context: (log: Logger, signal: AbortSignal, requeue: () => void) => Context;
+  /** Resolves when this process may work. */
+  mayWork: () => Promise<void>;
+  log: Logger;
+  metrics: Metrics;
+}
+
+export function declareRunnerMetrics(metrics: Metrics): void {
+  metrics.declare('kf_reconcile_total', 'counter', 'Reconciles by outcome.');
+  metrics.declare('kf_reconcile_seconds_total', 'counter', 'Time spent in reconciles.');
+  metrics.declare('kf_queue_depth', 'gauge', 'Keys that wait to be reconciled.');
+}
+
+export class Runner {
+  readonly reconciler: Reconciler;
+  readonly queue = new WorkQueue();
+  readonly #deps: RunnerDependencies;
+  readonly #log: Logger;
+
+  constructor(reconciler: Reconciler, deps: RunnerDependencies) {
+    this.reconciler = reconciler;
+    this.#deps = deps;
+    this.#log = deps.log.with({ reconciler: reconciler.name });
+    for (const outcome of outcomes) deps.metrics.add('kf_reconcile_total', { reconciler: reconciler.name, outcome }, 0);
+    deps.metrics.collect(() => deps.metrics.set('kf_queue_depth', { reconciler: reconciler.name }, this.queue.depth));
+  }
+
+  /** Works until the queue is closed; in-flight reconciles end first. */
+  async run(signal: AbortSignal): Promise<void> {
+    const workers = Array.from({ length: this.reconciler.workers ?? defaultWorkers }, () => this.#work(signal));
+    await Promise.all(workers);
+  }
+
+  async #work(signal: AbortSignal): Promise<void> {
+    for (let key = await this.queue.get(); key !== undefined; key = await this.queue.get()) {
+      await this.#deps.mayWork();
+      if (signal.aborted) return;
+      await this.#once(key, signal);
+      this.queue.done(key);
+    }
+  }
+
+  async #once(key: string, signal: AbortSignal): Promise<void> {
+    const started = performance.now();
+    const log = this.#log.with({ key, reconcileId: randomUUID().slice(0, 8) });
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(timeLimitMs)]);
+    const context = this.#deps.context(log, limit, () => this.queue.add(key));
+    let outcome: Outcome;
+    try {
+      outcome = this.#settle(key, await this.reconciler.reconcile(key, context));
+      log.debug('reconciled', { ms: Math.round(performance.now() - started) });
+    } catch (error) {
+      outcome = this.#fail(key, error, log);
+    }
+    const { metrics } = this.#deps;
+    metrics.add('kf_reconcile_total', { reconciler: this.reconciler.name, outcome });
+    metrics.add('kf_reconcile_seconds_total', { reconciler: this.reconciler.name }, (performance.now() - started) / 1_000);
+  }
+
+  #settle(key: string, result: Result | undefined): Outcome {
+    this.queue.forget(key);
+    if (result?.requeueAfterMs === undefined) return 'success';
+    this.queue.addAfter(key, result.requeueAfterMs);
+    return 'requeue';
+  }
+
+  #fail(key: string, error: unknown, log: Logger): Outcome {
+    if (error instanceof TerminalError) {
+      this.queue.forget(key);
+      log.info('will not be tried again until it changes', { reason: error.reason, error: error.message });
+      return 'terminal';
+    }
+    if (error instanceof WaitingError) {
+      this.queue.forget(key);
+      if (error.afterMs !== undefined) this.queue.addAfter(key, error.afterMs);
+      log.debug('waiting', { reason: error.reason, error: error.message });
+      return 'waiting';
+    }
+    if (error instanceof NotLeaderError) {
+      // The key waits at the gate for the day this process leads again.
+      this.queue.add(key);
+      return 'waiting';
+    }
+    this.queue.addRateLimited(key);
+    if (isConflict(error)) {
+      log.debug('changed meanwhile, trying again', { error: messageOf(error) });
+      return 'conflict';
+    }
+    log.warn('reconcile failed', { error, failures: this.queue.failures(key) });
+    return 'error';
+  }
+}

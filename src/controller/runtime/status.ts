@@ -1,0 +1,114 @@
+// The one way to write an object's status: what changed only, labels and finalizers kept right, an Event per transition.
+
+import { findCondition, setCondition } from '../../lib/api/conditions.ts';
+import { conditionTypes, finalizers } from '../../lib/api/group.ts';
+import { indexLabels } from '../../lib/api/labels.ts';
+import type { Condition, KubeObject, ResourceType } from '../../lib/api/object.ts';
+import { diff } from './merge-patch.ts';
+import type { Context } from './reconciler.ts';
+import { TerminalError, WaitingError } from './result.ts';
+
+interface BaseStatus {
+  conditions?: Condition[];
+  observedGeneration?: number;
+}
+
+export interface WithStatus extends KubeObject {
+  status?: BaseStatus;
+}
+
+export type StatusOf<T extends WithStatus> = NonNullable<T['status']>;
+
+/** What a condition shall say about the object's present generation. */
+export interface Statement {
+  type: string;
+  status: 'True' | 'False' | 'Unknown';
+  reason: string;
+  message: string;
+}
+
+export const readyStatement: Statement = { type: conditionTypes.ready, status: 'True', reason: 'Ready', message: '' };
+
+/** Ready=False with the reason of an error, or `Unknown`. */
+export function notReady(error: unknown): Statement {
+  const reason = error instanceof TerminalError || error instanceof WaitingError ? error.reason : 'Unknown';
+  return { type: conditionTypes.ready, status: 'False', reason, message: error instanceof Error ? error.message : String(error) };
+}
+
+/** The object's conditions with the statements in it; conditions of others stay. */
+export function conditionsWith(object: WithStatus, ...statements: Statement[]): Condition[] {
+  const observedGeneration = object.metadata.generation ?? 0;
+  let conditions: Condition[] = object.status?.conditions ?? [];
+  for (const statement of statements) conditions = setCondition(conditions, { ...statement, observedGeneration });
+  return conditions;
+}
+
+export interface MetadataChange {
+  labels?: Record<string, string>;
+  annotations?: Record<string, string | null>;
+}
+
+/** Labels, annotations and finalizers of the main object; gives back the object as it is afterwards. No request when all is right. */
+export async function writeMetadata<T extends WithStatus>(
+  context: Context,
+  type: ResourceType<T>,
+  live: T,
+  change: MetadataChange,
+): Promise<T> {
+  const { labels = {}, annotations = {}, resourceVersion, finalizers: present = [] } = live.metadata;
+  const kept = present.filter((name) => !(finalizers.foreign as readonly string[]).includes(name));
+  const patch = {
+    ...changed('labels', labels, change.labels ?? {}),
+    ...changed('annotations', annotations, change.annotations ?? {}),
+    ...(kept.length === present.length ? {} : { finalizers: kept }),
+  };
+  if (Object.keys(patch).length === 0) return live;
+  const { namespace, name = '' } = live.metadata;
+  return context.cluster.mergePatch(type, namespace, name, { metadata: { resourceVersion, ...patch } }, { signal: context.signal });
+}
+
+function changed(field: string, live: Record<string, string>, wanted: Record<string, string | null>): Record<string, unknown> {
+  const entries = Object.entries(wanted).filter(([key, value]) => (value === null ? key in live : live[key] !== value));
+  return entries.length === 0 ? {} : { [field]: Object.fromEntries(entries) };
+}
+
+/**
+ * Makes the object's status equal to `status` (observedGeneration is added) and its index labels right. Sends nothing when nothing changed;
+ * gives back the object as it is afterwards. A conflict is thrown and retried by the queue.
+ */
+export async function writeStatus<T extends WithStatus>(
+  context: Context,
+  type: ResourceType<T>,
+  live: T,
+  status: StatusOf<T>,
+  change: MetadataChange = {},
+): Promise<T> {
+  const wanted = { ...status, observedGeneration: live.metadata.generation ?? 0 };
+  const wantedLabels = { ...indexLabels({ ...live, status: wanted }), ...change.labels };
+  const current = await writeMetadata(context, type, live, { ...change, labels: wantedLabels });
+  const patch = diff({ ...live.status }, { ...wanted });
+  if (patch === undefined) return current;
+  const { namespace, name = '', resourceVersion } = current.metadata;
+  const written = await context.cluster.mergePatch(
+    type,
+    namespace,
+    name,
+    { metadata: { resourceVersion }, status: patch },
+    { subresource: 'status', signal: context.signal },
+  );
+  recordTransitions(context, type, live, wanted.conditions ?? []);
+  return written;
+}
+
+function recordTransitions<T extends WithStatus>(context: Context, type: ResourceType<T>, before: T, after: readonly Condition[]): void {
+  for (const condition of after) {
+    const old = findCondition(before, condition.type);
+    if (old?.status === condition.status && old.reason === condition.reason) continue;
+    if (condition.status === 'Unknown' || (old === undefined && condition.status === 'False')) continue;
+    context.event(type, before, {
+      type: condition.status === 'True' ? 'Normal' : 'Warning',
+      reason: condition.reason,
+      message: condition.message === '' ? `${type.kind} is ${condition.reason}` : condition.message,
+    });
+  }
+}

@@ -1,0 +1,129 @@
+// The cache of one kind: objects by namespace and name, with indexes, and never older than what was once seen.
+
+import type { KubeObject } from '../../lib/api/object.ts';
+
+/** `namespace/name`, or `/name` for a cluster-scoped object: what queues carry. */
+export function keyOf(object: KubeObject): string {
+  return `${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`;
+}
+
+export function splitKey(key: string): { ns: string; name: string } {
+  const slash = key.indexOf('/');
+  return { ns: key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
+/** Compares resource versions, which are decimal numbers of any length: negative when `a` is the older one. */
+export function compareVersions(a: string | undefined, b: string | undefined): number {
+  const [left, right] = [a ?? '', b ?? ''];
+  if (left.length !== right.length) return left.length - right.length;
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
+}
+
+export type IndexFunction<T extends KubeObject> = (object: T) => readonly string[];
+
+const rememberedDeletions = 500;
+
+export class Store<T extends KubeObject> {
+  readonly #objects = new Map<string, T>();
+  readonly #indexes = new Map<string, { of: IndexFunction<T>; keys: Map<string, Set<string>> }>();
+  readonly #deleted = new Map<string, string>();
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  /** Adds an index; objects that are there already are indexed too. */
+  addIndex(name: string, of: IndexFunction<T>): void {
+    if (this.#indexes.has(name)) return;
+    this.#indexes.set(name, { of, keys: new Map() });
+    for (const [key, object] of this.#objects) this.#index(key, object, [name]);
+  }
+
+  get(ns: string | undefined, name: string): T | undefined {
+    return this.#objects.get(`${ns ?? ''}/${name}`);
+  }
+
+  /** All objects, or those of one namespace. */
+  list(ns?: string): T[] {
+    const all = [...this.#objects.values()];
+    return ns === undefined ? all : all.filter((object) => object.metadata.namespace === ns);
+  }
+
+  by(index: string, value: string): T[] {
+    const found = this.#indexes.get(index);
+    if (found === undefined) throw new Error(`The store has no index "${index}".`);
+    const keys = found.keys.get(value);
+    if (keys === undefined) return [];
+    return [...keys].flatMap((key) => this.#objects.get(key) ?? []);
+  }
+
+  /** Takes an object in unless a later version of it was seen; says whether it was taken. */
+  put(object: T): boolean {
+    const key = keyOf(object);
+    const { uid, resourceVersion } = object.metadata;
+    const current = this.#objects.get(key);
+    const isOlder = current?.metadata.uid === uid && compareVersions(resourceVersion, current?.metadata.resourceVersion) < 0;
+    if (isOlder || (uid !== undefined && this.#deleted.has(uid))) return false;
+    if (current !== undefined) this.#unindex(key, current);
+    this.#objects.set(key, object);
+    this.#index(key, object, this.#indexes.keys());
+    return true;
+  }
+
+  remove(object: T): void {
+    const key = keyOf(object);
+    const current = this.#objects.get(key);
+    const { uid } = object.metadata;
+    if (uid !== undefined) {
+      this.#deleted.set(uid, key);
+      const oldest = this.#deleted.size > rememberedDeletions ? this.#deleted.keys().next().value : undefined;
+      if (oldest !== undefined) this.#deleted.delete(oldest);
+    }
+    if (current === undefined || (uid !== undefined && current.metadata.uid !== uid)) return;
+    this.#unindex(key, current);
+    this.#objects.delete(key);
+  }
+
+  /**
+   * Makes the store equal to a list made at `version`; gives back what vanished. Objects that were seen later than the list stay.
+   */
+  replaceAll(objects: readonly T[], version: string): T[] {
+    const fresh = new Set(objects.map((object) => keyOf(object)));
+    const vanished = [...this.#objects]
+      .filter(([key, object]) => !fresh.has(key) && compareVersions(object.metadata.resourceVersion, version) <= 0)
+      .map(([, object]) => object);
+    for (const object of vanished) this.remove(object);
+    for (const object of objects) this.put(object);
+    return vanished;
+  }
+
+  /** Forgets everything, also what was deleted. */
+  clear(): void {
+    this.#objects.clear();
+    this.#deleted.clear();
+    for (const index of this.#indexes.values()) index.keys.clear();
+  }
+
+  #index(key: string, object: T, names: Iterable<string>): void {
+    for (const name of names) {
+      const index = this.#indexes.get(name);
+      if (index === undefined) continue;
+      for (const value of index.of(object)) {
+        const keys = index.keys.get(value);
+        if (keys === undefined) index.keys.set(value, new Set([key]));
+        else keys.add(key);
+      }
+    }
+  }
+
+  #unindex(key: string, object: T): void {
+    for (const index of this.#indexes.values()) {
+      for (const value of index.of(object)) {
+        const keys = index.keys.get(value);
+        keys?.delete(key);
+        if (keys?.size === 0) index.keys.delete(value);
+      }
+    }
+  }
+}
