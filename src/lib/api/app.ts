@@ -1,5 +1,6 @@
 // Rules over CFApp, CFProcess and CFRoute: what an app's objects mean, free of any layout.
 
+import { annotations } from './group.ts';
 import type { CFApp, CFProcess, CFRoute, InstanceStatus } from './types.generated.ts';
 
 export const webProcess = 'web';
@@ -60,7 +61,7 @@ export function runningInstances(process: CFProcess): number {
 
 /** Revision number in annotation app-rev; 0 where it is missing or not a number. */
 export function appRevOf(app: CFApp): number {
-  const rev = Number(app.metadata.annotations?.['korifi.cloudfoundry.org/app-rev'] ?? '0');
+  const rev = Number(app.metadata.annotations?.[annotations.appRev] ?? '0');
   return Number.isInteger(rev) && rev >= 0 ? rev : 0;
 }
 

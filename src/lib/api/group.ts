@@ -13,6 +13,12 @@ export const group = 'korifi.cloudfoundry.org';
 export const kfGroup = 'kf.cloudfoundry.org';
 export const version = 'v1alpha1';
 
+/**
+ * Value of annotation creation-version: the version of the contract that our objects follow, not kf's own.
+ * Readers of the contract refuse rolling deployments of workloads that claim v0.7.1 or less.
+ */
+export const contractVersion = 'v0.18.0';
+
 const kind = <T extends KubeObject>(name: string, plural: string): ResourceType<T> => resource<T>(group, version, name, plural);
 
 /** The kinds of the group. Core kinds are in core.ts. */

@@ -1,6 +1,7 @@
 // Names that are computed rather than chosen. Formulas and test vectors: contract 1, 6.2, 9.2 and 16.3.
 
 import { createHash } from 'node:crypto';
+import { labels } from './group.ts';
 import type { CFApp, CFDomain, CFOrg, CFProcess, CFRoute, CFServiceBinding, CFServiceInstance, CFSpace } from './types.generated.ts';
 
 const dnsNamespace = '6ba7b810-9dad-11d1-80b4-00c04fd430c8';
@@ -100,7 +101,7 @@ export function addressOf(route: CFRoute, domain: CFDomain): { fqdn: string; uri
 
 /** Label selector of all pods of a process, over all generations. */
 export function podSelectorOf(process: CFProcess): string {
-  return `korifi.cloudfoundry.org/guid=${process.metadata.name ?? ''}`;
+  return `${labels.guid}=${process.metadata.name ?? ''}`;
 }
 
 function distance(a: string, b: string): number {

@@ -1,0 +1,36 @@
+// CF roles, the ClusterRoles behind them and how a role of a person is written (contract 6.1, 6.2).
+
+export interface CfRole {
+  /** As in RoleBinding names and cf's API. */
+  readonly name: string;
+  readonly clusterRole: string;
+  /** Where a binding of it belongs. */
+  readonly scope: 'root' | 'org' | 'space';
+  /** Copied by the controller into the namespaces below. */
+  readonly propagated: boolean;
+}
+
+const role = (name: string, clusterRole: string, scope: CfRole['scope'], propagated = false): CfRole => ({
+  name,
+  clusterRole: `korifi-controllers-${clusterRole}`,
+  scope,
+  propagated,
+});
+
+export const cfRoles = {
+  admin: role('admin', 'admin', 'root', true),
+  cfUser: role('cf_user', 'root-namespace-user', 'root'),
+  organizationManager: role('organization_manager', 'organization-manager', 'org', true),
+  organizationUser: role('organization_user', 'organization-user', 'org'),
+  spaceDeveloper: role('space_developer', 'space-developer', 'space'),
+  spaceManager: role('space_manager', 'space-manager', 'space'),
+  spaceAuditor: role('space_auditor', 'space-auditor', 'space'),
+} as const satisfies Record<string, CfRole>;
+
+export type Subject = { user: string } | { namespace: string; name: string };
+
+/** The subject that a user name as the API server knows it stands for: `system:serviceaccount:<ns>:<name>` is a service account. */
+export function subjectOf(userName: string): Subject {
+  const match = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(userName);
+  return match === null ? { user: userName } : { namespace: match[1] ?? '', name: match[2] ?? '' };
+}

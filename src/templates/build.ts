@@ -1,0 +1,104 @@
+// CFPackage, CFBuild and the build's environment Secret.
+
+import { secretType } from '../lib/api/core.ts';
+import type { Secret } from '../lib/api/core.ts';
+import { annotations, kinds, labels } from '../lib/api/group.ts';
+import { apiVersionOf } from '../lib/api/object.ts';
+import type { CFApp, CFBuild, CFPackage, Lifecycle } from '../lib/api/types.generated.ts';
+import { assemble, authorOf, encoded, ownerReference, present } from './metadata.ts';
+import type { Authorship } from './metadata.ts';
+
+/** Name of the immutable Secret with the environment of one build. */
+export function buildEnvSecretName(buildGuid: string): string {
+  return `${buildGuid}-env`;
+}
+
+interface Marks {
+  pushId?: string | undefined;
+  /** Hash of the source's paths, modes and bytes. */
+  contentHash?: string | undefined;
+}
+
+const marked = ({ pushId, contentHash }: Marks): Record<string, string> =>
+  present({ [annotations.pushId]: pushId, [annotations.contentHash]: contentHash });
+
+export interface PackageInput extends Marks {
+  guid: string;
+  app: CFApp;
+  type: 'bits' | 'docker';
+  /** bits: reference by digest behind the push door; docker: as typed. */
+  image: string;
+  /** Names of pull secrets. */
+  pullSecrets?: string[];
+}
+
+export function buildPackage(input: PackageInput, author: Authorship): CFPackage {
+  const { app, image, pullSecrets = [] } = input;
+  const secrets = pullSecrets.length === 0 ? {} : { imagePullSecrets: pullSecrets.map((name) => ({ name })) };
+  return assemble(kinds.package, {
+    metadata: {
+      name: input.guid,
+      ...present({ namespace: app.metadata.namespace }),
+      annotations: marked(input),
+      ownerReferences: [ownerReference(kinds.app, app)],
+    },
+    body: { spec: { type: input.type, appRef: { name: app.metadata.name ?? '' }, source: { registry: { image, ...secrets } } } },
+    author,
+  });
+}
+
+export interface BuildInput extends Marks {
+  guid: string;
+  app: CFApp;
+  packageGuid: string;
+  lifecycle: Lifecycle;
+  stagingMemoryMB: number;
+  stagingDiskMB: number;
+  /** Hash of all inputs; an equal key means that the build need not run again. */
+  buildKey?: string | undefined;
+  /** Name of the Secret made by {@link buildBuildEnvSecret}. */
+  envSecretName?: string | undefined;
+}
+
+export function buildBuild(input: BuildInput, author: Authorship): CFBuild {
+  const { app } = input;
+  return assemble(kinds.build, {
+    metadata: {
+      name: input.guid,
+      ...present({ namespace: app.metadata.namespace }),
+      annotations: {
+        ...marked(input),
+        ...present({ [annotations.buildKey]: input.buildKey, [annotations.envSecret]: input.envSecretName }),
+      },
+      ownerReferences: [ownerReference(kinds.app, app)],
+    },
+    body: {
+      spec: {
+        appRef: { name: app.metadata.name ?? '' },
+        packageRef: { name: input.packageGuid },
+        lifecycle: input.lifecycle,
+        stagingMemoryMB: input.stagingMemoryMB,
+        stagingDiskMB: input.stagingDiskMB,
+      },
+    },
+    author,
+  });
+}
+
+/** The environment of one build, written once. `build` has been created: its uid is known. */
+export function buildBuildEnvSecret(build: CFBuild, env: Record<string, string>, author: Authorship): Secret {
+  return {
+    apiVersion: apiVersionOf(secretType),
+    kind: secretType.kind,
+    metadata: {
+      name: buildEnvSecretName(build.metadata.name ?? ''),
+      ...present({ namespace: build.metadata.namespace }),
+      labels: { [labels.buildGuid]: build.metadata.name ?? '' },
+      annotations: authorOf(author),
+      ownerReferences: [ownerReference(kinds.build, build, false)],
+    },
+    type: 'Opaque',
+    immutable: true,
+    data: encoded(env),
+  };
+}

@@ -1,0 +1,46 @@
+// CFRoute and its destinations.
+
+import { annotations, kinds } from '../lib/api/group.ts';
+import { appGuidsOf } from '../lib/api/names.ts';
+import type { CFDomain, CFRoute, RouteDestination } from '../lib/api/types.generated.ts';
+import { assemble, present } from './metadata.ts';
+import type { Authorship } from './metadata.ts';
+
+export interface DestinationInput {
+  guid: string;
+  appGuid: string;
+  /** Left out: web. */
+  processType?: string | undefined;
+  /** Left out: the controller takes the droplet's first port, else 8080. */
+  port?: number | undefined;
+}
+
+export function buildDestination({ guid, appGuid, processType = 'web', port }: DestinationInput): RouteDestination {
+  return { guid, appRef: { name: appGuid }, processType, protocol: 'http1', ...present({ port }) };
+}
+
+export interface RouteInput {
+  guid: string;
+  namespace: string;
+  host: string;
+  /** With its leading slash; empty or left out: none. */
+  path?: string | undefined;
+  domain: CFDomain;
+  destinations?: RouteDestination[];
+}
+
+export function buildRoute(input: RouteInput, author: Authorship): CFRoute {
+  const { domain, path } = input;
+  const spec = {
+    host: input.host,
+    ...(path === undefined || path === '' ? {} : { path }),
+    protocol: 'http' as const,
+    domainRef: present({ name: domain.metadata.name, namespace: domain.metadata.namespace }),
+    destinations: input.destinations ?? [],
+  };
+  return assemble(kinds.route, {
+    metadata: { name: input.guid, namespace: input.namespace, annotations: { [annotations.appGuids]: appGuidsOf({ metadata: {}, spec }) } },
+    body: { spec },
+    author,
+  });
+}

@@ -1,0 +1,88 @@
+// User-provided service instances, their credentials and bindings to apps.
+
+import { secretType } from '../lib/api/core.ts';
+import type { Secret } from '../lib/api/core.ts';
+import { annotations, kinds, labels } from '../lib/api/group.ts';
+import { apiVersionOf } from '../lib/api/object.ts';
+import type { CFApp, CFServiceBinding, CFServiceInstance } from '../lib/api/types.generated.ts';
+import { assemble, authorOf, encoded, ownerReference, present } from './metadata.ts';
+import type { Authorship } from './metadata.ts';
+
+export interface UserProvidedInput {
+  guid: string;
+  namespace: string;
+  displayName: string;
+  /** Name of the Secret that holds the credentials: any fresh name. */
+  secretName: string;
+  tags?: string[];
+  syslogDrainUrl?: string | undefined;
+  routeServiceUrl?: string | undefined;
+}
+
+export function buildUserProvidedInstance(input: UserProvidedInput, author: Authorship): CFServiceInstance {
+  const { guid, namespace, displayName, secretName, tags = [], syslogDrainUrl, routeServiceUrl } = input;
+  return assemble(kinds.serviceInstance, {
+    metadata: { name: guid, namespace },
+    body: {
+      spec: {
+        displayName,
+        type: 'user-provided',
+        secretName,
+        planGuid: '',
+        ...(tags.length === 0 ? {} : { tags }),
+        ...present({ syslogDrainUrl, routeServiceUrl }),
+      },
+    },
+    author,
+  });
+}
+
+/** The credentials of a user-provided instance, a JSON object under one key. `instance` has been created: its uid is known. */
+export function buildCredentialsSecret(instance: CFServiceInstance, credentials: Record<string, unknown>, author: Authorship): Secret {
+  return {
+    apiVersion: apiVersionOf(secretType),
+    kind: secretType.kind,
+    metadata: {
+      name: instance.spec.secretName,
+      ...present({ namespace: instance.metadata.namespace }),
+      labels: { [labels.serviceInstanceGuid]: instance.metadata.name ?? '' },
+      annotations: authorOf(author),
+      ownerReferences: [ownerReference(kinds.serviceInstance, instance, false)],
+    },
+    type: 'Opaque',
+    data: encoded({ credentials: JSON.stringify(credentials) }),
+  };
+}
+
+export interface BindingInput {
+  guid: string;
+  app: CFApp;
+  instance: CFServiceInstance;
+  /** Name of the binding, where it shall differ from the instance's. */
+  displayName?: string | undefined;
+}
+
+export function buildAppBinding({ guid, app, instance, displayName }: BindingInput, author: Authorship): CFServiceBinding {
+  return assemble(kinds.serviceBinding, {
+    metadata: {
+      name: guid,
+      ...present({ namespace: app.metadata.namespace }),
+      labels: { [labels.provisionedService]: 'true' },
+      annotations: { [annotations.serviceInstanceType]: instance.spec.type },
+    },
+    body: {
+      spec: {
+        type: 'app',
+        appRef: { name: app.metadata.name ?? '' },
+        service: {
+          apiVersion: apiVersionOf(kinds.serviceInstance),
+          kind: kinds.serviceInstance.kind,
+          ...present({ name: instance.metadata.name, namespace: instance.metadata.namespace }),
+        },
+        parameters: { name: '' },
+        ...present({ displayName }),
+      },
+    },
+    author,
+  });
+}
