@@ -23,12 +23,10 @@ export async function writeLayouts(archivePath: string, images: NamedImage[]): P
 }
 
 function layoutEntries(images: NamedImage[]): LayerEntry[] {
-  const manifests = images.map(
-    ({ image, name }): Descriptor => ({
-      ...image.manifest.descriptor,
-      annotations: { 'io.containerd.image.name': name, 'org.opencontainers.image.ref.name': name },
-    }),
-  );
+  const manifests = images.map(({ image, name }): Descriptor => ({
+    ...image.manifest.descriptor,
+    annotations: { 'io.containerd.image.name': name, 'org.opencontainers.image.ref.name': name },
+  }));
   const index = jsonBlob(MEDIA_TYPES.index, { schemaVersion: 2, mediaType: MEDIA_TYPES.index, manifests });
   const blobs = new Map<Digest, Buffer | string>();
   for (const { image } of images) {

@@ -83,7 +83,7 @@ test('a layout archive holds every blob under its digest and the name containerd
   const files = new Map<string, Buffer>();
   for await (const entry of reader) {
     const chunks: Buffer[] = [];
-    for await (const chunk of entry) chunks.push(chunk);
+    for await (const chunk of entry) chunks.push(chunk as Buffer);
     if (entry.header.type === 'file') files.set(entry.header.name, Buffer.concat(chunks));
   }
   const index = JSON.parse(String(files.get('index.json')));

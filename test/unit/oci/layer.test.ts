@@ -22,7 +22,7 @@ async function readTar(bytes: Buffer): Promise<Record<string, unknown>[]> {
   const found: Record<string, unknown>[] = [];
   for await (const entry of reader) {
     const chunks: Buffer[] = [];
-    for await (const chunk of entry) chunks.push(chunk);
+    for await (const chunk of entry) chunks.push(chunk as Buffer);
     const { name, mode, uid, gid, type, linkname, mtime } = entry.header;
     found.push({ name, mode, uid, gid, type, linkname, mtime: mtime?.getTime(), text: Buffer.concat(chunks).toString() });
   }

@@ -1,0 +1,133 @@
+// Registry credentials as docker keeps them: config.json with auths, credential stores and helpers per registry.
+
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { KfError, messageOf } from '../errors.ts';
+import { canonicalRegistry, DOCKER_HUB } from './reference.ts';
+
+/** User and password, or a refresh token of an OAuth2 token server. */
+export type Credential = { username: string; password: string } | { identityToken: string };
+
+/** The credential for exactly this registry (`host` or `host:port`), or undefined: ask without one. */
+export type CredentialSource = (registry: string) => Promise<Credential | undefined>;
+
+/** The shape of docker's config.json and of a `kubernetes.io/dockerconfigjson` Secret. */
+interface DockerConfig {
+  auths?: Record<string, { auth?: string; username?: string; password?: string; identitytoken?: string }>;
+  credsStore?: string;
+  credHelpers?: Record<string, string>;
+}
+
+export interface HelperOptions {
+  /** A helper may open a browser or wait for a keychain that nobody unlocks; default 10 s. */
+  helperTimeoutMs?: number;
+}
+
+const DEFAULT_HELPER_TIMEOUT_MS = 10_000;
+/** What Docker Hub is called in config.json and by helpers, since the days of its first API. */
+const DOCKER_HUB_KEY = 'https://index.docker.io/v1/';
+
+/** From `$DOCKER_CONFIG/config.json` or `~/.docker/config.json`; a missing file means no credentials. */
+export function dockerCredentials(env: NodeJS.ProcessEnv = process.env, options: HelperOptions = {}): CredentialSource {
+  const path = join(env['DOCKER_CONFIG'] ?? join(homedir(), '.docker'), 'config.json');
+  let source: Promise<CredentialSource> | undefined;
+  return async (registry) => {
+    source ??= readConfig(path).then((text) => credentialsFromConfig(text, path, options));
+    return (await source)(registry);
+  };
+}
+
+/** From the text of a config.json; `name` is how messages call it. Throws KfError `usage` when it is not JSON. */
+export function credentialsFromConfig(text: string, name: string, options: HelperOptions = {}): CredentialSource {
+  const config = parseConfig(text, name);
+  return async (registry) => {
+    const wanted = canonicalRegistry(registry);
+    const helper = entryFor(config.credHelpers, wanted) ?? config.credsStore;
+    if (helper !== undefined && helper !== '') {
+      const found = await askHelper(helper, wanted, options.helperTimeoutMs ?? DEFAULT_HELPER_TIMEOUT_MS);
+      if (found) return found;
+    }
+    const auth = entryFor(config.auths, wanted);
+    return auth && credentialFromAuth(auth);
+  };
+}
+
+async function readConfig(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '{}';
+    throw new KfError('usage', `The docker configuration '${path}' cannot be read: ${messageOf(error)}.`, { cause: error });
+  }
+}
+
+function parseConfig(text: string, name: string): DockerConfig {
+  try {
+    const config: unknown = JSON.parse(text);
+    if (typeof config === 'object' && config !== null) return config;
+    throw new Error('it is not an object');
+  } catch (error) {
+    throw new KfError('usage', `The docker configuration '${name}' is not valid JSON: ${messageOf(error)}.`, { cause: error });
+  }
+}
+
+/** Hosts must be equal: a match by part would hand a password to `registry.example.com.evil.net`. */
+function entryFor<T>(entries: Record<string, T> | undefined, registry: string): T | undefined {
+  for (const [key, value] of Object.entries(entries ?? {})) {
+    if (hostOfKey(key) === registry) return value;
+  }
+  return undefined;
+}
+
+/** Keys are hosts or URLs (`https://index.docker.io/v1/`). */
+function hostOfKey(key: string): string {
+  const host = key.replace(/^https?:\/\//, '').replace(/\/.*$/, '');
+  return canonicalRegistry(host);
+}
+
+function credentialFromAuth(auth: { auth?: string; username?: string; password?: string; identitytoken?: string }): Credential | undefined {
+  if (auth.identitytoken !== undefined && auth.identitytoken !== '') return { identityToken: auth.identitytoken };
+  if (auth.username !== undefined && auth.password !== undefined) return { username: auth.username, password: auth.password };
+  const decoded = Buffer.from(auth.auth ?? '', 'base64').toString();
+  const colon = decoded.indexOf(':');
+  return colon < 0 ? undefined : { username: decoded.slice(0, colon), password: decoded.slice(colon + 1).replace(/\0+$/, '') };
+}
+
+/** https://github.com/docker/docker-credential-helpers#development: `get` reads the server's name from stdin and answers in JSON. */
+function askHelper(name: string, registry: string, timeoutMs: number): Promise<Credential | undefined> {
+  const program = `docker-credential-${name}`;
+  if (!/^[\w.-]+$/.test(name))
+    throw new KfError('usage', `The docker configuration names a credential helper '${name}' that is not a program name.`);
+  const server = registry === DOCKER_HUB ? DOCKER_HUB_KEY : registry;
+  return new Promise((resolve, reject) => {
+    const child = execFile(program, ['get'], { timeout: timeoutMs, killSignal: 'SIGKILL', encoding: 'utf8' }, (error, stdout, stderr) => {
+      if (!error) return settle(() => credentialFromHelper(program, stdout), resolve, reject);
+      if (/credentials not found/i.test(stdout + stderr)) return resolve(undefined);
+      const why = error.killed ? `it did not answer within ${timeoutMs / 1000} s` : stderr.trim() || stdout.trim() || error.message;
+      reject(new KfError('upload', `The credential helper '${program}' failed for '${registry}': ${why.replace(/\.$/, '')}.`));
+    });
+    child.stdin?.on('error', () => child.kill());
+    child.stdin?.end(server);
+  });
+}
+
+function settle<T>(make: () => T, resolve: (value: T) => void, reject: (error: unknown) => void): void {
+  try {
+    resolve(make());
+  } catch (error) {
+    reject(error);
+  }
+}
+
+function credentialFromHelper(program: string, stdout: string): Credential | undefined {
+  let answer: { Username?: string; Secret?: string };
+  try {
+    answer = JSON.parse(stdout) as typeof answer;
+  } catch (error) {
+    throw new KfError('upload', `The credential helper '${program}' did not answer in JSON.`, { cause: error });
+  }
+  if (answer.Secret === undefined || answer.Secret === '') return undefined;
+  return answer.Username === '<token>' ? { identityToken: answer.Secret } : { username: answer.Username ?? '', password: answer.Secret };
+}

@@ -1,0 +1,145 @@
+// What registries answer when they refuse, and which of it may be tried again.
+
+import { KfError, messageOf } from '../errors.ts';
+import { type HttpResponse, readUpTo } from './http.ts';
+
+/** One entry of an error body; https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#error-codes. */
+export interface RegistryErrorEntry {
+  code: string;
+  message: string;
+  detail?: unknown;
+}
+
+/** Worth another try: the list of go-containerregistry, which met them all (499 and 522 are proxies' own). */
+const TEMPORARY_STATUSES = new Set([408, 429, 499, 500, 502, 503, 504, 522]);
+const TEMPORARY_ERRNOS = new Set([
+  'ECONNRESET',
+  'ECONNREFUSED',
+  'ECONNABORTED',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EAI_AGAIN',
+  'ENETUNREACH',
+  'EHOSTUNREACH',
+  'ERR_STREAM_PREMATURE_CLOSE',
+  'ERR_HTTP2_STREAM_ERROR',
+]);
+/** A registry that answers more than this to an error is not one whose answer helps anybody. */
+const MAX_ERROR_BODY_BYTES = 64 * 1024;
+const MAX_TEXT_CHARACTERS = 300;
+
+export interface RegistryAnswer {
+  status: number;
+  entries: RegistryErrorEntry[];
+  /** True when the body was a registry's error document, and not a proxy's page. */
+  fromRegistry: boolean;
+  /** Seconds from `Retry-After`, where given as a number. */
+  retryAfterSeconds?: number;
+}
+
+/** A registry answered with a status that says no. */
+export class RegistryError extends KfError {
+  readonly answer: RegistryAnswer;
+
+  constructor(doing: string, answer: RegistryAnswer, text: string) {
+    const full = isFull(answer, text);
+    super('upload', full ? `Error from registry: ${doing}: the registry has no room left.` : `Error from registry: ${doing}: ${text}.`, {
+      hints: hintsFor(answer),
+      details: { status: answer.status, codes: answer.entries.map((entry) => entry.code) },
+    });
+    this.name = 'RegistryError';
+    this.answer = answer;
+    this.#temporary = !full && TEMPORARY_STATUSES.has(answer.status);
+  }
+
+  readonly #temporary: boolean;
+
+  /** Whether the same request may succeed a little later. */
+  temporary(): boolean {
+    return this.#temporary;
+  }
+
+  has(code: string): boolean {
+    return this.answer.entries.some((entry) => entry.code === code);
+  }
+}
+
+/** Reads the answer (at most 64 KiB of it). `doing` is a gerund and its object: `uploading the layer to 'a/b'`. */
+export async function registryError(response: HttpResponse, doing: string, isHead = false): Promise<RegistryError> {
+  const body = isHead ? '' : (await readUpTo(response.body, MAX_ERROR_BODY_BYTES).catch(() => Buffer.alloc(0))).toString();
+  if (isHead) response.body.resume();
+  const { entries, fromRegistry } = parseBody(body);
+  const answer: RegistryAnswer = { status: response.status, entries, fromRegistry };
+  const after = Number(response.headers['retry-after']);
+  if (Number.isFinite(after)) answer.retryAfterSeconds = after;
+  return new RegistryError(doing, answer, redact(textOf(answer, body)));
+}
+
+/** Whether a failure of any kind (answer, connection, proxy) may pass by itself. An abort never does. */
+export function isTemporary(error: unknown): boolean {
+  if (error instanceof RegistryError) return error.temporary();
+  return isConnectionFailure(error);
+}
+
+/** No answer came: refused, reset, cut, timed out. */
+export function isConnectionFailure(error: unknown): boolean {
+  if (error instanceof RegistryError || !(error instanceof Error) || error.name === 'AbortError') return false;
+  if (error instanceof KfError && error.code === 'unreachable') return true;
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code !== undefined && TEMPORARY_ERRNOS.has(code)) return true;
+  return error.cause !== undefined && isConnectionFailure(error.cause);
+}
+
+/** A failure without an answer, as people should see it. Answers, aborts and our own errors pass through. */
+export function withoutAnswer(error: unknown, doing: string): unknown {
+  if (error instanceof KfError || (error instanceof Error && error.name === 'AbortError')) return error;
+  return new KfError('upload', `The registry cannot be reached: ${doing}: ${redact(messageOf(error))}.`, { cause: error });
+}
+
+/** Takes credentials out of a text: user information and secret-looking query values of URLs, bearer and basic tokens. */
+export function redact(text: string): string {
+  return text
+    .replace(/(\w+:\/\/)[^/\s@]+@/g, '$1')
+    .replace(/([?&](?:[\w-]*(?:token|password|secret|signature|credential|key)[\w-]*|_state|sig))=[^&\s"']+/gi, '$1=***')
+    .replace(/\b(Bearer|Basic)\s+[\w+/=.~-]{8,}/gi, '$1 ***');
+}
+
+function parseBody(body: string): { entries: RegistryErrorEntry[]; fromRegistry: boolean } {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    const errors = (parsed as { errors?: unknown } | null)?.errors;
+    if (!Array.isArray(errors)) return { entries: [], fromRegistry: false };
+    const entries = errors
+      .filter((entry): entry is Record<string, unknown> => typeof entry === 'object' && entry !== null)
+      .map((entry) => ({ code: String(entry['code'] ?? 'UNKNOWN'), message: String(entry['message'] ?? ''), detail: entry['detail'] }));
+    return { entries, fromRegistry: true };
+  } catch {
+    return { entries: [], fromRegistry: false };
+  }
+}
+
+function textOf(answer: RegistryAnswer, body: string): string {
+  if (answer.entries.length > 0) return `${answer.entries.map(entryText).join('; ')} (status ${answer.status})`;
+  const text = body
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, MAX_TEXT_CHARACTERS);
+  return text === '' ? `status ${answer.status}` : `status ${answer.status}, ${text.replace(/\.$/, '')}`;
+}
+
+function entryText(entry: RegistryErrorEntry): string {
+  const detail = typeof entry.detail === 'string' && entry.detail !== '' ? ` (${entry.detail.slice(0, MAX_TEXT_CHARACTERS)})` : '';
+  return `${entry.code}${entry.message === '' ? '' : `: ${entry.message}`}${detail}`;
+}
+
+/** Distribution reports a full volume as 500 UNKNOWN with the system's text as detail; S3 gateways and others use 507. */
+function isFull(answer: RegistryAnswer, text: string): boolean {
+  return answer.status === 507 || /no space left on device|disk quota exceeded/i.test(text + JSON.stringify(answer.entries));
+}
+
+function hintsFor(answer: RegistryAnswer): string[] {
+  if (answer.status === 401) return ['The registry does not know the credential that was sent, or none was sent.'];
+  if (answer.status === 403) return ['The credential that was sent may not do this in this repository.'];
+  return [];
+}

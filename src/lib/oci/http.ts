@@ -1,0 +1,147 @@
+// How the registry client reaches a registry: one function type, and the direct way over node:http(s). The other way, through the service
+// proxy of a Kubernetes API server, is made by whoever has a cluster connection.
+
+import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+
+export interface HttpRequest {
+  method: string;
+  /** Path and query, from `/v2/` on. */
+  path: string;
+  headers: Record<string, string>;
+  body?: Buffer | Readable | string;
+  signal?: AbortSignal;
+}
+
+/** Header names in lower case. The body must be read to its end or destroyed. */
+export interface HttpResponse {
+  status: number;
+  headers: Record<string, string>;
+  body: Readable;
+}
+
+/** Sends one request; statuses are not judged. Throws only when there is no answer. */
+export type HttpSend = (request: HttpRequest) => Promise<HttpResponse>;
+
+/** As {@link HttpSend}, to an absolute URL: token servers, redirect targets. */
+export type HttpSendUrl = (url: URL, request: Omit<HttpRequest, 'path'>) => Promise<HttpResponse>;
+
+export interface DirectOptions {
+  /** Plain HTTP; default: only for loopback hosts, which is where docker and containerd do so too. */
+  insecure?: boolean;
+  /** PEM certificates trusted beside the system's. */
+  ca?: string[];
+  /** Milliseconds without a byte in either direction before the request counts as lost; default two minutes. */
+  idleTimeoutMs?: number;
+}
+
+export interface DirectConnection {
+  send: HttpSend;
+  sendUrl: HttpSendUrl;
+  /** `http://host:port` or `https://host:port` */
+  base: string;
+  close(): void;
+}
+
+const MAX_REDIRECTS = 5;
+const DEFAULT_IDLE_MS = 120_000;
+
+/** Straight to `registry` (`host` or `host:port`). Redirects of reads are followed, without credentials when they leave the host. */
+export function directConnection(registry: string, options: DirectOptions = {}): DirectConnection {
+  const insecure = options.insecure ?? isLoopback(new URL(`http://${registry}`).hostname);
+  const base = `${insecure ? 'http' : 'https'}://${registry}`;
+  const agents = {
+    'http:': new HttpAgent({ keepAlive: true }),
+    'https:': new HttpsAgent({ keepAlive: true, ...(options.ca ? { ca: options.ca } : {}) }),
+  };
+  const sendUrl: HttpSendUrl = (url, request) => {
+    const start = url.protocol === 'https:' ? httpsRequest : httpRequest;
+    const outgoing = start(url, {
+      method: request.method,
+      headers: request.headers,
+      agent: url.protocol === 'https:' ? agents['https:'] : agents['http:'],
+      timeout: options.idleTimeoutMs ?? DEFAULT_IDLE_MS,
+      ...(request.signal ? { signal: request.signal } : {}),
+    });
+    return exchange(outgoing, request.body);
+  };
+  return {
+    base,
+    sendUrl,
+    send: (request) => followRedirects(new URL(request.path, base), request, sendUrl),
+    close: () => {
+      agents['http:'].destroy();
+      agents['https:'].destroy();
+    },
+  };
+}
+
+export function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
+}
+
+async function followRedirects(first: URL, request: HttpRequest, sendUrl: HttpSendUrl): Promise<HttpResponse> {
+  let url = first;
+  let headers = request.headers;
+  for (let hops = 0; ; hops++) {
+    const response = await sendUrl(url, { ...request, headers });
+    const location = response.headers['location'];
+    const isRedirect = response.status >= 301 && response.status <= 308 && response.status !== 304;
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (!isRedirect || !isRead || location === undefined || hops === MAX_REDIRECTS) return response;
+    response.body.resume();
+    const next = new URL(location, url);
+    if (next.host !== url.host) headers = withoutCredentials(headers);
+    url = next;
+  }
+}
+
+function withoutCredentials(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !/authorization$/i.test(name)));
+}
+
+function exchange(outgoing: ClientRequest, body: HttpRequest['body']): Promise<HttpResponse> {
+  return new Promise((resolve, reject) => {
+    // An answer may come before the body is through (413, 401). The server then cuts the connection, which is no failure any more.
+    outgoing.on('response', (incoming) => resolve(responseFrom(incoming)));
+    outgoing.on('error', reject);
+    outgoing.on('timeout', () => outgoing.destroy(timeoutError()));
+    if (body instanceof Readable) {
+      body.on('error', (error) => outgoing.destroy(error));
+      outgoing.on('close', () => body.destroy());
+      body.pipe(outgoing);
+    } else {
+      outgoing.end(body);
+    }
+  });
+}
+
+function timeoutError(): Error {
+  return Object.assign(new Error('the connection was silent for too long'), { code: 'ETIMEDOUT' });
+}
+
+function responseFrom(incoming: IncomingMessage): HttpResponse {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(incoming.headers)) if (value !== undefined) headers[name] = String(value);
+  return { status: incoming.statusCode ?? 0, headers, body: incoming };
+}
+
+/** Reads at most `limit` bytes and lets the rest go. */
+export async function readUpTo(body: Readable, limit: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length >= limit) break;
+  }
+  return Buffer.concat(chunks).subarray(0, limit);
+}
+
+/** Reads a body that nobody needs, so that its connection can be used again. */
+export async function discard(response: HttpResponse): Promise<void> {
+  response.body.resume();
+  await finished(response.body).catch(() => response.body.destroy());
+}

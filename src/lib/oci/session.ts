@@ -1,0 +1,94 @@
+// One conversation with one registry: credentials, challenges, tries.
+
+import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { anonymous, type Authenticator, type Scope } from './auth.ts';
+import { isTemporary, RegistryError, registryError, withoutAnswer } from './errors.ts';
+import { discard, type HttpRequest, type HttpResponse, type HttpSend } from './http.ts';
+
+export interface SessionOptions {
+  send: HttpSend;
+  authenticator?: Authenticator;
+  /** Waits before the second, third … try of one request; default 1 s, 3 s. */
+  retryDelaysMs?: number[];
+  userAgent?: string;
+}
+
+export interface RegistryRequest {
+  method: string;
+  path: string;
+  scope: Scope;
+  /** Statuses that are answers. Anything else is thrown as RegistryError. */
+  expect: number[];
+  /** Gerund and object for messages. */
+  doing: string;
+  headers?: Record<string, string>;
+  /** Called once per try, since a stream can be read only once. */
+  body?: () => Buffer | Readable | string;
+  signal?: AbortSignal | undefined;
+  /** False for requests that change something half-way (PATCH): the caller looks first how far the server came. */
+  retry?: boolean;
+}
+
+const DEFAULT_RETRY_DELAYS_MS = [1000, 3000];
+const MAX_RETRY_AFTER_MS = 30_000;
+
+export class RegistrySession {
+  readonly #send: HttpSend;
+  readonly #authenticator: Authenticator;
+  readonly #delays: number[];
+  readonly #userAgent: string;
+
+  constructor(options: SessionOptions) {
+    this.#send = options.send;
+    this.#authenticator = options.authenticator ?? anonymous;
+    this.#delays = options.retryDelaysMs ?? DEFAULT_RETRY_DELAYS_MS;
+    this.#userAgent = options.userAgent ?? 'kf';
+  }
+
+  /** Throws RegistryError, or KfError `upload` when no answer came. */
+  async request(request: RegistryRequest): Promise<HttpResponse> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.#once(request);
+      } catch (error) {
+        const delay = request.retry === false ? undefined : this.#delays[attempt];
+        if (delay === undefined || !isTemporary(error)) throw withoutAnswer(error, request.doing);
+        await sleep(delayFor(error, delay), undefined, request.signal ? { signal: request.signal } : {});
+      }
+    }
+  }
+
+  async #once(request: RegistryRequest): Promise<HttpResponse> {
+    const first = await this.#exchange(request);
+    if (first.status !== 401 || request.expect.includes(401)) return accepted(first, request);
+    // A token may have expired in the middle of an upload, so every request answers a challenge, but only one.
+    const again = await this.#authenticator.answer(first.headers['www-authenticate'], request.scope, request.signal);
+    if (!again) return accepted(first, request);
+    await discard(first);
+    return accepted(await this.#exchange(request), request);
+  }
+
+  #exchange(request: RegistryRequest): Promise<HttpResponse> {
+    const body = request.body?.();
+    const outgoing: HttpRequest = {
+      method: request.method,
+      path: request.path,
+      headers: { 'User-Agent': this.#userAgent, ...request.headers, ...this.#authenticator.headers(request.scope) },
+    };
+    if (body !== undefined) outgoing.body = body;
+    if (request.signal) outgoing.signal = request.signal;
+    return this.#send(outgoing);
+  }
+}
+
+async function accepted(response: HttpResponse, request: RegistryRequest): Promise<HttpResponse> {
+  if (request.expect.includes(response.status)) return response;
+  throw await registryError(response, request.doing, request.method === 'HEAD');
+}
+
+/** Ten percent of jitter, so that many clients that failed together do not come back together. */
+function delayFor(error: unknown, delayMs: number): number {
+  const asked = error instanceof RegistryError ? (error.answer.retryAfterSeconds ?? 0) * 1000 : 0;
+  return Math.min(Math.max(asked, delayMs), Math.max(MAX_RETRY_AFTER_MS, delayMs)) * (1 + Math.random() / 10);
+}
