@@ -1,0 +1,43 @@
+// The way of source images into the registry: through the API server's service proxy, so that a kubeconfig is all a developer needs.
+
+import type { KfInfo } from '../api/kf-info.ts';
+import { secretType } from '../api/core.ts';
+import { pushSecretName } from '../api/registry-credentials.ts';
+import { KfError } from '../errors.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { basicAuthenticator } from '../oci/auth.ts';
+import type { HttpSend } from '../oci/http.ts';
+import { RegistryClient } from '../oci/registry.ts';
+
+type RegistryPlace = Pick<KfInfo['registry'], 'namespace' | 'service' | 'port'>;
+
+export interface Credential {
+  username: string;
+  password: string;
+}
+
+/** Two minutes without a byte either way: the connection is lost. */
+const idleTimeoutMs = 120_000;
+
+function throughServiceProxy(cluster: Cluster, place: RegistryPlace): HttpSend {
+  const base = `/api/v1/namespaces/${place.namespace}/services/http:${place.service}:${place.port}/proxy`;
+  return (request) => cluster.raw({ ...request, path: `${base}${request.path}`, idleTimeoutMs });
+}
+
+/** A client of the in-cluster registry's push door. The API server strips `Authorization`, so the credential travels in a header of ours. */
+export function openPushDoor(cluster: Cluster, place: RegistryPlace, credential: Credential): RegistryClient {
+  return new RegistryClient({ send: throughServiceProxy(cluster, place), authenticator: basicAuthenticator(credential, 'proxy') });
+}
+
+/** The push credential of a space. @throws KfError when the controller has not written it, or it may not be read */
+export async function readPushCredential(cluster: Cluster, space: string, signal?: AbortSignal): Promise<Credential> {
+  const secret = await cluster.get(secretType, space, pushSecretName, signal);
+  const text = (key: string): string => Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
+  const credential = { username: text('username'), password: text('password') };
+  if (credential.username === '' || credential.password === '') {
+    throw new KfError('upload', `The space has no credential for the registry yet (Secret '${pushSecretName}').`, {
+      hints: ['kubectl -n kf-system get deployment kf-controller', 'kf setup'],
+    });
+  }
+  return credential;
+}

@@ -1,0 +1,51 @@
+// The objects that make a fresh installation usable: default domain, org and space, and what `kf buildpacks` reads.
+
+import { randomUUID } from 'node:crypto';
+import { kinds, labels, places } from '../../api/group.ts';
+import { sha224 } from '../../api/names.ts';
+import type { KubeObject, ResourceType } from '../../api/object.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { rootNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
+import { buildDomain, buildOrg, buildSpace } from '../../../templates/tenancy.ts';
+
+export interface Defaults {
+  /** In the root namespace. */
+  root: KubeObject[];
+  space: KubeObject;
+  orgGuid: string;
+  spaceGuid: string;
+}
+
+interface Named extends KubeObject {
+  spec: { displayName: string };
+}
+
+/** GUID of the object with this display name, or a fresh one. */
+async function guidOf(cluster: Cluster, type: ResourceType<KubeObject>, where: { ns: string; label: string }, name: string): Promise<string> {
+  const { items } = await cluster.list(type as ResourceType<Named>, { ns: where.ns, labelSelector: `${where.label}=${sha224(name)}` });
+  const found = items.find((item) => item.spec.displayName === name);
+  return found?.metadata.name ?? randomUUID();
+}
+
+/** Labels and annotations that change with time or author would make every setup a change; an existing object keeps its own. */
+function stable(object: KubeObject): KubeObject {
+  const { finalizers, ...metadata } = object.metadata;
+  const kept = Object.fromEntries(Object.entries(metadata.labels ?? {}).filter(([key]) => key !== labels.createdAt && key !== labels.updatedAt));
+  return { ...object, metadata: { ...metadata, labels: kept, annotations: {}, ...(finalizers === undefined ? {} : { finalizers }) } };
+}
+
+/** Builds the defaults with the GUIDs that are already there. */
+export async function buildDefaults(cluster: Cluster, plan: SetupPlan): Promise<Defaults> {
+  const author = { changedBy: '', now: new Date(0) };
+  const orgGuid = await guidOf(cluster, kinds.org as ResourceType<KubeObject>, { ns: rootNamespace, label: labels.orgName }, plan.org.name);
+  const spaceGuid = await guidOf(cluster, kinds.space as ResourceType<KubeObject>, { ns: orgGuid, label: labels.spaceName }, plan.space.name);
+  const domain = buildDomain({ guid: 'default-domain', rootNamespace, name: plan.domain }, author);
+  const org = buildOrg({ guid: orgGuid, rootNamespace, displayName: plan.org.name }, author);
+  const space = buildSpace({ guid: spaceGuid, orgGuid, displayName: plan.space.name }, author);
+  const apiVersion = 'korifi.cloudfoundry.org/v1alpha1';
+  const infos: KubeObject[] = [
+    { apiVersion, kind: 'BuilderInfo', metadata: { name: places.builder, namespace: rootNamespace } },
+    { apiVersion, kind: 'RunnerInfo', metadata: { name: places.runner, namespace: rootNamespace }, ...{ spec: { runnerName: places.runner } } },
+  ];
+  return { root: [stable(domain), stable(org), ...infos], space: stable(space), orgGuid, spaceGuid };
+}
