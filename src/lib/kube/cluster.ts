@@ -46,9 +46,7 @@ export interface WatchOptions extends ListOptions {
   resourceVersion?: string;
 }
 
-export type WatchEvent<T> =
-  | { type: 'ADDED' | 'MODIFIED' | 'DELETED'; object: T }
-  | { type: 'BOOKMARK'; resourceVersion: string };
+export type WatchEvent<T> = { type: 'ADDED' | 'MODIFIED' | 'DELETED'; object: T } | { type: 'BOOKMARK'; resourceVersion: string };
 
 /** metav1.Table as the server prints it; `object` holds the row's metadata (PartialObjectMetadata). */
 export interface Table {

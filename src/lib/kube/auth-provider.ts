@@ -1,0 +1,50 @@
+// Users with a legacy `auth-provider` (oidc, gcp, azure): client-node knows how to refresh those.
+
+import { KfError, messageOf } from '../errors.ts';
+import { sameCredential } from './credentials.ts';
+import type { Credential, CredentialSource } from './credentials.ts';
+import type { SelectedContext } from './kubeconfig.ts';
+
+/** Throws KfError `forbidden` when the provider gives no token. */
+export async function authProviderCredential({
+  context,
+  clusterName,
+  userName,
+  cluster,
+  user,
+}: SelectedContext): Promise<CredentialSource> {
+  const { KubeConfig } = await import('./client-node.ts');
+  const config = new KubeConfig();
+  config.loadFromString(
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': context,
+      contexts: [{ name: context, context: { cluster: clusterName, user: userName } }],
+      clusters: [{ name: clusterName, cluster }],
+      users: [{ name: userName, user }],
+    }),
+  );
+  const ask = async (): Promise<Credential> => {
+    const options: { headers?: Record<string, string | string[] | undefined> } = { headers: {} };
+    try {
+      await config.applyToHTTPSOptions(options as Parameters<typeof config.applyToHTTPSOptions>[0]);
+    } catch (error) {
+      throw new KfError(
+        'forbidden',
+        `The auth provider "${String(user['auth-provider']?.name)}" of the kubeconfig gave no token: ${messageOf(error)}.`,
+        {
+          cause: error,
+        },
+      );
+    }
+    const header = options.headers?.['Authorization'];
+    return typeof header === 'string' ? { authorization: header } : {};
+  };
+  return {
+    get: ask,
+    async renew(refused) {
+      return !sameCredential(await ask(), refused);
+    },
+  };
+}

@@ -1,0 +1,336 @@
+// `Cluster` over one transport: typed REST calls on the Kubernetes API.
+// Source: https://kubernetes.io/docs/reference/using-api/api-concepts/
+
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { apiVersionOf } from '../api/object.ts';
+import type { KubeObject, ResourceType } from '../api/object.ts';
+import { BugError } from '../errors.ts';
+import type {
+  AccessQuestion,
+  ApplyOptions,
+  Cluster,
+  DeleteOptions,
+  ListOptions,
+  ListResult,
+  LogOptions,
+  PatchOptions,
+  RawRequest,
+  RawResponse,
+  Table,
+  WatchEvent,
+  WatchOptions,
+  WriteOptions,
+} from './cluster.ts';
+import { resolveEndpoint } from './endpoint.ts';
+import type { ConnectOptions, Endpoint } from './endpoint.ts';
+import { errorFromAnswer, isExpired, isMissingKind, isNotFound, unreachableError } from './errors.ts';
+import { queryString, resourcePath } from './paths.ts';
+import { readBody, Transport } from './transport.ts';
+import type { TransportRequest, TransportTuning } from './transport.ts';
+import { watchEvents } from './watch.ts';
+import { throwIfAborted } from '../wait.ts';
+
+const pageSize = 500;
+/** Answers that break off half-way are asked for again. */
+const maxBodyTries = 2;
+const errorBodyLimit = 64 * 1024;
+/** A bookmark comes about once a minute; a watch that is silent for longer than two has lost its connection. */
+const watchIdleMs = 150_000;
+/** The server ends a watch after this; a random part keeps many watches from coming back at once. */
+const watchSeconds = 290;
+
+interface Call extends Omit<TransportRequest, 'repeat' | 'waitWhenBusy' | 'body'> {
+  repeat?: TransportRequest['repeat'];
+  json?: unknown;
+}
+
+interface WireList<T> {
+  metadata: { resourceVersion?: string; continue?: string };
+  items?: T[] | null;
+}
+
+interface WireTable {
+  metadata: { resourceVersion?: string; continue?: string };
+  columnDefinitions: Table['columns'];
+  rows?: Table['rows'] | null;
+}
+
+interface WireReview {
+  status?: { allowed?: boolean; denied?: boolean; reason?: string; evaluationError?: string; userInfo?: { username?: string } };
+}
+
+function nameOf(object: KubeObject): string {
+  const { name } = object.metadata;
+  if (name === undefined) throw new BugError(`An object of kind ${String(object.kind)} without a name was to be written.`);
+  return name;
+}
+
+class Client implements Cluster {
+  readonly identity: Cluster['identity'];
+  readonly #transport: Transport;
+  readonly #userAgent: string;
+  readonly #isLocal: boolean;
+
+  constructor(endpoint: Endpoint, userAgent: string, tuning: TransportTuning) {
+    this.identity = endpoint.identity;
+    this.#transport = new Transport(endpoint, tuning);
+    this.#userAgent = userAgent;
+    this.#isLocal = ['127.0.0.1', '[::1]', 'localhost'].includes(endpoint.url.hostname);
+  }
+
+  async get<T extends KubeObject>(
+    type: ResourceType<T>,
+    ns: string | undefined,
+    name: string,
+    signal?: AbortSignal,
+  ): Promise<T | undefined> {
+    try {
+      return await this.#call<T>({ method: 'GET', path: resourcePath(type, { ns, name }), signal });
+    } catch (error) {
+      if (isNotFound(error) && !isMissingKind(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async list<T extends KubeObject>(type: ResourceType<T>, options: ListOptions = {}): Promise<ListResult<T>> {
+    const items: T[] = [];
+    const page = await this.#pages<WireList<T>>(type, options, 'application/json', (list, first) => {
+      if (first) items.length = 0;
+      // Lists of built-in kinds leave out what every single object carries.
+      for (const item of list.items ?? []) items.push({ ...item, apiVersion: apiVersionOf(type), kind: type.kind });
+    });
+    return { items, resourceVersion: page.metadata.resourceVersion ?? '' };
+  }
+
+  async table(type: ResourceType, options: ListOptions = {}): Promise<Table> {
+    const rows: Table['rows'] = [];
+    let columns: Table['columns'] = [];
+    const page = await this.#pages<WireTable>(type, options, 'application/json;as=Table;v=v1;g=meta.k8s.io', (table, first) => {
+      if (first) {
+        rows.length = 0;
+        columns = table.columnDefinitions;
+      }
+      for (const row of table.rows ?? []) rows.push(row);
+    });
+    return { columns, rows, resourceVersion: page.metadata.resourceVersion ?? '' };
+  }
+
+  create<T extends KubeObject>(type: ResourceType<T>, object: T, options: WriteOptions = {}): Promise<T> {
+    const path = resourcePath(type, { ns: object.metadata.namespace, query: writeQuery(options) });
+    return this.#call<T>({ method: 'POST', path, json: this.#typed(type, object), signal: options.signal, repeat: 'unprocessed' });
+  }
+
+  apply<T extends KubeObject>(type: ResourceType<T>, object: T, options: ApplyOptions & { fieldManager: string }): Promise<T> {
+    const query = { ...writeQuery(options), ...(options.force === true ? { force: true } : {}) };
+    const path = resourcePath(type, { ns: object.metadata.namespace, name: nameOf(object), subresource: options.subresource, query });
+    const headers = { 'Content-Type': 'application/apply-patch+yaml' };
+    return this.#call<T>({ method: 'PATCH', path, headers, json: this.#typed(type, object), signal: options.signal });
+  }
+
+  mergePatch<T extends KubeObject>(
+    type: ResourceType<T>,
+    ns: string | undefined,
+    name: string,
+    patch: Record<string, unknown>,
+    options: PatchOptions = {},
+  ): Promise<T> {
+    const path = resourcePath(type, { ns, name, subresource: options.subresource, query: writeQuery(options) });
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    // With a resourceVersion, a repeat of what did arrive would look like somebody else's change.
+    const version = (patch['metadata'] as { resourceVersion?: unknown } | undefined)?.resourceVersion;
+    return this.#call<T>({
+      method: 'PATCH',
+      path,
+      headers,
+      json: patch,
+      signal: options.signal,
+      repeat: version === undefined ? 'any' : 'unprocessed',
+    });
+  }
+
+  replace<T extends KubeObject>(type: ResourceType<T>, object: T, options: PatchOptions = {}): Promise<T> {
+    const { namespace: ns } = object.metadata;
+    const path = resourcePath(type, { ns, name: nameOf(object), subresource: options.subresource, query: writeQuery(options) });
+    return this.#call<T>({ method: 'PUT', path, json: this.#typed(type, object), signal: options.signal, repeat: 'unprocessed' });
+  }
+
+  async delete(type: ResourceType, ns: string | undefined, name: string, options: DeleteOptions = {}): Promise<boolean> {
+    const { uid, resourceVersion } = options;
+    const preconditions = { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+    const json = {
+      kind: 'DeleteOptions',
+      apiVersion: 'v1',
+      ...(options.propagation === undefined ? {} : { propagationPolicy: options.propagation }),
+      ...(options.gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds: options.gracePeriodSeconds }),
+      ...(Object.keys(preconditions).length === 0 ? {} : { preconditions }),
+    };
+    try {
+      await this.#call({ method: 'DELETE', path: resourcePath(type, { ns, name }), json, signal: options.signal });
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      throw error;
+    }
+  }
+
+  watch<T extends KubeObject>(type: ResourceType<T>, options: WatchOptions = {}): AsyncIterable<WatchEvent<T>> {
+    const query = {
+      watch: 1,
+      allowWatchBookmarks: true,
+      timeoutSeconds: watchSeconds + Math.floor(Math.random() * 120),
+      resourceVersion: options.resourceVersion,
+      labelSelector: options.labelSelector,
+      fieldSelector: options.fieldSelector,
+    };
+    const path = resourcePath(type, { ns: options.ns, query });
+    const open = (): Promise<IncomingMessage> => this.#answer({ method: 'GET', path, signal: options.signal, idleTimeoutMs: watchIdleMs });
+    return watchEvents<T>(open, this.identity, options.signal);
+  }
+
+  async logs(ns: string, pod: string, options: LogOptions = {}): Promise<Readable> {
+    const query = {
+      container: options.container,
+      follow: options.follow,
+      previous: options.previous,
+      timestamps: options.timestamps,
+      sinceTime: options.sinceTime,
+      tailLines: options.tailLines,
+      limitBytes: options.limitBytes,
+    };
+    const path = `/api/v1/namespaces/${encodeURIComponent(ns)}/pods/${encodeURIComponent(pod)}/log${queryString(query)}`;
+    // An app may be silent for hours; a dead connection is found by TCP's own probes.
+    const idleTimeoutMs = options.follow === true ? 0 : 70_000;
+    return this.#answer({ method: 'GET', path, headers: { Accept: '*/*' }, signal: options.signal, idleTimeoutMs });
+  }
+
+  async canI(question: AccessQuestion, signal?: AbortSignal): Promise<{ allowed: boolean; reason: string }> {
+    const { ns, group = '', ...rest } = question;
+    const json = {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes: { ...rest, group, ...(ns === undefined ? {} : { namespace: ns }) } },
+    };
+    const review = await this.#call<WireReview>({
+      method: 'POST',
+      path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+      json,
+      signal,
+    });
+    return { allowed: review.status?.allowed === true, reason: review.status?.reason ?? review.status?.evaluationError ?? '' };
+  }
+
+  async whoAmI(signal?: AbortSignal): Promise<string> {
+    const json = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+    const review = await this.#call<WireReview>({
+      method: 'POST',
+      path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+      json,
+      signal,
+    });
+    return review.status?.userInfo?.username ?? '';
+  }
+
+  async raw(request: RawRequest): Promise<RawResponse> {
+    const { method, path, headers, body, signal, idleTimeoutMs } = request;
+    const response = await this.#transport.send({
+      method,
+      path,
+      headers: { 'User-Agent': this.#userAgent, ...headers },
+      ...(body === undefined ? {} : { body }),
+      signal,
+      ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
+      repeat: method === 'GET' || method === 'HEAD' ? 'any' : 'unprocessed',
+      waitWhenBusy: false,
+    });
+    const flat = Object.entries(response.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]);
+    return { status: response.statusCode ?? 0, headers: Object.fromEntries(flat) as Record<string, string>, body: response };
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+
+  #typed<T extends KubeObject>(type: ResourceType<T>, object: T): T {
+    return { ...object, apiVersion: object.apiVersion ?? apiVersionOf(type), kind: object.kind ?? type.kind };
+  }
+
+  /** Reads page after page. A continue token that became too old starts again, then without pages. Returns the last page. */
+  async #pages<P extends WireList<unknown> | WireTable>(
+    type: ResourceType,
+    options: ListOptions,
+    accept: string,
+    take: (page: P, first: boolean) => void,
+  ): Promise<P> {
+    const { ns, labelSelector, fieldSelector, signal } = options;
+    let limit: number | undefined = pageSize;
+    let token: string | undefined;
+    for (;;) {
+      const path = resourcePath(type, { ns, query: { limit, continue: token, labelSelector, fieldSelector } });
+      try {
+        const page: P = await this.#call<P>({ method: 'GET', path, headers: { Accept: accept }, signal });
+        take(page, token === undefined);
+        token = page.metadata.continue;
+        if (token === undefined || token === '') return page;
+      } catch (error) {
+        if (!isExpired(error) || token === undefined) throw error;
+        token = undefined;
+        limit = undefined;
+      }
+    }
+  }
+
+  /** A response with a status below 400. */
+  async #answer(call: Call): Promise<IncomingMessage> {
+    const { json, headers, repeat = 'any', ...rest } = call;
+    const response = await this.#transport.send({
+      ...rest,
+      headers: {
+        'User-Agent': this.#userAgent,
+        Accept: 'application/json',
+        ...(json === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+      repeat,
+      waitWhenBusy: true,
+    });
+    const status = response.statusCode ?? 0;
+    if (status < 400) return response;
+    const text = await readBody(response, errorBodyLimit).then(
+      (buffer) => buffer.toString('utf8'),
+      () => '',
+    );
+    throw errorFromAnswer(status, text, this.identity);
+  }
+
+  async #call<R>(call: Call): Promise<R> {
+    // On loopback, packing costs more than it saves.
+    const packed = this.#isLocal ? call : { ...call, headers: { 'Accept-Encoding': 'gzip', ...call.headers } };
+    for (let tries = 0; ; tries++) {
+      const response = await this.#answer(packed);
+      try {
+        const body = await readBody(response);
+        const plain = response.headers['content-encoding'] === 'gzip' ? (await import('node:zlib')).gunzipSync(body) : body;
+        return JSON.parse(plain.toString('utf8')) as R;
+      } catch (error) {
+        throwIfAborted(call.signal);
+        if (call.repeat === 'unprocessed' || tries >= maxBodyTries) throw unreachableError(error, this.identity);
+      }
+    }
+  }
+}
+
+function writeQuery({ fieldManager, dryRun }: WriteOptions): { fieldManager: string | undefined; dryRun: string | undefined } {
+  return { fieldManager, dryRun: dryRun === true ? 'All' : undefined };
+}
+
+/** A cluster for an endpoint that is already known; `tuning` is for tests. */
+export function clusterAt(endpoint: Endpoint, { userAgent = 'kf', ...tuning }: TransportTuning & { userAgent?: string } = {}): Cluster {
+  return new Client(endpoint, userAgent, tuning);
+}
+
+/** Finds the API server and the user as kubectl does (kubeconfig, else the pod's service account). Sends nothing yet. */
+export async function connect(options: ConnectOptions): Promise<Cluster> {
+  return clusterAt(await resolveEndpoint(options), options.userAgent === undefined ? {} : { userAgent: options.userAgent });
+}

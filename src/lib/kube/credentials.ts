@@ -1,0 +1,98 @@
+// Where a user's credentials come from, and how they are renewed: fixed values, token files, exec plugins, legacy auth providers.
+
+import { readFileSync } from 'node:fs';
+import { KfError, messageOf } from '../errors.ts';
+import type { SelectedContext, UserEntry } from './kubeconfig.ts';
+
+/** What one request carries. */
+export interface Credential {
+  /** The Authorization header's value. */
+  authorization?: string;
+  /** PEM. */
+  cert?: string | Buffer;
+  key?: string | Buffer;
+}
+
+export interface CredentialSource {
+  /** The credential of the next request; one that is about to expire is renewed first. */
+  get(): Promise<Credential>;
+  /** After a 401. True when a credential came that differs from the refused one. */
+  renew(refused: Credential): Promise<boolean>;
+}
+
+const tokenFileMaxAgeMs = 10_000;
+
+/** A file of the kubeconfig or of the service account. */
+export function readCredentialFile(path: string, what: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new KfError('usage', `The ${what} "${path}" that the kubeconfig names cannot be read: ${messageOf(error)}.`, { cause: error });
+  }
+}
+
+/** PEM from base64 (`…-data`), else from the file. */
+export function pemOf(data: string | undefined, file: string | undefined, what: string): string | undefined {
+  if (data !== undefined && data !== '') return Buffer.from(data, 'base64').toString('utf8');
+  return file === undefined ? undefined : readCredentialFile(file, what);
+}
+
+export function sameCredential(a: Credential, b: Credential): boolean {
+  return a.authorization === b.authorization && a.cert === b.cert && a.key === b.key;
+}
+
+/** A credential that never changes. */
+export function fixedCredential(credential: Credential): CredentialSource {
+  return { get: () => Promise.resolve(credential), renew: () => Promise.resolve(false) };
+}
+
+/** A bearer token in a file that somebody else renews (projected service account tokens). */
+export function tokenFileCredential(path: string, fallback: Credential = {}, now: () => number = Date.now): CredentialSource {
+  let current: Credential | undefined;
+  let readAt = 0;
+  const read = (): Credential => {
+    const token = readCredentialFile(path, 'token file').trim();
+    readAt = now();
+    current = token === '' ? fallback : { ...fallback, authorization: `Bearer ${token}` };
+    return current;
+  };
+  return {
+    async get() {
+      if (current !== undefined && now() - readAt < tokenFileMaxAgeMs) return current;
+      try {
+        return read();
+      } catch (error) {
+        // A file that is being replaced: the last token may still be good.
+        if (current !== undefined) return current;
+        throw error;
+      }
+    },
+    async renew(refused) {
+      return !sameCredential(read(), refused);
+    },
+  };
+}
+
+function clientCertificate(user: UserEntry): Credential {
+  const cert = pemOf(user['client-certificate-data'], user['client-certificate'], 'client certificate');
+  const key = pemOf(user['client-key-data'], user['client-key'], 'client key');
+  return { ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }) };
+}
+
+/** The source for the user of a context, by kubectl's order: token file, token, password, exec plugin, auth provider, certificate alone. */
+export async function credentialsOf(
+  selected: SelectedContext,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<CredentialSource> {
+  const { user } = selected;
+  const certificate = clientCertificate(user);
+  if (user.tokenFile !== undefined) return tokenFileCredential(user.tokenFile, certificate);
+  if (user.token !== undefined && user.token !== '') return fixedCredential({ ...certificate, authorization: `Bearer ${user.token}` });
+  if (user.username !== undefined && user.username !== '') {
+    const pair = Buffer.from(`${user.username}:${user.password ?? ''}`).toString('base64');
+    return fixedCredential({ ...certificate, authorization: `Basic ${pair}` });
+  }
+  if (user.exec !== undefined) return (await import('./exec-credential.ts')).execCredential(user.exec, selected, env);
+  if (user['auth-provider'] !== undefined) return (await import('./auth-provider.ts')).authProviderCredential(selected);
+  return fixedCredential(certificate);
+}

@@ -1,0 +1,240 @@
+// The one way on which every byte to and from an API server travels: connections, credentials, proxies, time limits, repeats.
+
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
+import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { pipeline } from 'node:stream';
+import type { Readable } from 'node:stream';
+import { abortError, backoffMs, sleep, throwIfAborted } from '../wait.ts';
+import type { Credential } from './credentials.ts';
+import type { Endpoint } from './endpoint.ts';
+import { connectionCode, unreachableError } from './errors.ts';
+import { tunnelAgent, withoutPassword } from './proxy.ts';
+
+export interface TransportRequest {
+  method: string;
+  /** Path and query below the server's URL. */
+  path: string;
+  headers?: OutgoingHttpHeaders;
+  body?: string | Buffer | Readable;
+  signal?: AbortSignal | undefined;
+  /** Milliseconds without a byte in either direction; 0 = no limit; 70,000 unless told (the server's own limit is 60 s). */
+  idleTimeoutMs?: number;
+  /**
+   * `any`: sending twice does no harm, so a cut connection is tried again.
+   * `unprocessed`: only what the server certainly did not act on is sent again.
+   */
+  repeat: 'any' | 'unprocessed';
+  /** False: busy answers (429, 503) go to the caller. */
+  waitWhenBusy: boolean;
+}
+
+export interface TransportTuning {
+  /** How long a server that answered before may stay away (a restart) before a request fails. */
+  patienceMs?: number;
+  connectTimeoutMs?: number;
+  /** First pause between two tries; it doubles. */
+  backoffBaseMs?: number;
+}
+
+interface State {
+  tries: number;
+  renewed: boolean;
+  deadline: number;
+}
+
+const idleSocketMs = 30_000; // shorter than the 60 s after which common load balancers forget a connection
+const keepAliveProbeMs = 30_000;
+const maxCutTries = 4;
+const maxBusyTries = 10;
+const maxBusyPauseMs = 30_000;
+
+/** Codes of connections that never carried the request. */
+const notSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EPROXY']);
+const cut = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ECONNABORTED']);
+
+function isReplayable(body: TransportRequest['body']): body is string | Buffer | undefined {
+  return body === undefined || typeof body === 'string' || Buffer.isBuffer(body);
+}
+
+function codeError(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code });
+}
+
+/** Reads a body of bounded size; more than `limit` bytes are dropped. */
+export async function readBody(stream: Readable, limit = Infinity): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    if (size < limit) chunks.push(chunk);
+    size += chunk.length;
+  }
+  return Buffer.concat(chunks).subarray(0, limit === Infinity ? size : limit);
+}
+
+/** One API server, one user, for the length of one command. */
+export class Transport {
+  readonly #endpoint: Endpoint;
+  readonly #tuning: Required<TransportTuning>;
+  readonly #agents = new Set<HttpAgent>();
+  #agent: HttpAgent | undefined;
+  #agentCredential: Credential = {};
+  #answeredOnce = false;
+
+  constructor(endpoint: Endpoint, tuning: TransportTuning = {}) {
+    this.#endpoint = endpoint;
+    this.#tuning = { patienceMs: 20_000, connectTimeoutMs: 10_000, backoffBaseMs: 150, ...tuning };
+  }
+
+  /** The response as soon as its head is there, whatever its status. Throws KubeError `unreachable`, or what the signal says. */
+  async send(request: TransportRequest): Promise<IncomingMessage> {
+    const state: State = { tries: 0, renewed: false, deadline: performance.now() + this.#tuning.patienceMs };
+    for (;;) {
+      throwIfAborted(request.signal);
+      const credential = await this.#endpoint.credentials.get();
+      const outcome = await this.#once(request, credential).catch((error: unknown) => this.#afterFailure(error, request, state));
+      if (outcome === undefined) continue;
+      this.#answeredOnce = true;
+      if (!(await this.#isRepeated(outcome, request, credential, state))) return outcome;
+    }
+  }
+
+  close(): void {
+    for (const agent of this.#agents) agent.destroy();
+    this.#agents.clear();
+    this.#agent = undefined;
+  }
+
+  /** Waits and returns when the request shall be sent again, throws otherwise. */
+  async #afterFailure(error: unknown, request: TransportRequest, state: State): Promise<undefined> {
+    throwIfAborted(request.signal);
+    const code = connectionCode(error);
+    const proxy = this.#endpoint.proxy === undefined ? undefined : withoutPassword(this.#endpoint.proxy);
+    const inTime = performance.now() < state.deadline;
+    const unsent = notSent.has(code) && this.#answeredOnce && inTime;
+    const harmless = cut.has(code) && request.repeat === 'any' && inTime && (this.#answeredOnce || state.tries < maxCutTries);
+    if (!isReplayable(request.body) || !(unsent || harmless)) throw unreachableError(error, this.#endpoint.identity, proxy);
+    await sleep(backoffMs(state.tries++, { baseMs: this.#tuning.backoffBaseMs, maxMs: 2_000 }), request.signal);
+    return undefined;
+  }
+
+  /** Renews after a 401 and waits when the server is busy; true when the request shall be sent again. */
+  async #isRepeated(response: IncomingMessage, request: TransportRequest, credential: Credential, state: State): Promise<boolean> {
+    if (response.statusCode === 401 && !state.renewed && isOwnAnswer(response)) {
+      state.renewed = true;
+      const renewed = await this.#endpoint.credentials.renew(credential);
+      if (!renewed || !isReplayable(request.body)) return false;
+      response.resume();
+      return true;
+    }
+    if (!request.waitWhenBusy || !isReplayable(request.body) || state.tries >= maxBusyTries) return false;
+    const pause = busyPauseMs(response, request.repeat === 'any' && performance.now() < state.deadline);
+    if (pause === undefined) return false;
+    response.resume();
+    await sleep(Math.max(pause, backoffMs(state.tries, { baseMs: this.#tuning.backoffBaseMs, maxMs: 2_000 })), request.signal);
+    state.tries++;
+    return true;
+  }
+
+  #agentFor(credential: Credential): HttpAgent {
+    if (this.#agent !== undefined && credential.cert === this.#agentCredential.cert && credential.key === this.#agentCredential.key)
+      return this.#agent;
+    const { url, ca, insecure, serverName, proxy } = this.#endpoint;
+    const secure = url.protocol === 'https:';
+    const options = {
+      keepAlive: true,
+      keepAliveMsecs: keepAliveProbeMs,
+      timeout: idleSocketMs,
+      scheduling: 'lifo' as const,
+      ...(ca === undefined ? {} : { ca }),
+      ...(credential.cert === undefined ? {} : { cert: credential.cert }),
+      ...(credential.key === undefined ? {} : { key: credential.key }),
+      ...(serverName === undefined ? {} : { servername: serverName }),
+      rejectUnauthorized: !insecure,
+    };
+    const direct = secure ? HttpsAgent : HttpAgent;
+    const agent = proxy === undefined ? new direct(options) : tunnelAgent(proxy, secure, options);
+    this.#agents.add(agent);
+    this.#agent = agent;
+    this.#agentCredential = credential;
+    return agent;
+  }
+
+  #open(request: TransportRequest, credential: Credential): ClientRequest {
+    const { url, headers } = this.#endpoint;
+    const secure = url.protocol === 'https:';
+    const length =
+      typeof request.body === 'string' || Buffer.isBuffer(request.body) ? { 'Content-Length': Buffer.byteLength(request.body) } : {};
+    const auth = credential.authorization === undefined ? {} : { Authorization: credential.authorization };
+    return (secure ? httpsRequest : httpRequest)({
+      method: request.method,
+      protocol: url.protocol,
+      hostname: url.hostname.replace(/^\[|\]$/g, ''),
+      port: url.port === '' ? (secure ? 443 : 80) : Number(url.port),
+      path: url.pathname.replace(/\/$/, '') + request.path,
+      headers: { ...length, ...auth, ...headers, ...request.headers },
+      agent: this.#agentFor(credential),
+    });
+  }
+
+  #once(request: TransportRequest, credential: Credential): Promise<IncomingMessage> {
+    const { connectTimeoutMs } = this.#tuning;
+    return new Promise((resolve, reject) => {
+      const req = this.#open(request, credential);
+      const { signal } = request;
+      let response: IncomingMessage | undefined;
+      const connecting = setTimeout(
+        () => req.destroy(codeError('ETIMEDOUT', `no connection within ${String(connectTimeoutMs)} ms`)),
+        connectTimeoutMs,
+      );
+      const onAbort = (): void => {
+        if (signal === undefined) return;
+        const error = abortError(signal);
+        response?.destroy(error);
+        req.destroy(error);
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+      const connected = (): void => clearTimeout(connecting);
+      req.on('socket', (socket) => {
+        if (!socket.connecting) connected();
+        socket.once('connect', connected);
+        socket.setKeepAlive(true, keepAliveProbeMs);
+      });
+      const idleMs = request.idleTimeoutMs ?? 70_000;
+      req.setTimeout(idleMs, () => {
+        if (idleMs === 0) return;
+        const error = codeError('ETIMEDOUT', `no byte within ${String(idleMs)} ms`);
+        response?.destroy(error);
+        req.destroy(error);
+      });
+      req.on('response', (message) => {
+        response = message;
+        // Without a listener an answer that breaks off before anybody reads it would end the process.
+        message.on('error', () => undefined);
+        resolve(message);
+      });
+      // Later errors (an upload that goes on while the refusal is read) find the promise settled.
+      req.on('error', reject);
+      req.on('close', () => {
+        connected();
+        if (response === undefined || response.closed) signal?.removeEventListener('abort', onAbort);
+        else response.once('close', () => signal?.removeEventListener('abort', onAbort));
+      });
+      if (isReplayable(request.body)) req.end(request.body);
+      else pipeline(request.body, req, (error) => (error === undefined || error === null ? undefined : reject(error)));
+    });
+  }
+}
+
+/** How long a busy server asks to wait, or undefined when the answer stands; a server that starts says 503 without a time. */
+function busyPauseMs(response: IncomingMessage, mayBeStarting: boolean): number | undefined {
+  const status = response.statusCode ?? 0;
+  const seconds = Number(response.headers['retry-after'] ?? NaN);
+  if ((status === 429 || status >= 500) && Number.isFinite(seconds)) return Math.min(maxBusyPauseMs, Math.max(seconds * 1000, 50));
+  return status === 503 && mayBeStarting ? 0 : undefined;
+}
+
+/** The API server's own 401 carries a Status object; one that came through the service proxy belongs to the service. */
+function isOwnAnswer(response: IncomingMessage): boolean {
+  return (response.headers['content-type'] ?? '').startsWith('application/json') && response.headers['www-authenticate'] === undefined;
+}
