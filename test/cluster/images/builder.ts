@@ -9,6 +9,7 @@ import type { PartPaths } from '../parts.ts';
 import { appUser } from './base-layers.ts';
 import type { PackContext } from './base-layers.ts';
 import { fileStamp, storedLayer } from './layer-store.ts';
+import { lifecycleSboms } from './lifecycle-sbom.ts';
 import { diskFile, textFile } from './rootfs.ts';
 
 export const lifecycleVersion = '0.21.0';
@@ -59,13 +60,15 @@ function readBuildpack(folder: string): Buildpack {
 export function lifecycleLayer(parts: PartPaths, context: PackContext): Promise<Layer> {
   const programs = ['lifecycle', 'launcher'].map((name) => ({ name, path: partPath(parts, name) }));
   const description = lifecycleDescription();
+  const sboms = Object.entries(lifecycleSboms(lifecycleVersion));
   return storedLayer(
     {
       name: 'lifecycle',
-      inputs: [programs.map(({ path }) => fileStamp(path)), PHASES, description],
+      inputs: [programs.map(({ path }) => fileStamp(path)), PHASES, description, sboms],
       entries: () => [
         ...programs.map(({ name, path }) => diskFile(`cnb/lifecycle/${name}`, path)),
         ...PHASES.map((phase): LayerEntry => ({ type: 'symlink', name: `cnb/lifecycle/${phase}`, target: 'lifecycle' })),
+        ...sboms.map(([name, text]) => textFile(`cnb/lifecycle/${name}`, text)),
         textFile('cnb/lifecycle.toml', description),
       ],
     },
