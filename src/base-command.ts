@@ -1,0 +1,207 @@
+// What every command shares: cf's way of reading the command line, the target, the two streams, JSON, interruption.
+
+import { Command } from '@oclif/core/command';
+import type { Input, ParserOutput } from '@oclif/core/interfaces';
+import { globalFlags } from './flags.ts';
+import { readDeclared, type ArgDefinition, type FlagDefinition } from './lib/cf/definitions.ts';
+import { wantsHelp } from './lib/cf/usage.ts';
+import { KfError } from './lib/errors.ts';
+import type { Reporter } from './lib/ops/reporter.ts';
+import { printFailure, printResult, toKfError } from './lib/output/error.ts';
+import { commandHelp, type HelpSubject } from './lib/output/help.ts';
+import { openReporter } from './lib/output/progress.ts';
+import type { Terminal } from './lib/output/terminal.ts';
+import type { OrgSession, Session, SpaceSession } from './lib/target/session.ts';
+import type { Block } from './lib/views/block.ts';
+
+/** What `main` hands to a command. */
+export interface Frame {
+  terminal: Terminal;
+  signal: AbortSignal;
+  env: Readonly<Record<string, string | undefined>>;
+  /** The name kf was started as. */
+  bin: string;
+}
+
+/** What oclif's types say of parsed flags and arguments. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- the bound of oclif's own generics
+type Output = Record<string, any>;
+
+/** How long a command may tidy up after an interruption. */
+const graceMs = 1000;
+
+/** @typeParam T what `--json` carries as `result` */
+export abstract class KfCommand<T> extends Command {
+  static override baseFlags = globalFlags;
+  static override enableJsonFlag = true;
+  static seeAlso: string[] = [];
+  /** Environment variables that no flag stands for, with their meaning. */
+  static environment: [variable: string, meaning: string][] = [];
+  /** `set-env`: what looks like an unknown flag is data. */
+  static dashesAreData = false;
+
+  #frame: Frame | undefined;
+  #reporter: Reporter | undefined;
+  #session: Session | undefined;
+  #global: { context?: string; org?: string; space?: string; verbose?: boolean } = {};
+
+  abstract override run(): Promise<T>;
+
+  /** Runs with cf's streams. Returns the exit code. */
+  async execute(frame: Frame): Promise<number> {
+    this.#frame = frame;
+    try {
+      const result = await this.#untilInterrupted(this.run());
+      this.#reporter?.done();
+      printResult(frame.terminal, result);
+      return this.exitCode(result);
+    } catch (thrown) {
+      this.#reporter?.done();
+      return this.#fail(toKfError(thrown));
+    } finally {
+      this.#session?.close();
+    }
+  }
+
+  /** The exit code of a run that did not fail; only `ssh -c` and `curl --fail` have others than 0. */
+  protected exitCode(_result: T): number {
+    return 0;
+  }
+
+  protected get terminal(): Terminal {
+    return this.frame.terminal;
+  }
+
+  protected get signal(): AbortSignal {
+    return this.frame.signal;
+  }
+
+  protected get frame(): Frame {
+    if (this.#frame === undefined) throw new Error('execute() gives a command its frame before it runs');
+    return this.#frame;
+  }
+
+  /** For ops that tell what they wait for. */
+  protected get reporter(): Reporter {
+    return (this.#reporter ??= openReporter(this.terminal));
+  }
+
+  protected override async parse<F extends Output, B extends Output, A extends Output>(
+    options?: Input<F, B, A>,
+    argv: string[] = this.argv,
+  ): Promise<ParserOutput<F, B, A>> {
+    const declared = declaredBy(this.ctor as typeof KfCommand);
+    const read = await readDeclared(argv, declared, { env: this.frame.env, context: options });
+    this.parsed = true;
+    this.#global = read.flags;
+    return { ...read, raw: [], metadata: { flags: {} }, nonExistentFlags: [] } as unknown as ParserOutput<F, B, A>;
+  }
+
+  /** A line of cf's text on stdout; names in it are shown as names: `` this.say`Getting apps in org ${org}...` ``. */
+  protected say(parts: TemplateStringsArray, ...names: string[]): void {
+    const { ink } = this.terminal;
+    this.reporter.say(parts.map((part, index) => part + (names[index] === undefined ? '' : ink.name(names[index]))).join(''));
+  }
+
+  /** `OK` and the empty line after it. */
+  protected ok(): void {
+    this.reporter.done();
+    this.terminal.out(this.terminal.ink.good('OK'));
+    this.terminal.out();
+  }
+
+  protected print(blocks: readonly Block[]): void {
+    this.reporter.done();
+    this.terminal.print(blocks);
+  }
+
+  /** @param otherwise the flag that says yes beforehand */
+  protected async confirm(question: string, otherwise = '-f'): Promise<boolean> {
+    const { confirm } = await import('./lib/output/prompt.ts');
+    return confirm(this.terminal, question, otherwise);
+  }
+
+  protected async clusterSession(options: { ignorePin?: boolean } = {}): Promise<Session> {
+    return this.#open('cluster', options);
+  }
+
+  protected async orgSession(): Promise<OrgSession> {
+    return (await this.#open('org')) as OrgSession;
+  }
+
+  protected async spaceSession(): Promise<SpaceSession> {
+    return (await this.#open('space')) as SpaceSession;
+  }
+
+  async #open(needs: 'cluster' | 'org' | 'space', options: { ignorePin?: boolean } = {}): Promise<Session> {
+    const { openSession } = await import('./lib/target/session.ts');
+    const { env, signal, bin } = this.frame;
+    const { context, org, space, verbose } = this.#global;
+    this.#session = await openSession({
+      needs,
+      env: verbose === true ? { ...env, CF_TRACE: 'true' } : env,
+      signal,
+      bin,
+      reporter: this.reporter,
+      ...options,
+      ...(context === undefined ? {} : { context }),
+      ...(org === undefined ? {} : { org }),
+      ...(space === undefined ? {} : { space }),
+    });
+    return this.#session;
+  }
+
+  #fail(error: KfError): number {
+    const { terminal, bin } = this.frame;
+    if (!terminal.json && wantsHelp(error)) {
+      terminal.err(`${error.message}\n`);
+      for (const line of commandHelp(helpSubject(this.ctor as typeof KfCommand, this.id ?? ''), bin)) terminal.out(line);
+      for (const hint of error.hints) terminal.err(hint);
+      return terminal.env['KF_EXIT_CODES'] === 'class' ? 2 : 1;
+    }
+    return printFailure(terminal, error, this.#global.verbose === true);
+  }
+
+  /** The command's result, or the reason of the interruption when it does not end by itself in time. */
+  async #untilInterrupted(running: Promise<T>): Promise<T> {
+    const { signal } = this.frame;
+    let timer: NodeJS.Timeout | undefined;
+    const interrupted = new Promise<never>((_, reject) => {
+      const giveUp = () => {
+        timer = setTimeout(() => reject(toKfError(signal.reason)), graceMs);
+      };
+      if (signal.aborted) giveUp();
+      else signal.addEventListener('abort', giveUp, { once: true });
+    });
+    try {
+      return await Promise.race([running, interrupted]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** The static side of a command. */
+export type CommandStatics = Pick<
+  typeof KfCommand,
+  'id' | 'summary' | 'aliases' | 'examples' | 'flags' | 'baseFlags' | 'args' | 'seeAlso' | 'environment' | 'dashesAreData'
+>;
+
+function declaredBy(command: CommandStatics): {
+  flags: Record<string, FlagDefinition>;
+  args: Record<string, ArgDefinition>;
+  dashesAreData: boolean;
+} {
+  return {
+    flags: { ...(command.flags as Record<string, FlagDefinition>), ...(command.baseFlags as Record<string, FlagDefinition>) },
+    args: command.args as Record<string, ArgDefinition>,
+    dashesAreData: command.dashesAreData,
+  };
+}
+
+/** What help needs of a command's class. */
+export function helpSubject(command: CommandStatics, name: string): HelpSubject {
+  const { flags, args } = declaredBy(command);
+  const { summary = '', aliases = [], examples = [], seeAlso, environment } = command;
+  return { name, summary, aliases, examples: examples.map(String), seeAlso, environment, args, flags };
+}

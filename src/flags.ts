@@ -1,0 +1,68 @@
+// Flags and arguments that commands share, and the ones that every command has.
+
+import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
+import { parseChoice, parseSize, parseWholeNumber } from './lib/cf/values.ts';
+
+const GLOBAL = 'GLOBAL';
+
+/** On every command. `--org` and `--space` override the target without changing it. */
+export const globalFlags = {
+  json: Flags.boolean({ summary: 'print one JSON document', helpGroup: GLOBAL }),
+  context: Flags.string({ summary: 'context of the kubeconfig', helpValue: 'CONTEXT', env: 'KF_CONTEXT', helpGroup: GLOBAL }),
+  org: Flags.string({ summary: 'org instead of the targeted one', helpValue: 'ORG', env: 'KF_ORG', helpGroup: GLOBAL }),
+  space: Flags.string({ summary: 'space instead of the targeted one', helpValue: 'SPACE', env: 'KF_SPACE', helpGroup: GLOBAL }),
+  verbose: Flags.boolean({ char: 'v', summary: 'print API requests', helpGroup: GLOBAL }),
+};
+
+/** Lets a detached negative value pass: `-i -1`. */
+function numeric<T extends object>(flag: T): T {
+  return Object.assign(flag, { numeric: true });
+}
+
+interface FlagOptions {
+  char?: 'i' | 'k' | 'm' | 'l' | 't';
+  summary: string;
+  helpValue: string;
+}
+
+const words = ({ char, summary, helpValue }: FlagOptions) => ({ summary, helpValue, ...(char === undefined ? {} : { char }) });
+
+/** `-m 256M` → 256. */
+export const sizeFlag = (options: FlagOptions) =>
+  numeric(Flags.custom<number>({ parse: (text) => Promise.resolve(parseSize(text)), ...words(options) })());
+
+/** A whole number of at least `least`. */
+export function numberFlag(options: FlagOptions & { name: string; least: number }) {
+  const typed = options.char === undefined ? `--${options.name}` : `-${options.char}`;
+  return numeric(
+    Flags.custom<number>({ parse: (text) => Promise.resolve(parseWholeNumber(text, typed, options.least)), ...words(options) })(),
+  );
+}
+
+const strategies = ['rolling', 'canary'] as const;
+export type Strategy = (typeof strategies)[number];
+
+export const strategyFlag = () =>
+  Flags.custom<Strategy>({
+    parse: (text) => Promise.resolve(parseChoice(text, '--strategy', strategies)),
+    summary: 'how instances are replaced (rolling, canary)',
+    helpValue: 'STRATEGY',
+  })();
+
+export const processFlag = () => Flags.string({ summary: 'process type', helpValue: 'PROCESS', default: 'web' });
+export const forceFlag = () => Flags.boolean({ char: 'f', summary: 'do not ask' });
+export const noWaitFlag = () => Flags.boolean({ summary: 'return when the change is accepted' });
+
+/** A required argument; stdin is never read for it. */
+export const requiredArg = (description: string) => Args.string({ required: true, ignoreStdin: true, description });
+export const optionalArg = (description: string) => Args.string({ ignoreStdin: true, description });
+export const appArg = () => requiredArg('app');
+
+/** A leading slash is added when missing. */
+export const pathFlag = () =>
+  Flags.custom<string>({
+    parse: (text) => Promise.resolve(text.startsWith('/') || text === '' ? text : `/${text}`),
+    summary: 'path of the route',
+    helpValue: 'PATH',
+  })();

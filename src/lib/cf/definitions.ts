@@ -1,0 +1,100 @@
+// Reads a command line against a command's declared flags and arguments: cf's syntax, then each value's own parser, environment and default.
+
+import { readCommandLine } from './command-line.ts';
+import { incorrectUsage } from './usage.ts';
+
+/** What is used of an oclif flag. */
+export interface FlagDefinition {
+  type: 'boolean' | 'option';
+  char?: string;
+  env?: string;
+  multiple?: boolean;
+  required?: boolean;
+  hidden?: boolean;
+  default?: unknown;
+  summary?: string;
+  description?: string;
+  helpValue?: string | string[];
+  helpGroup?: string;
+  /** A detached negative number is a value: `-i -1`. */
+  numeric?: boolean;
+  parse?: (input: never, context: never, options: never) => Promise<unknown>;
+}
+
+/** What is used of an oclif argument. */
+export interface ArgDefinition {
+  required?: boolean;
+  default?: unknown;
+  description?: string;
+  parse?: (input: never, context: never, options: never) => Promise<unknown>;
+}
+
+export interface Declared {
+  flags: Record<string, FlagDefinition>;
+  args: Record<string, ArgDefinition>;
+  dashesAreData?: boolean;
+}
+
+export interface ReadOptions {
+  env: Readonly<Record<string, string | undefined>>;
+  /** Handed to the parsers, as oclif does. */
+  context: unknown;
+}
+
+async function valueOf(definition: FlagDefinition | ArgDefinition, input: string, context: unknown): Promise<unknown> {
+  return definition.parse === undefined ? input : definition.parse(input as never, context as never, definition as never);
+}
+
+const isYes = (text: string): boolean => /^(true|1|yes|y)$/i.test(text);
+
+async function readFlag(
+  name: string,
+  definition: FlagDefinition,
+  given: string[] | undefined,
+  { env, context }: ReadOptions,
+): Promise<unknown> {
+  if (definition.type === 'boolean') {
+    if (given !== undefined) return true;
+    const fromEnv = definition.env === undefined ? undefined : env[definition.env];
+    return fromEnv === undefined ? (definition.default ?? false) : isYes(fromEnv);
+  }
+  const fromEnv = definition.env === undefined ? undefined : env[definition.env];
+  const inputs = given ?? (fromEnv === undefined || fromEnv === '' ? undefined : [fromEnv]);
+  if (inputs === undefined) {
+    if (definition.required === true) throw incorrectUsage(`the required flag \`--${name}' was not specified`);
+    return definition.default;
+  }
+  const values = await Promise.all(inputs.map((input) => valueOf(definition, input, context)));
+  return definition.multiple === true ? values : values[0];
+}
+
+/** Flags and arguments by name. @throws KfError `usage` in cf's words */
+export async function readDeclared(
+  argv: string[],
+  declared: Declared,
+  options: ReadOptions,
+): Promise<{ flags: Record<string, unknown>; args: Record<string, unknown>; argv: string[] }> {
+  const line = readCommandLine(argv, {
+    dashesAreData: declared.dashesAreData ?? false,
+    flags: Object.entries(declared.flags).map(([name, flag]) => ({
+      name,
+      takesValue: flag.type === 'option',
+      ...(flag.char === undefined ? {} : { char: flag.char }),
+      repeatable: flag.multiple ?? false,
+      numeric: flag.numeric ?? false,
+    })),
+    args: Object.entries(declared.args).map(([name, arg]) => ({ name, required: arg.required ?? false })),
+  });
+  const flags: Record<string, unknown> = {};
+  for (const [name, definition] of Object.entries(declared.flags)) {
+    const value = await readFlag(name, definition, line.flags.get(name), options);
+    if (value !== undefined) flags[name] = value;
+  }
+  const args: Record<string, unknown> = {};
+  for (const [index, [name, definition]] of Object.entries(declared.args).entries()) {
+    const input = line.args[index];
+    const value = input === undefined ? definition.default : await valueOf(definition, input, options.context);
+    if (value !== undefined) args[name] = value;
+  }
+  return { flags, args, argv: line.args };
+}

@@ -1,0 +1,35 @@
+// Values as cf takes them on a command line: sizes, numbers, lists.
+
+import { parseMegabytes } from '../api/sizes.ts';
+import { incorrectUsage } from './usage.ts';
+
+/** `512M`, `1g` → MB; unlike in manifests no fraction. @throws KfError `usage` */
+export function parseSize(text: string): number {
+  const megabytes = /^\d+[a-z]+$/i.test(text.trim()) ? parseMegabytes(text) : undefined;
+  if (megabytes === undefined) throw incorrectUsage('Byte quantity must be an integer with a unit of measurement like M, MB, G, or GB');
+  return megabytes;
+}
+
+/** A whole number of at least `least`. `flag` as typed, e.g. `-i`. @throws KfError `usage` */
+export function parseWholeNumber(text: string, flag: string, least: number): number {
+  const value = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!Number.isSafeInteger(value) || value < least) {
+    throw incorrectUsage(`invalid argument for flag '${flag}' (expected int ${least === 0 ? '>= 0' : `>= ${least}`})`);
+  }
+  return value;
+}
+
+/** One of `values`, in any case. @throws KfError `usage` */
+export function parseChoice<T extends string>(text: string, name: string, values: readonly T[]): T {
+  const found = values.find((value) => value.toLowerCase() === text.toLowerCase());
+  if (found === undefined) throw incorrectUsage(`${name} must be ${values.map((value) => `"${value}"`).join(' or ')}`);
+  return found;
+}
+
+/** Comma-separated, blanks trimmed, empties dropped. */
+export function parseList(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}

@@ -1,0 +1,62 @@
+// Prints a failure: cf's order of streams in text, the envelope in JSON.
+
+import { BugError, KfError, messageOf } from '../errors.ts';
+import { exitCodeOf } from './exit-codes.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Anything that was thrown, as a KfError. */
+export function toKfError(thrown: unknown): KfError {
+  if (thrown instanceof KfError) return thrown;
+  if (thrown instanceof Error && thrown.name === 'AbortError') {
+    return thrown.cause instanceof KfError ? thrown.cause : new KfError('interrupted', 'Interrupted.', { cause: thrown });
+  }
+  return new BugError(`kf made a mistake: ${messageOf(thrown)}`, { cause: thrown });
+}
+
+function stackOf(error: KfError): string | undefined {
+  const origin = error.cause instanceof Error ? error.cause : error;
+  return origin.stack;
+}
+
+/** The last lines of a container that a failure carries. */
+function logTailOf(error: KfError): string[] {
+  const tail = error.details['logTail'];
+  return Array.isArray(tail) ? tail.map(String) : [];
+}
+
+function errorDocument(error: KfError): Record<string, unknown> {
+  const { hints, details, code, message } = error;
+  return {
+    code,
+    message,
+    ...(hints.length > 0 ? { hints } : {}),
+    ...(Object.keys(details).length > 0 ? { details } : {}),
+    ...(error instanceof BugError ? { stack: stackOf(error) } : {}),
+  };
+}
+
+/** `{status, error, warnings}` on stdout. */
+function printJson(terminal: Terminal, error: KfError, status: number): void {
+  terminal.result(JSON.stringify({ status, error: errorDocument(error), warnings: terminal.warnings }, null, 2));
+}
+
+function printText(terminal: Terminal, error: KfError, verbose: boolean): void {
+  terminal.err(error.message);
+  for (const line of logTailOf(error)) terminal.err(`   ${line}`);
+  if (error instanceof BugError || verbose) terminal.err(stackOf(error) ?? '');
+  terminal.out(terminal.ink.bad('FAILED'));
+  if (error.hints.length > 0) terminal.err(['', 'TIP:', ...error.hints.map((hint) => `   ${hint}`)].join('\n'));
+}
+
+/** Prints what was thrown. Returns the exit code. Usage errors are printed by the frame, which knows the help. */
+export function printFailure(terminal: Terminal, error: KfError, verbose = false): number {
+  const status = exitCodeOf(error, terminal.env);
+  if (terminal.json) printJson(terminal, error, status);
+  else printText(terminal, error, verbose);
+  return status;
+}
+
+/** `{status: 0, result, warnings}` on stdout. */
+export function printResult(terminal: Terminal, result: unknown): void {
+  if (terminal.json) terminal.result(JSON.stringify({ status: 0, result: result ?? {}, warnings: terminal.warnings }, null, 2));
+}

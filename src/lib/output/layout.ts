@@ -1,0 +1,72 @@
+// Lays out what views say, exactly as cf does: a column is as wide as its widest cell plus three blanks, the last one is not padded.
+
+import type { Block, Cell } from '../views/block.ts';
+import type { Ink } from './ink.ts';
+import { displayWidth, pad } from './width.ts';
+
+const gap = 3;
+
+export interface LayoutOptions {
+  ink: Ink;
+  /** Columns of the terminal, for key/value rows; left out: nothing is wrapped. */
+  columns?: number;
+}
+
+const textOf = (cell: Cell): string => (typeof cell === 'string' ? cell : cell.text);
+
+function paint(cell: Cell, ink: Ink): string {
+  if (typeof cell === 'string') return cell;
+  return ink[cell.style](cell.text);
+}
+
+function layOutTable(block: Extract<Block, { type: 'table' }>, ink: Ink): string[] {
+  const widths: number[] = [];
+  for (const row of block.rows) {
+    for (const [index, cell] of row.entries()) widths[index] = Math.max(widths[index] ?? 0, displayWidth(textOf(cell)));
+  }
+  return block.rows.map((row, number) => {
+    const cells = row.map((cell, index) => {
+      const painted = block.header && number === 0 ? ink.bold(textOf(cell)) : paint(cell, ink);
+      return index === row.length - 1 ? painted : pad(painted, (widths[index] ?? 0) + gap);
+    });
+    return (block.indent ?? '') + cells.join('');
+  });
+}
+
+/** Breaks at blanks; a word longer than the line stays whole. */
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let current = '';
+  for (const word of text.split(' ')) {
+    const longer = current === '' ? word : `${current} ${word}`;
+    if (current !== '' && displayWidth(longer) > width) {
+      lines.push(current);
+      current = word;
+    } else current = longer;
+  }
+  return [...lines, current];
+}
+
+function layOutPairs(block: Extract<Block, { type: 'pairs' }>, { ink, columns }: LayoutOptions): string[] {
+  const width = Math.max(0, ...block.rows.map(([key]) => displayWidth(key))) + gap;
+  return block.rows.flatMap(([key, value]) => {
+    const painted = paint(value, ink);
+    const room = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(20, columns - width);
+    const [first = '', ...more] = displayWidth(painted) > room ? wrap(painted, room) : [painted];
+    return [pad(key, width) + first, ...more.map((text) => ' '.repeat(width) + text)];
+  });
+}
+
+/** The lines of `blocks`, without line ends. */
+export function layOut(blocks: readonly Block[], options: LayoutOptions): string[] {
+  return blocks.flatMap((block) => {
+    switch (block.type) {
+      case 'line':
+        return [block.text];
+      case 'table':
+        return layOutTable(block, options.ink);
+      case 'pairs':
+        return layOutPairs(block, options);
+    }
+  });
+}

@@ -1,0 +1,124 @@
+// Reporters: how a running use case is shown on a terminal, on plain streams, and with `--json`.
+
+import type { Ora } from 'ora';
+import { formatBytes } from '../api/sizes.ts';
+import type { ByteProgress, Reporter } from '../ops/reporter.ts';
+import type { Terminal } from './terminal.ts';
+
+const logIndent = '   ';
+
+/** One stderr line per step; the same step again is silent. stdout lines go where the terminal sends them. */
+class PlainReporter implements Reporter {
+  readonly #terminal: Terminal;
+  #step = '';
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  say(line = ''): void {
+    this.#terminal.out(line);
+  }
+
+  step(text: string): void {
+    if (text !== this.#step) this.#terminal.err(text);
+    this.#step = text;
+  }
+
+  bytes(_progress: ByteProgress): void {
+    // Moving figures would fill a job's log.
+  }
+
+  log(line: string): void {
+    if (this.#terminal.json) this.#terminal.err(logIndent + line);
+    else this.#terminal.out(logIndent + line);
+  }
+
+  warn(text: string): void {
+    this.#terminal.warn(text);
+  }
+
+  done(): void {
+    this.#step = '';
+  }
+}
+
+/** Shorter waits are not worth a spinner, nor the time to load one. */
+const spinnerDelayMs = 150;
+
+/** A spinner with elapsed seconds on stderr; everything else is printed above it. */
+class LivelyReporter implements Reporter {
+  readonly #terminal: Terminal;
+  #spinner: Ora | undefined;
+  #since = 0;
+  #text = '';
+  #bytes = '';
+  #delay: NodeJS.Timeout | undefined;
+  #clock: NodeJS.Timeout | undefined;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  say(line = ''): void {
+    this.#above(() => this.#terminal.out(line));
+  }
+
+  step(text: string): void {
+    if (text === this.#text) return;
+    this.#text = text;
+    this.#bytes = '';
+    this.#since = Date.now();
+    this.#draw();
+    this.#delay ??= setTimeout(() => void this.#start(), spinnerDelayMs).unref();
+  }
+
+  bytes({ done, total }: ByteProgress): void {
+    this.#bytes = total > 0 ? ` ${formatBytes(done)} of ${formatBytes(total)}` : ` ${formatBytes(done)}`;
+    this.#draw();
+  }
+
+  log(line: string): void {
+    this.#above(() => (this.#terminal.json ? this.#terminal.err(logIndent + line) : this.#terminal.out(logIndent + line)));
+  }
+
+  warn(text: string): void {
+    this.#above(() => this.#terminal.warn(text));
+  }
+
+  done(): void {
+    this.#spinner?.stop();
+    clearTimeout(this.#delay);
+    clearInterval(this.#clock);
+    this.#delay = undefined;
+    this.#text = '';
+  }
+
+  async #start(): Promise<void> {
+    const { default: ora } = await import('ora');
+    if (this.#text === '') return;
+    this.#spinner ??= ora({ stream: process.stderr, discardStdin: false, hideCursor: true });
+    this.#draw();
+    this.#spinner.start();
+    clearInterval(this.#clock);
+    this.#clock = setInterval(() => this.#draw(), 1000).unref();
+  }
+
+  #draw(): void {
+    if (this.#spinner === undefined) return;
+    const seconds = Math.floor((Date.now() - this.#since) / 1000);
+    this.#spinner.text = `${this.#text}${this.#bytes}${seconds > 0 ? ` (${seconds} s)` : ''}`;
+  }
+
+  #above(print: () => void): void {
+    const spinning = this.#spinner?.isSpinning === true;
+    if (spinning) this.#spinner?.stop();
+    print();
+    if (spinning) this.#spinner?.start();
+  }
+}
+
+/** The reporter that suits the terminal. */
+export function openReporter(terminal: Terminal): Reporter {
+  return terminal.lively ? new LivelyReporter(terminal) : new PlainReporter(terminal);
+}

@@ -1,0 +1,84 @@
+// The two streams and what may be done with them: the only place of the CLI that writes.
+
+import { layOut } from './layout.ts';
+import { type Ink, loadInk, plainInk } from './ink.ts';
+import type { Block } from '../views/block.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+interface Stream {
+  write(text: string): unknown;
+  isTTY?: boolean;
+  columns?: number;
+}
+
+export interface TerminalOptions {
+  env: Env;
+  stdout: Stream;
+  stderr: Stream;
+  /** True when a person can be asked. */
+  canAsk: boolean;
+  /** stdout carries one JSON document and nothing else. */
+  json: boolean;
+}
+
+export class Terminal {
+  readonly env: Env;
+  readonly json: boolean;
+  readonly canAsk: boolean;
+  /** stderr is a terminal, so progress may move. */
+  readonly lively: boolean;
+  readonly warnings: string[] = [];
+  readonly ink: Ink;
+  readonly #stdout: Stream;
+  readonly #stderr: Stream;
+
+  constructor(options: TerminalOptions, ink: Ink) {
+    this.env = options.env;
+    this.json = options.json;
+    this.canAsk = options.canAsk;
+    this.lively = options.stderr.isTTY === true && options.env['CI'] === undefined && options.env['TERM'] !== 'dumb';
+    this.ink = ink;
+    this.#stdout = options.stdout;
+    this.#stderr = options.stderr;
+  }
+
+  /** A line of cf's text; with `--json` it goes nowhere. */
+  out(text = ''): void {
+    if (!this.json) this.#stdout.write(`${text}\n`);
+  }
+
+  /** A line on stdout that is the result itself, also with `--json`. */
+  result(text: string): void {
+    this.#stdout.write(`${text}\n`);
+  }
+
+  /** A line for people on stderr. */
+  err(text = ''): void {
+    this.#stderr.write(`${text}\n`);
+  }
+
+  /** Raw text on stderr, without a line end. */
+  errRaw(text: string): void {
+    this.#stderr.write(text);
+  }
+
+  /** A warning: stderr, and `warnings` of the JSON document. */
+  warn(text: string): void {
+    this.warnings.push(text);
+    if (!this.json) this.err(text);
+  }
+
+  print(blocks: readonly Block[]): void {
+    if (this.json) return;
+    const columns = this.#stdout.isTTY === true ? this.#stdout.columns : undefined;
+    const lines = layOut(blocks, { ink: this.ink, ...(columns === undefined ? {} : { columns }) });
+    if (lines.length > 0) this.#stdout.write(`${lines.join('\n')}\n`);
+  }
+}
+
+/** @param json whether the command line asks for `--json` */
+export async function openTerminal(options: TerminalOptions): Promise<Terminal> {
+  const ink = options.json ? plainInk : await loadInk({ env: options.env, isTTY: options.stdout.isTTY === true });
+  return new Terminal(options, ink);
+}

@@ -1,0 +1,73 @@
+// Orgs and spaces by name.
+
+import { kinds, labels } from '../api/group.ts';
+import { nearest, sha224 } from '../api/names.ts';
+import type { CFOrg, CFSpace } from '../api/types.generated.ts';
+import { KfError } from '../errors.ts';
+import type { Session } from './session.ts';
+import type { Named } from './state.ts';
+
+type Reader = Pick<Session, 'cluster' | 'root' | 'signal' | 'bin'>;
+
+const toNamed = (object: CFOrg | CFSpace): Named => ({ name: object.spec.displayName, guid: object.metadata.name ?? '' });
+
+/** Oldest first: of two with one name only the older can hold it. */
+function pick(items: (CFOrg | CFSpace)[], name: string): Named | undefined {
+  const [first] = items
+    .filter((item) => item.spec.displayName === name && item.metadata.deletionTimestamp === undefined)
+    .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
+  return first === undefined ? undefined : toNamed(first);
+}
+
+function didYouMean(name: string, names: string[], command: string): string[] {
+  const near = nearest(name, names);
+  return near === undefined ? [command] : [`Did you mean '${near}'?`, command];
+}
+
+/** All orgs that the user can see, by name. */
+export async function listOrgs({ cluster, root, signal }: Reader): Promise<Named[]> {
+  const { items } = await cluster.list(kinds.org, { ns: root, signal });
+  return items.map(toNamed).toSorted((a, b) => a.name.localeCompare(b.name));
+}
+
+/** All spaces of an org, by name. */
+export async function listSpaces({ cluster, signal }: Reader, org: Named): Promise<Named[]> {
+  const { items } = await cluster.list(kinds.space, { ns: org.guid, signal });
+  return items.map(toNamed).toSorted((a, b) => a.name.localeCompare(b.name));
+}
+
+/** @throws KfError `not-found` in cf's words, with the nearest name */
+export async function findOrg(reader: Reader, name: string): Promise<Named> {
+  const { cluster, root, signal, bin } = reader;
+  const { items } = await cluster.list(kinds.org, { ns: root, labelSelector: `${labels.orgName}=${sha224(name)}`, signal });
+  const found = pick(items, name);
+  if (found !== undefined) return found;
+  const all = await listOrgs(reader);
+  const late = all.find((org) => org.name === name);
+  if (late !== undefined) return late;
+  throw new KfError('not-found', `Organization '${name}' not found.`, {
+    hints: didYouMean(
+      name,
+      all.map((org) => org.name),
+      `${bin} orgs`,
+    ),
+  });
+}
+
+/** @throws KfError `not-found` in cf's words, with the nearest name */
+export async function findSpace(reader: Reader, org: Named, name: string): Promise<Named> {
+  const { cluster, signal, bin } = reader;
+  const { items } = await cluster.list(kinds.space, { ns: org.guid, labelSelector: `${labels.spaceName}=${sha224(name)}`, signal });
+  const found = pick(items, name);
+  if (found !== undefined) return found;
+  const all = await listSpaces(reader, org);
+  const late = all.find((space) => space.name === name);
+  if (late !== undefined) return late;
+  throw new KfError('not-found', `Space '${name}' not found.`, {
+    hints: didYouMean(
+      name,
+      all.map((space) => space.name),
+      `${bin} spaces`,
+    ),
+  });
+}

@@ -1,0 +1,189 @@
+// One command's view of where it works: the cluster, the pinned target, org and space by GUID, the installation's facts.
+
+import { places } from '../api/group.ts';
+import { configMapType } from '../api/core.ts';
+import { parseKfInfo, type KfInfo } from '../api/kf-info.ts';
+import { KfError } from '../errors.ts';
+import { connect } from '../kube/client.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import type { Reporter } from '../ops/reporter.ts';
+import { kfVersion } from '../version.ts';
+import { findOrg, findSpace } from './places.ts';
+import { readState, saveState, type Named, type TargetState } from './state.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export interface SessionOptions {
+  needs: 'cluster' | 'org' | 'space';
+  env: Env;
+  signal: AbortSignal;
+  /** The name kf was started as, for hints. */
+  bin: string;
+  reporter: Reporter;
+  /** `--context`, `--org`, `--space` or their variables. */
+  context?: string;
+  org?: string;
+  space?: string;
+  /** For commands that set the target: a pinned context that changed is no error. */
+  ignorePin?: boolean;
+}
+
+export interface Session {
+  readonly cluster: Cluster;
+  readonly signal: AbortSignal;
+  readonly reporter: Reporter;
+  readonly bin: string;
+  readonly env: Env;
+  /** Namespace of orgs and domains. */
+  readonly root: string;
+  /** For sentences: the API server's name of the user where known, else the kubeconfig's. */
+  readonly user: string;
+  readonly org?: Named;
+  readonly space?: Named;
+  /** What the installation says about itself; read once. @throws KfError `not-found` when kf is not set up */
+  info(): Promise<KfInfo>;
+  /** The user name for `kf/changed-by`; asked once and remembered. */
+  changedBy(): Promise<string>;
+  /** The state as it would be written. */
+  readonly state: TargetState;
+  /** Remembers a new target. Warns when it cannot. */
+  save(state: TargetState): void;
+  close(): void;
+}
+
+export interface OrgSession extends Session {
+  readonly org: Named;
+}
+
+export interface SpaceSession extends OrgSession {
+  readonly space: Named;
+}
+
+/** The stored state as far as it speaks of this cluster. @throws KfError when the pinned context leads elsewhere now */
+function pinned(stored: TargetState, cluster: Cluster, options: SessionOptions): TargetState {
+  const { context, server } = cluster.identity;
+  if (stored.context !== context) return { context, server };
+  if (stored.server === server || stored.server === undefined) return { ...stored, server };
+  if (options.ignorePin === true || options.context !== undefined) return { context, server };
+  throw new KfError('conflict', `The target is the cluster at ${stored.server}, but context '${context}' now leads to ${server}.`, {
+    hints: [`${options.bin} target -o ORG -s SPACE`, `${options.bin} api ${context}`],
+  });
+}
+
+export const noOrg = (bin: string): KfError => new KfError('usage', `No org targeted, use '${bin} target -o ORG' to target an org.`);
+export const noSpace = (bin: string): KfError => new KfError('usage', `No space targeted, use '${bin} target -s SPACE' to target a space.`);
+
+export async function openSession(options: SessionOptions): Promise<Session> {
+  const { env } = options;
+  const stored = readState(env);
+  const context = options.context ?? stored.context;
+  const userOverride = options.context === undefined || options.context === stored.context ? stored.kubeconfigUser : undefined;
+  const cluster = await connect({
+    env,
+    userAgent: `kf/${kfVersion()}`,
+    ...(context === undefined ? {} : { context }),
+    ...(userOverride === undefined ? {} : { user: userOverride }),
+  });
+  const session = new OpenSession(cluster, pinned(stored, cluster, options), options);
+  if (options.needs !== 'cluster') await session.findPlace();
+  return session;
+}
+
+class OpenSession implements Session {
+  readonly cluster: Cluster;
+  readonly signal: AbortSignal;
+  readonly reporter: Reporter;
+  readonly bin: string;
+  readonly env: Env;
+  readonly root: string;
+  state: TargetState;
+  org?: Named;
+  space?: Named;
+  readonly #options: SessionOptions;
+  #info: Promise<KfInfo> | undefined;
+
+  constructor(cluster: Cluster, state: TargetState, options: SessionOptions) {
+    this.cluster = cluster;
+    this.state = state;
+    this.signal = options.signal;
+    this.reporter = options.reporter;
+    this.bin = options.bin;
+    this.env = options.env;
+    this.root = options.env['KF_ROOT_NAMESPACE'] ?? places.rootNamespace;
+    this.#options = options;
+    if (state.org !== undefined) this.org = state.org;
+    if (state.space !== undefined) this.space = state.space;
+  }
+
+  get user(): string {
+    const { user } = this.cluster.identity;
+    return this.state.userOf === user ? (this.state.user ?? user) : user;
+  }
+
+  info(): Promise<KfInfo> {
+    this.#info ??= this.#readInfo();
+    return this.#info;
+  }
+
+  async changedBy(): Promise<string> {
+    const { user: kubeconfigUser } = this.cluster.identity;
+    if (this.state.userOf === kubeconfigUser && this.state.user !== undefined) return this.state.user;
+    const user = await this.cluster.whoAmI(this.signal);
+    this.state = { ...this.state, user, userOf: kubeconfigUser };
+    const stored = readState(this.env);
+    if (stored.context === this.state.context && stored.server === this.state.server)
+      saveState(this.env, { ...stored, user, userOf: kubeconfigUser });
+    return user;
+  }
+
+  save(state: TargetState): void {
+    this.state = state;
+    const warning = saveState(this.env, state);
+    if (warning !== undefined) this.reporter.warn(warning);
+  }
+
+  close(): void {
+    this.cluster.close();
+  }
+
+  /** Org and space from flags, state, or what setup made, in that order. */
+  async findPlace(): Promise<void> {
+    const { org, space, needs, bin } = this.#options;
+    if (org === undefined && space === undefined && this.org === undefined) await this.#takeDefaults();
+    if (org !== undefined && org !== this.org?.name) {
+      this.org = await findOrg(this, org);
+      delete this.space;
+    }
+    if (this.org === undefined) throw noOrg(bin);
+    if (space !== undefined && space !== this.space?.name) this.space = await findSpace(this, this.org, space);
+    if (needs === 'space' && this.space === undefined) throw noSpace(bin);
+  }
+
+  /** The org and space that setup made, if this user can see them. */
+  async #takeDefaults(): Promise<void> {
+    const { defaults } = await this.info();
+    if (defaults === undefined) return;
+    try {
+      const org = await findOrg(this, defaults.org);
+      this.space = await findSpace(this, org, defaults.space);
+      this.org = org;
+    } catch (error) {
+      if (!(error instanceof KfError) || (error.code !== 'not-found' && error.code !== 'forbidden')) throw error;
+    }
+  }
+
+  async #readInfo(): Promise<KfInfo> {
+    const map = await this.cluster.get(configMapType, this.root, places.info, this.signal);
+    const text = map?.data?.[places.infoKey];
+    if (text === undefined) throw notSetUp(this);
+    return parseKfInfo(text);
+  }
+}
+
+/** kf is not installed in that cluster. */
+export function notSetUp({ cluster, bin }: Pick<Session, 'cluster' | 'bin'>): KfError {
+  const { context, server } = cluster.identity;
+  return new KfError('not-found', `kf is not set up in the cluster at ${server} (context '${context}').`, {
+    hints: [`${bin} setup --context ${context}`, 'kubectl config get-contexts'],
+  });
+}

@@ -1,0 +1,12 @@
+// This program's version: put in by the bundle, read from package.json when run from source.
+
+import { readFileSync } from 'node:fs';
+
+declare const __KF_VERSION__: string | undefined;
+
+/** `0.1.0`. */
+export function kfVersion(): string {
+  if (typeof __KF_VERSION__ === 'string') return __KF_VERSION__;
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

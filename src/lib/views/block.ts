@@ -1,0 +1,18 @@
+// What a view says: lines, tables and key/value rows. `lib/output` lays them out.
+
+export type CellStyle = 'bold' | 'name' | 'bad';
+export type Cell = string | { text: string; style: CellStyle };
+
+export type Block =
+  /** One line; '' is an empty one. */
+  | { type: 'line'; text: string }
+  /** Rows of cells; the first row is a header when `header` says so. */
+  | { type: 'table'; rows: Cell[][]; header: boolean; indent?: string }
+  /** `key:   value` rows. */
+  | { type: 'pairs'; rows: [key: string, value: Cell][] };
+
+export const line = (text = ''): Block => ({ type: 'line', text });
+export const pairs = (...rows: [key: string, value: Cell][]): Block => ({ type: 'pairs', rows });
+
+/** A table with a header row. */
+export const table = (header: string[], rows: Cell[][]): Block => ({ type: 'table', header: true, rows: [header, ...rows] });

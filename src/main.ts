@@ -1,0 +1,178 @@
+// Finds the command, runs it, maps what happens to streams and an exit code. Loads only what the command line needs.
+
+import { existsSync } from 'node:fs';
+import { basename } from 'node:path';
+import type { CommandStatics, Frame, KfCommand } from './base-command.ts';
+import { KfError } from './lib/errors.ts';
+import { openTerminal, type Terminal } from './lib/output/terminal.ts';
+import { kfVersion } from './lib/version.ts';
+
+/** A second signal, or this long after the first, ends the process at once. */
+const forcedEndMs = 1800;
+
+const fromSource = import.meta.url.endsWith('.ts');
+
+function commandUrl(name: string): URL {
+  return new URL(`./commands/${name}.${fromSource ? 'ts' : 'js'}`, import.meta.url);
+}
+
+function isThere(name: string): boolean {
+  return /^[a-z][a-z0-9-]*$/.test(name) && existsSync(commandUrl(name));
+}
+
+/** The name kf was started as: `kf`, `cf`, or `kubectl kf`. */
+function binaryName(path: string): string {
+  const name = basename(path).replace(/\.(js|cmd|exe)$/, '');
+  if (name === 'kubectl-kf') return 'kubectl kf';
+  return name === 'cf' ? 'cf' : 'kf';
+}
+
+const withValue = new Set(['--context', '--org', '--space']);
+
+/** Global flags may stand before the command: they are moved behind it. */
+function commandFirst(argv: readonly string[]): string[] {
+  const before: string[] = [];
+  const rest = [...argv];
+  while (rest[0]?.startsWith('-') === true && !['-h', '--help', '--h', '--version'].includes(rest[0])) {
+    const flag = rest.shift() ?? '';
+    before.push(flag);
+    const value = withValue.has(flag) ? rest.shift() : undefined;
+    if (value !== undefined) before.push(value);
+  }
+  return rest.length === 0 ? before : [...rest.slice(0, 1), ...before, ...rest.slice(1)];
+}
+
+const asksForHelp = (argv: readonly string[]): boolean => argv.some((word) => word === '-h' || word === '--help' || word === '--h');
+
+interface CommandModule {
+  default: (new (argv: string[], config: never) => KfCommand<unknown>) & CommandStatics;
+}
+
+async function loadCommand(name: string): Promise<CommandModule['default']> {
+  const { default: command } = (await import(commandUrl(name).href)) as CommandModule;
+  return command;
+}
+
+/** What oclif's Command asks of a Config; loading the real one would cost more than most commands. */
+function leanConfig(bin: string): never {
+  return {
+    bin,
+    name: 'kf',
+    version: kfVersion(),
+    userAgent: `kf/${kfVersion()}`,
+    runHook: () => Promise.resolve({ successes: [], failures: [] }),
+    scopedEnvVar: () => undefined,
+    scopedEnvVarKey: (key: string) => `KF_${key}`,
+    scopedEnvVarKeys: (key: string) => [`KF_${key}`],
+  } as never;
+}
+
+async function printHelp(words: readonly string[], { terminal, bin }: Frame): Promise<number> {
+  const [topic, ...rest] = words.filter((word) => !word.startsWith('-'));
+  const { commandHelp, overviewHelp } = await import('./lib/output/help.ts');
+  if (topic === undefined) {
+    terminal.print(overviewHelp({ bin, version: kfVersion(), all: words.includes('-a'), isThere: (name) => isAvailable(name) }));
+    return 0;
+  }
+  const name = await resolveName(topic);
+  if (name === undefined) return unknownCommand(topic, rest, { terminal, bin } as Frame);
+  const [command, { helpSubject }] = await Promise.all([loadCommand(name), import('./base-command.ts')]);
+  for (const line of commandHelp(helpSubject(command, name), bin)) terminal.out(line);
+  return 0;
+}
+
+const builtIn = new Set(['help', 'version']);
+const isAvailable = (name: string): boolean => builtIn.has(name) || isThere(name);
+
+/** The command of a name or an alias, if kf has it. */
+async function resolveName(typed: string): Promise<string | undefined> {
+  if (isThere(typed)) return typed;
+  const { findCommand } = await import('./lib/cf/cf-commands.ts');
+  const name = findCommand(typed)?.command[0];
+  return name !== undefined && isThere(name) ? name : undefined;
+}
+
+/** A cf command that is not there yet says what to use meanwhile; anything else gets the nearest names. */
+async function unknownCommand(typed: string, _rest: readonly string[], { terminal, bin }: Frame): Promise<number> {
+  const [{ allNames, findCommand }, { nearest }, { printFailure }] = await Promise.all([
+    import('./lib/cf/cf-commands.ts'),
+    import('./lib/api/names.ts'),
+    import('./lib/output/error.ts'),
+  ]);
+  const known = findCommand(typed);
+  if (known !== undefined) {
+    const [name, , label, instead] = known.command;
+    const hints = instead === '' ? [] : [`Meanwhile: ${instead}`];
+    return printFailure(
+      terminal,
+      new KfError('usage', `'${name}' (${label}) is not there yet in kf.`, { hints, details: { command: name } }),
+    );
+  }
+  const names = new Set(allNames().filter((name) => name.length > 1));
+  const near: string[] = [];
+  for (let found = nearest(typed, names); found !== undefined && near.length < 3; found = nearest(typed, names)) {
+    near.push(found);
+    names.delete(found);
+  }
+  const message = `'${typed}' is not a registered command. See '${bin} help -a'`;
+  if (terminal.json) return printFailure(terminal, new KfError('usage', message, { details: { near } }));
+  terminal.err(near.length === 0 ? message : [message, '', 'Did you mean?', ...near.map((name) => `      ${name}`)].join('\n'));
+  return terminal.env['KF_EXIT_CODES'] === 'class' ? 2 : 1;
+}
+
+async function dispatch(argv: readonly string[], frame: Frame): Promise<number> {
+  const [typed, ...rest] = commandFirst(argv);
+  if (typed === undefined || typed === '-h' || typed === '--help' || typed === '--h') return printHelp([], frame);
+  if (typed === '--version' || typed === '-v' || typed === 'version') return printVersion(frame.terminal, frame.bin);
+  if (typed === 'help' || typed === 'h') return printHelp(rest, frame);
+  const name = await resolveName(typed);
+  if (name === undefined) return unknownCommand(typed, rest, frame);
+  if (asksForHelp(rest)) return printHelp([name], frame);
+  const Command = await loadCommand(name);
+  Command.id = name;
+  return new Command(rest, leanConfig(frame.bin)).execute(frame);
+}
+
+function printVersion(terminal: Terminal, bin: string): number {
+  if (terminal.json) terminal.result(JSON.stringify({ status: 0, result: { version: kfVersion() }, warnings: [] }, null, 2));
+  else terminal.out(`${bin} version ${kfVersion()}`);
+  return 0;
+}
+
+/** SIGINT and SIGTERM abort what runs; what does not end by itself is ended. */
+function catchSignals(controller: AbortController, exit: (code: number) => void): () => void {
+  const end = () => {
+    if (controller.signal.aborted) exit(130);
+    controller.abort(new KfError('interrupted', 'Interrupted.', { exitCode: 130 }));
+    setTimeout(() => exit(130), forcedEndMs).unref();
+  };
+  process.on('SIGINT', end).on('SIGTERM', end);
+  return () => void process.off('SIGINT', end).off('SIGTERM', end);
+}
+
+/**
+ * Runs one command line. Returns the exit code; only `bin/run.js` sets it.
+ * @param exit ends the process at once, for what an interruption does not end in time
+ */
+export async function start(processArgv: readonly string[], exit: (code: number) => void): Promise<number> {
+  const argv = processArgv.slice(2);
+  const controller = new AbortController();
+  const release = catchSignals(controller, exit);
+  // A reader that went away (`kf logs | head`) ends the command like Ctrl-C, without a word.
+  process.stdout.on('error', () => controller.abort(new KfError('interrupted', 'Interrupted.')));
+  const terminal = await openTerminal({
+    env: process.env,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    canAsk: process.stdin.isTTY === true && process.stdout.isTTY === true,
+    json: argv.includes('--json'),
+  });
+  try {
+    return await dispatch(argv, { terminal, signal: controller.signal, env: process.env, bin: binaryName(processArgv[1] ?? 'kf') });
+  } catch (thrown) {
+    const { printFailure, toKfError } = await import('./lib/output/error.ts');
+    return printFailure(terminal, toKfError(thrown));
+  } finally {
+    release();
+  }
+}
