@@ -1,0 +1,24 @@
+// Requests to apps through the cluster's gateway, as a browser on this machine makes them.
+
+import { request } from 'node:http';
+
+export interface Answer {
+  status: number;
+  body: string;
+}
+
+/** GET with the Host header of `host`, at the port where the cluster's gateway answers. */
+export function get(host: string, urlPath = '/', headers: Record<string, string> = {}): Promise<Answer> {
+  const port = Number(process.env['KF_CLUSTER_HTTP_PORT'] ?? '80');
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ host: '127.0.0.1', port, path: urlPath, headers: { ...headers, host }, agent: false, timeout: 10_000 }, (answer) => {
+      let body = '';
+      answer.setEncoding('utf8').on('data', (text: string) => (body += text));
+      answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body }));
+      answer.on('error', reject);
+    });
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer from ${host}`)));
+    outgoing.on('error', reject);
+    outgoing.end();
+  });
+}

@@ -1,0 +1,128 @@
+// Runs the installed kf as a user would: a child process from an empty folder, with a home that cannot be written.
+
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+export interface Ran {
+  code: number;
+  stdout: string;
+  stderr: string;
+  milliseconds: number;
+}
+
+export interface KfOptions {
+  env?: Record<string, string>;
+  cwd?: string;
+  /** Ends the command; the test fails by its own timeout otherwise. */
+  timeoutMs?: number;
+}
+
+/** The ring's own variables. @throws Error when the ring was not started by its runner: a cluster that was not named is never touched */
+export function ringEnv(name: string): string {
+  const value = process.env[name];
+  if (value === undefined || value === '') throw new Error(`${name} is not set: run this ring by \`npm run test:cluster\`.`);
+  return value;
+}
+
+export class Kf {
+  readonly #base: Record<string, string>;
+  readonly #home: string;
+  readonly #cwd: string;
+
+  private constructor(home: string, cwd: string, base: Record<string, string>) {
+    this.#home = home;
+    this.#cwd = cwd;
+    this.#base = base;
+  }
+
+  /** A user with a home of its own. `env` is part of every command, e.g. KF_ORG and KF_SPACE. */
+  static async create(env: Record<string, string> = {}): Promise<Kf> {
+    const home = await mkdtemp(path.join(tmpdir(), 'kf-home-'));
+    const cwd = await mkdtemp(path.join(tmpdir(), 'kf-cwd-'));
+    await chmod(home, 0o500);
+    return new Kf(home, cwd, env);
+  }
+
+  async remove(): Promise<void> {
+    await chmod(this.#home, 0o700);
+    await rm(this.#home, { recursive: true, force: true });
+    await rm(this.#cwd, { recursive: true, force: true });
+  }
+
+  /** The environment of a command: nothing of the test runner's but the path and the cluster. */
+  #env(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
+    const { PATH } = process.env;
+    return { PATH, HOME: this.#home, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG'), LANG: 'C.UTF-8', ...this.#base, ...extra };
+  }
+
+  run(args: string[], options: KfOptions = {}): Promise<Ran> {
+    const started = performance.now();
+    const timeout = options.timeoutMs ?? 240_000;
+    return new Promise((resolve) => {
+      execFile(
+        ringEnv('KF_TEST_BIN'),
+        args,
+        { env: this.#env(options.env), cwd: options.cwd ?? this.#cwd, timeout, maxBuffer: 64 * 1024 * 1024 },
+        (error, stdout, stderr) => {
+          const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 255;
+          resolve({ code, stdout, stderr, milliseconds: performance.now() - started });
+        },
+      );
+    });
+  }
+
+  /** A run that must succeed. */
+  async ok(...args: string[]): Promise<Ran> {
+    const ran = await this.run(args);
+    if (ran.code !== 0) throw new Error(`kf ${args.join(' ')} ended with ${ran.code}\n--- stdout\n${ran.stdout}\n--- stderr\n${ran.stderr}`);
+    return ran;
+  }
+
+  /** The result of a successful `--json` run: stdout must be one document. */
+  async json<T>(...args: string[]): Promise<T> {
+    const { stdout } = await this.ok(...args, '--json');
+    return (JSON.parse(stdout) as { result: T }).result;
+  }
+
+  /** Starts a command and leaves it running. */
+  start(args: string[], options: KfOptions = {}): ChildProcess {
+    return spawn(ringEnv('KF_TEST_BIN'), args, { env: this.#env(options.env), cwd: options.cwd ?? this.#cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+  }
+}
+
+/** kubectl with the ring's admin rights: the other client that judges. */
+export function kubectl(...args: string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const env = { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') };
+    execFile('kubectl', args, { env, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout);
+      else reject(new Error(`kubectl ${args.join(' ')}: ${stderr}`));
+    });
+  });
+}
+
+export async function kubectlJson<T>(...args: string[]): Promise<T> {
+  return JSON.parse(await kubectl(...args, '-o', 'json')) as T;
+}
+
+export interface AuditEntry {
+  stage: string;
+  verb: string;
+  requestURI: string;
+  user: { username: string };
+  objectRef?: { resource?: string; subresource?: string; namespace?: string; name?: string };
+  requestReceivedTimestamp: string;
+  userAgent?: string;
+}
+
+/** Completed requests that the API server has logged since `since`. */
+export async function auditSince(since: Date): Promise<AuditEntry[]> {
+  const text = await readFile(ringEnv('KF_CLUSTER_AUDIT_LOG'), 'utf8');
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as AuditEntry)
+    .filter((entry) => entry.stage === 'ResponseComplete' && new Date(entry.requestReceivedTimestamp) >= since);
+}

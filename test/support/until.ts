@@ -1,0 +1,19 @@
+// Waiting in tests: for a described condition, never for a time.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Calls `look` until it returns something, and returns that. @throws Error naming what was awaited and the last failure */
+export async function until<T>(what: string, look: () => Promise<T | undefined | false>, timeoutMs = 30_000): Promise<T> {
+  const deadline = Date.now() + timeoutMs;
+  let last: unknown;
+  while (Date.now() < deadline) {
+    try {
+      const found = await look();
+      if (found !== undefined && found !== false) return found;
+    } catch (error) {
+      last = error;
+    }
+    await sleep(200);
+  }
+  throw new Error(`waited ${timeoutMs / 1000} s for ${what}`, { cause: last });
+}
