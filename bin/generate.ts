@@ -8,12 +8,13 @@ import { runtimeKinds } from './crds/runtime.ts';
 import { serviceKinds } from './crds/services.ts';
 import { typesOf } from './crds/types.ts';
 import { workloadKinds } from './crds/workloads.ts';
+import { roleFiles } from './roles.ts';
 
 const root = join(import.meta.dirname, '..');
 const kinds = [...workloadKinds, ...networkKinds, ...serviceKinds, ...runtimeKinds];
 
 async function generated(): Promise<{ file: string; text: string }[]> {
-  return [...kinds.map(definitionOf), { file: 'src/lib/api/types.generated.ts', text: await typesOf(kinds) }];
+  return [...kinds.map(definitionOf), { file: 'src/lib/api/types.generated.ts', text: await typesOf(kinds) }, ...(await roleFiles(root))];
 }
 
 async function current(file: string): Promise<string> {
