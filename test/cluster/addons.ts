@@ -1,0 +1,73 @@
+// What runs in the cluster from the start: Gateway API CRDs, CoreDNS, metrics-server, storage provisioner.
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { parseAllDocuments } from 'yaml';
+
+import { dnsServiceAddress, nodeName } from './addresses.ts';
+import { isTrue } from './api.ts';
+import type { ApiClient, ApiObject } from './api.ts';
+import { partPath } from './parts.ts';
+import type { PartPaths } from './parts.ts';
+import { hostNameservers } from './worker.ts';
+
+const folder = join(import.meta.dirname, 'addons');
+
+type Fill = (text: string) => string;
+
+function readManifests(file: string, fill: Fill): ApiObject[] {
+  return parseAllDocuments(fill(readFileSync(file, 'utf8')))
+    .map((document) => document.toJS() as ApiObject | null)
+    .filter((object) => object !== null);
+}
+
+function readAll(parts: PartPaths, fill: Fill): ApiObject[] {
+  const crds = partPath(parts, 'gateway-crds');
+  const crdObjects = readdirSync(crds).flatMap((file) => readManifests(join(crds, file), (text) => text));
+  const files = ['coredns.yaml', 'storage.yaml', 'metrics-server.yaml'];
+  return [...crdObjects.filter((object) => object.kind === 'CustomResourceDefinition'), ...files.flatMap((file) => readManifests(join(folder, file), fill))];
+}
+
+/** Everything that a cluster holds from the start, in the order of creation, with `${name}` in the manifests filled in. */
+export function addonObjects(parts: PartPaths, images: { name: string }[]): ApiObject[] {
+  const values: Record<string, string> = { dnsAddress: dnsServiceAddress };
+  // Names outside the cluster are asked for where the host asks; without a name server there they do not exist.
+  values['upstream'] = hostNameservers().length > 0 ? 'forward . /etc/resolv.conf' : 'template ANY ANY { rcode NXDOMAIN }';
+  for (const { name } of images) {
+    const short = /\/([^/:]+):[^/]+$/.exec(name)?.[1];
+    if (short) values[`image.${short}`] = name;
+  }
+  return readAll(parts, (text) =>
+    text.replaceAll(/\$\{([\w.-]+)\}/g, (_, name: string) => {
+      const value = values[name];
+      if (value === undefined) throw new Error(`The manifests of the add-ons ask for "${name}", which has no value.`);
+      return value;
+    }),
+  );
+}
+
+/** What has to be ready in a cluster with a node: the node and all add-ons. */
+export function expectedObjects(parts: PartPaths): ApiObject[] {
+  return [{ apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName } }, ...readAll(parts, (text) => text)];
+}
+
+/** Applies objects: namespaces and CRDs first, then all others at once. */
+export async function applyObjects(client: ApiClient, objects: ApiObject[]): Promise<void> {
+  const isBase = (object: ApiObject): boolean => object.kind === 'Namespace' || object.kind === 'CustomResourceDefinition';
+  await Promise.all(objects.filter(isBase).map((object) => client.apply(object)));
+  await Promise.all(objects.filter((object) => !isBase(object)).map((object) => client.apply(object)));
+}
+
+const readyCondition: Record<string, string> = { CustomResourceDefinition: 'Established', Deployment: 'Available', APIService: 'Available', Node: 'Ready' };
+
+/** Those of the objects that are not ready yet, as `Kind name`. */
+export async function notReady(client: ApiClient, objects: Pick<ApiObject, 'apiVersion' | 'kind' | 'metadata'>[]): Promise<string[]> {
+  const states = await Promise.all(
+    objects.map(async (object) => {
+      const condition = readyCondition[object.kind];
+      const ready = condition === undefined || isTrue(await client.get(object), condition);
+      return ready ? [] : [`${object.kind} ${object.metadata.name}`];
+    }),
+  );
+  return states.flat();
+}

@@ -1,0 +1,85 @@
+// The cgroups of a cluster, in both generations of the kernel's interface.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const root = '/sys/fs/cgroup';
+
+/** Whether only version 2 is mounted; a hybrid machine counts as version 1, since its controllers are there. */
+export function isCgroupV2(): boolean {
+  return existsSync(join(root, 'cgroup.controllers'));
+}
+
+/** Name of a cluster's cgroup, below the root of each hierarchy. The kubelet puts pods below it, programs of the node go to `system`. */
+export function cgroupName(clusterName: string): string {
+  return `kf-${clusterName}`;
+}
+
+function hierarchies(): string[] {
+  if (isCgroupV2()) return [root];
+  return readdirSync(root, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && existsSync(join(root, entry.name, 'cgroup.procs')))
+    .map((entry) => join(root, entry.name));
+}
+
+/** Makes a cluster's cgroups; what is there stays. */
+export function makeCgroups(clusterName: string): void {
+  for (const hierarchy of hierarchies()) {
+    const top = join(hierarchy, cgroupName(clusterName));
+    if (isCgroupV2()) passControllersOn(hierarchy);
+    mkdirSync(top, { recursive: true });
+    if (isCgroupV2()) passControllersOn(top);
+    const below = join(top, 'system');
+    mkdirSync(below, { recursive: true });
+    // Version 1 refuses processes in a cpuset that lists no cpus or memory nodes.
+    for (const file of ['cpuset.cpus', 'cpuset.mems']) {
+      if (!isCgroupV2() && existsSync(join(top, file))) {
+        const value = readFileSync(join(hierarchy, file), 'utf8');
+        writeFileSync(join(top, file), value);
+        writeFileSync(join(below, file), value);
+      }
+    }
+  }
+}
+
+function passControllersOn(cgroup: string): void {
+  const names = readFileSync(join(cgroup, 'cgroup.controllers'), 'utf8').trim().split(' ').filter(Boolean);
+  writeFileSync(join(cgroup, 'cgroup.subtree_control'), names.map((name) => `+${name}`).join(' '));
+}
+
+/** Removes a cluster's cgroups. Processes in them must have been ended; the kernel may take a moment to forget them. */
+export async function removeCgroups(clusterName: string): Promise<void> {
+  const end = Date.now() + 10_000;
+  for (const hierarchy of hierarchies()) {
+    const top = join(hierarchy, cgroupName(clusterName));
+    while (existsSync(top)) {
+      try {
+        removeTree(top);
+      } catch (error) {
+        if (Date.now() > end) throw new Error(`The cgroup ${top} cannot be removed.`, { cause: error });
+        await sleep(50);
+      }
+    }
+  }
+}
+
+function removeTree(folder: string): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeTree(join(folder, entry.name));
+  }
+  rmdirSync(folder);
+}
+
+/** Host pids of all processes in a cluster's cgroups. */
+export function processesInCgroups(clusterName: string): number[] {
+  const found = new Set<number>();
+  const collect = (folder: string): void => {
+    for (const line of readFileSync(join(folder, 'cgroup.procs'), 'utf8').split('\n')) if (line) found.add(Number(line));
+    for (const entry of readdirSync(folder, { withFileTypes: true })) if (entry.isDirectory()) collect(join(folder, entry.name));
+  };
+  for (const hierarchy of hierarchies()) {
+    const top = join(hierarchy, cgroupName(clusterName));
+    if (existsSync(top)) collect(top);
+  }
+  return [...found];
+}

@@ -1,0 +1,29 @@
+// Program: forwards TCP connections from the host's loopback to a cluster. Started by `up`, ended by `down`.
+// usage: node forward.ts PORT TARGET-ADDRESS TARGET-PORT
+import { connect, createServer } from 'node:net';
+import type { Socket } from 'node:net';
+
+const [port, address, targetPort] = process.argv.slice(2);
+
+function forward(incoming: Socket): void {
+  const outgoing = connect({ host: address ?? '', port: Number(targetPort), allowHalfOpen: true });
+  incoming.setNoDelay(true);
+  outgoing.setNoDelay(true);
+  incoming.pipe(outgoing).pipe(incoming);
+  // Either side going away ends the other; the peer's own error tells it why.
+  incoming.on('error', () => outgoing.destroy()).on('close', () => outgoing.destroy());
+  outgoing.on('error', () => incoming.resetAndDestroy()).on('close', () => incoming.destroy());
+}
+
+function listen(host: string, onError: (error: Error) => void): void {
+  createServer({ allowHalfOpen: true }, forward).on('error', onError).listen(Number(port), host);
+}
+
+listen('127.0.0.1', (error) => {
+  console.error(error.message);
+  process.exitCode = 1;
+});
+// Names below localhost lead to either loopback address; a machine without IPv6 has only the first.
+listen('::1', (error) => {
+  console.error(`not on ::1: ${error.message}`);
+});

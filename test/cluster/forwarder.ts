@@ -1,0 +1,49 @@
+// The host's door to HTTP in the cluster: a process of its own that listens on loopback.
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { hostLink } from './addresses.ts';
+import { isRunning, markOf, startDetached } from './process.ts';
+import { clusterPaths } from './state.ts';
+import type { ClusterState } from './state.ts';
+
+const nodeHttpPort = 80;
+const program = join(import.meta.dirname, 'forward.ts');
+
+/** Starts the forwarder unless it runs. Sets its process and port in `state`: port 80 when it is free, the earlier port if there was one, else any. */
+export async function ensureForwarder(state: ClusterState): Promise<void> {
+  if (isRunning(state.forwarder)) return;
+  for (const wanted of [80, ...(state.httpPort === undefined ? [] : [state.httpPort]), 0]) {
+    const port = await freePort(wanted);
+    if (port === undefined) continue;
+    const { clusterAddress } = hostLink(state.number);
+    const log = join(clusterPaths(state.name).log, 'forwarder.log');
+    const pid = startDetached(process.execPath, [program, String(port), clusterAddress, String(nodeHttpPort)], log);
+    await sleep(300);
+    const mark = markOf(pid);
+    // It ends at once when another process took the port in between.
+    if (!mark) continue;
+    state.forwarder = mark;
+    state.httpPort = port;
+    return;
+  }
+  throw new Error('No port on 127.0.0.1 is free for the cluster’s HTTP.');
+}
+
+/** The port if it is free on 127.0.0.1 (0: some free port), else undefined. */
+function freePort(port: number): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.on('error', () => {
+      resolve(undefined);
+    });
+    server.listen(port, '127.0.0.1', () => {
+      const address = server.address();
+      const bound = typeof address === 'object' && address ? address.port : undefined;
+      server.close(() => {
+        resolve(bound);
+      });
+    });
+  });
+}

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Process 1 of a cluster's namespaces. Prepares the mounts that keep this node apart from the host and from other
+# clusters, then only reaps orphans. When it dies the kernel ends every process and drops every mount in here.
+# usage: init.sh STATE-FOLDER NODE-NAME   (the folder becomes /run/kf inside)
+set -eu
+state=$1
+node=$2
+
+mount --make-rprivate /
+# Programs write to these places under fixed names. Left shared, one kubelet collects another's logs and networks as garbage,
+# and traces would stay on the host.
+mkdir -p "$state/mounts/run"
+mount -t tmpfs -o mode=755 tmpfs "$state/mounts/run"
+mkdir -p "$state/mounts/run/kf" "$state/mounts/run/netns"
+mount --bind "$state" "$state/mounts/run/kf"
+mount -n --move "$state/mounts/run" /run
+for folder in /var/lib /var/log; do mount -t tmpfs -o mode=755 tmpfs "$folder"; done
+for folder in containerd etcd kubelet registry volumes; do
+  mkdir -p "/var/lib/$folder" "/run/kf/data/$folder"
+  mount --bind "/run/kf/data/$folder" "/var/lib/$folder"
+done
+# As on any node: mounts made by the container runtime must reach the kubelet's view.
+mount --make-rshared /
+
+echo "$node" >/proc/sys/kernel/hostname
+touch /run/ready
+cd /
+while :; do
+  sleep 1000000 &
+  wait
+done

@@ -1,0 +1,123 @@
+// Starts the programs of a cluster in the order they need each other, as much at once as possible, and waits until all is ready.
+import { mkdirSync } from 'node:fs';
+
+import { addonObjects, applyObjects, expectedObjects, notReady } from './addons.ts';
+import { ApiClient, waitUntil } from './api.ts';
+import type { ApiObject } from './api.ts';
+import { apiServer, controllerManager, etcd, kwok, scheduler, writeAuditPolicy } from './control-plane.ts';
+import { importImages, pushImages, waitForContainerd } from './image-store.ts';
+import type { BuiltImage } from './image-store.ts';
+import { makeNamespaces, startInside } from './namespaces.ts';
+import type { NodeProgram } from './namespaces.ts';
+import { partPath } from './parts.ts';
+import type { PartPaths } from './parts.ts';
+import { makePki } from './pki.ts';
+import type { ProcessMark } from './process.ts';
+import { clusterPaths, writeState } from './state.ts';
+import type { ClusterState } from './state.ts';
+import { containerd, kubelet, kubeProxy, pauseImage, publicRegistry, writeWorkerConfig } from './worker.ts';
+
+const apiTimeoutMs = 60_000;
+const readyTimeoutMs = 180_000;
+
+interface Start {
+  state: ClusterState;
+  init: ProcessMark;
+  parts: PartPaths;
+  images: BuiltImage[];
+  client: ApiClient;
+  log: (line: string) => void;
+}
+
+/** Starts a cluster whose programs do not run. Records its init in `state` as soon as there is one. */
+export async function startCluster(state: ClusterState, parts: PartPaths, images: BuiltImage[], log: (line: string) => void): Promise<void> {
+  const paths = clusterPaths(state.name);
+  mkdirSync(paths.config, { recursive: true });
+  await makePki(paths, state.name, state.number);
+  writeAuditPolicy(paths);
+  writeWorkerConfig(paths, state.name);
+  state.init = await makeNamespaces(state.name, state.number);
+  writeState(state);
+  const client = new ApiClient(paths.adminKubeconfig);
+  const startedAt = Date.now();
+  const timed = (line: string): void => {
+    log(`${((Date.now() - startedAt) / 1000).toFixed(1)} s: ${line}`);
+  };
+  const start: Start = { state, init: state.init, parts, images, client, log: timed };
+  try {
+    const api = startControlPlane(start);
+    await Promise.all([api, ...(state.mode === 'full' ? [startNode(start, api), startAddons(start, api)] : [])]);
+    if (state.kwokNodes > 0) await startKwok(start);
+  } finally {
+    client.close();
+  }
+}
+
+function run(start: Start, program: NodeProgram): Promise<void> {
+  return startInside(start.init, start.state.name, program);
+}
+
+async function startControlPlane(start: Start): Promise<void> {
+  const kfnode = partPath(start.parts, 'kfnode');
+  await Promise.all([run(start, etcd(kfnode)), run(start, apiServer(kfnode))]);
+  await waitUntil('the API server to be ready', apiTimeoutMs, () => start.client.isReady());
+  start.log('API server is ready');
+  const needsScheduler = start.state.mode === 'full' || start.state.kwokNodes > 0;
+  await Promise.all([run(start, controllerManager(kfnode)), ...(needsScheduler ? [run(start, scheduler(kfnode))] : [])]);
+}
+
+/** @param api settles when the API server is ready */
+async function startNode(start: Start, api: Promise<void>): Promise<void> {
+  const { init, parts, images } = start;
+  await Promise.all([run(start, containerd(parts)), run(start, publicRegistry(parts))]);
+  await waitForContainerd(init, parts, apiTimeoutMs);
+  const isNeededFirst = (image: BuiltImage): boolean => image.name === pauseImage || JSON.stringify(addonObjects(parts, images)).includes(image.name);
+  await importImages(init, parts, images.filter(isNeededFirst));
+  start.log('images of the add-ons are imported');
+  await api;
+  await Promise.all([run(start, kubelet(parts)), run(start, kubeProxy(parts))]);
+  await importImages(init, parts, images);
+  start.log('all images are imported');
+  await pushImages(init, parts, images);
+  start.log('images are in the registry');
+}
+
+async function startAddons(start: Start, api: Promise<void>): Promise<void> {
+  await api;
+  await applyObjects(start.client, addonObjects(start.parts, start.images));
+  start.log('add-ons are applied');
+  await waitForObjects(start, expectedObjects(start.parts));
+}
+
+async function waitForObjects(start: Start, objects: ApiObject[]): Promise<void> {
+  let waitedFor = '';
+  const check = async (): Promise<boolean> => {
+    const missing = await notReady(start.client, objects);
+    if (missing.join() !== waitedFor && missing.length > 0) start.log(`waiting for ${missing.join(', ')}`);
+    waitedFor = missing.join();
+    return missing.length === 0;
+  };
+  await waitUntil('the cluster to be ready; the lines above name what is not', readyTimeoutMs, check);
+}
+
+async function startKwok(start: Start): Promise<void> {
+  const nodes = Array.from({ length: start.state.kwokNodes }, (_, index) => kwokNode(`kwok-${String(index)}`));
+  await run(start, kwok(partPath(start.parts, 'kwok')));
+  await Promise.all(nodes.map((node) => start.client.apply(node)));
+  await waitForObjects(start, nodes);
+}
+
+function kwokNode(name: string): ApiObject {
+  const capacity = { cpu: '64', memory: '256Gi', pods: '500', 'ephemeral-storage': '1Ti' };
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: {
+      name,
+      annotations: { 'kwok.x-k8s.io/node': 'fake' },
+      labels: { type: 'kwok', 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' },
+    },
+    spec: {},
+    status: { allocatable: capacity, capacity } as ApiObject['status'] & object,
+  };
+}

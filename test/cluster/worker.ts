@@ -1,0 +1,168 @@
+// What makes a machine a node: containerd with runc and CNI, kubelet, kube-proxy; and the registry on it.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+import { stringify } from 'yaml';
+
+import { bridge, dnsServiceAddress, nodeAddress, nodeName, nodeRegistry, podRange, podRangeOfCluster, registryPort } from './addresses.ts';
+import { cgroupName } from './cgroups.ts';
+import type { NodeProgram } from './namespaces.ts';
+import { partPath } from './parts.ts';
+import type { PartPaths } from './parts.ts';
+import type { ClusterPaths } from './state.ts';
+
+/** Name of the image that holds a pod's namespaces open. containerd looks it up by name, so it is imported, never pulled. */
+export const pauseImage = 'kf.local/pause:1';
+export const containerdSocket = '/run/containerd/containerd.sock';
+const config = '/run/kf/config';
+
+/** Writes the configuration of all programs of a node. */
+export function writeWorkerConfig(paths: ClusterPaths, clusterName: string): void {
+  const write = (file: string, content: string): void => {
+    mkdirSync(dirname(join(paths.config, file)), { recursive: true });
+    writeFileSync(join(paths.config, file), content);
+  };
+  write('containerd.toml', containerdConfig());
+  write(`certs.d/${nodeRegistry}/hosts.toml`, `server = "http://${nodeRegistry}"\n`);
+  write('cni/10-kf.conflist', JSON.stringify(cniConfig(), undefined, 2));
+  write('resolv.conf', hostNameservers().map((address) => `nameserver ${address}\n`).join(''));
+  write('kubelet.yaml', stringify(kubeletConfig(clusterName)));
+  write('kube-proxy.yaml', stringify(proxyConfig()));
+  write('registry.yaml', stringify(registryConfig()));
+}
+
+function containerdConfig(): string {
+  return `version = 3
+root = "/var/lib/containerd"
+state = "/run/containerd"
+
+[grpc]
+  address = "${containerdSocket}"
+
+[plugins."io.containerd.cri.v1.images"]
+  snapshotter = "overlayfs"
+  [plugins."io.containerd.cri.v1.images".pinned_images]
+    sandbox = "${pauseImage}"
+  [plugins."io.containerd.cri.v1.images".registry]
+    config_path = "${config}/certs.d"
+
+[plugins."io.containerd.cri.v1.runtime"]
+  # Where the machine itself is confined, lowering the score below its own is refused and no sandbox would start.
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.cri.v1.runtime".cni]
+    bin_dirs = ["/usr/lib/cni"]
+    conf_dir = "${config}/cni"
+  [plugins."io.containerd.cri.v1.runtime".containerd]
+    default_runtime_name = "runc"
+    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+        SystemdCgroup = false
+`;
+}
+
+function cniConfig(): object {
+  const ipam = { type: 'host-local', ranges: [[{ subnet: podRange }]], routes: [{ dst: '0.0.0.0/0' }] };
+  return {
+    cniVersion: '1.0.0',
+    name: 'kf',
+    plugins: [
+      { type: 'bridge', bridge, isGateway: true, ipMasq: true, hairpinMode: true, ipam },
+      { type: 'portmap', capabilities: { portMappings: true }, snat: true },
+    ],
+  };
+}
+
+/** The host's name servers that can be reached from another network namespace. */
+export function hostNameservers(): string[] {
+  const file = '/etc/resolv.conf';
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
+  const addresses = lines.map((line) => /^nameserver\s+([\d.]+)\s*$/.exec(line)?.[1]).filter((address) => address !== undefined);
+  return addresses.filter((address) => !address.startsWith('127.'));
+}
+
+function kubeletConfig(clusterName: string): object {
+  return {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    authentication: { x509: { clientCAFile: '/run/kf/pki/ca.crt' }, webhook: { enabled: true }, anonymous: { enabled: false } },
+    authorization: { mode: 'Webhook' },
+    // The machine may have no systemd, and the cgroups are removed by us: the plain driver in both generations.
+    cgroupDriver: 'cgroupfs',
+    failCgroupV1: false,
+    // Two kubelets on one kernel must not see each other's pods as orphans.
+    cgroupRoot: `/${cgroupName(clusterName)}`,
+    clusterDNS: [dnsServiceAddress],
+    clusterDomain: 'cluster.local',
+    containerRuntimeEndpoint: `unix://${containerdSocket}`,
+    tlsCertFile: '/run/kf/pki/node.crt',
+    tlsPrivateKeyFile: '/run/kf/pki/node.key',
+    failSwapOn: false,
+    address: '0.0.0.0',
+    port: 10250,
+    resolvConf: `${config}/resolv.conf`,
+    maxPods: 240,
+    serializeImagePulls: false,
+    registryPullQPS: 0,
+    eventRecordQPS: 0,
+    // Images are imported, not pulled again, so none may be collected; and a small disk must not evict pods.
+    imageGCHighThresholdPercent: 100,
+    evictionHard: { 'nodefs.available': '1%', 'imagefs.available': '1%', 'nodefs.inodesFree': '1%', 'memory.available': '100Mi' },
+  };
+}
+
+function proxyConfig(): object {
+  return {
+    apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+    kind: 'KubeProxyConfiguration',
+    clientConnection: { kubeconfig: '/run/kf/pki/proxy.kubeconfig' },
+    // Of the modes only iptables serves NodePorts on 127.0.0.1, which image names of in-cluster registries rely on.
+    mode: 'iptables',
+    clusterCIDR: podRangeOfCluster,
+    hostnameOverride: nodeName,
+    conntrack: { maxPerCore: 0 },
+    iptables: { minSyncPeriod: '100ms' },
+  };
+}
+
+function registryConfig(): object {
+  return {
+    version: 0.1,
+    log: { level: 'warn' },
+    storage: { filesystem: { rootdirectory: '/var/lib/registry' }, delete: { enabled: true } },
+    http: { addr: `:${String(registryPort)}` },
+  };
+}
+
+/** containerd, with its shim and runc in the PATH. */
+export function containerd(parts: PartPaths): NodeProgram {
+  const folders = ['containerd', 'containerd-shim-runc-v2', 'runc'].map((name) => dirname(partPath(parts, name)));
+  const path = [...new Set(folders), '/usr/sbin', '/usr/bin', '/sbin', '/bin'].join(':');
+  return { name: 'containerd', command: [partPath(parts, 'containerd'), '--config', `${config}/containerd.toml`], env: { PATH: path } };
+}
+
+export function kubelet(parts: PartPaths): NodeProgram {
+  const command = [
+    partPath(parts, 'kfnode'),
+    'kubelet',
+    `--config=${config}/kubelet.yaml`,
+    '--kubeconfig=/run/kf/pki/node.kubeconfig',
+    `--hostname-override=${nodeName}`,
+    `--node-ip=${nodeAddress}`,
+  ];
+  return { name: 'kubelet', command };
+}
+
+export function kubeProxy(parts: PartPaths): NodeProgram {
+  return { name: 'kube-proxy', command: [partPath(parts, 'kfnode'), 'kube-proxy', `--config=${config}/kube-proxy.yaml`] };
+}
+
+/** The stand-in for a public registry: anonymous, plain HTTP. */
+export function publicRegistry(parts: PartPaths): NodeProgram {
+  return {
+    name: 'registry',
+    command: [partPath(parts, 'registry'), 'serve', `${config}/registry.yaml`],
+    // It would look for a trace collector on localhost and log its absence.
+    env: { OTEL_TRACES_EXPORTER: 'none', OTEL_METRICS_EXPORTER: 'none', OTEL_LOGS_EXPORTER: 'none' },
+  };
+}
