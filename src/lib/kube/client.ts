@@ -301,7 +301,7 @@ class Client implements Cluster {
       (buffer) => buffer.toString('utf8'),
       () => '',
     );
-    throw errorFromAnswer(status, text, this.identity);
+    throw errorFromAnswer(status, text, this.identity, call.path);
   }
 
   async #call<R>(call: Call): Promise<R> {

@@ -172,18 +172,26 @@ function forbidden(facts: KubeErrorFacts, text: string, identity: Identity | und
   );
 }
 
-/** The error for an HTTP status of 400 or more and its body (a Status object or plain text). */
-export function errorFromAnswer(status: number, body: string, identity?: Identity): KubeError {
+function unauthorized(facts: KubeErrorFacts, identity: Identity | undefined): KubeError {
+  const who = identity === undefined ? '' : ` of the user "${identity.user}" (context "${identity.context}")`;
+  return new KubeError('forbidden', `Error from Kubernetes: the credentials${who} are not accepted; they may have expired.`, facts, {
+    hints: identity === undefined ? [] : [`kubectl auth whoami --context ${identity.context}`],
+  });
+}
+
+/**
+ * The error for an HTTP status of 400 or more and its body (a Status object or plain text).
+ * `path` is shown when the API server does not know it.
+ */
+export function errorFromAnswer(status: number, body: string, identity?: Identity, path = ''): KubeError {
   const parsed = parseStatus(body);
   const facts: KubeErrorFacts = { status, reason: parsed?.reason ?? '', ...(parsed === undefined ? {} : { body: parsed }) };
   const text = parsed?.message ?? body.slice(0, 500).trim();
-  if (status === 401) {
-    const who = identity === undefined ? '' : ` of the user "${identity.user}" (context "${identity.context}")`;
-    return new KubeError('forbidden', `Error from Kubernetes: the credentials${who} are not accepted; they may have expired.`, facts, {
-      hints: identity === undefined ? [] : [`kubectl auth whoami --context ${identity.context}`],
-    });
-  }
+  if (status === 401) return unauthorized(facts, identity);
   if (status === 403) return forbidden(facts, text, identity);
+  const isUnknownPath = status === 404 && path !== '' && (facts.body?.details?.name ?? '') === '';
+  if (isUnknownPath)
+    return new KubeError('not-found', `Error from Kubernetes: this cluster does not know ${path.replace(/[?].*$/, '')}.`, facts);
   const shown = text === '' ? `HTTP status ${String(status)}` : text;
   return new KubeError(classes[status] ?? 'failed', `Error from Kubernetes: ${sentence(shown)}`, facts);
 }

@@ -1,8 +1,8 @@
 // Proxies before the API server: which one, and the tunnel (CONNECT) through it.
 // An own tunnel, because a proxy's refusal must never look like the API server's answer, and because proxy and API server trust different authorities.
 
-import { request as httpRequest } from 'node:http';
-import { Agent, request as httpsRequest } from 'node:https';
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { AgentOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { connect as tlsConnect, getCACertificates } from 'node:tls';
@@ -133,7 +133,7 @@ function openTunnel(proxy: URL, target: string, ca: string | undefined): Promise
   });
 }
 
-type Connected = (error: Error | null, socket?: Duplex) => void;
+type Connected = (error: Error | null, socket: Duplex) => void;
 
 /** The TLS session with the API server inside of the tunnel. */
 function secured(socket: Duplex, host: string, options: ConnectionOptions): Duplex {
@@ -142,16 +142,16 @@ function secured(socket: Duplex, host: string, options: ConnectionOptions): Dupl
 }
 
 /** A keep-alive agent whose connections run through a proxy's tunnel. */
-export function tunnelAgent(proxy: URL, secure: boolean, options: AgentOptions & { ca?: string }): Agent {
-  const agent = new Agent(options);
-  // Node takes undefined for "the callback will bring it"; its type does not say so.
-  agent.createConnection = ((target: ConnectionOptions, callback: Connected) => {
+export function tunnelAgent(proxy: URL, secure: boolean, options: AgentOptions & { ca?: string }): HttpAgent {
+  const agent = secure ? new HttpsAgent(options) : new HttpAgent(options);
+  // Without a returned socket Node waits for the callback.
+  agent.createConnection = (target: ConnectionOptions, callback?: Connected) => {
     const host = String(target.host);
     openTunnel(proxy, `${isIP(host) === 6 ? `[${host}]` : host}:${String(target.port)}`, options.ca).then(
-      (socket) => callback(null, secure ? secured(socket, host, target) : socket),
-      (error: unknown) => callback(error as Error),
+      (socket) => callback?.(null, secure ? secured(socket, host, target) : socket),
+      (error: unknown) => callback?.(error as Error, undefined as never),
     );
     return undefined;
-  }) as unknown as typeof agent.createConnection;
+  };
   return agent;
 }

@@ -1,0 +1,158 @@
+// Waits of the CLI: a list, then a watch that goes on through cut connections, expiry and restarts of the API server, until a check is satisfied.
+
+import type { KubeObject, ResourceType } from '../api/object.ts';
+import { abortError, backoffMs, sleep, timeoutError } from '../wait.ts';
+import type { Cluster, ListOptions, WatchEvent } from './cluster.ts';
+import { isExpired, isUnreachable, KubeError } from './errors.ts';
+
+export interface WatchTarget<T extends KubeObject> {
+  /** Left out: all namespaces, or a cluster-scoped kind. */
+  ns?: string;
+  /** One object by name, or those of a label selector; neither: all. */
+  name?: string;
+  selector?: string;
+  /** The object as the server just returned it: saves the first list. */
+  known?: T;
+}
+
+export interface WatchUntilOptions {
+  signal?: AbortSignal;
+  timeoutMs: number;
+  /** What is awaited, as the end of "Timed out after 60 s waiting for …". */
+  describe: string | (() => string);
+  /** Told when the API server is away and when it is tried again, for a progress line. */
+  onInterruption?: (error: KubeError) => void;
+}
+
+/** Answers once it has seen enough; undefined means: go on. */
+export type WatchCheck<T, R> = (objects: readonly T[]) => R | undefined | Promise<R | undefined>;
+
+const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name ?? ''}`;
+
+/** The current objects of a target, kept right by events. */
+class Mirror<T extends KubeObject> {
+  readonly objects = new Map<string, T>();
+  resourceVersion = '';
+
+  reset(items: readonly T[], resourceVersion: string): void {
+    this.objects.clear();
+    for (const item of items) this.objects.set(keyOf(item), item);
+    this.resourceVersion = resourceVersion;
+  }
+
+  /** True when the objects changed. */
+  take(event: WatchEvent<T>): boolean {
+    if (event.type === 'BOOKMARK') {
+      this.resourceVersion = event.resourceVersion;
+      return false;
+    }
+    this.resourceVersion = event.object.metadata.resourceVersion ?? this.resourceVersion;
+    if (event.type === 'DELETED') this.objects.delete(keyOf(event.object));
+    else this.objects.set(keyOf(event.object), event.object);
+    return true;
+  }
+}
+
+/** Errors that a restart or an overload of the API server explains; anything else is the caller's to know. */
+function isPassing(error: unknown): error is KubeError {
+  return isUnreachable(error) || (error instanceof KubeError && (error.status === 429 || error.status >= 500));
+}
+
+interface Round<T extends KubeObject, R> {
+  cluster: Cluster;
+  type: ResourceType<T>;
+  scope: ListOptions;
+  mirror: Mirror<T>;
+  check: WatchCheck<T, R>;
+}
+
+/** One list (unless the place is known) and one watch. */
+async function watchOnce<T extends KubeObject, R>(
+  { cluster, type, scope, mirror, check }: Round<T, R>,
+  progressed: () => void,
+): Promise<R | undefined> {
+  if (mirror.resourceVersion === '') {
+    const list = await cluster.list(type, scope);
+    mirror.reset(list.items, list.resourceVersion);
+    progressed();
+    const answer = await check([...mirror.objects.values()]);
+    if (answer !== undefined) return answer;
+  }
+  for await (const event of cluster.watch(type, { ...scope, resourceVersion: mirror.resourceVersion })) {
+    progressed();
+    if (!mirror.take(event)) continue;
+    const answer = await check([...mirror.objects.values()]);
+    if (answer !== undefined) return answer;
+  }
+  return undefined;
+}
+
+async function watchLoop<T extends KubeObject, R>(
+  round: Round<T, R>,
+  signal: AbortSignal,
+  onInterruption: WatchUntilOptions['onInterruption'],
+): Promise<R> {
+  let failures = 0;
+  const progressed = (): void => {
+    failures = 0;
+  };
+  for (;;) {
+    if (signal.aborted) throw abortError(signal);
+    try {
+      const answer = await watchOnce(round, progressed);
+      if (answer !== undefined) return answer;
+    } catch (error) {
+      if (signal.aborted) throw abortError(signal);
+      if (isExpired(error)) round.mirror.resourceVersion = '';
+      else if (isPassing(error)) onInterruption?.(error);
+      else throw error;
+    }
+    // A server that ends watches at once must not be asked in a tight loop.
+    await sleep(backoffMs(failures++, { baseMs: 50, maxMs: 2_000 }), signal);
+  }
+}
+
+/**
+ * Follows the target until `check` answers; it is asked for the first state and after every change. Needs list and watch on the kind.
+ * Throws KfError `timeout`, what the signal says, or the API server's refusal (403, missing kind). An API server that is away is waited for.
+ */
+export async function watchUntil<T extends KubeObject, R>(
+  cluster: Cluster,
+  type: ResourceType<T>,
+  target: WatchTarget<T>,
+  check: WatchCheck<T, R>,
+  options: WatchUntilOptions,
+): Promise<R> {
+  const mirror = new Mirror<T>();
+  if (target.known !== undefined) {
+    mirror.reset([target.known], target.known.metadata.resourceVersion ?? '');
+    const answer = await check([target.known]);
+    if (answer !== undefined) return answer;
+  }
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(timeoutError(options.timeoutMs, options.describe)), options.timeoutMs);
+  const signal = options.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, options.signal]);
+  const scope = {
+    ...(target.ns === undefined ? {} : { ns: target.ns }),
+    ...(target.selector === undefined ? {} : { labelSelector: target.selector }),
+    ...(target.name === undefined ? {} : { fieldSelector: `metadata.name=${target.name}` }),
+    signal,
+  };
+  try {
+    return await watchLoop({ cluster, type, scope, mirror, check }, signal, options.onInterruption);
+  } finally {
+    clearTimeout(timer);
+    stop.abort();
+  }
+}
+
+/** {@link watchUntil} for one object: the check gets it, or undefined while there is none. */
+export function watchObject<T extends KubeObject, R>(
+  cluster: Cluster,
+  type: ResourceType<T>,
+  target: { ns?: string; name: string; known?: T },
+  check: (object: T | undefined) => R | undefined | Promise<R | undefined>,
+  options: WatchUntilOptions,
+): Promise<R> {
+  return watchUntil<T, R>(cluster, type, target, ([object]) => check(object), options);
+}
