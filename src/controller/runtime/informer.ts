@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
 import { apiVersionOf } from '../../lib/api/object.ts';
 import type { Cluster, ListOptions, WatchEvent } from '../../lib/kube/cluster.ts';
-import { isExpired } from './api-errors.ts';
+import { isExpired, isMissingKind } from '../../lib/kube/errors.ts';
 import type { Logger } from './log.ts';
 import { compareVersions, Store } from './store.ts';
 
@@ -108,7 +108,7 @@ export class Informer<T extends KubeObject> {
   }
 
   async #pause(error: unknown, signal: AbortSignal): Promise<void> {
-    const missing = this.source.optional === true && (error as { status?: number }).status === 404;
+    const missing = this.source.optional === true && isMissingKind(error);
     if (missing && !this.#hasSynced) this.#markSynced();
     const ms = missing
       ? this.#times.maxBackoffMs

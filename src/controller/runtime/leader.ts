@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { leaseType, type Lease } from '../../lib/api/core.ts';
 import type { Cluster } from '../../lib/kube/cluster.ts';
-import { isConflict } from './api-errors.ts';
+import { isAlreadyExists, isConflict } from '../../lib/kube/errors.ts';
 import type { Logger } from './log.ts';
 import { NotLeaderError } from './result.ts';
 
@@ -88,7 +88,7 @@ export class Leader {
     } catch (error) {
       // A conflict means that another process wrote the Lease: look at it anew before anything else.
       this.#held = undefined;
-      if (isConflict(error)) this.#deadline = 0;
+      if (isConflict(error) || isAlreadyExists(error)) this.#deadline = 0;
       if (!signal.aborted) this.#log.warn('lease not renewed', { error: (error as Error).message });
     }
   }

@@ -1,0 +1,47 @@
+// How each kind is looked at: which objects, and what of them the cache keeps. Kinds of ours that are not named here are watched whole.
+
+import {
+  configMapType,
+  jobType,
+  namespaceType,
+  podDisruptionBudgetType,
+  podType,
+  serviceType,
+  statefulSetType,
+  type Pod,
+} from '../lib/api/core.ts';
+import { httpRouteType } from '../lib/api/gateway.ts';
+import { labels, places } from '../lib/api/group.ts';
+import type { Source } from './runtime/informer.ts';
+
+/** Of a pod's spec only where it runs and how long it may take to end is read. */
+function trimPod(pod: Pod): Pod {
+  const { nodeName, terminationGracePeriodSeconds, containers = [] } = pod.spec ?? {};
+  return {
+    ...pod,
+    spec: {
+      ...(nodeName === undefined ? {} : { nodeName }),
+      ...(terminationGracePeriodSeconds === undefined ? {} : { terminationGracePeriodSeconds }),
+      containers: containers.map(({ name, image }) => ({ name, ...(image === undefined ? {} : { image }) })),
+    },
+  };
+}
+
+const source = <T extends Source>(value: T): Source => value;
+
+/**
+ * Everything that an app, a build or a task of ours makes carries the app's GUID as label; only that is listed and watched.
+ * Secrets are never listed or watched.
+ */
+export function sources(rootNamespace: string): Source[] {
+  return [
+    { type: podType, labelSelector: labels.appGuid, trim: trimPod } as Source,
+    source({ type: statefulSetType, labelSelector: labels.appGuid }),
+    source({ type: jobType, labelSelector: labels.appGuid }),
+    source({ type: serviceType, labelSelector: labels.appGuid }),
+    source({ type: podDisruptionBudgetType, labelSelector: labels.appGuid }),
+    source({ type: httpRouteType, labelSelector: labels.routeGuid, optional: true }),
+    source({ type: namespaceType, labelSelector: labels.managedBy }),
+    source({ type: configMapType, ns: rootNamespace, fieldSelector: `metadata.name=${places.info}` }),
+  ];
+}

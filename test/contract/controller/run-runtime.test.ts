@@ -1,0 +1,306 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { fence } from '../../../src/controller/runtime/fenced.ts';
+import { Informer } from '../../../src/controller/runtime/informer.ts';
+import { Leader } from '../../../src/controller/runtime/leader.ts';
+import { createLogger } from '../../../src/controller/runtime/log.ts';
+import { Manager } from '../../../src/controller/runtime/manager.ts';
+import { OutsideCalls } from '../../../src/controller/runtime/outside.ts';
+import { watch, type Reconciler } from '../../../src/controller/runtime/reconciler.ts';
+import { TerminalError, WaitingError } from '../../../src/controller/runtime/result.ts';
+import { configMapType, leaseType, serviceType, type Service } from '../../../src/lib/api/core.ts';
+import { apiError, MemoryCluster } from '../../support/memory-cluster.ts';
+
+const log = createLogger('error', () => undefined);
+const stop = new Set<AbortController>();
+const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 3_000, interval: 5 });
+const service = (name: string, labels: Record<string, string> = { app: 'x' }): Service => ({ metadata: { name, namespace: 'ns', labels } });
+
+function running(): AbortController {
+  const controller = new AbortController();
+  stop.add(controller);
+  return controller;
+}
+
+afterEach(() => {
+  for (const controller of stop) controller.abort();
+  stop.clear();
+});
+
+describe('Informer', () => {
+  const start = (cluster: MemoryCluster) => {
+    const informer = new Informer(cluster, { type: serviceType, labelSelector: 'app' }, log, { minBackoffMs: 5, maxBackoffMs: 20 });
+    const seen: string[] = [];
+    informer.listen((before, after) =>
+      seen.push(`${before === undefined ? '+' : after === undefined ? '-' : '~'}${(after ?? before)?.metadata.name ?? ''}`),
+    );
+    void informer.run(running().signal);
+    return { informer, seen };
+  };
+
+  test('lists, then follows additions, changes and deletions', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.create(serviceType, service('a'));
+    const { informer, seen } = start(cluster);
+    await informer.synced();
+    await cluster.create(serviceType, service('b'));
+    await cluster.create(serviceType, service('unlabelled', {}));
+    await cluster.mergePatch(serviceType, 'ns', 'a', { metadata: { annotations: { x: 'y' } } });
+    await cluster.delete(serviceType, 'ns', 'b');
+    await until(() => expect(seen).toEqual(['+a', '+b', '~a', '-b']));
+    expect(informer.store.list().map((item) => item.kind)).toEqual(['Service']);
+  });
+
+  test('goes on from where it was when the server ends the watch', async () => {
+    const cluster = new MemoryCluster();
+    const { informer, seen } = start(cluster);
+    await informer.synced();
+    cluster.cutWatches();
+    await cluster.create(serviceType, service('a'));
+    await until(() => expect(seen).toEqual(['+a']));
+  });
+
+  test('lists again after 410 and tells of what vanished meanwhile', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.create(serviceType, service('a'));
+    const { informer, seen } = start(cluster);
+    await informer.synced();
+    let blocked = true;
+    cluster.intercept = (verb) => {
+      if (verb === 'watch' && blocked) throw apiError(503, 'ServiceUnavailable', 'restarting');
+    };
+    cluster.cutWatches();
+    await cluster.delete(serviceType, 'ns', 'a');
+    await cluster.create(serviceType, service('b'));
+    cluster.compact();
+    blocked = false;
+    await until(() => expect(seen).toContain('-a'));
+    expect(seen).toContain('+b');
+    expect(informer.store.list().map((item) => item.metadata.name)).toEqual(['b']);
+  });
+
+  test('survives an API server that refuses for a while', async () => {
+    const cluster = new MemoryCluster();
+    let refusals = 4;
+    cluster.intercept = (verb) => {
+      if (verb === 'list' && refusals-- > 0) throw apiError(500, 'InternalError', 'not yet');
+    };
+    await cluster.create(serviceType, service('a'));
+    const { informer } = start(cluster);
+    await until(() => expect(informer.store.size).toBe(1));
+  });
+
+  test('a kind that is not installed counts as listed when it is optional', async () => {
+    const cluster = new MemoryCluster();
+    cluster.intercept = () => {
+      throw apiError(404, 'NotFound', 'the server could not find the requested resource', '');
+    };
+    const informer = new Informer(cluster, { type: serviceType, optional: true }, log, { maxBackoffMs: 20 });
+    void informer.run(running().signal);
+    await informer.synced();
+    cluster.intercept = () => undefined;
+    await cluster.create(serviceType, service('a'));
+    await until(() => expect(informer.store.size).toBe(1));
+  });
+});
+
+describe('Leader', () => {
+  const contend = (cluster: MemoryCluster, identity: string, now?: () => number) => {
+    const changes: boolean[] = [];
+    const times = { leaseMs: 1_000, renewMs: 60, followMs: 20, marginMs: 100, ...(now === undefined ? {} : { now }) };
+    const leader = new Leader(cluster, { ns: 'kf-system', name: 'kf', identity, ...times }, log, (is) => changes.push(is));
+    const controller = running();
+    return { leader, changes, controller, ended: leader.run(controller.signal) };
+  };
+
+  test('one of two leads; the other takes over at once when the first gives the Lease back', async () => {
+    const cluster = new MemoryCluster();
+    const first = contend(cluster, 'one');
+    await until(() => expect(first.leader.isLeader).toBe(true));
+    const second = contend(cluster, 'two');
+    await sleep(100);
+    expect(second.leader.isLeader).toBe(false);
+    first.controller.abort();
+    await first.ended;
+    expect(first.leader.isLeader).toBe(false);
+    await until(() => expect(second.leader.isLeader).toBe(true));
+    expect(cluster.peek(leaseType, 'kf-system', 'kf')?.spec?.leaseTransitions).toBe(1);
+  });
+
+  test('a leader that slept past its deadline may not write, even before it looks at the Lease again', async () => {
+    const cluster = new MemoryCluster();
+    let skipped = 0;
+    const frozen = contend(cluster, 'one', () => performance.now() + skipped);
+    await until(() => expect(frozen.leader.isLeader).toBe(true));
+    skipped = 901;
+    expect(() => frozen.leader.assertLeader()).toThrow('not the leader');
+  });
+
+  test('a dead leader is replaced after its Lease ran out by the clock of the follower', async () => {
+    const cluster = new MemoryCluster();
+    let isCutOff = false;
+    const cut = new Proxy(cluster, {
+      get: (target, property) => {
+        if (isCutOff) throw apiError(500, 'InternalError', 'cut off');
+        const value: unknown = Reflect.get(target, property, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const dead = contend(cut, 'one');
+    await until(() => expect(dead.leader.isLeader).toBe(true));
+    isCutOff = true;
+    const started = performance.now();
+    const second = contend(cluster, 'two');
+    await until(() => expect(second.leader.isLeader).toBe(true));
+    expect(performance.now() - started).toBeGreaterThan(900);
+    expect(dead.leader.isLeader).toBe(false);
+  });
+});
+
+describe('fence', () => {
+  const fenced = (cluster: MemoryCluster, isLeader = true) =>
+    fence(cluster, {
+      assertLeader: () => {
+        if (!isLeader) throw new Error('not the leader');
+      },
+      observe: () => undefined,
+      count: () => undefined,
+    });
+
+  test('no write without leadership, reads stay', async () => {
+    const cluster = new MemoryCluster();
+    const view = fenced(cluster, false);
+    await expect(view.create(serviceType, service('a'))).rejects.toThrow('not the leader');
+    expect(await view.get(serviceType, 'ns', 'a')).toBeUndefined();
+    expect(cluster.writes).toEqual([]);
+  });
+
+  test('no patch, replace or delete without a precondition', async () => {
+    const view = fenced(new MemoryCluster());
+    await expect(view.mergePatch(serviceType, 'ns', 'a', { spec: {} })).rejects.toThrow('without a uid or resourceVersion');
+    await expect(view.delete(serviceType, 'ns', 'a')).rejects.toThrow('without a uid or resourceVersion');
+    await expect(view.replace(serviceType, service('a'))).rejects.toThrow('without a uid or resourceVersion');
+  });
+});
+
+describe('OutsideCalls', () => {
+  test('an outcome is handed over once, after the key was queued again', async () => {
+    const calls = new OutsideCalls(1);
+    const requeue = vi.fn();
+    const ask = () => calls.ask('digest of x', requeue, 1_000, () => Promise.resolve(42));
+    expect(ask()).toBeUndefined();
+    expect(ask()).toBeUndefined();
+    await until(() => expect(requeue).toHaveBeenCalledTimes(1));
+    expect(ask()).toEqual({ ok: true, value: 42 });
+    expect(ask()).toBeUndefined();
+  });
+
+  test('a call that never ends is given up after its time', async () => {
+    const calls = new OutsideCalls(1);
+    const requeue = vi.fn();
+    const ask = () => calls.ask('x', requeue, 20, () => new Promise(() => undefined));
+    ask();
+    await until(() => expect(requeue).toHaveBeenCalled());
+    expect(ask()).toMatchObject({ ok: false });
+  });
+});
+
+describe('Manager', () => {
+  const manage = (cluster: MemoryCluster, reconcile: Reconciler['reconcile'], identity = 'one') => {
+    const reconciler: Reconciler = { name: 'service', watches: [watch(serviceType)], reconcile };
+    const controller = running();
+    const leader = { ns: 'kf-system', name: 'kf', identity, followMs: 20 };
+    const manager = new Manager({ cluster, sources: [], reconcilers: [reconciler], leader, rootNamespace: 'cf', log });
+    return { manager, controller, ended: manager.run(controller.signal) };
+  };
+
+  test('reconciles what is there and what comes, and retries errors but not terminal ones', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.create(serviceType, service('bad'));
+    await cluster.create(serviceType, service('flaky'));
+    const seen: string[] = [];
+    const { manager } = manage(cluster, async (key) => {
+      seen.push(key);
+      if (key === 'ns/bad') throw new TerminalError('Invalid', 'never');
+      if (key === 'ns/flaky' && seen.filter((other) => other === key).length < 3) throw new Error('once more');
+      if (key === 'ns/late' && seen.filter((other) => other === key).length < 2) throw new WaitingError('NotYet', 'soon', 10);
+      return Promise.resolve(undefined);
+    });
+    await until(() => expect(seen.filter((key) => key === 'ns/flaky')).toHaveLength(3));
+    await cluster.create(serviceType, service('late'));
+    await until(() => expect(seen.filter((key) => key === 'ns/late')).toHaveLength(2));
+    expect(seen.filter((key) => key === 'ns/bad')).toHaveLength(1);
+    expect(manager.renderMetrics()).toContain('kf_reconcile_total{reconciler="service",outcome="terminal"} 1');
+  });
+
+  test('the same key is never reconciled twice at a time, though it changes meanwhile', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.create(serviceType, service('a'));
+    let inWork = 0;
+    let most = 0;
+    let count = 0;
+    manage(cluster, async () => {
+      inWork += 1;
+      most = Math.max(most, inWork);
+      await sleep(15);
+      inWork -= 1;
+      count += 1;
+      return undefined;
+    });
+    for (let round = 0; round < 5; round += 1) {
+      await cluster.mergePatch(serviceType, 'ns', 'a', { metadata: { annotations: { round: String(round) } } });
+      await sleep(5);
+    }
+    await until(() => expect(count).toBeGreaterThanOrEqual(2));
+    expect(most).toBe(1);
+  });
+
+  test('what a write gives back is in the store before the watch brings it', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.create(serviceType, service('a'));
+    const found: (string | undefined)[] = [];
+    manage(cluster, async (key, context) => {
+      if (key !== 'ns/a') return undefined;
+      const live = context.stores.of(serviceType).get('ns', 'a');
+      if (live?.metadata.annotations?.['x'] === undefined) {
+        await context.cluster.mergePatch(serviceType, 'ns', 'a', { metadata: { uid: live?.metadata.uid, annotations: { x: 'y' } } });
+      }
+      found.push(context.stores.of(serviceType).get('ns', 'a')?.metadata.annotations?.['x']);
+      return undefined;
+    });
+    await until(() => expect(found.length).toBeGreaterThan(0));
+    expect(found[0]).toBe('y');
+  });
+
+  test('a follower works on nothing until the leader is gone, then on everything', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.create(serviceType, service('a'));
+    const seen = { one: 0, two: 0 };
+    const first = manage(cluster, async () => Promise.resolve(void (seen.one += 1)), 'one');
+    await until(() => expect(seen.one).toBe(1));
+    manage(cluster, async () => Promise.resolve(void (seen.two += 1)), 'two');
+    await sleep(80);
+    expect(seen.two).toBe(0);
+    first.controller.abort();
+    await first.ended;
+    await until(() => expect(seen.two).toBe(1));
+  });
+
+  test('without kf-info a reconciler waits and is not an error', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.create(serviceType, service('a'));
+    const problems: unknown[] = [];
+    const { manager } = manage(cluster, async (_key, context) => {
+      try {
+        context.info();
+      } catch (error) {
+        problems.push(error);
+        throw error;
+      }
+      return Promise.resolve(undefined);
+    });
+    await until(() => expect(problems[0]).toBeInstanceOf(WaitingError));
+    expect(manager.renderMetrics()).toContain('outcome="waiting"} 1');
+    expect(cluster.all(configMapType)).toEqual([]);
+  });
+});

@@ -1,0 +1,84 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { WorkQueue } from '../../../src/controller/runtime/queue.ts';
+
+describe('WorkQueue', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+  const queue = () => new WorkQueue({ baseDelayMs: 10, maxDelayMs: 100 });
+
+  test('a key that is added twice is given once', async () => {
+    const q = queue();
+    q.add('a');
+    q.add('a');
+    expect(await q.get()).toBe('a');
+    expect(q.depth).toBe(0);
+  });
+
+  test('a key that is added while in work is given again only after done', async () => {
+    const q = queue();
+    q.add('a');
+    await q.get();
+    q.add('a');
+    expect(q.depth).toBe(0);
+    q.done('a');
+    expect(q.depth).toBe(1);
+    expect(await q.get()).toBe('a');
+  });
+
+  test('a waiting getter receives the next key at once', async () => {
+    const q = queue();
+    const next = q.get();
+    q.add('a');
+    expect(await next).toBe('a');
+    expect(q.inWork).toBe(1);
+  });
+
+  test('of two delays the earlier one counts', async () => {
+    const q = queue();
+    q.addAfter('a', 50);
+    q.addAfter('a', 500);
+    await vi.advanceTimersByTimeAsync(49);
+    expect(q.depth).toBe(0);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(q.depth).toBe(1);
+    await q.get();
+    q.done('a');
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(q.depth).toBe(0);
+  });
+
+  test('a later, shorter delay replaces a longer one', async () => {
+    const q = queue();
+    q.addAfter('a', 500);
+    q.addAfter('a', 20);
+    await vi.advanceTimersByTimeAsync(20);
+    expect(q.depth).toBe(1);
+  });
+
+  test('back-off doubles per failure up to its limit and starts anew after forget', async () => {
+    const q = queue();
+    for (const delay of [10, 20, 40, 80, 100, 100]) {
+      q.addRateLimited('a');
+      await vi.advanceTimersByTimeAsync(delay - 1);
+      expect(q.depth).toBe(0);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(await q.get()).toBe('a');
+      q.done('a');
+    }
+    q.forget('a');
+    q.addRateLimited('a');
+    await vi.advanceTimersByTimeAsync(10);
+    expect(q.depth).toBe(1);
+  });
+
+  test('a closed queue ends its getters and takes nothing more', async () => {
+    const q = queue();
+    const next = q.get();
+    q.addAfter('b', 10);
+    q.close();
+    expect(await next).toBeUndefined();
+    q.add('a');
+    await vi.advanceTimersByTimeAsync(100);
+    expect(await q.get()).toBeUndefined();
+  });
+});

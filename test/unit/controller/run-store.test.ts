@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest';
+import { compareVersions, Store } from '../../../src/controller/runtime/store.ts';
+import { contains, diff, isEqual } from '../../../src/controller/runtime/merge-patch.ts';
+import type { KubeObject } from '../../../src/lib/api/object.ts';
+
+const object = (name: string, version: string, labels: Record<string, string> = {}, uid = `uid-${name}`): KubeObject => ({
+  metadata: { name, namespace: 'ns', uid, resourceVersion: version, labels },
+});
+const store = () => {
+  const made = new Store<KubeObject>();
+  made.addIndex('app', (item) => Object.values(item.metadata.labels ?? {}));
+  return made;
+};
+
+describe('Store', () => {
+  test('versions are compared as numbers of any length', () => {
+    expect(compareVersions('9', '10')).toBeLessThan(0);
+    expect(compareVersions('123456789012345678901', '123456789012345678900')).toBeGreaterThan(0);
+    expect(compareVersions('7', '7')).toBe(0);
+  });
+
+  test('an older version never replaces a newer one of the same object', () => {
+    const s = store();
+    s.put(object('a', '12'));
+    expect(s.put(object('a', '9'))).toBe(false);
+    expect(s.get('ns', 'a')?.metadata.resourceVersion).toBe('12');
+  });
+
+  test('another object of the same name replaces it whatever its version', () => {
+    const s = store();
+    s.put(object('a', '12'));
+    expect(s.put(object('a', '11', {}, 'other'))).toBe(true);
+  });
+
+  test('an object whose deletion was seen does not come back by a late answer', () => {
+    const s = store();
+    s.put(object('a', '5'));
+    s.remove(object('a', '6'));
+    expect(s.put(object('a', '5'))).toBe(false);
+    expect(s.size).toBe(0);
+  });
+
+  test('indexes follow changes and removals', () => {
+    const s = store();
+    s.put(object('a', '1', { app: 'x' }));
+    s.put(object('b', '1', { app: 'x' }));
+    s.put(object('a', '2', { app: 'y' }));
+    expect(s.by('app', 'x').map((item) => item.metadata.name)).toEqual(['b']);
+    s.remove(object('b', '3'));
+    expect(s.by('app', 'x')).toEqual([]);
+    expect(s.by('app', 'y')).toHaveLength(1);
+  });
+
+  test('a list removes what vanished, but not what was written after it was made', () => {
+    const s = store();
+    s.put(object('old', '5'));
+    s.put(object('new', '30'));
+    expect(s.replaceAll([object('a', '7')], '20').map((item) => item.metadata.name)).toEqual(['old']);
+    expect(s.list().map((item) => item.metadata.name)).toEqual(['new', 'a']);
+  });
+});
+
+describe('merge patches', () => {
+  test.each([
+    ['equal states', { a: 1, b: [1, { c: 2 }] }, { b: [1, { c: 2 }], a: 1 }, undefined],
+    ['a changed leaf', { a: { b: 1, c: 2 } }, { a: { b: 1, c: 3 } }, { a: { c: 3 } }],
+    ['a removed key', { a: 1, b: 2 }, { a: 1 }, { b: null }],
+    ['a key that was never there', { a: 1 }, { a: 1, b: undefined }, undefined],
+    ['a changed list is sent whole', { a: [1, 2] }, { a: [1] }, { a: [1] }],
+  ])('%s', (_name, from, to, patch) => {
+    expect(diff(from, to)).toEqual(patch);
+  });
+
+  test('a declaration is met by an object with more in it', () => {
+    expect(contains({ a: { b: 1, c: 2 }, d: [{ e: 1, f: 2 }] }, { a: { b: 1 }, d: [{ e: 1 }] })).toBe(true);
+    expect(contains({ a: { b: 1 } }, { a: { b: 2 } })).toBe(false);
+    expect(contains({ d: [1, 2] }, { d: [1] })).toBe(false);
+  });
+
+  test('absent and undefined are equal', () => {
+    expect(isEqual({ a: undefined }, {})).toBe(true);
+    expect(isEqual({ a: null }, {})).toBe(false);
+  });
+});
