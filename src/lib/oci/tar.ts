@@ -2,7 +2,7 @@
 // keeps 100,000 small files cheap: one buffer per block instead of several stream chunks per file.
 
 import { createHash } from 'node:crypto';
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { KfError, messageOf } from '../errors.ts';
 
 interface EntryBase {
@@ -94,7 +94,7 @@ function* writeFile(block: BlockBuffer, entry: FileEntry): Generator<Buffer, voi
     yield* block.pad(entry.source.length);
     return;
   }
-  const fd = openSource(entry.name, entry.source);
+  const fd = openSource(entry, entry.source);
   try {
     yield* copyFile(block, entry, fd);
   } finally {
@@ -127,12 +127,15 @@ function* copyFile(block: BlockBuffer, entry: FileEntry, fd: number): Generator<
   yield* block.pad(size);
 }
 
-function openSource(name: string, path: string): number {
+/** A listed file that became a link or a pipe meanwhile is not followed and not waited for. Windows knows neither flag. */
+function openSource(entry: FileEntry, path: string): number {
+  const follow = entry.expect ? (constants.O_NOFOLLOW ?? 0) : 0;
   try {
-    return openSync(path, 'r');
+    return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | follow);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw changed(name, error);
-    throw new KfError('upload', `The file '${name}' cannot be read: ${messageOf(error)}.`, { cause: error });
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'ENOENT' || code === 'ELOOP' || code === 'ENOTDIR') throw changed(entry.name, error);
+    throw new KfError('upload', `The file '${entry.name}' cannot be read: ${messageOf(error)}.`, { cause: error });
   }
 }
 

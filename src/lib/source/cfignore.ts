@@ -1,0 +1,76 @@
+// Which files a push leaves out, by the rules of cf (docs: `.cfignore`). They look like git's and differ in several places: folders are not
+// pruned, patterns float unless they begin with a slash, `?` is itself, brackets and parentheses are regular-expression text. The matcher is
+// therefore a translation of each line to a regular expression, character for character what cf makes of it.
+
+export interface IgnoreRules {
+  /** Whether the entry at this path (relative, with `/`) stays at home. */
+  ignores(path: string): boolean;
+  /** Whether nothing below this ignored folder can come back, so that it need not be read. */
+  prunes(path: string): boolean;
+}
+
+/** Always left out, at every depth, and not to be brought back by `!`. */
+const DEFAULTS = new Set(['.cfignore', '.DS_Store', '.git', '.gitignore', '.hg', '.svn', '_darcs', 'manifest.yaml', 'manifest.yml']);
+
+/** The rules of one folder; `text` is its `.cfignore`, if there is one. */
+export function parseIgnoreRules(text = ''): IgnoreRules {
+  const patterns = text.split('\n').flatMap((line) => patternFromLine(line) ?? []);
+  const isListed = (path: string): boolean =>
+    patterns.reduce((ignored, { regex, negated }) => (regex.test(path) ? !negated : ignored), false);
+  // A pattern that matches a folder matches all below it too, unless it ends somewhere by itself.
+  const canPrune = patterns.every(({ regex, negated }) => !negated && !/\$.|\\[bB]/.test(regex.source));
+  return {
+    ignores: (path) => hasDefault(path) || isListed(path),
+    prunes: (path) => hasDefault(path) || (canPrune && isListed(path)),
+  };
+}
+
+function hasDefault(path: string): boolean {
+  return path.split('/').some((segment) => DEFAULTS.has(segment));
+}
+
+interface Pattern {
+  regex: RegExp;
+  negated: boolean;
+}
+
+function patternFromLine(raw: string): Pattern | undefined {
+  const line = raw.replace(/\r+$/, '');
+  if (line.startsWith('#')) return undefined;
+  const trimmed = line.replace(/^ +| +$/g, '');
+  if (trimmed === '') return undefined;
+  const negated = trimmed.startsWith('!');
+  // One more `#` or `!` is dropped without a meaning.
+  const glob = (negated ? trimmed.slice(1) : trimmed).replace(/^[#!]/, '');
+  try {
+    return { regex: new RegExp(expressionFromGlob(glob)), negated };
+  } catch {
+    // What is not a regular expression matches nothing.
+    return undefined;
+  }
+}
+
+/** What becomes of each piece, in the order in which the pieces are looked for; the rest of the text stays as it is. */
+const PIECES: [piece: string, expression: string][] = [
+  ['.', '\\.'],
+  ['/**/', '(/|/.+/)'],
+  ['**/', '(|.*/)'],
+  ['/**', '(|/.*)'],
+  ['\\*', '\\*'],
+  ['*', '([^/]*)'],
+  ['?', '\\?'],
+];
+/** Stand-ins for found pieces, so that no later piece is found inside the expression of an earlier one. */
+const FIRST_STAND_IN = 0xe000;
+
+function expressionFromGlob(glob: string): string {
+  // `dir/*.ext`: a slash behind something and a `*.` after it fix the pattern to the root.
+  const anchored = /[^/+]\/.*\*\./.test(glob) && !glob.startsWith('/') ? `/${glob}` : glob;
+  let text = anchored.startsWith('/**/') ? anchored.slice(1) : anchored;
+  PIECES.forEach(([piece], index) => {
+    text = text.replaceAll(piece, String.fromCharCode(FIRST_STAND_IN + index));
+  });
+  const body = text.replace(/[\ue000-\ue006]/g, (standIn) => PIECES[standIn.charCodeAt(0) - FIRST_STAND_IN]?.[1] ?? '');
+  const below = body.endsWith('/') ? `${body}(|.*)$` : `${body}(|/.*)$`;
+  return below.startsWith('/') ? `^(|/)${below.slice(1)}` : `^(|.*/)${below}`;
+}

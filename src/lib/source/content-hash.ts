@@ -1,0 +1,158 @@
+// The content hash of a folder: equal for equal source, whoever packs it and however it is compressed.
+
+import { createHash, type Hash } from 'node:crypto';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { KfError, messageOf } from '../errors.ts';
+import type { LayerEntry } from '../oci/layer.ts';
+import { resolveSourceRoot, type SourceEntry, walkSource } from './files.ts';
+import { type HashedEntry, type IndexListing, StatIndexReader, StatIndexWriter } from './stat-index.ts';
+
+export interface ListOptions {
+  /** Where the stat index lives; made when missing. */
+  cacheDir: string;
+  /** Who named the folder, for the message when it does not exist. */
+  namedBy?: 'flag' | 'manifest';
+  warn?: (message: string) => void;
+  /** Entries and bytes of files so far. */
+  progress?: (entries: number, bytes: number) => void;
+  signal?: AbortSignal;
+}
+
+/** A folder as it was found. Close it when done. */
+export interface SourceListing {
+  root: string;
+  /** `sha256:` and 64 hex digits; see {@link hashEntry}. */
+  contentHash: string;
+  entries: number;
+  files: number;
+  /** Of all files. */
+  bytes: number;
+  /** Of files that had to be read because the index did not know them. */
+  bytesRead: number;
+  /** For the layer, with what each file must still be when it is packed. */
+  layerEntries(): Generator<LayerEntry, void, undefined>;
+  close(): void;
+}
+
+/** Bytes that are hashed between two turns of the event loop: some 20 ms. */
+const BYTES_PER_TURN = 32 * 1024 * 1024;
+const BUFFER_BYTES = 256 * 1024;
+
+/** Lists and hashes a folder. Throws KfError `usage` (no such folder, nothing in it) or `upload`. */
+export async function listSource(path: string, options: ListOptions): Promise<SourceListing> {
+  const root = resolveSourceRoot(path, options.namedBy);
+  const known = new StatIndexReader(options.cacheDir, root);
+  const index = new StatIndexWriter(options.cacheDir, root);
+  const totals = { entries: 0, files: 0, bytes: 0, bytesRead: 0 };
+  const read = new FileHasher(root, options.signal);
+  const hash = createHash('sha256').update('kf-content-1\n');
+  try {
+    for await (const entry of walkSource(root, options)) {
+      const hashed = entry.type === 'file' ? await withHash(entry, known, read) : entry;
+      hashEntry(hash, hashed);
+      index.add(hashed, BigInt(Date.now()) * 1_000_000n);
+      totals.entries++;
+      totals.files += entry.type === 'file' ? 1 : 0;
+      totals.bytes += entry.size;
+      totals.bytesRead = read.bytes;
+      options.progress?.(totals.entries, totals.bytes);
+    }
+    if (totals.entries === 0) throw new KfError('usage', `No app files found in '${path}'`);
+  } catch (error) {
+    index.discard();
+    throw error;
+  } finally {
+    known.close();
+  }
+  const listing = index.finish();
+  return {
+    root,
+    contentHash: `sha256:${hash.digest('hex')}`,
+    ...totals,
+    layerEntries: () => layerEntries(root, listing),
+    close: () => listing.close(),
+  };
+}
+
+/**
+ * One line per entry: type, what matters of the mode, path, and link target or content. Of the mode only "executable by its owner" counts, as
+ * in git: the rest follows the umask of whoever checked the source out, and two machines would never agree.
+ */
+function hashEntry(hash: Hash, entry: HashedEntry): void {
+  const executable = entry.type === 'file' && (entry.mode & 0o100) !== 0;
+  hash.update(`${JSON.stringify([entry.type, executable, entry.path, entry.sha256 ?? entry.target ?? ''])}\n`);
+}
+
+async function withHash(entry: SourceEntry, known: StatIndexReader, read: FileHasher): Promise<HashedEntry> {
+  return { ...entry, sha256: known.sha256(entry) ?? (await read.hash(entry)) };
+}
+
+class FileHasher {
+  /** Read so far. */
+  bytes = 0;
+  readonly #root: string;
+  readonly #signal: AbortSignal | undefined;
+  readonly #buffer = Buffer.allocUnsafe(BUFFER_BYTES);
+  #untilTurn = BYTES_PER_TURN;
+
+  constructor(root: string, signal: AbortSignal | undefined) {
+    this.#root = root;
+    this.#signal = signal;
+  }
+
+  async hash(entry: SourceEntry): Promise<string> {
+    const fd = openFile(this.#root, entry.path);
+    try {
+      const hash = createHash('sha256');
+      let size = 0;
+      for (let read = -1; read !== 0; size += read) {
+        read = readSync(fd, this.#buffer);
+        hash.update(this.#buffer.subarray(0, read));
+        await this.#count(read);
+      }
+      const after = fstatSync(fd, { bigint: true });
+      if (size !== entry.size || after.mtimeNs !== entry.mtimeNs || after.size !== BigInt(size)) throw changed(entry.path);
+      return hash.digest('hex');
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  async #count(bytes: number): Promise<void> {
+    this.bytes += bytes;
+    this.#untilTurn -= bytes;
+    if (this.#untilTurn > 0) return;
+    this.#untilTurn = BYTES_PER_TURN;
+    await nextTurn();
+    this.#signal?.throwIfAborted();
+  }
+}
+
+function openFile(root: string, path: string): number {
+  try {
+    return openSync(join(root, path), constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0));
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'ENOENT' || code === 'ELOOP') throw changed(path, error);
+    throw new KfError('upload', `The file '${path}' cannot be read: ${messageOf(error)}.`, { details: { file: path }, cause: error });
+  }
+}
+
+function changed(path: string, cause?: unknown): KfError {
+  return new KfError('upload', `The file '${path}' changed while it was read.`, {
+    hints: ['Run the command again when nothing writes to the folder any more.'],
+    details: { file: path },
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+function* layerEntries(root: string, listing: IndexListing): Generator<LayerEntry, void, undefined> {
+  for (const entry of listing.entries()) {
+    const base = { name: entry.path, mode: entry.mode };
+    if (entry.type === 'directory') yield { ...base, type: 'directory' };
+    else if (entry.type === 'symlink') yield { ...base, type: 'symlink', mode: 0o777, target: entry.target ?? '' };
+    else yield { ...base, type: 'file', source: join(root, entry.path), expect: { size: entry.size, sha256: entry.sha256 ?? '' } };
+  }
+}

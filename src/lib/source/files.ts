@@ -1,0 +1,177 @@
+// Walks the folder of an app in a fixed order and says what belongs to a push.
+
+import { type BigIntStats, lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { KfError, messageOf } from '../errors.ts';
+import { type IgnoreRules, parseIgnoreRules } from './cfignore.ts';
+
+/** One file, folder or link of the source. Times in nanoseconds since 1970. */
+export interface SourceEntry {
+  /** Relative to the root, with `/`. */
+  path: string;
+  type: 'file' | 'directory' | 'symlink';
+  /** Permission bits. */
+  mode: number;
+  /** Bytes; 0 for folders and links. */
+  size: number;
+  mtimeNs: bigint;
+  ctimeNs: bigint;
+  ino: bigint;
+  /** Of links, with `/`. */
+  target?: string;
+}
+
+export interface WalkOptions {
+  /** Told in full sentences what was left out and why. */
+  warn?: (message: string) => void;
+  signal?: AbortSignal;
+}
+
+/** Entries between two turns of the event loop. */
+const ENTRIES_PER_TURN = 512;
+
+/**
+ * The real path of a folder that is to be pushed (the folder itself may be a link). Throws KfError `usage` when there is none, in cf's words.
+ */
+export function resolveSourceRoot(path: string, namedBy: 'flag' | 'manifest' = 'flag'): string {
+  let root: string;
+  try {
+    root = realpathSync(path);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw unreadable(path, error);
+    throw new KfError(
+      'usage',
+      namedBy === 'flag'
+        ? `Incorrect Usage: The specified path '${path}' does not exist.`
+        : `File not found locally, make sure the file exists at given path ${path}`,
+    );
+  }
+  if (!statSync(root).isDirectory()) {
+    throw new KfError('usage', `The path '${path}' is a file, and kf does not push zip, jar or war files yet.`, {
+      hints: ['Unpack it and push the folder.'],
+    });
+  }
+  return root;
+}
+
+/**
+ * Everything that a push takes from `root` (a real path), parents before children, names of a folder sorted by their UTF-8 bytes.
+ * Links are not followed. Throws KfError `upload` for links that leave the folder and for what cannot be read.
+ */
+export async function* walkSource(root: string, options: WalkOptions = {}): AsyncGenerator<SourceEntry, void, undefined> {
+  const walk: Walk = { root, rules: parseIgnoreRules(readIgnoreFile(root)), warn: options.warn ?? (() => undefined) };
+  let count = 0;
+  for (const entry of walkFolder(walk, '')) {
+    if (++count % ENTRIES_PER_TURN === 0) {
+      await nextTurn();
+      options.signal?.throwIfAborted();
+    }
+    yield entry;
+  }
+}
+
+/** The order in which {@link walkSource} gives paths: as if `/` came before every other character, else by code points. */
+export function comparePaths(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const [x, y] = [a.charCodeAt(i), b.charCodeAt(i)];
+    if (x !== y) return rank(x) - rank(y);
+  }
+  return a.length - b.length;
+}
+
+/** UTF-16 sorts surrogates (code points from 0x10000) before 0xE000-0xFFFF; UTF-8 does not. */
+function rank(unit: number): number {
+  if (unit === 0x2f) return 0;
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
+}
+
+interface Walk {
+  root: string;
+  rules: IgnoreRules;
+  warn: (message: string) => void;
+}
+
+// Synchronous on purpose: one trip through the thread pool per file costs more than the stat itself.
+function* walkFolder(walk: Walk, folder: string): Generator<SourceEntry, void, undefined> {
+  for (const name of readFolder(walk.root, folder)) {
+    const path = folder === '' ? name : `${folder}/${name}`;
+    const ignored = walk.rules.ignores(path);
+    if (ignored && walk.rules.prunes(path)) continue;
+    const stats = statOf(walk.root, path);
+    if (!ignored) {
+      const entry = entryOf(walk, path, stats);
+      if (entry) yield entry;
+    }
+    if (stats.isDirectory()) yield* walkFolder(walk, path);
+  }
+}
+
+function entryOf(walk: Walk, path: string, stats: BigIntStats): SourceEntry | undefined {
+  const { mtimeNs, ctimeNs, ino } = stats;
+  const base = { path, mode: permissions(stats), size: 0, mtimeNs, ctimeNs, ino };
+  if (stats.isFile()) return { ...base, type: 'file', size: Number(stats.size) };
+  if (stats.isDirectory()) return { ...base, type: 'directory' };
+  if (stats.isSymbolicLink()) return { ...base, type: 'symlink', target: linkTarget(walk.root, path) };
+  walk.warn(`'${path}' is ${kindOf(stats)} and is left out.`);
+  return undefined;
+}
+
+/** On Windows there are no permission bits to speak of; cf makes everything usable by its owner. */
+function permissions(stats: BigIntStats): number {
+  return (Number(stats.mode) & 0o777) | (process.platform === 'win32' ? 0o700 : 0);
+}
+
+function kindOf(stats: BigIntStats): string {
+  if (stats.isSocket()) return 'a socket';
+  if (stats.isFIFO()) return 'a named pipe';
+  return 'a device';
+}
+
+/** Refuses what cannot mean the same thing in the build: the folder is all that goes there. */
+function linkTarget(root: string, path: string): string {
+  const target = readlinkSync(join(root, path)).replaceAll(process.platform === 'win32' ? '\\' : '/', '/');
+  const resolved = posix.normalize(posix.join(posix.dirname(path), target));
+  if (posix.isAbsolute(target) || /^[A-Za-z]:\//.test(target) || resolved === '..' || resolved.startsWith('../')) {
+    throw new KfError('upload', `Symlink '${path}' points outside of the pushed folder, to '${target}'.`, {
+      hints: [`Name it in .cfignore (/${path}) to leave it out, or replace it by a copy of what it points to.`],
+      details: { file: path, target },
+    });
+  }
+  return target;
+}
+
+function readFolder(root: string, folder: string): string[] {
+  try {
+    return readdirSync(join(root, folder)).sort(comparePaths);
+  } catch (error) {
+    throw unreadable(folder === '' ? root : folder, error);
+  }
+}
+
+function statOf(root: string, path: string): BigIntStats {
+  try {
+    return lstatSync(join(root, path), { bigint: true });
+  } catch (error) {
+    // Node replaces bytes that are not UTF-8 by U+FFFD, and then there is no such file.
+    if (path.includes('\ufffd'))
+      throw new KfError('upload', `The name of '${path}' is not valid UTF-8.`, { details: { file: path }, cause: error });
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw unreadable(path, error);
+    throw new KfError('upload', `The file '${path}' changed while it was read: it is gone.`, { details: { file: path }, cause: error });
+  }
+}
+
+function readIgnoreFile(root: string): string | undefined {
+  try {
+    return readFileSync(join(root, '.cfignore'), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw unreadable('.cfignore', error);
+  }
+}
+
+function unreadable(path: string, error: unknown): KfError {
+  return new KfError('upload', `'${path}' cannot be read: ${messageOf(error)}.`, { details: { file: path }, cause: error });
+}

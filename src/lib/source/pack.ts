@@ -1,0 +1,112 @@
+// Packs a listed folder into one compressed layer on disk, and pushes that. The packed layer and the upload session outlive a killed run, so
+// the next one goes on where it stopped; a successful push removes both.
+
+import { randomUUID } from 'node:crypto';
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { RegistryError } from '../oci/errors.ts';
+import { type Compression, type Layer, layerFromEntries } from '../oci/layer.ts';
+import { pushSingleLayerImage, type PushOptions, type PushResult } from '../oci/push.ts';
+import type { UploadMemory } from '../oci/upload.ts';
+import type { SourceListing } from './content-hash.ts';
+
+export interface PackOptions {
+  cacheDir: string;
+  compression?: Compression;
+  level?: number;
+  /** Bytes of the tar so far; ends a little above the listing's `bytes`. */
+  progress?: (tarBytes: number) => void;
+  signal?: AbortSignal;
+}
+
+export interface PackedSource {
+  layer: Layer;
+  /** True when a layer of an earlier, interrupted run was taken. */
+  reused: boolean;
+  /** The upload session belongs to the layer and lies beside it. */
+  memory: UploadMemory;
+  /** Removes layer and session. */
+  discard(): void;
+}
+
+/** Throws KfError `upload` naming the file when one changed since it was listed. */
+export async function packSource(listing: SourceListing, options: PackOptions): Promise<PackedSource> {
+  const compression = options.compression ?? 'gzip';
+  const base = join(options.cacheDir, `layer-${listing.contentHash.slice('sha256:'.length)}-${compression}`);
+  const earlier = readPacked(base);
+  const layer = earlier ?? (await packNew(listing, base, { ...options, compression }));
+  return { layer, reused: earlier !== undefined, memory: sessionFile(`${base}.session`), discard: () => removePacked(base) };
+}
+
+export type SourcePushOptions = Omit<PushOptions, 'layer' | 'memory'>;
+
+/** Pushes a packed layer as an image and tidies up. After a failure layer and session stay for the next run. */
+export async function pushSource(packed: PackedSource, options: SourcePushOptions): Promise<PushResult> {
+  try {
+    const result = await pushSingleLayerImage({ ...options, layer: packed.layer, memory: packed.memory });
+    packed.discard();
+    return result;
+  } catch (error) {
+    // The bytes on disk are not those that were hashed: keeping them would fail every later push too.
+    if (error instanceof RegistryError && error.has('DIGEST_INVALID')) packed.discard();
+    throw error;
+  }
+}
+
+async function packNew(listing: SourceListing, base: string, options: PackOptions & { compression: Compression }): Promise<Layer> {
+  const { compression, level, progress, signal } = options;
+  const output = `${base}.${randomUUID()}.tmp`;
+  try {
+    const layer = await layerFromEntries(listing.layerEntries(), {
+      output,
+      compression,
+      ...(level === undefined ? {} : { level }),
+      ...(progress ? { progress } : {}),
+      ...(signal ? { signal } : {}),
+    });
+    const packed = { ...layer, path: `${base}.layer` };
+    rmSync(`${base}.session`, { force: true });
+    renameSync(output, packed.path);
+    writeWhole(`${base}.json`, JSON.stringify(packed));
+    return packed;
+  } catch (error) {
+    rmSync(output, { force: true });
+    throw error;
+  }
+}
+
+/** The description is written last, so where it is, the layer is whole. */
+function readPacked(base: string): Layer | undefined {
+  try {
+    const layer = JSON.parse(readFileSync(`${base}.json`, 'utf8')) as Layer;
+    return layer.path === `${base}.layer` && statSync(layer.path).size === layer.size ? layer : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function removePacked(base: string): void {
+  for (const part of ['json', 'session', 'layer']) rmSync(`${base}.${part}`, { force: true });
+}
+
+function sessionFile(path: string): UploadMemory {
+  return {
+    load: () => {
+      try {
+        return readFileSync(path, 'utf8');
+      } catch {
+        return undefined;
+      }
+    },
+    save: (session) => {
+      if (session === undefined) rmSync(path, { force: true });
+      else writeWhole(path, session);
+    },
+  };
+}
+
+function writeWhole(path: string, text: string): void {
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  writeFileSync(temporary, text, { mode: 0o600 });
+  renameSync(temporary, path);
+}
