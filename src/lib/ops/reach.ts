@@ -10,7 +10,9 @@ export interface GatewayAddress {
   address?: string;
 }
 
-export type Reached = { ok: true; status: number; milliseconds: number } | { ok: false; problem: 'no-name' | 'no-connection' | 'timeout' | 'other'; message: string };
+export type Reached =
+  | { ok: true; status: number; milliseconds: number }
+  | { ok: false; problem: 'no-name' | 'no-connection' | 'timeout' | 'other'; message: string };
 
 /** `http://host[:port]`, without the scheme's own port. */
 export function urlOf(gateway: GatewayAddress, host: string): string {
@@ -32,7 +34,16 @@ export async function reachThroughGateway(gateway: GatewayAddress, host: string,
   const send = gateway.scheme === 'https' ? secureRequest : request;
   return new Promise((resolve) => {
     const outgoing = send(
-      { host: gateway.address ?? host, port: gateway.port, path, method: 'GET', headers: { host }, servername: host, agent: false, timeout: timeoutMs },
+      {
+        host: gateway.address ?? host,
+        port: gateway.port,
+        path,
+        method: 'GET',
+        headers: { host },
+        servername: host,
+        agent: false,
+        timeout: timeoutMs,
+      },
       (answer) => {
         answer.resume();
         resolve({ ok: true, status: answer.statusCode ?? 0, milliseconds: performance.now() - started });

@@ -1,0 +1,67 @@
+import * as Flags from '@oclif/core/flags';
+import { KfCommand } from '../base-command.ts';
+import { numberFlag } from '../flags.ts';
+import type { SetupRequest } from '../lib/ops/setup/request.ts';
+import type { SetupResult } from '../lib/ops/setup/setup.ts';
+import { kfVersion } from '../lib/version.ts';
+import { setupBlocks } from '../lib/views/setup.ts';
+
+const text = (summary: string, helpValue: string) => Flags.string({ summary, helpValue });
+
+export default class Setup extends KfCommand<SetupResult | { objects: unknown[] }> {
+  static override summary = 'installs kf into a cluster, or brings an installation up to date';
+  static override examples = ['setup', 'setup --domain apps.example.com --gateway infra/public', 'setup -f setup.yaml --dry-run -o yaml'];
+  static override seeAlso = ['uninstall', 'target', 'push'];
+  static override flags = {
+    file: Flags.string({ char: 'f', summary: 'settings as YAML; flags win over it', helpValue: 'FILE' }),
+    domain: text('domain of the apps', 'DOMAIN'),
+    registry: text('registry outside the cluster', 'HOST/PREFIX'),
+    gateway: text('existing Gateway', 'NAMESPACE/NAME'),
+    'gateway-class': text('existing GatewayClass', 'NAME'),
+    'gateway-port': numberFlag({ name: 'gateway-port', least: 1, summary: 'port of the gateway as seen from outside', helpValue: 'PORT' }),
+    'storage-class': text("StorageClass of the registry's volume", 'NAME'),
+    'controller-image': text("image with the controller's programs, instead of a stock Node image", 'IMAGE'),
+    'image-prefix': text('mirror that all images come from', 'PREFIX'),
+    'dry-run': Flags.boolean({ summary: 'print the objects, write nothing' }),
+    output: Flags.string({ char: 'o', summary: 'form of --dry-run (yaml)', helpValue: 'yaml', default: 'yaml' }),
+  };
+
+  async run(): Promise<SetupResult | { objects: unknown[] }> {
+    const { flags } = await this.parse(Setup);
+    const session = await this.clusterSession({ ignorePin: true });
+    const { previewSetup, readSetupFile, setup } = await import('../lib/ops/setup/index.ts');
+    const fromFile = flags.file === undefined ? {} : await readSetupFile(flags.file);
+    const request: SetupRequest = { ...fromFile, ...requestFrom(flags) };
+    const context = { cluster: session.cluster, reporter: this.reporter, version: kfVersion(), signal: this.signal };
+    if (flags['dry-run']) {
+      const objects = await previewSetup(context, request);
+      const { printYaml } = await import('../lib/output/yaml.ts');
+      printYaml(this.terminal, objects);
+      return { objects };
+    }
+    this.say`Setting up kf in cluster ${session.cluster.identity.context} as ${session.user}...`;
+    const result = await setup(context, request);
+    const { identity } = session.cluster;
+    session.save({ ...session.state, context: identity.context, server: identity.server, org: result.org, space: result.space });
+    this.print(setupBlocks(result));
+    this.ok();
+    if (!result.reach.reachable) this.reporter.warn(`${result.reach.message ?? ''} See: ${result.reach.hint ?? ''}`);
+    this.terminal.err(`Next: ${this.frame.bin} push APP -p PATH`);
+    return result;
+  }
+}
+
+/** Flags that were given, under the names of the settings file. */
+function requestFrom(flags: Record<string, unknown>): SetupRequest {
+  const names: [flag: string, key: keyof SetupRequest][] = [
+    ['domain', 'domain'],
+    ['registry', 'registry'],
+    ['gateway', 'gateway'],
+    ['gateway-class', 'gatewayClass'],
+    ['gateway-port', 'gatewayPort'],
+    ['storage-class', 'storageClass'],
+    ['controller-image', 'controllerImage'],
+    ['image-prefix', 'imagePrefix'],
+  ];
+  return Object.fromEntries(names.filter(([flag]) => flags[flag] !== undefined).map(([flag, key]) => [key, flags[flag]]));
+}

@@ -1,0 +1,34 @@
+import * as Flags from '@oclif/core/flags';
+import { KfCommand } from '../base-command.ts';
+import type { UninstallResult } from '../lib/ops/setup/uninstall.ts';
+import { uninstallBlocks } from '../lib/views/setup.ts';
+
+export default class Uninstall extends KfCommand<UninstallResult | { declined: true }> {
+  static override summary = 'removes kf and all its apps from a cluster';
+  static override examples = ['uninstall', 'uninstall --yes', 'uninstall --keep-data --yes'];
+  static override seeAlso = ['setup'];
+  static override flags = {
+    yes: Flags.boolean({ char: 'y', summary: 'do not ask' }),
+    'keep-data': Flags.boolean({ summary: 'remove the controller only: apps go on serving, a later setup adopts them' }),
+  };
+
+  async run(): Promise<UninstallResult | { declined: true }> {
+    const { flags } = await this.parse(Uninstall);
+    const session = await this.clusterSession({ ignorePin: true });
+    const { listAppsOfInstallation, uninstall, uninstallKeepingData } = await import('../lib/ops/setup/index.ts');
+    this.say`Removing kf from cluster ${session.cluster.identity.context} as ${session.user}...`;
+    const apps = await listAppsOfInstallation(session.cluster);
+    const question = flags['keep-data']
+      ? `Really remove the controller? ${apps.length} app(s) go on serving.`
+      : `Really remove kf and its ${apps.length} app(s): ${apps.map((app) => app.name).join(', ')}?`;
+    if (!flags.yes && !(await this.confirm(question, '--yes'))) {
+      this.say`kf has not been removed.`;
+      return { declined: true };
+    }
+    const context = { cluster: session.cluster, reporter: this.reporter, signal: this.signal };
+    const result = flags['keep-data'] ? await uninstallKeepingData(context) : await uninstall(context);
+    this.print(uninstallBlocks(result));
+    this.ok();
+    return result;
+  }
+}

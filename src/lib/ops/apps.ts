@@ -1,0 +1,168 @@
+// Reads apps: the list of a space, and one app with its processes and instances.
+
+import { addressesOf, desiredInstances, effectiveCommand, instancesOf, processesOf, runningInstances, webProcess } from '../api/app.ts';
+import { kinds, labels } from '../api/group.ts';
+import { resource, type KubeObject } from '../api/object.ts';
+import type { AppDetails, AppState, AppSummary, DeploymentDetails, InstanceDetails, ProcessCount, ProcessDetails } from '../api/results.ts';
+import type { CFApp, CFBuild, CFProcess, CFRoute } from '../api/types.generated.ts';
+import { KfError } from '../errors.ts';
+import type { SpaceSession } from '../target/session.ts';
+
+interface PodMetrics extends KubeObject {
+  containers?: { name: string; usage?: { cpu?: string; memory?: string } }[];
+}
+
+const podMetrics = resource<PodMetrics>('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
+
+const stateOf = (app: CFApp): AppState => (app.spec.desiredState === 'STARTED' ? 'started' : 'stopped');
+
+function countOf(app: CFApp, process: CFProcess): ProcessCount {
+  return {
+    type: process.spec.processType,
+    running: app.spec.desiredState === 'STARTED' ? runningInstances(process) : 0,
+    instances: desiredInstances(process),
+  };
+}
+
+/** The space's apps by name, with how many instances run and where they answer. */
+export async function listApps(session: SpaceSession): Promise<AppSummary[]> {
+  const { cluster, space, signal } = session;
+  const options = { ns: space.guid, signal };
+  const [apps, processes, routes] = await Promise.all([
+    cluster.list(kinds.app, options),
+    cluster.list(kinds.process, options),
+    cluster.list(kinds.route, options),
+  ]);
+  const byApp = Map.groupBy(processes.items, (process) => process.spec.appRef.name);
+  const routesByApp = new Map<string, CFRoute[]>();
+  for (const route of routes.items) {
+    for (const guid of new Set((route.spec.destinations ?? []).map((destination) => destination.appRef.name))) {
+      routesByApp.set(guid, [...(routesByApp.get(guid) ?? []), route]);
+    }
+  }
+  return apps.items
+    .filter((app) => app.metadata.deletionTimestamp === undefined)
+    .map((app) => {
+      const guid = app.metadata.name ?? '';
+      const own = processesOf(app, byApp.get(guid) ?? []).map((process) => countOf(app, process));
+      const processCounts = own.length > 0 ? own : [{ type: webProcess, running: 0, instances: 1 }];
+      return {
+        name: app.spec.displayName,
+        guid,
+        state: stateOf(app),
+        processes: processCounts,
+        routes: addressesOf(app, routesByApp.get(guid) ?? []),
+      };
+    })
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+const cpuUnits: Record<string, number> = { n: 1e-9, u: 1e-6, m: 1e-3, '': 1 };
+const memoryUnits: Record<string, number> = { '': 1, Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3, k: 1e3, M: 1e6, G: 1e9 };
+
+function quantity(text: string | undefined, units: Record<string, number>): number | undefined {
+  const match = /^(\d+(?:\.\d+)?)([a-zA-Z]*)$/.exec(text ?? '');
+  const factor = units[match?.[2] ?? '-'];
+  return match === null || factor === undefined ? undefined : Number(match[1]) * factor;
+}
+
+/** Usage by pod; empty where the cluster measures nothing or the user may not see it. */
+async function readUsage({ cluster, space, signal }: SpaceSession, appGuid: string): Promise<Map<string, PodMetrics>> {
+  try {
+    const { items } = await cluster.list(podMetrics, { ns: space.guid, labelSelector: `${labels.appGuid}=${appGuid}`, signal });
+    return new Map(items.map((item) => [item.metadata.name ?? '', item]));
+  } catch (error) {
+    if (error instanceof KfError && error.code !== 'interrupted') return new Map();
+    throw error;
+  }
+}
+
+const instanceStates = { RUNNING: 'running', STARTING: 'starting', CRASHED: 'crashed', DOWN: 'down' } as const;
+
+function instanceDetails(app: CFApp, process: CFProcess, usage: Map<string, PodMetrics>): InstanceDetails[] {
+  return instancesOf(app, process).map((instance) => {
+    const container = usage.get(instance.pod ?? '')?.containers?.find((one) => one.name === 'application');
+    const cpu = quantity(container?.usage?.cpu, cpuUnits);
+    const memoryBytes = quantity(container?.usage?.memory, memoryUnits);
+    const ready = instance.ready ?? (instance.state === 'RUNNING' ? true : undefined);
+    return {
+      index: instance.index,
+      state: instanceStates[instance.state],
+      ...(instance.timestamp === undefined ? {} : { since: instance.timestamp }),
+      ...(cpu === undefined ? {} : { cpu }),
+      ...(memoryBytes === undefined ? {} : { memoryBytes }),
+      ...(ready === undefined ? {} : { ready }),
+      ...(instance.restarts === undefined ? {} : { restarts: instance.restarts }),
+      ...(instance.details === undefined ? {} : { details: instance.details }),
+      ...(instance.pod === undefined ? {} : { pod: instance.pod }),
+    };
+  });
+}
+
+function processDetails(app: CFApp, process: CFProcess, usage: Map<string, PodMetrics>): ProcessDetails {
+  const command = effectiveCommand(process);
+  const { logRateLimitBPS } = process.spec;
+  return {
+    ...countOf(app, process),
+    guid: process.metadata.name ?? '',
+    memoryMB: process.spec.memoryMB,
+    diskMB: process.spec.diskQuotaMB,
+    healthCheck: process.spec.healthCheck.type,
+    instanceDetails: instanceDetails(app, process, usage),
+    ...(command === undefined ? {} : { command }),
+    ...(logRateLimitBPS === undefined || logRateLimitBPS < 0 ? {} : { logRateLimit: logRateLimitBPS }),
+  };
+}
+
+function deploymentDetails(app: CFApp): DeploymentDetails | undefined {
+  const deployment = app.status?.deployment;
+  if (deployment === undefined) return undefined;
+  const { id, phase, reason, message, since } = deployment;
+  return {
+    id,
+    phase,
+    ...(reason === undefined ? {} : { reason }),
+    ...(message === undefined ? {} : { message }),
+    ...(since === undefined ? {} : { since }),
+  };
+}
+
+/** The current droplet and, for docker apps, the image as it was typed. */
+async function readDroplet({ cluster, space, signal }: SpaceSession, app: CFApp): Promise<{ build?: CFBuild; image?: string }> {
+  const name = app.spec.currentDropletRef?.name;
+  if (name === undefined || name === '') return {};
+  const build = await cluster.get(kinds.build, space.guid, name, signal);
+  if (build === undefined) return {};
+  if (app.spec.lifecycle.type !== 'docker') return { build };
+  const source = await cluster.get(kinds.package, space.guid, build.spec.packageRef.name, signal);
+  const image = source?.spec.source?.registry.image ?? build.status?.droplet?.registry.image;
+  return { build, ...(image === undefined ? {} : { image }) };
+}
+
+/** One app with everything that `kf app` shows. */
+export async function describeApp(session: SpaceSession, app: CFApp): Promise<AppDetails> {
+  const { cluster, space, signal } = session;
+  const guid = app.metadata.name ?? '';
+  const options = { ns: space.guid, signal };
+  const [processes, routes, { build, image }, usage] = await Promise.all([
+    cluster.list(kinds.process, { ...options, labelSelector: `${labels.appGuid}=${guid}` }),
+    cluster.list(kinds.route, options),
+    readDroplet(session, app),
+    readUsage(session, guid),
+  ]);
+  const stack = build?.status?.droplet?.stack ?? app.spec.lifecycle.data.stack;
+  const deployment = deploymentDetails(app);
+  return {
+    name: app.spec.displayName,
+    guid,
+    state: stateOf(app),
+    routes: addressesOf(app, routes.items),
+    lifecycle: app.spec.lifecycle.type,
+    ...(build?.metadata.creationTimestamp === undefined ? {} : { lastUploaded: build.metadata.creationTimestamp }),
+    ...(stack === '' ? {} : { stack }),
+    buildpacks: build?.status?.droplet?.buildpacks ?? [],
+    ...(image === undefined ? {} : { dockerImage: image }),
+    processes: processesOf(app, processes.items).map((process) => processDetails(app, process, usage)),
+    ...(deployment === undefined ? {} : { deployment }),
+  };
+}

@@ -1,0 +1,86 @@
+// Objects by the names that people type, with the nearest name when there is none.
+
+import { kinds, labels } from '../api/group.ts';
+import { findCondition } from '../api/conditions.ts';
+import { nearest, sha224 } from '../api/names.ts';
+import type { KubeObject, ResourceType } from '../api/object.ts';
+import type { CFApp, CFDomain, CFServiceInstance } from '../api/types.generated.ts';
+import { KfError } from '../errors.ts';
+import type { Session, SpaceSession } from '../target/session.ts';
+
+interface Named extends KubeObject {
+  spec: { displayName: string };
+}
+
+const isLive = (object: KubeObject): boolean => object.metadata.deletionTimestamp === undefined;
+const age = (object: KubeObject): string => object.metadata.creationTimestamp ?? '';
+
+/** The one that holds the name: not refused, then the oldest. */
+export function holderOf<T extends KubeObject>(objects: readonly T[]): T | undefined {
+  const refused = (object: T) => (findCondition(object, 'Claimed')?.status === 'False' ? 1 : 0);
+  return objects.filter(isLive).toSorted((a, b) => refused(a) - refused(b) || age(a).localeCompare(age(b)))[0];
+}
+
+/** By index label first (one small answer), then by the whole list: labels of objects made by other tools come a moment later. */
+async function byDisplayName<T extends Named>(
+  session: SpaceSession,
+  type: ResourceType<T>,
+  name: string,
+): Promise<{ found?: T; names: string[] }> {
+  const { cluster, space, signal } = session;
+  const labelled = await cluster.list(type, { ns: space.guid, labelSelector: `${labels.displayName}=${sha224(name)}`, signal });
+  const found = holderOf(labelled.items.filter((item) => item.spec.displayName === name));
+  if (found !== undefined) return { found, names: [] };
+  const all = (await cluster.list(type, { ns: space.guid, signal })).items.filter(isLive);
+  const late = holderOf(all.filter((item) => item.spec.displayName === name));
+  return { ...(late === undefined ? {} : { found: late }), names: all.map((item) => item.spec.displayName) };
+}
+
+function notFound(message: string, name: string, names: readonly string[], command: string): KfError {
+  const near = nearest(name, names);
+  return new KfError('not-found', message, {
+    hints: near === undefined ? [command] : [`Did you mean '${near}'?`, command],
+    details: { name },
+  });
+}
+
+export async function findAppIfAny(session: SpaceSession, name: string): Promise<CFApp | undefined> {
+  return (await byDisplayName(session, kinds.app, name)).found;
+}
+
+/** @throws KfError `not-found`: `App 'A' not found.` */
+export async function findApp(session: SpaceSession, name: string): Promise<CFApp> {
+  const { found, names } = await byDisplayName(session, kinds.app, name);
+  if (found === undefined) throw notFound(`App '${name}' not found.`, name, names, `${session.bin} apps`);
+  return found;
+}
+
+export async function findServiceIfAny(session: SpaceSession, name: string): Promise<CFServiceInstance | undefined> {
+  return (await byDisplayName(session, kinds.serviceInstance, name)).found;
+}
+
+/** @throws KfError `not-found`: `Service instance 'S' not found` */
+export async function findService(session: SpaceSession, name: string): Promise<CFServiceInstance> {
+  const { found, names } = await byDisplayName(session, kinds.serviceInstance, name);
+  if (found === undefined) throw notFound(`Service instance '${name}' not found`, name, names, `${session.bin} services`);
+  return found;
+}
+
+/** All domains, the oldest (setup's) first. */
+export async function listDomainObjects({ cluster, root, signal }: Session): Promise<CFDomain[]> {
+  const { items } = await cluster.list(kinds.domain, { ns: root, signal });
+  return items.filter(isLive).toSorted((a, b) => age(a).localeCompare(age(b)));
+}
+
+/** @throws KfError `not-found`: `Domain 'D' not found.` */
+export async function findDomain(session: Session, name: string): Promise<CFDomain> {
+  const domains = await listDomainObjects(session);
+  const found = domains.find((domain) => domain.spec.name === name.toLowerCase());
+  if (found !== undefined) return found;
+  throw notFound(
+    `Domain '${name}' not found.`,
+    name,
+    domains.map((domain) => domain.spec.name),
+    `${session.bin} domains`,
+  );
+}
