@@ -152,6 +152,7 @@ const process: Kind = {
     instancesStatus,
     selector: string({ description: 'label selector of all pods of the process, over all generations' }),
     serving: string({ description: '<generation>=<weight>,...: how routes shall spread requests' }),
+    rollout: named('DeploymentStatus', deployment),
   }),
 };
 

@@ -460,6 +460,7 @@ export interface CFProcessStatus {
    * <generation>=<weight>,...: how routes shall spread requests
    */
   serving?: string;
+  rollout?: DeploymentStatus;
 }
 
 export interface CFTaskSpec {
