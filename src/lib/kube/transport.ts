@@ -196,8 +196,9 @@ export class Transport {
       signal?.addEventListener('abort', onAbort, { once: true });
       const connected = (): void => clearTimeout(connecting);
       req.on('socket', (socket) => {
-        if (!socket.connecting) connected();
-        socket.once('connect', connected);
+        // A kept-alive socket serves many requests: each would leave a listener behind that never fires.
+        if (socket.connecting) socket.once('connect', connected);
+        else connected();
         socket.setKeepAlive(true, keepAliveProbeMs);
       });
       const idleMs = request.idleTimeoutMs ?? 70_000;
