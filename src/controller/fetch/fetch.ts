@@ -1,0 +1,73 @@
+// The source lane of a build: brings the source image into the workspace and leaves a marker for the other lanes.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { KfError, messageOf } from '../../lib/errors.ts';
+import { basicAuthenticator } from '../../lib/oci/auth.ts';
+import { directConnection } from '../../lib/oci/http.ts';
+import { parseReference } from '../../lib/oci/reference.ts';
+import { RegistryClient } from '../../lib/oci/registry.ts';
+import { fetchSource } from '../../lib/source/fetch.ts';
+import { markers, registryKeys } from '../../templates/build-lanes.ts';
+
+export interface FetchSettings {
+  /** Reference by digest. */
+  source: string;
+  target: string;
+  /** Folder of the marker files. */
+  hand: string;
+  /** Folder with the files of the registry Secret. */
+  credential: string;
+  insecure: string[];
+  /** Where the sentence goes that the controller reads. */
+  terminationLog: string;
+}
+
+/** Settings from the container's environment (src/templates/build-job.ts); a missing one is a KfError. */
+export function settingsFromEnv(env: NodeJS.ProcessEnv): FetchSettings {
+  const required = (name: string): string => {
+    const value = env[name];
+    if (value === undefined || value === '') throw new KfError('bug', `The variable ${name} is missing.`);
+    return value;
+  };
+  return {
+    source: required('KF_SOURCE'),
+    target: required('KF_TARGET'),
+    hand: required('KF_HAND'),
+    credential: required('KF_CREDENTIAL'),
+    insecure: (env['KF_INSECURE'] ?? '').split(',').filter((host) => host !== ''),
+    terminationLog: env['KF_TERMINATION_LOG'] ?? '/dev/termination-log',
+  };
+}
+
+async function fetchInto(settings: FetchSettings, signal: AbortSignal): Promise<string> {
+  const { registry, repository, digest } = parseReference(settings.source);
+  if (digest === undefined) throw new KfError('usage', `The source image '${settings.source}' is not named by a digest.`);
+  const read = (key: string): string => readFileSync(join(settings.credential, key), 'utf8');
+  const credential = { username: read(registryKeys.username), password: read(registryKeys.password) };
+  const connection = directConnection(registry, settings.insecure.includes(registry) ? { insecure: true } : {});
+  try {
+    const client = new RegistryClient({ send: connection.send, authenticator: basicAuthenticator(credential, 'direct') });
+    const started = performance.now();
+    const { files, bytes } = await fetchSource({ client, repository, digest, target: settings.target, signal });
+    return `Fetched the source: ${files} files, ${(bytes / 1e6).toFixed(1)} MB in ${((performance.now() - started) / 1000).toFixed(1)} s`;
+  } finally {
+    connection.close();
+  }
+}
+
+/** Runs the lane; the exit code is 0 or 1. Whatever happens, a marker tells the other lanes. */
+export async function runFetch(settings: FetchSettings, signal: AbortSignal, print: (line: string) => void): Promise<number> {
+  try {
+    print(await fetchInto(settings, signal));
+    writeFileSync(join(settings.hand, markers.fetched), '');
+    return 0;
+  } catch (error) {
+    const message = `The source could not be fetched: ${messageOf(error)}`;
+    print(message);
+    writeFileSync(join(settings.hand, markers.failed), '');
+    writeFileSync(settings.terminationLog, message.slice(0, 4000));
+    return 1;
+  }
+}

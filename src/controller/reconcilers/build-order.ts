@@ -1,0 +1,43 @@
+// Explicit buildpacks: from what the user typed and what the builder has to the text of an order.toml.
+
+/** One buildpack of the builder. */
+export interface Offered {
+  id: string;
+  version: string;
+}
+
+export type OrderResult = { ok: true; order: string } | { ok: false; message: string };
+
+/** `nodejs_buildpack` and `paketo-buildpacks/nodejs` both mean `nodejs`. */
+function shortName(id: string): string {
+  const last = id.slice(id.lastIndexOf('/') + 1).toLowerCase();
+  return last.replace(/[-_]?buildpack$/, '') || last;
+}
+
+function find(wanted: string, offered: readonly Offered[]): Offered | undefined {
+  const [id = '', version] = wanted.split('@');
+  const fits = (candidate: Offered) => version === undefined || candidate.version === version;
+  const exact = offered.find((candidate) => candidate.id === id && fits(candidate));
+  if (exact !== undefined) return exact;
+  const similar = offered.filter((candidate) => shortName(candidate.id) === shortName(id) && fits(candidate));
+  return new Set(similar.map((candidate) => candidate.id)).size === 1 ? similar[0] : undefined;
+}
+
+/**
+ * An order with one group: the wanted buildpacks in their order. Each is an id of the builder, with or without `@version`, or its last part as cf
+ * users write it (`nodejs_buildpack`).
+ */
+export function explicitOrder(wanted: readonly string[], offered: readonly Offered[]): OrderResult {
+  const group: Offered[] = [];
+  for (const name of wanted) {
+    if (/^[a-z]+:\/\//i.test(name)) return { ok: false, message: `The buildpack '${name}' is a URL; builds take buildpacks from the builder only.` };
+    const found = find(name, offered);
+    if (found === undefined) {
+      const names = [...new Set(offered.map((candidate) => candidate.id))].join(', ');
+      return { ok: false, message: `The builder has no buildpack '${name}'. It has: ${names === '' ? 'none' : names}.` };
+    }
+    group.push(found);
+  }
+  const entries = group.map(({ id, version }) => `[[order.group]]\nid = ${JSON.stringify(id)}\nversion = ${JSON.stringify(version)}\n`);
+  return { ok: true, order: `[[order]]\n${entries.join('')}` };
+}

@@ -1,0 +1,243 @@
+// Unique names: a name belongs to whoever holds its Lease (contract 16.3). Only an object whose name is claimed is effective.
+
+import { findCondition } from '../../lib/api/conditions.ts';
+import { leaseType } from '../../lib/api/core.ts';
+import type { Lease } from '../../lib/api/core.ts';
+import { annotations, conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
+import { nameClaims } from '../../lib/api/names.ts';
+import type { NameClaim } from '../../lib/api/names.ts';
+import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import type { CFApp, CFOrg, CFRoute, CFServiceBinding, CFServiceInstance, CFSpace } from '../../lib/api/types.generated.ts';
+import { ownerReference } from '../../templates/metadata.ts';
+import { isAlreadyExists } from '../../lib/kube/errors.ts';
+import type { Context } from '../runtime/reconciler.ts';
+import { WaitingError } from '../runtime/result.ts';
+import type { Statement, WithStatus } from '../runtime/status.ts';
+
+/** An object with a name to claim, and what its claim or its message needs from other objects. */
+export type Named =
+  | { entity: 'org'; object: CFOrg }
+  | { entity: 'space'; object: CFSpace }
+  | { entity: 'app'; object: CFApp }
+  /** `domainName` is for the message only. */
+  | { entity: 'route'; object: CFRoute; domainName: string }
+  | { entity: 'serviceInstance'; object: CFServiceInstance }
+  /** `instanceName` counts where the binding has no name of its own. */
+  | { entity: 'serviceBinding'; object: CFServiceBinding; instanceName: string };
+
+export interface ClaimOutcome {
+  held: boolean;
+  /** Condition `Claimed`. */
+  claimed: Statement;
+  /** Condition `Ready` of an object whose name is taken; nothing else may be made for it. */
+  notReady?: Statement;
+}
+
+/** An object whose name is taken looks again after this time: its owner may have gone or been renamed. */
+export const duplicateRetryMs = 3_000;
+/** A claim that was seen to hold is not looked up again for so long. */
+const trustMs = 60_000;
+const rememberedClaims = 10_000;
+
+/** Kinds by the entity type that their Leases carry. */
+export const claimedKinds: Record<string, ResourceType> = {
+  cforg: kinds.org,
+  cfspace: kinds.space,
+  app: kinds.app,
+  route: kinds.route,
+  serviceinstance: kinds.serviceInstance,
+  servicebinding: kinds.serviceBinding,
+};
+
+const seen = new Map<string, { lease: string; at: number }>();
+
+function claimOf(named: Named): NameClaim {
+  switch (named.entity) {
+    case 'org':
+      return nameClaims.org(named.object);
+    case 'space':
+      return nameClaims.space(named.object);
+    case 'app':
+      return nameClaims.app(named.object);
+    case 'route':
+      return nameClaims.route(named.object);
+    case 'serviceInstance':
+      return nameClaims.serviceInstance(named.object);
+    case 'serviceBinding':
+      return nameClaims.serviceBinding(named.object, named.instanceName);
+  }
+}
+
+/** The contract's texts (16.3): cf looks for some of them. */
+function duplicateText(named: Named): string {
+  switch (named.entity) {
+    case 'org':
+      return `Organization '${named.object.spec.displayName}' already exists.`;
+    case 'space':
+      return `Space '${named.object.spec.displayName}' already exists. Name must be unique per organization.`;
+    case 'app':
+      return `App with the name '${named.object.spec.displayName}' already exists.`;
+    case 'route': {
+      const { host = '', path = '' } = named.object.spec;
+      return `Route already exists with host '${host}'${path === '' ? '' : ` and path '${path}'`} for domain '${named.domainName}'.`;
+    }
+    case 'serviceInstance':
+      return `The service instance name is taken: ${named.object.spec.displayName}`;
+    case 'serviceBinding':
+      return `Service binding already exists: ${named.object.spec.displayName ?? named.instanceName}`;
+  }
+}
+
+// Orgs and routes are unique in the whole installation, so their Leases lie in the root namespace, where domains are too.
+function leaseNamespace(named: Named): string {
+  if (named.entity === 'route') return named.object.spec.domainRef.namespace ?? '';
+  return named.object.metadata.namespace ?? '';
+}
+
+function leaseFor(named: Named, claim: NameClaim): Lease {
+  const { namespace = '', name = '' } = named.object.metadata;
+  const ns = leaseNamespace(named);
+  const type = claimedKinds[claim.entityType];
+  // In one namespace the garbage collector frees the name together with its owner.
+  const owners = ns === namespace && type !== undefined ? { ownerReferences: [ownerReference(type, named.object, false)] } : {};
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: {
+      name: claim.leaseName,
+      namespace: ns,
+      labels: { [labels.managedBy]: 'kf' },
+      annotations: {
+        [annotations.leaseEntityType]: claim.entityType,
+        [annotations.leaseNamespace]: ns,
+        [annotations.leaseName]: claim.uniqueName,
+        [annotations.leaseOwnerNamespace]: namespace,
+        [annotations.leaseOwnerName]: name,
+      },
+      ...owners,
+    },
+    spec: { holderIdentity: 'none' },
+  };
+}
+
+export function leaseOwner(lease: Lease): { type: ResourceType | undefined; namespace: string; name: string } {
+  const notes = lease.metadata.annotations ?? {};
+  return {
+    type: claimedKinds[notes[annotations.leaseEntityType] ?? ''],
+    namespace: notes[annotations.leaseOwnerNamespace] ?? '',
+    name: notes[annotations.leaseOwnerName] ?? '',
+  };
+}
+
+/** False only when the owner is known to be gone, or to bear another name by now. */
+async function isOwned(context: Context, lease: Lease): Promise<boolean> {
+  const owner = leaseOwner(lease);
+  if (owner.type === undefined) return true;
+  const object = await context.cluster.get(owner.type, owner.namespace, owner.name, context.signal);
+  if (object === undefined) return false;
+  const wanted = currentClaim(owner.type, object);
+  return wanted === undefined || wanted.leaseName === lease.metadata.name;
+}
+
+/** The claim that an object makes by itself; undefined where it takes another object to tell. */
+export function currentClaim(type: ResourceType, object: KubeObject): NameClaim | undefined {
+  switch (type.kind) {
+    case kinds.org.kind:
+      return nameClaims.org(object as CFOrg);
+    case kinds.space.kind:
+      return nameClaims.space(object as CFSpace);
+    case kinds.app.kind:
+      return nameClaims.app(object as CFApp);
+    case kinds.route.kind:
+      return nameClaims.route(object as CFRoute);
+    case kinds.serviceInstance.kind:
+      return nameClaims.serviceInstance(object as CFServiceInstance);
+    default:
+      return undefined;
+  }
+}
+
+function isOwnedBy(lease: Lease, object: KubeObject): boolean {
+  const owner = leaseOwner(lease);
+  return owner.namespace === (object.metadata.namespace ?? '') && owner.name === object.metadata.name;
+}
+
+type Taken = 'held' | 'acquired' | 'duplicate';
+
+async function create(context: Context, lease: Lease): Promise<boolean> {
+  try {
+    await context.cluster.create(leaseType, lease, { signal: context.signal });
+    return true;
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    return false;
+  }
+}
+
+async function take(context: Context, named: Named, wanted: Lease): Promise<Taken> {
+  const { namespace, name = '' } = wanted.metadata;
+  const mayHold = findCondition(named.object, conditionTypes.claimed)?.status === 'True';
+  if (!mayHold && (await create(context, wanted))) return 'acquired';
+  const present = await context.cluster.get(leaseType, namespace, name, context.signal);
+  if (present === undefined) {
+    if (mayHold && (await create(context, wanted))) return 'acquired';
+    throw new WaitingError('NameInMotion', 'The name is being given free or taken at this moment.', 200);
+  }
+  if (isOwnedBy(present, named.object)) return 'held';
+  if (await isOwned(context, present)) return 'duplicate';
+  // The resource version makes sure that of several who see a free name only one gets it.
+  const { resourceVersion = '', uid = '' } = present.metadata;
+  await context.cluster.replace(leaseType, { ...wanted, metadata: { ...wanted.metadata, resourceVersion, uid } }, { signal: context.signal });
+  return 'acquired';
+}
+
+/** Frees the Leases of names that the object bore before. */
+async function releaseOthers(context: Context, wanted: Lease, object: KubeObject): Promise<void> {
+  const { namespace = '', name } = wanted.metadata;
+  const { items } = await context.cluster.list(leaseType, { ns: namespace, labelSelector: `${labels.managedBy}=kf`, signal: context.signal });
+  const entity = wanted.metadata.annotations?.[annotations.leaseEntityType];
+  for (const lease of items) {
+    const same = lease.metadata.annotations?.[annotations.leaseEntityType] === entity && isOwnedBy(lease, object);
+    if (same && lease.metadata.name !== name) await freeLease(context, lease);
+  }
+}
+
+/** Deletes exactly this Lease in exactly this state. */
+export async function freeLease(context: Context, lease: Lease): Promise<void> {
+  const { namespace, name = '', uid, resourceVersion } = lease.metadata;
+  if (uid === undefined || resourceVersion === undefined) return;
+  await context.cluster.delete(leaseType, namespace, name, { uid, resourceVersion, signal: context.signal });
+}
+
+function remember(key: string, lease: string, at: number): void {
+  seen.delete(key);
+  seen.set(key, { lease, at });
+  const oldest = seen.size > rememberedClaims ? seen.keys().next().value : undefined;
+  if (oldest !== undefined) seen.delete(oldest);
+}
+
+/**
+ * Claims the object's name, or finds out who has it. To be called on every reconcile of a named kind before anything is made for the object; asks the
+ * API server at most once a minute per object whose claim holds.
+ */
+export async function claimName(context: Context, named: Named): Promise<ClaimOutcome> {
+  const claim = claimOf(named);
+  const uid = named.object.metadata.uid ?? '';
+  const claimed = (status: 'True' | 'False', message: string, reason: string): Statement => ({ type: conditionTypes.claimed, status, reason, message });
+  const held: ClaimOutcome = { held: true, claimed: claimed('True', '', reasons.claimed) };
+  const known = seen.get(uid);
+  if (known?.lease === claim.leaseName && context.now() - known.at < trustMs) return held;
+  const wanted = leaseFor(named, claim);
+  const before = findCondition(named.object as WithStatus, conditionTypes.claimed);
+  const taken = await take(context, named, wanted);
+  if (taken === 'duplicate') {
+    seen.delete(uid);
+    const message = duplicateText(named);
+    const statement = claimed('False', message, reasons.duplicateName);
+    return { held: false, claimed: statement, notReady: { ...statement, type: conditionTypes.ready } };
+  }
+  const isRename = taken === 'acquired' && before?.status === 'True';
+  if (isRename) await releaseOthers(context, wanted, named.object);
+  remember(uid, claim.leaseName, context.now());
+  return held;
+}

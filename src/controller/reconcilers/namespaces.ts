@@ -1,0 +1,176 @@
+// What orgs and spaces have in common: their namespace, the RoleBindings in it, and its end.
+
+import { namespaceType, roleBindingType } from '../../lib/api/core.ts';
+import type { Namespace, RoleBinding } from '../../lib/api/core.ts';
+import { annotations, conditionTypes, finalizers, kinds, labels } from '../../lib/api/group.ts';
+import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import type { CFOrg, CFSpace } from '../../lib/api/types.generated.ts';
+import { controllerRole, controllerRoleBinding, copiedRoleBinding, isPropagated } from '../../templates/role-binding.ts';
+import { isAlreadyExists, isForbidden } from '../../lib/kube/errors.ts';
+import { contains, isEqual } from '../runtime/merge-patch.ts';
+import type { Context, Stores } from '../runtime/reconciler.ts';
+import { TerminalError, WaitingError } from '../runtime/result.ts';
+import { conditionsWith, writeStatus } from '../runtime/status.ts';
+import type { WithStatus } from '../runtime/status.ts';
+
+/** Rights that were given a moment ago may not count yet everywhere; a refusal within this time is no failure. */
+const freshRightsMs = 20_000;
+const deletionPollMs = 1_000;
+
+
+/** The namespace with its labels and annotations right. */
+export async function ensureNamespace(context: Context, wanted: Namespace): Promise<Namespace> {
+  const name = wanted.metadata.name ?? '';
+  const live = context.stores.of(namespaceType).get(undefined, name) ?? (await createNamespace(context, wanted));
+  if (live.metadata.deletionTimestamp !== undefined)
+    throw new WaitingError('NamespaceTerminating', `The namespace ${name} is being deleted: ${blockers(live)}`, deletionPollMs);
+  const { labels: marks, annotations: notes } = wanted.metadata;
+  if (contains(live.metadata, { labels: marks, annotations: notes })) return live;
+  const { resourceVersion } = live.metadata;
+  const patch = { metadata: { resourceVersion, labels: marks, annotations: notes } };
+  return context.cluster.mergePatch(namespaceType, undefined, name, patch, { signal: context.signal });
+}
+
+async function createNamespace(context: Context, wanted: Namespace): Promise<Namespace> {
+  const name = wanted.metadata.name ?? '';
+  try {
+    return await context.cluster.create(namespaceType, wanted, { signal: context.signal });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+  const present = await context.cluster.get(namespaceType, undefined, name, context.signal);
+  if (present === undefined) throw new WaitingError('NamespaceTerminating', `The namespace ${name} is just going.`, deletionPollMs);
+  if (present.metadata.labels?.[labels.managedBy] !== 'kf')
+    throw new TerminalError('NamespaceNotOurs', `A namespace ${name} exists that kf did not make. Label it ${labels.managedBy}=kf to let kf use it.`);
+  return present;
+}
+
+/** The object as declared: created, or its declared fields put back. */
+export async function ensureObject<T extends KubeObject>(context: Context, type: ResourceType<T>, wanted: T): Promise<void> {
+  const { namespace, name = '', labels: marks, annotations: notes } = wanted.metadata;
+  const live = context.stores.of(type).get(namespace, name) ?? (await createObject(context, type, wanted));
+  if (live === undefined) return;
+  const { metadata: _, ...body } = wanted;
+  const wantedMetadata = { ...(marks === undefined ? {} : { labels: marks }), ...(notes === undefined ? {} : { annotations: notes }) };
+  if (contains(live, { ...body, metadata: wantedMetadata })) return;
+  const patch = { ...body, metadata: { resourceVersion: live.metadata.resourceVersion, ...wantedMetadata } };
+  await context.cluster.mergePatch(type, namespace, name, patch, { signal: context.signal });
+}
+
+/** Undefined when it was made; else what was there already and the cache did not know, for lack of a label or of time. */
+async function createObject<T extends KubeObject>(context: Context, type: ResourceType<T>, wanted: T): Promise<T | undefined> {
+  const { namespace, name = '' } = wanted.metadata;
+  try {
+    await context.cluster.create(type, wanted, { signal: context.signal });
+    return undefined;
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+  const present = await context.cluster.get(type, namespace, name, context.signal);
+  if (present === undefined) throw new WaitingError('InMotion', `${type.kind} ${name} is just being deleted.`, 300);
+  return present;
+}
+
+async function ensureRoleBinding(context: Context, wanted: RoleBinding): Promise<void> {
+  const { namespace, name = '' } = wanted.metadata;
+  const live = context.stores.of(roleBindingType).get(namespace, name);
+  // The role of a binding cannot be changed, only replaced.
+  if (live !== undefined && !isEqual(live.roleRef, wanted.roleRef) && live.metadata.uid !== undefined) {
+    await context.cluster.delete(roleBindingType, namespace, name, { uid: live.metadata.uid, signal: context.signal });
+    await context.cluster.create(roleBindingType, wanted, { signal: context.signal });
+    return;
+  }
+  await ensureObject(context, roleBindingType, wanted);
+}
+
+/** Before anything else in a new namespace: the controller's own rights there. */
+export async function ensureOwnRights(context: Context, ns: string): Promise<void> {
+  const account = { namespace: context.info().controller.namespace, name: 'kf-controller' };
+  await ensureRoleBinding(context, controllerRoleBinding(ns, account));
+}
+
+/** Copies of what `parent` propagates, and no copy whose original is gone. */
+export async function propagateRoles(context: Context, parent: string, ns: string): Promise<void> {
+  const all = context.stores.of(roleBindingType);
+  const originals = all.list(parent).filter((binding) => isPropagated(binding) && binding.metadata.deletionTimestamp === undefined);
+  const names = new Set(originals.map((binding) => binding.metadata.name));
+  await Promise.all(originals.map((original) => ensureRoleBinding(context, copiedRoleBinding(original, ns))));
+  for (const copy of all.list(ns)) {
+    const isCopy = copy.metadata.labels?.[labels.propagatedFrom] !== undefined;
+    const kept = copy.metadata.annotations?.[annotations.propagateDeletion] === 'false';
+    const { name = '', uid } = copy.metadata;
+    if (!isCopy || kept || names.has(name) || name === controllerRole || uid === undefined) continue;
+    await context.cluster.delete(roleBindingType, ns, name, { uid, signal: context.signal });
+  }
+}
+
+/** Runs `work` in a namespace; right after its creation a refusal only means that the rights are not known everywhere yet. */
+export async function withFreshRights(context: Context, namespace: Namespace, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    const age = context.now() - Date.parse(namespace.metadata.creationTimestamp ?? '');
+    if (isForbidden(error) && age < freshRightsMs)
+      throw new WaitingError('RightsNotActive', "The controller's rights in the new namespace do not count yet.", 150);
+    throw error;
+  }
+}
+
+/** What keeps a namespace that is being deleted, in the API server's words. */
+export function blockers(namespace: Namespace): string {
+  const said = (namespace.status?.conditions ?? [])
+    .filter((condition) => condition.status === 'True' && condition.type.startsWith('Namespace'))
+    .map((condition) => condition.message ?? condition.reason ?? condition.type);
+  return said.length === 0 ? 'its contents are being removed.' : said.join(' ');
+}
+
+/**
+ * Ends the namespace of an org or space that is being deleted. True once it is gone; else the object's Ready condition says what keeps it.
+ * Only a namespace that kf made is touched.
+ */
+export async function removeNamespace(context: Context, name: string): Promise<{ gone: true } | { gone: false; message: string }> {
+  const cached = context.stores.of(namespaceType).get(undefined, name);
+  const live = cached ?? (await context.cluster.get(namespaceType, undefined, name, context.signal));
+  if (live === undefined || live.metadata.labels?.[labels.managedBy] !== 'kf') return { gone: true };
+  const { uid, deletionTimestamp } = live.metadata;
+  if (deletionTimestamp === undefined && uid !== undefined)
+    await context.cluster.delete(namespaceType, undefined, name, { uid, propagation: 'Background', signal: context.signal });
+  return { gone: false, message: `The namespace ${name} is being deleted: ${blockers(live)}` };
+}
+
+/** Says why an org or space that is being deleted is still there. */
+export async function reportDeleting<T extends WithStatus>(context: Context, type: ResourceType<T>, live: T, message: string): Promise<void> {
+  const conditions = conditionsWith(live, { type: conditionTypes.ready, status: 'False', reason: 'Deleting', message });
+  await writeStatus(context, type, live, { guid: live.metadata.name, ...live.status, conditions } as NonNullable<T['status']>);
+}
+
+type Finalizer = typeof finalizers.org | typeof finalizers.space;
+
+/** Adds or removes one finalizer; no request when it is right already. */
+export async function setFinalizer<T extends KubeObject>(
+  context: Context,
+  type: ResourceType<T>,
+  live: T,
+  change: { name: Finalizer; present: boolean },
+): Promise<T> {
+  const { namespace, name = '', resourceVersion, finalizers: now = [] } = live.metadata;
+  if (now.includes(change.name) === change.present) return live;
+  const next = change.present ? [...now, change.name] : now.filter((finalizer) => finalizer !== change.name);
+  return context.cluster.mergePatch(type, namespace, name, { metadata: { resourceVersion, finalizers: next } }, { signal: context.signal });
+}
+
+/** Orgs whose namespace, or whose parent, bears that name. */
+export function orgKeys(ns: string, stores: Stores): string[] {
+  const orgs = stores.of(kinds.org).list() as CFOrg[];
+  return orgs.filter((org) => org.metadata.name === ns || org.metadata.namespace === ns).map((org) => `${org.metadata.namespace ?? ''}/${org.metadata.name ?? ''}`);
+}
+
+/** Spaces whose namespace, or whose parent, bears that name. */
+export function spaceKeys(ns: string, stores: Stores): string[] {
+  const spaces = stores.of(kinds.space).list() as CFSpace[];
+  return spaces
+    .filter((space) => space.metadata.name === ns || space.metadata.namespace === ns)
+    .map((space) => `${space.metadata.namespace ?? ''}/${space.metadata.name ?? ''}`);
+}
+
+export { deletionPollMs };

@@ -1,0 +1,93 @@
+// CFOrg: a namespace with the org's marks, the roles that hold in all orgs, and an end in order.
+
+import { namespaceType, roleBindingType } from '../../lib/api/core.ts';
+import type { Namespace, RoleBinding } from '../../lib/api/core.ts';
+import { finalizers, kinds, labels } from '../../lib/api/group.ts';
+import type { CFOrg, CFSpace } from '../../lib/api/types.generated.ts';
+import { orgNamespace } from '../../templates/namespace.ts';
+import { watch } from '../runtime/reconciler.ts';
+import type { Context, Reconciler } from '../runtime/reconciler.ts';
+import type { Result } from '../runtime/result.ts';
+import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
+import type { Statement } from '../runtime/status.ts';
+import { splitKey } from '../runtime/store.ts';
+import { claimName, duplicateRetryMs } from './claims.ts';
+import { deletionPollMs, ensureNamespace, ensureOwnRights, orgKeys, propagateRoles, removeNamespace, reportDeleting, setFinalizer, withFreshRights } from './namespaces.ts';
+
+export const orgReconciler: Reconciler = {
+  name: 'org',
+  watches: [
+    watch(kinds.org),
+    watch<Namespace>(namespaceType, (namespace, stores) =>
+      namespace.metadata.labels?.[labels.spaceGuid] === undefined ? orgKeys(namespace.metadata.name ?? '', stores) : [],
+    ),
+    watch<RoleBinding>(roleBindingType, (binding, stores) => orgKeys(binding.metadata.namespace ?? '', stores)),
+    watch<CFSpace>(kinds.space, (space, stores) =>
+      orgKeys(space.metadata.namespace ?? '', stores).filter((key) => stores.of(kinds.org).get(...keyParts(key))?.metadata.deletionTimestamp !== undefined),
+    ),
+  ],
+  reconcile: async (key, context) => {
+    const { ns, name } = splitKey(key);
+    const org = context.stores.of(kinds.org).get(ns, name);
+    if (org === undefined) return undefined;
+    return org.metadata.deletionTimestamp === undefined ? keep(context, org) : remove(context, org);
+  },
+};
+
+const keyParts = (key: string): [string, string] => {
+  const { ns, name } = splitKey(key);
+  return [ns, name];
+};
+
+async function keep(context: Context, live: CFOrg): Promise<Result | undefined> {
+  const claim = await claimName(context, { entity: 'org', object: live });
+  if (claim.notReady !== undefined) {
+    await write(context, live, claim.claimed, claim.notReady);
+    return { requeueAfterMs: duplicateRetryMs };
+  }
+  const org = await setFinalizer(context, kinds.org, live, { name: finalizers.org, present: true });
+  try {
+    await furnish(context, org);
+  } catch (error) {
+    await write(context, org, claim.claimed, notReady(error));
+    throw error;
+  }
+  await write(context, org, claim.claimed, readyStatement);
+  return undefined;
+}
+
+async function furnish(context: Context, org: CFOrg): Promise<void> {
+  const name = org.metadata.name ?? '';
+  const namespace = await ensureNamespace(context, orgNamespace(org));
+  await withFreshRights(context, namespace, async () => {
+    await ensureOwnRights(context, name);
+    await propagateRoles(context, org.metadata.namespace ?? '', name);
+  });
+}
+
+async function write(context: Context, org: CFOrg, ...statements: Statement[]): Promise<void> {
+  const conditions = conditionsWith(org, ...statements);
+  await writeStatus(context, kinds.org, org, { ...org.status, guid: org.metadata.name ?? '', conditions });
+}
+
+async function remove(context: Context, org: CFOrg): Promise<Result | undefined> {
+  const { name = '', finalizers: present = [] } = org.metadata;
+  if (!present.includes(finalizers.org)) return undefined;
+  const spaces = context.stores.of(kinds.space).list(name);
+  for (const { metadata } of spaces) {
+    if (metadata.deletionTimestamp !== undefined || metadata.uid === undefined) continue;
+    await context.cluster.delete(kinds.space, name, metadata.name ?? '', { uid: metadata.uid, signal: context.signal });
+  }
+  if (spaces.length > 0) {
+    const names = spaces.map((space) => `'${space.spec.displayName}'`).join(', ');
+    await reportDeleting(context, kinds.org, org, `Waits until these spaces are gone: ${names}.`);
+    return { requeueAfterMs: deletionPollMs };
+  }
+  const end = await removeNamespace(context, name);
+  if (!end.gone) {
+    await reportDeleting(context, kinds.org, org, end.message);
+    return { requeueAfterMs: deletionPollMs };
+  }
+  await setFinalizer(context, kinds.org, org, { name: finalizers.org, present: false });
+  return undefined;
+}

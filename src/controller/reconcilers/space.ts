@@ -1,0 +1,107 @@
+// CFSpace: a namespace with the space's marks, the accounts of its apps, registry credentials, the roles of its org, and an end in order.
+
+import { namespaceType, roleBindingType, serviceAccountType } from '../../lib/api/core.ts';
+import type { Namespace, RoleBinding, ServiceAccount } from '../../lib/api/core.ts';
+import { finalizers, kinds } from '../../lib/api/group.ts';
+import type { CFOrg, CFSpace } from '../../lib/api/types.generated.ts';
+import { spaceAccount, spaceAccounts, spaceNamespace } from '../../templates/namespace.ts';
+import { watch } from '../runtime/reconciler.ts';
+import type { Context, Reconciler } from '../runtime/reconciler.ts';
+import { WaitingError } from '../runtime/result.ts';
+import type { Result } from '../runtime/result.ts';
+import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
+import type { Statement } from '../runtime/status.ts';
+import { splitKey } from '../runtime/store.ts';
+import { claimName, duplicateRetryMs } from './claims.ts';
+import {
+  deletionPollMs, ensureNamespace, ensureObject, ensureOwnRights, propagateRoles, removeNamespace, reportDeleting, setFinalizer, spaceKeys, withFreshRights,
+} from './namespaces.ts';
+import { ensureRegistrySecrets, paceMs } from './space-secrets.ts';
+import type { RegistryKeys } from './space-secrets.ts';
+
+const secretsPerSpace = 2;
+
+/** @param keys shared with the reconciler of builds */
+export function spaceReconciler(keys: RegistryKeys): Reconciler {
+  const lookedAt = new Map<string, number>();
+  return {
+    name: 'space',
+    watches: [
+      watch(kinds.space),
+      watch<CFOrg>(kinds.org, (org, stores) => spaceKeys(org.metadata.name ?? '', stores)),
+      watch<Namespace>(namespaceType, (namespace, stores) => spaceKeys(namespace.metadata.name ?? '', stores)),
+      watch<RoleBinding>(roleBindingType, (binding, stores) => spaceKeys(binding.metadata.namespace ?? '', stores)),
+      watch<ServiceAccount>(serviceAccountType, (account, stores) => spaceKeys(account.metadata.namespace ?? '', stores)),
+    ],
+    reconcile: async (key, context) => {
+      const { ns, name } = splitKey(key);
+      const space = context.stores.of(kinds.space).get(ns, name);
+      if (space === undefined) {
+        lookedAt.delete(name);
+        return undefined;
+      }
+      return space.metadata.deletionTimestamp === undefined ? keep(context, space, keys, lookedAt) : remove(context, space);
+    },
+  };
+}
+
+async function keep(context: Context, live: CFSpace, keys: RegistryKeys, lookedAt: Map<string, number>): Promise<Result | undefined> {
+  const claim = await claimName(context, { entity: 'space', object: live });
+  if (claim.notReady !== undefined) {
+    await write(context, live, claim.claimed, claim.notReady);
+    return { requeueAfterMs: duplicateRetryMs };
+  }
+  const space = await setFinalizer(context, kinds.space, live, { name: finalizers.space, present: true });
+  const pace = paceMs(context.stores.of(kinds.space).size, secretsPerSpace);
+  try {
+    await furnish(context, space, keys, { lookedAt, pace });
+  } catch (error) {
+    await write(context, space, claim.claimed, notReady(error));
+    throw error;
+  }
+  await write(context, space, claim.claimed, readyStatement);
+  return { requeueAfterMs: pace };
+}
+
+interface Looks {
+  lookedAt: Map<string, number>;
+  pace: number;
+}
+
+async function furnish(context: Context, space: CFSpace, keys: RegistryKeys, looks: Looks): Promise<void> {
+  const { name = '', namespace: org = '' } = space.metadata;
+  const parent = context.stores.of(kinds.org).list().find((candidate) => candidate.metadata.name === org);
+  // Without its org the space would be a namespace that nobody owns; the org's own namespace must stand first.
+  if (parent === undefined) throw new WaitingError('OrgNotFound', `The org '${org}' of the space does not exist.`);
+  const namespace = await ensureNamespace(context, spaceNamespace(space, parent));
+  await withFreshRights(context, namespace, async () => {
+    await ensureOwnRights(context, name);
+    const accounts = spaceAccounts.map((account) => ensureObject(context, serviceAccountType, spaceAccount(account, name)));
+    await Promise.all([...accounts, propagateRoles(context, org, name), ensureSecrets(context, name, keys, looks)]);
+  });
+}
+
+async function ensureSecrets(context: Context, name: string, keys: RegistryKeys, { lookedAt, pace }: Looks): Promise<void> {
+  const last = lookedAt.get(name);
+  if (last !== undefined && context.now() - last < pace * 0.9) return;
+  await ensureRegistrySecrets(context, keys, name);
+  lookedAt.set(name, context.now());
+}
+
+async function write(context: Context, space: CFSpace, ...statements: Statement[]): Promise<void> {
+  const conditions = conditionsWith(space, ...statements);
+  await writeStatus(context, kinds.space, space, { ...space.status, guid: space.metadata.name ?? '', conditions });
+}
+
+async function remove(context: Context, space: CFSpace): Promise<Result | undefined> {
+  const { name = '', finalizers: present = [] } = space.metadata;
+  if (!present.includes(finalizers.space)) return undefined;
+  const end = await removeNamespace(context, name);
+  if (!end.gone) {
+    await reportDeleting(context, kinds.space, space, end.message);
+    return { requeueAfterMs: deletionPollMs };
+  }
+  await setFinalizer(context, kinds.space, space, { name: finalizers.space, present: false });
+  return undefined;
+}
+

@@ -1,0 +1,174 @@
+// The Job of one source build: a pod with parallel lanes, of which only those that never run foreign code hold a credential.
+
+import { jobType } from '../lib/api/core.ts';
+import type { Job } from '../lib/api/core.ts';
+import { labels } from '../lib/api/group.ts';
+import { apiVersionOf } from '../lib/api/object.ts';
+import type { OwnerReference } from '../lib/api/object.ts';
+import type { Container, EnvVar, PodSpec, Volume, VolumeMount } from '../lib/api/pod.ts';
+import { buildPaths, buildScript, markers, platformApi, registryKeys, registryScript } from './build-lanes.ts';
+import type { LifecycleInput } from './build-lanes.ts';
+
+export interface BuildJobInput {
+  /** Name of the CFBuild, its BuildWorkload and this Job. */
+  name: string;
+  namespace: string;
+  appGuid: string;
+  owner: OwnerReference;
+  builderImage: string;
+  nodeImage: string;
+  /** User of the builder image, numeric. */
+  uid: number;
+  gid: number;
+  /** Source image by digest, as the push door knows it. */
+  source: string;
+  lifecycle: LifecycleInput;
+  /** Text of an order.toml. */
+  order?: string;
+  /** Secret with the keys of `registryKeys`. */
+  registrySecret: string;
+  /** ConfigMap whose key `fetch.mjs` is the fetch program. */
+  fetchConfigMap: string;
+  /** Build environment, each variable a literal or a reference to a Secret. */
+  env: EnvVar[];
+  /** Secret for the literals among `env`, a key per variable. */
+  literalEnvSecret?: string;
+  /** Secrets shown to buildpacks below /platform/bindings. */
+  bindings: string[];
+  pullSecrets: string[];
+  memoryMB: number;
+  diskMB: number;
+  timeoutSeconds: number;
+}
+
+/** How long a finished build's pod, and with it its log, stays readable. */
+export const finishedBuildTtlSeconds = 6 * 3600;
+
+export const laneNames = { source: 'source', registry: 'registry', build: 'build' } as const;
+
+const security = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ['ALL'] },
+  runAsNonRoot: true,
+  seccompProfile: { type: 'RuntimeDefault' as const },
+};
+const mount = (name: string, mountPath: string, readOnly = false): VolumeMount => ({ name, mountPath, ...(readOnly ? { readOnly } : {}) });
+const shared = { workspace: mount('workspace', buildPaths.workspace), layers: mount('layers', buildPaths.layers), hand: mount('hand', buildPaths.hand) };
+const credential = mount('registry', buildPaths.registry, true);
+
+function lane(name: string, image: string, rest: Partial<Container>): Container {
+  return { name, image, imagePullPolicy: 'IfNotPresent', terminationMessagePolicy: 'FallbackToLogsOnError', securityContext: security, ...rest };
+}
+
+function sourceLane(input: BuildJobInput): Container {
+  return lane(laneNames.source, input.nodeImage, {
+    command: ['node', `${buildPaths.fetch}/fetch.mjs`],
+    env: [
+      { name: 'KF_SOURCE', value: input.source },
+      { name: 'KF_TARGET', value: buildPaths.workspace },
+      { name: 'KF_HAND', value: buildPaths.hand },
+      { name: 'KF_CREDENTIAL', value: buildPaths.registry },
+      { name: 'KF_INSECURE', value: input.lifecycle.insecureRegistries.join(',') },
+    ],
+    volumeMounts: [shared.workspace, shared.hand, credential, mount('fetch', buildPaths.fetch, true)],
+    resources: { requests: { cpu: '10m', memory: '48Mi' }, limits: { memory: '256Mi' } },
+  });
+}
+
+function lifecycleEnv(input: BuildJobInput): EnvVar[] {
+  return [
+    { name: 'CNB_PLATFORM_API', value: platformApi },
+    { name: 'CNB_USER_ID', value: String(input.uid) },
+    { name: 'CNB_GROUP_ID', value: String(input.gid) },
+  ];
+}
+
+function registryLane(input: BuildJobInput): Container {
+  return lane(laneNames.registry, input.builderImage, {
+    command: ['sh', '-c', registryScript(input.lifecycle)],
+    env: lifecycleEnv(input),
+    volumeMounts: [shared.workspace, shared.layers, shared.hand, credential],
+    resources: { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '1Gi' } },
+  });
+}
+
+function buildLane(input: BuildJobInput): Container {
+  const bindings = input.bindings.map((secret, index) => mount(`binding-${index}`, `${buildPaths.platform}/bindings/${secret}`, true));
+  const memory = `${input.memoryMB}Mi`;
+  return lane(laneNames.build, input.builderImage, {
+    command: ['sh', '-c', buildScript(input.order)],
+    env: lifecycleEnv(input),
+    volumeMounts: [shared.workspace, shared.layers, shared.hand, mount('platform-env', `${buildPaths.platform}/env`, true), ...bindings],
+    resources: { requests: { cpu: '100m', memory }, limits: { memory } },
+  });
+}
+
+// The build environment reaches the lifecycle as files, so that no variable of it can change how a lane itself runs.
+function environmentVolume(input: BuildJobInput): Volume {
+  const sources = input.env.flatMap(({ name, value, valueFrom }) => {
+    const secret = valueFrom?.secretKeyRef;
+    if (secret !== undefined) return [{ secret: { name: secret.name, items: [{ key: secret.key, path: name }], optional: secret.optional ?? false } }];
+    const literal = value === undefined ? undefined : input.literalEnvSecret;
+    return literal === undefined ? [] : [{ secret: { name: literal, items: [{ key: name, path: name }] } }];
+  });
+  return { name: 'platform-env', projected: { sources } };
+}
+
+function volumes(input: BuildJobInput): Volume[] {
+  const sizeLimit = `${input.diskMB}Mi`;
+  return [
+    { name: 'workspace', emptyDir: { sizeLimit } },
+    { name: 'layers', emptyDir: { sizeLimit } },
+    { name: 'hand', emptyDir: { sizeLimit: '1Mi' } },
+    { name: 'registry', secret: { secretName: input.registrySecret, items: Object.values(registryKeys).map((key) => ({ key, path: key })) } },
+    { name: 'fetch', configMap: { name: input.fetchConfigMap } },
+    environmentVolume(input),
+    ...input.bindings.map((secretName, index) => ({ name: `binding-${index}`, secret: { secretName } })),
+  ];
+}
+
+function podSpec(input: BuildJobInput): PodSpec {
+  return {
+    restartPolicy: 'Never',
+    // On the pod, not on the Job: a Job past its deadline deletes its pod, and the log that says why would be gone.
+    activeDeadlineSeconds: input.timeoutSeconds,
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    shareProcessNamespace: false,
+    terminationGracePeriodSeconds: 1,
+    imagePullSecrets: input.pullSecrets.map((name) => ({ name })),
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: input.uid,
+      runAsGroup: input.gid,
+      fsGroup: input.gid,
+      fsGroupChangePolicy: 'OnRootMismatch',
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    containers: [sourceLane(input), registryLane(input), buildLane(input)],
+    volumes: volumes(input),
+  };
+}
+
+/** One pod, never a second try: a build does not start again by itself. */
+export function buildJob(input: BuildJobInput): Job {
+  const marks = { [labels.buildWorkloadName]: input.name, [labels.buildGuid]: input.name, [labels.appGuid]: input.appGuid };
+  return {
+    apiVersion: apiVersionOf(jobType),
+    kind: jobType.kind,
+    metadata: { name: input.name, namespace: input.namespace, labels: marks, ownerReferences: [input.owner] },
+    spec: {
+      backoffLimit: 0,
+      completions: 1,
+      parallelism: 1,
+      ttlSecondsAfterFinished: finishedBuildTtlSeconds,
+      template: {
+        metadata: { labels: marks, annotations: { 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false' } },
+        spec: podSpec(input),
+      },
+    },
+  };
+}
+
+/** The marker that the fetch program leaves. */
+export const fetchedMarker = markers.fetched;

@@ -1,0 +1,46 @@
+// RoleBindings that the controller makes in the namespaces of orgs and spaces.
+
+import type { RoleBinding } from '../lib/api/core.ts';
+import { annotations, labels } from '../lib/api/group.ts';
+
+/** The ClusterRole with everything the controller does inside one org or space. */
+export const controllerRole = 'kf-controller-space';
+
+/** Gives the controller its rights in a namespace that it made. */
+export function controllerRoleBinding(ns: string, account: { namespace: string; name: string }): RoleBinding {
+  return {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name: controllerRole, namespace: ns, labels: { [labels.managedBy]: 'kf' } },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: controllerRole },
+    subjects: [{ kind: 'ServiceAccount', name: account.name, namespace: account.namespace }],
+  };
+}
+
+/** True when the binding is an original that child namespaces get a copy of. */
+export function isPropagated(binding: RoleBinding): boolean {
+  return binding.metadata.annotations?.[annotations.propagateRole] === 'true';
+}
+
+/** The copy of `original` in a child namespace (contract 15): same name, role and subjects. */
+export function copiedRoleBinding(original: RoleBinding, ns: string): RoleBinding {
+  const { name = '', namespace = '', labels: marks, annotations: notes } = original.metadata;
+  return {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: {
+      name,
+      namespace: ns,
+      labels: { ...withoutTools(marks), [labels.propagatedFrom]: namespace },
+      annotations: withoutTools(notes),
+    },
+    roleRef: original.roleRef,
+    ...(original.subjects === undefined ? {} : { subjects: original.subjects }),
+  };
+}
+
+// What other tools note about the original does not hold for the copy (contract 5).
+function withoutTools(entries: Record<string, string> | undefined): Record<string, string> {
+  const foreign = ['meta.helm.sh/', 'kapp.k14s.io/', 'kubectl.kubernetes.io/'];
+  return Object.fromEntries(Object.entries(entries ?? {}).filter(([key]) => !foreign.some((prefix) => key.startsWith(prefix))));
+}
