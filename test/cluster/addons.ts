@@ -7,6 +7,7 @@ import { parseAllDocuments } from 'yaml';
 import { dnsServiceAddress, nodeName } from './addresses.ts';
 import { isTrue } from './api.ts';
 import type { ApiClient, ApiObject } from './api.ts';
+import { pauseImage } from './images/index.ts';
 import { partPath } from './parts.ts';
 import type { PartPaths } from './parts.ts';
 import { hostNameservers } from './worker.ts';
@@ -25,7 +26,10 @@ function readAll(parts: PartPaths, fill: Fill): ApiObject[] {
   const crds = partPath(parts, 'gateway-crds');
   const crdObjects = readdirSync(crds).flatMap((file) => readManifests(join(crds, file), (text) => text));
   const files = ['coredns.yaml', 'storage.yaml', 'metrics-server.yaml'];
-  return [...crdObjects.filter((object) => object.kind === 'CustomResourceDefinition'), ...files.flatMap((file) => readManifests(join(folder, file), fill))];
+  return [
+    ...crdObjects.filter((object) => object.kind === 'CustomResourceDefinition'),
+    ...files.flatMap((file) => readManifests(join(folder, file), fill)),
+  ];
 }
 
 /** Everything that a cluster holds from the start, in the order of creation, with `${name}` in the manifests filled in. */
@@ -46,6 +50,12 @@ export function addonObjects(parts: PartPaths, images: { name: string }[]): ApiO
   );
 }
 
+/** The images that a node needs to become ready, the pods' own included. */
+export function addonImages<T extends { name: string }>(parts: PartPaths, images: T[]): T[] {
+  const manifests = JSON.stringify(addonObjects(parts, images));
+  return images.filter(({ name }) => name === pauseImage || manifests.includes(name));
+}
+
 /** What has to be ready in a cluster with a node: the node and all add-ons. */
 export function expectedObjects(parts: PartPaths): ApiObject[] {
   return [{ apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName } }, ...readAll(parts, (text) => text)];
@@ -58,7 +68,12 @@ export async function applyObjects(client: ApiClient, objects: ApiObject[]): Pro
   await Promise.all(objects.filter((object) => !isBase(object)).map((object) => client.apply(object)));
 }
 
-const readyCondition: Record<string, string> = { CustomResourceDefinition: 'Established', Deployment: 'Available', APIService: 'Available', Node: 'Ready' };
+const readyCondition: Record<string, string> = {
+  CustomResourceDefinition: 'Established',
+  Deployment: 'Available',
+  APIService: 'Available',
+  Node: 'Ready',
+};
 
 /** Those of the objects that are not ready yet, as `Kind name`. */
 export async function notReady(client: ApiClient, objects: Pick<ApiObject, 'apiVersion' | 'kind' | 'metadata'>[]): Promise<string[]> {

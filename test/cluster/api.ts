@@ -28,7 +28,17 @@ const requestTimeoutMs = 5_000;
 /** Plural names of the kinds that are applied; a kind not listed here is its lower case name with an s. */
 const irregularPlurals: Record<string, string> = { StorageClass: 'storageclasses', NetworkPolicy: 'networkpolicies' };
 
-const clusterScoped = new Set(['Namespace', 'Node', 'ClusterRole', 'ClusterRoleBinding', 'StorageClass', 'APIService', 'CustomResourceDefinition', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding']);
+const clusterScoped = new Set([
+  'Namespace',
+  'Node',
+  'ClusterRole',
+  'ClusterRoleBinding',
+  'StorageClass',
+  'APIService',
+  'CustomResourceDefinition',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionPolicyBinding',
+]);
 
 /** Path of an object in the API. */
 export function objectPath(object: Pick<ApiObject, 'apiVersion' | 'kind' | 'metadata'>): string {
@@ -69,7 +79,9 @@ export class ApiClient {
           resolve({ status: incoming.statusCode ?? 0, body: Buffer.concat(chunks).toString() });
         });
       });
-      outgoing.on('timeout', () => outgoing.destroy(new Error(`The API server did not answer ${method} ${path} within ${String(requestTimeoutMs / 1000)} s.`)));
+      outgoing.on('timeout', () =>
+        outgoing.destroy(new Error(`The API server did not answer ${method} ${path} within ${String(requestTimeoutMs / 1000)} s.`)),
+      );
       outgoing.on('error', reject);
       outgoing.end(body === undefined ? undefined : JSON.stringify(body));
     });
@@ -87,7 +99,8 @@ export class ApiClient {
   async apply(object: ApiObject): Promise<void> {
     const path = `${objectPath(object)}?fieldManager=kf-test-cluster&force=true`;
     const response = await this.send('PATCH', path, object, 'application/apply-patch+yaml');
-    if (response.status > 299) throw new Error(`Applying ${object.kind} ${object.metadata.name}: ${String(response.status)} ${response.body.slice(0, 500)}`);
+    if (response.status > 299)
+      throw new Error(`Applying ${object.kind} ${object.metadata.name}: ${String(response.status)} ${response.body.slice(0, 500)}`);
   }
 
   /** Whether the API server says it is ready; false also while it does not answer. */

@@ -44,7 +44,8 @@ async function main(): Promise<void> {
   });
   const { name } = values;
   // The name becomes part of a path, a cgroup and a kubeconfig context.
-  if (!/^[a-z][a-z0-9-]{0,19}$/.test(name)) throw new Error(`"${name}" cannot name a cluster: lower case letters, digits and hyphens, at most 20.`);
+  if (!/^[a-z][a-z0-9-]{0,19}$/.test(name))
+    throw new Error(`"${name}" cannot name a cluster: lower case letters, digits and hyphens, at most 20.`);
   const command = values.help ? 'help' : positionals[0];
   switch (command) {
     case 'up': {

@@ -107,6 +107,10 @@ export function scheduler(kfnode: string): NodeProgram {
 
 /** kwok: plays the kubelet of the given Node objects' pods, for tests of scale without containers. */
 export function kwok(binary: string): NodeProgram {
-  const values = { kubeconfig: `${pki}/admin.kubeconfig`, 'manage-all-nodes': 'false', 'manage-nodes-with-annotation-selector': 'kwok.x-k8s.io/node=fake' };
+  const values = {
+    kubeconfig: `${pki}/admin.kubeconfig`,
+    'manage-all-nodes': 'false',
+    'manage-nodes-with-annotation-selector': 'kwok.x-k8s.io/node=fake',
+  };
   return { name: 'kwok', command: [binary, ...flags(values)] };
 }

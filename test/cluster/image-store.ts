@@ -1,28 +1,19 @@
 // Brings images to a node: into containerd, and into the registry that stands for a public one.
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { nodeRegistry } from './addresses.ts';
+import type { BuiltImage } from './images/index.ts';
+import { storeImages } from './images/registry-store.ts';
 import { runInside } from './namespaces.ts';
 import { partPath } from './parts.ts';
 import type { PartPaths } from './parts.ts';
-import { tryRun } from './process.ts';
 import type { ProcessMark } from './process.ts';
 import { containerdSocket } from './worker.ts';
 
-/** An image that was assembled on the host. */
-export interface BuiltImage {
-  /** Full name, for example 10.244.0.1:5000/kf/node:24. */
-  name: string;
-  /** Path of an OCI layout tar whose index carries the name. */
-  archive: string;
-  /** Imported into containerd, where pods find it without a pull. */
-  preload: boolean;
-  /** Pushed to the node's registry. */
-  push: boolean;
-}
-
 /** Runs containerd's own client on a node. */
-function ctr(init: ProcessMark, parts: PartPaths, namespace: string, args: string[]): Promise<string> {
-  return runInside(init, [partPath(parts, 'ctr'), '--address', containerdSocket, '--namespace', namespace, ...args]);
+function ctr(init: ProcessMark, parts: PartPaths, args: string[]): Promise<string> {
+  return runInside(init, [partPath(parts, 'ctr'), '--address', containerdSocket, '--namespace', 'k8s.io', ...args]);
 }
 
 /** Waits until containerd answers. */
@@ -30,7 +21,7 @@ export async function waitForContainerd(init: ProcessMark, parts: PartPaths, tim
   const end = Date.now() + timeoutMs;
   for (;;) {
     try {
-      await ctr(init, parts, 'k8s.io', ['plugins', 'ls', 'id==cri']);
+      await ctr(init, parts, ['plugins', 'ls', 'id==cri']);
       return;
     } catch (error) {
       if (Date.now() > end) throw new Error(`containerd does not answer within ${String(timeoutMs / 1000)} s.`, { cause: error });
@@ -39,34 +30,16 @@ export async function waitForContainerd(init: ProcessMark, parts: PartPaths, tim
   }
 }
 
-/** Imports images for pods, as many at a time as the machine has processors; what containerd has already is left alone. */
-export async function importImages(init: ProcessMark, parts: PartPaths, images: BuiltImage[]): Promise<void> {
-  const present = new Set((await ctr(init, parts, 'k8s.io', ['images', 'ls', '-q'])).split('\n'));
-  const missing = images.filter((image) => image.preload && !present.has(image.name));
-  // Images may share an archive, so that layers they have in common are read once.
-  const archives = [...new Set(missing.map((image) => image.archive))];
-  await inTwoLanes(archives, (archive) => ctr(init, parts, 'k8s.io', ['images', 'import', archive]));
-}
-
-/** Pushes images to the registry on the node. They pass through a containerd namespace of their own, where nothing is unpacked. */
-export async function pushImages(init: ProcessMark, parts: PartPaths, images: BuiltImage[]): Promise<void> {
-  const pushed = images.filter((image) => image.push);
-  const archives = [...new Set(pushed.map((image) => image.archive))];
-  await inTwoLanes(archives, (archive) => ctr(init, parts, 'push', ['images', 'import', '--no-unpack', archive]));
-  await inTwoLanes(pushed, (image) => ctr(init, parts, 'push', ['images', 'push', '--plain-http', image.name]));
-  const imported = (await ctr(init, parts, 'push', ['images', 'ls', '-q'])).split('\n').filter((name) => name !== '');
-  if (imported.length > 0) await ctr(init, parts, 'push', ['images', 'rm', ...imported]);
-}
-
-async function inTwoLanes<T>(items: T[], work: (item: T) => Promise<unknown>): Promise<void> {
-  const queue = [...items];
-  const lane = async (): Promise<void> => {
-    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
-  };
-  await Promise.all([lane(), lane()]);
-}
-
-/** Whether the registry on the node answers. */
-export async function isRegistryUp(address: string): Promise<boolean> {
-  return (await tryRun('curl', ['-fsS', '-m', '2', `http://${address}/v2/`])).code === 0;
+/**
+ * Imports images for pods, and puts those into the node's registry that belong there. What is present with the same digest is left alone.
+ * @param data the cluster's data folder
+ */
+export async function bringImages(init: ProcessMark, parts: PartPaths, data: string, images: BuiltImage[]): Promise<void> {
+  storeImages(images, join(data, 'registry'), nodeRegistry);
+  const listed = (await ctr(init, parts, ['images', 'ls'])).split('\n');
+  const present = new Set(listed.map((line) => line.split(/\s+/)).map(([name, , digest]) => `${String(name)} ${String(digest)}`));
+  const missing = images.filter((image) => image.preload && !present.has(`${image.name} ${image.digest}`));
+  // An archive holds several images; unpacking them shares the layers they have in common.
+  const archives = new Set(missing.map((image) => image.archive));
+  await Promise.all([...archives].map((archive) => ctr(init, parts, ['images', 'import', archive])));
 }

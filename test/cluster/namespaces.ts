@@ -30,7 +30,9 @@ async function firstChild(pid: number, log: string): Promise<ProcessMark> {
   let mark: ProcessMark | undefined;
   const look = (): boolean => {
     if (!markOf(pid)) throw new Error(`The namespaces cannot be made: ${readFileSync(log, 'utf8').trim()}`);
-    const child = readFileSync(`/proc/${String(pid)}/task/${String(pid)}/children`, 'utf8').trim().split(' ')[0];
+    const child = readFileSync(`/proc/${String(pid)}/task/${String(pid)}/children`, 'utf8')
+      .trim()
+      .split(' ')[0];
     mark = child ? markOf(Number(child)) : undefined;
     return mark !== undefined;
   };

@@ -13,7 +13,12 @@ export async function installPackages(log: (line: string) => void): Promise<void
   const wanted = [...runtimePackages, ...buildPackages];
   const query = await tryRun('dpkg-query', ['-W', '-f', '${Package} ${db:Status-Abbrev}\n', ...wanted]).catch(() => undefined);
   if (!query) return;
-  const installed = new Set(query.stdout.split('\n').filter((line) => line.includes(' ii')).map((line) => line.split(' ')[0]));
+  const installed = new Set(
+    query.stdout
+      .split('\n')
+      .filter((line) => line.includes(' ii'))
+      .map((line) => line.split(' ')[0]),
+  );
   const missing = wanted.filter((name) => !installed.has(name));
   if (missing.length === 0) return;
   log(`installing Debian packages: ${missing.join(' ')}`);

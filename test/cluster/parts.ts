@@ -19,17 +19,18 @@ interface Part {
   cgo?: boolean;
 }
 
-const componentVersion = 'k8s.io/component-base/version';
+/** Two packages that say which version a program is: the first to people, the second in its user agent. */
+const kubernetesVersion = ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'].flatMap((source) => [
+  [`${source}.gitVersion`, 'v1.36.3'],
+  [`${source}.gitMajor`, '1'],
+  [`${source}.gitMinor`, '36'],
+]);
 
 const parts: Part[] = [
   {
     name: 'kubernetes',
     binaries: { kfnode: '.', kubectl: 'k8s.io/kubernetes/cmd/kubectl' },
-    variables: {
-      [`${componentVersion}.gitVersion`]: 'v1.36.3',
-      [`${componentVersion}.gitMajor`]: '1',
-      [`${componentVersion}.gitMinor`]: '36',
-    },
+    variables: Object.fromEntries(kubernetesVersion),
   },
   {
     name: 'containerd',
@@ -110,7 +111,10 @@ export async function buildParts(names: readonly string[], log: (line: string) =
 
 async function goCommand(args: string[]): Promise<string> {
   const result = await tryRun('go', args).catch((cause: unknown) => {
-    throw new Error('Go is needed to build the parts of the cluster; `go` is not in the PATH. Any Go from 1.21 on will do: it fetches the version that the modules ask for.', { cause });
+    throw new Error(
+      'Go is needed to build the parts of the cluster; `go` is not in the PATH. Any Go from 1.21 on will do: it fetches the version that the modules ask for.',
+      { cause },
+    );
   });
   if (result.code !== 0) throw new Error(`go ${args.join(' ')} failed: ${result.stderr.trim()}`);
   return result.stdout;

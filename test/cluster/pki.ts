@@ -23,13 +23,23 @@ function requests(clusterNumber: number): CertificateRequest[] {
   const apiNames = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'kubernetes.default.svc.cluster.local', 'localhost'];
   const apiAddresses = ['127.0.0.1', apiServiceAddress, nodeAddress, clusterAddress];
   return [
-    { name: 'apiserver', authority: 'ca', subject: '/CN=kube-apiserver', names: [...apiNames.map((n) => `DNS:${n}`), ...apiAddresses.map((a) => `IP:${a}`)] },
+    {
+      name: 'apiserver',
+      authority: 'ca',
+      subject: '/CN=kube-apiserver',
+      names: [...apiNames.map((n) => `DNS:${n}`), ...apiAddresses.map((a) => `IP:${a}`)],
+    },
     { name: 'apiserver-kubelet', authority: 'ca', subject: '/O=system:masters/CN=kube-apiserver-kubelet-client' },
     { name: 'admin', authority: 'ca', subject: '/O=system:masters/CN=kf-admin' },
     { name: 'controller-manager', authority: 'ca', subject: '/CN=system:kube-controller-manager' },
     { name: 'scheduler', authority: 'ca', subject: '/CN=system:kube-scheduler' },
     { name: 'proxy', authority: 'ca', subject: '/CN=system:kube-proxy' },
-    { name: 'node', authority: 'ca', subject: `/O=system:nodes/CN=system:node:${nodeName}`, names: [`DNS:${nodeName}`, `IP:${nodeAddress}`] },
+    {
+      name: 'node',
+      authority: 'ca',
+      subject: `/O=system:nodes/CN=system:node:${nodeName}`,
+      names: [`DNS:${nodeName}`, `IP:${nodeAddress}`],
+    },
     // The aggregation layer wants an authority that signs nothing else: who holds its client certificate may speak as anybody.
     { name: 'front-proxy', authority: 'front-proxy-ca', subject: '/CN=front-proxy-client' },
   ];

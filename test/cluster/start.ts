@@ -1,12 +1,12 @@
 // Starts the programs of a cluster in the order they need each other, as much at once as possible, and waits until all is ready.
 import { mkdirSync } from 'node:fs';
 
-import { addonObjects, applyObjects, expectedObjects, notReady } from './addons.ts';
+import { addonImages, addonObjects, applyObjects, expectedObjects, notReady } from './addons.ts';
 import { ApiClient, waitUntil } from './api.ts';
 import type { ApiObject } from './api.ts';
 import { apiServer, controllerManager, etcd, kwok, scheduler, writeAuditPolicy } from './control-plane.ts';
-import { importImages, pushImages, waitForContainerd } from './image-store.ts';
-import type { BuiltImage } from './image-store.ts';
+import { bringImages, waitForContainerd } from './image-store.ts';
+import type { BuiltImage } from './images/index.ts';
 import { makeNamespaces, startInside } from './namespaces.ts';
 import type { NodeProgram } from './namespaces.ts';
 import { partPath } from './parts.ts';
@@ -15,7 +15,7 @@ import { makePki } from './pki.ts';
 import type { ProcessMark } from './process.ts';
 import { clusterPaths, writeState } from './state.ts';
 import type { ClusterState } from './state.ts';
-import { containerd, kubelet, kubeProxy, pauseImage, publicRegistry, writeWorkerConfig } from './worker.ts';
+import { containerd, kubelet, kubeProxy, publicRegistry, writeWorkerConfig } from './worker.ts';
 
 const apiTimeoutMs = 60_000;
 const readyTimeoutMs = 180_000;
@@ -30,7 +30,12 @@ interface Start {
 }
 
 /** Starts a cluster whose programs do not run. Records its init in `state` as soon as there is one. */
-export async function startCluster(state: ClusterState, parts: PartPaths, images: BuiltImage[], log: (line: string) => void): Promise<void> {
+export async function startCluster(
+  state: ClusterState,
+  parts: PartPaths,
+  images: BuiltImage[],
+  log: (line: string) => void,
+): Promise<void> {
   const paths = clusterPaths(state.name);
   mkdirSync(paths.config, { recursive: true });
   await makePki(paths, state.name, state.number);
@@ -69,17 +74,22 @@ async function startControlPlane(start: Start): Promise<void> {
 /** @param api settles when the API server is ready */
 async function startNode(start: Start, api: Promise<void>): Promise<void> {
   const { init, parts, images } = start;
+  const { data } = clusterPaths(start.state.name);
   await Promise.all([run(start, containerd(parts)), run(start, publicRegistry(parts))]);
   await waitForContainerd(init, parts, apiTimeoutMs);
-  const isNeededFirst = (image: BuiltImage): boolean => image.name === pauseImage || JSON.stringify(addonObjects(parts, images)).includes(image.name);
-  await importImages(init, parts, images.filter(isNeededFirst));
+  // The images that the node itself needs come first; with them it can become ready while the others follow.
+  const first = new Set(addonImages(parts, images).map((image) => image.archive));
+  await bringImages(
+    init,
+    parts,
+    data,
+    images.filter((image) => first.has(image.archive)),
+  );
   start.log('images of the add-ons are imported');
   await api;
   await Promise.all([run(start, kubelet(parts)), run(start, kubeProxy(parts))]);
-  await importImages(init, parts, images);
+  await bringImages(init, parts, data, images);
   start.log('all images are imported');
-  await pushImages(init, parts, images);
-  start.log('images are in the registry');
 }
 
 async function startAddons(start: Start, api: Promise<void>): Promise<void> {

@@ -1,7 +1,6 @@
 // Brings a cluster up, or leaves it alone when it is.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 
 import { expectedObjects, notReady } from './addons.ts';
 import { hostLink, nodeRegistry } from './addresses.ts';
@@ -9,7 +8,9 @@ import { ApiClient } from './api.ts';
 import { cacheFolder } from './cache.ts';
 import { stopCluster } from './down.ts';
 import { ensureForwarder } from './forwarder.ts';
-import type { BuiltImage } from './image-store.ts';
+import { bringImages } from './image-store.ts';
+import { buildImages } from './images/index.ts';
+import type { BuiltImage } from './images/index.ts';
 import { installPackages } from './packages.ts';
 import { buildParts, partSets } from './parts.ts';
 import type { PartPaths } from './parts.ts';
@@ -32,7 +33,8 @@ export async function up(options: UpOptions): Promise<ClusterState> {
   await installPackages(options.log);
   const names = options.mode === 'full' ? partSets.node : [...partSets.controlPlane];
   const parts = await buildParts(options.kwokNodes > 0 ? [...names, ...partSets.kwok] : names, options.log);
-  const images = options.mode === 'full' ? await assembleImages(parts, options.log) : [];
+  const imageOptions = { cacheDir: join(cacheFolder(), 'images'), parts, log: options.log, insideRegistry: nodeRegistry };
+  const images = options.mode === 'full' ? await buildImages(imageOptions) : [];
   return withLock(options.name, () => upLocked(options, parts, images));
 }
 
@@ -44,6 +46,7 @@ async function upLocked(options: UpOptions, parts: PartPaths, images: BuiltImage
   if (before && (await isHealthy(before, parts))) {
     await ensureForwarderIfFull(before);
     writeState(before);
+    if (before.init) await bringImages(before.init, parts, clusterPaths(before.name).data, images);
     options.log(`cluster ${options.name} is up already, nothing to do`);
     return before;
   }
@@ -73,13 +76,6 @@ function newState(options: UpOptions): Promise<ClusterState> {
     writeState(state);
     return Promise.resolve(state);
   });
-}
-
-async function assembleImages(parts: PartPaths, log: (line: string) => void): Promise<BuiltImage[]> {
-  const module = (await import(pathToFileURL(join(import.meta.dirname, 'images', 'index.ts')).href)) as {
-    buildImages: (options: { cacheDir: string; parts: PartPaths; log: (line: string) => void; insideRegistry: string }) => Promise<BuiltImage[]>;
-  };
-  return module.buildImages({ cacheDir: join(cacheFolder(), 'images'), parts, log, insideRegistry: nodeRegistry });
 }
 
 async function ensureForwarderIfFull(state: ClusterState): Promise<void> {

@@ -7,12 +7,11 @@ import { stringify } from 'yaml';
 import { bridge, dnsServiceAddress, nodeAddress, nodeName, nodeRegistry, podRange, podRangeOfCluster, registryPort } from './addresses.ts';
 import { cgroupName } from './cgroups.ts';
 import type { NodeProgram } from './namespaces.ts';
+import { pauseImage } from './images/index.ts';
 import { partPath } from './parts.ts';
 import type { PartPaths } from './parts.ts';
 import type { ClusterPaths } from './state.ts';
 
-/** Name of the image that holds a pod's namespaces open. containerd looks it up by name, so it is imported, never pulled. */
-export const pauseImage = 'kf.local/pause:1';
 export const containerdSocket = '/run/containerd/containerd.sock';
 const config = '/run/kf/config';
 
@@ -25,7 +24,12 @@ export function writeWorkerConfig(paths: ClusterPaths, clusterName: string): voi
   write('containerd.toml', containerdConfig());
   write(`certs.d/${nodeRegistry}/hosts.toml`, `server = "http://${nodeRegistry}"\n`);
   write('cni/10-kf.conflist', JSON.stringify(cniConfig(), undefined, 2));
-  write('resolv.conf', hostNameservers().map((address) => `nameserver ${address}\n`).join(''));
+  write(
+    'resolv.conf',
+    hostNameservers()
+      .map((address) => `nameserver ${address}\n`)
+      .join(''),
+  );
   write('kubelet.yaml', stringify(kubeletConfig(clusterName)));
   write('kube-proxy.yaml', stringify(proxyConfig()));
   write('registry.yaml', stringify(registryConfig()));
