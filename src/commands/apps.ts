@@ -1,0 +1,22 @@
+import * as Flags from '@oclif/core/flags';
+import { KfCommand } from '../base-command.ts';
+import type { AppSummary } from '../lib/api/results.ts';
+import { renderApps } from '../lib/views/apps.ts';
+
+export default class Apps extends KfCommand<AppSummary[]> {
+  static override summary = 'list all apps in the targeted space';
+  static override examples = ['kf apps', 'kf apps --no-stats', 'kf apps --json'];
+  static override aliases = ['a'];
+  static override seeAlso = ['app', 'logs', 'map-route', 'push', 'scale', 'start', 'stop'];
+  static override flags = { 'no-stats': Flags.boolean({ summary: 'leave out the processes' }) };
+
+  async run(): Promise<AppSummary[]> {
+    const { flags } = await this.parse(Apps);
+    const [session, { listApps }] = await Promise.all([this.spaceSession(), import('../lib/ops/apps.ts')]);
+    this.say`Getting apps in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
+    this.say``;
+    const apps = await listApps(session);
+    this.print(renderApps(apps, { stats: !flags['no-stats'] }));
+    return apps;
+  }
+}

@@ -1,0 +1,39 @@
+import * as Flags from '@oclif/core/flags';
+import { KfCommand } from '../base-command.ts';
+import { appArg, forceFlag } from '../flags.ts';
+import { line } from '../lib/views/block.ts';
+
+interface Result {
+  name: string;
+  deleted: boolean;
+  routes: string[];
+}
+
+export default class Delete extends KfCommand<Result> {
+  static override summary = 'delete an app';
+  static override examples = ['kf delete example-app', 'kf delete example-app -r -f'];
+  static override aliases = ['d'];
+  static override seeAlso = ['apps', 'scale', 'stop'];
+  static override args = { APP_NAME: appArg() };
+  static override flags = { force: forceFlag(), routes: Flags.boolean({ char: 'r', summary: 'delete its routes too' }) };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.parse(Delete);
+    const [session, { deleteApp }, { findAppIfAny }] = await Promise.all([
+      this.spaceSession(),
+      import('../lib/ops/delete.ts'),
+      import('../lib/ops/find.ts'),
+    ]);
+    const name = args.APP_NAME;
+    if (!flags.force && !(await this.confirm(`Really delete the app ${name}?`))) {
+      this.print([line(`App '${name}' has not been deleted.`)]);
+      return { name, deleted: false, routes: [] };
+    }
+    this.say`Deleting app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
+    const app = await findAppIfAny(session, name);
+    if (app === undefined) this.terminal.warn(`App '${name}' does not exist.`);
+    const { routes } = app === undefined ? { routes: [] } : await deleteApp(session, app, { routes: flags.routes });
+    this.ok();
+    return { name, deleted: app !== undefined, routes };
+  }
+}

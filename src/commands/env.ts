@@ -1,0 +1,26 @@
+import { KfCommand } from '../base-command.ts';
+import { appArg } from '../flags.ts';
+import type { EnvDetails } from '../lib/api/results.ts';
+import { renderEnv } from '../lib/views/env.ts';
+
+export default class Env extends KfCommand<EnvDetails> {
+  static override summary = "show an app's environment variables";
+  static override examples = ['kf env example-app', 'kf env example-app --json'];
+  static override aliases = ['e'];
+  static override seeAlso = ['app', 'set-env', 'unset-env'];
+  static override args = { APP_NAME: appArg() };
+
+  async run(): Promise<EnvDetails> {
+    const { args } = await this.parse(Env);
+    const [session, { readEnv }, { findApp }] = await Promise.all([
+      this.spaceSession(),
+      import('../lib/ops/env.ts'),
+      import('../lib/ops/find.ts'),
+    ]);
+    const { org, space, user } = session;
+    this.say`Getting env variables for app ${args.APP_NAME} in org ${org.name} / space ${space.name} as ${user}...`;
+    const env = await readEnv(session, await findApp(session, args.APP_NAME));
+    this.print(renderEnv(env));
+    return env;
+  }
+}

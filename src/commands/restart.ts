@@ -1,0 +1,33 @@
+import { KfCommand } from '../base-command.ts';
+import { appArg, noWaitFlag, strategyFlag } from '../flags.ts';
+import type { AppDetails } from '../lib/api/results.ts';
+import { line } from '../lib/views/block.ts';
+import { renderApp } from '../lib/views/apps.ts';
+
+export default class Restart extends KfCommand<AppDetails> {
+  static override summary = 'replace all instances of an app, without downtime where it has routes';
+  static override examples = ['kf restart example-app', 'kf restart example-app --no-wait'];
+  static override aliases = ['rs'];
+  static override seeAlso = ['restage', 'start', 'stop'];
+  static override environment: [string, string][] = [['CF_STARTUP_TIMEOUT', 'minutes to wait for the app, default 5']];
+  static override args = { APP_NAME: appArg() };
+  static override flags = { strategy: strategyFlag(), 'no-wait': noWaitFlag() };
+
+  async run(): Promise<AppDetails> {
+    const { args, flags } = await this.parse(Restart);
+    const [session, { restartApp, waitUntilServing }, { findApp }, { describeApp }] = await Promise.all([
+      this.spaceSession(),
+      import('../lib/ops/lifecycle.ts'),
+      import('../lib/ops/find.ts'),
+      import('../lib/ops/apps.ts'),
+    ]);
+    const name = args.APP_NAME;
+    this.say`Restarting app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
+    const { app, deployId } = await restartApp(session, await findApp(session, name));
+    this.print([line(), line('Waiting for app to start...'), line()]);
+    const served = flags['no-wait'] ? app : await waitUntilServing(session, app, deployId);
+    const details = await describeApp(session, served);
+    this.print(renderApp(details));
+    return details;
+  }
+}

@@ -1,0 +1,36 @@
+import { KfCommand } from '../base-command.ts';
+import { appArg } from '../flags.ts';
+import type { AppDetails } from '../lib/api/results.ts';
+import { line } from '../lib/views/block.ts';
+import { renderApp } from '../lib/views/apps.ts';
+
+export default class Start extends KfCommand<AppDetails> {
+  static override summary = 'start an app';
+  static override examples = ['kf start example-app', 'CF_STARTUP_TIMEOUT=10 kf start example-app'];
+  static override aliases = ['st'];
+  static override seeAlso = ['apps', 'logs', 'restart', 'scale', 'stop'];
+  static override environment: [string, string][] = [['CF_STARTUP_TIMEOUT', 'minutes to wait for the app, default 5']];
+  static override args = { APP_NAME: appArg() };
+
+  async run(): Promise<AppDetails> {
+    const { args } = await this.parse(Start);
+    const [session, { startApp, waitUntilServing }, { findApp }, { describeApp }] = await Promise.all([
+      this.spaceSession(),
+      import('../lib/ops/lifecycle.ts'),
+      import('../lib/ops/find.ts'),
+      import('../lib/ops/apps.ts'),
+    ]);
+    const name = args.APP_NAME;
+    this.say`Starting app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
+    const { app, changed, deployId } = await startApp(session, await findApp(session, name));
+    if (!changed) {
+      this.print([line(`App '${name}' is already started.`)]);
+      this.ok();
+      return describeApp(session, app);
+    }
+    this.print([line(), line('Waiting for app to start...'), line()]);
+    const details = await describeApp(session, await waitUntilServing(session, app, deployId));
+    this.print(renderApp(details));
+    return details;
+  }
+}

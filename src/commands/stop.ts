@@ -1,0 +1,32 @@
+import { KfCommand } from '../base-command.ts';
+import { appArg } from '../flags.ts';
+import { line } from '../lib/views/block.ts';
+
+interface Stopped {
+  name: string;
+  guid: string;
+  changed: boolean;
+}
+
+export default class Stop extends KfCommand<Stopped> {
+  static override summary = 'stop an app';
+  static override examples = ['kf stop example-app'];
+  static override aliases = ['sp'];
+  static override seeAlso = ['restart', 'scale', 'start'];
+  static override args = { APP_NAME: appArg() };
+
+  async run(): Promise<Stopped> {
+    const { args } = await this.parse(Stop);
+    const [session, { stopApp }, { findApp }] = await Promise.all([
+      this.spaceSession(),
+      import('../lib/ops/lifecycle.ts'),
+      import('../lib/ops/find.ts'),
+    ]);
+    const name = args.APP_NAME;
+    this.say`Stopping app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
+    const { app, changed } = await stopApp(session, await findApp(session, name));
+    if (!changed) this.print([line(`App ${name} is already stopped.`)]);
+    this.ok();
+    return { name, guid: app.metadata.name ?? '', changed };
+  }
+}

@@ -1,0 +1,34 @@
+import { KfCommand } from '../base-command.ts';
+import { appArg, requiredArg } from '../flags.ts';
+import { line } from '../lib/views/block.ts';
+
+interface Result {
+  app: string;
+  name: string;
+  changed: boolean;
+}
+
+export default class UnsetEnv extends KfCommand<Result> {
+  static override summary = 'remove an environment variable of an app';
+  static override examples = ['kf unset-env example-app LOG_LEVEL'];
+  static override aliases = ['ue'];
+  static override seeAlso = ['env', 'restage', 'restart', 'set-env'];
+  static override args = { APP_NAME: appArg(), ENV_VAR_NAME: requiredArg('name of the variable') };
+
+  async run(): Promise<Result> {
+    const { args } = await this.parse(UnsetEnv);
+    const [session, { unsetEnv }, { findApp }] = await Promise.all([
+      this.spaceSession(),
+      import('../lib/ops/env.ts'),
+      import('../lib/ops/find.ts'),
+    ]);
+    const { APP_NAME: app, ENV_VAR_NAME: name } = args;
+    const { org, space, user } = session;
+    this.say`Removing env variable ${name} from app ${app} in org ${org.name} / space ${space.name} as ${user}...`;
+    const changed = await unsetEnv(session, await findApp(session, app), name);
+    if (!changed) this.terminal.warn(`Env variable ${name} was not set.`);
+    this.ok();
+    if (changed) this.print([line(`TIP: Use '${this.frame.bin} restage ${app}' to ensure your env variable changes take effect.`)]);
+    return { app, name, changed };
+  }
+}

@@ -1,0 +1,117 @@
+// What use cases return: the shapes that views print and `--json` carries. Sizes in bytes or MB as named, times RFC 3339.
+
+export type AppState = 'started' | 'stopped';
+
+export interface ProcessCount {
+  type: string;
+  running: number;
+  instances: number;
+}
+
+export interface AppSummary {
+  name: string;
+  guid: string;
+  state: AppState;
+  processes: ProcessCount[];
+  /** Host, domain and path. */
+  routes: string[];
+}
+
+export interface InstanceDetails {
+  index: number;
+  state: 'running' | 'starting' | 'crashed' | 'down';
+  since?: string;
+  /** Cores. */
+  cpu?: number;
+  memoryBytes?: number;
+  ready?: boolean;
+  restarts?: number;
+  details?: string;
+  pod?: string;
+}
+
+export interface ProcessDetails extends ProcessCount {
+  guid: string;
+  command?: string;
+  memoryMB: number;
+  diskMB: number;
+  /** Bytes per second; left out: unlimited. */
+  logRateLimit?: number;
+  healthCheck: string;
+  instanceDetails: InstanceDetails[];
+}
+
+export interface DeploymentDetails {
+  id: string;
+  phase: string;
+  reason?: string;
+  message?: string;
+  since?: string;
+}
+
+export interface AppDetails {
+  name: string;
+  guid: string;
+  state: AppState;
+  routes: string[];
+  lifecycle: 'buildpack' | 'docker';
+  lastUploaded?: string;
+  stack?: string;
+  buildpacks: { name: string; version?: string }[];
+  dockerImage?: string;
+  processes: ProcessDetails[];
+  deployment?: DeploymentDetails;
+}
+
+export interface ServiceSummary {
+  name: string;
+  guid: string;
+  offering: string;
+  plan: string;
+  boundApps: string[];
+  lastOperation: string;
+  broker: string;
+  tags: string[];
+}
+
+export interface RouteSummary {
+  guid: string;
+  space: string;
+  host: string;
+  domain: string;
+  path: string;
+  protocol: string;
+  apps: string[];
+  url: string;
+  /** Why the route does not work, when it does not. */
+  problem?: string;
+}
+
+export interface DomainSummary {
+  name: string;
+  guid: string;
+  availability: 'shared' | 'private';
+  internal: boolean;
+  protocols: string[];
+}
+
+export interface PlaceSummary {
+  name: string;
+  guid: string;
+}
+
+export interface EnvDetails {
+  vcapServices: Record<string, unknown>;
+  vcapApplication: Record<string, unknown>;
+  /** What `set-env` and manifests gave. */
+  variables: Record<string, string>;
+}
+
+export interface TargetDetails {
+  endpoint: string;
+  apiVersion: string;
+  context: string;
+  user: string;
+  org?: PlaceSummary;
+  space?: PlaceSummary;
+}

@@ -1,0 +1,21 @@
+// Points in time as cf prints them.
+
+/** `Fri 07 Aug 10:16:20 UTC 2026`, local zone. */
+export function longDate(time: string, timeZone?: string): string {
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return time;
+  const format = new Intl.DateTimeFormat('en-US', {
+    weekday: 'short',
+    day: '2-digit',
+    month: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    year: 'numeric',
+    timeZoneName: 'short',
+    hourCycle: 'h23',
+    ...(timeZone === undefined ? {} : { timeZone }),
+  });
+  const part = Object.fromEntries(format.formatToParts(date).map(({ type, value }) => [type, value]));
+  return `${part['weekday']} ${part['day']} ${part['month']} ${part['hour']}:${part['minute']}:${part['second']} ${part['timeZoneName']} ${part['year']}`;
+}

@@ -1,0 +1,35 @@
+// `env`: cf's four sections.
+
+import type { EnvDetails } from '../api/results.ts';
+import { line, type Block } from './block.ts';
+
+const isEmpty = (object: Record<string, unknown>): boolean => Object.keys(object).length === 0;
+
+/** A JSON document with its first line behind the name. */
+function document(name: string, value: Record<string, unknown>): Block[] {
+  return `${name}: ${JSON.stringify(value, null, 2)}`.split('\n').map(line);
+}
+
+export function renderEnv(env: EnvDetails): Block[] {
+  const system =
+    isEmpty(env.vcapServices) && isEmpty(env.vcapApplication)
+      ? [line('No system-provided env variables have been set')]
+      : [
+          line('System-Provided:'),
+          ...(isEmpty(env.vcapServices) ? [line('VCAP_SERVICES: {}')] : document('VCAP_SERVICES', env.vcapServices)),
+          ...document('VCAP_APPLICATION', env.vcapApplication),
+        ];
+  const user = isEmpty(env.variables)
+    ? [line('No user-provided env variables have been set')]
+    : [line('User-Provided:'), ...Object.entries(env.variables).map(([name, value]) => line(`${name}: ${value}`))];
+  return [
+    ...system,
+    line(),
+    ...user,
+    line(),
+    line('No running env variables have been set'),
+    line(),
+    line('No staging env variables have been set'),
+    line(),
+  ];
+}
