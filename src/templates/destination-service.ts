@@ -1,0 +1,40 @@
+// The Service that leads a route destination to one generation of its process.
+
+import type { Service } from '../lib/api/core.ts';
+import { kinds, labels } from '../lib/api/group.ts';
+import { serviceName } from '../lib/api/names.ts';
+import type { CFRoute } from '../lib/api/types.generated.ts';
+import { ownerReference } from './metadata.ts';
+
+export interface DestinationServiceInput {
+  route: CFRoute;
+  destinationGuid: string;
+  appGuid: string;
+  processGuid: string;
+  generation: string;
+  port: number;
+}
+
+export function buildDestinationService(input: DestinationServiceInput): Service {
+  const { name = '', namespace = '' } = input.route.metadata;
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      name: serviceName(input.destinationGuid, input.generation),
+      namespace,
+      labels: {
+        [labels.appGuid]: input.appGuid,
+        [labels.routeGuid]: name,
+        [labels.processGuid]: input.processGuid,
+        [labels.generation]: input.generation,
+      },
+      ownerReferences: [ownerReference(kinds.route, input.route)],
+    },
+    spec: {
+      type: 'ClusterIP',
+      selector: { [labels.guid]: input.processGuid, [labels.generation]: input.generation },
+      ports: [{ name: 'http', port: input.port, targetPort: input.port, protocol: 'TCP' }],
+    },
+  };
+}

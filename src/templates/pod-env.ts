@@ -1,0 +1,121 @@
+// The environment that an app's container gets (contract 10, cf's own variables beside it).
+
+import type { EnvVar } from '../lib/api/types.generated.ts';
+
+/** What VCAP_APPLICATION says of every instance of a process. */
+export interface VcapApplication {
+  [key: string]: unknown;
+  application_id: string;
+  application_name: string;
+}
+
+/** What VCAP_SERVICES lists per service. Keys are the contract's. */
+export interface VcapService {
+  label: string;
+  name: string;
+  tags: string[];
+  instance_guid: string;
+  instance_name: string;
+  binding_guid: string;
+  binding_name: string | null;
+  credentials: Record<string, unknown>;
+  syslog_drain_url: string | null;
+  volume_mounts: unknown[];
+  plan?: string;
+  provider?: string | null;
+}
+
+/** Keys of the frozen Secret that are not the user's variables. */
+export const vcapServicesKey = 'VCAP_SERVICES';
+export const databaseUrlKey = 'DATABASE_URL';
+
+export interface ProcessEnvInput {
+  /** The user's variables and VCAP_SERVICES: keys of the generation's frozen Secret. */
+  secretName: string;
+  secretKeys: readonly string[];
+  vcapApplication: VcapApplication;
+  memoryMB: number;
+  ports: readonly number[];
+  lifecycle: 'buildpack' | 'docker';
+}
+
+/** Escapes `$` against the expansion that the kubelet does in plain values. */
+function literal(text: string): string {
+  return text.replaceAll('$', '$$$$');
+}
+
+/** VCAP_APPLICATION with what only the running instance knows, expanded by the kubelet from variables that stand before it. */
+function vcapApplicationValue(application: VcapApplication, port: number | undefined): string {
+  const text = JSON.stringify({ ...application, host: '0.0.0.0', ...(port === undefined ? {} : { port }) });
+  const open = literal(text).slice(0, -1);
+  return `${open},"instance_id":"$(CF_INSTANCE_GUID)","instance_index":$(CF_INSTANCE_INDEX)}`;
+}
+
+/** Variables of AppWorkload.spec.env: the user's first, so that the platform's own win where a name occurs twice. */
+export function buildProcessEnv(input: ProcessEnvInput): EnvVar[] {
+  const port = input.ports[0];
+  const platform: EnvVar[] = [
+    { name: 'MEMORY_LIMIT', value: `${String(input.memoryMB)}M` },
+    { name: 'VCAP_APP_HOST', value: '0.0.0.0' },
+    ...(port === undefined ? [] : ['PORT', 'VCAP_APP_PORT'].map((name) => ({ name, value: String(port) }))),
+    { name: 'VCAP_APPLICATION', value: vcapApplicationValue(input.vcapApplication, port) },
+  ];
+  // A docker image keeps its own home and user; a buildpack app sees what cf shows it, at the places of a CNB image.
+  const home = [
+    { name: 'HOME', value: '/workspace' },
+    { name: 'TMPDIR', value: '/tmp' },
+    { name: 'USER', value: 'vcap' },
+    { name: 'LANG', value: 'en_US.UTF-8' },
+  ];
+  const taken = new Set(platform.map((variable) => variable.name));
+  const fromSecret = input.secretKeys
+    .filter((key) => !taken.has(key))
+    .map((key): EnvVar => ({ name: key, valueFrom: { secretKeyRef: { name: input.secretName, key } } }));
+  const chosen = new Set(input.secretKeys);
+  const defaults =
+    input.lifecycle === 'buildpack'
+      ? home.filter(({ name }) => !chosen.has(name))
+      : home.slice(1, 2).filter(({ name }) => !chosen.has(name));
+  return [...defaults, ...fromSecret, ...platform];
+}
+
+/** Variables that the runner adds: who this instance is. They stand first, because others refer to them. */
+export function buildInstanceEnv(ports: readonly number[], hasServices: boolean): EnvVar[] {
+  const field = (name: string, fieldPath: string): EnvVar => ({ name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } });
+  const port = ports[0];
+  return [
+    field('POD_NAME', 'metadata.name'),
+    field('CF_INSTANCE_GUID', 'metadata.uid'),
+    field('CF_INSTANCE_INDEX', "metadata.labels['apps.kubernetes.io/pod-index']"),
+    field('CF_INSTANCE_IP', 'status.hostIP'),
+    field('CF_INSTANCE_INTERNAL_IP', 'status.podIP'),
+    { name: 'INSTANCE_GUID', value: '$(CF_INSTANCE_GUID)' },
+    { name: 'INSTANCE_INDEX', value: '$(CF_INSTANCE_INDEX)' },
+    ...(port === undefined
+      ? []
+      : [
+          { name: 'CF_INSTANCE_PORT', value: String(port) },
+          { name: 'CF_INSTANCE_ADDR', value: `$(CF_INSTANCE_IP):${String(port)}` },
+          { name: 'CF_INSTANCE_PORTS', value: JSON.stringify([{ external: port, internal: port }]) },
+        ]),
+    ...(hasServices ? [{ name: 'SERVICE_BINDING_ROOT', value: '/bindings' }] : []),
+  ];
+}
+
+/** VCAP_SERVICES: services by label, `{}` without any. */
+export function vcapServicesValue(services: readonly VcapService[]): string {
+  return JSON.stringify(Object.groupBy(services, (service) => service.label));
+}
+
+const databaseSchemes: Record<string, string> = { mysql: 'mysql2', mysql2: 'mysql2', postgres: 'postgres', postgresql: 'postgres' };
+
+/** DATABASE_URL: the first credential `uri` of a database, as cf gives it; undefined when no service has one. */
+export function databaseUrl(services: readonly VcapService[]): string | undefined {
+  for (const { credentials } of services) {
+    const uri = credentials['uri'];
+    if (typeof uri !== 'string') continue;
+    const scheme = databaseSchemes[uri.split(':')[0] ?? ''];
+    if (scheme !== undefined) return scheme + uri.slice(uri.indexOf(':'));
+  }
+  return undefined;
+}

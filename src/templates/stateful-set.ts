@@ -1,0 +1,163 @@
+// The runner's objects: the immutable StatefulSet of one generation, and the budget over all generations of a process.
+
+import { createHash } from 'node:crypto';
+import type { PodDisruptionBudget, StatefulSet } from '../lib/api/core.ts';
+import { annotations, kinds, labels } from '../lib/api/group.ts';
+import { statefulSetName } from '../lib/api/names.ts';
+import type { Container, PodSpec } from '../lib/api/pod.ts';
+import type { AppWorkload, CFProcess } from '../lib/api/types.generated.ts';
+import { buildInstanceEnv } from './pod-env.ts';
+import { ownerReference } from './metadata.ts';
+
+const defaultDrainSeconds = 4;
+/** What an app gets to end by itself after the drain, as in cf. */
+const ownGraceSeconds = 10;
+/** How long a pod stays bound to a node that went silent. */
+const nodeLossSeconds = 30;
+
+/** The generation's hash; an AppWorkload that somebody else made has one by its name. */
+export function generationOf(workload: AppWorkload): string {
+  return (
+    workload.metadata.labels?.[labels.generation] ??
+    createHash('sha256')
+      .update(workload.metadata.name ?? '')
+      .digest('hex')
+      .slice(0, 10)
+  );
+}
+
+export function statefulSetNameOf(workload: AppWorkload): string {
+  return statefulSetName(workload.spec.appGUID, workload.metadata.namespace ?? '', workload.spec.GUID, generationOf(workload));
+}
+
+function bindingVolumes(workload: AppWorkload): Pick<PodSpec, 'volumes'> & Pick<Container, 'volumeMounts'> {
+  const services = workload.spec.services ?? [];
+  if (services.length === 0) return {};
+  return {
+    volumes: services.map((service, index) => ({
+      name: `binding-${String(index)}`,
+      secret: { secretName: service.secret, defaultMode: 0o644 },
+    })),
+    volumeMounts: services.map((service, index) => ({
+      name: `binding-${String(index)}`,
+      mountPath: `/bindings/${service.name}`,
+      readOnly: true,
+    })),
+  };
+}
+
+function container(workload: AppWorkload): Container {
+  const { spec } = workload;
+  const ports = spec.ports ?? [];
+  const drain = spec.drainSeconds ?? defaultDrainSeconds;
+  const { volumeMounts } = bindingVolumes(workload);
+  const own = new Set((spec.env ?? []).map((variable) => variable.name));
+  const instanceEnv = buildInstanceEnv(ports, (spec.services ?? []).length > 0).filter((variable) => !own.has(variable.name));
+  const runAsUser = spec.user !== undefined && /^\d+$/.test(spec.user) ? { runAsUser: Number(spec.user) } : {};
+  return {
+    name: 'application',
+    image: spec.image,
+    // Names of droplets are digests: what the node has is what was asked for.
+    imagePullPolicy: 'IfNotPresent',
+    ...(spec.command === undefined ? {} : { command: spec.command }),
+    env: [...instanceEnv, ...(spec.env ?? [])] as NonNullable<Container['env']>,
+    ports: ports.map((containerPort) => ({ containerPort })),
+    ...(spec.resources === undefined ? {} : { resources: spec.resources as NonNullable<Container['resources']> }),
+    ...probe('startupProbe', spec.startupProbe),
+    ...probe('readinessProbe', spec.readinessProbe),
+    ...probe('livenessProbe', spec.livenessProbe),
+    ...(drain > 0 ? { lifecycle: { preStop: { sleep: { seconds: drain } } } } : {}),
+    // The last lines of a container that ends stay with the pod, for whoever asks why.
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+      seccompProfile: { type: 'RuntimeDefault' },
+      ...runAsUser,
+    },
+    ...(volumeMounts === undefined ? {} : { volumeMounts }),
+  };
+}
+
+function probe<K extends 'startupProbe' | 'readinessProbe' | 'livenessProbe'>(key: K, value: AppWorkload['spec'][K]): Pick<Container, K> {
+  return (value === undefined ? {} : { [key]: value }) as Pick<Container, K>;
+}
+
+function podSpec(workload: AppWorkload): PodSpec {
+  const { spec } = workload;
+  const { volumes } = bindingVolumes(workload);
+  const selector = { matchLabels: { [labels.guid]: spec.GUID } };
+  const spread = (topologyKey: string) => ({
+    maxSkew: 1,
+    topologyKey,
+    whenUnsatisfiable: 'ScheduleAnyway' as const,
+    labelSelector: selector,
+  });
+  const leave = (key: string) => ({ key, operator: 'Exists' as const, effect: 'NoExecute' as const, tolerationSeconds: nodeLossSeconds });
+  return {
+    containers: [container(workload)],
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    imagePullSecrets: (spec.imagePullSecrets ?? []).flatMap(({ name }) => (name === undefined ? [] : [{ name }])),
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    terminationGracePeriodSeconds: (spec.drainSeconds ?? defaultDrainSeconds) + ownGraceSeconds,
+    tolerations: [leave('node.kubernetes.io/not-ready'), leave('node.kubernetes.io/unreachable')],
+    topologySpreadConstraints: [spread('topology.kubernetes.io/zone'), spread('kubernetes.io/hostname')],
+    ...(spec.architecture === undefined ? {} : { nodeSelector: { 'kubernetes.io/arch': spec.architecture } }),
+    ...(volumes === undefined ? {} : { volumes }),
+  };
+}
+
+/** Everything follows from the AppWorkload alone, so a deleted set comes back as it was. */
+export function buildStatefulSet(workload: AppWorkload): StatefulSet {
+  const { spec } = workload;
+  const { name = '', namespace = '' } = workload.metadata;
+  const podLabels = {
+    [labels.guid]: spec.GUID,
+    [labels.processType]: spec.processType,
+    [labels.version]: spec.version,
+    [labels.appGuid]: spec.appGUID,
+    [labels.appWorkloadGuid]: name,
+    [labels.generation]: generationOf(workload),
+  };
+  const marks = {
+    [annotations.applicationId]: spec.appGUID,
+    [annotations.version]: spec.version,
+    [annotations.processGuid]: `${spec.GUID}-${spec.version}`,
+  };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: {
+      name: statefulSetNameOf(workload),
+      namespace,
+      labels: podLabels,
+      annotations: marks,
+      ownerReferences: [ownerReference(kinds.appWorkload, workload)],
+    },
+    spec: {
+      replicas: spec.instances,
+      podManagementPolicy: 'Parallel',
+      updateStrategy: { type: 'OnDelete' },
+      revisionHistoryLimit: 0,
+      selector: { matchLabels: { [labels.guid]: spec.GUID, [labels.generation]: generationOf(workload) } },
+      template: { metadata: { labels: podLabels, annotations: marks }, spec: podSpec(workload) },
+    },
+  };
+}
+
+/** Half of the process's pods stay while nodes are drained, whatever generation they are of; pods that do not run may always go. */
+export function buildBudget(process: CFProcess): PodDisruptionBudget {
+  const { name = '', namespace = '' } = process.metadata;
+  return {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: {
+      name,
+      namespace,
+      labels: { [labels.guid]: name, [labels.appGuid]: process.spec.appRef.name ?? '' },
+      ownerReferences: [ownerReference(kinds.process, process)],
+    },
+    spec: { minAvailable: '50%', selector: { matchLabels: { [labels.guid]: name } }, unhealthyPodEvictionPolicy: 'AlwaysAllow' },
+  };
+}

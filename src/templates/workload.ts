@@ -1,0 +1,221 @@
+// A generation of a process: what it is made of, its hashes, and the AppWorkload with its frozen Secrets.
+
+import { createHash } from 'node:crypto';
+import { processDefaults, effectiveCommand } from '../lib/api/app.ts';
+import type { Secret } from '../lib/api/core.ts';
+import { annotations, contractVersion, kinds, labels, places } from '../lib/api/group.ts';
+import { appWorkloadName } from '../lib/api/names.ts';
+import { apiVersionOf } from '../lib/api/object.ts';
+import type { AppWorkload, CFApp, CFProcess, Droplet, EnvVar, Probe } from '../lib/api/types.generated.ts';
+import { ownerReference } from './metadata.ts';
+
+/** What a running generation follows: a change of it makes a new one. */
+export interface LiveInputs {
+  image: string;
+  pullSecrets: string[];
+  /** Container command; empty: the image's own. */
+  command: string[];
+  memoryMB: number;
+  diskMB: number;
+  healthCheck: {
+    type: 'http' | 'port' | 'process';
+    path: string;
+    timeoutSeconds: number;
+    invocationSeconds: number;
+    intervalSeconds: number;
+  };
+  readiness: { type: 'http' | 'port' | 'process'; path: string; invocationSeconds: number; intervalSeconds: number } | null;
+  ports: number[];
+  appRev: string;
+  user: string;
+  architecture: string;
+}
+
+/** A binding as it is frozen: the content of its mount secret. */
+export interface FrozenBinding {
+  guid: string;
+  name: string;
+  /** Base64 by key, as in a Secret's data. */
+  data: Record<string, string>;
+}
+
+/** What is copied when a generation is made; a later change of it reaches nothing that runs. */
+export interface FrozenInputs {
+  /** Base64 by key: the user's variables and the platform's that are secret. */
+  env: Record<string, string>;
+  bindings: FrozenBinding[];
+  vcapApplication: Record<string, unknown>;
+  drainSeconds: number;
+}
+
+const digest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 10);
+const sorted = <T>(record: Record<string, T>): [string, T][] => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
+
+export function liveHash(live: LiveInputs): string {
+  return digest([
+    live.image, live.pullSecrets, live.command, live.memoryMB, live.diskMB, sorted(live.healthCheck),
+    live.readiness === null ? null : sorted(live.readiness), live.ports, live.appRev, live.user, live.architecture,
+  ]); // prettier-ignore
+}
+
+/** The generation's name: 10 hex over everything that its pods are made of, and over whose they are. */
+export function generationHash(process: string, live: LiveInputs, frozen: FrozenInputs): string {
+  const bindings = frozen.bindings.map(({ guid, name, data }) => [guid, name, sorted(data)]);
+  return digest([process, liveHash(live), sorted(frozen.env), bindings, sorted(frozen.vcapApplication), frozen.drainSeconds]);
+}
+
+function command(app: CFApp, process: CFProcess): string[] {
+  const text = effectiveCommand(process);
+  if (text === undefined) return [];
+  return app.spec.lifecycle.type === 'docker' ? ['/bin/sh', '-c', text] : ['/cnb/lifecycle/launcher', text];
+}
+
+/** Live inputs of a process; defaults of the contract (4.6) fill what is empty. */
+export function liveInputs(app: CFApp, process: CFProcess, droplet: Droplet, ports: number[]): LiveInputs {
+  const { healthCheck, readinessHealthCheck, processType } = process.spec;
+  const { data } = healthCheck;
+  const type = (given: 'http' | 'port' | 'process' | ''): 'http' | 'port' | 'process' =>
+    given === '' ? processDefaults.healthCheckType(processType) : given;
+  const path = (endpoint: string | undefined): string => (endpoint === undefined || endpoint === '' ? '/' : endpoint);
+  return {
+    image: droplet.registry.image,
+    pullSecrets: (droplet.registry.imagePullSecrets ?? []).flatMap(({ name }) => name ?? []),
+    command: command(app, process),
+    memoryMB: process.spec.memoryMB,
+    diskMB: process.spec.diskQuotaMB,
+    healthCheck: {
+      type: type(healthCheck.type),
+      path: path(data.httpEndpoint),
+      timeoutSeconds: data.timeoutSeconds || processDefaults.healthCheckTimeoutSeconds,
+      invocationSeconds: data.invocationTimeoutSeconds || 1,
+      intervalSeconds: data.intervalSeconds ?? 30,
+    },
+    readiness:
+      readinessHealthCheck === undefined
+        ? null
+        : {
+            type: type(readinessHealthCheck.type),
+            path: path(readinessHealthCheck.data?.httpEndpoint),
+            invocationSeconds: readinessHealthCheck.data?.invocationTimeoutSeconds ?? 1,
+            intervalSeconds: readinessHealthCheck.data?.intervalSeconds ?? 5,
+          },
+    ports,
+    appRev: app.metadata.annotations?.[annotations.appRev] ?? '0',
+    user: process.spec.user ?? '',
+    architecture: droplet.architecture ?? '',
+  };
+}
+
+interface ProbeTimes {
+  period: number;
+  failures: number;
+  timeout: number;
+}
+
+function probe(check: { type: string; path: string }, port: number | undefined, times: ProbeTimes): Probe | undefined {
+  if (port === undefined || check.type === 'process') return undefined;
+  const how = check.type === 'http' ? { httpGet: { path: check.path, port } } : { tcpSocket: { port } };
+  return { ...how, periodSeconds: times.period, failureThreshold: times.failures, timeoutSeconds: times.timeout };
+}
+
+/** Probes: each second until the first success, then rarely for life, and for readiness with some patience. */
+function probes(live: LiveInputs): Pick<AppWorkload['spec'], 'startupProbe' | 'livenessProbe' | 'readinessProbe'> {
+  const { healthCheck } = live;
+  const port = live.ports[0];
+  const startup = probe(healthCheck, port, { period: 1, failures: healthCheck.timeoutSeconds, timeout: healthCheck.invocationSeconds });
+  const liveness = probe(healthCheck, port, { period: healthCheck.intervalSeconds, failures: 1, timeout: healthCheck.invocationSeconds });
+  const wanted = live.readiness ?? { ...healthCheck, intervalSeconds: 5 };
+  const readiness = probe(wanted, port, { period: wanted.intervalSeconds, failures: 3, timeout: wanted.invocationSeconds });
+  return {
+    ...(startup === undefined ? {} : { startupProbe: startup }),
+    ...(liveness === undefined ? {} : { livenessProbe: liveness }),
+    ...(readiness === undefined ? {} : { readinessProbe: readiness }),
+  };
+}
+
+function resources(live: LiveInputs): NonNullable<AppWorkload['spec']['resources']> {
+  const size = { memory: `${String(live.memoryMB)}Mi`, 'ephemeral-storage': `${String(live.diskMB)}Mi` };
+  return { requests: { cpu: `${String(Math.max(5, Math.floor((100 * live.memoryMB) / 1024)))}m`, ...size }, limits: size };
+}
+
+export interface WorkloadInput {
+  app: CFApp;
+  process: CFProcess;
+  live: LiveInputs;
+  frozen: FrozenInputs;
+  env: EnvVar[];
+}
+
+/** Names of what belongs to one generation. */
+export function generationNames(process: CFProcess, hash: string): { workload: string; env: string; binding: (index: number) => string } {
+  const workload = appWorkloadName(process.metadata.name ?? '', hash);
+  return { workload, env: `${workload}-env`, binding: (index) => `${workload}-b-${String(index)}` };
+}
+
+/** The AppWorkload, without instances: they come once its Secrets are there. */
+export function buildAppWorkload({ app, process, live, frozen, env }: WorkloadInput, hash: string): AppWorkload {
+  const names = generationNames(process, hash);
+  const { name = '', namespace = '' } = process.metadata;
+  const appGuid = app.metadata.name ?? '';
+  const { processType } = process.spec;
+  const user = live.user === '' ? {} : { user: live.user };
+  return {
+    apiVersion: apiVersionOf(kinds.appWorkload),
+    kind: 'AppWorkload',
+    metadata: {
+      name: names.workload,
+      namespace,
+      labels: {
+        [labels.appGuid]: appGuid,
+        [labels.appRev]: live.appRev,
+        [labels.processGuid]: name,
+        [labels.processType]: processType,
+        [labels.generation]: hash,
+      },
+      annotations: {
+        [annotations.liveHash]: liveHash(live),
+        [annotations.lastStopAppRev]: app.metadata.annotations?.[annotations.lastStopAppRev] ?? '0',
+        [annotations.creationVersion]: contractVersion,
+      },
+      ownerReferences: [ownerReference(kinds.process, process)],
+    },
+    spec: {
+      GUID: name,
+      appGUID: appGuid,
+      processType,
+      version: live.appRev,
+      image: live.image,
+      imagePullSecrets: live.pullSecrets.map((secret) => ({ name: secret })),
+      ...(live.command.length === 0 ? {} : { command: live.command }),
+      env,
+      instances: 0,
+      ports: live.ports,
+      runnerName: places.runner,
+      services: frozen.bindings.map(({ guid, name: binding }, index) => ({ guid, name: binding, secret: names.binding(index) })),
+      resources: resources(live),
+      ...probes(live),
+      ...user,
+      drainSeconds: frozen.drainSeconds,
+      ...(live.architecture === '' ? {} : { architecture: live.architecture }),
+    },
+  };
+}
+
+/** The generation's own copies; immutable, gone with the AppWorkload. */
+export function buildFrozenSecrets(workload: AppWorkload, names: ReturnType<typeof generationNames>, frozen: FrozenInputs): Secret[] {
+  const { namespace = '' } = workload.metadata;
+  const secret = (secretName: string, data: Record<string, string>): Secret => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: secretName,
+      namespace,
+      labels: { [labels.appGuid]: workload.spec.appGUID },
+      ownerReferences: [ownerReference(kinds.appWorkload, workload)],
+    },
+    type: 'Opaque',
+    immutable: true,
+    data,
+  });
+  return [...frozen.bindings.map((binding, index) => secret(names.binding(index), binding.data)), secret(names.env, frozen.env)];
+}
