@@ -69,34 +69,36 @@ export class KubeError extends KfError {
   }
 }
 
-export function isNotFound(error: unknown): error is KubeError {
+// The narrowed statuses keep a "no" from reading as "no KubeError at all".
+
+export function isNotFound(error: unknown): error is KubeError & { status: 404 } {
   return error instanceof KubeError && error.status === 404;
 }
 
 /** 404 for the whole kind (its CRD is not installed), not for one object. */
-export function isMissingKind(error: unknown): error is KubeError {
+export function isMissingKind(error: unknown): error is KubeError & { status: 404 } {
   return isNotFound(error) && (error.body?.details?.name ?? '') === '';
 }
 
-export function isAlreadyExists(error: unknown): error is KubeError {
+export function isAlreadyExists(error: unknown): error is KubeError & { status: 409 } {
   return error instanceof KubeError && error.status === 409 && error.reason === 'AlreadyExists';
 }
 
 /** Somebody else changed the object (resourceVersion, uid or field manager); not AlreadyExists. */
-export function isConflict(error: unknown): error is KubeError {
+export function isConflict(error: unknown): error is KubeError & { status: 409 } {
   return error instanceof KubeError && error.status === 409 && error.reason !== 'AlreadyExists';
 }
 
-export function isExpired(error: unknown): error is KubeError {
+export function isExpired(error: unknown): error is KubeError & { status: 410 } {
   return error instanceof KubeError && error.expired;
 }
 
-export function isForbidden(error: unknown): error is KubeError {
+export function isForbidden(error: unknown): error is KubeError & { status: 403 } {
   return error instanceof KubeError && error.status === 403;
 }
 
 /** No answer came from the API server. */
-export function isUnreachable(error: unknown): error is KubeError {
+export function isUnreachable(error: unknown): error is KubeError & { code: 'unreachable' } {
   return error instanceof KubeError && error.code === 'unreachable';
 }
 
@@ -172,6 +174,10 @@ function forbidden(facts: KubeErrorFacts, text: string, identity: Identity | und
   );
 }
 
+function factsOf(status: number, body: StatusBody | undefined): KubeErrorFacts {
+  return { status, reason: body?.reason ?? '', ...(body === undefined ? {} : { body }) };
+}
+
 function unauthorized(facts: KubeErrorFacts, identity: Identity | undefined): KubeError {
   const who = identity === undefined ? '' : ` of the user "${identity.user}" (context "${identity.context}")`;
   return new KubeError('forbidden', `Error from Kubernetes: the credentials${who} are not accepted; they may have expired.`, facts, {
@@ -184,9 +190,8 @@ function unauthorized(facts: KubeErrorFacts, identity: Identity | undefined): Ku
  * `path` is shown when the API server does not know it.
  */
 export function errorFromAnswer(status: number, body: string, identity?: Identity, path = ''): KubeError {
-  const parsed = parseStatus(body);
-  const facts: KubeErrorFacts = { status, reason: parsed?.reason ?? '', ...(parsed === undefined ? {} : { body: parsed }) };
-  const text = parsed?.message ?? body.slice(0, 500).trim();
+  const facts = factsOf(status, parseStatus(body));
+  const text = facts.body?.message ?? body.slice(0, 500).trim();
   if (status === 401) return unauthorized(facts, identity);
   if (status === 403) return forbidden(facts, text, identity);
   const isUnknownPath = status === 404 && path !== '' && (facts.body?.details?.name ?? '') === '';

@@ -17,6 +17,7 @@ export interface WatchTarget<T extends KubeObject> {
 
 export interface WatchUntilOptions {
   signal?: AbortSignal;
+  /** Infinity: no limit. */
   timeoutMs: number;
   /** What is awaited, as the end of "Timed out after 60 s waiting for …". */
   describe: string | (() => string);
@@ -130,7 +131,8 @@ export async function watchUntil<T extends KubeObject, R>(
     if (answer !== undefined) return answer;
   }
   const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(timeoutError(options.timeoutMs, options.describe)), options.timeoutMs);
+  const { timeoutMs, describe } = options;
+  const timer = timeoutMs === Infinity ? undefined : setTimeout(() => stop.abort(timeoutError(timeoutMs, describe)), timeoutMs);
   const signal = options.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, options.signal]);
   const scope = {
     ...(target.ns === undefined ? {} : { ns: target.ns }),

@@ -1,0 +1,60 @@
+// One log line with where it came from, and how a pod's labels tell that.
+
+import { labels } from '../api/group.ts';
+import type { Pod } from '../api/core.ts';
+
+export interface LogSource {
+  /** STG: a build; KF: a word of kf's own about the stream. */
+  type: 'APP' | 'STG' | 'TASK' | 'KF';
+  /** Process type, or the task's name. */
+  process?: string;
+  index?: number;
+  pod: string;
+  container: string;
+  generation?: string;
+}
+
+export interface LogEntry {
+  /** RFC 3339 in UTC with nine decimals. */
+  time: string;
+  source: LogSource;
+  stream: 'OUT' | 'ERR';
+  text: string;
+}
+
+const generationLabel = 'kf.cloudfoundry.org/generation';
+
+/** The contract's pods name the app's own container so; anything beside it was put in by others. */
+const ownContainer = 'application';
+
+function isOwnContainer(pod: Pod, container: string): boolean {
+  const containers = pod.spec?.containers ?? [];
+  const own = containers.find(({ name }) => name === ownContainer) ?? containers[0];
+  return own?.name === container;
+}
+
+/** Whose lines a container's lines are; undefined for containers that are not the app's (injected sidecars, foreign pods). */
+export function sourceOf(pod: Pod, container: string): LogSource | undefined {
+  const own = pod.metadata.labels ?? {};
+  const place = { pod: pod.metadata.name ?? '', container };
+  if (own[labels.buildWorkloadName] !== undefined || own[labels.buildGuid] !== undefined) return { type: 'STG', index: 0, ...place };
+  if (!isOwnContainer(pod, container)) return undefined;
+  const task = own[labels.taskGuid];
+  if (task !== undefined) return { type: 'TASK', process: task, index: 0, ...place };
+  const process = own[labels.processType];
+  if (process === undefined) return undefined;
+  const index = Number(own[labels.podIndex] ?? Number.NaN);
+  const generation = own[generationLabel];
+  return {
+    type: 'APP',
+    process,
+    ...(Number.isInteger(index) ? { index } : {}),
+    ...place,
+    ...(generation === undefined ? {} : { generation }),
+  };
+}
+
+/** A word of kf's own in the stream. */
+export function noteEntry(text: string, place: { pod: string; container: string }, now: Date = new Date()): LogEntry {
+  return { time: now.toISOString().replace('Z', '000000Z'), source: { type: 'KF', ...place }, stream: 'ERR', text };
+}

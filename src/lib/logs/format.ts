@@ -1,0 +1,41 @@
+// A log entry as cf prints it. Pure; colours are the terminal's.
+
+import type { LogEntry, LogSource } from './entry.ts';
+
+const two = (value: number): string => String(value).padStart(2, '0');
+
+/** `APP/PROC/WEB/0`, `STG/0`, `APP/TASK/migrate/0`, `KF/0`. */
+export function formatSource({ type, process, index = 0 }: LogSource): string {
+  switch (type) {
+    case 'APP':
+      return `APP/PROC/${(process ?? 'web').toUpperCase()}/${String(index)}`;
+    case 'TASK':
+      return `APP/TASK/${process ?? ''}/${String(index)}`;
+    case 'STG':
+    case 'KF':
+      return `${type}/${String(index)}`;
+  }
+}
+
+/** `2026-08-07T10:16:20.45+0000` in the local time zone, or at a given offset in minutes east of UTC. */
+export function formatTime(time: string, offsetMinutes?: number): string {
+  const instant = Date.parse(time);
+  if (Number.isNaN(instant)) return time;
+  const offset = offsetMinutes ?? -new Date(instant).getTimezoneOffset();
+  // Whole seconds from the shifted clock; the fraction is cut, not rounded, from the text.
+  const local = new Date(instant + offset * 60_000).toISOString().slice(0, 19);
+  const fraction = (/\.(\d+)/.exec(time)?.[1] ?? '').padEnd(2, '0').slice(0, 2);
+  const size = Math.abs(offset);
+  return `${local}.${fraction}${offset < 0 ? '-' : '+'}${two(Math.floor(size / 60))}${two(size % 60)}`;
+}
+
+/** The lines for one entry: three blanks, time, source, stream, text; a text of several lines repeats the header. */
+export function formatLogLines(entry: LogEntry, options: { offsetMinutes?: number } = {}): string[] {
+  const header = `   ${formatTime(entry.time, options.offsetMinutes)} [${formatSource(entry.source)}] ${entry.stream} `;
+  return entry.text.split('\n').map((text) => `${header}${text.replace(/\r+$/, '')}`);
+}
+
+/** Staging lines as push shows them: three blanks and the text. */
+export function formatStagingLines(entry: LogEntry): string[] {
+  return entry.text.split('\n').map((text) => `   ${text.replace(/\r+$/, '')}`);
+}

@@ -1,0 +1,91 @@
+// Where in a container's log the reader stands, so that a new connection repeats no line and loses none. Pure.
+//
+// The API server filters by whole seconds (`sinceTime`) and serves lines in the order of the file. So the reader asks again from a second before
+// its last line, skips up to that very line, and takes everything behind it. When a line younger than all it knows comes first, the last line is
+// no longer served: the file was rotated away in between, and lines may be missing.
+
+export interface StampedLine {
+  /** RFC 3339 in UTC, nine decimals: sortable as text. */
+  time: string;
+  text: string;
+}
+
+const stamp = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:\d\d) ?/;
+
+/** Splits the timestamp that the kubelet put before a line (in the node's own time zone); undefined when there is none. */
+export function parseStamped(line: string): StampedLine | undefined {
+  const match = stamp.exec(line);
+  if (match === null) return undefined;
+  const [prefix, clock = '', fraction = '', zone = 'Z'] = match;
+  const utc = zone === 'Z' ? clock : new Date(clock + zone).toISOString().slice(0, 19);
+  return { time: `${utc}.${fraction.padEnd(9, '0')}Z`, text: line.slice(prefix.length) };
+}
+
+interface State {
+  last: string;
+  /** Lines delivered in a row with exactly that time. */
+  repeats: number;
+  newest: string;
+}
+
+/** What a line read through a new connection means. */
+export type Verdict = 'new' | 'seen' | 'new-after-hole';
+
+export class LogPosition {
+  #state: State | undefined;
+  #toSkip = 0;
+
+  get isFresh(): boolean {
+    return this.#state === undefined;
+  }
+
+  /** Time of the last line taken. */
+  get last(): string | undefined {
+    return this.#state?.last;
+  }
+
+  /** For the next connection: a whole second, one before the last line's (two streams of one container may be written slightly out of order). */
+  get sinceTime(): string | undefined {
+    if (this.#state === undefined) return undefined;
+    const second = Math.floor(Date.parse(this.#state.last) / 1000) - 1;
+    return new Date(second * 1000).toISOString().replace('.000Z', 'Z');
+  }
+
+  /** False after a connection that did not serve the last known line. */
+  get caughtUp(): boolean {
+    return this.#toSkip === 0;
+  }
+
+  copy(): LogPosition {
+    const other = new LogPosition();
+    other.#state = this.#state === undefined ? undefined : { ...this.#state };
+    return other;
+  }
+
+  /** Before the first line of each connection. */
+  connect(): void {
+    this.#toSkip = this.#state?.repeats ?? 0;
+  }
+
+  /** Judges the next line of the connection and remembers it when it is new. */
+  take(time: string): Verdict {
+    if (this.#toSkip === 0 || this.#state === undefined) {
+      this.#remember(time);
+      return 'new';
+    }
+    if (time > this.#state.newest) {
+      this.#toSkip = 0;
+      this.#remember(time);
+      return 'new-after-hole';
+    }
+    if (time === this.#state.last) this.#toSkip--;
+    return 'seen';
+  }
+
+  #remember(time: string): void {
+    const state = this.#state;
+    if (state === undefined) this.#state = { last: time, repeats: 1, newest: time };
+    else
+      this.#state = { last: time, repeats: state.last === time ? state.repeats + 1 : 1, newest: time > state.newest ? time : state.newest };
+  }
+}

@@ -1,0 +1,94 @@
+// One request for one container's log: lines from a position on, and how it ended.
+
+import type { Cluster } from '../kube/cluster.ts';
+import { isForbidden, isUnreachable, KubeError } from '../kube/errors.ts';
+import { linesFrom } from '../kube/lines.ts';
+import { parseStamped } from './position.ts';
+import type { LogPosition, StampedLine } from './position.ts';
+
+export interface ReadRequest {
+  cluster: Cluster;
+  ns: string;
+  pod: string;
+  container: string;
+  previous: boolean;
+  follow: boolean;
+  /** Where a position that is still fresh starts: RFC 3339, or that many last lines. */
+  since?: string | undefined;
+  tailLines?: number | undefined;
+  signal: AbortSignal;
+  /** Waits when the reader is slower than the log. */
+  onLine(line: StampedLine): Promise<void> | void;
+  /** Lines may be missing between the two times. */
+  onHole(from: string, to: string): Promise<void> | void;
+}
+
+/**
+ * `end`: the server ended the log in order (which does not prove that all of it came: a lost kubelet looks the same).
+ * `cut`: the connection broke, or no answer came.
+ * `refused`: the API server or the kubelet cannot serve it; `message` is theirs.
+ */
+export interface ReadOutcome {
+  how: 'end' | 'cut' | 'refused' | 'gone';
+  message?: string;
+  lines: number;
+  /** The last line that was known before is still served. */
+  caughtUp: boolean;
+}
+
+function refusal(error: unknown): ReadOutcome {
+  // Without the right, no later try can succeed: the caller's error.
+  if (!(error instanceof KubeError) || isForbidden(error) || error.status === 401) throw error;
+  const none = { lines: 0, caughtUp: false };
+  const message = error.body?.message ?? error.message;
+  if (error.status === 404) return { how: 'gone', message, ...none };
+  return { how: error.status === 400 ? 'refused' : 'cut', message: isUnreachable(error) ? error.message : message, ...none };
+}
+
+/** Reads until the log ends, the connection breaks or the signal aborts. Throws KubeError when the right to read logs lacks. */
+export async function readLog(request: ReadRequest, position: LogPosition): Promise<ReadOutcome> {
+  const { cluster, ns, pod, container, previous, follow, signal } = request;
+  const start = position.isFresh
+    ? {
+        ...(request.since === undefined ? {} : { sinceTime: request.since }),
+        ...(request.tailLines === undefined ? {} : { tailLines: request.tailLines }),
+      }
+    : { sinceTime: position.sinceTime ?? '' };
+  let stream;
+  try {
+    stream = await cluster.logs(ns, pod, { container, follow, timestamps: true, ...(previous ? { previous } : {}), ...start, signal });
+  } catch (error) {
+    if (signal.aborted) return { how: 'cut', lines: 0, caughtUp: false };
+    return refusal(error);
+  }
+  position.connect();
+  const outcome: ReadOutcome = { how: 'end', lines: 0, caughtUp: true };
+  try {
+    // A rest without a newline is a line only when the container is over; until then it is read again.
+    for await (const raw of linesFrom(stream as AsyncIterable<Buffer>, { keepRest: !follow })) {
+      if (signal.aborted) break;
+      await takeLine(raw, request, position, outcome);
+    }
+  } catch (error) {
+    if (!signal.aborted && error instanceof KubeError) throw error;
+    outcome.how = 'cut';
+  } finally {
+    stream.destroy();
+  }
+  return { ...outcome, caughtUp: position.caughtUp };
+}
+
+async function takeLine(raw: string, request: ReadRequest, position: LogPosition, outcome: ReadOutcome): Promise<void> {
+  const line = parseStamped(raw);
+  if (line === undefined) {
+    // The kubelet writes its own errors into the body, without a timestamp and with status 200.
+    if (raw.trim() !== '') Object.assign(outcome, { how: 'refused', message: raw.trim() });
+    return;
+  }
+  const before = position.last;
+  const verdict = position.take(line.time);
+  if (verdict === 'seen') return;
+  outcome.lines++;
+  if (verdict === 'new-after-hole') await request.onHole(before ?? '', line.time);
+  await request.onLine(line);
+}

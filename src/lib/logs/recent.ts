@@ -1,0 +1,96 @@
+// The last lines of everything a selector's pods said, with the log of each crashed container's life before, ordered by time.
+
+import { podType } from '../api/core.ts';
+import type { Pod } from '../api/core.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { throwIfAborted } from '../wait.ts';
+import { noteEntry } from './entry.ts';
+import type { LogEntry } from './entry.ts';
+import { LogPosition } from './position.ts';
+import { readLog } from './read.ts';
+import { statusOf, targetsOf } from './targets.ts';
+import type { LogTarget, PodScope, SourceRule } from './targets.ts';
+
+export interface RecentOptions extends PodScope {
+  /** How many lines in all; the newest are kept. */
+  lines: number;
+  since?: string;
+  sources?: SourceRule;
+  signal?: AbortSignal;
+}
+
+export interface RecentLogs {
+  /** Oldest first. */
+  entries: LogEntry[];
+  /** What could not be read, in the API server's words, with the container. */
+  notes: LogEntry[];
+}
+
+/** Requests in flight; the kubelet reads each log from disk. */
+const concurrency = 8;
+
+interface Part {
+  target: Omit<LogTarget, 'early'>;
+  previous: boolean;
+}
+
+/** Which logs exist: a container that never started has none, one that restarted has two. */
+function partsOf(pod: Pod, options: RecentOptions): Part[] {
+  return targetsOf([pod], options.sources).flatMap((target) => {
+    const status = statusOf(pod, target.container);
+    const last = status?.lastState?.terminated?.containerID;
+    // While a restart waits, the last life is served as the current log.
+    const hasPrevious = status !== undefined && status.restartCount > 0 && last !== undefined && last !== status.containerID;
+    return [...(hasPrevious ? [{ target, previous: true }] : []), { target, previous: false }];
+  });
+}
+
+async function readPart(cluster: Cluster, { target, previous }: Part, options: RecentOptions, signal: AbortSignal): Promise<RecentLogs> {
+  const entries: LogEntry[] = [];
+  const { pod, container, source } = target;
+  const outcome = await readLog(
+    {
+      cluster,
+      ns: options.ns,
+      pod,
+      container,
+      previous,
+      follow: false,
+      tailLines: options.lines,
+      since: options.since,
+      signal,
+      onLine: ({ time, text }) => {
+        entries.push({ time, source, stream: 'OUT', text });
+      },
+      onHole: () => undefined,
+    },
+    new LogPosition(),
+  );
+  throwIfAborted(signal);
+  // A previous log that is no longer kept is nothing to report.
+  const isWorthANote = outcome.how !== 'end' && !(previous && outcome.how !== 'cut');
+  return { entries, notes: isWorthANote ? [noteEntry(outcome.message ?? 'The log could not be read to its end.', target)] : [] };
+}
+
+/** Runs over all items, some at a time, in their order. */
+async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let index = next++; index < items.length; index = next++) results[index] = await work(items[index] as T);
+  };
+  await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, worker));
+  return results;
+}
+
+/** One request for the pods and one per log. Throws KubeError when the user may not read pods or logs. */
+export async function recentLogs(cluster: Cluster, options: RecentOptions): Promise<RecentLogs> {
+  const signal = options.signal ?? new AbortController().signal;
+  const { items } = await cluster.list(podType, { ns: options.ns, labelSelector: options.selector, signal });
+  const parts = items.flatMap((pod) => partsOf(pod, options));
+  const read = await inTurns(parts, (part) => readPart(cluster, part, options, signal));
+  const entries = read.flatMap((part) => part.entries);
+  // Stable: lines of one container with the same time keep their order.
+  entries.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
+  return { entries: entries.slice(Math.max(0, entries.length - options.lines)), notes: read.flatMap((part) => part.notes) };
+}

@@ -1,0 +1,159 @@
+// The live log of many containers as one stream.
+
+import { KfError } from '../errors.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { noteEntry } from './entry.ts';
+import type { LogEntry } from './entry.ts';
+import { LineQueue } from './queue.ts';
+import { tailContainer } from './tail.ts';
+import { followPods, isFinished, PodBoard, targetsOf } from './targets.ts';
+import type { LogTarget, PodScope, SourceRule } from './targets.ts';
+
+export interface FollowOptions extends PodScope {
+  signal?: AbortSignal;
+  /** Which containers; left out: all of an app's own ones. */
+  sources?: SourceRule;
+  /** RFC 3339: older lines are left out. */
+  since?: string;
+  /** Lines of containers that run already: that many last ones, 0 = from now on; left out: all. Pods that come later are read from their first line. */
+  tailLines?: number;
+  /** Streams that may be open at once; 50 unless told. */
+  maxStreams?: number;
+  /** End by itself once at least one pod was there and all are over and read; else the stream waits for more. */
+  endWithPods?: boolean;
+  /** First pause after a lost connection; for tests. */
+  pauseMs?: number;
+}
+
+export interface LogStream extends AsyncIterable<LogEntry> {
+  /** Places where lines may be missing; each was also printed as an entry of type KF. */
+  readonly holes: number;
+  /** Takes no more pods, waits at most `graceMs` for what still comes, and ends the stream. Resolves when it has ended. */
+  finish(graceMs: number): Promise<void>;
+}
+
+class Follower implements LogStream {
+  holes = 0;
+  readonly #cluster: Cluster;
+  readonly #options: FollowOptions;
+  readonly #queue = new LineQueue<LogEntry>();
+  readonly #board = new PodBoard();
+  readonly #stop = new AbortController();
+  readonly #watchStop = new AbortController();
+  /** Every target ever taken, and those that are still read. */
+  readonly #known = new Set<string>();
+  readonly #active = new Map<string, Promise<void>>();
+  #refusedMore = false;
+  #begun = false;
+
+  constructor(cluster: Cluster, options: FollowOptions) {
+    this.#cluster = cluster;
+    this.#options = options;
+    if (options.signal?.aborted === true) this.#end();
+    else options.signal?.addEventListener('abort', () => this.#end(), { once: true });
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<LogEntry> {
+    this.#begin();
+    try {
+      yield* this.#queue.read();
+    } finally {
+      this.#end();
+    }
+  }
+
+  async finish(graceMs: number): Promise<void> {
+    this.#begin();
+    this.#watchOnly();
+    let timer: NodeJS.Timeout | undefined;
+    const time = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, graceMs);
+    });
+    await Promise.race([Promise.allSettled(this.#active.values()), time]);
+    clearTimeout(timer);
+    this.#end();
+  }
+
+  #begin(): void {
+    if (this.#begun || this.#stop.signal.aborted) return;
+    this.#begun = true;
+    const signal = AbortSignal.any([this.#stop.signal, this.#watchStop.signal]);
+    followPods(this.#cluster, this.#options, this.#board, signal, () => this.#takeTargets()).catch((error: unknown) => this.#end(error));
+  }
+
+  /** No new targets from here on; news of the known pods still come. */
+  #watchOnly(): void {
+    this.#refusedMore = true;
+    if (this.#active.size === 0) this.#end();
+  }
+
+  #end(error?: unknown): void {
+    this.#stop.abort();
+    this.#watchStop.abort();
+    this.#queue.end(error);
+  }
+
+  #takeTargets(): void {
+    const early = !this.#board.synced || this.#known.size === 0;
+    const targets = targetsOf(this.#board.all(), this.#options.sources).filter((target) => !this.#known.has(keyOf(target)));
+    const max = this.#options.maxStreams ?? 50;
+    if (!this.#refusedMore) for (const target of targets) this.#take({ ...target, early }, max, targets.length);
+    this.#endIfOver();
+  }
+
+  #take(target: LogTarget, max: number, wanted: number): void {
+    this.#known.add(keyOf(target));
+    if (this.#active.size >= max) {
+      const text = `${String(this.#active.size + wanted)} log streams would be open, more than --max-streams ${String(max)} allows`;
+      if (target.early) {
+        this.#end(new KfError('usage', `${text}.`, { hints: [`--max-streams ${String(this.#active.size + wanted)}`] }));
+        return;
+      }
+      this.holes++;
+      void this.#queue.push(noteEntry(`${text}; this container is not followed.`, target));
+      return;
+    }
+    const tail = tailContainer(target, {
+      cluster: this.#cluster,
+      ns: this.#options.ns,
+      board: this.#board,
+      signal: this.#stop.signal,
+      since: this.#options.since,
+      tailLines: this.#options.tailLines,
+      emit: (entry) => this.#queue.push(entry),
+      onHole: () => {
+        this.holes++;
+      },
+      ...(this.#options.pauseMs === undefined ? {} : { pauseMs: this.#options.pauseMs }),
+    });
+    const done = tail.then(
+      () => undefined,
+      (error: unknown) => this.#end(error),
+    );
+    this.#active.set(
+      keyOf(target),
+      done.finally(() => {
+        this.#active.delete(keyOf(target));
+        this.#endIfOver();
+      }),
+    );
+  }
+
+  #endIfOver(): void {
+    const over = this.#board.synced && this.#active.size === 0 && this.#known.size > 0;
+    if (over && (this.#refusedMore || (this.#options.endWithPods === true && this.#board.all().every(isFinished)))) this.#end();
+  }
+}
+
+function keyOf({ uid, container }: { uid: string; container: string }): string {
+  return `${uid}/${container}`;
+}
+
+/**
+ * Streams the lines of all containers of a selector's pods, also of pods that come later, until the signal aborts, the reader leaves the loop
+ * or `finish` is called. Lines of one container keep their order. Nothing is asked of the API server before the first read.
+ * The iteration throws KubeError when the user may not read pods or logs, KfError `usage` when too many streams would be open.
+ */
+export function followLogs(cluster: Cluster, options: FollowOptions): LogStream {
+  return new Follower(cluster, options);
+}

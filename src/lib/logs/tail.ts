@@ -1,0 +1,217 @@
+// Follows one container through dropped connections and restarts until its pod is over or gone.
+
+import { podType } from '../api/core.ts';
+import type { Pod } from '../api/core.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { backoffMs } from '../wait.ts';
+import { noteEntry } from './entry.ts';
+import type { LogEntry } from './entry.ts';
+import { LogPosition } from './position.ts';
+import { readLog } from './read.ts';
+import type { ReadOutcome } from './read.ts';
+import { instanceOf, isFinished, statusOf } from './targets.ts';
+import type { Instance, LogTarget, PodBoard } from './targets.ts';
+
+export interface TailOptions {
+  cluster: Cluster;
+  ns: string;
+  board: PodBoard;
+  signal: AbortSignal;
+  /** Lines of a container that ran before the stream began: since that time, or that many; neither: all. */
+  since?: string | undefined;
+  tailLines?: number | undefined;
+  /** Resolves when the consumer has room. */
+  emit(entry: LogEntry): Promise<void>;
+  /** A possible hole was found. */
+  onHole(): void;
+  /** First pause after a lost connection; doubles up to 25 times that. */
+  pauseMs?: number;
+}
+
+interface Life extends Instance {
+  position: LogPosition;
+  /** Where the position stood before the connection that ended last. */
+  before: LogPosition;
+  /** Read to its end after it was known to be over. */
+  isComplete: boolean;
+}
+
+class Tail {
+  readonly #target: LogTarget;
+  readonly #options: TailOptions;
+  #life: Life | undefined;
+  #failures = 0;
+  readonly #noted = new Set<string>();
+
+  constructor(target: LogTarget, options: TailOptions) {
+    this.#target = target;
+    this.#options = options;
+  }
+
+  async run(): Promise<void> {
+    const { board, signal } = this.#options;
+    while (!signal.aborted) {
+      const pod = board.get(this.#target.uid);
+      if (pod === undefined) return;
+      const seen = instanceOf(statusOf(pod, this.#target.container));
+      if (seen !== undefined && seen.id !== this.#life?.id) await this.#adopt(seen, pod);
+      if (this.#life === undefined || this.#life.isComplete) {
+        if (isFinished(pod)) return;
+        await board.news(signal);
+      } else if (await this.#follow(pod, seen?.isOver === true)) return;
+    }
+  }
+
+  /** Reads the life as it is now. True when the target is over. */
+  async #follow(pod: Pod, isOver: boolean): Promise<boolean> {
+    const { board, signal, pauseMs = 200 } = this.#options;
+    const life = this.#life;
+    if (life === undefined) return true;
+    if (pod.metadata.deletionTimestamp !== undefined && this.#failures > 0 && (await this.#isGone())) return true;
+    life.before = life.position.copy();
+    const outcome = await this.#read(life.position, { previous: false, follow: !isOver });
+    if (signal.aborted) return true;
+    if (outcome.how !== 'gone') await this.#noteOnce(outcome.message);
+    life.isComplete = isOver && (await this.#isAllThereIs(outcome, life));
+    if (life.isComplete) return false;
+    this.#failures = outcome.lines > 0 ? 0 : this.#failures + 1;
+    // The status follows the end of a container within about a second; its news ends the pause.
+    await board.news(signal, backoffMs(Math.max(0, this.#failures - 1), { baseMs: pauseMs, maxMs: pauseMs * 25 }));
+    if (board.get(this.#target.uid) === undefined && outcome.how === 'cut') await this.#hole(life.position.last);
+    return false;
+  }
+
+  /** For a life that is over: nothing more will come of it. */
+  async #isAllThereIs({ how, caughtUp }: ReadOutcome, life: Life): Promise<boolean> {
+    if (how === 'cut' || how === 'gone') return false;
+    if (how === 'end' && caughtUp) return true;
+    if (this.#failures < 3) return false;
+    // The kubelet cannot serve what is left: its log was removed or rotated away.
+    await this.#hole(life.position.last);
+    return true;
+  }
+
+  /** Turns to a new life of the container, after the rest of the one before. */
+  async #adopt(seen: Instance, pod: Pod): Promise<void> {
+    const old = this.#life;
+    let position = new LogPosition();
+    const terminated = statusOf(pod, this.#target.container)?.lastState?.terminated;
+    const previousIs = (id: string): boolean => terminated?.containerID === id;
+    if (old === undefined) {
+      // Died before it was seen: its words come first.
+      if (seen.restarts > 0 && this.#readsFromStart() && !previousIs(seen.id)) await this.#readPrevious(new LogPosition());
+    } else {
+      if (!old.isComplete && previousIs(old.id)) position = await this.#finishPrevious(old);
+      else if (!old.isComplete) await this.#hole(old.position.last);
+      if (!previousIs(old.id)) await this.#missedLives(seen.restarts - old.restarts - 1);
+    }
+    this.#failures = 0;
+    this.#life = { ...seen, position, before: new LogPosition(), isComplete: false };
+    if (old === undefined) await this.#skipOldLines(position);
+  }
+
+  #readsFromStart(): boolean {
+    return (
+      !this.#target.early ||
+      (this.#options.tailLines === undefined && this.#options.since === undefined) ||
+      this.#options.since !== undefined
+    );
+  }
+
+  /** `tailLines: 0`: finds the last line there is, so that a cut before the first new one loses nothing. */
+  async #skipOldLines(position: LogPosition): Promise<void> {
+    if (this.#target.early && this.#options.tailLines === 0) await this.#read(position, { previous: false, follow: false, silent: true });
+  }
+
+  /**
+   * Reads what is left of a life that is over. When the last known line is not in it, the connection had already reached the new life
+   * before its status did; then the rest is read from where that connection began, and the position goes on in the new life.
+   */
+  async #finishPrevious(old: Life): Promise<LogPosition> {
+    const first = old.position.copy();
+    const outcome = await this.#readPrevious(first);
+    if (outcome.caughtUp || old.position.isFresh) return new LogPosition();
+    await this.#readPrevious(old.before.copy());
+    return old.position;
+  }
+
+  async #readPrevious(position: LogPosition): Promise<ReadOutcome> {
+    for (let tries = 0; ; tries++) {
+      const outcome = await this.#read(position, { previous: true, follow: false });
+      if (outcome.how === 'end' || tries >= 4 || this.#options.signal.aborted) return outcome;
+      if (outcome.how === 'refused' || outcome.how === 'gone') {
+        await this.#noteOnce(outcome.message);
+        await this.#hole(position.last);
+        return { ...outcome, caughtUp: true };
+      }
+      await this.#options.board.news(this.#options.signal, backoffMs(tries, { baseMs: this.#options.pauseMs ?? 200 }));
+    }
+  }
+
+  /** Lives that began and ended unseen: only the last of them can still be read. */
+  async #missedLives(count: number): Promise<void> {
+    if (count < 1) return;
+    if (count > 1) {
+      await this.#note(`The container restarted ${String(count)} times before its log could be read; only the last of these logs is left.`);
+      this.#options.onHole();
+    }
+    await this.#readPrevious(new LogPosition());
+  }
+
+  #read(position: LogPosition, how: { previous: boolean; follow: boolean; silent?: boolean }): Promise<ReadOutcome> {
+    const { cluster, ns, signal, since, tailLines } = this.#options;
+    const { pod, container, source, early } = this.#target;
+    const start =
+      how.silent === true
+        ? { tailLines: 1 }
+        : early && !how.previous
+          ? { since, tailLines: tailLines === 0 ? undefined : tailLines }
+          : { since };
+    return readLog(
+      {
+        cluster,
+        ns,
+        pod,
+        container,
+        previous: how.previous,
+        follow: how.follow,
+        ...start,
+        signal,
+        onLine: ({ time, text }) => (how.silent === true ? undefined : this.#options.emit({ time, source, stream: 'OUT', text })),
+        onHole: (from, to) => this.#hole(from, to),
+      },
+      position,
+    );
+  }
+
+  /** A pod of a set comes back under the same name: what is served now may be another's. */
+  async #isGone(): Promise<boolean> {
+    const { cluster, ns, signal } = this.#options;
+    const now = await cluster.get(podType, ns, this.#target.pod, signal).catch(() => undefined);
+    return now?.metadata.uid !== this.#target.uid;
+  }
+
+  async #hole(from: string | undefined, to?: string): Promise<void> {
+    this.#options.onHole();
+    const after = from === undefined || from === '' ? '' : ` after ${from}`;
+    await this.#note(`Lines may be missing${after}${to === undefined ? '' : ` and before ${to}`}: Kubernetes no longer serves them.`);
+  }
+
+  async #noteOnce(message: string | undefined): Promise<void> {
+    if (message === undefined || this.#noted.has(message)) return;
+    this.#noted.add(message);
+    await this.#note(message);
+  }
+
+  #note(text: string): Promise<void> {
+    return this.#options.emit(noteEntry(text, { pod: this.#target.pod, container: this.#target.container }));
+  }
+}
+
+/**
+ * Emits every line of one container, in order, until its pod is over, gone, or the signal aborts.
+ * Throws KubeError when the user may not read logs.
+ */
+export function tailContainer(target: LogTarget, options: TailOptions): Promise<void> {
+  return new Tail(target, options).run();
+}

@@ -1,0 +1,139 @@
+// Which pods and containers a stream is about: a label selector's pods, followed live.
+
+import type { Pod } from '../api/core.ts';
+import type { ContainerStatus } from '../api/pod.ts';
+import { podType } from '../api/core.ts';
+import type { Cluster } from '../kube/cluster.ts';
+import { watchUntil } from '../kube/watch-list.ts';
+import { sourceOf } from './entry.ts';
+import type { LogSource } from './entry.ts';
+
+/** Picks containers and says what their lines are; undefined leaves one out. */
+export type SourceRule = (pod: Pod, container: string) => LogSource | undefined;
+
+export interface LogTarget {
+  uid: string;
+  pod: string;
+  container: string;
+  source: LogSource;
+  /** Seen when the stream began: its log may be older than the stream. */
+  early: boolean;
+}
+
+/** One life of a container: it gets a new id at every restart. */
+export interface Instance {
+  id: string;
+  restarts: number;
+  isOver: boolean;
+}
+
+export function containersOf(pod: Pod): string[] {
+  return [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])].map(({ name }) => name);
+}
+
+export function statusOf(pod: Pod, container: string): ContainerStatus | undefined {
+  const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
+  return [...initContainerStatuses, ...containerStatuses].find(({ name }) => name === container);
+}
+
+/** The life whose log the kubelet serves as the current one; undefined before the first start. */
+export function instanceOf(status: ContainerStatus | undefined): Instance | undefined {
+  // While a restart waits (back-off), the last life is in lastState and the kubelet still serves it as the current log.
+  const id = [status?.containerID, status?.state?.terminated?.containerID, status?.lastState?.terminated?.containerID].find(
+    (text) => (text ?? '') !== '',
+  );
+  if (status === undefined || id === undefined) return undefined;
+  return { id, restarts: status.restartCount, isOver: status.state?.running === undefined };
+}
+
+/** No container of the pod will run again. */
+export function isFinished(pod: Pod): boolean {
+  return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+}
+
+/** The pods of a selector as the API server last told, for any number of readers. */
+export class PodBoard {
+  #pods = new Map<string, Pod>();
+  #waiting = new Set<() => void>();
+  /** True once the first list is in. */
+  synced = false;
+
+  set(pods: readonly Pod[]): void {
+    this.#pods = new Map(pods.map((pod) => [pod.metadata.uid ?? '', pod]));
+    this.synced = true;
+    this.wake();
+  }
+
+  all(): Pod[] {
+    return [...this.#pods.values()];
+  }
+
+  get(uid: string): Pod | undefined {
+    return this.#pods.get(uid);
+  }
+
+  wake(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const resume of waiting) resume();
+  }
+
+  /** Resolves at the next news, after `ms` at the latest, and when the signal aborts. Never rejects. */
+  news(signal: AbortSignal, ms = Infinity): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal.aborted) {
+        resolve();
+        return;
+      }
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(done);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      const timer = ms === Infinity ? undefined : setTimeout(done, ms);
+      this.#waiting.add(done);
+      signal.addEventListener('abort', done, { once: true });
+    });
+  }
+}
+
+export interface PodScope {
+  ns: string;
+  selector: string;
+}
+
+/** Keeps the board right until the signal aborts (then resolves). Throws KubeError when the API server refuses. */
+export async function followPods(
+  cluster: Cluster,
+  scope: PodScope,
+  board: PodBoard,
+  signal: AbortSignal,
+  onChange: () => void,
+): Promise<void> {
+  try {
+    await watchUntil<Pod, never>(
+      cluster,
+      podType,
+      scope,
+      (pods) => {
+        board.set(pods);
+        onChange();
+        return undefined;
+      },
+      { signal, timeoutMs: Infinity, describe: 'pods' },
+    );
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+/** Every container of the board that has a source. */
+export function targetsOf(pods: readonly Pod[], rule: SourceRule = sourceOf): Omit<LogTarget, 'early'>[] {
+  return pods.flatMap((pod) =>
+    containersOf(pod).flatMap((container) => {
+      const source = rule(pod, container);
+      return source === undefined ? [] : [{ uid: pod.metadata.uid ?? '', pod: pod.metadata.name ?? '', container, source }];
+    }),
+  );
+}
