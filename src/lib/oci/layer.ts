@@ -1,11 +1,11 @@
 // One layer: a deterministic tar, compressed into a file, with both of its hashes.
 
-import { createHash, type Hash } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
-import { pipeline } from 'node:stream/promises';
+import { createHash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
+import { type Duplex, PassThrough } from 'node:stream';
 import { constants, createGzip, createZstdCompress } from 'node:zlib';
 import { type Descriptor, type Digest, MEDIA_TYPES } from './descriptor.ts';
-import { type LayerEntry, tarBlocks } from './tar.ts';
+import { BlockPool, type LayerEntry, tarBlocks } from './tar.ts';
 
 export type { DirectoryEntry, FileEntry, LayerEntry, SymlinkEntry } from './tar.ts';
 
@@ -40,49 +40,77 @@ const LAYER_MEDIA_TYPES: Record<Compression, string> = {
 
 /** Streams the entries (sorted by the caller) into `output` with constant memory. */
 export async function layerFromEntries(entries: AsyncIterable<LayerEntry> | Iterable<LayerEntry>, options: LayerOptions): Promise<Layer> {
-  const tarHash = createHash('sha256');
-  const fileHash = createHash('sha256');
-  let tarBytes = 0;
-  let size = 0;
-  const source = hashed(tarBlocks(entries), tarHash, (bytes) => options.progress?.((tarBytes += bytes)));
-  const sink = createWriteStream(options.output);
-  const count = (bytes: number): void => {
-    size += bytes;
-  };
-  const abort = options.signal ? { signal: options.signal } : {};
-  if (options.compression === 'none') {
-    await pipeline(source, (blocks: AsyncIterable<Buffer>) => hashed(blocks, fileHash, count), sink, abort);
-  } else {
-    const compressor = options.compression === 'gzip' ? gzip(options.level) : zstd(options.level);
-    await pipeline(source, compressor, (blocks: AsyncIterable<Buffer>) => hashed(blocks, fileHash, count), sink, abort);
+  const compressor = compressorFor(options);
+  const output = await open(options.output, 'w');
+  const feeding = feed(entries, compressor, options);
+  try {
+    const [diffId, written] = await Promise.all([feeding, store(compressor, output)]);
+    return { mediaType: LAYER_MEDIA_TYPES[options.compression], diffId, ...written, path: options.output };
+  } finally {
+    compressor.destroy();
+    await feeding.catch(() => undefined);
+    await output.close();
   }
-  return {
-    mediaType: LAYER_MEDIA_TYPES[options.compression],
-    digest: `sha256:${fileHash.digest('hex')}`,
-    diffId: `sha256:${tarHash.digest('hex')}`,
-    size,
-    path: options.output,
-  };
+}
+
+/** Blocks on their way through the compressor: while its thread works on one, the next are read and hashed. */
+const BLOCKS_IN_FLIGHT = 4;
+
+/** Writes the tar into the compressor and returns the tar's digest. */
+async function feed(entries: AsyncIterable<LayerEntry> | Iterable<LayerEntry>, compressor: Duplex, options: LayerOptions): Promise<Digest> {
+  const hash = createHash('sha256');
+  const pool = new BlockPool();
+  // Uncompressed blocks go on as they are.
+  const reusable = options.compression !== 'none';
+  const inFlight: Promise<void>[] = [];
+  let tarBytes = 0;
+  try {
+    for await (const block of tarBlocks(entries, pool)) {
+      options.signal?.throwIfAborted();
+      const written = write(compressor, block).then(() => (reusable ? pool.give(block) : undefined));
+      // Looked at below; a failure that is seen only there must not count as unhandled until then.
+      written.catch(() => undefined);
+      inFlight.push(written);
+      hash.update(block);
+      options.progress?.((tarBytes += block.length));
+      if (inFlight.length >= BLOCKS_IN_FLIGHT) await inFlight.shift();
+    }
+    await Promise.all(inFlight);
+    compressor.end();
+  } catch (error) {
+    compressor.destroy(error as Error);
+    throw error;
+  }
+  return `sha256:${hash.digest('hex')}`;
+}
+
+function write(compressor: Duplex, block: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    compressor.write(block, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+/** Writes what comes out of the compressor into the file. */
+async function store(compressor: Duplex, output: FileHandle): Promise<{ digest: Digest; size: number }> {
+  const hash = createHash('sha256');
+  let size = 0;
+  for await (const chunk of compressor as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+    for (let at = 0; at < chunk.length;) at += (await output.write(chunk, at)).bytesWritten;
+    size += chunk.length;
+  }
+  return { digest: `sha256:${hash.digest('hex')}`, size };
 }
 
 export function layerDescriptor(layer: Layer): Descriptor {
   return { mediaType: layer.mediaType, digest: layer.digest, size: layer.size };
 }
 
-async function* hashed(blocks: AsyncIterable<Buffer>, hash: Hash, count: (bytes: number) => void): AsyncGenerator<Buffer, void, undefined> {
-  for await (const block of blocks) {
-    hash.update(block);
-    count(block.length);
-    yield block;
-  }
-}
-
 const OUTPUT_CHUNK_BYTES = 128 * 1024;
 
-function gzip(level = 1): ReturnType<typeof createGzip> {
-  return createGzip({ level, chunkSize: OUTPUT_CHUNK_BYTES });
-}
-
-function zstd(level = 3): ReturnType<typeof createZstdCompress> {
-  return createZstdCompress({ chunkSize: OUTPUT_CHUNK_BYTES, params: { [constants.ZSTD_c_compressionLevel]: level } });
+function compressorFor(options: LayerOptions): Duplex {
+  if (options.compression === 'none') return new PassThrough();
+  if (options.compression === 'gzip') return createGzip({ level: options.level ?? 1, chunkSize: OUTPUT_CHUNK_BYTES });
+  const params = { [constants.ZSTD_c_compressionLevel]: options.level ?? 3 };
+  return createZstdCompress({ chunkSize: OUTPUT_CHUNK_BYTES, params });
 }

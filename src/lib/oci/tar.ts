@@ -39,9 +39,28 @@ const RECORD_BYTES = 512;
 const MAX_OCTAL_SIZE = 0o77777777777;
 const MAX_OCTAL_ID = 0o7777777;
 
+/** Memory for blocks that whoever consumed them gives back. Without that, blocks pile up as garbage: half the memory of a whole push. */
+export class BlockPool {
+  readonly #free: ArrayBufferLike[] = [];
+
+  /** An empty block, used before or not. */
+  take(): Buffer {
+    const memory = this.#free.pop();
+    return memory ? Buffer.from(memory) : Buffer.from(new ArrayBuffer(BLOCK_BYTES));
+  }
+
+  /** The block (or a part of it that begins where it begins) is not looked at any more. */
+  give(block: Buffer): void {
+    this.#free.push(block.buffer);
+  }
+}
+
 /** The archive as blocks. Entries come out in the order given; sort before. Times are 0, owner names empty. */
-export async function* tarBlocks(entries: AsyncIterable<LayerEntry> | Iterable<LayerEntry>): AsyncGenerator<Buffer, void, undefined> {
-  const block = new BlockBuffer();
+export async function* tarBlocks(
+  entries: AsyncIterable<LayerEntry> | Iterable<LayerEntry>,
+  pool = new BlockPool(),
+): AsyncGenerator<Buffer, void, undefined> {
+  const block = new BlockBuffer(pool);
   for await (const entry of entries) {
     if (entry.type === 'file') yield* writeFile(block, entry);
     else yield* block.put(headerOf(entry, 0));
@@ -50,10 +69,16 @@ export async function* tarBlocks(entries: AsyncIterable<LayerEntry> | Iterable<L
   if (block.length > 0) yield block.take();
 }
 
-/** Collects bytes and gives them out in blocks. Blocks are never written again once given out: compressors read them later. */
+/** Collects bytes and gives them out in blocks. A block is not written again once given out, until it comes back through the pool. */
 class BlockBuffer {
-  #buffer = Buffer.allocUnsafe(BLOCK_BYTES);
+  readonly #pool: BlockPool;
+  #buffer: Buffer;
   length = 0;
+
+  constructor(pool: BlockPool) {
+    this.#pool = pool;
+    this.#buffer = pool.take();
+  }
 
   /** The free rest of the block; never empty. */
   get free(): Buffer {
@@ -62,7 +87,7 @@ class BlockBuffer {
 
   take(): Buffer {
     const full = this.#buffer.subarray(0, this.length);
-    this.#buffer = Buffer.allocUnsafe(BLOCK_BYTES);
+    this.#buffer = this.#pool.take();
     this.length = 0;
     return full;
   }

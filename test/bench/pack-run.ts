@@ -1,0 +1,31 @@
+// One measured run of the pack bench, in a process of its own so that its peak memory is its own:
+// `node pack-run.ts TREE CACHE REGISTRY REPOSITORY COMPRESSION`.
+
+import { directConnection } from '../../src/lib/oci/http.ts';
+import { RegistryClient } from '../../src/lib/oci/registry.ts';
+import { listSource } from '../../src/lib/source/content-hash.ts';
+import { packSource, pushSource } from '../../src/lib/source/pack.ts';
+
+const [tree = '', cacheDir = '', registry = '', repository = '', compression = 'gzip'] = process.argv.slice(2);
+const times: Record<string, number> = {};
+const start = performance.now();
+let last = start;
+const lap = (name: string): void => {
+  times[name] = Math.round(performance.now() - last);
+  last = performance.now();
+};
+
+const listing = await listSource(tree, { cacheDir });
+lap('list');
+const packed = await packSource(listing, { cacheDir, compression: compression as 'gzip' | 'zstd' });
+listing.close();
+lap('pack');
+const connection = directConnection(registry);
+const client = new RegistryClient({ send: connection.send });
+await pushSource(packed, { client, repository, tag: 'bench' });
+connection.close();
+lap('upload');
+const peakMiB = Math.round(process.resourceUsage().maxRSS / 1024);
+console.log(
+  JSON.stringify({ ...times, wall: Math.round(performance.now() - start), peakMiB, layerBytes: packed.layer.size, files: listing.files }),
+);
