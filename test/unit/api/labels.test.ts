@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
 import { indexLabels } from '../../../src/lib/api/labels.ts';
 import { sha224 } from '../../../src/lib/api/names.ts';
-import type { KubeObject } from '../../../src/lib/api/object.ts';
 
 const apiVersion = 'korifi.cloudfoundry.org/v1alpha1';
 const now = new Date('2026-08-07T10:16:20Z');
 const of = (kind: string, rest: object, metadata: object = {}) =>
-  indexLabels({ apiVersion, kind, metadata: { name: 'guid', namespace: 'ns', ...metadata }, ...rest } as KubeObject, { now });
+  indexLabels({ apiVersion, kind, metadata: { name: 'guid', namespace: 'ns', ...metadata }, ...rest }, { now });
 const base = { 'korifi.cloudfoundry.org/guid': 'guid', 'korifi.cloudfoundry.org/created_at': '2026-08-07T10-16-20' };
 const ready = (status: string) => ({ status: { conditions: [{ type: 'Ready', status }] } });
 

@@ -73,6 +73,10 @@ describe('nearest', () => {
     expect(nearest('ordrs', ['billing', 'orders', 'shop'])).toBe('orders');
   });
 
+  test('forgives two letters swapped in a short name', () => {
+    expect(nearest('bakc', ['front', 'back'])).toBe('back');
+  });
+
   test('takes the closest of several', () => {
     expect(nearest('memory', ['memorial', 'memry'])).toBe('memry');
   });

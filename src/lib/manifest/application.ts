@@ -1,0 +1,194 @@
+// One entry of `applications` (cf-behaviour 4.3 and 4.5).
+
+import { Fields } from './fields.ts';
+import type { Problems } from './fields.ts';
+import type { AppPlan, RoutePlan, ServicePlan, SidecarPlan } from './plan.ts';
+import { given, processKeys, readProcesses } from './process.ts';
+import { parseRoute } from './routes.ts';
+import { plainOf } from './tree.ts';
+import type { Located, LocatedMap, Position } from './tree.ts';
+
+/** An app as the manifest has it, before flags. */
+export interface ManifestApp extends Omit<AppPlan, 'name' | 'lifecycle' | 'defaultRoute'> {
+  name?: string;
+  nameAt: Position;
+  /** Where the path was named. */
+  pathAt: Position;
+  defaultRoute?: boolean;
+}
+
+const appKeys = [
+  'name',
+  'path',
+  'buildpacks',
+  'buildpack',
+  'stack',
+  'docker',
+  'lifecycle',
+  'cnb-credentials',
+  'env',
+  'services',
+  'routes',
+  'no-route',
+  'random-route',
+  'default-route',
+  'metadata',
+  'features',
+  'processes',
+  'sidecars',
+  ...processKeys,
+];
+
+const useRoutes = "Use 'routes': a list of entries such as 'route: host.example.com'.";
+const retired = {
+  host: useRoutes,
+  hosts: useRoutes,
+  domain: useRoutes,
+  domains: useRoutes,
+  'no-hostname': useRoutes,
+  inherit: 'Use a YAML anchor (&name, *name, <<) instead.',
+};
+
+const features = ['ssh', 'revisions', 'service-binding-k8s', 'file-based-vcap-services'];
+
+/** The keys of an app, as flags may be told that they conflict with one. */
+export function readApplication(map: LocatedMap, problems: Problems): ManifestApp {
+  const fields = new Fields(map, { noun: 'an application', keys: appKeys, retired }, problems);
+  const name = fields.text('name');
+  if (name !== undefined && !/^[-\w]+$/.test(name)) {
+    fields.refuse('name', `The name of an app consists of letters, digits, '-' and '_'; it is '${name}'.`);
+  }
+  const randomRoute = fields.boolean('random-route') ?? false;
+  const defaultRoute = fields.boolean('default-route');
+  if (randomRoute && defaultRoute === true) fields.refuse('random-route', "random-route and default-route cannot both be true.");
+  return {
+    nameAt: name === undefined ? fields.at : fields.positionOf('name'),
+    pathAt: fields.positionOf('path'),
+    ...given({ name, path: fields.text('path'), stack: fields.text('stack'), defaultRoute }),
+    ...readLifecycle(fields, problems),
+    env: readEnv(fields, problems),
+    services: readServices(fields, problems),
+    routes: readRoutes(fields, problems),
+    noRoute: fields.boolean('no-route') ?? false,
+    randomRoute,
+    processes: readProcesses(fields, problems),
+    sidecars: readSidecars(fields, problems),
+    features: readFeatures(fields, problems),
+    ...readMetadata(fields, problems),
+  };
+}
+
+function readLifecycle(fields: Fields, problems: Problems): Pick<ManifestApp, 'buildpacks' | 'docker'> {
+  const docker = readDocker(fields, problems);
+  const written = fields.oneOf('lifecycle', ['buildpack', 'cnb', 'docker']);
+  const buildpacks = readBuildpacks(fields);
+  if (docker !== undefined && buildpacks !== undefined) fields.refuse('docker', 'docker and buildpacks exclude each other.');
+  if (docker !== undefined && written !== undefined && written !== 'docker') fields.refuse('lifecycle', `lifecycle ${written} does not go with docker.`);
+  if (docker === undefined && written === 'docker') fields.refuse('lifecycle', 'lifecycle docker needs docker with an image.');
+  return given({ buildpacks, docker });
+}
+
+function readDocker(fields: Fields, problems: Problems): ManifestApp['docker'] {
+  const map = fields.map('docker');
+  if (map === undefined) return undefined;
+  const docker = new Fields(map, { noun: 'docker', keys: ['image', 'username'] }, problems);
+  const image = docker.required('image', 'docker');
+  return image === undefined ? undefined : { image, ...given({ username: docker.text('username') }) };
+}
+
+/** Undefined: not named. `default` and `null` as the single entry mean detection, as in the flag. */
+function readBuildpacks(fields: Fields): string[] | undefined {
+  const single = fields.text('buildpack');
+  const listed = fields.value('buildpacks') === undefined ? undefined : fields.texts('buildpacks');
+  if (single !== undefined && listed !== undefined) return fields.refuse('buildpack', 'buildpack and buildpacks exclude each other; use buildpacks.');
+  const names = listed ?? (single === undefined ? undefined : [single]);
+  return names?.length === 1 && (names[0] === 'default' || names[0] === 'null') ? [] : names;
+}
+
+/** Why a name cannot be a variable of the user, or undefined. */
+export function reservedVariable(name: string): string | undefined {
+  if (name === '') return 'A variable needs a name.';
+  if (name === 'PORT' || name.startsWith('VCAP_') || name.startsWith('VMC_')) return `'${name}' is set by the platform and cannot be set by an app.`;
+  return undefined;
+}
+
+function readEnv(fields: Fields, problems: Problems): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const { key, keyAt, value } of fields.map('env')?.entries ?? []) {
+    const reserved = reservedVariable(key);
+    if (reserved !== undefined) problems.add(keyAt, reserved);
+    env[key] = value.kind === 'scalar' ? value.text : JSON.stringify(plainOf(value));
+  }
+  return env;
+}
+
+function readServices(fields: Fields, problems: Problems): ServicePlan[] {
+  return fields.list('services').flatMap((item) => {
+    if (item.kind === 'scalar' && item.text !== '') return [{ name: item.text }];
+    if (item.kind !== 'map') {
+      problems.add(item.at, 'An entry of services is a name, or a map with a name.');
+      return [];
+    }
+    const service = new Fields(item, { noun: 'a service', keys: ['name', 'binding-name', 'parameters'] }, problems);
+    const name = service.required('name', 'A service');
+    return name === undefined ? [] : [{ name, ...given({ bindingName: service.text('binding-name'), parameters: service.data('parameters') }) }];
+  });
+}
+
+function readRoutes(fields: Fields, problems: Problems): RoutePlan[] {
+  return fields.list('routes').flatMap((item) => readRoute(item, problems) ?? []);
+}
+
+function readRoute(item: Located, problems: Problems): RoutePlan | undefined {
+  if (item.kind !== 'map') {
+    problems.add(item.at, "An entry of routes is a map: 'route: host.example.com'.");
+    return undefined;
+  }
+  const fields = new Fields(item, { noun: 'a route', keys: ['route', 'protocol', 'options'] }, problems);
+  const text = fields.required('route', 'A route');
+  if (text === undefined) return undefined;
+  const route = parseRoute(text);
+  if (route === undefined) return fields.refuse('route', `'${text}' is no route; a route looks like host.example.com, host.example.com/path or tcp://example.com:1234.`);
+  return { ...route, ...given({ protocol: fields.oneOf('protocol', ['http1', 'http2', 'tcp']) ?? route.protocol, options: fields.data('options') }) };
+}
+
+function readSidecars(fields: Fields, problems: Problems): SidecarPlan[] {
+  return fields.list('sidecars').flatMap((item) => {
+    if (item.kind !== 'map') {
+      problems.add(item.at, 'An entry of sidecars is a map.');
+      return [];
+    }
+    const sidecar = new Fields(item, { noun: 'a sidecar', keys: ['name', 'command', 'process-types', 'memory'] }, problems);
+    const [name, command] = [sidecar.required('name', 'A sidecar'), sidecar.required('command', 'A sidecar')];
+    const processTypes = sidecar.texts('process-types');
+    if (processTypes.length === 0) problems.add(item.at, "A sidecar needs 'process_types': the processes that it runs beside.");
+    if (name === undefined || command === undefined) return [];
+    return [{ name, command, processTypes, ...given({ memoryMB: sidecar.megabytes('memory') }) }];
+  });
+}
+
+function readFeatures(fields: Fields, problems: Problems): Record<string, boolean> {
+  const map = fields.map('features');
+  if (map === undefined) return {};
+  const values = new Fields(map, { noun: 'features', keys: features }, problems);
+  return Object.fromEntries(
+    features.flatMap((feature) => {
+      const value = values.boolean(feature);
+      return value === undefined ? [] : [[feature, value]];
+    }),
+  );
+}
+
+function readMetadata(fields: Fields, problems: Problems): Pick<ManifestApp, 'labels' | 'annotations'> {
+  const map = fields.map('metadata');
+  if (map === undefined) return { labels: {}, annotations: {} };
+  const metadata = new Fields(map, { noun: 'metadata', keys: ['labels', 'annotations'] }, problems);
+  const texts = (key: string): Record<string, string | null> =>
+    Object.fromEntries(
+      (metadata.map(key)?.entries ?? []).map(({ key: name, value }) => {
+        if (value.kind !== 'scalar') problems.add(value.at, `${key} must be texts.`);
+        return [name, value.kind === 'scalar' && value.value !== null ? value.text : null];
+      }),
+    );
+  return { labels: texts('labels'), annotations: texts('annotations') };
+}

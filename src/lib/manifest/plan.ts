@@ -1,0 +1,129 @@
+// What a push shall do, read from manifest, variables and flags: typed, complete, and free of YAML.
+
+/** Left out everywhere below: keep what the app has. */
+export interface HealthCheckPlan {
+  type?: 'http' | 'port' | 'process';
+  endpoint?: string;
+  intervalSeconds?: number;
+  invocationTimeoutSeconds?: number;
+}
+
+export interface ProcessPlan {
+  type: string;
+  /** null: back to the command that the build detects. */
+  command?: string | null;
+  user?: string;
+  instances?: number;
+  memoryMB?: number;
+  diskQuotaMB?: number;
+  /** Bytes per second, -1 for unlimited. */
+  logRateLimitBPS?: number;
+  /** How long a start may take. */
+  timeoutSeconds?: number;
+  healthCheck?: HealthCheckPlan;
+  readinessHealthCheck?: HealthCheckPlan;
+}
+
+export interface SidecarPlan {
+  name: string;
+  command: string;
+  processTypes: string[];
+  memoryMB?: number;
+}
+
+export interface ServicePlan {
+  name: string;
+  bindingName?: string;
+  parameters?: Record<string, unknown>;
+}
+
+export interface RoutePlan {
+  /** As written. */
+  text: string;
+  /** Host and domain together; which part is the domain is known only to the cluster: see splitHostname. */
+  hostname: string;
+  /** With its leading slash. */
+  path?: string;
+  port?: number;
+  protocol?: 'http1' | 'http2' | 'tcp';
+  options?: Record<string, unknown>;
+}
+
+export interface AppPlan {
+  name: string;
+  /** Absolute path of a folder, or of a zip, jar or war; left out for docker images and droplets. */
+  path?: string;
+  /** The path as the user wrote it, for messages. */
+  pathAsGiven?: string;
+  docker?: { image: string; username?: string };
+  /** Absolute path of a ready droplet. */
+  droplet?: string;
+  lifecycle: 'buildpack' | 'docker';
+  /** Empty: detect. */
+  buildpacks?: string[];
+  stack?: string;
+  env: Record<string, string>;
+  services: ServicePlan[];
+  /** Empty: none named. */
+  routes: RoutePlan[];
+  /** Decided in this order: noRoute, routes, randomRoute, defaultRoute; the last two only for an app without routes. */
+  noRoute: boolean;
+  randomRoute: boolean;
+  defaultRoute: boolean;
+  processes: ProcessPlan[];
+  sidecars: SidecarPlan[];
+  features: Record<string, boolean>;
+  /** null removes. */
+  labels: Record<string, string | null>;
+  annotations: Record<string, string | null>;
+}
+
+export interface PushPlan {
+  /** Absolute path of the manifest that was read. */
+  manifest?: { path: string; asGiven: string };
+  apps: AppPlan[];
+  strategy?: 'rolling' | 'canary';
+  maxInFlight?: number;
+  /** Percentages of a canary. */
+  instanceSteps?: number[];
+  start: boolean;
+  wait: boolean;
+  /** Build, but neither route nor start. */
+  task: boolean;
+  redactEnv: boolean;
+}
+
+/** The command line of a push, as its flags are parsed. */
+export interface PushFlags {
+  name?: string | undefined;
+  manifest?: string | undefined;
+  noManifest?: boolean | undefined;
+  /** `KEY=VALUE`. */
+  vars?: string[] | undefined;
+  varsFiles?: string[] | undefined;
+  path?: string | undefined;
+  dockerImage?: string | undefined;
+  dockerUsername?: string | undefined;
+  droplet?: string | undefined;
+  buildpacks?: string[] | undefined;
+  stack?: string | undefined;
+  lifecycle?: string | undefined;
+  /** `default` and `null` mean: back to the detected one. */
+  command?: string | undefined;
+  instances?: number | undefined;
+  memoryMB?: number | undefined;
+  diskQuotaMB?: number | undefined;
+  logRateLimitBPS?: number | undefined;
+  healthCheckType?: 'http' | 'port' | 'process' | undefined;
+  endpoint?: string | undefined;
+  timeoutSeconds?: number | undefined;
+  noRoute?: boolean | undefined;
+  randomRoute?: boolean | undefined;
+  noStart?: boolean | undefined;
+  noWait?: boolean | undefined;
+  task?: boolean | undefined;
+  strategy?: 'rolling' | 'canary' | undefined;
+  maxInFlight?: number | undefined;
+  instanceSteps?: string | undefined;
+  redactEnv?: boolean | undefined;
+}

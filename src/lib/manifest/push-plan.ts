@@ -1,0 +1,129 @@
+// Manifest, flags and working folder → the plan of a push.
+
+import { isAbsolute, resolve } from 'node:path';
+import { KfError } from '../errors.ts';
+import { nearest } from '../api/names.ts';
+import { incorrectUsage } from '../cf/usage.ts';
+import type { ManifestApp } from './application.ts';
+import { checkAgainst, checkFlags, checkSeveral, parseInstanceSteps, processesWith } from './flags.ts';
+import type { AppPlan, PushFlags, PushPlan } from './plan.ts';
+import { given } from './process.ts';
+
+/** A manifest that was found and parsed. */
+export interface ReadManifest {
+  /** Absolute. */
+  path: string;
+  /** As it was named, or the absolute path of the default one. */
+  asGiven: string;
+  apps: ManifestApp[];
+}
+
+export interface PlanInput {
+  /** Absolute. */
+  workingFolder: string;
+  flags: PushFlags;
+  manifest?: ReadManifest | undefined;
+}
+
+const nameNeeded = 'The push command requires an app name. The app name can be supplied as an argument or with a manifest.yml file.';
+
+/**
+ * The plan of one push.
+ * @throws KfError `usage`, in cf's words where cf has them
+ */
+export function planPush({ workingFolder, flags, manifest }: PlanInput): PushPlan {
+  checkFlags(flags);
+  const chosen = chooseApps(manifest?.apps ?? [emptyApp()], flags, manifest);
+  if (chosen.length > 1) checkSeveral(flags);
+  for (const app of chosen) checkAgainst(flags, app);
+  const base = manifest === undefined ? workingFolder : resolve(manifest.path, '..');
+  const task = flags.task === true;
+  return {
+    ...(manifest === undefined ? {} : { manifest: { path: manifest.path, asGiven: manifest.asGiven } }),
+    apps: chosen.map((app) => appPlan(app, flags, { workingFolder, base })),
+    ...given({ strategy: flags.strategy, maxInFlight: flags.maxInFlight, instanceSteps: parseInstanceSteps(flags.instanceSteps) }),
+    start: flags.noStart !== true && !task,
+    wait: flags.noWait !== true,
+    task,
+    redactEnv: flags.redactEnv === true,
+  };
+}
+
+/** An app that is known by flags only. */
+function emptyApp(): ManifestApp {
+  const nowhere = { line: 1, column: 1 };
+  return {
+    nameAt: nowhere,
+    pathAt: nowhere,
+    env: {},
+    services: [],
+    routes: [],
+    noRoute: false,
+    randomRoute: false,
+    processes: [],
+    sidecars: [],
+    features: {},
+    labels: {},
+    annotations: {},
+  };
+}
+
+/** The apps that this push is about, each with its name. */
+function chooseApps(apps: ManifestApp[], { name }: PushFlags, manifest: ReadManifest | undefined): (ManifestApp & { name: string })[] {
+  if (name !== undefined && !/^[-\w]+$/.test(name)) {
+    throw incorrectUsage(`The name of an app consists of letters, digits, '-' and '_'; it is '${name}'.`);
+  }
+  const [only] = apps;
+  if (apps.length === 1 && only !== undefined) {
+    const chosen = name ?? only.name;
+    if (chosen === undefined || chosen === '') throw incorrectUsage(nameNeeded);
+    return [{ ...only, name: chosen }];
+  }
+  const named = apps.flatMap((app) => (app.name === undefined ? [] : [{ ...app, name: app.name }]));
+  const unnamed = apps.find((app) => app.name === undefined);
+  if (unnamed !== undefined) {
+    throw new KfError('usage', `${manifest?.asGiven ?? 'manifest.yml'}:${unnamed.nameAt.line}:${unnamed.nameAt.column}: Found an application with no name specified.`);
+  }
+  if (name === undefined) return named;
+  const found = named.find((app) => app.name === name);
+  if (found !== undefined) return [found];
+  const near = nearest(name, named.map((app) => app.name));
+  throw new KfError('usage', `Could not find app named '${name}' in manifest`, near === undefined ? {} : { hints: [`kf push ${near}`] });
+}
+
+function appPlan(app: ManifestApp & { name: string }, flags: PushFlags, folders: { workingFolder: string; base: string }): AppPlan {
+  const { nameAt: _nameAt, pathAt: _pathAt, path: _path, pathAsGiven: _pathAsGiven, docker: _docker, buildpacks: _buildpacks, stack: _stack, ...rest } = app;
+  const docker = flags.dockerImage === undefined ? app.docker : { image: flags.dockerImage, ...given({ username: flags.dockerUsername }) };
+  const noRoute = app.noRoute || flags.noRoute === true || flags.task === true;
+  const randomRoute = !noRoute && (app.randomRoute || flags.randomRoute === true);
+  const lifecycle = docker !== undefined ? 'docker' : 'buildpack';
+  if (lifecycle === 'buildpack' && flags.lifecycle === 'docker') throw incorrectUsage("'--docker-image, -o' and '--lifecycle docker' must be used together.");
+  return {
+    ...rest,
+    lifecycle,
+    ...given({ docker, buildpacks: buildpacksOf(app, flags), stack: flags.stack ?? app.stack }),
+    ...sourceOf(app, flags, docker !== undefined, folders),
+    noRoute,
+    randomRoute,
+    defaultRoute: !noRoute && !randomRoute,
+    processes: processesWith(app.processes, flags),
+  };
+}
+
+function buildpacksOf(app: ManifestApp, { buildpacks }: PushFlags): string[] | undefined {
+  if (buildpacks === undefined || buildpacks.length === 0) return app.buildpacks;
+  return buildpacks[0] === 'default' || buildpacks[0] === 'null' ? [] : buildpacks;
+}
+
+type Source = Pick<AppPlan, 'path' | 'pathAsGiven' | 'droplet'>;
+
+/** A path of the manifest counts from the manifest's folder, `-p` and the default from the working folder. */
+function sourceOf(app: ManifestApp, flags: PushFlags, isDocker: boolean, { workingFolder, base }: { workingFolder: string; base: string }): Source {
+  if (isDocker) return {};
+  if (flags.droplet !== undefined) return { droplet: absolute(workingFolder, flags.droplet) };
+  if (flags.path !== undefined) return { path: absolute(workingFolder, flags.path), pathAsGiven: flags.path };
+  if (app.path !== undefined) return { path: absolute(base, app.path), pathAsGiven: app.path };
+  return { path: workingFolder, pathAsGiven: '.' };
+}
+
+const absolute = (folder: string, path: string): string => (isAbsolute(path) ? path : resolve(folder, path));

@@ -1,0 +1,81 @@
+// The one part of the manifest layer that touches files: finds and reads the manifest and the files of variables.
+
+import { readFile, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { KfError, messageOf } from '../errors.ts';
+import { incorrectUsage } from '../cf/usage.ts';
+import { parseManifest } from './parse.ts';
+import type { PushFlags, PushPlan } from './plan.ts';
+import { planPush } from './push-plan.ts';
+import type { ReadManifest } from './push-plan.ts';
+import { readVariables } from './variables.ts';
+
+const defaultNames = ['manifest.yml', 'manifest.yaml'];
+
+type FileKind = 'file' | 'folder' | 'none';
+
+async function kindOf(path: string): Promise<FileKind> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) return 'none';
+  return found.isDirectory() ? 'folder' : 'file';
+}
+
+async function firstManifest(folder: string): Promise<string | undefined> {
+  for (const name of defaultNames) {
+    if ((await kindOf(join(folder, name))) === 'file') return join(folder, name);
+  }
+  return undefined;
+}
+
+async function find(workingFolder: string, flags: PushFlags): Promise<{ path: string; asGiven: string } | undefined> {
+  if (flags.noManifest === true) return undefined;
+  if (flags.manifest === undefined) {
+    const path = await firstManifest(workingFolder);
+    return path === undefined ? undefined : { path, asGiven: path };
+  }
+  const path = resolve(workingFolder, flags.manifest);
+  const kind = await kindOf(path);
+  if (kind === 'none') throw incorrectUsage(`The specified path '${flags.manifest}' does not exist.`);
+  if (kind === 'file') return { path, asGiven: flags.manifest };
+  const inFolder = await firstManifest(path);
+  if (inFolder === undefined) throw incorrectUsage(`The specified directory '${flags.manifest}' does not contain a file named 'manifest.yml'.`);
+  return { path: inFolder, asGiven: inFolder };
+}
+
+async function readText(path: string, asGiven: string): Promise<string> {
+  return readFile(path, 'utf8').catch((error: unknown) => {
+    throw new KfError('usage', `The file '${asGiven}' cannot be read: ${messageOf(error)}.`, { cause: error });
+  });
+}
+
+/** The manifest that the flags name, or the default one of the folder; undefined when there is none. */
+export async function readManifest(workingFolder: string, flags: PushFlags): Promise<ReadManifest | undefined> {
+  const varsFiles = await Promise.all(
+    (flags.varsFiles ?? []).map(async (name) => {
+      const path = resolve(workingFolder, name);
+      if ((await kindOf(path)) !== 'file') throw incorrectUsage(`The specified path '${name}' does not exist.`);
+      return { path: name, text: await readText(path, name) };
+    }),
+  );
+  const variables = readVariables(varsFiles, flags.vars ?? []);
+  const found = await find(workingFolder, flags);
+  if (found === undefined) return undefined;
+  const shown = found.asGiven === found.path && found.path.startsWith(`${workingFolder}/`) ? found.path.slice(workingFolder.length + 1) : found.asGiven;
+  return { ...found, apps: parseManifest(shown, await readText(found.path, found.asGiven), variables) };
+}
+
+/**
+ * Reads everything that a push is told by files and flags.
+ * @throws KfError `usage`; also when a path that it names does not exist
+ */
+export async function readPushPlan(workingFolder: string, flags: PushFlags): Promise<PushPlan> {
+  const plan = planPush({ workingFolder, flags, manifest: await readManifest(workingFolder, flags) });
+  for (const app of plan.apps) {
+    const path = app.path ?? app.droplet;
+    if (path === undefined || (await kindOf(path)) !== 'none') continue;
+    const given = flags.path ?? flags.droplet;
+    if (given !== undefined) throw incorrectUsage(`The specified path '${given}' does not exist.`);
+    throw new KfError('usage', `File not found locally, make sure the file exists at given path ${path}`);
+  }
+  return plan;
+}

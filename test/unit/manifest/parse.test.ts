@@ -1,0 +1,230 @@
+import { describe, expect, test } from 'vitest';
+import { KfError } from '../../../src/lib/errors.ts';
+import { parseManifest } from '../../../src/lib/manifest/parse.ts';
+import type { ManifestApp } from '../../../src/lib/manifest/application.ts';
+
+const parse = (text: string): ManifestApp[] => parseManifest('manifest.yml', text);
+const one = (body: string): ManifestApp => {
+  const [app] = parse(`applications:\n- name: shop\n${body.replace(/^/gm, '  ')}`);
+  if (app === undefined) throw new Error('no app');
+  return app;
+};
+const failure = (text: string): KfError => {
+  try {
+    parse(text);
+  } catch (error) {
+    if (error instanceof KfError) return error;
+    throw error;
+  }
+  throw new Error('the manifest was accepted');
+};
+/** Problem of one app's body; its first line is line 3, column 3. */
+const problem = (body: string): string => failure(`applications:\n- name: shop\n${body.replace(/^/gm, '  ')}`).message;
+
+describe('a complete app', () => {
+  const app = one(`path: ./dist
+buildpacks: [nodejs, procfile]
+stack: cflinuxfs4
+memory: 256M
+disk_quota: 1G
+log-rate-limit-per-second: -1
+instances: 2
+command: npm start
+timeout: 90
+health-check-type: http
+health-check-http-endpoint: /healthz
+health-check-interval: 10
+readiness-health-check-type: port
+env: {GREETING: hello}
+services:
+- db
+- name: cache
+  binding_name: fast
+  parameters: {size: 3}
+routes:
+- route: shop.example.com/v1
+- route: tcp://tcp.example.com:1234
+metadata:
+  labels: {team: web}
+  annotations: {old: null}
+features: {ssh: false}
+processes:
+- type: worker
+  memory: 512M
+  health-check-type: none
+sidecars:
+- name: proxy
+  command: ./proxy
+  process_types: [web]
+  memory: 64M`);
+
+  test('has its source and buildpacks', () => {
+    expect(app).toMatchObject({ name: 'shop', path: './dist', buildpacks: ['nodejs', 'procfile'], stack: 'cflinuxfs4', env: { GREETING: 'hello' } });
+  });
+
+  test('has the app-level keys as its web process, and the listed ones', () => {
+    expect(app.processes).toEqual([
+      {
+        type: 'web',
+        memoryMB: 256,
+        diskQuotaMB: 1024,
+        logRateLimitBPS: -1,
+        instances: 2,
+        command: 'npm start',
+        timeoutSeconds: 90,
+        healthCheck: { type: 'http', endpoint: '/healthz', intervalSeconds: 10 },
+        readinessHealthCheck: { type: 'port' },
+      },
+      { type: 'worker', memoryMB: 512, healthCheck: { type: 'process' } },
+    ]);
+  });
+
+  test('has services, routes, metadata, features and sidecars', () => {
+    expect(app.services).toEqual([{ name: 'db' }, { name: 'cache', bindingName: 'fast', parameters: { size: 3 } }]);
+    expect(app.routes).toEqual([
+      { text: 'shop.example.com/v1', hostname: 'shop.example.com', path: '/v1' },
+      { text: 'tcp://tcp.example.com:1234', hostname: 'tcp.example.com', port: 1234, protocol: 'tcp' },
+    ]);
+    expect(app.labels).toEqual({ team: 'web' });
+    expect(app.annotations).toEqual({ old: null });
+    expect(app.features).toEqual({ ssh: false });
+    expect(app.sidecars).toEqual([{ name: 'proxy', command: './proxy', processTypes: ['web'], memoryMB: 64 }]);
+  });
+});
+
+describe('YAML as cf reads it', () => {
+  test('anchors may stand at the top, and merge keys give way to own ones', () => {
+    const apps = parse(`common: &common
+  memory: 128M
+  instances: 2
+applications:
+- name: a
+  <<: *common
+- name: b
+  <<: [*common]
+  memory: 64M
+`);
+    expect(apps.map((app) => app.processes[0])).toEqual([
+      { type: 'web', memoryMB: 128, instances: 2 },
+      { type: 'web', memoryMB: 64, instances: 2 },
+    ]);
+  });
+
+  test('an anchor below a top-level key excuses it, as does the prefix x-', () => {
+    expect(parse('shared:\n  env: &env {A: b}\nx-note: hello\napplications:\n- {name: a, env: *env}\n')[0]?.env).toEqual({ A: 'b' });
+  });
+
+  test('yes and no are booleans', () => {
+    expect(one('no-route: yes').noRoute).toBe(true);
+  });
+
+  test.each([
+    ['A: yes', 'true'],
+    ['A: 1.10', '1.10'],
+    ['A: 12345678901234567890', '12345678901234567890'],
+    ['A: 0755', '493'],
+    ['A: 10:30', '10:30'],
+    ['A: 2026-08-07', '2026-08-07'],
+    ['A: "007"', '007'],
+    ['A: {b: [1, two]}', '{"b":[1,"two"]}'],
+    ['A:', ''],
+  ])('env %s becomes %j', (env, text) => {
+    expect(one(`env:\n  ${env}`).env).toEqual({ A: text });
+  });
+
+  test('what is no YAML is told with its place', () => {
+    expect(failure('applications:\n- name: [a\n').message).toMatch(/^Unable to push app because manifest manifest.yml is not valid yaml\.\nmanifest.yml:\d+:\d+: /);
+  });
+
+  test('an alias of nothing, of itself, or of too much ends with a message', () => {
+    expect(failure('applications: [*a]').message).toBe("manifest.yml:1:16: There is no anchor '&a'.");
+    expect(failure('applications: &a [*a]').message).toBe("manifest.yml:1:19: The anchor '&a' contains itself.");
+    const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]', ...[1, 2, 3, 4, 5, 6].map((n) => `a${n}: &a${n} [${Array(10).fill(`*a${n - 1}`).join(', ')}]`)];
+    expect(failure(bomb.join('\n')).message).toContain('unfold to more values');
+  });
+});
+
+describe('what cf lets pass and kf does not', () => {
+  test('a mistyped key has its line and column, the nearest key, and the allowed ones', () => {
+    const error = failure('applications:\n- name: shop\n  memmory: 256M\n');
+    expect(error.message).toBe("manifest.yml:3:3: 'memmory' is no key of an application. Did you mean 'memory'?");
+    expect(error.code).toBe('usage');
+    expect(error.hints[0]).toContain('health-check-type, instances, lifecycle');
+  });
+
+  test('old keys name their successors', () => {
+    expect(problem('host: shop')).toContain("'host' is no key of an application. Use 'routes'");
+  });
+
+  test('an app setting at the top would have no effect', () => {
+    expect(failure('memory: 1G\napplications: [{name: a}]\n').message).toBe(
+      "manifest.yml:1:1: 'memory' is no key of a manifest and would have no effect. A setting of an app belongs into its entry under 'applications'.",
+    );
+    expect(failure('aplications: [{name: a}]\n').message).toContain("Did you mean 'applications'?");
+  });
+
+  test('all problems are told at once, in the order of the file', () => {
+    expect(problem('instances: -1\nmemory: 256\nroutes: [{rout: a.b}]').split('\n')).toEqual([
+      'manifest.yml:3:14: instances must be a whole number of at least 0.',
+      "manifest.yml:4:11: memory must use a supported unit (B, K, KB, M, MB, G, GB, T or TB) and be at least 1M, for example 256M; it is '256'.",
+      "manifest.yml:5:12: A route needs 'route'.",
+      "manifest.yml:5:13: 'rout' is no key of a route. Did you mean 'route'?",
+    ]);
+  });
+});
+
+describe('the rules of cf', () => {
+  test.each([
+    ['disk_quota: 1G\ndisk-quota: 2G', "'disk-quota' says the same as 'disk_quota' in line 3"],
+    ['buildpack: a\nbuildpacks: [b]', 'buildpack and buildpacks exclude each other'],
+    ['docker: {image: a}\nbuildpacks: [b]', 'docker and buildpacks exclude each other'],
+    ['docker: {username: a}', "docker needs 'image'"],
+    ['lifecycle: docker', 'lifecycle docker needs docker with an image'],
+    ['random-route: true\ndefault-route: true', 'random-route and default-route cannot both be true'],
+    ['processes: [{type: web}, {type: web}]', "Process type 'web' is listed twice"],
+    ['processes: [{memory: 1G}]', "A process needs 'type'"],
+    ['health-check-type: port\nhealth-check-http-endpoint: /a', 'health-check-http-endpoint goes with health-check-type http, not port'],
+    ['health-check-type: tcp', "health-check-type must be 'http' or 'port' or 'process' or 'none', not 'tcp'"],
+    ['routes: [shop.example.com]', "An entry of routes is a map: 'route: host.example.com'"],
+    ['routes: [{route: "no route"}]', "'no route' is no route"],
+    ['env: {VCAP_SERVICES: x}', "'VCAP_SERVICES' is set by the platform"],
+    ['env: {PORT: 1}', "'PORT' is set by the platform"],
+    ['sidecars: [{name: a, command: b}]', "A sidecar needs 'process_types'"],
+    ['memory: 0', 'memory must use a supported unit'],
+    ['command: ""', 'command must have 1 to 4096 characters'],
+    ['services: [[a]]', 'An entry of services is a name, or a map with a name'],
+  ])('%j is refused', (body, message) => {
+    expect(problem(body)).toContain(message);
+  });
+
+  test('a name is refused that no app can have', () => {
+    expect(failure('applications: [{name: my shop}]').message).toContain("The name of an app consists of letters, digits, '-' and '_'; it is 'my shop'.");
+  });
+
+  test('two apps cannot share a name', () => {
+    expect(failure('applications:\n- name: a\n- name: A\n').message).toBe("manifest.yml:3:9: An app named 'A' stands already in line 2.");
+  });
+
+  test.each(['', '---', 'applications: []', 'version: 1'])('%j has no application', (text) => {
+    expect(failure(text).message).toBe('Manifest must have at least one application.');
+  });
+
+  test('only version 1 is known', () => {
+    expect(failure('version: 2\napplications: [{name: a}]').message).toBe('manifest.yml:1:10: version can only be 1.');
+  });
+
+  test('a listed web process replaces the app-level keys completely', () => {
+    expect(one('memory: 1G\ninstances: 3\nprocesses:\n- type: web\n  memory: 64M').processes).toEqual([{ type: 'web', memoryMB: 64 }]);
+  });
+
+  test('command: null goes back to the detected command, no command says nothing', () => {
+    expect(one('command: null').processes).toEqual([{ type: 'web', command: null }]);
+    expect(one('stack: x').processes).toEqual([]);
+  });
+
+  test('an empty list of buildpacks, or default, means detection', () => {
+    expect(one('buildpacks: []').buildpacks).toEqual([]);
+    expect(one('buildpack: default').buildpacks).toEqual([]);
+    expect(one('stack: x').buildpacks).toBeUndefined();
+  });
+});

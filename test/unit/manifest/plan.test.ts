@@ -1,0 +1,164 @@
+import { describe, expect, test } from 'vitest';
+import { parseManifest } from '../../../src/lib/manifest/parse.ts';
+import type { PushFlags } from '../../../src/lib/manifest/plan.ts';
+import { planPush } from '../../../src/lib/manifest/push-plan.ts';
+
+const plan = (flags: PushFlags, text?: string) =>
+  planPush({
+    workingFolder: '/home/me/shop',
+    flags,
+    manifest: text === undefined ? undefined : { path: '/srv/deploy/manifest.yml', asGiven: '../deploy/manifest.yml', apps: parseManifest('m', text) },
+  });
+const app = (flags: PushFlags, text?: string) => plan(flags, text).apps[0];
+const two = 'applications: [{name: front}, {name: back}]';
+
+describe('without a manifest', () => {
+  test('name and working folder are enough', () => {
+    expect(plan({ name: 'shop' })).toEqual({
+      apps: [
+        {
+          name: 'shop',
+          path: '/home/me/shop',
+          pathAsGiven: '.',
+          lifecycle: 'buildpack',
+          env: {},
+          services: [],
+          routes: [],
+          noRoute: false,
+          randomRoute: false,
+          defaultRoute: true,
+          processes: [],
+          sidecars: [],
+          features: {},
+          labels: {},
+          annotations: {},
+        },
+      ],
+      start: true,
+      wait: true,
+      task: false,
+      redactEnv: false,
+    });
+  });
+
+  test('a name must be given', () => {
+    expect(() => plan({})).toThrow('Incorrect Usage: The push command requires an app name. The app name can be supplied as an argument or with a manifest.yml file.');
+  });
+
+  test('a docker image needs no path', () => {
+    expect(app({ name: 'shop', dockerImage: 'nginx:1', dockerUsername: 'me' })).toMatchObject({ lifecycle: 'docker', docker: { image: 'nginx:1', username: 'me' } });
+    expect(app({ name: 'shop', dockerImage: 'nginx:1' })).not.toHaveProperty('path');
+  });
+});
+
+describe('paths', () => {
+  test('of the manifest count from its folder', () => {
+    expect(app({}, 'applications: [{name: a, path: ../code}]')).toMatchObject({ path: '/srv/code', pathAsGiven: '../code' });
+  });
+
+  test('of the flag count from the working folder and win', () => {
+    expect(app({ path: 'dist' }, 'applications: [{name: a, path: ../code}]')?.path).toBe('/home/me/shop/dist');
+  });
+
+  test('left out mean the working folder, not that of the manifest', () => {
+    expect(app({}, 'applications: [{name: a}]')?.path).toBe('/home/me/shop');
+  });
+});
+
+describe('the name argument', () => {
+  test('renames the only app', () => {
+    expect(app({ name: 'other' }, 'applications: [{name: a}]')?.name).toBe('other');
+  });
+
+  test('chooses one of several', () => {
+    expect(plan({ name: 'back' }, two).apps.map((each) => each.name)).toEqual(['back']);
+  });
+
+  test('that fits none is told, with the nearest', () => {
+    expect(() => plan({ name: 'bakc' }, two)).toThrow(expect.objectContaining({ message: "Could not find app named 'bakc' in manifest", hints: ['kf push back'] }));
+  });
+
+  test('cannot make up for a missing name among several', () => {
+    expect(() => plan({ name: 'a' }, 'applications: [{name: a}, {memory: 1G}]')).toThrow('../deploy/manifest.yml:1:27: Found an application with no name specified.');
+  });
+});
+
+describe('flags over the manifest', () => {
+  const text = 'applications: [{name: a, memory: 1G, instances: 2, processes: [{type: worker, instances: 1}]}]';
+
+  test('go to the web process', () => {
+    expect(app({ instances: 0, command: 'null', timeoutSeconds: 5 }, text)?.processes).toEqual([
+      { type: 'web', memoryMB: 1024, instances: 0, command: null, timeoutSeconds: 5 },
+      { type: 'worker', instances: 1 },
+    ]);
+  });
+
+  test('make a web process where the manifest has only others', () => {
+    expect(app({ memoryMB: 64 }, 'applications: [{name: a, processes: [{type: worker}]}]')?.processes).toEqual([{ type: 'web', memoryMB: 64 }, { type: 'worker' }]);
+  });
+
+  test('change nothing they do not name', () => {
+    expect(app({}, text)?.processes[0]).toEqual({ type: 'web', memoryMB: 1024, instances: 2 });
+  });
+
+  test('replace buildpacks, and default empties them', () => {
+    const manifest = 'applications: [{name: a, buildpacks: [x]}]';
+    expect(app({ buildpacks: ['y', 'z'] }, manifest)?.buildpacks).toEqual(['y', 'z']);
+    expect(app({ buildpacks: ['default'] }, manifest)?.buildpacks).toEqual([]);
+  });
+
+  test('of another health check type take the endpoint away', () => {
+    const manifest = 'applications: [{name: a, health-check-type: http, health-check-http-endpoint: /x, health-check-interval: 9}]';
+    expect(app({ healthCheckType: 'port' }, manifest)?.processes[0]?.healthCheck).toEqual({ type: 'port', intervalSeconds: 9 });
+    expect(app({ endpoint: '/y' }, manifest)?.processes[0]?.healthCheck).toEqual({ type: 'http', endpoint: '/y', intervalSeconds: 9 });
+  });
+
+  test('of routes: no-route wins, random-route replaces the default one, a task has none', () => {
+    expect(app({ noRoute: true }, 'applications: [{name: a, random-route: true}]')).toMatchObject({ noRoute: true, randomRoute: false, defaultRoute: false });
+    expect(app({ randomRoute: true }, 'applications: [{name: a}]')).toMatchObject({ randomRoute: true, defaultRoute: false });
+    expect(plan({ name: 'a', task: true })).toMatchObject({ task: true, start: false, apps: [{ noRoute: true }] });
+  });
+});
+
+describe('what cannot be combined', () => {
+  test.each<[PushFlags, string]>([
+    [{ dockerImage: 'x', path: '.' }, 'The following arguments cannot be used together: --docker-image, -o, --path, -p'],
+    [{ dockerImage: 'x', buildpacks: ['y'] }, 'The following arguments cannot be used together: --docker-image, -o, --buildpack, -b'],
+    [{ noStart: true, noWait: true }, 'The following arguments cannot be used together: --no-start, --no-wait'],
+    [{ noRoute: true, randomRoute: true }, 'The following arguments cannot be used together: --no-route, --random-route'],
+    [{ noManifest: true, vars: ['a=b'] }, 'The following arguments cannot be used together: --no-manifest, --var'],
+    [{ dockerUsername: 'x' }, "'--docker-image, -o' and '--docker-username' must be used together."],
+    [{ healthCheckType: 'http' }, "'--endpoint' and '--health-check-type=http, -u=http' must be used together."],
+    [{ maxInFlight: 2 }, "'--max-in-flight' and '--strategy' must be used together."],
+    [{ instanceSteps: '20', strategy: 'rolling' }, "'--instance-steps' and '--strategy=canary' must be used together."],
+    [{ buildpacks: ['a', 'default'] }, 'Multiple buildpacks flags cannot have null/default option.'],
+    [{ lifecycle: 'docker' }, "'--docker-image, -o' and '--lifecycle docker' must be used together."],
+    [{ lifecycle: 'heroku' }, '--lifecycle must be "buildpack" or "cnb" or "docker", not "heroku"'],
+  ])('%j', (flags, message) => {
+    expect(() => plan({ name: 'a', ...flags })).toThrow(`Incorrect Usage: ${message}`);
+  });
+
+  test.each<[PushFlags, string, string]>([
+    [{ dockerImage: 'x' }, '{name: a, buildpacks: [b]}', '--docker-image cannot be used with the manifest property buildpacks'],
+    [{ dockerImage: 'x' }, '{name: a, path: b}', '--docker-image cannot be used with the manifest property path'],
+    [{ path: 'x' }, '{name: a, docker: {image: b}}', '--path cannot be used with the manifest property docker'],
+    [{ endpoint: '/' }, '{name: a, health-check-type: port}', '--endpoint cannot be used with the manifest property health-check-type set to port'],
+  ])('%j with %s', (flags, entry, message) => {
+    expect(() => plan(flags, `applications: [${entry}]`)).toThrow(`Incorrect Usage: The flag option ${message}`);
+  });
+
+  test('several apps take only the flags that hold for all', () => {
+    expect(() => plan({ instances: 1 }, two)).toThrow('Incorrect Usage: Command line flags (except -f and --no-start) cannot be applied when pushing multiple apps from a manifest file.');
+    expect(plan({ noStart: true }, two)).toMatchObject({ start: false, apps: [{ name: 'front' }, { name: 'back' }] });
+  });
+});
+
+describe('canary steps', () => {
+  test('are ascending percentages', () => {
+    expect(plan({ name: 'a', strategy: 'canary', instanceSteps: '20,60,100' }).instanceSteps).toEqual([20, 60, 100]);
+  });
+
+  test.each(['60,20', '0', '101', '20, 60', 'x', '20,20'])('%j are refused', (steps) => {
+    expect(() => plan({ name: 'a', strategy: 'canary', instanceSteps: steps })).toThrow('--instance-steps must be percentages');
+  });
+});

@@ -1,0 +1,61 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readPushPlan } from '../../../src/lib/manifest/read.ts';
+
+let folder = '';
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'kf-manifest-'));
+});
+afterEach(async () => {
+  await rm(folder, { recursive: true });
+});
+const write = (name: string, text: string) => writeFile(join(folder, name), text);
+
+test('manifest.yml of the working folder is read by itself, and before manifest.yaml', async () => {
+  await write('manifest.yaml', 'applications: [{name: second}]');
+  await write('manifest.yml', 'applications: [{name: first}]');
+  const plan = await readPushPlan(folder, {});
+  expect(plan.apps[0]?.name).toBe('first');
+  expect(plan.manifest).toEqual({ path: join(folder, 'manifest.yml'), asGiven: join(folder, 'manifest.yml') });
+});
+
+test('--no-manifest looks for none', async () => {
+  await write('manifest.yml', 'applications: [{name: first}]');
+  expect((await readPushPlan(folder, { name: 'x', noManifest: true })).manifest).toBeUndefined();
+});
+
+test('-f takes a file or a folder', async () => {
+  await mkdir(join(folder, 'deploy'));
+  await write('deploy/manifest.yaml', 'applications: [{name: deep}]');
+  await write('other.yml', 'applications: [{name: other}]');
+  expect((await readPushPlan(folder, { manifest: 'deploy' })).apps[0]?.name).toBe('deep');
+  expect((await readPushPlan(folder, { manifest: 'other.yml' })).manifest?.asGiven).toBe('other.yml');
+});
+
+test('a manifest that is not there is named as it was typed', async () => {
+  await mkdir(join(folder, 'empty'));
+  await expect(readPushPlan(folder, { manifest: 'nope.yml' })).rejects.toThrow("Incorrect Usage: The specified path 'nope.yml' does not exist.");
+  await expect(readPushPlan(folder, { manifest: 'empty' })).rejects.toThrow(
+    "Incorrect Usage: The specified directory 'empty' does not contain a file named 'manifest.yml'.",
+  );
+});
+
+test('problems of the default manifest are told by its short name', async () => {
+  await write('manifest.yml', 'applications: [{nam: first}]');
+  await expect(readPushPlan(folder, {})).rejects.toThrow(/^manifest\.yml:1:17: 'nam' is no key/);
+});
+
+test('variables come from files and flags', async () => {
+  await write('manifest.yml', 'applications: [{name: ((a))-((b))}]');
+  await write('vars.yml', 'a: one\nb: two');
+  expect((await readPushPlan(folder, { varsFiles: ['vars.yml'], vars: ['b=three'] })).apps[0]?.name).toBe('one-three');
+  await expect(readPushPlan(folder, { varsFiles: ['nope.yml'] })).rejects.toThrow("Incorrect Usage: The specified path 'nope.yml' does not exist.");
+});
+
+test('a path that is not there is told in the words for its origin', async () => {
+  await expect(readPushPlan(folder, { name: 'a', path: 'gone' })).rejects.toThrow("Incorrect Usage: The specified path 'gone' does not exist.");
+  await write('manifest.yml', 'applications: [{name: a, path: gone}]');
+  await expect(readPushPlan(folder, {})).rejects.toThrow(`File not found locally, make sure the file exists at given path ${join(folder, 'gone')}`);
+});
