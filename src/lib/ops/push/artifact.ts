@@ -1,0 +1,186 @@
+// From source or image to a staged build: nothing is uploaded that the registry has, nothing is built that was built.
+
+import { randomUUID } from 'node:crypto';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { secretType } from '../../api/core.ts';
+import { annotations, kinds } from '../../api/group.ts';
+import type { KfInfo } from '../../api/kf-info.ts';
+import type { CFBuild, CFPackage } from '../../api/types.generated.ts';
+import { BugError } from '../../errors.ts';
+import type { AppPlan } from '../../manifest/plan.ts';
+import { openSourceCache } from '../../source/cache.ts';
+import { listSource, type SourceListing } from '../../source/content-hash.ts';
+import { packSource, pushSource } from '../../source/pack.ts';
+import type { SpaceSession } from '../../target/session.ts';
+import { buildBuild, buildBuildEnvSecret, buildEnvSecretName, buildPackage } from '../../../templates/build.ts';
+import type { Authorship } from '../../../templates/metadata.ts';
+import { openPushDoor, readPushCredential } from '../push-door.ts';
+import type { AppFollower } from './app-follower.ts';
+import { buildKey, packageWithContent, reusableBuild } from './build-key.ts';
+import { waitForBuild } from './build.ts';
+import { lifecycleOf } from './claim.ts';
+import type { AppFacts } from './facts.ts';
+
+export interface Artifact {
+  build: CFBuild;
+  /** False when an earlier build was taken. */
+  wasBuilt: boolean;
+  layerBytesSent: number;
+}
+
+export interface ArtifactInput {
+  session: SpaceSession;
+  info: KfInfo;
+  plan: AppPlan;
+  facts: AppFacts;
+  follower: AppFollower;
+  pushId: string;
+  /** Build although an equal build is there. */
+  force: boolean;
+}
+
+/** `$XDG_CACHE_HOME/kf/source`, else `~/.cache/kf/source`. */
+function cacheFolder(env: Readonly<Record<string, string | undefined>>): string {
+  const base = env['XDG_CACHE_HOME'];
+  return path.join(base !== undefined && base !== '' ? base : path.join(env['HOME'] ?? homedir(), '.cache'), 'kf', 'source');
+}
+
+async function authorOfPush(session: SpaceSession): Promise<Authorship> {
+  return { changedBy: await session.changedBy(), now: new Date() };
+}
+
+/** Packs and uploads the source; the package then names it by digest. */
+async function uploadSource(input: ArtifactInput, listing: SourceListing, cacheDir: string): Promise<{ package: CFPackage; bytes: number }> {
+  const { session, info, follower, pushId } = input;
+  const { cluster, reporter, signal } = session;
+  const app = follower.app;
+  const guid = randomUUID();
+  const repository = `${session.space.guid}/${app.metadata.name ?? ''}-packages`;
+  reporter.say('Packaging files to upload...');
+  reporter.step(`Packing ${listing.files} files`);
+  const [packed, credential] = await Promise.all([
+    packSource(listing, { cacheDir, progress: (done) => reporter.bytes({ done, total: listing.bytes }), signal }),
+    readPushCredential(cluster, session.space.guid, signal),
+  ]);
+  reporter.say('Uploading files...');
+  reporter.step('Uploading');
+  const pushed = await pushSource(packed, {
+    client: openPushDoor(cluster, info.registry, credential),
+    repository,
+    tag: guid,
+    annotations: { [annotations.contentHash]: listing.contentHash },
+    progress: (done, total) => reporter.bytes({ done, total }),
+    signal,
+  });
+  reporter.done();
+  if (pushed.layerBytesSent === 0) reporter.say('All files found in remote cache; nothing to upload.');
+  const image = `${info.registry.pushHost}/${repository}@${pushed.digest}`;
+  const created = await cluster.create(
+    kinds.package,
+    buildPackage({ guid, app: follower.app, type: 'bits', image, pushId, contentHash: listing.contentHash }, await authorOfPush(session)),
+    { fieldManager: 'kf-push', signal },
+  );
+  return { package: created, bytes: pushed.layerBytesSent };
+}
+
+interface BuildRequest {
+  packageGuid: string;
+  contentHash?: string;
+  key?: string;
+  env?: Record<string, string>;
+}
+
+async function createBuild(input: ArtifactInput, request: BuildRequest): Promise<CFBuild> {
+  const { session, info, plan, follower, pushId } = input;
+  const { cluster, signal } = session;
+  const author = await authorOfPush(session);
+  const guid = randomUUID();
+  const wanted = buildBuild(
+    {
+      guid,
+      app: follower.app,
+      packageGuid: request.packageGuid,
+      lifecycle: lifecycleOf(plan),
+      stagingMemoryMB: info.staging.memoryMB,
+      stagingDiskMB: info.staging.diskMB,
+      pushId,
+      contentHash: request.contentHash,
+      buildKey: request.key,
+      envSecretName: request.env === undefined ? undefined : buildEnvSecretName(guid),
+    },
+    author,
+  );
+  const build = await cluster.create(kinds.build, wanted, { fieldManager: 'kf-push', signal });
+  if (request.env !== undefined) {
+    await cluster.create(secretType, buildBuildEnvSecret(build, request.env, author), { fieldManager: 'kf-push', signal });
+  }
+  return build;
+}
+
+async function fromSource(input: ArtifactInput): Promise<Artifact> {
+  const { session, info, plan, facts, follower } = input;
+  const { reporter, signal, env } = session;
+  if (plan.path === undefined) throw new BugError('A plan for source code names no path.');
+  const cache = openSourceCache(cacheFolder(env), (message) => reporter.warn(message));
+  reporter.step('Reading files');
+  const listing = await listSource(plan.path, { cacheDir: cache.dir, warn: (message) => reporter.warn(message), signal });
+  try {
+    const buildEnv = { ...facts.env, ...plan.env };
+    const key = buildKey(info, { contentHash: listing.contentHash, buildpacks: plan.buildpacks ?? [], stack: plan.stack ?? '', env: buildEnv });
+    const earlier = input.force ? undefined : reusableBuild(facts.builds, key);
+    if (earlier !== undefined) return { build: await finished(input, earlier), wasBuilt: false, layerBytesSent: 0 };
+    const packaged = packageWithContent(facts.builds, listing.contentHash);
+    const upload = packaged === undefined ? await uploadSource(input, listing, cache.dir) : undefined;
+    const packageGuid = packaged ?? upload?.package.metadata.name ?? '';
+    reporter.say();
+    reporter.say('Staging app and tracing logs...');
+    reporter.step('Staging');
+    const build = await createBuild(input, { packageGuid, contentHash: listing.contentHash, key, env: buildEnv });
+    return { build: await waitForBuild(session, plan.name, build, follower.lost()), wasBuilt: true, layerBytesSent: upload?.bytes ?? 0 };
+  } finally {
+    listing.close();
+    cache.close();
+  }
+}
+
+/** A build of another run that may still go on. */
+function finished({ session, plan, follower }: ArtifactInput, build: CFBuild): Promise<CFBuild> {
+  if (build.status?.state === 'STAGED') return Promise.resolve(build);
+  session.reporter.say();
+  session.reporter.say('Staging app and tracing logs...');
+  return waitForBuild(session, plan.name, build, follower.lost());
+}
+
+/** The image that a staged build runs; equal images make equal droplets. */
+export function dropletImage(build: CFBuild | undefined): string | undefined {
+  return build?.status?.state === 'STAGED' ? build.status.droplet?.registry.image : undefined;
+}
+
+/** A tag may have moved, so the controller resolves it anew; when it did not, the droplet that is there stays. */
+async function fromImage(input: ArtifactInput): Promise<Artifact> {
+  const { session, plan, facts, follower, pushId } = input;
+  const { cluster, signal } = session;
+  const guid = randomUUID();
+  const image = plan.docker?.image ?? '';
+  const source = buildPackage({ guid, app: follower.app, type: 'docker', image, pushId }, await authorOfPush(session));
+  session.reporter.step(`Looking at image ${image}`);
+  const [created, started] = await Promise.all([
+    cluster.create(kinds.package, source, { fieldManager: 'kf-push', signal }),
+    createBuild(input, { packageGuid: guid }),
+  ]);
+  const build = await waitForBuild(session, plan.name, started, follower.lost());
+  const current = facts.builds.find((candidate) => candidate.metadata.name === follower.app.spec.currentDropletRef?.name);
+  if (current === undefined || input.force || dropletImage(current) !== dropletImage(build)) return { build, wasBuilt: true, layerBytesSent: 0 };
+  const ns = session.space.guid;
+  await Promise.all([
+    cluster.delete(kinds.build, ns, build.metadata.name ?? '', { propagation: 'Background' }),
+    cluster.delete(kinds.package, ns, created.metadata.name ?? '', { propagation: 'Background' }),
+  ]);
+  return { build: current, wasBuilt: false, layerBytesSent: 0 };
+}
+
+/** The staged build that the app shall run. @throws KfError `usage`, `upload`, `build`, `timeout`, or `conflict` when a later push took over */
+export function makeArtifact(input: ArtifactInput): Promise<Artifact> {
+  return input.plan.lifecycle === 'docker' ? fromImage(input) : fromSource(input);
+}

@@ -1,0 +1,83 @@
+// The name comes first: the app exists and holds its name before anything is uploaded.
+
+import { randomUUID } from 'node:crypto';
+import { findCondition } from '../../api/conditions.ts';
+import { conditionTypes, kinds } from '../../api/group.ts';
+import type { CFApp, Lifecycle } from '../../api/types.generated.ts';
+import type { AppPlan } from '../../manifest/plan.ts';
+import { KfError } from '../../errors.ts';
+import type { SpaceSession } from '../../target/session.ts';
+import { buildApp } from '../../../templates/app.ts';
+import { findAppIfAny } from '../find.ts';
+import { AppFollower } from './app-follower.ts';
+import { takeOver } from './guard.ts';
+
+/** The controller claims within milliseconds; longer means that it does not run. */
+const claimMs = 20_000;
+const tries = 5;
+
+export interface Claimed {
+  follower: AppFollower;
+  isNew: boolean;
+}
+
+export function lifecycleOf(plan: AppPlan): Lifecycle {
+  const stack = plan.stack ?? '';
+  if (plan.lifecycle === 'docker') return { type: 'docker', data: { stack: '' } };
+  return { type: 'buildpack', data: { stack, ...(plan.buildpacks === undefined || plan.buildpacks.length === 0 ? {} : { buildpacks: plan.buildpacks }) } };
+}
+
+function nobodyClaims(name: string): KfError {
+  return new KfError('accepted', `App '${name}' is created, but the controller has not taken it up; nothing was uploaded.`, {
+    hints: ['kubectl -n kf-system get deployment kf-controller', `kf push ${name}`],
+  });
+}
+
+async function createApp(session: SpaceSession, plan: AppPlan, pushId: string): Promise<CFApp> {
+  const author = { changedBy: await session.changedBy(), now: new Date() };
+  const app = buildApp({ guid: randomUUID(), namespace: session.space.guid, displayName: plan.name, lifecycle: lifecycleOf(plan), pushId }, author);
+  return session.cluster.create(kinds.app, app, { fieldManager: 'kf-push', signal: session.signal });
+}
+
+/** True: holds its name; false: somebody else does. */
+async function settleName(session: SpaceSession, follower: AppFollower, name: string): Promise<boolean> {
+  const isJudged = (app: CFApp): boolean => (findCondition(app, conditionTypes.claimed)?.status ?? 'Unknown') !== 'Unknown';
+  try {
+    const app = await follower.until(`the name '${name}' to be claimed`, claimMs, isJudged, session.signal);
+    return findCondition(app, conditionTypes.claimed)?.status === 'True';
+  } catch (error) {
+    if (error instanceof KfError && error.code === 'timeout') throw nobodyClaims(name);
+    throw error;
+  }
+}
+
+function checkLifecycle(app: CFApp, plan: AppPlan): void {
+  if (app.spec.lifecycle.type === plan.lifecycle) return;
+  const was = app.spec.lifecycle.type === 'docker' ? 'a docker image' : 'source code';
+  throw new KfError('conflict', `App '${plan.name}' was made from ${was}; its kind of lifecycle cannot be changed.`, {
+    hints: [`kf delete ${plan.name}`, 'Then push it anew, or push under another name.'],
+  });
+}
+
+/**
+ * Makes this push the app's push, creating the app when it is not there.
+ * Many first pushes of one name at once end with one app: whoever does not get the name takes over the one that did.
+ */
+export async function claimApp(session: SpaceSession, plan: AppPlan, found: CFApp | undefined, pushId: string): Promise<Claimed> {
+  let existing = found;
+  for (let attempt = 0; attempt < tries; attempt += 1) {
+    if (existing !== undefined) {
+      checkLifecycle(existing, plan);
+      const taken = await takeOver(session.cluster, existing, { pushId, user: await session.changedBy() });
+      return { follower: new AppFollower(session.cluster, taken, pushId), isNew: false };
+    }
+    const created = await createApp(session, plan, pushId);
+    const follower = new AppFollower(session.cluster, created, pushId);
+    if (await settleName(session, follower, plan.name)) return { follower, isNew: true };
+    follower.stop();
+    const { name = '', uid } = created.metadata;
+    await session.cluster.delete(kinds.app, session.space.guid, name, uid === undefined ? {} : { uid });
+    existing = await findAppIfAny(session, plan.name);
+  }
+  throw new KfError('conflict', `The name '${plan.name}' is claimed and freed again and again; nothing was uploaded.`, { hints: [`kf app ${plan.name}`] });
+}

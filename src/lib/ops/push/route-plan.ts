@@ -1,0 +1,67 @@
+// Which routes a push wants: named, random, default or none (cf-behaviour 4.6). Pure, so that it can be decided before anything is written.
+
+import { randomInt } from 'node:crypto';
+import type { CFDomain } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import type { AppPlan } from '../../manifest/plan.ts';
+import { splitHostname } from '../../manifest/routes.ts';
+
+export interface WantedRoute {
+  host: string;
+  domain: CFDomain;
+  /** With its leading slash, or ''. */
+  path: string;
+}
+
+const adjectives = ['bold', 'brave', 'bright', 'calm', 'clever', 'cool', 'eager', 'fair', 'fresh', 'gentle', 'happy', 'kind', 'lively', 'lucky', 'mild', 'noble', 'proud', 'quick', 'quiet', 'shiny', 'silly', 'smart', 'swift', 'wise'];
+const nouns = ['badger', 'bear', 'crane', 'deer', 'eagle', 'falcon', 'fox', 'gecko', 'hare', 'heron', 'koala', 'lynx', 'mole', 'otter', 'owl', 'panda', 'puffin', 'raven', 'seal', 'swan', 'tiger', 'turtle', 'whale', 'wombat'];
+
+const pick = (words: readonly string[]): string => words[randomInt(words.length)] ?? '';
+const letter = (): string => String.fromCharCode(97 + randomInt(26));
+
+/** `<app>-<adjective>-<noun>-<two letters>` */
+export function randomHost(appName: string): string {
+  return `${appName}-${pick(adjectives)}-${pick(nouns)}-${letter()}${letter()}`;
+}
+
+function defaultHost(appName: string): string {
+  if (/^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$/.test(appName)) return appName.toLowerCase().replaceAll('_', '-');
+  throw new KfError('usage', `The app's name '${appName}' cannot be a host name, so it has no default route.`, {
+    hints: [`kf push ${appName} --random-route`, `kf push ${appName} --no-route`],
+  });
+}
+
+function noSuchDomain(text: string, domains: readonly CFDomain[]): KfError {
+  return new KfError('not-found', `No domains exist for route ${text}`, { hints: [`Known domains: ${domains.map((domain) => domain.spec.name).join(', ') || 'none'}`] });
+}
+
+function namedRoutes(plan: AppPlan, domains: readonly CFDomain[]): WantedRoute[] {
+  const names = domains.map((domain) => domain.spec.name);
+  return plan.routes.map((route) => {
+    if (route.port !== undefined || route.protocol === 'tcp') {
+      throw new KfError('usage', `The route ${route.text} asks for TCP, which kf does not route yet.`, { hints: ['Take an HTTP route.'] });
+    }
+    const split = splitHostname(route.hostname, names);
+    const domain = domains.find((candidate) => candidate.spec.name === split?.domain);
+    if (split === undefined || domain === undefined) throw noSuchDomain(route.text, domains);
+    return { host: split.host, domain, path: route.path ?? '' };
+  });
+}
+
+/** True when the plan needs the domains: for an app that has routes already a push without named routes needs none. */
+export function needsDomains(plan: AppPlan, hasRoutes: boolean): boolean {
+  return !plan.noRoute && (plan.routes.length > 0 || !hasRoutes);
+}
+
+/**
+ * The routes that shall lead to the app; empty: none to add.
+ * @param domains oldest first: the first is the default domain
+ */
+export function wantedRoutes(plan: AppPlan, domains: readonly CFDomain[], hasRoutes: boolean): WantedRoute[] {
+  if (plan.noRoute) return [];
+  if (plan.routes.length > 0) return namedRoutes(plan, domains);
+  if (hasRoutes || !(plan.randomRoute || plan.defaultRoute)) return [];
+  const [domain] = domains;
+  if (domain === undefined) throw new KfError('not-found', 'There is no domain for the default route.', { hints: ['kf setup', `kf push ${plan.name} --no-route`] });
+  return [{ host: plan.randomRoute ? randomHost(plan.name) : defaultHost(plan.name), domain, path: '' }];
+}

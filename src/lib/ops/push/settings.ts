@@ -1,0 +1,121 @@
+// What the plan names and the cluster does not have yet: processes, environment, bindings, routes. Additive, as cf's.
+
+import { secretType } from '../../api/core.ts';
+import { kinds } from '../../api/group.ts';
+import type { KfInfo } from '../../api/kf-info.ts';
+import { processGuid } from '../../api/names.ts';
+import type { CFApp, CFProcess, CFProcessSpec } from '../../api/types.generated.ts';
+import type { AppPlan, HealthCheckPlan, ProcessPlan } from '../../manifest/plan.ts';
+import type { SpaceSession } from '../../target/session.ts';
+import { buildEnvSecret, buildProcess, envSecretName } from '../../../templates/app.ts';
+import type { Authorship } from '../../../templates/metadata.ts';
+import { changeProcess } from '../changes.ts';
+import type { AppFacts } from './facts.ts';
+
+export interface EnvChange {
+  changed: Record<string, string>;
+}
+
+/** Variables that the plan adds or changes. */
+export function envChanges(plan: AppPlan, facts: AppFacts): Record<string, string> {
+  return Object.fromEntries(Object.entries(plan.env).filter(([name, value]) => facts.env[name] !== value));
+}
+
+function healthCheckOf(plan: HealthCheckPlan | undefined, timeoutSeconds: number | undefined, present: CFProcessSpec['healthCheck'] | undefined, type: string): CFProcessSpec['healthCheck'] {
+  const old = present?.data;
+  const kind = plan?.type ?? (present?.type || (type === 'web' ? 'port' : 'process'));
+  const endpoint = kind === 'http' ? (plan?.endpoint ?? old?.httpEndpoint ?? '/') : undefined;
+  const interval = plan?.intervalSeconds ?? old?.intervalSeconds;
+  return {
+    type: kind,
+    data: {
+      invocationTimeoutSeconds: plan?.invocationTimeoutSeconds ?? old?.invocationTimeoutSeconds ?? 1,
+      timeoutSeconds: timeoutSeconds ?? old?.timeoutSeconds ?? 60,
+      ...(endpoint === undefined ? {} : { httpEndpoint: endpoint }),
+      ...(interval === undefined ? {} : { intervalSeconds: interval }),
+    },
+  };
+}
+
+/** Fields of an existing process that the plan names and that differ; null removes. Instances are not among them. */
+export function processChanges(plan: ProcessPlan, process: CFProcess): Record<string, unknown> {
+  const { spec } = process;
+  const changes: Record<string, unknown> = {};
+  const set = (key: keyof CFProcessSpec, wanted: unknown): void => {
+    if (wanted !== undefined && JSON.stringify(wanted) !== JSON.stringify(spec[key])) changes[key] = wanted;
+  };
+  set('memoryMB', plan.memoryMB);
+  set('diskQuotaMB', plan.diskQuotaMB);
+  set('user', plan.user);
+  set('logRateLimitBPS', plan.logRateLimitBPS);
+  if (plan.command === null ? (spec.command ?? '') !== '' : plan.command !== undefined && plan.command !== spec.command) changes['command'] = plan.command;
+  if (plan.healthCheck !== undefined || plan.timeoutSeconds !== undefined) set('healthCheck', healthCheckOf(plan.healthCheck, plan.timeoutSeconds, spec.healthCheck, plan.type));
+  return changes;
+}
+
+export interface ProcessStep {
+  plan: ProcessPlan;
+  /** Left out: the process is to be made. */
+  process?: CFProcess;
+  changes: Record<string, unknown>;
+  /** A new number of instances of an existing process. */
+  instances?: number;
+}
+
+/** What has to be written for the plan's processes; empty when all is so already. */
+export function processSteps(plan: AppPlan, facts: AppFacts): ProcessStep[] {
+  return plan.processes.flatMap((wanted) => {
+    const process = facts.processes.find((candidate) => candidate.spec.processType === wanted.type);
+    if (process === undefined) return [{ plan: wanted, changes: {} }];
+    const changes = processChanges(wanted, process);
+    const instances = wanted.instances !== undefined && wanted.instances !== process.spec.desiredInstances ? wanted.instances : undefined;
+    if (Object.keys(changes).length === 0 && instances === undefined) return [];
+    return [{ plan: wanted, process, changes, ...(instances === undefined ? {} : { instances }) }];
+  });
+}
+
+async function makeProcess(session: SpaceSession, info: KfInfo, app: CFApp, plan: ProcessPlan, author: Authorship): Promise<void> {
+  const process = buildProcess(
+    {
+      app,
+      type: plan.type,
+      memoryMB: plan.memoryMB ?? info.processDefaults.memoryMB,
+      diskQuotaMB: plan.diskQuotaMB ?? info.processDefaults.diskQuotaMB,
+      instances: plan.instances,
+      command: plan.command ?? undefined,
+      healthCheck: healthCheckOf(plan.healthCheck, plan.timeoutSeconds, undefined, plan.type),
+      user: plan.user,
+      logRateLimitBPS: plan.logRateLimitBPS,
+    },
+    author,
+  );
+  await session.cluster.create(kinds.process, process, { fieldManager: 'kf-push', signal: session.signal });
+}
+
+export async function writeProcesses(session: SpaceSession, info: KfInfo, app: CFApp, steps: readonly ProcessStep[]): Promise<void> {
+  const author = { changedBy: await session.changedBy(), now: new Date() };
+  const { cluster, space, signal } = session;
+  await Promise.all(
+    steps.map(async ({ plan, process, changes, instances }) => {
+      if (process === undefined) return makeProcess(session, info, app, plan, author);
+      if (Object.keys(changes).length > 0) await changeProcess(session, process, changes);
+      if (instances === undefined) return;
+      const name = processGuid(app.metadata.name ?? '', plan.type);
+      await cluster.mergePatch(kinds.process, space.guid, name, { spec: { replicas: instances } }, { subresource: 'scale', fieldManager: 'kf-push', signal });
+    }),
+  );
+}
+
+/** Adds and changes variables; others stay. The Secret is made when it is not there. */
+export async function writeEnv(session: SpaceSession, app: CFApp, facts: AppFacts, changes: Record<string, string>): Promise<void> {
+  const { cluster, space, signal } = session;
+  const options = { fieldManager: 'kf-push', signal };
+  if (!facts.hasEnvSecret) {
+    const author = { changedBy: await session.changedBy(), now: new Date() };
+    await cluster.create(secretType, buildEnvSecret(app, changes, author), options);
+    return;
+  }
+  if (Object.keys(changes).length === 0) return;
+  const data = Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, Buffer.from(value).toString('base64')]));
+  await cluster.mergePatch(secretType, space.guid, app.spec.envSecretName ?? envSecretName(app.metadata.name ?? ''), { data }, options);
+}
