@@ -46,12 +46,14 @@ export class AppFollower {
     return new Promise((resolve, reject) => {
       if (this.#failure !== undefined) return reject(this.#failure as Error);
       if (accepts(this.#app)) return resolve(this.#app);
-      const settle = <T>(then: (value: T) => void) => (value: T): void => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', onAbort);
-        this.#waiters.delete(waiter);
-        then(value);
-      };
+      const settle =
+        <T>(then: (value: T) => void) =>
+        (value: T): void => {
+          clearTimeout(timer);
+          signal?.removeEventListener('abort', onAbort);
+          this.#waiters.delete(waiter);
+          then(value);
+        };
       const waiter: Waiter = { accepts, resolve: settle(resolve), reject: settle(reject) };
       const onAbort = (): void => waiter.reject(signal?.reason ?? new KfError('interrupted', 'Interrupted.'));
       const timer = setTimeout(() => waiter.reject(new KfError('timeout', `Waited ${timeoutMs / 1000} s for ${what}.`)), timeoutMs);

@@ -51,7 +51,11 @@ async function authorOfPush(session: SpaceSession): Promise<Authorship> {
 }
 
 /** Packs and uploads the source; the package then names it by digest. */
-async function uploadSource(input: ArtifactInput, listing: SourceListing, cacheDir: string): Promise<{ package: CFPackage; bytes: number }> {
+async function uploadSource(
+  input: ArtifactInput,
+  listing: SourceListing,
+  cacheDir: string,
+): Promise<{ package: CFPackage; bytes: number }> {
   const { session, info, follower, pushId } = input;
   const { cluster, reporter, signal } = session;
   const app = follower.app;
@@ -127,7 +131,12 @@ async function fromSource(input: ArtifactInput): Promise<Artifact> {
   const listing = await listSource(plan.path, { cacheDir: cache.dir, warn: (message) => reporter.warn(message), signal });
   try {
     const buildEnv = { ...facts.env, ...plan.env };
-    const key = buildKey(info, { contentHash: listing.contentHash, buildpacks: plan.buildpacks ?? [], stack: plan.stack ?? '', env: buildEnv });
+    const key = buildKey(info, {
+      contentHash: listing.contentHash,
+      buildpacks: plan.buildpacks ?? [],
+      stack: plan.stack ?? '',
+      env: buildEnv,
+    });
     const earlier = input.force ? undefined : reusableBuild(facts.builds, key);
     if (earlier !== undefined) return { build: await finished(input, earlier), wasBuilt: false, layerBytesSent: 0 };
     const packaged = packageWithContent(facts.builds, listing.contentHash);
@@ -171,7 +180,8 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
   ]);
   const build = await waitForBuild(session, plan.name, started, follower.lost());
   const current = facts.builds.find((candidate) => candidate.metadata.name === follower.app.spec.currentDropletRef?.name);
-  if (current === undefined || input.force || dropletImage(current) !== dropletImage(build)) return { build, wasBuilt: true, layerBytesSent: 0 };
+  if (current === undefined || input.force || dropletImage(current) !== dropletImage(build))
+    return { build, wasBuilt: true, layerBytesSent: 0 };
   const ns = session.space.guid;
   await Promise.all([
     cluster.delete(kinds.build, ns, build.metadata.name ?? '', { propagation: 'Background' }),

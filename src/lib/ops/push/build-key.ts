@@ -26,7 +26,8 @@ export function buildKey(info: KfInfo, inputs: BuildInputs): string {
   return `sha256:${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}`;
 }
 
-const isOf = (build: CFBuild, key: string): boolean => build.metadata.annotations?.[annotations.buildKey] === key && build.metadata.deletionTimestamp === undefined;
+const isOf = (build: CFBuild, key: string): boolean =>
+  build.metadata.annotations?.[annotations.buildKey] === key && build.metadata.deletionTimestamp === undefined;
 
 /** A build with this key that has ended well, else one that still runs (of a push that was cancelled). */
 export function reusableBuild(builds: readonly CFBuild[], key: string): CFBuild | undefined {

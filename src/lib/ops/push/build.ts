@@ -75,7 +75,11 @@ export async function waitForBuild(session: SpaceSession, appName: string, build
   const timeoutMs = buildTimeoutMs(env);
   try {
     const check = (live: CFBuild | undefined): CFBuild | undefined => (live !== undefined && hasEnded(live) ? live : undefined);
-    const watched = watchObject(cluster, kinds.build, { ns: space.guid, name, known: build }, check, { timeoutMs, signal, describe: () => `the build of app '${appName}'` });
+    const watched = watchObject(cluster, kinds.build, { ns: space.guid, name, known: build }, check, {
+      timeoutMs,
+      signal,
+      describe: () => `the build of app '${appName}'`,
+    });
     const ended = await Promise.race([watched, stillOurs]);
     await shown?.finish();
     if (ended.status?.state === 'FAILED') throw buildFailure(session, appName, ended, tail);

@@ -24,7 +24,10 @@ export interface Claimed {
 export function lifecycleOf(plan: AppPlan): Lifecycle {
   const stack = plan.stack ?? '';
   if (plan.lifecycle === 'docker') return { type: 'docker', data: { stack: '' } };
-  return { type: 'buildpack', data: { stack, ...(plan.buildpacks === undefined || plan.buildpacks.length === 0 ? {} : { buildpacks: plan.buildpacks }) } };
+  return {
+    type: 'buildpack',
+    data: { stack, ...(plan.buildpacks === undefined || plan.buildpacks.length === 0 ? {} : { buildpacks: plan.buildpacks }) },
+  };
 }
 
 function nobodyClaims(name: string): KfError {
@@ -35,7 +38,10 @@ function nobodyClaims(name: string): KfError {
 
 async function createApp(session: SpaceSession, plan: AppPlan, pushId: string): Promise<CFApp> {
   const author = { changedBy: await session.changedBy(), now: new Date() };
-  const app = buildApp({ guid: randomUUID(), namespace: session.space.guid, displayName: plan.name, lifecycle: lifecycleOf(plan), pushId }, author);
+  const app = buildApp(
+    { guid: randomUUID(), namespace: session.space.guid, displayName: plan.name, lifecycle: lifecycleOf(plan), pushId },
+    author,
+  );
   return session.cluster.create(kinds.app, app, { fieldManager: 'kf-push', signal: session.signal });
 }
 
@@ -79,5 +85,7 @@ export async function claimApp(session: SpaceSession, plan: AppPlan, found: CFAp
     await session.cluster.delete(kinds.app, session.space.guid, name, uid === undefined ? {} : { uid });
     existing = await findAppIfAny(session, plan.name);
   }
-  throw new KfError('conflict', `The name '${plan.name}' is claimed and freed again and again; nothing was uploaded.`, { hints: [`kf app ${plan.name}`] });
+  throw new KfError('conflict', `The name '${plan.name}' is claimed and freed again and again; nothing was uploaded.`, {
+    hints: [`kf app ${plan.name}`],
+  });
 }

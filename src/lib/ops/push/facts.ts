@@ -21,7 +21,8 @@ export interface AppFacts {
 const nothing: AppFacts = { processes: [], routes: [], ownRoutes: [], builds: [], env: {}, hasEnvSecret: false };
 
 const newestFirst = (a: CFBuild, b: CFBuild): number =>
-  (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? '') || (b.metadata.name ?? '').localeCompare(a.metadata.name ?? '');
+  (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? '') ||
+  (b.metadata.name ?? '').localeCompare(a.metadata.name ?? '');
 
 async function readEnv({ cluster, space, signal }: SpaceSession, app: CFApp): Promise<Pick<AppFacts, 'env' | 'hasEnvSecret'>> {
   const name = app.spec.envSecretName ?? '';

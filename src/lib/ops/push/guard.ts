@@ -27,10 +27,14 @@ export function foreignLock(app: CFApp, pushId: string, nowMs: number): string |
 export function supersededBy(app: CFApp): KfError {
   const { [annotations.changedBy]: by = 'somebody', [annotations.pushStarted]: at = 'a moment ago' } = app.metadata.annotations ?? {};
   const name = app.spec.displayName;
-  return new KfError('conflict', `A later push of app '${name}' (by ${by}, started ${at}) has taken over; this one ends and has changed nothing more.`, {
-    hints: [`kf app ${name}`],
-    details: { reason: 'superseded', by, at },
-  });
+  return new KfError(
+    'conflict',
+    `A later push of app '${name}' (by ${by}, started ${at}) has taken over; this one ends and has changed nothing more.`,
+    {
+      hints: [`kf app ${name}`],
+      details: { reason: 'superseded', by, at },
+    },
+  );
 }
 
 /** Throws when the app belongs to a later push. */
@@ -45,15 +49,22 @@ function isConflict(error: unknown): boolean {
 async function readApp(cluster: Cluster, app: CFApp): Promise<CFApp> {
   const live = await cluster.get(kinds.app, app.metadata.namespace, app.metadata.name ?? '');
   if (live === undefined || live.metadata.uid !== app.metadata.uid) {
-    throw new KfError('not-found', `App '${app.spec.displayName}' was deleted while it was being pushed.`, { hints: [`kf push ${app.spec.displayName}`] });
+    throw new KfError('not-found', `App '${app.spec.displayName}' was deleted while it was being pushed.`, {
+      hints: [`kf push ${app.spec.displayName}`],
+    });
   }
   return live;
 }
 
 /** Writes annotations onto the app as it was last seen; on a conflict it is read anew and `mayWrite` asked again. */
-async function annotate(cluster: Cluster, first: CFApp, values: () => Record<string, string>, mayWrite: (app: CFApp) => Promise<boolean>): Promise<CFApp> {
+async function annotate(
+  cluster: Cluster,
+  first: CFApp,
+  values: () => Record<string, string>,
+  mayWrite: (app: CFApp) => Promise<boolean>,
+): Promise<CFApp> {
   let app = first;
-  for (let attempt = 0; attempt < conflictTries; ) {
+  for (let attempt = 0; attempt < conflictTries;) {
     if (!(await mayWrite(app))) {
       await sleep(lockPollMs);
       app = await readApp(cluster, app);
@@ -61,7 +72,13 @@ async function annotate(cluster: Cluster, first: CFApp, values: () => Record<str
     }
     const metadata = { resourceVersion: app.metadata.resourceVersion, annotations: values() };
     try {
-      return await cluster.mergePatch(kinds.app, app.metadata.namespace, app.metadata.name ?? '', { metadata }, { fieldManager: 'kf-push' });
+      return await cluster.mergePatch(
+        kinds.app,
+        app.metadata.namespace,
+        app.metadata.name ?? '',
+        { metadata },
+        { fieldManager: 'kf-push' },
+      );
     } catch (error) {
       if (!isConflict(error)) throw error;
       attempt += 1;

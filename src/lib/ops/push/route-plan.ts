@@ -13,8 +13,58 @@ export interface WantedRoute {
   path: string;
 }
 
-const adjectives = ['bold', 'brave', 'bright', 'calm', 'clever', 'cool', 'eager', 'fair', 'fresh', 'gentle', 'happy', 'kind', 'lively', 'lucky', 'mild', 'noble', 'proud', 'quick', 'quiet', 'shiny', 'silly', 'smart', 'swift', 'wise'];
-const nouns = ['badger', 'bear', 'crane', 'deer', 'eagle', 'falcon', 'fox', 'gecko', 'hare', 'heron', 'koala', 'lynx', 'mole', 'otter', 'owl', 'panda', 'puffin', 'raven', 'seal', 'swan', 'tiger', 'turtle', 'whale', 'wombat'];
+const adjectives = [
+  'bold',
+  'brave',
+  'bright',
+  'calm',
+  'clever',
+  'cool',
+  'eager',
+  'fair',
+  'fresh',
+  'gentle',
+  'happy',
+  'kind',
+  'lively',
+  'lucky',
+  'mild',
+  'noble',
+  'proud',
+  'quick',
+  'quiet',
+  'shiny',
+  'silly',
+  'smart',
+  'swift',
+  'wise',
+];
+const nouns = [
+  'badger',
+  'bear',
+  'crane',
+  'deer',
+  'eagle',
+  'falcon',
+  'fox',
+  'gecko',
+  'hare',
+  'heron',
+  'koala',
+  'lynx',
+  'mole',
+  'otter',
+  'owl',
+  'panda',
+  'puffin',
+  'raven',
+  'seal',
+  'swan',
+  'tiger',
+  'turtle',
+  'whale',
+  'wombat',
+];
 
 const pick = (words: readonly string[]): string => words[randomInt(words.length)] ?? '';
 const letter = (): string => String.fromCharCode(97 + randomInt(26));
@@ -32,7 +82,9 @@ function defaultHost(appName: string): string {
 }
 
 function noSuchDomain(text: string, domains: readonly CFDomain[]): KfError {
-  return new KfError('not-found', `No domains exist for route ${text}`, { hints: [`Known domains: ${domains.map((domain) => domain.spec.name).join(', ') || 'none'}`] });
+  return new KfError('not-found', `No domains exist for route ${text}`, {
+    hints: [`Known domains: ${domains.map((domain) => domain.spec.name).join(', ') || 'none'}`],
+  });
 }
 
 function namedRoutes(plan: AppPlan, domains: readonly CFDomain[]): WantedRoute[] {
@@ -62,6 +114,7 @@ export function wantedRoutes(plan: AppPlan, domains: readonly CFDomain[], hasRou
   if (plan.routes.length > 0) return namedRoutes(plan, domains);
   if (hasRoutes || !(plan.randomRoute || plan.defaultRoute)) return [];
   const [domain] = domains;
-  if (domain === undefined) throw new KfError('not-found', 'There is no domain for the default route.', { hints: ['kf setup', `kf push ${plan.name} --no-route`] });
+  if (domain === undefined)
+    throw new KfError('not-found', 'There is no domain for the default route.', { hints: ['kf setup', `kf push ${plan.name} --no-route`] });
   return [{ host: plan.randomRoute ? randomHost(plan.name) : defaultHost(plan.name), domain, path: '' }];
 }

@@ -21,7 +21,12 @@ export function envChanges(plan: AppPlan, facts: AppFacts): Record<string, strin
   return Object.fromEntries(Object.entries(plan.env).filter(([name, value]) => facts.env[name] !== value));
 }
 
-function healthCheckOf(plan: HealthCheckPlan | undefined, timeoutSeconds: number | undefined, present: CFProcessSpec['healthCheck'] | undefined, type: string): CFProcessSpec['healthCheck'] {
+function healthCheckOf(
+  plan: HealthCheckPlan | undefined,
+  timeoutSeconds: number | undefined,
+  present: CFProcessSpec['healthCheck'] | undefined,
+  type: string,
+): CFProcessSpec['healthCheck'] {
   const old = present?.data;
   const kind = plan?.type ?? (present?.type || (type === 'web' ? 'port' : 'process'));
   const endpoint = kind === 'http' ? (plan?.endpoint ?? old?.httpEndpoint ?? '/') : undefined;
@@ -48,8 +53,10 @@ export function processChanges(plan: ProcessPlan, process: CFProcess): Record<st
   set('diskQuotaMB', plan.diskQuotaMB);
   set('user', plan.user);
   set('logRateLimitBPS', plan.logRateLimitBPS);
-  if (plan.command === null ? (spec.command ?? '') !== '' : plan.command !== undefined && plan.command !== spec.command) changes['command'] = plan.command;
-  if (plan.healthCheck !== undefined || plan.timeoutSeconds !== undefined) set('healthCheck', healthCheckOf(plan.healthCheck, plan.timeoutSeconds, spec.healthCheck, plan.type));
+  if (plan.command === null ? (spec.command ?? '') !== '' : plan.command !== undefined && plan.command !== spec.command)
+    changes['command'] = plan.command;
+  if (plan.healthCheck !== undefined || plan.timeoutSeconds !== undefined)
+    set('healthCheck', healthCheckOf(plan.healthCheck, plan.timeoutSeconds, spec.healthCheck, plan.type));
   return changes;
 }
 
@@ -101,7 +108,13 @@ export async function writeProcesses(session: SpaceSession, info: KfInfo, app: C
       if (Object.keys(changes).length > 0) await changeProcess(session, process, changes);
       if (instances === undefined) return;
       const name = processGuid(app.metadata.name ?? '', plan.type);
-      await cluster.mergePatch(kinds.process, space.guid, name, { spec: { replicas: instances } }, { subresource: 'scale', fieldManager: 'kf-push', signal });
+      await cluster.mergePatch(
+        kinds.process,
+        space.guid,
+        name,
+        { spec: { replicas: instances } },
+        { subresource: 'scale', fieldManager: 'kf-push', signal },
+      );
     }),
   );
 }

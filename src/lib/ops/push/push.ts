@@ -1,0 +1,222 @@
+// `kf push`: claim, make the artifact, write the settings under a lock, switch, wait for the verdict.
+
+import { randomUUID } from 'node:crypto';
+import { appRevOf, webProcess } from '../../api/app.ts';
+import { annotations, fieldManagers, kinds, places } from '../../api/group.ts';
+import { requireCompatible, type KfInfo } from '../../api/kf-info.ts';
+import type { CFApp, CFServiceInstance } from '../../api/types.generated.ts';
+import { assertAccess } from '../../kube/access.ts';
+import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
+import type { SpaceSession } from '../../target/session.ts';
+import { kfVersion } from '../../version.ts';
+import { findAppIfAny, findService, listDomainObjects } from '../find.ts';
+import { ensureRoute, unmapAll } from '../routes.ts';
+import { bindService } from '../services.ts';
+import { startTimeoutMs, waitForDeployment } from '../verdict.ts';
+import { makeArtifact, type Artifact } from './artifact.ts';
+import { claimApp, lifecycleOf } from './claim.ts';
+import { readFacts, type AppFacts } from './facts.ts';
+import { lockSettings } from './guard.ts';
+import { needsDomains, wantedRoutes, type WantedRoute } from './route-plan.ts';
+import { envChanges, processSteps, writeEnv, writeProcesses, type ProcessStep } from './settings.ts';
+
+export interface PushedApp {
+  name: string;
+  guid: string;
+  /** Nothing differed: no package, no build, no restart. */
+  unchanged: boolean;
+  built: boolean;
+  layerBytesSent: number;
+  droplet: string;
+  app: CFApp;
+}
+
+export interface PushOptions {
+  /** Build and roll although nothing differs. */
+  force: boolean;
+}
+
+/** What has to be written; decided before the lock is taken. */
+interface Changes {
+  processes: ProcessStep[];
+  env: Record<string, string>;
+  routes: WantedRoute[];
+  services: { instance: CFServiceInstance; bindingName?: string }[];
+  unmap: boolean;
+  droplet: boolean;
+  start: boolean;
+}
+
+async function checkRights(session: SpaceSession, info: KfInfo, plan: AppPlan): Promise<void> {
+  const ns = session.space.guid;
+  const group = kinds.app.group;
+  const questions = [
+    { verb: 'create', group, resource: kinds.app.plural, ns },
+    { verb: 'create', group, resource: kinds.build.plural, ns },
+  ];
+  const upload = {
+    verb: 'create',
+    resource: 'services',
+    subresource: 'proxy',
+    ns: info.registry.namespace,
+    name: `http:${places.registryService}:${info.registry.port}`,
+  };
+  await assertAccess(session.cluster, plan.lifecycle === 'docker' ? questions : [...questions, upload], session.signal);
+}
+
+async function decide(
+  session: SpaceSession,
+  plan: AppPlan,
+  facts: AppFacts,
+  app: CFApp,
+  artifact: Artifact,
+  wanted: WantedRoute[],
+): Promise<Changes> {
+  const services = await Promise.all(
+    plan.services.map(async (service) => ({ service, instance: await findService(session, service.name) })),
+  );
+  const bound = new Set((app.status?.serviceBindings ?? []).map((binding) => binding.name));
+  return {
+    processes: processSteps(plan, facts),
+    env: envChanges(plan, facts),
+    routes: wanted.filter((route) => !isMapped(facts, route)),
+    services: services
+      .filter(({ service }) => !bound.has(service.bindingName ?? service.name))
+      .map(({ service, instance }) => ({ instance, ...(service.bindingName === undefined ? {} : { bindingName: service.bindingName }) })),
+    unmap: plan.noRoute && facts.ownRoutes.length > 0,
+    droplet: app.spec.currentDropletRef?.name !== artifact.build.metadata.name,
+    start: app.spec.desiredState !== 'STARTED' || app.status?.deployment?.phase !== 'Serving',
+  };
+}
+
+function isMapped(facts: AppFacts, { host, domain, path }: WantedRoute): boolean {
+  return facts.ownRoutes.some(
+    ({ spec }) =>
+      spec.domainRef.name === domain.metadata.name &&
+      (spec.host ?? '').toLowerCase() === host.toLowerCase() &&
+      (spec.path ?? '').toLowerCase() === path.toLowerCase(),
+  );
+}
+
+function isNothing(changes: Changes): boolean {
+  const { processes, env, routes, services, unmap, droplet, start } = changes;
+  return processes.length + Object.keys(env).length + routes.length + services.length === 0 && !unmap && !droplet && !start;
+}
+
+/** Everything but the switch itself. The app is locked, so no other push writes at the same time. */
+async function writeSettings(session: SpaceSession, info: KfInfo, app: CFApp, facts: AppFacts, changes: Changes): Promise<void> {
+  await Promise.all([
+    writeProcesses(session, info, app, changes.processes),
+    writeEnv(session, app, facts, changes.env),
+    changes.unmap ? unmapAll(session, app, facts.ownRoutes) : undefined,
+    ...changes.routes.map((route) => ensureRoute(session, app, route, facts.routes)),
+    ...changes.services.map(({ instance, bindingName }) =>
+      bindService(session, app, instance, bindingName === undefined ? {} : { bindingName }),
+    ),
+  ]);
+}
+
+/** The one patch that makes the new state the app's: droplet, start, deploy-id; the lock goes with it. */
+async function switchApp(
+  session: SpaceSession,
+  app: CFApp,
+  plan: AppPlan,
+  droplet: string,
+  deploy: { id: string; newRev: boolean },
+): Promise<CFApp> {
+  const { uid, name = '' } = app.metadata;
+  const lifecycle = lifecycleOf(plan);
+  const rev = deploy.newRev ? { [annotations.appRev]: String(appRevOf(app) + 1) } : {};
+  const patch = {
+    metadata: { uid, annotations: { [annotations.deployId]: deploy.id, [annotations.applying]: null, ...rev } },
+    spec: {
+      currentDropletRef: { name: droplet },
+      desiredState: 'STARTED',
+      ...(plan.buildpacks === undefined ? {} : { lifecycle: { data: { buildpacks: lifecycle.data.buildpacks ?? null } } }),
+    },
+  };
+  return session.cluster.mergePatch(kinds.app, session.space.guid, name, patch, {
+    fieldManager: fieldManagers.push,
+    signal: session.signal,
+  });
+}
+
+interface Prepared {
+  session: SpaceSession;
+  info: KfInfo;
+  plan: AppPlan;
+  push: PushPlan;
+  options: PushOptions;
+}
+
+/** Writes settings and switches; on any failure the lock is given back at once. */
+async function apply(
+  prepared: Prepared,
+  app: CFApp,
+  facts: AppFacts,
+  changes: Changes,
+  artifact: Artifact,
+  pushId: string,
+): Promise<CFApp> {
+  const { session, info, plan, options } = prepared;
+  const locked = await lockSettings(session.cluster, app, pushId);
+  try {
+    await writeSettings(session, info, locked, facts, changes);
+    const newRev = options.force || Object.keys(changes.env).length > 0 || changes.services.length > 0;
+    return await switchApp(session, locked, plan, artifact.build.metadata.name ?? '', {
+      id: pushId,
+      newRev: newRev && app.spec.desiredState === 'STARTED',
+    });
+  } catch (error) {
+    const release = { metadata: { uid: locked.metadata.uid, annotations: { [annotations.applying]: null } } };
+    await session.cluster.mergePatch(kinds.app, session.space.guid, locked.metadata.name ?? '', release).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function verdict({ session, plan, push }: Prepared, app: CFApp, pushId: string): Promise<CFApp> {
+  const { reporter, cluster, env, signal, bin } = session;
+  reporter.say();
+  reporter.say(`Waiting for app ${plan.name} to start...`);
+  reporter.say();
+  if (!push.wait) return app;
+  const web = plan.processes.find((process) => process.type === webProcess);
+  const timeoutMs = Math.max(startTimeoutMs(env), ((web?.timeoutSeconds ?? 0) + 30) * 1000);
+  return (await waitForDeployment(cluster, app, pushId, { timeoutMs, reporter, signal, bin })).app;
+}
+
+/**
+ * Pushes one app of a plan.
+ * @throws KfError `usage`, `forbidden`, `upload`, `build`, `start`, `timeout`, `conflict` (a later push, or a name taken), `accepted` (no controller)
+ */
+export async function pushApp(session: SpaceSession, push: PushPlan, plan: AppPlan, options: PushOptions): Promise<PushedApp> {
+  const [info, found] = await Promise.all([session.info(), findAppIfAny(session, plan.name)]);
+  requireCompatible(info, kfVersion());
+  const prepared: Prepared = { session, info, plan, push, options };
+  const [facts] = await Promise.all([readFacts(session, found), checkRights(session, info, plan)]);
+  const domains = needsDomains(plan, facts.ownRoutes.length > 0) ? await listDomainObjects(session) : [];
+  const routes = wantedRoutes(plan, domains, facts.ownRoutes.length > 0);
+  const pushId = randomUUID();
+  const { follower } = await claimApp(session, plan, found, pushId);
+  try {
+    const artifact = await makeArtifact({ session, info, plan, facts, follower, pushId, force: options.force });
+    const droplet = artifact.build.metadata.name ?? '';
+    const result = {
+      name: plan.name,
+      guid: follower.app.metadata.name ?? '',
+      built: artifact.wasBuilt,
+      layerBytesSent: artifact.layerBytesSent,
+      droplet,
+    };
+    const changes = await decide(session, plan, facts, follower.app, artifact, routes);
+    if (!push.start) return { ...result, unchanged: false, app: follower.app };
+    if (isNothing(changes) && !options.force) return { ...result, unchanged: true, app: follower.app };
+    session.reporter.step('Writing settings');
+    const switched = await apply(prepared, follower.app, facts, changes, artifact, pushId);
+    follower.stop();
+    session.reporter.done();
+    return { ...result, unchanged: false, app: await verdict(prepared, switched, pushId) };
+  } finally {
+    follower.stop();
+  }
+}
