@@ -6,6 +6,7 @@ import {
   namespaceType,
   podDisruptionBudgetType,
   podType,
+  serviceAccountType,
   serviceType,
   statefulSetType,
   type Pod,
@@ -42,6 +43,7 @@ export function sources(rootNamespace: string): Source[] {
     source({ type: podDisruptionBudgetType, labelSelector: labels.appGuid }),
     source({ type: httpRouteType, labelSelector: labels.routeGuid, optional: true }),
     source({ type: namespaceType, labelSelector: labels.managedBy }),
+    source({ type: serviceAccountType, labelSelector: labels.managedBy }),
     source({ type: configMapType, ns: rootNamespace, fieldSelector: `metadata.name=${places.info}` }),
   ];
 }

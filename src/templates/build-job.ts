@@ -6,6 +6,7 @@ import { labels } from '../lib/api/group.ts';
 import { apiVersionOf } from '../lib/api/object.ts';
 import type { OwnerReference } from '../lib/api/object.ts';
 import type { Container, EnvVar, PodSpec, Volume, VolumeMount } from '../lib/api/pod.ts';
+import type { EnvVar as BuildVariable } from '../lib/api/types.generated.ts';
 import { buildPaths, buildScript, markers, platformApi, registryKeys, registryScript } from './build-lanes.ts';
 import type { LifecycleInput } from './build-lanes.ts';
 
@@ -30,7 +31,7 @@ export interface BuildJobInput {
   /** ConfigMap whose key `fetch.mjs` is the fetch program. */
   fetchConfigMap: string;
   /** Build environment, each variable a literal or a reference to a Secret. */
-  env: EnvVar[];
+  env: BuildVariable[];
   /** Secret for the literals among `env`, a key per variable. */
   literalEnvSecret?: string;
   /** Secrets shown to buildpacks below /platform/bindings. */
@@ -78,6 +79,7 @@ function sourceLane(input: BuildJobInput): Container {
 function lifecycleEnv(input: BuildJobInput): EnvVar[] {
   return [
     { name: 'CNB_PLATFORM_API', value: platformApi },
+    { name: 'CNB_NO_COLOR', value: 'true' },
     { name: 'CNB_USER_ID', value: String(input.uid) },
     { name: 'CNB_GROUP_ID', value: String(input.gid) },
   ];
@@ -107,7 +109,7 @@ function buildLane(input: BuildJobInput): Container {
 function environmentVolume(input: BuildJobInput): Volume {
   const sources = input.env.flatMap(({ name, value, valueFrom }) => {
     const secret = valueFrom?.secretKeyRef;
-    if (secret !== undefined) return [{ secret: { name: secret.name, items: [{ key: secret.key, path: name }], optional: secret.optional ?? false } }];
+    if (secret?.name !== undefined) return [{ secret: { name: secret.name, items: [{ key: secret.key, path: name }], optional: secret.optional ?? false } }];
     const literal = value === undefined ? undefined : input.literalEnvSecret;
     return literal === undefined ? [] : [{ secret: { name: literal, items: [{ key: name, path: name }] } }];
   });

@@ -91,7 +91,11 @@ function upstreamHeaders(request: IncomingMessage, path: RegistryPath): Outgoing
   return headers;
 }
 
-function judge(door: Door, request: IncomingMessage, options: GateOptions): { scope: Scope; path: RegistryPath } | { scope?: Scope; refusal: Refusal } {
+function judge(
+  door: Door,
+  request: IncomingMessage,
+  options: GateOptions,
+): { scope: Scope; path: RegistryPath } | { scope?: Scope; refusal: Refusal } {
   const key = options.readKey();
   const given = request.headers['x-kf-authorization'] ?? request.headers.authorization;
   const now = (options.now ?? (() => Date.now() / 1000))();

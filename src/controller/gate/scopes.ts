@@ -7,9 +7,7 @@ import { buildUser, pullUser, pushUser, registryPassword } from '../../lib/api/r
 export type Door = 'push' | 'pull';
 
 export type Scope =
-  | { kind: 'pull'; space: string }
-  | { kind: 'push'; space: string }
-  | { kind: 'build'; space: string; app: string; until: number };
+  { kind: 'pull'; space: string } | { kind: 'push'; space: string } | { kind: 'build'; space: string; app: string; until: number };
 
 /** What one request touches; `repository` is left out for the version check `/v2/`. */
 export interface AccessRequest {

@@ -1,0 +1,98 @@
+// A build of a ready image: which exact image the tag means, and whether it can run here.
+
+import { KfError, messageOf } from '../../lib/errors.ts';
+import { challengeAuthenticator } from '../../lib/oci/auth.ts';
+import { credentialsFromConfig } from '../../lib/oci/credentials.ts';
+import type { CredentialSource } from '../../lib/oci/credentials.ts';
+import { RegistryError } from '../../lib/oci/errors.ts';
+import { directConnection } from '../../lib/oci/http.ts';
+import type { ConfigFile } from '../../lib/oci/image.ts';
+import { parseReference } from '../../lib/oci/reference.ts';
+import { RegistryClient } from '../../lib/oci/registry.ts';
+
+/** What of an image decides how it runs. */
+export interface ReadImage {
+  /** Of what the tag points at: an index where there is one. */
+  digest: string;
+  user: string;
+  ports: number[];
+  /** Left out when the image exists for several. */
+  architecture?: string;
+  labels: Record<string, string>;
+}
+
+export interface ReadOptions {
+  /** Texts of docker configs, the first that knows the registry counts. */
+  dockerConfigs: string[];
+  insecureRegistries: string[];
+  /** Which of several architectures is looked at, as in GOARCH. */
+  architecture: string;
+  signal: AbortSignal;
+}
+
+function credentials(configs: readonly string[]): CredentialSource {
+  const sources = configs.map((text) => credentialsFromConfig(text, 'the pull secret'));
+  return async (registry) => {
+    for (const source of sources) {
+      const found = await source(registry);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+}
+
+/** Asks the image's registry. Throws KfError `not-found` when there is no such image, RegistryError for a refusal, else the connection's failure. */
+export async function readImage(image: string, options: ReadOptions): Promise<ReadImage> {
+  const { registry, repository, tag, digest } = parseReference(image);
+  const connection = directConnection(registry, options.insecureRegistries.includes(registry) ? { insecure: true } : {});
+  try {
+    const authenticator = challengeAuthenticator({ registry, credentials: credentials(options.dockerConfigs), sendUrl: connection.sendUrl });
+    const client = new RegistryClient({ send: connection.send, authenticator, retryDelaysMs: [300, 1000] });
+    const found = await client.resolve(repository, digest ?? tag ?? 'latest', options.architecture, options.signal);
+    if (found === undefined) throw new KfError('not-found', `The image '${image}' does not exist.`);
+    const config = await client.readConfig(repository, found.manifest, options.signal);
+    const isIndex = found.rootDigest !== found.digest;
+    return factsOf(config, found.rootDigest, isIndex);
+  } finally {
+    connection.close();
+  }
+}
+
+function factsOf({ config = {}, architecture }: ConfigFile, digest: string, isIndex: boolean): ReadImage {
+  const ports = Object.keys(config.ExposedPorts ?? {})
+    .filter((port) => !/\/(udp|sctp)$/.test(port))
+    .map((port) => Number(port.split('/')[0]))
+    .filter((port) => Number.isInteger(port) && port > 0 && port < 65536)
+    .toSorted((a, b) => a - b);
+  return { digest, user: config.User ?? '', ports, labels: config.Labels ?? {}, ...(isIndex ? {} : { architecture }) };
+}
+
+/** Why an image with this user cannot run, or undefined. Pods run under PodSecurity `restricted`, and the kubelet can check numbers only. */
+export function userProblem(image: string, user: string): string | undefined {
+  const name = user.split(':')[0] ?? '';
+  if (name === '' || name === 'root' || /^0+$/.test(name))
+    return `The image '${image}' runs as root, which is not allowed here. Build it with another user, e.g. a line 'USER 1000' in its Dockerfile.`;
+  if (!/^\d+$/.test(name))
+    return `The image '${image}' runs as the user '${name}', and a name cannot be checked to be other than root. Give the user as a number, e.g. 'USER 1000'.`;
+  return undefined;
+}
+
+/** The image by digest, in the words of whoever typed it. */
+export function pinned(image: string, digest: string): string {
+  const beforeDigest = image.split('@')[0] ?? image;
+  const colon = beforeDigest.lastIndexOf(':');
+  const name = colon > beforeDigest.lastIndexOf('/') ? beforeDigest.slice(0, colon) : beforeDigest;
+  return `${name}@${digest}`;
+}
+
+export type ReadVerdict = { kind: 'refused'; message: string } | { kind: 'unreachable'; message: string };
+
+/** A registry's answer ends the build; no answer does not: the kubelet may reach what the controller cannot. */
+export function judgeReadError(image: string, error: unknown): ReadVerdict {
+  const refused = error instanceof RegistryError ? !error.temporary() : error instanceof KfError && ['not-found', 'usage'].includes(error.code);
+  if (refused) return { kind: 'refused', message: `The image '${image}' cannot be used: ${messageOf(error)}` };
+  // Our own reader complains about what it got: an index without this architecture, a document that is no image.
+  if (error instanceof KfError && error.code === 'upload' && error.cause === undefined && !(error instanceof RegistryError))
+    return { kind: 'refused', message: messageOf(error) };
+  return { kind: 'unreachable', message: messageOf(error) };
+}

@@ -1,0 +1,41 @@
+// The environment and the bindings that a build sees.
+
+import { secretType } from '../../lib/api/core.ts';
+import { annotations } from '../../lib/api/group.ts';
+import type { BuildWorkloadSpec, CFApp, CFBuild, EnvVar } from '../../lib/api/types.generated.ts';
+import type { Context } from '../runtime/reconciler.ts';
+import { WaitingError } from '../runtime/result.ts';
+
+const fromSecret = (secret: string, key: string, optional = false): EnvVar => ({
+  name: key,
+  valueFrom: { secretKeyRef: { name: secret, key, ...(optional ? { optional } : {}) } },
+});
+
+/** Of several variables with one name the last counts. */
+export function lastOfEach(variables: readonly EnvVar[]): EnvVar[] {
+  return [...new Map(variables.map((variable) => [variable.name, variable])).values()];
+}
+
+/**
+ * The installation's variables, then the build's own Secret (annotation env-secret) or else the app's environment, then VCAP_*.
+ * A build that names a Secret waits for it: the CLI can make it only after the build.
+ */
+export async function buildEnvironment(context: Context, build: CFBuild, app: CFApp): Promise<EnvVar[]> {
+  const ns = build.metadata.namespace ?? '';
+  const own = build.metadata.annotations?.[annotations.envSecret];
+  const name = own ?? app.spec.envSecretName ?? '';
+  const secret = name === '' ? undefined : await context.cluster.get(secretType, ns, name, context.signal);
+  if (own !== undefined && secret === undefined) throw new WaitingError('EnvironmentNotThere', `The Secret '${own}' with the build's environment is not there yet.`, 100);
+  const guid = app.metadata.name ?? '';
+  return lastOfEach([
+    ...Object.entries(context.info().builder.env ?? {}).map(([key, value]): EnvVar => ({ name: key, value })),
+    ...Object.keys(secret?.data ?? {}).map((key) => fromSecret(name, key)),
+    fromSecret(app.status?.vcapApplicationSecretName ?? `${guid}-vcap-application`, 'VCAP_APPLICATION', true),
+    fromSecret(app.status?.vcapServicesSecretName ?? `${guid}-vcap-services`, 'VCAP_SERVICES', true),
+  ]);
+}
+
+/** Mount Secrets of the app's bindings (contract 8.1). */
+export function buildServices(app: CFApp): NonNullable<BuildWorkloadSpec['services']> {
+  return (app.status?.serviceBindings ?? []).map(({ secret }) => ({ kind: 'Secret', apiVersion: 'v1', name: secret }));
+}

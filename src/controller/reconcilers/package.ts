@@ -1,0 +1,46 @@
+// CFPackage: says whether its source is there.
+
+import { conditionTypes, kinds, reasons } from '../../lib/api/group.ts';
+import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import type { CFApp, CFPackage } from '../../lib/api/types.generated.ts';
+import { ownerReference } from '../../templates/metadata.ts';
+import { watch } from '../runtime/reconciler.ts';
+import type { Context, Reconciler } from '../runtime/reconciler.ts';
+import { conditionsWith, readyStatement, writeStatus } from '../runtime/status.ts';
+import type { Statement } from '../runtime/status.ts';
+import { splitKey } from '../runtime/store.ts';
+
+export const packageReconciler: Reconciler = {
+  name: 'package',
+  watches: [watch(kinds.package)],
+  reads: [kinds.app],
+  reconcile: async (key, context) => {
+    const { ns, name } = splitKey(key);
+    const live = context.stores.of(kinds.package).get(ns, name);
+    if (live === undefined || live.metadata.deletionTimestamp !== undefined) return undefined;
+    const app = context.stores.of(kinds.app).get(ns, live.spec.appRef.name ?? '');
+    const owned = app === undefined ? live : await ensureOwner(context, kinds.package, live, app);
+    const statements = packageStatements(owned);
+    await writeStatus(context, kinds.package, owned, { ...owned.status, conditions: conditionsWith(owned, ...statements) });
+    // An object applied before its app gets its owner when the app is there.
+    return app === undefined ? { requeueAfterMs: 5_000 } : undefined;
+  },
+};
+
+/** Initialized at once; Ready as soon as an image is named. */
+export function packageStatements(live: CFPackage): Statement[] {
+  const initialized: Statement = { type: conditionTypes.initialized, status: 'True', reason: reasons.initialized, message: '' };
+  const image = live.spec.source?.registry.image ?? '';
+  const waiting: Statement = { type: conditionTypes.ready, status: 'False', reason: reasons.initialized, message: 'The source is not uploaded yet.' };
+  return [initialized, image === '' ? waiting : readyStatement];
+}
+
+/** Makes the app the object's owner (contract 3), so that it goes with the app; no request when it is already. */
+export async function ensureOwner<T extends KubeObject>(context: Context, type: ResourceType<T>, live: T, app: CFApp, controller = true): Promise<T> {
+  const { namespace, name = '', resourceVersion, ownerReferences = [] } = live.metadata;
+  if (app.metadata.uid === undefined || ownerReferences.some((owner) => owner.uid === app.metadata.uid)) return live;
+  const hasController = ownerReferences.some((owner) => owner.controller === true);
+  const owner = ownerReference(kinds.app, app, controller && !hasController);
+  const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, owner] } };
+  return context.cluster.mergePatch(type, namespace, name, patch, { signal: context.signal });
+}

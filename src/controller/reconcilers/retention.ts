@@ -1,0 +1,60 @@
+// Old packages and builds go: the newest five of an app stay, and whatever its current droplet needs.
+
+import { findCondition } from '../../lib/api/conditions.ts';
+import { conditionTypes, kinds } from '../../lib/api/group.ts';
+import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import type { CFApp, CFBuild, CFPackage } from '../../lib/api/types.generated.ts';
+import { index, watch } from '../runtime/reconciler.ts';
+import type { Context, Reconciler } from '../runtime/reconciler.ts';
+import { keyOf, splitKey } from '../runtime/store.ts';
+import { isFinal } from './build.ts';
+
+export const keptPerApp = 5;
+const byApp = 'retention-by-app';
+const appKey = (object: CFBuild | CFPackage): string => `${object.metadata.namespace ?? ''}/${object.spec.appRef.name ?? ''}`;
+
+export const retentionReconciler: Reconciler = {
+  name: 'retention',
+  workers: 1,
+  watches: [
+    watch<CFBuild>(kinds.build, (build) => [appKey(build)]),
+    watch<CFPackage>(kinds.package, (source) => [appKey(source)]),
+    watch<CFApp>(kinds.app),
+  ],
+  indexes: [index(kinds.build, byApp, (build) => [appKey(build)]), index(kinds.package, byApp, (source) => [appKey(source)])],
+  reconcile: async (key, context) => {
+    const { ns, name } = splitKey(key);
+    const app = context.stores.of(kinds.app).get(ns, name);
+    if (app === undefined || app.metadata.deletionTimestamp !== undefined) return undefined;
+    const builds = context.stores.of(kinds.build).by(byApp, keyOf(app));
+    const packages = context.stores.of(kinds.package).by(byApp, keyOf(app));
+    const surplus = surplusOf(app, builds, packages);
+    for (const build of surplus.builds) await remove(context, kinds.build, build);
+    for (const source of surplus.packages) await remove(context, kinds.package, source);
+    return undefined;
+  },
+};
+
+const newestFirst = <T extends KubeObject>(objects: readonly T[]): T[] =>
+  objects.toSorted((a, b) => (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? ''));
+
+/** What of an app's builds and packages may go. Failed builds are counted apart from droplets, running ones never go. */
+export function surplusOf(app: CFApp, builds: readonly CFBuild[], packages: readonly CFPackage[]): { builds: CFBuild[]; packages: CFPackage[] } {
+  const current = app.spec.currentDropletRef?.name;
+  const final = newestFirst(builds.filter((build) => isFinal(build) && build.metadata.deletionTimestamp === undefined));
+  const staged = final.filter((build) => build.status?.state === 'STAGED');
+  const failed = final.filter((build) => build.status?.state !== 'STAGED');
+  const oldBuilds = [...staged.slice(keptPerApp), ...failed.slice(keptPerApp)].filter((build) => build.metadata.name !== current);
+  const needed = new Set(builds.filter((build) => !isFinal(build) || build.metadata.name === current).map((build) => build.spec.packageRef.name ?? ''));
+  const ready = packages.filter((source) => findCondition(source, conditionTypes.ready)?.status === 'True' && source.metadata.deletionTimestamp === undefined);
+  const oldPackages = newestFirst(ready)
+    .slice(keptPerApp)
+    .filter((source) => !needed.has(source.metadata.name ?? ''));
+  return { builds: oldBuilds, packages: oldPackages };
+}
+
+async function remove<T extends KubeObject>(context: Context, type: ResourceType<T>, object: T): Promise<void> {
+  const { namespace, name = '', uid } = object.metadata;
+  if (uid === undefined) return;
+  await context.cluster.delete(type, namespace, name, { uid, propagation: 'Background', signal: context.signal });
+}
