@@ -27,6 +27,14 @@ export interface Frame {
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the bound of oclif's own generics
 type Output = Record<string, any>;
 
+/** For commands that set the target. */
+export interface ClusterSessionOptions {
+  /** A pinned context that leads elsewhere now is no error. */
+  ignorePin?: boolean;
+  /** Org and space stay as they are remembered: flags of these names mean something else here. */
+  keepPlace?: boolean;
+}
+
 /** How long a command may tidy up after an interruption. */
 const graceMs = 1000;
 
@@ -121,7 +129,7 @@ export abstract class KfCommand<T> extends Command {
     return confirm(this.terminal, question, otherwise);
   }
 
-  protected async clusterSession(options: { ignorePin?: boolean } = {}): Promise<Session> {
+  protected async clusterSession(options: ClusterSessionOptions = {}): Promise<Session> {
     return this.#open('cluster', options);
   }
 
@@ -133,17 +141,19 @@ export abstract class KfCommand<T> extends Command {
     return (await this.#open('space')) as SpaceSession;
   }
 
-  async #open(needs: 'cluster' | 'org' | 'space', options: { ignorePin?: boolean } = {}): Promise<Session> {
+  async #open(needs: 'cluster' | 'org' | 'space', options: ClusterSessionOptions = {}): Promise<Session> {
     const { openSession } = await import('./lib/target/session.ts');
     const { env, signal, bin } = this.frame;
-    const { context, org, space, verbose } = this.#global;
+    const { context, verbose } = this.#global;
+    const { org = present(env['KF_ORG']), space = present(env['KF_SPACE']) } =
+      options.keepPlace === true ? { org: undefined, space: undefined } : this.#global;
     this.#session = await openSession({
       needs,
       env: verbose === true ? { ...env, CF_TRACE: 'true' } : env,
       signal,
       bin,
       reporter: this.reporter,
-      ...options,
+      ...(options.ignorePin === undefined ? {} : { ignorePin: options.ignorePin }),
       ...(context === undefined ? {} : { context }),
       ...(org === undefined ? {} : { org }),
       ...(space === undefined ? {} : { space }),
@@ -187,16 +197,23 @@ export type CommandStatics = Pick<
   'id' | 'summary' | 'aliases' | 'examples' | 'flags' | 'baseFlags' | 'args' | 'seeAlso' | 'environment' | 'dashesAreData'
 >;
 
+const present = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
+
 function declaredBy(command: CommandStatics): {
   flags: Record<string, FlagDefinition>;
   args: Record<string, ArgDefinition>;
   dashesAreData: boolean;
 } {
   return {
-    flags: { ...(command.flags as Record<string, FlagDefinition>), ...(command.baseFlags as Record<string, FlagDefinition>) },
+    flags: ownFirst(command.flags as Record<string, FlagDefinition>, command.baseFlags as Record<string, FlagDefinition>),
     args: command.args as Record<string, ArgDefinition>,
     dashesAreData: command.dashesAreData,
   };
+}
+
+/** A command's own flags, then the global ones that it does not take over (`target -o` is its `--org`). */
+function ownFirst(own: Record<string, FlagDefinition>, global: Record<string, FlagDefinition>): Record<string, FlagDefinition> {
+  return { ...own, ...Object.fromEntries(Object.entries(global).filter(([name]) => own[name] === undefined)) };
 }
 
 /** What help needs of a command's class. */

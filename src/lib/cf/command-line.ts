@@ -27,7 +27,7 @@ export interface CommandLine {
 export interface CommandLineRules {
   flags: FlagSpec[];
   args: ArgSpec[];
-  /** Unknown flags are data (`set-env A NAME -value`). */
+  /** One unknown flag makes data of all short flags and unknown long ones (`set-env A NAME -value`). */
   dashesAreData?: boolean;
 }
 
@@ -50,17 +50,27 @@ function isFlagLike(token: string): boolean {
   return token.length > 1 && token.startsWith('-') && token !== '--';
 }
 
+class UnknownFlag extends Error {
+  constructor(flag: string) {
+    super(`unknown flag \`${flag}'`);
+  }
+}
+
 class Reader {
   readonly #rules: CommandLineRules;
   readonly #rest: string[];
   readonly flags = new Map<string, string[]>();
   readonly args: string[] = [];
 
-  constructor(argv: string[], rules: CommandLineRules) {
+  readonly #lenient: boolean;
+
+  constructor(argv: string[], rules: CommandLineRules, lenient: boolean) {
     this.#rules = rules;
     this.#rest = [...argv];
+    this.#lenient = lenient;
   }
 
+  /** @throws UnknownFlag unless lenient */
   read(): void {
     for (let token = this.#rest.shift(); token !== undefined; token = this.#rest.shift()) {
       if (!isFlagLike(token)) this.args.push(token);
@@ -78,7 +88,7 @@ class Reader {
   }
 
   #short(token: string): void {
-    const flag = this.#rules.flags.find((one) => one.char === token[1]);
+    const flag = this.#lenient ? undefined : this.#rules.flags.find((one) => one.char === token[1]);
     if (flag === undefined) return this.#unknown(token.slice(1, 2), token);
     const rest = token.slice(2);
     if (rest.startsWith('=')) return this.#set(flag, rest.slice(1));
@@ -88,8 +98,8 @@ class Reader {
   }
 
   #unknown(name: string, token: string): void {
-    if (this.#rules.dashesAreData !== true) throw incorrectUsage(`unknown flag \`${name}'`);
-    this.args.push(token);
+    if (this.#lenient) this.args.push(token);
+    else throw new UnknownFlag(name);
   }
 
   #set(flag: FlagSpec, attached: string | undefined): void {
@@ -127,8 +137,15 @@ function checkArgs(args: string[], specs: ArgSpec[]): void {
 
 /** Splits `argv` (without the command's name) by cf's rules. @throws KfError `usage` in cf's words */
 export function readCommandLine(argv: string[], rules: CommandLineRules): CommandLine {
-  const reader = new Reader(argv, rules);
-  reader.read();
+  let reader = new Reader(argv, rules, false);
+  try {
+    reader.read();
+  } catch (error) {
+    if (!(error instanceof UnknownFlag)) throw error;
+    if (rules.dashesAreData !== true) throw incorrectUsage(error.message);
+    reader = new Reader(argv, rules, true);
+    reader.read();
+  }
   checkArgs(reader.args, rules.args);
   return { flags: reader.flags, args: reader.args };
 }

@@ -20,3 +20,26 @@ export async function confirm(terminal: Terminal, question: string, otherwise: s
     throw cause;
   }
 }
+
+/**
+ * A value that is not shown while it is typed.
+ * @param otherwise how to give it beforehand
+ */
+export async function askSecret(terminal: Terminal, name: string, otherwise: string): Promise<string> {
+  if (!terminal.canAsk)
+    throw new KfError('usage', `'${name}' is asked for, but there is no terminal to ask on: give it with ${otherwise}.`);
+  const { createInterface } = await import('node:readline/promises');
+  const { Writable } = await import('node:stream');
+  terminal.errRaw(`${name}> `);
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const reader = createInterface({ input: process.stdin, output: silent, terminal: true });
+  const interrupted = new Promise<never>((_, reject) => {
+    reader.once('SIGINT', () => reject(new KfError('interrupted', 'Interrupted.', { exitCode: 130 })));
+  });
+  try {
+    return await Promise.race([reader.question(''), interrupted]);
+  } finally {
+    reader.close();
+    terminal.err();
+  }
+}

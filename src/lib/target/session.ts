@@ -44,6 +44,8 @@ export interface Session {
   info(): Promise<KfInfo>;
   /** The user name for `kf/changed-by`; asked once and remembered. */
   changedBy(): Promise<string>;
+  /** Fills org and space from flags, state or what setup made, as far as there are any. */
+  findPlaceIfAny(): Promise<void>;
   /** The state as it would be written. */
   readonly state: TargetState;
   /** Remembers a new target. Warns when it cannot. */
@@ -146,17 +148,23 @@ class OpenSession implements Session {
     this.cluster.close();
   }
 
-  /** Org and space from flags, state, or what setup made, in that order. */
+  /** @throws KfError in cf's words when what the command needs is not targeted */
   async findPlace(): Promise<void> {
-    const { org, space, needs, bin } = this.#options;
+    const { needs, bin } = this.#options;
+    await this.findPlaceIfAny();
+    if (this.org === undefined) throw noOrg(bin);
+    if (needs === 'space' && this.space === undefined) throw noSpace(bin);
+  }
+
+  async findPlaceIfAny(): Promise<void> {
+    const { org, space } = this.#options;
     if (org === undefined && space === undefined && this.org === undefined) await this.#takeDefaults();
     if (org !== undefined && org !== this.org?.name) {
       this.org = await findOrg(this, org);
       delete this.space;
     }
-    if (this.org === undefined) throw noOrg(bin);
+    if (this.org === undefined) return;
     if (space !== undefined && space !== this.space?.name) this.space = await findSpace(this, this.org, space);
-    if (needs === 'space' && this.space === undefined) throw noSpace(bin);
   }
 
   /** The org and space that setup made, if this user can see them. */

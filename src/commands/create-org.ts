@@ -1,0 +1,36 @@
+import { KfCommand } from '../base-command.ts';
+import { requiredArg } from '../flags.ts';
+import type { PlaceSummary } from '../lib/api/results.ts';
+import { line } from '../lib/views/block.ts';
+
+interface Result extends PlaceSummary {
+  created: boolean;
+}
+
+export default class CreateOrg extends KfCommand<Result> {
+  static override summary = 'create an org';
+  static override examples = ['kf create-org example-org'];
+  static override aliases = ['co'];
+  static override seeAlso = ['create-space', 'orgs', 'target'];
+  static override args = { ORG: requiredArg('name of the org') };
+
+  async run(): Promise<Result> {
+    const { args } = await this.parse(CreateOrg);
+    const [session, { assignOwnRole, createOrg }] = await Promise.all([this.clusterSession(), import('../lib/ops/tenancy.ts')]);
+    this.say`Creating org ${args.ORG} as ${session.user}...`;
+    const { place, created } = await createOrg(session, args.ORG);
+    if (!created) this.terminal.warn(`Organization '${args.ORG}' already exists.`);
+    this.ok();
+    if (created) {
+      this.say`Assigning role OrgManager to user ${session.user} in org ${args.ORG} as ${session.user}...`;
+      await Promise.all([
+        assignOwnRole(session, 'organizationManager', place.guid),
+        assignOwnRole(session, 'organizationUser', place.guid),
+        assignOwnRole(session, 'cfUser', session.root),
+      ]);
+      this.ok();
+    }
+    this.print([line(`TIP: Use '${this.frame.bin} target -o "${args.ORG}"' to target new org`)]);
+    return { ...place, created };
+  }
+}

@@ -1,0 +1,42 @@
+import * as Flags from '@oclif/core/flags';
+import { KfCommand } from '../base-command.ts';
+import { requiredArg } from '../flags.ts';
+import type { PlaceSummary } from '../lib/api/results.ts';
+import { line } from '../lib/views/block.ts';
+
+interface Result extends PlaceSummary {
+  org: PlaceSummary;
+  created: boolean;
+}
+
+const roles = [
+  ['SpaceManager', 'spaceManager'],
+  ['SpaceDeveloper', 'spaceDeveloper'],
+] as const;
+
+export default class CreateSpace extends KfCommand<Result> {
+  static override summary = 'create a space in an org';
+  static override examples = ['kf create-space example-space', 'kf create-space example-space -o example-org'];
+  static override aliases = ['csp'];
+  static override seeAlso = ['create-org', 'spaces', 'target'];
+  static override args = { SPACE: requiredArg('name of the space') };
+  static override flags = { org: Flags.string({ char: 'o', summary: 'org, default the targeted one', helpValue: 'ORG', env: 'KF_ORG' }) };
+
+  async run(): Promise<Result> {
+    const { args } = await this.parse(CreateSpace);
+    const [session, { assignOwnRole, createSpace }] = await Promise.all([this.orgSession(), import('../lib/ops/tenancy.ts')]);
+    const { org, user } = session;
+    const name = args.SPACE;
+    this.say`Creating space ${name} in org ${org.name} as ${user}...`;
+    const { place, created } = await createSpace(session, org, name);
+    if (!created) this.terminal.warn(`Space '${name}' already exists.`);
+    this.ok();
+    for (const [title, role] of created ? roles : []) {
+      this.say`Assigning role ${title} to user ${user} in org ${org.name} / space ${name} as ${user}...`;
+      await assignOwnRole(session, role, place.guid);
+      this.ok();
+    }
+    this.print([line(`TIP: Use '${this.frame.bin} target -o "${org.name}" -s "${name}"' to target new space`)]);
+    return { ...place, org, created };
+  }
+}

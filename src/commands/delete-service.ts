@@ -1,0 +1,42 @@
+import * as Flags from '@oclif/core/flags';
+import { KfCommand } from '../base-command.ts';
+import { forceFlag, requiredArg } from '../flags.ts';
+import { line } from '../lib/views/block.ts';
+
+interface Result {
+  name: string;
+  deleted: boolean;
+}
+
+export default class DeleteService extends KfCommand<Result> {
+  static override summary = 'delete a service instance and its bindings';
+  static override examples = ['kf delete-service example-db', 'kf delete-service example-db -f'];
+  static override aliases = ['ds'];
+  static override seeAlso = ['services', 'unbind-service'];
+  static override args = { SERVICE_INSTANCE: requiredArg('service instance') };
+  static override flags = {
+    force: forceFlag(),
+    wait: Flags.boolean({ char: 'w', summary: 'wait until it is done; user-provided ones always are' }),
+  };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.parse(DeleteService);
+    const name = args.SERVICE_INSTANCE.trim();
+    const [session, { deleteService }, { findServiceIfAny }] = await Promise.all([
+      this.spaceSession(),
+      import('../lib/ops/services.ts'),
+      import('../lib/ops/find.ts'),
+    ]);
+    if (!flags.force && !(await this.confirm(`Really delete the service instance ${name}?`))) {
+      this.print([line('Delete cancelled')]);
+      return { name, deleted: false };
+    }
+    const { org, space, user } = session;
+    this.say`Deleting service instance ${name} in org ${org.name} / space ${space.name} as ${user}...`;
+    const instance = await findServiceIfAny(session, name);
+    if (instance === undefined) this.print([line(`Service instance ${name} did not exist.`)]);
+    else await deleteService(session, instance);
+    this.ok();
+    return { name, deleted: instance !== undefined };
+  }
+}

@@ -1,0 +1,19 @@
+import { KfCommand } from '../base-command.ts';
+import type { DomainSummary } from '../lib/api/results.ts';
+import { renderDomains } from '../lib/views/target.ts';
+
+export default class Domains extends KfCommand<DomainSummary[]> {
+  static override summary = 'list all domains that routes can be made on';
+  static override examples = ['kf domains'];
+  static override seeAlso = ['map-route', 'routes'];
+
+  async run(): Promise<DomainSummary[]> {
+    await this.parse(Domains);
+    const [session, { listDomains }] = await Promise.all([this.orgSession(), import('../lib/ops/routes.ts')]);
+    this.say`Getting domains in org ${session.org.name} as ${session.user}...`;
+    this.say``;
+    const domains = await listDomains(session);
+    this.print(renderDomains(domains));
+    return domains;
+  }
+}

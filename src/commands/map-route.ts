@@ -1,0 +1,49 @@
+import * as Flags from '@oclif/core/flags';
+import { KfCommand } from '../base-command.ts';
+import { appArg, numberFlag, pathFlag, requiredArg } from '../flags.ts';
+import { line } from '../lib/views/block.ts';
+
+interface Result {
+  app: string;
+  url: string;
+  created: boolean;
+  mapped: boolean;
+}
+
+export default class MapRoute extends KfCommand<Result> {
+  static override summary = 'send requests for a URL to an app; creates the route when it is missing';
+  static override examples = [
+    'kf map-route example-app apps.example.com --hostname shop',
+    'kf map-route example-app apps.example.com -n shop --path cart',
+  ];
+  static override seeAlso = ['domains', 'routes', 'unmap-route'];
+  static override args = { APP_NAME: appArg(), DOMAIN: requiredArg('domain') };
+  static override flags = {
+    hostname: Flags.string({ char: 'n', summary: 'host', helpValue: 'HOSTNAME', default: '' }),
+    path: pathFlag(),
+    'app-port': numberFlag({ name: 'app-port', least: 1, summary: 'port the app listens on', helpValue: 'PORT' }),
+    'app-protocol': Flags.string({ summary: 'http1', helpValue: 'PROTOCOL', default: 'http1' }),
+  };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.parse(MapRoute);
+    const [session, { mapRoute }, { findApp }] = await Promise.all([
+      this.spaceSession(),
+      import('../lib/ops/routes.ts'),
+      import('../lib/ops/find.ts'),
+    ]);
+    const { org, space, user } = session;
+    const name = args.APP_NAME;
+    const app = await findApp(session, name);
+    const port = flags['app-port'];
+    const address = { domain: args.DOMAIN, host: flags.hostname, path: flags.path ?? '', ...(port === undefined ? {} : { port }) };
+    const { url, created, mapped } = await mapRoute(session, app, address, (step, route) => {
+      if (step === 'create') this.say`Creating route ${route} for org ${org.name} / space ${space.name} as ${user}...`;
+      else if (step === 'created') this.ok();
+      else this.say`Mapping route ${route} to app ${name} in org ${org.name} / space ${space.name} as ${user}...`;
+    });
+    if (!mapped) this.print([line(`App '${name}' is already mapped to route '${url}'. Nothing has been updated.`)]);
+    this.ok();
+    return { app: name, url, created, mapped };
+  }
+}

@@ -1,0 +1,20 @@
+import { KfCommand } from '../base-command.ts';
+import type { PlaceSummary } from '../lib/api/results.ts';
+import { renderNames } from '../lib/views/target.ts';
+
+export default class Orgs extends KfCommand<PlaceSummary[]> {
+  static override summary = 'list all orgs that you can see';
+  static override examples = ['kf orgs'];
+  static override aliases = ['o'];
+  static override seeAlso = ['create-org', 'spaces', 'target'];
+
+  async run(): Promise<PlaceSummary[]> {
+    await this.parse(Orgs);
+    const [session, { listOrgs }] = await Promise.all([this.clusterSession(), import('../lib/ops/tenancy.ts')]);
+    this.say`Getting orgs as ${session.user}...`;
+    this.say``;
+    const orgs = await listOrgs(session);
+    this.print(renderNames(orgs, 'No orgs found.'));
+    return orgs;
+  }
+}

@@ -1,0 +1,39 @@
+import { KfCommand } from '../base-command.ts';
+import { appArg, noWaitFlag, strategyFlag } from '../flags.ts';
+import type { AppDetails } from '../lib/api/results.ts';
+import { line } from '../lib/views/block.ts';
+import { renderApp } from '../lib/views/apps.ts';
+
+export default class Restage extends KfCommand<AppDetails> {
+  static override summary = "build an app's newest package again and run it, without downtime where it has routes";
+  static override examples = ['kf restage example-app', 'kf restage example-app --no-wait'];
+  static override aliases = ['rg'];
+  static override seeAlso = ['restart', 'set-env', 'start'];
+  static override environment: [string, string][] = [
+    ['CF_STAGING_TIMEOUT', 'minutes to wait for the build, default 15'],
+    ['CF_STARTUP_TIMEOUT', 'minutes to wait for the app, default 5'],
+  ];
+  static override args = { APP_NAME: appArg() };
+  static override flags = { strategy: strategyFlag(), 'no-wait': noWaitFlag() };
+
+  async run(): Promise<AppDetails> {
+    const { args, flags } = await this.parse(Restage);
+    const [session, { restageApp }, { waitUntilServing }, { findApp }, { describeApp }] = await Promise.all([
+      this.spaceSession(),
+      import('../lib/ops/restage.ts'),
+      import('../lib/ops/lifecycle.ts'),
+      import('../lib/ops/find.ts'),
+      import('../lib/ops/apps.ts'),
+    ]);
+    const name = args.APP_NAME;
+    this.say`Restaging app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
+    const found = await findApp(session, name);
+    this.print([line(), line('Staging app and tracing logs...')]);
+    const { app, deployId } = await restageApp(session, found);
+    this.print([line(), line('Waiting for app to start...'), line()]);
+    const served = flags['no-wait'] ? app : await waitUntilServing(session, app, deployId);
+    const details = await describeApp(session, served);
+    this.print(renderApp(details));
+    return details;
+  }
+}

@@ -1,0 +1,38 @@
+import * as Flags from '@oclif/core/flags';
+import { KfCommand } from '../base-command.ts';
+import { appArg, pathFlag, requiredArg } from '../flags.ts';
+import { line } from '../lib/views/block.ts';
+
+interface Result {
+  app: string;
+  url: string;
+  unmapped: boolean;
+}
+
+export default class UnmapRoute extends KfCommand<Result> {
+  static override summary = 'send no more requests for a URL to an app; the route stays';
+  static override examples = ['kf unmap-route example-app apps.example.com --hostname shop'];
+  static override seeAlso = ['map-route', 'routes'];
+  static override args = { APP_NAME: appArg(), DOMAIN: requiredArg('domain') };
+  static override flags = {
+    hostname: Flags.string({ char: 'n', summary: 'host', helpValue: 'HOSTNAME', default: '' }),
+    path: pathFlag(),
+  };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.parse(UnmapRoute);
+    const [session, { unmapRoute, urlOf }, { findApp }] = await Promise.all([
+      this.spaceSession(),
+      import('../lib/ops/routes.ts'),
+      import('../lib/ops/find.ts'),
+    ]);
+    const { org, space, user } = session;
+    const address = { domain: args.DOMAIN, host: flags.hostname, path: flags.path ?? '' };
+    const url = urlOf(address);
+    this.say`Removing route ${url} from app ${args.APP_NAME} in org ${org.name} / space ${space.name} as ${user}...`;
+    const unmapped = await unmapRoute(session, await findApp(session, args.APP_NAME), address);
+    if (!unmapped) this.print([line('Route to be unmapped is not currently mapped to the application.')]);
+    this.ok();
+    return { app: args.APP_NAME, url, unmapped };
+  }
+}

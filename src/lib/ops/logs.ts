@@ -1,0 +1,42 @@
+// logs: what an app's instances and its builds say, live or the last lines.
+
+import { labels } from '../api/group.ts';
+import type { CFApp } from '../api/types.generated.ts';
+import { formatLogLines } from '../logs/format.ts';
+import type { LogEntry } from '../logs/entry.ts';
+import { recentLogs } from '../logs/recent.ts';
+import { followLogs } from '../logs/stream.ts';
+import type { SpaceSession } from '../target/session.ts';
+
+/** As many as cf's log system keeps. */
+const recentLines = 1000;
+
+/** One entry as cf prints it, and whether it came from stderr. */
+export interface PrintedEntry {
+  entry: LogEntry;
+  lines: string[];
+}
+
+function scopeOf(session: SpaceSession, app: CFApp): { ns: string; selector: string } {
+  return { ns: session.space.guid, selector: `${labels.appGuid}=${app.metadata.name}` };
+}
+
+const printed = (entry: LogEntry): PrintedEntry => ({ entry, lines: formatLogLines(entry) });
+
+/** The last lines of all instances and builds, oldest first, the previous life of crashed containers among them. */
+export async function readRecentLogs(session: SpaceSession, app: CFApp): Promise<{ entries: PrintedEntry[]; notes: string[] }> {
+  const { cluster, signal } = session;
+  const { entries, notes } = await recentLogs(cluster, { ...scopeOf(session, app), lines: recentLines, signal });
+  return { entries: entries.map(printed), notes: notes.map(({ source, text }) => `${source.pod}/${source.container}: ${text}`) };
+}
+
+/** Every line from now on, until the command is interrupted. */
+export async function* followAppLogs(session: SpaceSession, app: CFApp): AsyncGenerator<PrintedEntry> {
+  const { cluster, signal } = session;
+  const stream = followLogs(cluster, { ...scopeOf(session, app), tailLines: 0, signal });
+  try {
+    for await (const entry of stream) yield printed(entry);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
