@@ -34,7 +34,7 @@ function clusterInfo({ cluster }: SelectedContext): Record<string, unknown> {
 }
 
 function isInteractive(entry: ExecEntry): boolean {
-  const terminal = process.stdin.isTTY;
+  const terminal = Boolean(process.stdin.isTTY); // undefined, not false, without a terminal
   if (entry.interactiveMode === 'Always' && !terminal) {
     throw new KfError('usage', `The credential plugin "${entry.command}" must be used at a terminal, and standard input is none.`);
   }

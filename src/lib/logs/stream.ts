@@ -39,11 +39,12 @@ class Follower implements LogStream {
   readonly #queue = new LineQueue<LogEntry>();
   readonly #board = new PodBoard();
   readonly #stop = new AbortController();
-  readonly #watchStop = new AbortController();
   /** Every target ever taken, and those that are still read. */
   readonly #known = new Set<string>();
   readonly #active = new Map<string, Promise<void>>();
-  #refusedMore = false;
+  #refusesMore = false;
+  /** The first list is in: what comes later came into being later. */
+  #listed = false;
   #begun = false;
 
   constructor(cluster: Cluster, options: FollowOptions) {
@@ -64,7 +65,8 @@ class Follower implements LogStream {
 
   async finish(graceMs: number): Promise<void> {
     this.#begin();
-    this.#watchOnly();
+    this.#refusesMore = true;
+    this.#endIfOver();
     let timer: NodeJS.Timeout | undefined;
     const time = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, graceMs);
@@ -77,27 +79,22 @@ class Follower implements LogStream {
   #begin(): void {
     if (this.#begun || this.#stop.signal.aborted) return;
     this.#begun = true;
-    const signal = AbortSignal.any([this.#stop.signal, this.#watchStop.signal]);
-    followPods(this.#cluster, this.#options, this.#board, signal, () => this.#takeTargets()).catch((error: unknown) => this.#end(error));
-  }
-
-  /** No new targets from here on; news of the known pods still come. */
-  #watchOnly(): void {
-    this.#refusedMore = true;
-    if (this.#active.size === 0) this.#end();
+    followPods(this.#cluster, this.#options, this.#board, this.#stop.signal, () => this.#takeTargets()).catch((error: unknown) =>
+      this.#end(error),
+    );
   }
 
   #end(error?: unknown): void {
     this.#stop.abort();
-    this.#watchStop.abort();
     this.#queue.end(error);
   }
 
   #takeTargets(): void {
-    const early = !this.#board.synced || this.#known.size === 0;
+    const early = !this.#listed;
+    this.#listed = true;
     const targets = targetsOf(this.#board.all(), this.#options.sources).filter((target) => !this.#known.has(keyOf(target)));
     const max = this.#options.maxStreams ?? 50;
-    if (!this.#refusedMore) for (const target of targets) this.#take({ ...target, early }, max, targets.length);
+    if (!this.#refusesMore) for (const target of targets) this.#take({ ...target, early }, max, targets.length);
     this.#endIfOver();
   }
 
@@ -140,8 +137,9 @@ class Follower implements LogStream {
   }
 
   #endIfOver(): void {
-    const over = this.#board.synced && this.#active.size === 0 && this.#known.size > 0;
-    if (over && (this.#refusedMore || (this.#options.endWithPods === true && this.#board.all().every(isFinished)))) this.#end();
+    if (this.#active.size > 0) return;
+    const podsAreOver = this.#known.size > 0 && this.#board.all().every(isFinished);
+    if (this.#refusesMore || (this.#options.endWithPods === true && podsAreOver)) this.#end();
   }
 }
 

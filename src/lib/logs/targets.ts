@@ -55,12 +55,9 @@ export function isFinished(pod: Pod): boolean {
 export class PodBoard {
   #pods = new Map<string, Pod>();
   #waiting = new Set<() => void>();
-  /** True once the first list is in. */
-  synced = false;
 
   set(pods: readonly Pod[]): void {
     this.#pods = new Map(pods.map((pod) => [pod.metadata.uid ?? '', pod]));
-    this.synced = true;
     this.wake();
   }
 

@@ -1,0 +1,41 @@
+import { describe, expect, test } from 'vitest';
+import { linesFrom } from '../../../src/lib/kube/lines.ts';
+import { queryString, resourcePath } from '../../../src/lib/kube/paths.ts';
+import { namespaceType, podType, statefulSetType } from '../../../src/lib/api/core.ts';
+
+async function* chunks(...parts: Buffer[]): AsyncGenerator<Buffer> {
+  for (const part of parts) yield await Promise.resolve(part);
+}
+
+async function collect(stream: AsyncIterable<Buffer>, keepRest: boolean): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of linesFrom(stream, { keepRest })) lines.push(line);
+  return lines;
+}
+
+describe('lines of a stream', () => {
+  test('characters cut by a border stay whole, wherever it lies', async () => {
+    const text = Buffer.from('a\nГород 🚀 köln\n\nend\n');
+    for (let at = 0; at <= text.length; at++) {
+      expect(await collect(chunks(text.subarray(0, at), text.subarray(at)), false)).toEqual(['a', 'Город 🚀 köln', '', 'end']);
+    }
+  });
+
+  test('a line over many chunks comes once', async () => {
+    const parts = [...'hello world\nrest'].map((character) => Buffer.from(character));
+    expect(await collect(chunks(...parts), false)).toEqual(['hello world']);
+    expect(await collect(chunks(...parts), true)).toEqual(['hello world', 'rest']);
+  });
+});
+
+describe('paths of the API', () => {
+  test('are those of the Kubernetes API conventions', () => {
+    expect(resourcePath(podType, { ns: 'a', name: 'b', subresource: 'status' })).toBe('/api/v1/namespaces/a/pods/b/status');
+    expect(resourcePath(statefulSetType)).toBe('/apis/apps/v1/statefulsets');
+    expect(resourcePath(namespaceType, { ns: 'ignored', name: 'x' })).toBe('/api/v1/namespaces/x');
+    expect(resourcePath(podType, { query: { limit: 500, continue: undefined, labelSelector: 'a=b,c' } })).toBe(
+      '/api/v1/pods?limit=500&labelSelector=a%3Db%2Cc',
+    );
+    expect(queryString({})).toBe('');
+  });
+});

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { LogPosition, parseStamped } from '../../../src/lib/logs/position.ts';
+
+const at = (second: number, nanos = 0): string => `2026-01-01T00:00:${String(second).padStart(2, '0')}.${String(nanos).padStart(9, '0')}Z`;
+
+function read(position: LogPosition, times: string[]): string[] {
+  position.connect();
+  return times.map((time) => position.take(time));
+}
+
+describe('timestamps', () => {
+  test.each([
+    ['2026-08-07T10:16:20.450000000Z hello', '2026-08-07T10:16:20.450000000Z', 'hello'],
+    ['2026-08-07T12:16:20.45+02:00 hello world', '2026-08-07T10:16:20.450000000Z', 'hello world'],
+    ['2026-08-07T10:16:20Z  two blanks', '2026-08-07T10:16:20.000000000Z', ' two blanks'],
+    ['2026-08-07T10:16:20.1Z', '2026-08-07T10:16:20.100000000Z', ''],
+  ])('%s', (line, time, text) => {
+    expect(parseStamped(line)).toEqual({ time, text });
+  });
+
+  test('a line without one is none of the container', () => {
+    expect(parseStamped('unable to retrieve container logs for containerd://abc')).toBeUndefined();
+  });
+});
+
+describe('a position', () => {
+  test('asks again from a second before its last line', () => {
+    const position = new LogPosition();
+    expect(position.sinceTime).toBeUndefined();
+    read(position, [at(5, 900)]);
+    expect(position.sinceTime).toBe('2026-01-01T00:00:04Z');
+  });
+
+  test('skips up to its last line and takes what follows', () => {
+    const position = new LogPosition();
+    read(position, [at(4), at(5, 1), at(5, 2)]);
+    expect(read(position, [at(4), at(5, 1), at(5, 2), at(5, 3), at(6)])).toEqual(['seen', 'seen', 'seen', 'new', 'new']);
+  });
+
+  test('counts lines that carry the very same time', () => {
+    const position = new LogPosition();
+    read(position, [at(5), at(5)]);
+    expect(read(position, [at(5), at(5), at(5)])).toEqual(['seen', 'seen', 'new']);
+    expect(read(position, [at(5), at(5), at(5)])).toEqual(['seen', 'seen', 'seen']);
+  });
+
+  test('keeps the order of the file where times run backwards', () => {
+    const position = new LogPosition();
+    read(position, [at(5, 10), at(5, 8)]);
+    expect(read(position, [at(5, 10), at(5, 8), at(5, 9), at(5, 11)])).toEqual(['seen', 'seen', 'new', 'new']);
+  });
+
+  test('a younger line before the last known one means a hole', () => {
+    const position = new LogPosition();
+    read(position, [at(5)]);
+    expect(read(position, [at(7), at(8)])).toEqual(['new-after-hole', 'new']);
+    expect(position.caughtUp).toBe(true);
+  });
+
+  test('a connection that serves nothing of what was known has not caught up', () => {
+    const position = new LogPosition();
+    read(position, [at(5)]);
+    position.connect();
+    expect(position.caughtUp).toBe(false);
+    expect(read(position, [at(5), at(6)])).toEqual(['seen', 'new']);
+  });
+
+  test('a copy goes its own way', () => {
+    const position = new LogPosition();
+    read(position, [at(5)]);
+    const copy = position.copy();
+    read(position, [at(5), at(6)]);
+    expect([copy.last, position.last]).toEqual([at(5), at(6)]);
+  });
+});
