@@ -70,14 +70,14 @@ export function registryScript(input: LifecycleInput): string {
     ...cache,
   ];
   return `${prelude}export CNB_REGISTRY_AUTH="$(cat ${buildPaths.registry}/${registryKeys.auth})"
-run $L/analyzer ${line('-log-level=warn', layers, ...insecure, ...analyze, input.target)}
+run $L/analyzer ${line('-log-level=error', layers, ...insecure, ...analyze, input.target)}
 touch $H/${markers.analyzed}
 await ${markers.detected}
-run $L/restorer ${line('-log-level=warn', layers, ...insecure, ...cache)}
+run $L/restorer ${line('-log-level=error', layers, ...insecure, ...cache)}
 touch $H/${markers.restored}
 await ${markers.built}
 echo 'Exporting the droplet...'
-run $L/exporter ${line('-log-level=warn', `-app=${buildPaths.workspace}`, layers, ...insecure, ...cache, input.target)}
+run $L/exporter ${line('-log-level=error', `-app=${buildPaths.workspace}`, layers, ...insecure, ...cache, input.target)}
 ${reportScript}`;
 }
 
