@@ -1,0 +1,149 @@
+// Makes what is shipped: the CLI split by command, the programs that run in the cluster (not with --cli-only), oclif's manifest; reports sizes.
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const dist = path.join(root, 'dist');
+const pkg = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+const toolchain = ['typescript', 'ts-node', 'tsx'];
+
+/** Bundled CommonJS asks for these; they are not there in a module. */
+const banner = {
+  js: [
+    `import { createRequire as kfCreateRequire } from 'node:module';`,
+    `import { fileURLToPath as kfFileURLToPath } from 'node:url';`,
+    `import { dirname as kfDirname } from 'node:path';`,
+    `const require = kfCreateRequire(import.meta.url);`,
+    `const __filename = kfFileURLToPath(import.meta.url);`,
+    `const __dirname = kfDirname(__filename);`,
+  ].join(''),
+};
+
+const emptyModule = 'module.exports = {};';
+const emptyClass = 'Object.defineProperty(exports, "__esModule", { value: true }); exports.default = class {};';
+
+/**
+ * Parts of oclif that kf's own frame never reaches: its configuration and plug-in loader, help, spinners, colours and debug output.
+ * With them the start of every command takes about 15 ms more (docs/decisions).
+ */
+const unreached = [
+  [/@oclif\/core\/lib\/config\/index\.js$/, emptyModule],
+  [/@oclif\/core\/lib\/help\/index\.js$/, emptyModule],
+  [/@oclif\/core\/lib\/help\/util\.js$/, 'exports.normalizeArgv = () => [""]; exports.getHelpFlagAdditions = () => [];'],
+  [/@oclif\/core\/lib\/ux\/action\/(simple|spinner)\.js$/, emptyClass],
+  [/@oclif\/core\/lib\/ux\/colorize-json\.js$/, emptyClass],
+  [/@oclif\/core\/lib\/parser\/index\.js$/, emptyModule],
+  [/node_modules\/debug\/src\/index\.js$/, 'module.exports = () => Object.assign(() => {}, { enabled: false, extend: () => () => {} });'],
+  [/node_modules\/supports-color\/index\.js$/, 'exports.stdout = exports.stderr = false; exports.supportsColor = () => false;'],
+  [/node_modules\/(ejs|ansis|wordwrap|clean-stack|wrap-ansi|widest-line|indent-string)\//, emptyModule],
+];
+
+/** The colours and spinners of kf's own output stay as they are: only what oclif imports is cut. */
+const leanOclif = {
+  name: 'lean-oclif',
+  setup({ onLoad }) {
+    onLoad({ filter: /\.c?js$/ }, ({ path: file }) => {
+      const found = unreached.find(([pattern]) => pattern.test(file.replaceAll('\\', '/')));
+      return found && { contents: found[1], loader: 'js' };
+    });
+  },
+};
+
+const shared = {
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node22',
+  legalComments: 'none',
+  metafile: true,
+  external: toolchain,
+  define: { __KF_VERSION__: JSON.stringify(pkg.version) },
+  banner,
+  logLevel: 'warning',
+};
+
+function commandNames() {
+  const files = readdirSync(path.join(root, 'src/commands'));
+  return files.filter((file) => file.endsWith('.ts')).map((file) => file.slice(0, -3));
+}
+
+/** dist/main.js, dist/commands/*.js and the chunks they share. */
+function bundleCli() {
+  const commands = Object.fromEntries(commandNames().map((name) => [`commands/${name}`, path.join(root, 'src/commands', `${name}.ts`)]));
+  return build({
+    ...shared,
+    entryPoints: { main: path.join(root, 'src/main.ts'), ...commands },
+    outdir: dist,
+    splitting: true,
+    chunkNames: 'chunks/[name]-[hash]',
+    plugins: [leanOclif],
+  });
+}
+
+/** dist/controller/{controller,gate,fetch}.mjs: one file each, for a stock Node image. */
+async function bundlePrograms() {
+  const programs = { controller: 'src/controller/main.ts', gate: 'src/controller/gate/main.ts', fetch: 'src/controller/fetch/main.ts' };
+  const results = [];
+  for (const [name, entry] of Object.entries(programs)) {
+    results.push(
+      await build({
+        ...shared,
+        target: 'node24',
+        entryPoints: [path.join(root, entry)],
+        outfile: path.join(dist, 'controller', `${name}.mjs`),
+      }),
+    );
+  }
+  return results;
+}
+
+/** oclif's own reader makes the manifest of the bundled commands, so that its tools work on the package. */
+async function writeManifest() {
+  const { Plugin } = createRequire(import.meta.url)('@oclif/core');
+  rmSync(path.join(root, 'oclif.manifest.json'), { force: true });
+  const plugin = new Plugin({ root, type: 'core', errorOnManifestCreate: true, ignoreManifest: true, respectNoCacheDefault: true });
+  await plugin.load();
+  const commands = Object.fromEntries(Object.entries(plugin.manifest.commands).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  writeFileSync(path.join(root, 'oclif.manifest.json'), `${JSON.stringify({ commands, version: pkg.version }, null, 2)}\n`);
+}
+
+const kib = (bytes) => `${(bytes / 1024).toFixed(0).padStart(6)} KiB`;
+
+/** Bytes of every file that starting `file` loads before it does anything. */
+function startBytes(outputs, file) {
+  const seen = new Set();
+  const visit = (name) => {
+    if (seen.has(name)) return;
+    seen.add(name);
+    for (const { path: imported, kind } of outputs[name].imports) if (kind === 'import-statement' && outputs[imported]) visit(imported);
+  };
+  visit(file);
+  return [...seen].reduce((sum, name) => sum + outputs[name].bytes, 0);
+}
+
+/** Prints sizes; a program set that no ConfigMap could hold ends the build. */
+function report(cli, programs) {
+  const { outputs } = cli.metafile;
+  const total = Object.values(outputs).reduce((sum, { bytes }) => sum + bytes, 0);
+  const main = Object.keys(outputs).find((name) => name.endsWith('dist/main.js'));
+  const largest = Object.entries(outputs).toSorted(([, a], [, b]) => b.bytes - a.bytes)[0];
+  process.stdout.write(`CLI        ${kib(total)} in ${Object.keys(outputs).length} files; kf --version loads${kib(startBytes(outputs, main))}; `);
+  process.stdout.write(`largest: ${path.basename(largest[0])}${kib(largest[1].bytes)}\n`);
+  const sizes = programs.map(({ metafile }) => Object.entries(metafile.outputs)[0]).map(([name, { bytes }]) => [path.basename(name), bytes]);
+  for (const [name, bytes] of sizes) process.stdout.write(`${name.padEnd(15)}${kib(bytes)}\n`);
+  const sum = sizes.reduce((all, [, bytes]) => all + bytes, 0);
+  if (sum > 0.9 * 1024 * 1024) throw new Error(`The programs for the cluster have ${sum} bytes together: more than a ConfigMap should hold.`);
+}
+
+rmSync(dist, { recursive: true, force: true });
+const cliOnly = process.argv.includes('--cli-only');
+const [cli, programs] = await Promise.all([bundleCli(), cliOnly ? [] : bundlePrograms()]);
+mkdirSync(path.join(root, '.kf'), { recursive: true });
+writeFileSync(path.join(root, '.kf', 'bundle-meta.json'), JSON.stringify(cli.metafile));
+await import(pathToFileURL(path.join(dist, 'main.js')).href);
+await writeManifest();
+report(cli, programs);
