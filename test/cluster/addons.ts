@@ -4,13 +4,12 @@ import { join } from 'node:path';
 
 import { parseAllDocuments } from 'yaml';
 
-import { dnsServiceAddress, nodeName } from './addresses.ts';
+import { dnsServiceAddress, firstNode } from './addresses.ts';
 import { isTrue } from './api.ts';
 import type { ApiClient, ApiObject } from './api.ts';
 import { pauseImage } from './images/index.ts';
 import { partPath } from './parts.ts';
 import type { PartPaths } from './parts.ts';
-import { hostNameservers } from './worker.ts';
 
 const folder = join(import.meta.dirname, 'addons');
 
@@ -35,8 +34,6 @@ function readAll(parts: PartPaths, fill: Fill): ApiObject[] {
 /** Everything that a cluster holds from the start, in the order of creation, with `${name}` in the manifests filled in. */
 export function addonObjects(parts: PartPaths, images: { name: string }[]): ApiObject[] {
   const values: Record<string, string> = { dnsAddress: dnsServiceAddress };
-  // Names outside the cluster are asked for where the host asks; without a name server there they do not exist.
-  values['upstream'] = hostNameservers().length > 0 ? 'forward . /etc/resolv.conf' : 'template ANY ANY { rcode NXDOMAIN }';
   for (const { name } of images) {
     const short = /\/([^/:]+):[^/]+$/.exec(name)?.[1];
     if (short) values[`image.${short}`] = name;
@@ -58,7 +55,7 @@ export function addonImages<T extends { name: string }>(parts: PartPaths, images
 
 /** What has to be ready in a cluster with a node: the node and all add-ons. */
 export function expectedObjects(parts: PartPaths): ApiObject[] {
-  return [{ apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName } }, ...readAll(parts, (text) => text)];
+  return [{ apiVersion: 'v1', kind: 'Node', metadata: { name: firstNode.name } }, ...readAll(parts, (text) => text)];
 }
 
 /** Applies objects: namespaces and CRDs first, then all others at once. */

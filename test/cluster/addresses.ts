@@ -1,19 +1,31 @@
 // Addresses and ports. Those inside are the same in every cluster: each has a network namespace of its own.
 
-/** The node's address inside: the CNI bridge carries it, so it exists before the API server starts and needs no extra device. */
-export const nodeAddress = '10.244.0.1';
-export const podRange = '10.244.0.0/24';
 export const podRangeOfCluster = '10.244.0.0/16';
 export const serviceRange = '10.96.0.0/16';
 export const apiServiceAddress = '10.96.0.1';
 export const dnsServiceAddress = '10.96.0.10';
 export const apiPort = 6443;
 export const registryPort = 5000;
+export const npmMirrorPort = 4873;
 export const bridge = 'kf0';
-/** The first node's name; it is the object name of the Node and the host name inside. */
-export const nodeName = 'kf-node-0';
+
+/** A node among those of its cluster. */
+export interface NodePlace {
+  /** Name of its Node object, and the host name inside. */
+  name: string;
+  /** The CNI bridge carries it, so it exists before anything is started and needs no further device. */
+  address: string;
+  podRange: string;
+}
+
+/** The node with this number; number 0 also carries the control plane. */
+export function nodePlace(index: number): NodePlace {
+  return { name: `kf-node-${String(index)}`, address: `10.244.${String(index)}.1`, podRange: `10.244.${String(index)}.0/24` };
+}
+
+export const firstNode = nodePlace(0);
 /** What images are called that lie in the stand-in for a public registry. */
-export const nodeRegistry = `${nodeAddress}:${String(registryPort)}`;
+export const nodeRegistry = `${firstNode.address}:${String(registryPort)}`;
 
 /** The two ends of the veth pair between the host and cluster number `n` (1 to 254). */
 export function hostLink(n: number): { device: string; hostAddress: string; clusterAddress: string } {

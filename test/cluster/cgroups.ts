@@ -10,9 +10,14 @@ export function isCgroupV2(): boolean {
   return existsSync(join(root, 'cgroup.controllers'));
 }
 
-/** Name of a cluster's cgroup, below the root of each hierarchy. The kubelet puts pods below it, programs of the node go to `system`. */
+/** Name of a cluster's cgroup, below the root of each hierarchy. The kubelet puts pods below it. */
 export function cgroupName(clusterName: string): string {
   return `kf-${clusterName}`;
+}
+
+/** Where the programs of the node go: beside the pods, so that version 2 has no processes in an inner cgroup. */
+export function programCgroup(clusterName: string): string {
+  return `${cgroupName(clusterName)}/system`;
 }
 
 function hierarchies(): string[] {
@@ -29,7 +34,7 @@ export function makeCgroups(clusterName: string): void {
     if (isCgroupV2()) passControllersOn(hierarchy);
     mkdirSync(top, { recursive: true });
     if (isCgroupV2()) passControllersOn(top);
-    const below = join(top, 'system');
+    const below = join(hierarchy, programCgroup(clusterName));
     mkdirSync(below, { recursive: true });
     // Version 1 refuses processes in a cpuset that lists no cpus or memory nodes.
     for (const file of ['cpuset.cpus', 'cpuset.mems']) {
@@ -45,6 +50,11 @@ export function makeCgroups(clusterName: string): void {
 function passControllersOn(cgroup: string): void {
   const names = readFileSync(join(cgroup, 'cgroup.controllers'), 'utf8').trim().split(' ').filter(Boolean);
   writeFileSync(join(cgroup, 'cgroup.subtree_control'), names.map((name) => `+${name}`).join(' '));
+}
+
+/** Puts this process into a cluster's cgroup. Throws when the cluster has none. */
+export function joinProgramCgroup(clusterName: string): void {
+  for (const hierarchy of hierarchies()) writeFileSync(join(hierarchy, programCgroup(clusterName), 'cgroup.procs'), String(process.pid));
 }
 
 /** Removes a cluster's cgroups. Processes in them must have been ended; the kernel may take a moment to forget them. */

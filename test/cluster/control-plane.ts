@@ -1,11 +1,13 @@
 // The control plane: etcd, API server, controller manager, scheduler.
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { stringify } from 'yaml';
 
-import { apiPort, nodeAddress, podRangeOfCluster, serviceRange } from './addresses.ts';
+import { apiPort, firstNode, podRangeOfCluster, serviceRange } from './addresses.ts';
 import type { NodeProgram } from './namespaces.ts';
+import { partPath } from './parts.ts';
+import type { PartPaths } from './parts.ts';
 import type { ClusterPaths } from './state.ts';
 
 const pki = '/run/kf/pki';
@@ -45,7 +47,7 @@ export function apiServer(kfnode: string): NodeProgram {
   const values = {
     'etcd-servers': etcdAddress,
     'bind-address': '0.0.0.0',
-    'advertise-address': nodeAddress,
+    'advertise-address': firstNode.address,
     'secure-port': String(apiPort),
     'service-cluster-ip-range': serviceRange,
     'client-ca-file': `${pki}/ca.crt`,
@@ -105,12 +107,18 @@ export function scheduler(kfnode: string): NodeProgram {
   return { name: 'kube-scheduler', command: [kfnode, 'kube-scheduler', ...flags(values)] };
 }
 
-/** kwok: plays the kubelet of the given Node objects' pods, for tests of scale without containers. */
-export function kwok(binary: string): NodeProgram {
+/** kwok: plays the kubelet of the Node objects marked for it and of their pods, for tests of scale without containers. */
+export function kwok(parts: PartPaths): NodeProgram {
+  const stages = ['kwok-node', 'kwok-heartbeat', 'kwok-pod'].flatMap((name) => {
+    const folder = partPath(parts, name);
+    const files = readdirSync(folder).filter((file) => file !== 'kustomization.yaml');
+    return files.map((file) => `--config=${join(folder, file)}`);
+  });
   const values = {
     kubeconfig: `${pki}/admin.kubeconfig`,
     'manage-all-nodes': 'false',
     'manage-nodes-with-annotation-selector': 'kwok.x-k8s.io/node=fake',
+    'node-lease-duration-seconds': '40',
   };
-  return { name: 'kwok', command: [binary, ...flags(values)] };
+  return { name: 'kwok', command: [partPath(parts, 'kwok'), ...stages, ...flags(values)] };
 }

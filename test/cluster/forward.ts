@@ -1,9 +1,11 @@
 // Program: forwards TCP connections from the host's loopback to a cluster. Started by `up`, ended by `down`.
-// usage: node forward.ts PORT TARGET-ADDRESS TARGET-PORT
+// usage: node forward.ts CLUSTER PORT TARGET-ADDRESS TARGET-PORT   (prints "listening" when it does)
 import { connect, createServer } from 'node:net';
 import type { Socket } from 'node:net';
 
-const [port, address, targetPort] = process.argv.slice(2);
+import { joinProgramCgroup } from './cgroups.ts';
+
+const [cluster, port, address, targetPort] = process.argv.slice(2);
 
 function forward(incoming: Socket): void {
   const outgoing = connect({ host: address ?? '', port: Number(targetPort), allowHalfOpen: true });
@@ -15,15 +17,27 @@ function forward(incoming: Socket): void {
   outgoing.on('error', () => incoming.resetAndDestroy()).on('close', () => incoming.destroy());
 }
 
-function listen(host: string, onError: (error: Error) => void): void {
-  createServer({ allowHalfOpen: true }, forward).on('error', onError).listen(Number(port), host);
+function listen(host: string, onError: (error: Error) => void, onListening: () => void): void {
+  createServer({ allowHalfOpen: true }, forward).on('error', onError).listen(Number(port), host, onListening);
 }
 
-listen('127.0.0.1', (error) => {
-  console.error(error.message);
-  process.exitCode = 1;
-});
+// By the cluster's cgroup `down` finds this process even when `up` was killed before it noted the pid.
+joinProgramCgroup(cluster ?? '');
+listen(
+  '127.0.0.1',
+  (error) => {
+    console.error(error.message);
+    process.exit(1);
+  },
+  () => {
+    console.log('listening');
+  },
+);
 // Names below localhost lead to either loopback address; a machine without IPv6 has only the first.
-listen('::1', (error) => {
-  console.error(`not on ::1: ${error.message}`);
-});
+listen(
+  '::1',
+  (error) => {
+    console.error(`not on ::1: ${error.message}`);
+  },
+  () => undefined,
+);

@@ -1,34 +1,43 @@
 // The host's door to HTTP in the cluster: a process of its own that listens on loopback.
+import { readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { hostLink } from './addresses.ts';
 import { isRunning, markOf, startDetached } from './process.ts';
+import type { ProcessMark } from './process.ts';
 import { clusterPaths } from './state.ts';
 import type { ClusterState } from './state.ts';
 
 const nodeHttpPort = 80;
 const program = join(import.meta.dirname, 'forward.ts');
 
-/** Starts the forwarder unless it runs. Sets its process and port in `state`: port 80 when it is free, the earlier port if there was one, else any. */
+/** Starts the forwarder unless it runs. Sets its process and port in `state`: port 80 when it is free, else the port it had, else any. */
 export async function ensureForwarder(state: ClusterState): Promise<void> {
   if (isRunning(state.forwarder)) return;
   for (const wanted of [80, ...(state.httpPort === undefined ? [] : [state.httpPort]), 0]) {
     const port = await freePort(wanted);
-    if (port === undefined) continue;
-    const { clusterAddress } = hostLink(state.number);
-    const log = join(clusterPaths(state.name).log, 'forwarder.log');
-    const pid = startDetached(process.execPath, [program, String(port), clusterAddress, String(nodeHttpPort)], log);
-    await sleep(300);
-    const mark = markOf(pid);
-    // It ends at once when another process took the port in between.
-    if (!mark) continue;
+    const mark = port === undefined ? undefined : await startForwarder(state, port);
+    if (port === undefined || mark === undefined) continue;
     state.forwarder = mark;
     state.httpPort = port;
     return;
   }
-  throw new Error('No port on 127.0.0.1 is free for the cluster’s HTTP.');
+  throw new Error('No port on 127.0.0.1 is free for the HTTP of the cluster.');
+}
+
+/** Starts the forwarder on a port; undefined when it ended, since another process took the port in between. */
+async function startForwarder(state: ClusterState, port: number): Promise<ProcessMark | undefined> {
+  const { clusterAddress } = hostLink(state.number);
+  const log = join(clusterPaths(state.name).log, 'forwarder.log');
+  rmSync(log, { force: true });
+  const pid = startDetached(process.execPath, [program, state.name, String(port), clusterAddress, String(nodeHttpPort)], log);
+  for (let mark = markOf(pid); mark !== undefined; mark = markOf(pid)) {
+    if (readFileSync(log, 'utf8').includes('listening\n')) return mark;
+    await sleep(20);
+  }
+  return undefined;
 }
 
 /** The port if it is free on 127.0.0.1 (0: some free port), else undefined. */

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, readlinkSync, rmSync 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { bridge, hostLink, nodeAddress, nodeName } from './addresses.ts';
-import { cgroupName, makeCgroups, processesInCgroups, removeCgroups } from './cgroups.ts';
+import { bridge, firstNode, hostLink } from './addresses.ts';
+import { makeCgroups, processesInCgroups, programCgroup, removeCgroups } from './cgroups.ts';
 import { endProcess, isRunning, markOf, run, startDetached, tryRun } from './process.ts';
 import type { ProcessMark } from './process.ts';
 import { clusterPaths } from './state.ts';
@@ -18,7 +18,7 @@ export async function makeNamespaces(clusterName: string, clusterNumber: number)
   for (const folder of [paths.log, paths.pids, paths.data]) mkdirSync(folder, { recursive: true });
   makeCgroups(clusterName);
   const namespaces = ['--mount', '--net', '--pid', '--uts', '--fork', '--mount-proc'];
-  const init = ['/bin/sh', join(scripts, 'init.sh'), paths.folder, nodeName];
+  const init = ['/bin/sh', join(scripts, 'init.sh'), paths.folder, firstNode.name, programCgroup(clusterName)];
   const outer = startDetached('unshare', [...namespaces, '--', ...init], join(paths.log, 'init.log'));
   const mark = await firstChild(outer, join(paths.log, 'init.log'));
   await waitFor(() => existsSync(`/proc/${String(mark.pid)}/root/run/ready`), `the mounts of cluster ${clusterName}`);
@@ -64,7 +64,7 @@ async function connect(init: ProcessMark, clusterNumber: number): Promise<void> 
     `ip link add ${bridge} type bridge`,
     // A fixed address: a bridge takes the lowest one of its ports, which changes with every pod.
     `ip link set ${bridge} address 0a:58:0a:f4:00:01`,
-    `ip address add ${nodeAddress}/24 dev ${bridge}`,
+    `ip address add ${firstNode.address}/24 dev ${bridge}`,
     `ip link set ${bridge} up`,
     'echo 1 >/proc/sys/net/ipv4/ip_forward',
     // Pod to Service to pod of the same node passes the bridge only; kube-proxy must see the answer to translate it back.
@@ -96,8 +96,13 @@ export async function startInside(init: ProcessMark, clusterName: string, progra
   const environment = Object.entries(program.env ?? {}).map(([name, value]) => `${name}=${value}`);
   // In its own session and in the background, so that nsenter ends and init becomes the parent.
   const background = 'setsid /usr/bin/env "$@" </dev/null >/dev/null 2>&1 &';
-  const supervise = ['/bin/sh', join(scripts, 'supervise.sh'), program.name, `${cgroupName(clusterName)}/system`, ...program.command];
+  const supervise = ['/bin/sh', join(scripts, 'supervise.sh'), program.name, programCgroup(clusterName), ...program.command];
   await runInside(init, ['/bin/sh', '-c', background, 'start', ...environment, ...supervise]);
+}
+
+/** Ends a program that `startInside` keeps running, so that it starts anew. */
+export async function restartProgram(init: ProcessMark, program: Pick<NodeProgram, 'name'>): Promise<void> {
+  await runInside(init, ['/bin/sh', '-c', 'kill "$(cat "/run/kf/pids/$1")"', 'restart', program.name]);
 }
 
 /**

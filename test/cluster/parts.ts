@@ -68,7 +68,16 @@ const parts: Part[] = [
   },
   { name: 'pause', binaries: { pause: '.' } },
   { name: 'staticserver', binaries: { staticserver: '.' } },
-  { name: 'kwok', binaries: { kwok: 'sigs.k8s.io/kwok/cmd/kwok' } },
+  {
+    name: 'kwok',
+    binaries: { kwok: 'sigs.k8s.io/kwok/cmd/kwok' },
+    // How its nodes and pods behave: ready at once, with heartbeats.
+    folders: {
+      'kwok-node': { module: 'sigs.k8s.io/kwok', folder: 'kustomize/stage/node/fast' },
+      'kwok-heartbeat': { module: 'sigs.k8s.io/kwok', folder: 'kustomize/stage/node/heartbeat-with-lease' },
+      'kwok-pod': { module: 'sigs.k8s.io/kwok', folder: 'kustomize/stage/pod/fast' },
+    },
+  },
 ];
 
 /** Part names by what a cluster is for. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { stringify } from 'yaml';
 
-import { apiPort, apiServiceAddress, hostLink, nodeAddress, nodeName } from './addresses.ts';
+import { apiPort, apiServiceAddress, firstNode, hostLink } from './addresses.ts';
 import { run } from './process.ts';
 import type { ClusterPaths } from './state.ts';
 
@@ -21,7 +21,7 @@ const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-n
 function requests(clusterNumber: number): CertificateRequest[] {
   const { clusterAddress } = hostLink(clusterNumber);
   const apiNames = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'kubernetes.default.svc.cluster.local', 'localhost'];
-  const apiAddresses = ['127.0.0.1', apiServiceAddress, nodeAddress, clusterAddress];
+  const apiAddresses = ['127.0.0.1', apiServiceAddress, firstNode.address, clusterAddress];
   return [
     {
       name: 'apiserver',
@@ -37,8 +37,8 @@ function requests(clusterNumber: number): CertificateRequest[] {
     {
       name: 'node',
       authority: 'ca',
-      subject: `/O=system:nodes/CN=system:node:${nodeName}`,
-      names: [`DNS:${nodeName}`, `IP:${nodeAddress}`],
+      subject: `/O=system:nodes/CN=system:node:${firstNode.name}`,
+      names: [`DNS:${firstNode.name}`, `IP:${firstNode.address}`],
     },
     // The aggregation layer wants an authority that signs nothing else: who holds its client certificate may speak as anybody.
     { name: 'front-proxy', authority: 'front-proxy-ca', subject: '/CN=front-proxy-client' },
@@ -54,7 +54,7 @@ export async function makePki(paths: ClusterPaths, clusterName: string, clusterN
   await Promise.all(['ca', 'front-proxy-ca'].map((name) => makeAuthority(folder, name)));
   await Promise.all([makeServiceAccountKey(folder), ...requests(clusterNumber).map((request) => makeCertificate(folder, request))]);
   for (const user of ['admin', 'controller-manager', 'scheduler', 'proxy', 'node']) {
-    writeKubeconfig(join(folder, `${user}.kubeconfig`), kubeconfig(folder, user, 'kf', nodeAddress));
+    writeKubeconfig(join(folder, `${user}.kubeconfig`), kubeconfig(folder, user, 'kf', firstNode.address));
   }
   const outside = kubeconfig(folder, 'admin', `kf-${clusterName}`, hostLink(clusterNumber).clusterAddress);
   writeKubeconfig(paths.adminKubeconfig, outside);

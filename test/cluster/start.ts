@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs';
 
 import { addonImages, addonObjects, applyObjects, expectedObjects, notReady } from './addons.ts';
+import { firstNode } from './addresses.ts';
 import { ApiClient, waitUntil } from './api.ts';
 import type { ApiObject } from './api.ts';
 import { apiServer, controllerManager, etcd, kwok, scheduler, writeAuditPolicy } from './control-plane.ts';
@@ -9,6 +10,7 @@ import { bringImages, waitForContainerd } from './image-store.ts';
 import type { BuiltImage } from './images/index.ts';
 import { makeNamespaces, startInside } from './namespaces.ts';
 import type { NodeProgram } from './namespaces.ts';
+import { npmMirror } from './npm-mirror.ts';
 import { partPath } from './parts.ts';
 import type { PartPaths } from './parts.ts';
 import { makePki } from './pki.ts';
@@ -40,7 +42,7 @@ export async function startCluster(
   mkdirSync(paths.config, { recursive: true });
   await makePki(paths, state.name, state.number);
   writeAuditPolicy(paths);
-  writeWorkerConfig(paths, state.name);
+  writeWorkerConfig(paths, state.name, firstNode);
   state.init = await makeNamespaces(state.name, state.number);
   writeState(state);
   const client = new ApiClient(paths.adminKubeconfig);
@@ -75,7 +77,7 @@ async function startControlPlane(start: Start): Promise<void> {
 async function startNode(start: Start, api: Promise<void>): Promise<void> {
   const { init, parts, images } = start;
   const { data } = clusterPaths(start.state.name);
-  await Promise.all([run(start, containerd(parts)), run(start, publicRegistry(parts))]);
+  await Promise.all([containerd(parts), publicRegistry(parts), npmMirror()].map((program) => run(start, program)));
   await waitForContainerd(init, parts, apiTimeoutMs);
   // The images that the node itself needs come first; with them it can become ready while the others follow.
   const first = new Set(addonImages(parts, images).map((image) => image.archive));
@@ -87,7 +89,7 @@ async function startNode(start: Start, api: Promise<void>): Promise<void> {
   );
   start.log('images of the add-ons are imported');
   await api;
-  await Promise.all([run(start, kubelet(parts)), run(start, kubeProxy(parts))]);
+  await Promise.all([run(start, kubelet(parts, firstNode)), run(start, kubeProxy(parts))]);
   await bringImages(init, parts, data, images);
   start.log('all images are imported');
 }
@@ -112,7 +114,7 @@ async function waitForObjects(start: Start, objects: ApiObject[]): Promise<void>
 
 async function startKwok(start: Start): Promise<void> {
   const nodes = Array.from({ length: start.state.kwokNodes }, (_, index) => kwokNode(`kwok-${String(index)}`));
-  await run(start, kwok(partPath(start.parts, 'kwok')));
+  await run(start, kwok(start.parts));
   await Promise.all(nodes.map((node) => start.client.apply(node)));
   await waitForObjects(start, nodes);
 }

@@ -6,6 +6,7 @@ import { hostLink, nodeRegistry, registryPort } from './addresses.ts';
 import { expectedObjects, notReady } from './addons.ts';
 import { ApiClient } from './api.ts';
 import { processesInNamespaces } from './namespaces.ts';
+import { npmMirrorUrl } from './npm-mirror.ts';
 import { partPath } from './parts.ts';
 import { isRunning } from './process.ts';
 import { clusterPaths } from './state.ts';
@@ -20,12 +21,15 @@ export function clusterEnvironment(state: ClusterState): Record<string, string> 
     KF_CLUSTER_ADDRESS: clusterAddress,
     KF_CLUSTER_REGISTRY: `${clusterAddress}:${String(registryPort)}`,
     KF_CLUSTER_NODE_REGISTRY: nodeRegistry,
+    KF_CLUSTER_NPM_REGISTRY: npmMirrorUrl,
+    KF_CLUSTER_CRANE: partPath(state.parts, 'crane'),
   };
   return {
     KUBECONFIG: paths.adminKubeconfig,
     KF_TEST_KUBECONFIG: paths.adminKubeconfig,
     KF_CLUSTER_NAME: state.name,
     KF_CLUSTER_AUDIT_LOG: paths.auditLog,
+    KF_CLUSTER_KUBECTL: partPath(state.parts, 'kubectl'),
     ...(state.mode === 'full' ? full : {}),
   };
 }

@@ -11,6 +11,8 @@ import { ensureForwarder } from './forwarder.ts';
 import { bringImages } from './image-store.ts';
 import { buildImages } from './images/index.ts';
 import type { BuiltImage } from './images/index.ts';
+import { restartProgram } from './namespaces.ts';
+import { fetchNpmPackages, npmMirror } from './npm-mirror.ts';
 import { installPackages } from './packages.ts';
 import { buildParts, partSets } from './parts.ts';
 import type { PartPaths } from './parts.ts';
@@ -43,10 +45,8 @@ async function upLocked(options: UpOptions, parts: PartPaths, images: BuiltImage
   if (before && before.mode !== options.mode) {
     throw new Error(`Cluster ${options.name} exists in mode ${before.mode}. Run \`npm run cluster -- down --name ${options.name}\` first.`);
   }
-  if (before && (await isHealthy(before, parts))) {
-    await ensureForwarderIfFull(before);
-    writeState(before);
-    if (before.init) await bringImages(before.init, parts, clusterPaths(before.name).data, images);
+  if (before && (await isHealthy(before, options.kwokNodes, parts))) {
+    await refresh(before, parts, images, options.log);
     options.log(`cluster ${options.name} is up already, nothing to do`);
     return before;
   }
@@ -57,6 +57,7 @@ async function upLocked(options: UpOptions, parts: PartPaths, images: BuiltImage
   const state = before ?? (await newState(options));
   state.kwokNodes = options.kwokNodes;
   state.parts = { ...parts };
+  if (state.mode === 'full') await fetchNpmPackages(options.log);
   const startedAt = Date.now();
   await startCluster(state, parts, images, options.log);
   await ensureForwarderIfFull(state);
@@ -78,13 +79,22 @@ function newState(options: UpOptions): Promise<ClusterState> {
   });
 }
 
+/** Brings what may have changed around a healthy cluster up to date: door on the host, images, npm packages. */
+async function refresh(state: ClusterState, parts: PartPaths, images: BuiltImage[], log: (line: string) => void): Promise<void> {
+  if (state.mode !== 'full' || !state.init) return;
+  await ensureForwarder(state);
+  writeState(state);
+  await bringImages(state.init, parts, clusterPaths(state.name).data, images);
+  if (await fetchNpmPackages(log)) await restartProgram(state.init, npmMirror());
+}
+
 async function ensureForwarderIfFull(state: ClusterState): Promise<void> {
   if (state.mode === 'full') await ensureForwarder(state);
 }
 
 /** Whether the cluster runs on just these parts and everything in it that belongs to it is ready. */
-async function isHealthy(state: ClusterState, parts: PartPaths): Promise<boolean> {
-  if (!isRunning(state.init) || !hasParts(state, parts)) return false;
+async function isHealthy(state: ClusterState, kwokNodes: number, parts: PartPaths): Promise<boolean> {
+  if (!isRunning(state.init) || state.kwokNodes !== kwokNodes || !hasParts(state, parts)) return false;
   const client = new ApiClient(clusterPaths(state.name).adminKubeconfig);
   try {
     if (!(await client.isReady())) return false;

@@ -1,10 +1,11 @@
 // What makes a machine a node: containerd with runc and CNI, kubelet, kube-proxy; and the registry on it.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { stringify } from 'yaml';
 
-import { bridge, dnsServiceAddress, nodeAddress, nodeName, nodeRegistry, podRange, podRangeOfCluster, registryPort } from './addresses.ts';
+import { bridge, dnsServiceAddress, nodeRegistry, podRangeOfCluster, registryPort } from './addresses.ts';
+import type { NodePlace } from './addresses.ts';
 import { cgroupName } from './cgroups.ts';
 import type { NodeProgram } from './namespaces.ts';
 import { pauseImage } from './images/index.ts';
@@ -16,22 +17,18 @@ export const containerdSocket = '/run/containerd/containerd.sock';
 const config = '/run/kf/config';
 
 /** Writes the configuration of all programs of a node. */
-export function writeWorkerConfig(paths: ClusterPaths, clusterName: string): void {
+export function writeWorkerConfig(paths: ClusterPaths, clusterName: string, node: NodePlace): void {
   const write = (file: string, content: string): void => {
     mkdirSync(dirname(join(paths.config, file)), { recursive: true });
     writeFileSync(join(paths.config, file), content);
   };
   write('containerd.toml', containerdConfig());
   write(`certs.d/${nodeRegistry}/hosts.toml`, `server = "http://${nodeRegistry}"\n`);
-  write('cni/10-kf.conflist', JSON.stringify(cniConfig(), undefined, 2));
-  write(
-    'resolv.conf',
-    hostNameservers()
-      .map((address) => `nameserver ${address}\n`)
-      .join(''),
-  );
+  write('cni/10-kf.conflist', JSON.stringify(cniConfig(node), undefined, 2));
+  // Nothing leads out of the cluster, so there is no other name server to ask.
+  write('resolv.conf', '');
   write('kubelet.yaml', stringify(kubeletConfig(clusterName)));
-  write('kube-proxy.yaml', stringify(proxyConfig()));
+  write('kube-proxy.yaml', stringify(proxyConfig(node)));
   write('registry.yaml', stringify(registryConfig()));
 }
 
@@ -65,8 +62,8 @@ state = "/run/containerd"
 `;
 }
 
-function cniConfig(): object {
-  const ipam = { type: 'host-local', ranges: [[{ subnet: podRange }]], routes: [{ dst: '0.0.0.0/0' }] };
+function cniConfig(node: NodePlace): object {
+  const ipam = { type: 'host-local', ranges: [[{ subnet: node.podRange }]], routes: [{ dst: '0.0.0.0/0' }] };
   return {
     cniVersion: '1.0.0',
     name: 'kf',
@@ -75,14 +72,6 @@ function cniConfig(): object {
       { type: 'portmap', capabilities: { portMappings: true }, snat: true },
     ],
   };
-}
-
-/** The host's name servers that can be reached from another network namespace. */
-export function hostNameservers(): string[] {
-  const file = '/etc/resolv.conf';
-  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
-  const addresses = lines.map((line) => /^nameserver\s+([\d.]+)\s*$/.exec(line)?.[1]).filter((address) => address !== undefined);
-  return addresses.filter((address) => !address.startsWith('127.'));
 }
 
 function kubeletConfig(clusterName: string): object {
@@ -115,7 +104,7 @@ function kubeletConfig(clusterName: string): object {
   };
 }
 
-function proxyConfig(): object {
+function proxyConfig(node: NodePlace): object {
   return {
     apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
     kind: 'KubeProxyConfiguration',
@@ -123,7 +112,7 @@ function proxyConfig(): object {
     // Of the modes only iptables serves NodePorts on 127.0.0.1, which image names of in-cluster registries rely on.
     mode: 'iptables',
     clusterCIDR: podRangeOfCluster,
-    hostnameOverride: nodeName,
+    hostnameOverride: node.name,
     conntrack: { maxPerCore: 0 },
     iptables: { minSyncPeriod: '100ms' },
   };
@@ -145,14 +134,14 @@ export function containerd(parts: PartPaths): NodeProgram {
   return { name: 'containerd', command: [partPath(parts, 'containerd'), '--config', `${config}/containerd.toml`], env: { PATH: path } };
 }
 
-export function kubelet(parts: PartPaths): NodeProgram {
+export function kubelet(parts: PartPaths, node: NodePlace): NodeProgram {
   const command = [
     partPath(parts, 'kfnode'),
     'kubelet',
     `--config=${config}/kubelet.yaml`,
     '--kubeconfig=/run/kf/pki/node.kubeconfig',
-    `--hostname-override=${nodeName}`,
-    `--node-ip=${nodeAddress}`,
+    `--hostname-override=${node.name}`,
+    `--node-ip=${node.address}`,
   ];
   return { name: 'kubelet', command };
 }

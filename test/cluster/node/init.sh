@@ -1,10 +1,16 @@
 #!/bin/sh
 # Process 1 of a cluster's namespaces. Prepares the mounts that keep this node apart from the host and from other
 # clusters, then only reaps orphans. When it dies the kernel ends every process and drops every mount in here.
-# usage: init.sh STATE-FOLDER NODE-NAME   (the folder becomes /run/kf inside)
+# usage: init.sh STATE-FOLDER NODE-NAME CGROUP   (the folder becomes /run/kf inside)
 set -eu
 state=$1
 node=$2
+cgroup=$3
+
+# First of all: by its cgroup this process is found even when nobody noted its pid.
+for file in /sys/fs/cgroup/"$cgroup"/cgroup.procs /sys/fs/cgroup/*/"$cgroup"/cgroup.procs; do
+  if [ -e "$file" ]; then echo 0 >"$file"; fi
+done
 
 mount --make-rprivate /
 # Programs write to these places under fixed names. Left shared, one kubelet collects another's logs and networks as garbage,
