@@ -67,6 +67,6 @@ export function definitionOf(kind: Kind): { file: string; text: string } {
       ],
     },
   };
-  const text = stringify(definition, { lineWidth: 0, aliasDuplicateObjects: false });
+  const text = stringify(definition, { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false });
   return { file: `manifests/crds/${kind.plural}.yaml`, text: header + text };
 }

@@ -1,0 +1,188 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { buildApp, buildEnvSecret, buildProcess } from '../../src/templates/app.ts';
+import { buildBuild, buildBuildEnvSecret, buildPackage } from '../../src/templates/build.ts';
+import { buildDestination, buildRoute } from '../../src/templates/route.ts';
+import { buildAppBinding, buildCredentialsSecret, buildUserProvidedInstance } from '../../src/templates/service.ts';
+import { buildDomain, buildOrg, buildSpace } from '../../src/templates/tenancy.ts';
+import type { CFApp, CFBuild, CFServiceInstance } from '../../src/lib/api/types.generated.ts';
+import { ask, installKinds, kubectl, kubectlJson, makeNamespace } from './kubectl.ts';
+
+interface Crd {
+  metadata: { name: string };
+  spec: {
+    names: { kind: string; plural: string; categories?: string[] };
+    versions: { additionalPrinterColumns?: { name: string; jsonPath: string; priority?: number }[]; subresources?: object }[];
+  };
+  status: { conditions: { type: string; status: string }[] };
+}
+
+interface Listed {
+  kind: string;
+  metadata: { name: string; resourceVersion: string; generation: number };
+}
+
+const ns = `kinds-${Date.now().toString(36)}`;
+const group = 'korifi.cloudfoundry.org';
+const contractFile = join(import.meta.dirname, 'fixtures/contract-objects.yaml');
+
+beforeAll(async () => {
+  await installKinds();
+  await makeNamespace(ns);
+});
+
+async function crds(): Promise<Map<string, Crd>> {
+  const { items } = await kubectlJson<{ items: Crd[] }>(['get', 'crd']);
+  return new Map(items.filter((crd) => crd.metadata.name.endsWith(`.${group}`)).map((crd) => [crd.spec.names.kind, crd]));
+}
+
+describe('the kinds', () => {
+  test('are all there, established, and in category cf', async () => {
+    const all = await crds();
+    expect([...all.keys()].sort()).toEqual([
+      'AppWorkload', 'BuildWorkload', 'BuilderInfo', 'CFApp', 'CFBuild', 'CFDomain', 'CFOrg', 'CFPackage', 'CFProcess', 'CFRoute', 'CFSecurityGroup',
+      'CFServiceBinding', 'CFServiceBroker', 'CFServiceInstance', 'CFServiceOffering', 'CFServicePlan', 'CFSpace', 'CFTask', 'RunnerInfo', 'TaskWorkload',
+    ]);
+    for (const crd of all.values()) {
+      const conditions = Object.fromEntries(crd.status.conditions.map(({ type, status }) => [type, status]));
+      expect(conditions, crd.metadata.name).toMatchObject({ Established: 'True', NamesAccepted: 'True' });
+      expect(conditions, crd.metadata.name).not.toHaveProperty('NonStructuralSchema');
+      expect(crd.spec.names.categories).toEqual(['cf']);
+    }
+  });
+
+  test('have the columns that the contract names, in its order', async () => {
+    const labelled = ['Created At', 'Updated At'];
+    const columns: Record<string, string[]> = {
+      CFOrg: [...labelled, 'Display Name', 'Age'],
+      CFSpace: [...labelled, 'Display Name', 'Age'],
+      CFApp: ['Display Name', ...labelled, 'State', 'Age'],
+      CFPackage: ['AppGUID', ...labelled, 'Ready', 'Age'],
+      CFBuild: ['AppGUID', 'State', ...labelled, 'Age'],
+      CFProcess: labelled,
+      CFRoute: ['URI', ...labelled, 'Age', 'AppGUIDs'],
+      CFDomain: ['Domain Name', ...labelled, 'Age'],
+      CFTask: labelled,
+      CFServiceInstance: [...labelled, 'Display Name', 'Age'],
+      CFServiceBinding: [...labelled, 'Display Name', 'Age'],
+      CFServiceBroker: [...labelled, 'Display Name', 'Age'],
+      CFServiceOffering: [...labelled, 'Display Name', 'Description', 'Available', 'Age'],
+      CFServicePlan: [...labelled, 'Display Name', 'Available', 'Free', 'Age'],
+      CFSecurityGroup: [...labelled, 'DisplayName'],
+      BuildWorkload: [],
+      AppWorkload: [],
+      TaskWorkload: [],
+      BuilderInfo: ['Age', 'Ready'],
+      RunnerInfo: [],
+    };
+    for (const [kind, crd] of await crds()) {
+      const names = (crd.spec.versions[0]?.additionalPrinterColumns ?? []).map((column) => column.name);
+      expect(names, kind).toEqual(columns[kind]);
+    }
+  });
+
+  test('have a status of their own, but offerings and plans, whose status the contract has not', async () => {
+    for (const [kind, crd] of await crds()) {
+      const has = crd.spec.versions[0]?.subresources !== undefined;
+      expect(has, kind).toBe(!['CFServiceOffering', 'CFServicePlan'].includes(kind));
+    }
+  });
+});
+
+describe("the contract's objects", () => {
+  test('are accepted with not one field unknown, and again without a change', async () => {
+    const apply = ['apply', '-n', ns, '--server-side', '--validate=strict', '-f', contractFile];
+    await kubectl(apply);
+    const before = await kubectlJson<{ items: Listed[] }>(['get', 'cf', '-n', ns]);
+    await kubectl(apply);
+    const after = await kubectlJson<{ items: Listed[] }>(['get', 'cf', '-n', ns]);
+    const versions = (list: { items: Listed[] }) => list.items.map(({ kind, metadata }) => `${kind}/${metadata.name}@${metadata.resourceVersion}`);
+    const documents = parseAllDocuments(await readFile(contractFile, 'utf8'));
+    expect(before.items).toHaveLength(documents.length);
+    expect(versions(after)).toEqual(versions(before));
+  });
+
+  test('show their columns to kubectl', async () => {
+    const table = await kubectl(['get', 'cfapps', '-n', ns, 'docker-app']);
+    expect(table).toMatch(/^NAME\s+DISPLAY NAME\s+CREATED AT\s+UPDATED AT\s+STATE\s+AGE\n/);
+    expect(table).toMatch(/docker-app\s+docker-app\s+STARTED/);
+  });
+});
+
+describe('a process', () => {
+  const scale = `/apis/${group}/v1alpha1/namespaces/${ns}/cfprocesses/scaled/scale`;
+  const process = {
+    apiVersion: `${group}/v1alpha1`,
+    kind: 'CFProcess',
+    metadata: { name: 'scaled', namespace: ns },
+    spec: { appRef: { name: 'a' }, processType: 'web', memoryMB: 1, diskQuotaMB: 1, healthCheck: { type: '', data: { invocationTimeoutSeconds: 0, timeoutSeconds: 0 } } },
+  };
+
+  test('wants one instance when nothing is said, and is scaled like any workload', async () => {
+    await kubectl(['apply', '--server-side', '-f', '-'], { input: process });
+    await kubectl(['patch', 'cfprocess', '-n', ns, 'scaled', '--subresource=status', '--type=merge', '-p', '{"status":{"actualInstances":1,"selector":"a=b"}}']);
+    expect(JSON.parse(await kubectl(['get', '--raw', scale]))).toMatchObject({ spec: { replicas: 1 }, status: { replicas: 1, selector: 'a=b' } });
+    await kubectl(['scale', 'cfprocess', '-n', ns, 'scaled', '--replicas=3']);
+    const scaled = await kubectlJson<{ spec: { desiredInstances: number } }>(['get', 'cfprocess', '-n', ns, 'scaled']);
+    expect(scaled.spec.desiredInstances).toBe(3);
+  });
+
+  test('cannot want fewer than none', async () => {
+    const { code, stderr } = await ask(['patch', 'cfprocess', '-n', ns, 'scaled', '--type=merge', '-p', '{"spec":{"desiredInstances":-1}}']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('spec.desiredInstances');
+  });
+});
+
+test('two writers of one route each keep their own destination', async () => {
+  const route = (guid: string, process: string) => ({
+    apiVersion: `${group}/v1alpha1`,
+    kind: 'CFRoute',
+    metadata: { name: 'shared', namespace: ns },
+    spec: { host: 'shared', domainRef: { name: 'd', namespace: 'cf' }, destinations: [{ guid, appRef: { name: 'a' }, processType: process }] },
+  });
+  await kubectl(['apply', '--server-side', '--field-manager=one', '-f', '-'], { input: route('d1', 'web') });
+  await kubectl(['apply', '--server-side', '--field-manager=two', '-f', '-'], { input: route('d2', 'worker') });
+  const { spec } = await kubectlJson<{ spec: { destinations: { guid: string }[] } }>(['get', 'cfroute', '-n', ns, 'shared']);
+  expect(spec.destinations.map(({ guid }) => guid)).toEqual(['d1', 'd2']);
+});
+
+test('status written with the object is dropped; written to the subresource it stays', async () => {
+  const status = { conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }], guid: 'o' };
+  const org = { apiVersion: `${group}/v1alpha1`, kind: 'CFOrg', metadata: { name: 'status-org', namespace: ns }, spec: { displayName: 'o' }, status };
+  await kubectl(['create', '-f', '-'], { input: org });
+  expect(await kubectlJson<object>(['get', 'cforg', '-n', ns, 'status-org'])).not.toHaveProperty('status');
+  await kubectl(['patch', 'cforg', '-n', ns, 'status-org', '--subresource=status', '--type=merge', '-p', JSON.stringify({ status })]);
+  expect(await kubectlJson<object>(['get', 'cforg', '-n', ns, 'status-org'])).toMatchObject({ status });
+});
+
+test('everything that the CLI creates is accepted with not one field unknown', async () => {
+  const author = { changedBy: 'alice', now: new Date() };
+  const lifecycle = { type: 'buildpack' as const, data: { stack: '' } };
+  const create = <T>(object: object): Promise<T> => kubectlJson<T>(['create', '--validate=strict', '-f', '-'], { input: object });
+  const domain = buildDomain({ guid: 'made-domain', rootNamespace: ns, name: 'made.example.com' }, author);
+  const app = await create<CFApp>(buildApp({ guid: 'made-app', namespace: ns, displayName: 'made', lifecycle, pushId: 'p' }, author));
+  const build = await create<CFBuild>(
+    buildBuild({ guid: 'made-build', app, packageGuid: 'made-package', lifecycle, stagingMemoryMB: 1, stagingDiskMB: 1, buildKey: 'k', envSecretName: 'made-build-env' }, author),
+  );
+  const instance = await create<CFServiceInstance>(
+    buildUserProvidedInstance({ guid: 'made-instance', namespace: ns, displayName: 'db', secretName: 'made-secret', tags: ['a'], syslogDrainUrl: 'x' }, author),
+  );
+  const rest = [
+    domain,
+    buildOrg({ guid: 'made-org', rootNamespace: ns, displayName: 'made' }, author),
+    buildSpace({ guid: 'made-space', orgGuid: ns, displayName: 'made' }, author),
+    buildEnvSecret(app, { A: 'b' }, author),
+    buildProcess({ app, type: 'web', memoryMB: 1, diskQuotaMB: 1, user: 'x', logRateLimitBPS: -1, command: 'c' }, author),
+    buildPackage({ guid: 'made-package', app, type: 'bits', image: 'x@sha256:0', contentHash: 'h', pullSecrets: ['s'] }, author),
+    buildBuildEnvSecret(build, { A: 'b' }, author),
+    buildRoute({ guid: 'made-route', namespace: ns, host: 'made', path: '/p', domain, destinations: [buildDestination({ guid: 'd', appGuid: 'made-app', port: 1 })] }, author),
+    buildCredentialsSecret(instance, { a: 1 }, author),
+    buildAppBinding({ guid: 'made-binding', app, instance, displayName: 'b' }, author),
+  ];
+  await kubectl(['create', '--validate=strict', '-f', '-'], { input: rest });
+  const found = await kubectlJson<{ items: Listed[] }>(['get', 'cf', '-n', ns, '-l', `${group}/guid`]);
+  expect(found.items).toHaveLength(10);
+});

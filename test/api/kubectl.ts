@@ -1,0 +1,81 @@
+// kubectl against the control plane of the api ring: the other client, which judges what ours writes.
+
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { until } from '../support/until.ts';
+
+export interface Answer {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+export interface Asked {
+  /** Objects for `-f -`. */
+  input?: object | object[];
+  /** Whom the API server shall take the request for. */
+  as?: string;
+}
+
+/** @throws Error when the ring was not started by its runner: a cluster that was not named is never touched */
+function ringValue(name: string): string {
+  const value = process.env[name];
+  if (value === undefined || value === '') throw new Error(`${name} is not set: run this ring by \`npm run test:api\`.`);
+  return value;
+}
+
+/** Runs kubectl; a refusal is an answer, not an error. */
+export function ask(args: string[], { input, as }: Asked = {}): Promise<Answer> {
+  const all = as === undefined ? args : [...args, `--as=${as}`, '--as-group=system:authenticated'];
+  const env = { ...process.env, KUBECONFIG: ringValue('KF_TEST_KUBECONFIG') };
+  return new Promise((resolve, reject) => {
+    const child = spawn(ringValue('KF_CLUSTER_KUBECTL'), all, { env, stdio: ['pipe', 'pipe', 'pipe'] });
+    const chunks = { stdout: '', stderr: '' };
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (chunks.stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (chunks.stderr += text));
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code: code ?? 1, ...chunks }));
+    const objects = input === undefined ? [] : Array.isArray(input) ? input : [input];
+    child.stdin.end(objects.map((object) => JSON.stringify(object)).join('\n---\n'));
+  });
+}
+
+/** As {@link ask}, for what must succeed; returns stdout. */
+export async function kubectl(args: string[], asked: Asked = {}): Promise<string> {
+  const { code, stdout, stderr } = await ask(args, asked);
+  if (code !== 0) throw new Error(`kubectl ${args.join(' ')} ended with ${code}: ${stderr}`);
+  return stdout;
+}
+
+export async function kubectlJson<T>(args: string[], asked: Asked = {}): Promise<T> {
+  return JSON.parse(await kubectl([...args, '-o', 'json'], asked)) as T;
+}
+
+const manifests = join(import.meta.dirname, '../../manifests');
+
+/** Kinds, roles and policies as `kf setup` applies them, and the two namespaces they need. Doing it again changes nothing. */
+export async function installKinds(): Promise<void> {
+  await kubectl(['apply', '--server-side', '-f', join(manifests, 'crds')]);
+  await kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
+  for (const name of ['cf', 'kf-system']) await makeNamespace(name, { 'kf.cloudfoundry.org/managed-by': 'kf' });
+}
+
+export async function installRoles(): Promise<void> {
+  await kubectl(['apply', '--server-side', '-f', join(manifests, 'roles.generated.yaml')]);
+}
+
+/** The policies, once the API server has begun to obey them: a forged changed-by is refused. */
+export async function installPolicies(): Promise<void> {
+  await kubectl(['apply', '--server-side', '-f', join(manifests, 'policies')]);
+  const probe = {
+    apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
+    kind: 'CFDomain',
+    metadata: { name: 'policy-probe', namespace: 'kf-system' },
+    spec: { name: 'probe.example.com' },
+  };
+  await until('the policies to be obeyed', async () => (await ask(['create', '--dry-run=server', '-f', '-'], { input: probe })).code !== 0);
+}
+
+export async function makeNamespace(name: string, labels: Record<string, string> = {}): Promise<void> {
+  await kubectl(['apply', '--server-side', '-f', '-'], { input: { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } } });
+}
