@@ -20,7 +20,19 @@ export interface PackContext {
 }
 
 const DEBIAN_PACKAGES = [
-  ...['base-files', 'libc6', 'libc-bin', 'libgcc-s1', 'libstdc++6', 'libtinfo6', 'libacl1', 'libattr1', 'libselinux1', 'libpcre2-8-0', 'libgmp10'],
+  ...[
+    'base-files',
+    'libc6',
+    'libc-bin',
+    'libgcc-s1',
+    'libstdc++6',
+    'libtinfo6',
+    'libacl1',
+    'libattr1',
+    'libselinux1',
+    'libpcre2-8-0',
+    'libgmp10',
+  ],
   ...['bash', 'dash', 'coreutils', 'findutils', 'grep', 'sed', 'tar', 'gzip', 'hostname', 'netbase', 'ca-certificates'],
 ];
 
@@ -100,7 +112,9 @@ export async function npmLayer(context: PackContext): Promise<Layer> {
       inputs: [npmVersion],
       entries: async () => {
         const archive = await fetchNpmPackage('npm', npmVersion, context.cacheDir, context.log);
-        const files = await npmEntries(archive, (file) => (/^(docs|man)(\/|$)/.test(file) ? undefined : `usr/local/lib/node_modules/npm/${file}`));
+        const files = await npmEntries(archive, (file) =>
+          /^(docs|man)(\/|$)/.test(file) ? undefined : `usr/local/lib/node_modules/npm/${file}`,
+        );
         const link = (program: string): LayerEntry => ({
           type: 'symlink',
           name: `usr/local/bin/${program}`,

@@ -113,7 +113,11 @@ function buildpackFiles(buildpack: Buildpack): SourceFile[] {
     .map((file) => {
       const path = join(file.parentPath, file.name);
       const executable = (statSync(path).mode & 0o100) !== 0;
-      return { name: `${imageFolder(buildpack)}${path.slice(buildpack.folder.length)}`, mode: executable ? 0o755 : 0o644, text: readFileSync(path, 'utf8') };
+      return {
+        name: `${imageFolder(buildpack)}${path.slice(buildpack.folder.length)}`,
+        mode: executable ? 0o755 : 0o644,
+        text: readFileSync(path, 'utf8'),
+      };
     })
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
@@ -130,7 +134,9 @@ function versionOf(id: string): string {
 
 function orderFile(): string {
   const groups = ORDER.map((group) => {
-    const members = group.map(({ id, optional }) => `  [[order.group]]\n  id = "${id}"\n  version = "${versionOf(id)}"\n${optional ? '  optional = true\n' : ''}`);
+    const members = group.map(
+      ({ id, optional }) => `  [[order.group]]\n  id = "${id}"\n  version = "${versionOf(id)}"\n${optional ? '  optional = true\n' : ''}`,
+    );
     return `[[order]]\n${members.join('')}`;
   });
   return groups.join('\n');

@@ -26,11 +26,18 @@ const LEFT_OUT = [
  * Downloads what is not yet there. The versions found first stay until the list of names changes or the cache is removed, so that
  * a new upload to Debian rebuilds no image by itself.
  */
-export async function fetchDebianPackages(names: readonly string[], cacheDir: string, log: (line: string) => void): Promise<ResolvedPackages> {
+export async function fetchDebianPackages(
+  names: readonly string[],
+  cacheDir: string,
+  log: (line: string) => void,
+): Promise<ResolvedPackages> {
   const folder = join(cacheDir, 'debian');
   mkdirSync(folder, { recursive: true });
   const system = readFileSync('/etc/os-release', 'utf8');
-  const key = createHash('sha256').update(JSON.stringify([names, process.arch, system])).digest('hex').slice(0, 12);
+  const key = createHash('sha256')
+    .update(JSON.stringify([names, process.arch, system]))
+    .digest('hex')
+    .slice(0, 12);
   const lockFile = join(folder, `${key}.json`);
   const known = existsSync(lockFile) ? (JSON.parse(readFileSync(lockFile, 'utf8')) as string[]) : [];
   if (known.length > 0 && known.every((archive) => existsSync(join(folder, archive)))) return { folder, archives: known };
@@ -71,7 +78,9 @@ export async function debianEntries(packages: ResolvedPackages): Promise<LayerEn
   for (const archive of packages.archives) {
     const child = spawn('dpkg-deb', ['--fsys-tarfile', join(packages.folder, archive)], { stdio: ['ignore', 'pipe', 'inherit'] });
     const ended = new Promise<number | null>((resolve, reject) => child.on('error', reject).on('close', resolve));
-    entries.push(...(await readTar(child.stdout, (name) => (LEFT_OUT.some((pattern) => pattern.test(name)) ? undefined : mergedUsrName(name)))));
+    entries.push(
+      ...(await readTar(child.stdout, (name) => (LEFT_OUT.some((pattern) => pattern.test(name)) ? undefined : mergedUsrName(name)))),
+    );
     const code = await ended;
     if (code !== 0) throw new Error(`dpkg-deb could not read ${archive} (exit code ${String(code)}).`);
   }

@@ -48,9 +48,16 @@ async function clusterImages(parts: PartPaths, debian: Layer, context: PackConte
     { name: pauseImage, group: 'cluster', layers: [pause], config: { entrypoint: ['/pause'], user: '65535:65535' } },
     { name: 'kf/debian:12', group: 'cluster', layers: [debian], config: { cmd: ['bash'], env: appEnv, user } },
   ];
-  const programs = { coredns: 'kf/coredns:1', 'metrics-server': 'kf/metrics-server:0.9', 'local-path-provisioner': 'kf/local-path-provisioner:0.0.30' };
+  const programs = { coredns: 'kf/coredns:1', 'metrics-server': 'kf/metrics-server:0.9' };
   for (const [program, name] of Object.entries(programs)) {
-    if (parts[program] !== undefined) images.push(await programImage(parts, program, name, { layers: [debian], group: 'cluster' }, context));
+    if (parts[program] !== undefined)
+      images.push(await programImage(parts, program, name, { layers: [debian], group: 'cluster' }, context));
+  }
+  const storage = 'local-path-provisioner';
+  if (parts[storage] !== undefined) {
+    const image = await programImage(parts, storage, `kf/${storage}:0.0.30`, { layers: [debian], group: 'cluster' }, context);
+    // Its pods that make and remove volumes write to folders of the node: root, unless a pod says otherwise.
+    images.push({ ...image, config: { ...image.config, user: '0:0' } });
   }
   return images;
 }
@@ -59,7 +66,12 @@ async function platformImages(parts: PartPaths, debian: Layer, node: Layer, cont
   const registry = await programImage(parts, 'registry', 'kf/registry:3', { layers: [debian], group: 'platform' }, context);
   const registryFiles = await registryConfigLayer(context);
   return [
-    { name: 'kf/node:24', group: 'platform', layers: [debian, node], config: { cmd: ['node'], env: { ...appEnv, NODE_VERSION: '24' }, user } },
+    {
+      name: 'kf/node:24',
+      group: 'platform',
+      layers: [debian, node],
+      config: { cmd: ['node'], env: { ...appEnv, NODE_VERSION: '24' }, user },
+    },
     {
       ...registry,
       layers: [...registry.layers, registryFiles],
@@ -83,7 +95,11 @@ async function programImage(
 }
 
 function programLayer(name: string, source: string, target: string, context: PackContext): Promise<Layer> {
-  return storedLayer({ name, inputs: [fileStamp(source), target], entries: () => [diskFile(target, source)] }, context.cacheDir, context.log);
+  return storedLayer(
+    { name, inputs: [fileStamp(source), target], entries: () => [diskFile(target, source)] },
+    context.cacheDir,
+    context.log,
+  );
 }
 
 /** Defaults of the registry: files below /var/lib/registry, deletion allowed, logs as JSON. */
@@ -113,7 +129,12 @@ async function buildImages(parts: PartPaths, prefix: string, base: Layer[], cont
   const ids = { CNB_USER_ID: String(appUser), CNB_GROUP_ID: String(appUser), CNB_STACK_ID: 'kf' };
   const labels = { ...TARGET_LABELS, ...builderLabels(runImage, buildpacks.diffId) };
   return [
-    { name: 'kf/run:1', group: 'platform', layers: base, config: { env: appEnv, user, labels: { ...TARGET_LABELS, 'io.buildpacks.stack.id': 'kf' } } },
+    {
+      name: 'kf/run:1',
+      group: 'platform',
+      layers: base,
+      config: { env: appEnv, user, labels: { ...TARGET_LABELS, 'io.buildpacks.stack.id': 'kf' } },
+    },
     {
       name: 'kf/builder:1',
       group: 'platform',
@@ -125,14 +146,23 @@ async function buildImages(parts: PartPaths, prefix: string, base: Layer[], cont
 
 async function sampleImages(base: Layer[], context: PackContext): Promise<ImageDefinition[]> {
   const folder = join(import.meta.dirname, 'samples');
-  const files = readdirSync(folder).sort().map((file) => textFile(`app/${file}`, readFileSync(join(folder, file), 'utf8')));
+  const files = readdirSync(folder)
+    .sort()
+    .map((file) => textFile(`app/${file}`, readFileSync(join(folder, file), 'utf8')));
   const inputs = files.map((file) => [file.name, file.type === 'file' ? file.source.toString() : '']);
   const layer = await storedLayer({ name: 'samples', inputs, entries: () => files }, context.cacheDir, context.log);
   const sample = (name: string, script: string, extra: Record<string, string> = {}): ImageDefinition => ({
     name,
     group: 'platform',
     layers: [...base, layer],
-    config: { entrypoint: ['node'], cmd: [`/app/${script}`], env: { ...appEnv, ...extra }, user, workingDir: '/app', exposedPorts: ['8080/tcp'] },
+    config: {
+      entrypoint: ['node'],
+      cmd: [`/app/${script}`],
+      env: { ...appEnv, ...extra },
+      user,
+      workingDir: '/app',
+      exposedPorts: ['8080/tcp'],
+    },
   });
   const { user: _, ...rootConfig } = sample('kf/root:1', 'server.cjs', { SAMPLE_VERSION: 'root' }).config;
   return [

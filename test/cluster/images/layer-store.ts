@@ -22,7 +22,10 @@ export interface LayerRecipe {
 export async function storedLayer(recipe: LayerRecipe, cacheDir: string, log: (line: string) => void): Promise<Layer> {
   const folder = join(cacheDir, 'layers');
   mkdirSync(folder, { recursive: true });
-  const key = createHash('sha256').update(JSON.stringify([FORMAT, recipe.name, recipe.inputs])).digest('hex').slice(0, 16);
+  const key = createHash('sha256')
+    .update(JSON.stringify([FORMAT, recipe.name, recipe.inputs]))
+    .digest('hex')
+    .slice(0, 16);
   const description = join(folder, `${key}.json`);
   if (existsSync(description)) {
     const known = JSON.parse(readFileSync(description, 'utf8')) as Omit<Layer, 'path'>;

@@ -13,7 +13,13 @@ export function lifecycleSboms(version: string): Record<string, string> {
 }
 
 function cycloneDx(name: string, version: string, purl: string): unknown {
-  return { bomFormat: 'CycloneDX', specVersion: '1.4', version: 1, metadata: { component: { type: 'application', name, version, purl } }, components: [] };
+  return {
+    bomFormat: 'CycloneDX',
+    specVersion: '1.4',
+    version: 1,
+    metadata: { component: { type: 'application', name, version, purl } },
+    components: [],
+  };
 }
 
 function spdx(name: string, version: string, purl: string): unknown {
@@ -43,7 +49,20 @@ function spdx(name: string, version: string, purl: string): unknown {
 
 function syft(name: string, version: string, purl: string): unknown {
   return {
-    artifacts: [{ id: name, name, version, type: 'go-module', foundBy: 'kf', locations: [], licenses: ['Apache-2.0'], language: 'go', cpes: [], purl }],
+    artifacts: [
+      {
+        id: name,
+        name,
+        version,
+        type: 'go-module',
+        foundBy: 'kf',
+        locations: [],
+        licenses: ['Apache-2.0'],
+        language: 'go',
+        cpes: [],
+        purl,
+      },
+    ],
     artifactRelationships: [],
     source: { type: 'file', target: `/cnb/lifecycle/${name}` },
     distro: {},

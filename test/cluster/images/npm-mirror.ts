@@ -102,7 +102,9 @@ async function readPackages(folder: string): Promise<Packages> {
 
 async function manifestOf(archive: string): Promise<PublishedVersion['manifest']> {
   // The top folder is "package" by custom, not by rule.
-  const [entry] = await readTar(createReadStream(archive).pipe(createGunzip()), (name) => (/^[^/]+\/package\.json$/.test(name) ? name : undefined));
+  const [entry] = await readTar(createReadStream(archive).pipe(createGunzip()), (name) =>
+    /^[^/]+\/package\.json$/.test(name) ? name : undefined,
+  );
   if (entry?.type !== 'file') throw new Error(`${archive} holds no package.json.`);
   const manifest = JSON.parse(entry.source.toString()) as PublishedVersion['manifest'];
   return { ...manifest, hasInstallScript: hasInstallScript(manifest['scripts']) };
@@ -134,7 +136,10 @@ function packument(name: string, versions: PublishedVersion[], tarballs: string)
     name,
     'dist-tags': { latest: versions.at(-1)?.manifest.version },
     versions: Object.fromEntries(
-      versions.map(({ file, integrity, manifest }) => [manifest.version, { ...manifest, dist: { tarball: tarballs + encodeURIComponent(file), integrity } }]),
+      versions.map(({ file, integrity, manifest }) => [
+        manifest.version,
+        { ...manifest, dist: { tarball: tarballs + encodeURIComponent(file), integrity } },
+      ]),
     ),
   };
 }

@@ -8,7 +8,12 @@ import { run } from '../process.ts';
 import { readTar } from './tar-reader.ts';
 
 /** Fetches `name@version` (exact) unless it is there; returns the path of its archive. */
-export async function fetchNpmPackage(name: string, version: string, folder: string, log: (line: string) => void = () => undefined): Promise<string> {
+export async function fetchNpmPackage(
+  name: string,
+  version: string,
+  folder: string,
+  log: (line: string) => void = () => undefined,
+): Promise<string> {
   const archive = join(folder, archiveName(name, version));
   if (existsSync(archive)) return archive;
   log(`images: fetching ${name}@${version} from npm`);

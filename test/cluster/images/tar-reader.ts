@@ -42,4 +42,3 @@ async function contentOf(stream: AsyncIterable<unknown>): Promise<Buffer> {
   for await (const chunk of stream) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
 }
-
