@@ -37,8 +37,10 @@ export class Kf {
     this.#base = base;
   }
 
-  /** A user with a home of its own. `env` is part of every command, e.g. KF_ORG and KF_SPACE. */
-  static async create(env: Record<string, string> = {}): Promise<Kf> {
+  /** Somebody with a home of their own that cannot be written. Developers and auditors work in the ring's space. */
+  static async create(who: 'developer' | 'auditor' | 'admin' = 'developer', extra: Record<string, string> = {}): Promise<Kf> {
+    const files = { developer: 'KF_TEST_DEVELOPER', auditor: 'KF_TEST_AUDITOR', admin: 'KF_TEST_KUBECONFIG' };
+    const env = { KUBECONFIG: ringEnv(files[who]), KF_ORG: ringEnv('KF_TEST_ORG'), KF_SPACE: ringEnv('KF_TEST_SPACE'), ...extra };
     const home = await mkdtemp(path.join(tmpdir(), 'kf-home-'));
     const cwd = await mkdtemp(path.join(tmpdir(), 'kf-cwd-'));
     await chmod(home, 0o500);
@@ -54,7 +56,7 @@ export class Kf {
   /** The environment of a command: nothing of the test runner's but the path and the cluster. */
   #env(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
     const { PATH } = process.env;
-    return { PATH, HOME: this.#home, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG'), LANG: 'C.UTF-8', ...this.#base, ...extra };
+    return { PATH, HOME: this.#home, LANG: 'C.UTF-8', ...this.#base, ...extra };
   }
 
   run(args: string[], options: KfOptions = {}): Promise<Ran> {

@@ -1,0 +1,114 @@
+// Ready images: new, unchanged, replaced, scaled; what goes wrong says why.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { get } from '../support/http.ts';
+import { auditSince, Kf, kubectlJson, ringEnv } from '../support/kf.ts';
+import { until } from '../support/until.ts';
+
+interface PodList {
+  items: { metadata: { name: string; uid: string } }[];
+}
+
+const registry = process.env['KF_CLUSTER_NODE_REGISTRY'] ?? '';
+const sample = (version: number): string => `${registry}/kf/sample:${version}`;
+let kf: Kf;
+
+beforeAll(async () => {
+  kf = await Kf.create();
+});
+afterAll(async () => {
+  await kf.remove();
+});
+
+const podsOf = async (guid: string): Promise<string[]> => {
+  const list = await kubectlJson<PodList>('get', 'pods', '-n', ringEnv('KF_TEST_SPACE_GUID'), '-l', `korifi.cloudfoundry.org/app-guid=${guid}`);
+  return list.items.map((pod) => pod.metadata.uid).sort();
+};
+
+interface PushResult {
+  apps: { guid: string; name: string; unchanged: boolean; layerBytesSent: number }[];
+}
+
+describe('push of a ready image', () => {
+  let guid = '';
+
+  test('a new app answers on its URL', async () => {
+    const since = new Date();
+    const pushed = await kf.json<PushResult>('push', 'image-app', '-o', sample(1), '-m', '128M');
+    guid = pushed.apps[0]?.guid ?? '';
+    expect((await get('image-app.apps.localhost')).status).toBe(200);
+    const requests = (await auditSince(since)).filter((entry) => entry.user.username.startsWith('system:serviceaccount:kf-test-users:'));
+    expect(requests.length).toBeGreaterThan(5);
+    expect(requests.length).toBeLessThanOrEqual(25);
+  });
+
+  test('an unchanged push starts no new pod', async () => {
+    const before = await podsOf(guid);
+    const since = new Date();
+    const pushed = await kf.json<PushResult>('push', 'image-app', '-o', sample(1), '-m', '128M');
+    expect(pushed.apps[0]?.unchanged).toBe(true);
+    expect(await podsOf(guid)).toEqual(before);
+    const requests = (await auditSince(since)).filter((entry) => entry.user.username.startsWith('system:serviceaccount:kf-test-users:'));
+    expect(requests.length).toBeLessThanOrEqual(14);
+  });
+
+  test('another image replaces it without a failed request', async () => {
+    const first = (await get('image-app.apps.localhost')).body;
+    const statuses: number[] = [];
+    let probing = true;
+    const probe = (async () => {
+      while (probing) statuses.push(await get('image-app.apps.localhost').then((answer) => answer.status, () => 0));
+    })();
+    await kf.ok('push', 'image-app', '-o', sample(2), '-m', '128M');
+    await until('the new version to answer', async () => (await get('image-app.apps.localhost')).body !== first);
+    await until('the old pod to go', async () => (await podsOf(guid)).length === 1, 60_000);
+    probing = false;
+    await probe;
+    expect(statuses.length).toBeGreaterThan(20);
+    expect(statuses.filter((status) => status !== 200)).toEqual([]);
+  });
+
+  test('scale gives three instances that are all ready', async () => {
+    await kf.ok('scale', 'image-app', '-i', '3');
+    expect(await podsOf(guid)).toHaveLength(3);
+    const app = await kf.json<{ processes: { type: string; running: number; instances: number }[] }>('app', 'image-app');
+    expect(app.processes.find((process) => process.type === 'web')).toMatchObject({ running: 3, instances: 3 });
+  });
+});
+
+describe('a push that cannot work says why, and the old version serves on', () => {
+  test('an app that exits: the exit code and its own last line', async () => {
+    const ran = await kf.run(['push', 'image-app', '-o', `${registry}/kf/crash:1`]);
+    expect(ran.code).toBe(1);
+    expect(ran.stdout).toMatch(/FAILED\n$/);
+    expect(ran.stderr).toContain('exit code 1');
+    expect((await get('image-app.apps.localhost')).status).toBe(200);
+  });
+
+  test('an image that is not there', async () => {
+    const ran = await kf.run(['push', 'nowhere', '-o', `${registry}/kf/nowhere:1`, '--json']);
+    expect(ran.code).toBe(1);
+    const { error } = JSON.parse(ran.stdout) as { error: { code: string; message: string } };
+    expect(error.code).toBe('build');
+    expect(error.message).toContain('kf/nowhere');
+  });
+
+  test('an app that listens on the wrong port', async () => {
+    const ran = await kf.run(['push', 'wrong-port', '-o', `${registry}/kf/wrongport:1`, '-t', '10']);
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toMatch(/8080/);
+  });
+
+  test('more memory than any node has', async () => {
+    const ran = await kf.run(['push', 'too-large', '-o', sample(1), '-m', '100G']);
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toMatch(/[Ii]nsufficient memory/);
+    expect(ran.milliseconds).toBeLessThan(30_000);
+  });
+
+  test('a name in its URL that another app has is no problem once that app is gone', async () => {
+    for (const name of ['nowhere', 'wrong-port', 'too-large']) await kf.ok('delete', name, '-r', '-f');
+    const left = await kf.json<{ apps: { name: string }[] }>('apps').then((result) => JSON.stringify(result));
+    expect(left).not.toContain('too-large');
+  });
+});

@@ -1,0 +1,68 @@
+// Runs kf from source as a child process, with a home of its own and nothing else of this machine but the path.
+
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export interface CliRun {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+  milliseconds: number;
+}
+
+export interface CliOptions {
+  env?: Record<string, string>;
+  stdin?: string;
+  /** Sent as soon as this text has appeared on either stream. */
+  kill?: { after: string; signal: NodeJS.Signals };
+}
+
+const source = fileURLToPath(new URL('../../bin/dev.js', import.meta.url));
+
+/** One user: a home folder, a kubeconfig, and what the target was set to. */
+export class Cli {
+  readonly home = mkdtempSync(path.join(tmpdir(), 'kf-cli-'));
+  readonly #env: Record<string, string>;
+  readonly #program: string;
+
+  constructor(env: Record<string, string> = {}, program: string = source) {
+    this.#env = env;
+    this.#program = program;
+  }
+
+  remove(): void {
+    rmSync(this.home, { recursive: true, force: true });
+  }
+
+  get stateFile(): string {
+    return path.join(this.home, '.cf', 'config.json');
+  }
+
+  state(): Record<string, unknown> {
+    return JSON.parse(readFileSync(this.stateFile, 'utf8')) as Record<string, unknown>;
+  }
+
+  run(args: string[], options: CliOptions = {}): Promise<CliRun> {
+    const started = performance.now();
+    const env = { PATH: process.env['PATH'] ?? '', HOME: this.home, CF_HOME: this.home, TZ: 'UTC', ...this.#env, ...options.env };
+    const child = spawn(process.execPath, [this.#program, ...args], { env, cwd: this.home, stdio: ['pipe', 'pipe', 'pipe'] });
+    const out = { stdout: '', stderr: '' };
+    let isKilled = false;
+    for (const stream of ['stdout', 'stderr'] as const) {
+      child[stream].setEncoding('utf8').on('data', (text: string) => {
+        out[stream] += text;
+        if (options.kill === undefined || isKilled || !(out.stdout + out.stderr).includes(options.kill.after)) return;
+        isKilled = true;
+        child.kill(options.kill.signal);
+      });
+    }
+    child.stdin.end(options.stdin ?? '');
+    return new Promise((resolve) => {
+      child.once('close', (code, signal) => resolve({ code, signal, ...out, milliseconds: performance.now() - started }));
+    });
+  }
+}

@@ -1,0 +1,56 @@
+// A kubeconfig of somebody who holds one CF role in one space and nothing else: what tests run kf as.
+
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { parse, stringify } from 'yaml';
+import { cfRoles } from '../../src/lib/api/roles.ts';
+import { buildRoleBinding } from '../../src/templates/tenancy.ts';
+
+const execute = promisify(execFile);
+
+export interface Place {
+  org: string;
+  space: string;
+}
+
+type SpaceRole = 'spaceDeveloper' | 'spaceAuditor' | 'spaceManager';
+
+async function kubectl(admin: string, args: string[]): Promise<string> {
+  const { stdout } = await execute('kubectl', args, { env: { ...process.env, KUBECONFIG: admin } });
+  return stdout;
+}
+
+async function apply(admin: string, object: unknown): Promise<void> {
+  const child = execute('kubectl', ['apply', '-f', '-'], { env: { ...process.env, KUBECONFIG: admin } });
+  child.child.stdin?.end(JSON.stringify(object));
+  await child;
+}
+
+interface KubeConfig {
+  clusters: { name: string; cluster: unknown }[];
+}
+
+/**
+ * Makes a service account with one role in one space (and, as every CF user, the user roles of org and root) and writes its kubeconfig.
+ * @param admin path of a kubeconfig with all rights
+ */
+export async function writeRoleKubeconfig(admin: string, file: string, role: SpaceRole, place: Place): Promise<void> {
+  const name = `${role.toLowerCase()}-${randomUUID().slice(0, 6)}`;
+  const subject = { namespace: 'kf-test-users', name };
+  await apply(admin, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: subject.namespace } });
+  await apply(admin, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: subject });
+  const grants = [
+    { role: cfRoles[role], namespace: place.space },
+    { role: cfRoles.organizationUser, namespace: place.org },
+    { role: cfRoles.cfUser, namespace: 'cf' },
+  ];
+  for (const grant of grants) await apply(admin, buildRoleBinding({ ...grant, subject, guid: randomUUID() }));
+  const token = (await kubectl(admin, ['-n', subject.namespace, 'create', 'token', name, '--duration', '10h'])).trim();
+  const config = parse(await readFile(admin, 'utf8')) as KubeConfig;
+  const [cluster] = config.clusters;
+  const context = { name: 'kf-test', context: { cluster: cluster?.name, user: name } };
+  const own = { apiVersion: 'v1', kind: 'Config', clusters: [cluster], users: [{ name, user: { token } }], contexts: [context], 'current-context': 'kf-test' };
+  await writeFile(file, stringify(own), { mode: 0o600 });
+}

@@ -1,0 +1,147 @@
+// A MemoryCluster behind HTTP, so that kf as a child process can talk to it; tests look into the memory and play the controller there.
+
+import { configMapType, podType, secretType } from '../../src/lib/api/core.ts';
+import { kinds, places } from '../../src/lib/api/group.ts';
+import type { KfInfo } from '../../src/lib/api/kf-info.ts';
+import { resource, type KubeObject, type ResourceType } from '../../src/lib/api/object.ts';
+import { KubeError } from '../../src/lib/kube/errors.ts';
+import { ScriptedApiServer, type Call } from './apiserver.ts';
+import { MemoryCluster } from './memory-cluster.ts';
+
+const roleBindings = resource('rbac.authorization.k8s.io', 'v1', 'RoleBinding', 'rolebindings');
+const podMetrics = resource('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
+const known: ResourceType[] = [...Object.values(kinds), secretType, configMapType, podType, roleBindings, podMetrics];
+
+interface Place {
+  type: ResourceType;
+  ns: string | undefined;
+  name: string | undefined;
+  subresource: string | undefined;
+}
+
+const pattern = /^\/(?:api\/v1|apis\/([^/]+)\/[^/]+)(?:\/namespaces\/([^/]+))?\/([^/]+)(?:\/([^/]+))?(?:\/(.+))?$/;
+
+function placeOf(path: string): Place | undefined {
+  const [, group = '', ns, plural, name, subresource] = pattern.exec(path) ?? [];
+  const type = known.find((one) => one.group === group && one.plural === plural);
+  return type === undefined ? undefined : { type, ns, name, subresource };
+}
+
+export class ServedCluster {
+  readonly memory = new MemoryCluster();
+  readonly server: ScriptedApiServer;
+  /** What the API server calls the caller. */
+  user = 'alice';
+  /** Kinds whose CRD is not there. */
+  readonly missing = new Set<string>();
+
+  private constructor(server: ScriptedApiServer) {
+    this.server = server;
+    server.on('.*', (call) => this.#answer(call));
+    server.on('GET /version', (call) => call.json({ major: '1', minor: '36', gitVersion: 'v1.36.0' }));
+    server.on('POST .*/selfsubjectreviews', (call) => call.json({ status: { userInfo: { username: this.user } } }, 201));
+  }
+
+  static async start(): Promise<ServedCluster> {
+    return new ServedCluster(await ScriptedApiServer.start());
+  }
+
+  stop(): Promise<void> {
+    this.memory.close();
+    return this.server.stop();
+  }
+
+  /** What setup leaves: kf-info, an org with a space, a domain. */
+  async installed(): Promise<this> {
+    const info: Partial<KfInfo> = {
+      format: 1,
+      oldestCli: '0.1.0',
+      root: 'cf',
+      controller: { version: '0.1.0', namespace: 'kf-system' },
+      registry: { namespace: 'kf-system', service: 'kf-registry', port: 5000, pushHost: 'registry:5000', pullPrefix: 'localhost:32500/' },
+      builder: { name: 'kf-builder', image: 'builder' },
+      defaultDomain: 'apps.localhost',
+      gateway: { namespace: 'kf-node', name: 'kf', features: [] },
+      drainSeconds: 4,
+      processDefaults: { memoryMB: 256, diskQuotaMB: 1024 },
+      staging: { memoryMB: 1024, diskMB: 4096 },
+    };
+    await this.add(configMapType, { metadata: { name: places.info, namespace: 'cf' }, data: { [places.infoKey]: JSON.stringify(info) } });
+    await this.add(kinds.org, { metadata: { name: 'org-guid', namespace: 'cf' }, spec: { displayName: 'example-org' } });
+    await this.add(kinds.space, { metadata: { name: 'space-guid', namespace: 'org-guid' }, spec: { displayName: 'example-space' } });
+    await this.add(kinds.domain, { metadata: { name: 'default-domain', namespace: 'cf' }, spec: { name: 'apps.localhost' } });
+    return this;
+  }
+
+  /** Puts an object there, as kubectl would: without index labels. */
+  async add<T extends KubeObject>(type: ResourceType<T>, object: T): Promise<T> {
+    return this.memory.create(type, { apiVersion: `${type.group}/${type.version}`, kind: type.kind, ...object });
+  }
+
+  async #answer(call: Call): Promise<void> {
+    const place = placeOf(call.path);
+    if (place === undefined || this.missing.has(place.type.plural)) {
+      call.text('404 page not found\n', 404);
+      return;
+    }
+    try {
+      await this.#serve(call, place);
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      call.json(error.body ?? { kind: 'Status', status: 'Failure', code: error.status, reason: error.reason, message: error.message }, error.status);
+    }
+  }
+
+  async #serve(call: Call, place: Place): Promise<void> {
+    const { type, ns, name } = place;
+    const body = call.body === '' ? {} : (JSON.parse(call.body) as Record<string, unknown>);
+    if (call.method === 'GET' && name === undefined) return call.query.has('watch') ? this.#watch(call, place) : this.#list(call, place);
+    if (call.method === 'POST') return call.json(await this.memory.create(type, body as unknown as KubeObject), 201);
+    if (name === undefined) return call.fail(405, 'MethodNotAllowed', 'not here');
+    if (place.subresource === 'log') return call.text(this.memory.logTexts.get(`${ns ?? ''}/${name}`) ?? '');
+    if (call.method === 'PATCH') return call.json(await this.#patch(place, body));
+    if (call.method === 'DELETE') {
+      const deleted = await this.memory.delete(type, ns, name, (body['preconditions'] ?? {}) as object);
+      return deleted ? call.json({ kind: 'Status', status: 'Success' }) : this.#notFound(call, place);
+    }
+    const found = await this.memory.get(type, ns, name);
+    return found === undefined ? this.#notFound(call, place) : call.json(found);
+  }
+
+  #notFound(call: Call, { type, name }: Place): void {
+    call.fail(404, 'NotFound', `${type.plural}.${type.group} "${name ?? ''}" not found`, { name, group: type.group, kind: type.plural });
+  }
+
+  #patch({ type, ns, name = '', subresource }: Place, body: Record<string, unknown>): Promise<KubeObject> {
+    if (subresource !== 'scale') return this.memory.mergePatch(type, ns, name, body, subresource === undefined ? {} : { subresource });
+    const { replicas } = body['spec'] as { replicas: number };
+    return this.memory.mergePatch(type, ns, name, { spec: { desiredInstances: replicas } });
+  }
+
+  #scope(call: Call, ns: string | undefined): { ns?: string; labelSelector?: string; fieldSelector?: string } {
+    const [labelSelector, fieldSelector] = [call.query.get('labelSelector'), call.query.get('fieldSelector')];
+    return {
+      ...(ns === undefined ? {} : { ns }),
+      ...(labelSelector === null ? {} : { labelSelector }),
+      ...(fieldSelector === null ? {} : { fieldSelector }),
+    };
+  }
+
+  async #list(call: Call, { type, ns }: Place): Promise<void> {
+    const { items, resourceVersion } = await this.memory.list(type, this.#scope(call, ns));
+    call.json({ kind: `${type.kind}List`, metadata: { resourceVersion }, items });
+  }
+
+  async #watch(call: Call, { type, ns }: Place): Promise<void> {
+    const stop = new AbortController();
+    void call.closed.then(() => stop.abort());
+    const resourceVersion = call.query.get('resourceVersion');
+    const options = { ...this.#scope(call, ns), signal: stop.signal, ...(resourceVersion === null ? {} : { resourceVersion }) };
+    try {
+      for await (const event of this.memory.watch(type, options)) await call.events(event);
+      call.end();
+    } catch (error) {
+      if (!stop.signal.aborted) throw error;
+    }
+  }
+}
