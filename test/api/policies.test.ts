@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ask, installKinds, installPolicies, installRoles, kubectl, makeNamespace } from './kubectl.ts';
+
+const run = Date.now().toString(36);
+const org = `org-${run}`;
+const foreign = `foreign-${run}`;
+const controller = 'system:serviceaccount:kf-system:kf-controller';
+const group = 'korifi.cloudfoundry.org';
+const mark = { 'kf.cloudfoundry.org/managed-by': 'kf' };
+const rbac = 'rbac.authorization.k8s.io';
+
+const binding = (name: string, verb: string, subjects: object[], namespace?: string) => ({
+  apiVersion: `${rbac}/v1`,
+  kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
+  metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+  roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: verb },
+  subjects,
+});
+const account = { kind: 'ServiceAccount', name: 'kf-controller', namespace: 'kf-system' };
+
+beforeAll(async () => {
+  await installKinds();
+  await installRoles();
+  await installPolicies();
+  await makeNamespace(org, { ...mark, [`${group}/org-guid`]: org });
+  await makeNamespace(foreign);
+  // Far more than setup gives: what is refused below is refused by the policies alone.
+  await kubectl(['apply', '-f', '-'], { input: binding(`policies-${run}`, 'cluster-admin', [account, { apiGroup: rbac, kind: 'User', name: 'alice' }]) });
+});
+
+afterAll(async () => {
+  await kubectl(['delete', 'clusterrolebinding', `policies-${run}`]);
+});
+
+async function create(input: object, as?: string): Promise<string> {
+  const { code, stderr } = await ask(['create', '--dry-run=server', '-f', '-'], { input, ...(as === undefined ? {} : { as }) });
+  return code === 0 ? 'accepted' : stderr;
+}
+
+const configMap = (namespace: string, name = 'x') => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace } });
+
+describe('who changed an object', () => {
+  const app = (changedBy?: string) => ({
+    apiVersion: `${group}/v1alpha1`,
+    kind: 'CFApp',
+    metadata: { name: 'signed', namespace: org, annotations: changedBy === undefined ? {} : { 'kf.cloudfoundry.org/changed-by': changedBy } },
+    spec: { displayName: 'a', desiredState: 'STOPPED', lifecycle: { type: 'docker', data: { stack: '' } } },
+  });
+  const refusal = 'Annotation kf.cloudfoundry.org/changed-by must name you (alice), not bob';
+
+  test('can be left unsaid or be the caller, but nobody else', async () => {
+    expect(await create(app(), 'alice')).toBe('accepted');
+    expect(await create(app('alice'), 'alice')).toBe('accepted');
+    expect(await create(app('bob'), 'alice')).toContain(refusal);
+  });
+
+  test('holds for the Secrets of a space too, and not for those of others', async () => {
+    const secret = (namespace: string) => ({ apiVersion: 'v1', kind: 'Secret', metadata: { ...app('bob').metadata, namespace } });
+    expect(await create(secret(org), 'alice')).toContain(refusal);
+    expect(await create(secret(foreign), 'alice')).toBe('accepted');
+  });
+
+  test('stays when another changes something else, and cannot be forged by a change', async () => {
+    await kubectl(['create', '-f', '-'], { input: app('alice'), as: 'alice' });
+    const patch = (body: object, as: string) => ask(['patch', 'cfapp', '-n', org, 'signed', '--type=merge', '-p', JSON.stringify(body)], { as });
+    expect((await patch({ spec: { displayName: 'b' } }, controller)).code).toBe(0);
+    const forged = await patch({ metadata: { annotations: { 'kf.cloudfoundry.org/changed-by': 'bob' } } }, 'alice');
+    expect(forged.stderr).toContain(refusal);
+  });
+});
+
+describe('where orgs, domains and spaces may be', () => {
+  const of = (kind: string, namespace: string, spec: object) => ({ apiVersion: `${group}/v1alpha1`, kind, metadata: { name: 'placed', namespace }, spec });
+
+  test('orgs and domains only in the root namespace', async () => {
+    expect(await create(of('CFOrg', 'cf', { displayName: 'o' }))).toBe('accepted');
+    expect(await create(of('CFOrg', org, { displayName: 'o' }))).toContain(`An org can only be created in namespace cf, not in ${org}`);
+    expect(await create(of('CFDomain', org, { name: 'a.b' }))).toContain(`A domain can only be created in namespace cf, not in ${org}`);
+  });
+
+  test('spaces only in the namespace of an org', async () => {
+    expect(await create(of('CFSpace', org, { displayName: 's' }))).toBe('accepted');
+    expect(await create(of('CFSpace', 'cf', { displayName: 's' }))).toContain('A space can only be created in the namespace of an org, and cf is none');
+    expect(await create(of('CFSpace', foreign, { displayName: 's' }))).toContain(`and ${foreign} is none`);
+  });
+});
+
+describe("the controller's account", () => {
+  test('writes only in namespaces that kf made', async () => {
+    expect(await create(configMap(org), controller)).toBe('accepted');
+    const refusal = `The kf controller may not write in namespace ${foreign}, which kf did not make`;
+    expect(await create(configMap(foreign), controller)).toContain(refusal);
+    await kubectl(['create', '-f', '-'], { input: configMap(foreign) });
+    expect((await ask(['delete', 'configmap', '-n', foreign, 'x'], { as: controller })).stderr).toContain(refusal);
+    expect((await ask(['label', 'configmap', '-n', foreign, 'x', 'a=b'], { as: controller })).stderr).toContain(refusal);
+  });
+
+  test('and nobody else is kept from it', async () => {
+    expect(await create(configMap(foreign, 'y'), 'alice')).toBe('accepted');
+  });
+
+  test('makes only namespaces of orgs and spaces, with their marks', async () => {
+    const namespace = (labels: object) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: `new-${run}`, labels } });
+    expect(await create(namespace({ ...mark, [`${group}/org-guid`]: 'x' }), controller)).toBe('accepted');
+    expect(await create(namespace(mark), controller)).toContain('The kf controller may only change namespaces of orgs and spaces that kf made');
+    expect(await create(namespace({}), controller)).toContain('is none');
+  });
+
+  test('neither takes over nor deletes a namespace of others', async () => {
+    const refusal = `The kf controller may only change namespaces of orgs and spaces that kf made, and ${foreign} is none`;
+    const takeOver = ['label', 'namespace', foreign, 'kf.cloudfoundry.org/managed-by=kf', `${group}/org-guid=x`];
+    expect((await ask(takeOver, { as: controller })).stderr).toContain(refusal);
+    expect((await ask(['delete', 'namespace', foreign], { as: controller })).stderr).toContain(refusal);
+    expect((await ask(['delete', 'namespace', 'kf-system'], { as: controller })).stderr).toContain('and kf-system is none');
+    expect((await ask(['label', 'namespace', org, 'kf.cloudfoundry.org/managed-by-'], { as: controller })).stderr).toContain(`and ${org} is none`);
+    expect((await ask(['label', 'namespace', org, 'touched=yes'], { as: controller })).code).toBe(0);
+  });
+
+  test('binds roles of people, and its own role only to itself', async () => {
+    const refusal = 'The kf controller may only bind the roles of people, and its own role to itself';
+    const user = [{ apiGroup: rbac, kind: 'User', name: 'alice' }];
+    expect(await create(binding('x', 'korifi-controllers-space-developer', user, org), controller)).toBe('accepted');
+    expect(await create(binding('x', 'kf-controller-space', [account], org), controller)).toBe('accepted');
+    expect(await create(binding('x', 'kf-controller-space', user, org), controller)).toContain(refusal);
+    expect(await create(binding('x', 'cluster-admin', user, org), controller)).toContain(refusal);
+    expect(await create(binding('x', 'korifi-controllers-admin', user), controller)).toContain(refusal);
+    const role = { apiVersion: `${rbac}/v1`, kind: 'Role', metadata: { name: 'x', namespace: org }, rules: [] };
+    expect(await create(role, controller)).toContain(refusal);
+  });
+});

@@ -1,0 +1,199 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { cfRoles } from '../../src/lib/api/roles.ts';
+import { buildRoleBinding } from '../../src/templates/tenancy.ts';
+import { ask, installKinds, installRoles, kubectl, kubectlJson, makeNamespace } from './kubectl.ts';
+
+interface Rule {
+  apiGroups: string[];
+  resources: string[];
+  verbs: string[];
+  resourceNames?: string[];
+}
+
+type Grant = string | { verbs: string; names: (string | string[])[] };
+interface Role {
+  name: string;
+  include?: string[];
+  rules: Record<string, Record<string, Grant>>;
+}
+
+/** `group/resource verb` or `group/resource verb name`, sorted: two sets of rights are equal when these are. */
+type Rights = string[];
+
+const run = Date.now().toString(36);
+const namespaceOf = (role: string): string => `roles-${run}-${role}`;
+const table = parse(await readFile(join(import.meta.dirname, '../../manifests/roles.yaml'), 'utf8')) as { roles: Role[]; open: Role[] };
+const people = table.roles.filter((role) => role.name.startsWith('korifi-'));
+const short = (role: Role): string => role.name.replace('korifi-controllers-', '');
+
+beforeAll(async () => {
+  await installKinds();
+  await installRoles();
+  for (const role of people) {
+    const ns = namespaceOf(short(role));
+    await makeNamespace(ns);
+    const binding = { roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role.name }, metadata: { name: 'role', namespace: ns } };
+    const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: short(role) }];
+    await kubectl(['create', '-f', '-'], { input: { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', ...binding, subjects } });
+  }
+});
+
+/** What the table promises, written out; does not share code with the generator. */
+function promised(role: Role): Rights {
+  const own = Object.entries(role.rules).flatMap(([group, rows]) =>
+    Object.entries(rows).flatMap(([resources, grant]) =>
+      resources.split(',').flatMap((resource) => {
+        const { verbs, names } = typeof grant === 'string' ? { verbs: grant, names: [''] } : { verbs: grant.verbs, names: grant.names.flat() };
+        return verbs.split(' ').flatMap((verb) => names.map((name) => `${group}/${resource.trim()} ${verb} ${name}`.trim()));
+      }),
+    ),
+  );
+  const included = (role.include ?? []).flatMap((name) => promised(table.roles.find((other) => other.name === name) ?? role));
+  return [...new Set([...own, ...included])].sort();
+}
+
+async function rulesOf(user: string, namespace: string): Promise<Rights> {
+  const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace } };
+  const { status } = await kubectlJson<{ status: { resourceRules: Rule[] } }>(['create', '--validate=false', '-f', '-'], { input: review, as: user });
+  const all = status.resourceRules.flatMap(({ apiGroups, resources, verbs, resourceNames }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((resource) => verbs.flatMap((verb) => (resourceNames ?? ['']).map((name) => `${group}/${resource} ${verb} ${name}`.trim()))),
+    ),
+  );
+  return [...new Set(all)].sort();
+}
+
+describe('a role grants exactly what the table says', () => {
+  test.each(people.map((role) => [short(role), role] as const))('%s', async (user, role) => {
+    const nobody = new Set(await rulesOf('nobody', namespaceOf(user)));
+    const granted = (await rulesOf(user, namespaceOf(user))).filter((right) => !nobody.has(right));
+    expect(granted).toEqual(promised(role));
+  });
+});
+
+/** Contract 6.3: verbs that clients of Korifi count on. */
+const contract: Record<string, Record<string, string>> = {
+  'space-developer': {
+    cfapps: 'get list watch create patch delete',
+    cfprocesses: 'get list create patch',
+    cfpackages: 'get list watch create patch',
+    cfbuilds: 'get list create patch',
+    cfroutes: 'get list create patch update delete',
+    cftasks: 'get list watch create patch delete',
+    cfserviceinstances: 'get list watch create patch delete',
+    cfservicebindings: 'get list watch create patch delete',
+    appworkloads: 'list',
+    pods: 'list delete',
+    'pods/log': 'get',
+    'metrics.k8s.io/pods': 'get',
+    secrets: 'get create patch',
+    rolebindings: 'list',
+  },
+  admin: {
+    cfapps: 'get list watch create patch delete',
+    cfroutes: 'get list watch create patch update delete',
+    'metrics.k8s.io/pods': 'get list watch',
+    secrets: 'get create patch',
+    rolebindings: 'create list delete',
+    cforgs: 'get list watch create patch delete',
+    cfspaces: 'get list watch create patch delete',
+    cfdomains: 'get list create patch delete',
+    cfservicebrokers: 'create get list delete patch',
+    cfserviceofferings: 'list get patch delete',
+    cfserviceplans: 'list get patch delete',
+    builderinfos: 'get list watch',
+    runnerinfos: 'get list watch',
+    cfsecuritygroups: 'create',
+  },
+  'root-namespace-user': {
+    cfdomains: 'get list',
+    cforgs: 'get list watch',
+    builderinfos: 'get list watch',
+    runnerinfos: 'get list watch',
+    cfserviceplans: 'get list',
+    cfservicebrokers: 'list',
+    cfserviceofferings: 'get list delete',
+  },
+  'organization-user': { cforgs: 'get list watch', cfspaces: 'get list', rolebindings: 'list' },
+  'organization-manager': { cforgs: 'get list watch', builderinfos: 'get list watch', cfspaces: 'get list watch create', rolebindings: 'delete' },
+  'space-manager': {
+    cfapps: 'get list',
+    cfpackages: 'get list',
+    cfprocesses: 'get list',
+    cfbuilds: 'get list',
+    cfroutes: 'get list',
+    cfserviceinstances: 'get list',
+    cfservicebindings: 'get list',
+    cftasks: 'get list',
+    rolebindings: 'delete',
+  },
+  'space-auditor': { cfapps: 'get list' },
+};
+
+test.each(Object.entries(contract))("%s keeps every right of Korifi's role", (name, wanted) => {
+  const role = people.find((each) => short(each) === name);
+  const rights = new Set(role === undefined ? [] : promised(role));
+  const groups = ['korifi.cloudfoundry.org', '', 'rbac.authorization.k8s.io'];
+  const lacking = Object.entries(wanted).flatMap(([resource, verbs]) =>
+    verbs.split(' ').filter((verb) => {
+      const candidates = resource.startsWith('metrics') ? [`${resource} ${verb}`] : groups.map((group) => `${group}/${resource} ${verb}`);
+      return !candidates.some((right) => rights.has(right));
+    }).map((verb) => `${verb} ${resource}`),
+  );
+  expect(lacking).toEqual([]);
+});
+
+test('nobody may list or watch secrets, not even the controller', () => {
+  for (const role of table.roles) {
+    const rights = promised(role);
+    expect(rights, role.name).not.toContain('/secrets list');
+    expect(rights, role.name).not.toContain('/secrets watch');
+  }
+});
+
+describe('giving roles', () => {
+  const give = async (giver: string, role: keyof typeof cfRoles): Promise<string> => {
+    const input = buildRoleBinding({ role: cfRoles[role], subject: { user: 'new' }, namespace: namespaceOf(giver), guid: 'g' });
+    const { code, stderr } = await ask(['create', '--dry-run=server', '-f', '-'], { input, as: giver });
+    return code === 0 ? 'given' : stderr;
+  };
+
+  test('is up to managers and admins, each for the roles below their own', async () => {
+    expect(await give('space-manager', 'spaceDeveloper')).toBe('given');
+    expect(await give('organization-manager', 'spaceDeveloper')).toBe('given');
+    expect(await give('organization-manager', 'organizationManager')).toBe('given');
+    expect(await give('admin', 'admin')).toBe('given');
+  });
+
+  const refused = /rolebindings.*forbidden|not have.*bind|forbidden.*attempting to grant/s;
+
+  test('is refused beyond that', async () => {
+    expect(await give('space-manager', 'organizationManager')).toMatch(refused);
+    expect(await give('organization-manager', 'admin')).toMatch(refused);
+    expect(await give('space-developer', 'spaceDeveloper')).toMatch(refused);
+    expect(await give('space-auditor', 'spaceAuditor')).toMatch(refused);
+  });
+});
+
+describe('every authenticated user', () => {
+  const may = async (verb: string, resource: string, ns: string): Promise<string> =>
+    (await ask(['auth', 'can-i', verb, resource, '-n', ns], { as: 'somebody' })).stdout.trim();
+
+  test('may read kf-info and nothing beside it', async () => {
+    expect(await may('get', 'configmaps/kf-info', 'cf')).toBe('yes');
+    expect(await may('get', 'configmaps/other', 'cf')).toBe('no');
+    expect(await may('list', 'configmaps', 'cf')).toBe('no');
+    expect(await may('patch', 'configmaps/kf-info', 'cf')).toBe('no');
+  });
+
+  test("may reach the registry's push door through the API server, and no other service", async () => {
+    const reach = (service: string, verb: string) => ask(['auth', 'can-i', verb, `services/${service}`, '--subresource=proxy', '-n', 'kf-system'], { as: 'somebody' });
+    for (const verb of ['get', 'create', 'update', 'patch']) expect((await reach('http:kf-registry:5000', verb)).stdout.trim(), verb).toBe('yes');
+    expect((await reach('http:kf-registry:5000', 'delete')).stdout.trim()).toBe('no');
+    expect((await reach('http:kf-registry-pull:5001', 'get')).stdout.trim()).toBe('no');
+    expect((await reach('http:kf-controller:8080', 'get')).stdout.trim()).toBe('no');
+  });
+});
