@@ -97,7 +97,16 @@ const rowOf = ({ group, resource, verbs, names }: Right): string => {
 };
 
 function section(title: string, lead: string, rights: Right[]): string {
-  return [`## ${title}`, '', lead, '', '| API group | resource | verbs | limited to |', '| --- | --- | --- | --- |', ...rights.map(rowOf), ''].join('\n');
+  return [
+    `## ${title}`,
+    '',
+    lead,
+    '',
+    '| API group | resource | verbs | limited to |',
+    '| --- | --- | --- | --- |',
+    ...rights.map(rowOf),
+    '',
+  ].join('\n');
 }
 
 function document(roles: RoleEntry[], open: OpenEntry[]): string {
@@ -107,9 +116,15 @@ function document(roles: RoleEntry[], open: OpenEntry[]): string {
     '',
     'A role of a person is a RoleBinding to one of these ClusterRoles. Nobody may list or watch Secrets; they are read one by one, by name.',
     '',
-    ...roles.map((role) => section(role.title, `ClusterRole \`${role.name}\`; bound in: ${role.where}. ${role.about}`, allRights(role, roles))),
+    ...roles.map((role) =>
+      section(role.title, `ClusterRole \`${role.name}\`; bound in: ${role.where}. ${role.about}`, allRights(role, roles)),
+    ),
     ...open.map((entry) =>
-      section(`Everybody: ${entry.name}`, `Role in namespace \`${entry.namespace}\`, for all authenticated users. ${entry.about}`, merged(rightsOf(entry.rules))),
+      section(
+        `Everybody: ${entry.name}`,
+        `Role in namespace \`${entry.namespace}\`, for all authenticated users. ${entry.about}`,
+        merged(rightsOf(entry.rules)),
+      ),
     ),
   ].join('\n');
 }

@@ -58,9 +58,7 @@ export function definitionOf(kind: Kind): { file: string; text: string } {
           name: version,
           served: true,
           storage: true,
-          ...(kind.columns.length > 0
-            ? { additionalPrinterColumns: kind.columns.map((column) => ({ type: 'string', ...column })) }
-            : {}),
+          ...(kind.columns.length > 0 ? { additionalPrinterColumns: kind.columns.map((column) => ({ type: 'string', ...column })) } : {}),
           ...subresources(kind),
           schema: { openAPIV3Schema: schemaOf(kind) },
         },

@@ -74,7 +74,9 @@ const route: Kind = {
         ),
       }),
       protocol: oneOf('http', 'tcp'),
-      'domainRef!': objectReference(rules({ rule: 'has(self.name) && self.name != ""', message: 'A route needs a domain (domainRef.name)' })),
+      'domainRef!': objectReference(
+        rules({ rule: 'has(self.name) && self.name != ""', message: 'A route needs a domain (domainRef.name)' }),
+      ),
       destinations: listBy('guid', destination),
     },
     rules(
@@ -112,10 +114,16 @@ const securityGroup: Kind = {
           log: boolean(),
         },
         rules(
-          { rule: '!(self.protocol == "tcp" || self.protocol == "udp") || (has(self.ports) && self.ports != "")', message: 'A rule for tcp or udp needs ports' },
+          {
+            rule: '!(self.protocol == "tcp" || self.protocol == "udp") || (has(self.ports) && self.ports != "")',
+            message: 'A rule for tcp or udp needs ports',
+          },
           { rule: 'self.protocol != "all" || !has(self.ports) || self.ports == ""', message: 'A rule for all protocols cannot name ports' },
           { rule: `${icmp} || (!has(self.type) && !has(self.code))`, message: 'Only a rule for icmp can have type and code' },
-          { rule: `self.destination.matches('^[0-9.,/ -]+$')`, message: 'A destination is an IPv4 address, a CIDR or a range, or several of them with commas between' },
+          {
+            rule: `self.destination.matches('^[0-9.,/ -]+$')`,
+            message: 'A destination is an IPv4 address, a CIDR or a range, or several of them with commas between',
+          },
         ),
       ),
       { maxItems: 1000 },

@@ -2,7 +2,19 @@
 
 import { age, boolean, int32, int64, list, listBy, named, object, readyColumn, string, time } from './schema.ts';
 import type { Kind } from './schema.ts';
-import { boundService, buildFailure, droplet, envVar, instancesStatus, objectReference, probe, pullSecrets, registry, resources, statusOf } from './shared.ts';
+import {
+  boundService,
+  buildFailure,
+  droplet,
+  envVar,
+  instancesStatus,
+  objectReference,
+  probe,
+  pullSecrets,
+  registry,
+  resources,
+  statusOf,
+} from './shared.ts';
 
 const build: Kind = {
   kind: 'BuildWorkload',
@@ -71,9 +83,7 @@ const builderInfo: Kind = {
   columns: [age, readyColumn],
   spec: object({}),
   status: statusOf({
-    'stacks!': list(
-      object({ 'name!': string(), 'description!': string(), 'creationTimestamp!': time(), 'updatedTimestamp!': time() }),
-    ),
+    'stacks!': list(object({ 'name!': string(), 'description!': string(), 'creationTimestamp!': time(), 'updatedTimestamp!': time() })),
     'buildpacks!': list(
       object({
         'name!': string(),

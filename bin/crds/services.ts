@@ -1,6 +1,21 @@
 // Service instances, bindings, brokers and their catalogs. Fields: contract 4.10-4.14.
 
-import { age, boolean, column, createdAt, freeForm, immutable, list, named, object, oneOf, rules, setOf, string, updatedAt } from './schema.ts';
+import {
+  age,
+  boolean,
+  column,
+  createdAt,
+  freeForm,
+  immutable,
+  list,
+  named,
+  object,
+  oneOf,
+  rules,
+  setOf,
+  string,
+  updatedAt,
+} from './schema.ts';
 import type { Kind } from './schema.ts';
 import { brokerCatalog, localReference, objectReference, statusOf } from './shared.ts';
 

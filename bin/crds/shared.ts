@@ -19,7 +19,8 @@ export const condition = named(
 export const statusOf = (properties: Properties = {}, extra: Schema = {}): Schema =>
   object({ conditions: listBy('type', condition, { maxItems: 64 }), observedGeneration: int64(), ...properties }, extra);
 
-export const localReference = (extra: Schema = {}): Schema => named('LocalReference', object({ name: string({ default: '', maxLength: 253 }) }, { 'x-kubernetes-map-type': 'atomic', ...extra }));
+export const localReference = (extra: Schema = {}): Schema =>
+  named('LocalReference', object({ name: string({ default: '', maxLength: 253 }) }, { 'x-kubernetes-map-type': 'atomic', ...extra }));
 
 export const objectReference = (extra: Schema = {}): Schema =>
   named(

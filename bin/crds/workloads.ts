@@ -1,10 +1,36 @@
 // Orgs, spaces, apps and what becomes of them. Fields: contract 4.1-4.6 and 4.9; ours: docs/internals.md.
 
 import {
-  age, boolean, column, createdAt, immutable, int, int32, int64, list, listBy, named, object, oneOf, readyColumn, string, time, updatedAt,
+  age,
+  boolean,
+  column,
+  createdAt,
+  immutable,
+  int,
+  int32,
+  int64,
+  list,
+  listBy,
+  named,
+  object,
+  oneOf,
+  readyColumn,
+  string,
+  time,
+  updatedAt,
 } from './schema.ts';
 import type { Kind } from './schema.ts';
-import { boundService, buildFailure, droplet, instancesStatus, lifecycle, localReference, registry, statusOf, tenantName } from './shared.ts';
+import {
+  boundService,
+  buildFailure,
+  droplet,
+  instancesStatus,
+  lifecycle,
+  localReference,
+  registry,
+  statusOf,
+  tenantName,
+} from './shared.ts';
 
 const displayName = column('Display Name', '.spec.displayName');
 const appGuid = column('AppGUID', '.spec.appRef.name');

@@ -43,7 +43,9 @@ export function assemble<T extends KubeObject>(type: ResourceType<T>, { metadata
 
 /** The entries whose value is there: exact optional properties without a condition for each. */
 export function present<T extends object>(entries: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> };
+  return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
 }
 
 /** Texts as a Secret's `data`. */

@@ -46,7 +46,11 @@ export interface DomainInput {
 }
 
 export function buildDomain({ guid, rootNamespace, name }: DomainInput, author: Authorship): CFDomain {
-  return assemble(kinds.domain, { metadata: { name: guid, namespace: rootNamespace }, body: { spec: { name: name.toLowerCase() } }, author });
+  return assemble(kinds.domain, {
+    metadata: { name: guid, namespace: rootNamespace },
+    body: { spec: { name: name.toLowerCase() } },
+    author,
+  });
 }
 
 export interface RoleInput {

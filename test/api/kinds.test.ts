@@ -42,8 +42,26 @@ describe('the kinds', () => {
   test('are all there, established, and in category cf', async () => {
     const all = await crds();
     expect([...all.keys()].sort()).toEqual([
-      'AppWorkload', 'BuildWorkload', 'BuilderInfo', 'CFApp', 'CFBuild', 'CFDomain', 'CFOrg', 'CFPackage', 'CFProcess', 'CFRoute', 'CFSecurityGroup',
-      'CFServiceBinding', 'CFServiceBroker', 'CFServiceInstance', 'CFServiceOffering', 'CFServicePlan', 'CFSpace', 'CFTask', 'RunnerInfo', 'TaskWorkload',
+      'AppWorkload',
+      'BuildWorkload',
+      'BuilderInfo',
+      'CFApp',
+      'CFBuild',
+      'CFDomain',
+      'CFOrg',
+      'CFPackage',
+      'CFProcess',
+      'CFRoute',
+      'CFSecurityGroup',
+      'CFServiceBinding',
+      'CFServiceBroker',
+      'CFServiceInstance',
+      'CFServiceOffering',
+      'CFServicePlan',
+      'CFSpace',
+      'CFTask',
+      'RunnerInfo',
+      'TaskWorkload',
     ]);
     for (const crd of all.values()) {
       const conditions = Object.fromEntries(crd.status.conditions.map(({ type, status }) => [type, status]));
@@ -98,7 +116,8 @@ describe("the contract's objects", () => {
     const before = await kubectlJson<{ items: Listed[] }>(['get', 'cf', '-n', ns]);
     await kubectl(apply);
     const after = await kubectlJson<{ items: Listed[] }>(['get', 'cf', '-n', ns]);
-    const versions = (list: { items: Listed[] }) => list.items.map(({ kind, metadata }) => `${kind}/${metadata.name}@${metadata.resourceVersion}`);
+    const versions = (list: { items: Listed[] }) =>
+      list.items.map(({ kind, metadata }) => `${kind}/${metadata.name}@${metadata.resourceVersion}`);
     const documents = parseAllDocuments(await readFile(contractFile, 'utf8'));
     expect(before.items).toHaveLength(documents.length);
     expect(versions(after)).toEqual(versions(before));
@@ -117,20 +136,48 @@ describe('a process', () => {
     apiVersion: `${group}/v1alpha1`,
     kind: 'CFProcess',
     metadata: { name: 'scaled', namespace: ns },
-    spec: { appRef: { name: 'a' }, processType: 'web', memoryMB: 1, diskQuotaMB: 1, healthCheck: { type: '', data: { invocationTimeoutSeconds: 0, timeoutSeconds: 0 } } },
+    spec: {
+      appRef: { name: 'a' },
+      processType: 'web',
+      memoryMB: 1,
+      diskQuotaMB: 1,
+      healthCheck: { type: '', data: { invocationTimeoutSeconds: 0, timeoutSeconds: 0 } },
+    },
   };
 
   test('wants one instance when nothing is said, and is scaled like any workload', async () => {
     await kubectl(['apply', '--server-side', '-f', '-'], { input: process });
-    await kubectl(['patch', 'cfprocess', '-n', ns, 'scaled', '--subresource=status', '--type=merge', '-p', '{"status":{"actualInstances":1,"selector":"a=b"}}']);
-    expect(JSON.parse(await kubectl(['get', '--raw', scale]))).toMatchObject({ spec: { replicas: 1 }, status: { replicas: 1, selector: 'a=b' } });
+    await kubectl([
+      'patch',
+      'cfprocess',
+      '-n',
+      ns,
+      'scaled',
+      '--subresource=status',
+      '--type=merge',
+      '-p',
+      '{"status":{"actualInstances":1,"selector":"a=b"}}',
+    ]);
+    expect(JSON.parse(await kubectl(['get', '--raw', scale]))).toMatchObject({
+      spec: { replicas: 1 },
+      status: { replicas: 1, selector: 'a=b' },
+    });
     await kubectl(['scale', 'cfprocess', '-n', ns, 'scaled', '--replicas=3']);
     const scaled = await kubectlJson<{ spec: { desiredInstances: number } }>(['get', 'cfprocess', '-n', ns, 'scaled']);
     expect(scaled.spec.desiredInstances).toBe(3);
   });
 
   test('cannot want fewer than none', async () => {
-    const { code, stderr } = await ask(['patch', 'cfprocess', '-n', ns, 'scaled', '--type=merge', '-p', '{"spec":{"desiredInstances":-1}}']);
+    const { code, stderr } = await ask([
+      'patch',
+      'cfprocess',
+      '-n',
+      ns,
+      'scaled',
+      '--type=merge',
+      '-p',
+      '{"spec":{"desiredInstances":-1}}',
+    ]);
     expect(code).toBe(1);
     expect(stderr).toContain('spec.desiredInstances');
   });
@@ -141,7 +188,11 @@ test('two writers of one route each keep their own destination', async () => {
     apiVersion: `${group}/v1alpha1`,
     kind: 'CFRoute',
     metadata: { name: 'shared', namespace: ns },
-    spec: { host: 'shared', domainRef: { name: 'd', namespace: 'cf' }, destinations: [{ guid, appRef: { name: 'a' }, processType: process }] },
+    spec: {
+      host: 'shared',
+      domainRef: { name: 'd', namespace: 'cf' },
+      destinations: [{ guid, appRef: { name: 'a' }, processType: process }],
+    },
   });
   await kubectl(['apply', '--server-side', '--field-manager=one', '-f', '-'], { input: route('d1', 'web') });
   await kubectl(['apply', '--server-side', '--field-manager=two', '-f', '-'], { input: route('d2', 'worker') });
@@ -150,8 +201,17 @@ test('two writers of one route each keep their own destination', async () => {
 });
 
 test('status written with the object is dropped; written to the subresource it stays', async () => {
-  const status = { conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }], guid: 'o' };
-  const org = { apiVersion: `${group}/v1alpha1`, kind: 'CFOrg', metadata: { name: 'status-org', namespace: ns }, spec: { displayName: 'o' }, status };
+  const status = {
+    conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }],
+    guid: 'o',
+  };
+  const org = {
+    apiVersion: `${group}/v1alpha1`,
+    kind: 'CFOrg',
+    metadata: { name: 'status-org', namespace: ns },
+    spec: { displayName: 'o' },
+    status,
+  };
   await kubectl(['create', '-f', '-'], { input: org });
   expect(await kubectlJson<object>(['get', 'cforg', '-n', ns, 'status-org'])).not.toHaveProperty('status');
   await kubectl(['patch', 'cforg', '-n', ns, 'status-org', '--subresource=status', '--type=merge', '-p', JSON.stringify({ status })]);
@@ -165,10 +225,25 @@ test('everything that the CLI creates is accepted with not one field unknown', a
   const domain = buildDomain({ guid: 'made-domain', rootNamespace: ns, name: 'made.example.com' }, author);
   const app = await create<CFApp>(buildApp({ guid: 'made-app', namespace: ns, displayName: 'made', lifecycle, pushId: 'p' }, author));
   const build = await create<CFBuild>(
-    buildBuild({ guid: 'made-build', app, packageGuid: 'made-package', lifecycle, stagingMemoryMB: 1, stagingDiskMB: 1, buildKey: 'k', envSecretName: 'made-build-env' }, author),
+    buildBuild(
+      {
+        guid: 'made-build',
+        app,
+        packageGuid: 'made-package',
+        lifecycle,
+        stagingMemoryMB: 1,
+        stagingDiskMB: 1,
+        buildKey: 'k',
+        envSecretName: 'made-build-env',
+      },
+      author,
+    ),
   );
   const instance = await create<CFServiceInstance>(
-    buildUserProvidedInstance({ guid: 'made-instance', namespace: ns, displayName: 'db', secretName: 'made-secret', tags: ['a'], syslogDrainUrl: 'x' }, author),
+    buildUserProvidedInstance(
+      { guid: 'made-instance', namespace: ns, displayName: 'db', secretName: 'made-secret', tags: ['a'], syslogDrainUrl: 'x' },
+      author,
+    ),
   );
   const rest = [
     domain,
@@ -178,7 +253,17 @@ test('everything that the CLI creates is accepted with not one field unknown', a
     buildProcess({ app, type: 'web', memoryMB: 1, diskQuotaMB: 1, user: 'x', logRateLimitBPS: -1, command: 'c' }, author),
     buildPackage({ guid: 'made-package', app, type: 'bits', image: 'x@sha256:0', contentHash: 'h', pullSecrets: ['s'] }, author),
     buildBuildEnvSecret(build, { A: 'b' }, author),
-    buildRoute({ guid: 'made-route', namespace: ns, host: 'made', path: '/p', domain, destinations: [buildDestination({ guid: 'd', appGuid: 'made-app', port: 1 })] }, author),
+    buildRoute(
+      {
+        guid: 'made-route',
+        namespace: ns,
+        host: 'made',
+        path: '/p',
+        domain,
+        destinations: [buildDestination({ guid: 'd', appGuid: 'made-app', port: 1 })],
+      },
+      author,
+    ),
     buildCredentialsSecret(instance, { a: 1 }, author),
     buildAppBinding({ guid: 'made-binding', app, instance, displayName: 'b' }, author),
   ];

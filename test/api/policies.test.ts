@@ -25,7 +25,9 @@ beforeAll(async () => {
   await makeNamespace(org, { ...mark, [`${group}/org-guid`]: org });
   await makeNamespace(foreign);
   // Far more than setup gives: what is refused below is refused by the policies alone.
-  await kubectl(['apply', '-f', '-'], { input: binding(`policies-${run}`, 'cluster-admin', [account, { apiGroup: rbac, kind: 'User', name: 'alice' }]) });
+  await kubectl(['apply', '-f', '-'], {
+    input: binding(`policies-${run}`, 'cluster-admin', [account, { apiGroup: rbac, kind: 'User', name: 'alice' }]),
+  });
 });
 
 afterAll(async () => {
@@ -43,7 +45,11 @@ describe('who changed an object', () => {
   const app = (changedBy?: string) => ({
     apiVersion: `${group}/v1alpha1`,
     kind: 'CFApp',
-    metadata: { name: 'signed', namespace: org, annotations: changedBy === undefined ? {} : { 'kf.cloudfoundry.org/changed-by': changedBy } },
+    metadata: {
+      name: 'signed',
+      namespace: org,
+      annotations: changedBy === undefined ? {} : { 'kf.cloudfoundry.org/changed-by': changedBy },
+    },
     spec: { displayName: 'a', desiredState: 'STOPPED', lifecycle: { type: 'docker', data: { stack: '' } } },
   });
   const refusal = 'Annotation kf.cloudfoundry.org/changed-by must name you (alice), not bob';
@@ -62,7 +68,8 @@ describe('who changed an object', () => {
 
   test('stays when another changes something else, and cannot be forged by a change', async () => {
     await kubectl(['create', '-f', '-'], { input: app('alice'), as: 'alice' });
-    const patch = (body: object, as: string) => ask(['patch', 'cfapp', '-n', org, 'signed', '--type=merge', '-p', JSON.stringify(body)], { as });
+    const patch = (body: object, as: string) =>
+      ask(['patch', 'cfapp', '-n', org, 'signed', '--type=merge', '-p', JSON.stringify(body)], { as });
     expect((await patch({ spec: { displayName: 'b' } }, controller)).code).toBe(0);
     const forged = await patch({ metadata: { annotations: { 'kf.cloudfoundry.org/changed-by': 'bob' } } }, 'alice');
     expect(forged.stderr).toContain(refusal);
@@ -70,7 +77,12 @@ describe('who changed an object', () => {
 });
 
 describe('where orgs, domains and spaces may be', () => {
-  const of = (kind: string, namespace: string, spec: object) => ({ apiVersion: `${group}/v1alpha1`, kind, metadata: { name: 'placed', namespace }, spec });
+  const of = (kind: string, namespace: string, spec: object) => ({
+    apiVersion: `${group}/v1alpha1`,
+    kind,
+    metadata: { name: 'placed', namespace },
+    spec,
+  });
 
   test('orgs and domains only in the root namespace', async () => {
     expect(await create(of('CFOrg', 'cf', { displayName: 'o' }))).toBe('accepted');
@@ -80,7 +92,9 @@ describe('where orgs, domains and spaces may be', () => {
 
   test('spaces only in the namespace of an org', async () => {
     expect(await create(of('CFSpace', org, { displayName: 's' }))).toBe('accepted');
-    expect(await create(of('CFSpace', 'cf', { displayName: 's' }))).toContain('A space can only be created in the namespace of an org, and cf is none');
+    expect(await create(of('CFSpace', 'cf', { displayName: 's' }))).toContain(
+      'A space can only be created in the namespace of an org, and cf is none',
+    );
     expect(await create(of('CFSpace', foreign, { displayName: 's' }))).toContain(`and ${foreign} is none`);
   });
 });
@@ -102,7 +116,9 @@ describe("the controller's account", () => {
   test('makes only namespaces of orgs and spaces, with their marks', async () => {
     const namespace = (labels: object) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: `new-${run}`, labels } });
     expect(await create(namespace({ ...mark, [`${group}/org-guid`]: 'x' }), controller)).toBe('accepted');
-    expect(await create(namespace(mark), controller)).toContain('The kf controller may only change namespaces of orgs and spaces that kf made');
+    expect(await create(namespace(mark), controller)).toContain(
+      'The kf controller may only change namespaces of orgs and spaces that kf made',
+    );
     expect(await create(namespace({}), controller)).toContain('is none');
   });
 
@@ -112,7 +128,9 @@ describe("the controller's account", () => {
     expect((await ask(takeOver, { as: controller })).stderr).toContain(refusal);
     expect((await ask(['delete', 'namespace', foreign], { as: controller })).stderr).toContain(refusal);
     expect((await ask(['delete', 'namespace', 'kf-system'], { as: controller })).stderr).toContain('and kf-system is none');
-    expect((await ask(['label', 'namespace', org, 'kf.cloudfoundry.org/managed-by-'], { as: controller })).stderr).toContain(`and ${org} is none`);
+    expect((await ask(['label', 'namespace', org, 'kf.cloudfoundry.org/managed-by-'], { as: controller })).stderr).toContain(
+      `and ${org} is none`,
+    );
     expect((await ask(['label', 'namespace', org, 'touched=yes'], { as: controller })).code).toBe(0);
   });
 

@@ -35,9 +35,14 @@ beforeAll(async () => {
   for (const role of people) {
     const ns = namespaceOf(short(role));
     await makeNamespace(ns);
-    const binding = { roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role.name }, metadata: { name: 'role', namespace: ns } };
+    const binding = {
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role.name },
+      metadata: { name: 'role', namespace: ns },
+    };
     const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: short(role) }];
-    await kubectl(['create', '-f', '-'], { input: { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', ...binding, subjects } });
+    await kubectl(['create', '-f', '-'], {
+      input: { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', ...binding, subjects },
+    });
   }
 });
 
@@ -46,7 +51,8 @@ function promised(role: Role): Rights {
   const own = Object.entries(role.rules).flatMap(([group, rows]) =>
     Object.entries(rows).flatMap(([resources, grant]) =>
       resources.split(',').flatMap((resource) => {
-        const { verbs, names } = typeof grant === 'string' ? { verbs: grant, names: [''] } : { verbs: grant.verbs, names: grant.names.flat() };
+        const { verbs, names } =
+          typeof grant === 'string' ? { verbs: grant, names: [''] } : { verbs: grant.verbs, names: grant.names.flat() };
         return verbs.split(' ').flatMap((verb) => names.map((name) => `${group}/${resource.trim()} ${verb} ${name}`.trim()));
       }),
     ),
@@ -57,10 +63,15 @@ function promised(role: Role): Rights {
 
 async function rulesOf(user: string, namespace: string): Promise<Rights> {
   const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace } };
-  const { status } = await kubectlJson<{ status: { resourceRules: Rule[] } }>(['create', '--validate=false', '-f', '-'], { input: review, as: user });
+  const { status } = await kubectlJson<{ status: { resourceRules: Rule[] } }>(['create', '--validate=false', '-f', '-'], {
+    input: review,
+    as: user,
+  });
   const all = status.resourceRules.flatMap(({ apiGroups, resources, verbs, resourceNames }) =>
     apiGroups.flatMap((group) =>
-      resources.flatMap((resource) => verbs.flatMap((verb) => (resourceNames ?? ['']).map((name) => `${group}/${resource} ${verb} ${name}`.trim()))),
+      resources.flatMap((resource) =>
+        verbs.flatMap((verb) => (resourceNames ?? ['']).map((name) => `${group}/${resource} ${verb} ${name}`.trim())),
+      ),
     ),
   );
   return [...new Set(all)].sort();
@@ -118,7 +129,12 @@ const contract: Record<string, Record<string, string>> = {
     cfserviceofferings: 'get list delete',
   },
   'organization-user': { cforgs: 'get list watch', cfspaces: 'get list', rolebindings: 'list' },
-  'organization-manager': { cforgs: 'get list watch', builderinfos: 'get list watch', cfspaces: 'get list watch create', rolebindings: 'delete' },
+  'organization-manager': {
+    cforgs: 'get list watch',
+    builderinfos: 'get list watch',
+    cfspaces: 'get list watch create',
+    rolebindings: 'delete',
+  },
   'space-manager': {
     cfapps: 'get list',
     cfpackages: 'get list',
@@ -138,10 +154,13 @@ test.each(Object.entries(contract))("%s keeps every right of Korifi's role", (na
   const rights = new Set(role === undefined ? [] : promised(role));
   const groups = ['korifi.cloudfoundry.org', '', 'rbac.authorization.k8s.io'];
   const lacking = Object.entries(wanted).flatMap(([resource, verbs]) =>
-    verbs.split(' ').filter((verb) => {
-      const candidates = resource.startsWith('metrics') ? [`${resource} ${verb}`] : groups.map((group) => `${group}/${resource} ${verb}`);
-      return !candidates.some((right) => rights.has(right));
-    }).map((verb) => `${verb} ${resource}`),
+    verbs
+      .split(' ')
+      .filter((verb) => {
+        const candidates = resource.startsWith('metrics') ? [`${resource} ${verb}`] : groups.map((group) => `${group}/${resource} ${verb}`);
+        return !candidates.some((right) => rights.has(right));
+      })
+      .map((verb) => `${verb} ${resource}`),
   );
   expect(lacking).toEqual([]);
 });
@@ -190,8 +209,10 @@ describe('every authenticated user', () => {
   });
 
   test("may reach the registry's push door through the API server, and no other service", async () => {
-    const reach = (service: string, verb: string) => ask(['auth', 'can-i', verb, `services/${service}`, '--subresource=proxy', '-n', 'kf-system'], { as: 'somebody' });
-    for (const verb of ['get', 'create', 'update', 'patch']) expect((await reach('http:kf-registry:5000', verb)).stdout.trim(), verb).toBe('yes');
+    const reach = (service: string, verb: string) =>
+      ask(['auth', 'can-i', verb, `services/${service}`, '--subresource=proxy', '-n', 'kf-system'], { as: 'somebody' });
+    for (const verb of ['get', 'create', 'update', 'patch'])
+      expect((await reach('http:kf-registry:5000', verb)).stdout.trim(), verb).toBe('yes');
     expect((await reach('http:kf-registry:5000', 'delete')).stdout.trim()).toBe('no');
     expect((await reach('http:kf-registry-pull:5001', 'get')).stdout.trim()).toBe('no');
     expect((await reach('http:kf-controller:8080', 'get')).stdout.trim()).toBe('no');

@@ -101,7 +101,9 @@ describe('a host', () => {
   });
 
   test.each(['-shop', 'shop-', 'my_shop', 'a.b', 'a*', 'sh op'])('cannot be %j', async (host) => {
-    expect(await create('CFRoute', { host })).toContain("A host consists of letters, digits and '-' and neither begins nor ends with '-'; '*' alone takes every host");
+    expect(await create('CFRoute', { host })).toContain(
+      "A host consists of letters, digits and '-' and neither begins nor ends with '-'; '*' alone takes every host",
+    );
   });
 
   test('cannot be longer than a DNS label', async () => {
@@ -162,7 +164,9 @@ describe('a task', () => {
 
   test('can be canceled until it has ended', async () => {
     expect(await change('CFTask', { spec: { canceled: true } })).toBe('accepted');
-    await tell({ conditions: [{ type: 'Succeeded', status: 'True', reason: 'JobSucceeded', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }] });
+    await tell({
+      conditions: [{ type: 'Succeeded', status: 'True', reason: 'JobSucceeded', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }],
+    });
     expect(await change('CFTask', { spec: { canceled: true } })).toContain('A task that has ended cannot be canceled');
     expect(await change('CFTask', { metadata: { labels: { a: 'b' } } })).toBe('accepted');
   });

@@ -3,8 +3,26 @@
 import { resource } from './object.ts';
 import type { KubeObject, ResourceType } from './object.ts';
 import type {
-  AppWorkload, BuilderInfo, BuildWorkload, CFApp, CFBuild, CFDomain, CFOrg, CFPackage, CFProcess, CFRoute, CFSecurityGroup, CFServiceBinding,
-  CFServiceBroker, CFServiceInstance, CFServiceOffering, CFServicePlan, CFSpace, CFTask, RunnerInfo, TaskWorkload,
+  AppWorkload,
+  BuilderInfo,
+  BuildWorkload,
+  CFApp,
+  CFBuild,
+  CFDomain,
+  CFOrg,
+  CFPackage,
+  CFProcess,
+  CFRoute,
+  CFSecurityGroup,
+  CFServiceBinding,
+  CFServiceBroker,
+  CFServiceInstance,
+  CFServiceOffering,
+  CFServicePlan,
+  CFSpace,
+  CFTask,
+  RunnerInfo,
+  TaskWorkload,
 } from './types.generated.ts';
 
 /** The API group that kf carries on. */

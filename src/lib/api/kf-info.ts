@@ -40,15 +40,22 @@ export function parseKfInfo(text: string): KfInfo {
   try {
     info = JSON.parse(text) as Partial<KfInfo>;
   } catch (error) {
-    throw new KfError('failed', `The installation's description (ConfigMap kf-info) is not valid JSON: ${messageOf(error)}.`, { hints: setupHint, cause: error });
+    throw new KfError('failed', `The installation's description (ConfigMap kf-info) is not valid JSON: ${messageOf(error)}.`, {
+      hints: setupHint,
+      cause: error,
+    });
   }
   if (typeof info.format !== 'number') {
     throw new KfError('failed', "The installation's description (ConfigMap kf-info) names no format.", { hints: setupHint });
   }
   if (info.format > infoFormat) {
-    throw new KfError('conflict', `This kf is too old for the cluster: it knows format ${infoFormat} of kf-info, the cluster has ${info.format}.`, {
-      hints: ['npm install -g @kf/cli'],
-    });
+    throw new KfError(
+      'conflict',
+      `This kf is too old for the cluster: it knows format ${infoFormat} of kf-info, the cluster has ${info.format}.`,
+      {
+        hints: ['npm install -g @kf/cli'],
+      },
+    );
   }
   const required = ['controller', 'registry', 'builder', 'defaultDomain', 'gateway', 'processDefaults', 'staging'] as const;
   const lacking = required.filter((key) => info[key] === undefined);
@@ -75,13 +82,21 @@ export function compareVersions(a: string, b: string): number {
 /** Refuses to go on when CLI and controller do not understand each other; to be called before the first write. */
 export function requireCompatible(info: KfInfo, cliVersion: string): void {
   if (compareVersions(cliVersion, info.oldestCli) < 0) {
-    throw new KfError('conflict', `This kf (${cliVersion}) is too old for the cluster, whose controller is ${info.controller.version}; it needs ${info.oldestCli} or newer.`, {
-      hints: ['npm install -g @kf/cli'],
-    });
+    throw new KfError(
+      'conflict',
+      `This kf (${cliVersion}) is too old for the cluster, whose controller is ${info.controller.version}; it needs ${info.oldestCli} or newer.`,
+      {
+        hints: ['npm install -g @kf/cli'],
+      },
+    );
   }
   if (compareVersions(info.controller.version, oldestController) < 0) {
-    throw new KfError('conflict', `The cluster's controller (${info.controller.version}) is too old for this kf (${cliVersion}), which needs ${oldestController} or newer.`, {
-      hints: setupHint,
-    });
+    throw new KfError(
+      'conflict',
+      `The cluster's controller (${info.controller.version}) is too old for this kf (${cliVersion}), which needs ${oldestController} or newer.`,
+      {
+        hints: setupHint,
+      },
+    );
   }
 }

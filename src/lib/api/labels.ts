@@ -5,8 +5,20 @@ import { group, labels } from './group.ts';
 import { sha224, timeLabel } from './names.ts';
 import type { KubeObject } from './object.ts';
 import type {
-  CFApp, CFBuild, CFDomain, CFOrg, CFPackage, CFProcess, CFRoute, CFServiceBinding, CFServiceBroker, CFServiceInstance, CFServiceOffering,
-  CFServicePlan, CFSpace, CFTask,
+  CFApp,
+  CFBuild,
+  CFDomain,
+  CFOrg,
+  CFPackage,
+  CFProcess,
+  CFRoute,
+  CFServiceBinding,
+  CFServiceBroker,
+  CFServiceInstance,
+  CFServiceOffering,
+  CFServicePlan,
+  CFSpace,
+  CFTask,
 } from './types.generated.ts';
 
 type Labels = Record<string, string | undefined>;

@@ -10,7 +10,11 @@ const hex = (algorithm: 'sha1' | 'sha224' | 'sha256', text: string): string => c
 
 /** RFC 9562 UUID version 5. */
 export function uuidV5(namespace: string, name: string): string {
-  const digest = createHash('sha1').update(Buffer.from(namespace.replaceAll('-', ''), 'hex')).update(name, 'utf8').digest().subarray(0, 16);
+  const digest = createHash('sha1')
+    .update(Buffer.from(namespace.replaceAll('-', ''), 'hex'))
+    .update(name, 'utf8')
+    .digest()
+    .subarray(0, 16);
   digest[6] = ((digest[6] ?? 0) & 0x0f) | 0x50;
   digest[8] = ((digest[8] ?? 0) & 0x3f) | 0x80;
   return digest.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
@@ -84,7 +88,10 @@ export const nameClaims = {
   serviceBinding: (binding: CFServiceBinding, instanceName: string): NameClaim => {
     const { appRef, service, displayName } = binding.spec;
     const name = displayName === undefined || displayName === '' ? instanceName : displayName;
-    return claim('servicebinding', ['sb', appRef.name, service.namespace ?? binding.metadata.namespace ?? '', service.name ?? '', name].join('::'));
+    return claim(
+      'servicebinding',
+      ['sb', appRef.name, service.namespace ?? binding.metadata.namespace ?? '', service.name ?? '', name].join('::'),
+    );
   },
 } as const;
 

@@ -28,9 +28,13 @@ export function parseLogRate(text: string): number | undefined {
 export function megabytesOf(text: string, name: string): number {
   const megabytes = parseMegabytes(text);
   if (megabytes === undefined) {
-    throw new KfError('usage', `Incorrect Usage: ${name} must be a whole number of megabytes or more, with a unit (M, MB, G, GB, T or TB), not '${text}'.`, {
-      hints: [`${name} 256M`],
-    });
+    throw new KfError(
+      'usage',
+      `Incorrect Usage: ${name} must be a whole number of megabytes or more, with a unit (M, MB, G, GB, T or TB), not '${text}'.`,
+      {
+        hints: [`${name} 256M`],
+      },
+    );
   }
   return megabytes;
 }

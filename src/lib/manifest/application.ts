@@ -60,7 +60,7 @@ export function readApplication(map: LocatedMap, problems: Problems): ManifestAp
   }
   const randomRoute = fields.boolean('random-route') ?? false;
   const defaultRoute = fields.boolean('default-route');
-  if (randomRoute && defaultRoute === true) fields.refuse('random-route', "random-route and default-route cannot both be true.");
+  if (randomRoute && defaultRoute === true) fields.refuse('random-route', 'random-route and default-route cannot both be true.');
   return {
     nameAt: name === undefined ? fields.at : fields.positionOf('name'),
     pathAt: fields.positionOf('path'),
@@ -83,7 +83,8 @@ function readLifecycle(fields: Fields, problems: Problems): Pick<ManifestApp, 'b
   const written = fields.oneOf('lifecycle', ['buildpack', 'cnb', 'docker']);
   const buildpacks = readBuildpacks(fields);
   if (docker !== undefined && buildpacks !== undefined) fields.refuse('docker', 'docker and buildpacks exclude each other.');
-  if (docker !== undefined && written !== undefined && written !== 'docker') fields.refuse('lifecycle', `lifecycle ${written} does not go with docker.`);
+  if (docker !== undefined && written !== undefined && written !== 'docker')
+    fields.refuse('lifecycle', `lifecycle ${written} does not go with docker.`);
   if (docker === undefined && written === 'docker') fields.refuse('lifecycle', 'lifecycle docker needs docker with an image.');
   return given({ buildpacks, docker });
 }
@@ -100,7 +101,8 @@ function readDocker(fields: Fields, problems: Problems): ManifestApp['docker'] {
 function readBuildpacks(fields: Fields): string[] | undefined {
   const single = fields.text('buildpack');
   const listed = fields.value('buildpacks') === undefined ? undefined : fields.texts('buildpacks');
-  if (single !== undefined && listed !== undefined) return fields.refuse('buildpack', 'buildpack and buildpacks exclude each other; use buildpacks.');
+  if (single !== undefined && listed !== undefined)
+    return fields.refuse('buildpack', 'buildpack and buildpacks exclude each other; use buildpacks.');
   const names = listed ?? (single === undefined ? undefined : [single]);
   return names?.length === 1 && (names[0] === 'default' || names[0] === 'null') ? [] : names;
 }
@@ -108,7 +110,8 @@ function readBuildpacks(fields: Fields): string[] | undefined {
 /** Why a name cannot be a variable of the user, or undefined. */
 export function reservedVariable(name: string): string | undefined {
   if (name === '') return 'A variable needs a name.';
-  if (name === 'PORT' || name.startsWith('VCAP_') || name.startsWith('VMC_')) return `'${name}' is set by the platform and cannot be set by an app.`;
+  if (name === 'PORT' || name.startsWith('VCAP_') || name.startsWith('VMC_'))
+    return `'${name}' is set by the platform and cannot be set by an app.`;
   return undefined;
 }
 
@@ -131,7 +134,9 @@ function readServices(fields: Fields, problems: Problems): ServicePlan[] {
     }
     const service = new Fields(item, { noun: 'a service', keys: ['name', 'binding-name', 'parameters'] }, problems);
     const name = service.required('name', 'A service');
-    return name === undefined ? [] : [{ name, ...given({ bindingName: service.text('binding-name'), parameters: service.data('parameters') }) }];
+    return name === undefined
+      ? []
+      : [{ name, ...given({ bindingName: service.text('binding-name'), parameters: service.data('parameters') }) }];
   });
 }
 
@@ -148,8 +153,15 @@ function readRoute(item: Located, problems: Problems): RoutePlan | undefined {
   const text = fields.required('route', 'A route');
   if (text === undefined) return undefined;
   const route = parseRoute(text);
-  if (route === undefined) return fields.refuse('route', `'${text}' is no route; a route looks like host.example.com, host.example.com/path or tcp://example.com:1234.`);
-  return { ...route, ...given({ protocol: fields.oneOf('protocol', ['http1', 'http2', 'tcp']) ?? route.protocol, options: fields.data('options') }) };
+  if (route === undefined)
+    return fields.refuse(
+      'route',
+      `'${text}' is no route; a route looks like host.example.com, host.example.com/path or tcp://example.com:1234.`,
+    );
+  return {
+    ...route,
+    ...given({ protocol: fields.oneOf('protocol', ['http1', 'http2', 'tcp']) ?? route.protocol, options: fields.data('options') }),
+  };
 }
 
 function readSidecars(fields: Fields, problems: Problems): SidecarPlan[] {

@@ -57,7 +57,10 @@ export class Fields {
       const key = canonical(entry.key);
       const before = this.#entries.get(key);
       if (before !== undefined) {
-        problems.add(entry.keyAt, `'${entry.key}' says the same as '${before.key}' in line ${before.keyAt.line}; only one of them can stand.`);
+        problems.add(
+          entry.keyAt,
+          `'${entry.key}' says the same as '${before.key}' in line ${before.keyAt.line}; only one of them can stand.`,
+        );
       } else if (keys.includes(key)) {
         this.#entries.set(key, entry);
       } else {
@@ -130,7 +133,10 @@ export class Fields {
     if (text === undefined) return undefined;
     return (
       parseMegabytes(text) ??
-      this.refuse(key, `${key} must use a supported unit (B, K, KB, M, MB, G, GB, T or TB) and be at least 1M, for example 256M; it is '${text}'.`)
+      this.refuse(
+        key,
+        `${key} must use a supported unit (B, K, KB, M, MB, G, GB, T or TB) and be at least 1M, for example 256M; it is '${text}'.`,
+      )
     );
   }
 

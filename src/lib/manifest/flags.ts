@@ -70,13 +70,35 @@ export function parseInstanceSteps(text: string | undefined): number[] | undefin
   if (text === undefined) return undefined;
   const steps = text.split(',').map((part) => (/^\d+$/.test(part) ? Number(part) : Number.NaN));
   const ascending = steps.every((step, index) => step >= 1 && step <= 100 && step > (steps[index - 1] ?? 0));
-  if (!ascending) throw incorrectUsage('--instance-steps must be percentages from 1 to 100, ascending, with commas and without blanks between them, for example 20,60');
+  if (!ascending)
+    throw incorrectUsage(
+      '--instance-steps must be percentages from 1 to 100, ascending, with commas and without blanks between them, for example 20,60',
+    );
   return steps;
 }
 
 const several: Flag[] = [
-  'path', 'dockerImage', 'dockerUsername', 'droplet', 'buildpacks', 'stack', 'lifecycle', 'command', 'instances', 'memoryMB', 'diskQuotaMB',
-  'logRateLimitBPS', 'healthCheckType', 'endpoint', 'timeoutSeconds', 'noRoute', 'randomRoute', 'task', 'strategy', 'maxInFlight', 'instanceSteps',
+  'path',
+  'dockerImage',
+  'dockerUsername',
+  'droplet',
+  'buildpacks',
+  'stack',
+  'lifecycle',
+  'command',
+  'instances',
+  'memoryMB',
+  'diskQuotaMB',
+  'logRateLimitBPS',
+  'healthCheckType',
+  'endpoint',
+  'timeoutSeconds',
+  'noRoute',
+  'randomRoute',
+  'task',
+  'strategy',
+  'maxInFlight',
+  'instanceSteps',
 ];
 
 /** @throws KfError `usage` when a flag would have to hold for several apps */
@@ -87,7 +109,8 @@ export function checkSeveral(flags: PushFlags): void {
 
 /** @throws KfError `usage` when a flag contradicts what the manifest says of the app */
 export function checkAgainst(flags: PushFlags, app: ManifestApp): void {
-  const clash = (flag: string, property: string) => incorrectUsage(`The flag option ${flag} cannot be used with the manifest property ${property}`);
+  const clash = (flag: string, property: string) =>
+    incorrectUsage(`The flag option ${flag} cannot be used with the manifest property ${property}`);
   const properties: [string, boolean][] = [
     ['buildpacks', app.buildpacks !== undefined],
     ['path', app.path !== undefined],

@@ -25,7 +25,9 @@ export const processKeys = [
 
 /** Drops what is undefined: plans say nothing about what was not written. */
 export function given<T extends object>(entries: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> };
+  return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
 }
 
 function healthCheck(fields: Fields, prefix: '' | 'readiness-'): HealthCheckPlan | undefined {
@@ -33,7 +35,8 @@ function healthCheck(fields: Fields, prefix: '' | 'readiness-'): HealthCheckPlan
   const written = fields.oneOf(key('type'), ['http', 'port', 'process', 'none']);
   const type = written === 'none' ? ('process' as const) : written;
   const endpoint = fields.text(key('http-endpoint'));
-  if (endpoint !== undefined && !endpoint.startsWith('/')) fields.refuse(key('http-endpoint'), `${key('http-endpoint')} must begin with '/'.`);
+  if (endpoint !== undefined && !endpoint.startsWith('/'))
+    fields.refuse(key('http-endpoint'), `${key('http-endpoint')} must begin with '/'.`);
   if (endpoint !== undefined && type !== undefined && type !== 'http') {
     fields.refuse(key('http-endpoint'), `${key('http-endpoint')} goes with ${key('type')} http, not ${type}.`);
   }

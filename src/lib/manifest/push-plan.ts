@@ -82,22 +82,38 @@ function chooseApps(apps: ManifestApp[], { name }: PushFlags, manifest: ReadMani
   const named = apps.flatMap((app) => (app.name === undefined ? [] : [{ ...app, name: app.name }]));
   const unnamed = apps.find((app) => app.name === undefined);
   if (unnamed !== undefined) {
-    throw new KfError('usage', `${manifest?.asGiven ?? 'manifest.yml'}:${unnamed.nameAt.line}:${unnamed.nameAt.column}: Found an application with no name specified.`);
+    throw new KfError(
+      'usage',
+      `${manifest?.asGiven ?? 'manifest.yml'}:${unnamed.nameAt.line}:${unnamed.nameAt.column}: Found an application with no name specified.`,
+    );
   }
   if (name === undefined) return named;
   const found = named.find((app) => app.name === name);
   if (found !== undefined) return [found];
-  const near = nearest(name, named.map((app) => app.name));
+  const near = nearest(
+    name,
+    named.map((app) => app.name),
+  );
   throw new KfError('usage', `Could not find app named '${name}' in manifest`, near === undefined ? {} : { hints: [`kf push ${near}`] });
 }
 
 function appPlan(app: ManifestApp & { name: string }, flags: PushFlags, folders: { workingFolder: string; base: string }): AppPlan {
-  const { nameAt: _nameAt, pathAt: _pathAt, path: _path, pathAsGiven: _pathAsGiven, docker: _docker, buildpacks: _buildpacks, stack: _stack, ...rest } = app;
+  const {
+    nameAt: _nameAt,
+    pathAt: _pathAt,
+    path: _path,
+    pathAsGiven: _pathAsGiven,
+    docker: _docker,
+    buildpacks: _buildpacks,
+    stack: _stack,
+    ...rest
+  } = app;
   const docker = flags.dockerImage === undefined ? app.docker : { image: flags.dockerImage, ...given({ username: flags.dockerUsername }) };
   const noRoute = app.noRoute || flags.noRoute === true || flags.task === true;
   const randomRoute = !noRoute && (app.randomRoute || flags.randomRoute === true);
   const lifecycle = docker !== undefined ? 'docker' : 'buildpack';
-  if (lifecycle === 'buildpack' && flags.lifecycle === 'docker') throw incorrectUsage("'--docker-image, -o' and '--lifecycle docker' must be used together.");
+  if (lifecycle === 'buildpack' && flags.lifecycle === 'docker')
+    throw incorrectUsage("'--docker-image, -o' and '--lifecycle docker' must be used together.");
   return {
     ...rest,
     lifecycle,
@@ -118,7 +134,12 @@ function buildpacksOf(app: ManifestApp, { buildpacks }: PushFlags): string[] | u
 type Source = Pick<AppPlan, 'path' | 'pathAsGiven' | 'droplet'>;
 
 /** A path of the manifest counts from the manifest's folder, `-p` and the default from the working folder. */
-function sourceOf(app: ManifestApp, flags: PushFlags, isDocker: boolean, { workingFolder, base }: { workingFolder: string; base: string }): Source {
+function sourceOf(
+  app: ManifestApp,
+  flags: PushFlags,
+  isDocker: boolean,
+  { workingFolder, base }: { workingFolder: string; base: string },
+): Source {
   if (isDocker) return {};
   if (flags.droplet !== undefined) return { droplet: absolute(workingFolder, flags.droplet) };
   if (flags.path !== undefined) return { path: absolute(workingFolder, flags.path), pathAsGiven: flags.path };

@@ -38,7 +38,8 @@ async function find(workingFolder: string, flags: PushFlags): Promise<{ path: st
   if (kind === 'none') throw incorrectUsage(`The specified path '${flags.manifest}' does not exist.`);
   if (kind === 'file') return { path, asGiven: flags.manifest };
   const inFolder = await firstManifest(path);
-  if (inFolder === undefined) throw incorrectUsage(`The specified directory '${flags.manifest}' does not contain a file named 'manifest.yml'.`);
+  if (inFolder === undefined)
+    throw incorrectUsage(`The specified directory '${flags.manifest}' does not contain a file named 'manifest.yml'.`);
   return { path: inFolder, asGiven: inFolder };
 }
 
@@ -60,7 +61,8 @@ export async function readManifest(workingFolder: string, flags: PushFlags): Pro
   const variables = readVariables(varsFiles, flags.vars ?? []);
   const found = await find(workingFolder, flags);
   if (found === undefined) return undefined;
-  const shown = found.asGiven === found.path && found.path.startsWith(`${workingFolder}/`) ? found.path.slice(workingFolder.length + 1) : found.asGiven;
+  const shown =
+    found.asGiven === found.path && found.path.startsWith(`${workingFolder}/`) ? found.path.slice(workingFolder.length + 1) : found.asGiven;
   return { ...found, apps: parseManifest(shown, await readText(found.path, found.asGiven), variables) };
 }
 

@@ -9,7 +9,8 @@ export function parseRoute(text: string): Pick<RoutePlan, 'text' | 'hostname' | 
   const match = form.exec(text);
   if (match === null) return undefined;
   const [, scheme = '', hostname = '', port, path] = match;
-  if (!/^(?:\*\.)?[a-z0-9](?:[-_.a-z0-9]*[a-z0-9])?$/i.test(hostname) || hostname.includes('..') || !hostname.includes('.')) return undefined;
+  if (!/^(?:\*\.)?[a-z0-9](?:[-_.a-z0-9]*[a-z0-9])?$/i.test(hostname) || hostname.includes('..') || !hostname.includes('.'))
+    return undefined;
   return {
     text,
     hostname: hostname.toLowerCase(),

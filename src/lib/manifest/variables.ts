@@ -32,7 +32,9 @@ function parseVars(path: string, text: string): Located | undefined {
     return parseTree(path, text);
   } catch (error) {
     if (!(error instanceof KfError)) throw error;
-    throw new KfError('usage', error.message.replace(/^Unable to push app because manifest .* is not valid yaml\.\n/, ''), { cause: error });
+    throw new KfError('usage', error.message.replace(/^Unable to push app because manifest .* is not valid yaml\.\n/, ''), {
+      cause: error,
+    });
   }
 }
 

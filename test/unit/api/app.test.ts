@@ -6,7 +6,11 @@ const app = { metadata: { name: 'a' }, spec: { desiredState: 'STARTED' } } as CF
 const process = (type: string, rest: object = {}, status: object = {}) =>
   ({ metadata: { name: type }, spec: { appRef: { name: 'a' }, processType: type, ...rest }, status }) as CFProcess;
 const route = (uri: string | undefined, creationTimestamp: string, appGuid = 'a') =>
-  ({ metadata: { name: uri ?? 'none', creationTimestamp }, spec: { destinations: [{ appRef: { name: appGuid } }] }, status: { uri } }) as unknown as CFRoute;
+  ({
+    metadata: { name: uri ?? 'none', creationTimestamp },
+    spec: { destinations: [{ appRef: { name: appGuid } }] },
+    status: { uri },
+  }) as unknown as CFRoute;
 
 test('web comes first, then the types in order, and other apps not at all', () => {
   const foreign = { ...process('web'), spec: { ...process('web').spec, appRef: { name: 'b' } } };
@@ -15,7 +19,12 @@ test('web comes first, then the types in order, and other apps not at all', () =
 });
 
 test('addresses come from the oldest route first and skip routes that have none yet', () => {
-  const routes = [route('new', '2026-02-01T00:00:00Z'), route(undefined, '2026-01-15T00:00:00Z'), route('old', '2026-01-01T00:00:00Z'), route('x', '2025-01-01T00:00:00Z', 'b')];
+  const routes = [
+    route('new', '2026-02-01T00:00:00Z'),
+    route(undefined, '2026-01-15T00:00:00Z'),
+    route('old', '2026-01-01T00:00:00Z'),
+    route('x', '2025-01-01T00:00:00Z', 'b'),
+  ];
   expect(addressesOf(app, routes)).toEqual(['old', 'new']);
 });
 

@@ -18,7 +18,9 @@ test('a complete description is taken, with defaults for what may be left out', 
 });
 
 test('a newer format is refused before anything else is looked at', () => {
-  expect(() => parseKfInfo('{"format": 2}')).toThrow('This kf is too old for the cluster: it knows format 1 of kf-info, the cluster has 2.');
+  expect(() => parseKfInfo('{"format": 2}')).toThrow(
+    'This kf is too old for the cluster: it knows format 1 of kf-info, the cluster has 2.',
+  );
 });
 
 test('what lacks is named', () => {

@@ -1,6 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import {
-  addressOf, appWorkloadName, nameClaims, namespacedUuid, nearest, processGuid, roleBindingName, serviceName, sha224, statefulSetName, timeLabel, uuidV5,
+  addressOf,
+  appWorkloadName,
+  nameClaims,
+  namespacedUuid,
+  nearest,
+  processGuid,
+  roleBindingName,
+  serviceName,
+  sha224,
+  statefulSetName,
+  timeLabel,
+  uuidV5,
 } from '../../../src/lib/api/names.ts';
 import type { CFApp, CFDomain, CFRoute } from '../../../src/lib/api/types.generated.ts';
 
@@ -23,12 +34,18 @@ describe('the test vectors of the contract', () => {
   });
 
   test('a role binding is named after role and user', () => {
-    expect(roleBindingName('space_developer', { user: 'alice' })).toBe('cf-397993fd2409784578b04d93893ccaa4c33899a29ca9e93027b9c960a9cdddfb');
+    expect(roleBindingName('space_developer', { user: 'alice' })).toBe(
+      'cf-397993fd2409784578b04d93893ccaa4c33899a29ca9e93027b9c960a9cdddfb',
+    );
   });
 
   test('the Lease of an app name is found by its hash', () => {
     const object = { metadata: { name: app }, spec: { displayName: 'My-App' } } as CFApp;
-    expect(nameClaims.app(object)).toEqual({ entityType: 'app', uniqueName: 'my-app', leaseName: 'n-81c7b2925006d086e7596837968776c128ba5ec2' });
+    expect(nameClaims.app(object)).toEqual({
+      entityType: 'app',
+      uniqueName: 'my-app',
+      leaseName: 'n-81c7b2925006d086e7596837968776c128ba5ec2',
+    });
   });
 });
 
@@ -47,7 +64,11 @@ test('an app GUID that is no Kubernetes name gives way to the process GUID', () 
 
 test('every computed name stays within 63 characters', () => {
   const generation = '0123456789';
-  const names = [appWorkloadName(process, generation), serviceName(app, generation), `${statefulSetName(app, space, process, generation)}-1000`];
+  const names = [
+    appWorkloadName(process, generation),
+    serviceName(app, generation),
+    `${statefulSetName(app, space, process, generation)}-1000`,
+  ];
   for (const name of names) expect(name.length).toBeLessThanOrEqual(63);
 });
 

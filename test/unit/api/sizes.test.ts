@@ -17,7 +17,9 @@ test.each(['256', '', 'M', '0M', '512K', '-1M', '1X', '256 MiB'])('%j is no size
 });
 
 test('a size without unit is a usage error that names the flag and what was given', () => {
-  expect(() => megabytesOf('12', '-m')).toThrow("-m must be a whole number of megabytes or more, with a unit (M, MB, G, GB, T or TB), not '12'");
+  expect(() => megabytesOf('12', '-m')).toThrow(
+    "-m must be a whole number of megabytes or more, with a unit (M, MB, G, GB, T or TB), not '12'",
+  );
 });
 
 test.each([

@@ -59,7 +59,13 @@ sidecars:
   memory: 64M`);
 
   test('has its source and buildpacks', () => {
-    expect(app).toMatchObject({ name: 'shop', path: './dist', buildpacks: ['nodejs', 'procfile'], stack: 'cflinuxfs4', env: { GREETING: 'hello' } });
+    expect(app).toMatchObject({
+      name: 'shop',
+      path: './dist',
+      buildpacks: ['nodejs', 'procfile'],
+      stack: 'cflinuxfs4',
+      env: { GREETING: 'hello' },
+    });
   });
 
   test('has the app-level keys as its web process, and the listed ones', () => {
@@ -133,13 +139,23 @@ applications:
   });
 
   test('what is no YAML is told with its place', () => {
-    expect(failure('applications:\n- name: [a\n').message).toMatch(/^Unable to push app because manifest manifest.yml is not valid yaml\.\nmanifest.yml:\d+:\d+: /);
+    expect(failure('applications:\n- name: [a\n').message).toMatch(
+      /^Unable to push app because manifest manifest.yml is not valid yaml\.\nmanifest.yml:\d+:\d+: /,
+    );
   });
 
   test('an alias of nothing, of itself, or of too much ends with a message', () => {
     expect(failure('applications: [*a]').message).toBe("manifest.yml:1:16: There is no anchor '&a'.");
     expect(failure('applications: &a [*a]').message).toBe("manifest.yml:1:19: The anchor '&a' contains itself.");
-    const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]', ...[1, 2, 3, 4, 5, 6].map((n) => `a${n}: &a${n} [${Array(10).fill(`*a${n - 1}`).join(', ')}]`)];
+    const bomb = [
+      'a0: &a0 [x, x, x, x, x, x, x, x, x, x]',
+      ...[1, 2, 3, 4, 5, 6].map(
+        (n) =>
+          `a${n}: &a${n} [${Array(10)
+            .fill(`*a${n - 1}`)
+            .join(', ')}]`,
+      ),
+    ];
     expect(failure(bomb.join('\n')).message).toContain('unfold to more values');
   });
 });
@@ -198,7 +214,9 @@ describe('the rules of cf', () => {
   });
 
   test('a name is refused that no app can have', () => {
-    expect(failure('applications: [{name: my shop}]').message).toContain("The name of an app consists of letters, digits, '-' and '_'; it is 'my shop'.");
+    expect(failure('applications: [{name: my shop}]').message).toContain(
+      "The name of an app consists of letters, digits, '-' and '_'; it is 'my shop'.",
+    );
   });
 
   test('two apps cannot share a name', () => {

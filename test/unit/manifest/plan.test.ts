@@ -7,7 +7,10 @@ const plan = (flags: PushFlags, text?: string) =>
   planPush({
     workingFolder: '/home/me/shop',
     flags,
-    manifest: text === undefined ? undefined : { path: '/srv/deploy/manifest.yml', asGiven: '../deploy/manifest.yml', apps: parseManifest('m', text) },
+    manifest:
+      text === undefined
+        ? undefined
+        : { path: '/srv/deploy/manifest.yml', asGiven: '../deploy/manifest.yml', apps: parseManifest('m', text) },
   });
 const app = (flags: PushFlags, text?: string) => plan(flags, text).apps[0];
 const two = 'applications: [{name: front}, {name: back}]';
@@ -42,11 +45,16 @@ describe('without a manifest', () => {
   });
 
   test('a name must be given', () => {
-    expect(() => plan({})).toThrow('Incorrect Usage: The push command requires an app name. The app name can be supplied as an argument or with a manifest.yml file.');
+    expect(() => plan({})).toThrow(
+      'Incorrect Usage: The push command requires an app name. The app name can be supplied as an argument or with a manifest.yml file.',
+    );
   });
 
   test('a docker image needs no path', () => {
-    expect(app({ name: 'shop', dockerImage: 'nginx:1', dockerUsername: 'me' })).toMatchObject({ lifecycle: 'docker', docker: { image: 'nginx:1', username: 'me' } });
+    expect(app({ name: 'shop', dockerImage: 'nginx:1', dockerUsername: 'me' })).toMatchObject({
+      lifecycle: 'docker',
+      docker: { image: 'nginx:1', username: 'me' },
+    });
     expect(app({ name: 'shop', dockerImage: 'nginx:1' })).not.toHaveProperty('path');
   });
 });
@@ -75,11 +83,15 @@ describe('the name argument', () => {
   });
 
   test('that fits none is told, with the nearest', () => {
-    expect(() => plan({ name: 'bakc' }, two)).toThrow(expect.objectContaining({ message: "Could not find app named 'bakc' in manifest", hints: ['kf push back'] }));
+    expect(() => plan({ name: 'bakc' }, two)).toThrow(
+      expect.objectContaining({ message: "Could not find app named 'bakc' in manifest", hints: ['kf push back'] }),
+    );
   });
 
   test('cannot make up for a missing name among several', () => {
-    expect(() => plan({ name: 'a' }, 'applications: [{name: a}, {memory: 1G}]')).toThrow('../deploy/manifest.yml:1:27: Found an application with no name specified.');
+    expect(() => plan({ name: 'a' }, 'applications: [{name: a}, {memory: 1G}]')).toThrow(
+      '../deploy/manifest.yml:1:27: Found an application with no name specified.',
+    );
   });
 });
 
@@ -94,7 +106,10 @@ describe('flags over the manifest', () => {
   });
 
   test('make a web process where the manifest has only others', () => {
-    expect(app({ memoryMB: 64 }, 'applications: [{name: a, processes: [{type: worker}]}]')?.processes).toEqual([{ type: 'web', memoryMB: 64 }, { type: 'worker' }]);
+    expect(app({ memoryMB: 64 }, 'applications: [{name: a, processes: [{type: worker}]}]')?.processes).toEqual([
+      { type: 'web', memoryMB: 64 },
+      { type: 'worker' },
+    ]);
   });
 
   test('change nothing they do not name', () => {
@@ -114,7 +129,11 @@ describe('flags over the manifest', () => {
   });
 
   test('of routes: no-route wins, random-route replaces the default one, a task has none', () => {
-    expect(app({ noRoute: true }, 'applications: [{name: a, random-route: true}]')).toMatchObject({ noRoute: true, randomRoute: false, defaultRoute: false });
+    expect(app({ noRoute: true }, 'applications: [{name: a, random-route: true}]')).toMatchObject({
+      noRoute: true,
+      randomRoute: false,
+      defaultRoute: false,
+    });
     expect(app({ randomRoute: true }, 'applications: [{name: a}]')).toMatchObject({ randomRoute: true, defaultRoute: false });
     expect(plan({ name: 'a', task: true })).toMatchObject({ task: true, start: false, apps: [{ noRoute: true }] });
   });
@@ -142,13 +161,19 @@ describe('what cannot be combined', () => {
     [{ dockerImage: 'x' }, '{name: a, buildpacks: [b]}', '--docker-image cannot be used with the manifest property buildpacks'],
     [{ dockerImage: 'x' }, '{name: a, path: b}', '--docker-image cannot be used with the manifest property path'],
     [{ path: 'x' }, '{name: a, docker: {image: b}}', '--path cannot be used with the manifest property docker'],
-    [{ endpoint: '/' }, '{name: a, health-check-type: port}', '--endpoint cannot be used with the manifest property health-check-type set to port'],
+    [
+      { endpoint: '/' },
+      '{name: a, health-check-type: port}',
+      '--endpoint cannot be used with the manifest property health-check-type set to port',
+    ],
   ])('%j with %s', (flags, entry, message) => {
     expect(() => plan(flags, `applications: [${entry}]`)).toThrow(`Incorrect Usage: The flag option ${message}`);
   });
 
   test('several apps take only the flags that hold for all', () => {
-    expect(() => plan({ instances: 1 }, two)).toThrow('Incorrect Usage: Command line flags (except -f and --no-start) cannot be applied when pushing multiple apps from a manifest file.');
+    expect(() => plan({ instances: 1 }, two)).toThrow(
+      'Incorrect Usage: Command line flags (except -f and --no-start) cannot be applied when pushing multiple apps from a manifest file.',
+    );
     expect(plan({ noStart: true }, two)).toMatchObject({ start: false, apps: [{ name: 'front' }, { name: 'back' }] });
   });
 });

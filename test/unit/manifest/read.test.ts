@@ -36,7 +36,9 @@ test('-f takes a file or a folder', async () => {
 
 test('a manifest that is not there is named as it was typed', async () => {
   await mkdir(join(folder, 'empty'));
-  await expect(readPushPlan(folder, { manifest: 'nope.yml' })).rejects.toThrow("Incorrect Usage: The specified path 'nope.yml' does not exist.");
+  await expect(readPushPlan(folder, { manifest: 'nope.yml' })).rejects.toThrow(
+    "Incorrect Usage: The specified path 'nope.yml' does not exist.",
+  );
   await expect(readPushPlan(folder, { manifest: 'empty' })).rejects.toThrow(
     "Incorrect Usage: The specified directory 'empty' does not contain a file named 'manifest.yml'.",
   );
@@ -51,11 +53,17 @@ test('variables come from files and flags', async () => {
   await write('manifest.yml', 'applications: [{name: ((a))-((b))}]');
   await write('vars.yml', 'a: one\nb: two');
   expect((await readPushPlan(folder, { varsFiles: ['vars.yml'], vars: ['b=three'] })).apps[0]?.name).toBe('one-three');
-  await expect(readPushPlan(folder, { varsFiles: ['nope.yml'] })).rejects.toThrow("Incorrect Usage: The specified path 'nope.yml' does not exist.");
+  await expect(readPushPlan(folder, { varsFiles: ['nope.yml'] })).rejects.toThrow(
+    "Incorrect Usage: The specified path 'nope.yml' does not exist.",
+  );
 });
 
 test('a path that is not there is told in the words for its origin', async () => {
-  await expect(readPushPlan(folder, { name: 'a', path: 'gone' })).rejects.toThrow("Incorrect Usage: The specified path 'gone' does not exist.");
+  await expect(readPushPlan(folder, { name: 'a', path: 'gone' })).rejects.toThrow(
+    "Incorrect Usage: The specified path 'gone' does not exist.",
+  );
   await write('manifest.yml', 'applications: [{name: a, path: gone}]');
-  await expect(readPushPlan(folder, {})).rejects.toThrow(`File not found locally, make sure the file exists at given path ${join(folder, 'gone')}`);
+  await expect(readPushPlan(folder, {})).rejects.toThrow(
+    `File not found locally, make sure the file exists at given path ${join(folder, 'gone')}`,
+  );
 });

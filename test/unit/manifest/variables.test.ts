@@ -7,7 +7,12 @@ const manifest = (body: string, flags: string[], files: { path: string; text: st
 
 describe('a placeholder that is the whole value', () => {
   test('takes the type of its variable', () => {
-    const app = manifest('{name: ((name)), instances: ((n)), buildpacks: ((list)), no-route: ((off))}', ['name=shop', 'n=3', 'list=[a, b]', 'off=true']);
+    const app = manifest('{name: ((name)), instances: ((n)), buildpacks: ((list)), no-route: ((off))}', [
+      'name=shop',
+      'n=3',
+      'list=[a, b]',
+      'off=true',
+    ]);
     expect(app).toMatchObject({ name: 'shop', buildpacks: ['a', 'b'], noRoute: true, processes: [{ instances: 3 }] });
   });
 
@@ -18,7 +23,9 @@ describe('a placeholder that is the whole value', () => {
 
 describe('a placeholder inside a text or a key', () => {
   test('is filled with texts and whole numbers', () => {
-    expect(manifest('{name: a, env: {((key)): "((host)):((port))"}}', ['key=URL', 'host=db', 'port=5432'])?.env).toEqual({ URL: 'db:5432' });
+    expect(manifest('{name: a, env: {((key)): "((host)):((port))"}}', ['key=URL', 'host=db', 'port=5432'])?.env).toEqual({
+      URL: 'db:5432',
+    });
   });
 
   test('refuses anything else and says where', () => {
@@ -60,7 +67,9 @@ describe('variables', () => {
   });
 
   test('must come as a map', () => {
-    expect(() => readVariables([{ path: 'vars.yml', text: '- a' }], [])).toThrow('vars.yml:1:1: A file of variables is a map of names to values.');
+    expect(() => readVariables([{ path: 'vars.yml', text: '- a' }], [])).toThrow(
+      'vars.yml:1:1: A file of variables is a map of names to values.',
+    );
   });
 
   test('have the place of their placeholder when their value is wrong', () => {

@@ -17,7 +17,10 @@ const instance = seen(
   buildUserProvidedInstance({ guid: 'instance', namespace: 'space', displayName: 'db', secretName: 'secret', tags: ['sql'] }, author),
 );
 const build = seen(
-  buildBuild({ guid: 'build', app, packageGuid: 'package', lifecycle, stagingMemoryMB: 1024, stagingDiskMB: 4096, buildKey: 'key' }, author),
+  buildBuild(
+    { guid: 'build', app, packageGuid: 'package', lifecycle, stagingMemoryMB: 1024, stagingDiskMB: 4096, buildKey: 'key' },
+    author,
+  ),
 );
 
 test('every object says who made it, after which contract, and carries its index labels', () => {
@@ -76,7 +79,9 @@ describe('an app', () => {
   });
 
   test('leaves out what was not given', () => {
-    expect(Object.keys(buildProcess({ app, type: 'web', memoryMB: 1, diskQuotaMB: 1, command: undefined }, author).spec)).not.toContain('command');
+    expect(Object.keys(buildProcess({ app, type: 'web', memoryMB: 1, diskQuotaMB: 1, command: undefined }, author).spec)).not.toContain(
+      'command',
+    );
   });
 });
 
@@ -94,7 +99,10 @@ test('package and build carry the hashes that decide whether work can be left ou
 
 test('the environment of a build is written once and goes with the build', () => {
   const secret = buildBuildEnvSecret(build, { BP: '1' }, author);
-  expect(secret).toMatchObject({ immutable: true, metadata: { name: 'build-env', ownerReferences: [{ kind: 'CFBuild', uid: 'uid-build' }] } });
+  expect(secret).toMatchObject({
+    immutable: true,
+    metadata: { name: 'build-env', ownerReferences: [{ kind: 'CFBuild', uid: 'uid-build' }] },
+  });
 });
 
 test('a route names its domain, its apps and that it is mapped', () => {
