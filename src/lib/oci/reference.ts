@@ -40,11 +40,16 @@ export function parseReference(text: string): Reference {
   if (!HOST.test(registry)) throw invalid(text, `'${registry}' is not a registry host`);
   if (!REPOSITORY.test(repository))
     throw invalid(text, `'${repository}' is not a repository name (lower case letters, digits, '.', '_', '-', '/')`);
-  const reference: Reference = { registry, repository };
+  const reference: Reference = { registry, repository: fullRepository(registry, repository) };
   if (tag !== undefined) reference.tag = tag;
   else if (digest === undefined) reference.tag = 'latest';
   if (digest !== undefined) reference.digest = digest;
   return reference;
+}
+
+/** Docker Hub's own images have a folder that nobody types. */
+function fullRepository(registry: string, repository: string): string {
+  return registry === DOCKER_HUB && !repository.includes('/') ? `library/${repository}` : repository;
 }
 
 /** The first part is a host when it has a dot or a port or is `localhost`, as docker decides it. */
@@ -53,8 +58,7 @@ function splitName(name: string): { registry: string; repository: string } {
   const first = slash < 0 ? '' : name.slice(0, slash);
   const isHost = first === 'localhost' || /[.:[]/.test(first) || first !== first.toLowerCase();
   const registry = canonicalRegistry(isHost ? first : DOCKER_HUB);
-  const rest = isHost ? name.slice(slash + 1) : name;
-  return { registry, repository: registry === DOCKER_HUB && !rest.includes('/') ? `library/${rest}` : rest };
+  return { registry, repository: isHost ? name.slice(slash + 1) : name };
 }
 
 /** The full text: registry, repository, then tag and digest where given. */

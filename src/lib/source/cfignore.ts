@@ -34,6 +34,9 @@ interface Pattern {
   negated: boolean;
 }
 
+/** Backslashes before what Go's regular expressions do not know (or give a meaning that no file name has): the line matches nothing. */
+const FOREIGN_ESCAPE = /\\(?:[^\x00-\x7f]|(?!x[0-9A-Fa-f]{2})[ac-ceg-mo-qux-zACE-RT-VX-Z0-9_])/;
+
 function patternFromLine(raw: string): Pattern | undefined {
   const line = raw.replace(/\r+$/, '');
   if (line.startsWith('#')) return undefined;
@@ -42,6 +45,7 @@ function patternFromLine(raw: string): Pattern | undefined {
   const negated = trimmed.startsWith('!');
   // One more `#` or `!` is dropped without a meaning.
   const glob = (negated ? trimmed.slice(1) : trimmed).replace(/^[#!]/, '');
+  if (FOREIGN_ESCAPE.test(glob)) return undefined;
   try {
     return { regex: new RegExp(expressionFromGlob(glob)), negated };
   } catch {
