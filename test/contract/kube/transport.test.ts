@@ -1,0 +1,228 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { configMapType, podType } from '../../../src/lib/api/core.ts';
+import { clusterAt } from '../../../src/lib/kube/client.ts';
+import type { Cluster } from '../../../src/lib/kube/cluster.ts';
+import { resolveEndpoint } from '../../../src/lib/kube/endpoint.ts';
+import { ScriptedApiServer } from '../../support/apiserver.ts';
+import type { Call, KubeconfigParts } from '../../support/apiserver.ts';
+import { CertificateAuthority } from '../../support/certificates.ts';
+
+let server: ScriptedApiServer;
+let dir: string;
+const open: Cluster[] = [];
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'kf-transport-'));
+  server = await ScriptedApiServer.start();
+});
+
+afterEach(async () => {
+  for (const cluster of open.splice(0)) cluster.close();
+  await server.stop();
+  rmSync(dir, { recursive: true });
+});
+
+async function to(target: ScriptedApiServer, parts: KubeconfigParts = {}, tuning: { patienceMs?: number } = {}): Promise<Cluster> {
+  const cluster = clusterAt(await resolveEndpoint({ kubeconfig: target.kubeconfig(parts), env: {} }), { backoffBaseMs: 5, ...tuning });
+  open.push(cluster);
+  return cluster;
+}
+
+const empty = (call: Call): void => call.json({ metadata: { resourceVersion: '1' }, items: [] });
+const map = { metadata: { name: 'x', namespace: 'ns' } };
+
+describe('TLS', () => {
+  test('trusts the authority of the kubeconfig and shows the client certificate', async () => {
+    const authority = new CertificateAuthority();
+    const secure = await ScriptedApiServer.start({ authority });
+    try {
+      secure.on('GET /api/v1/pods', empty);
+      const me = authority.client('jane', ['developers']);
+      const user = {
+        'client-certificate-data': Buffer.from(me.cert).toString('base64'),
+        'client-key-data': Buffer.from(me.key).toString('base64'),
+      };
+      await (await to(secure, { user })).list(podType);
+      expect(secure.calls[0]?.clientName).toBe('jane');
+
+      const stranger = Buffer.from(new CertificateAuthority('other').cert).toString('base64');
+      const wrong = await to(secure, { cluster: { 'certificate-authority-data': stranger } });
+      await expect(wrong.list(podType)).rejects.toMatchObject({
+        code: 'unreachable',
+        message: expect.stringContaining('not signed by the authority of the kubeconfig') as string,
+      });
+      const careless = await to(secure, { cluster: { 'certificate-authority-data': undefined, 'insecure-skip-tls-verify': true } });
+      await careless.list(podType);
+    } finally {
+      await secure.stop();
+    }
+  });
+
+  test('checks the name, or the one that tls-server-name gives', async () => {
+    const authority = new CertificateAuthority();
+    const secure = await ScriptedApiServer.start({ authority, names: ['kubernetes.internal'] });
+    try {
+      secure.on('GET /api/v1/pods', empty);
+      await expect((await to(secure)).list(podType)).rejects.toThrow('its certificate was made for another name');
+      await (await to(secure, { cluster: { 'tls-server-name': 'kubernetes.internal' } })).list(podType);
+    } finally {
+      await secure.stop();
+    }
+  });
+});
+
+describe('connections', () => {
+  test('are kept and used again', async () => {
+    server.on('GET /api/v1/pods', empty);
+    const cluster = await to(server);
+    for (let index = 0; index < 5; index++) await cluster.list(podType);
+    expect(server.connections).toBe(1);
+  });
+
+  test('a server that never answered is reported at once', async () => {
+    const cluster = await to(server);
+    await server.halt();
+    await expect(cluster.list(podType)).rejects.toMatchObject({
+      code: 'unreachable',
+      message: expect.stringContaining('nothing listens there') as string,
+    });
+  });
+
+  test('a server that answered before is waited for while it restarts', async () => {
+    server.on('GET /api/v1/pods', empty);
+    server.on('POST /api/v1/namespaces/ns/configmaps', (call) => call.json(map, 201));
+    const cluster = await to(server);
+    await cluster.list(podType);
+    await server.halt();
+    const pending = Promise.all([cluster.list(podType), cluster.create(configMapType, map)]);
+    setTimeout(() => void server.listen(), 300);
+    await pending;
+    expect(server.callsOf('POST .*')).toHaveLength(1);
+  });
+
+  test('but not for ever', async () => {
+    server.on('GET /api/v1/pods', empty);
+    const cluster = await to(server, {}, { patienceMs: 150 });
+    await cluster.list(podType);
+    await server.halt();
+    await expect(cluster.list(podType)).rejects.toMatchObject({ code: 'unreachable' });
+  });
+
+  test('what may have been done is not sent again when the connection breaks, what can do no harm is', async () => {
+    server.on(
+      '(GET|PATCH) .*',
+      (call) => call.drop(),
+      (call) => call.drop(),
+      (call) => call.json({ ...map, metadata: {}, items: [] }),
+    );
+    server.on('POST .*', (call) => call.drop());
+    const cluster = await to(server);
+    await cluster.list(podType);
+    expect(server.callsOf('GET .*')).toHaveLength(3);
+    await expect(cluster.create(configMapType, map)).rejects.toMatchObject({ code: 'unreachable', reason: 'ECONNRESET' });
+    expect(server.callsOf('POST .*')).toHaveLength(1);
+  });
+
+  test('a merge patch with a resourceVersion is sent once, one without may be repeated', async () => {
+    server.on(
+      'PATCH .*',
+      (call) => call.drop(),
+      (call) => call.json(map),
+    );
+    const cluster = await to(server);
+    await expect(cluster.mergePatch(configMapType, 'ns', 'x', { metadata: { resourceVersion: '3' } })).rejects.toMatchObject({
+      code: 'unreachable',
+    });
+    server.on(
+      'PATCH .*',
+      (call) => call.drop(),
+      (call) => call.json(map),
+    );
+    await cluster.mergePatch(configMapType, 'ns', 'x', { metadata: { uid: 'u' } });
+    expect(server.callsOf('PATCH .*')).toHaveLength(3);
+  });
+
+  test('silence is an end too', async () => {
+    server.on('(GET|POST) /slow', (call) => call.closed);
+    const cluster = await to(server, {}, { patienceMs: 150 });
+    const silence = { code: 'unreachable', message: expect.stringContaining('no answer came in time') as string };
+    await expect(cluster.raw({ method: 'POST', path: '/slow', idleTimeoutMs: 50 })).rejects.toMatchObject(silence);
+    expect(server.calls).toHaveLength(1);
+    await expect(cluster.raw({ method: 'GET', path: '/slow', idleTimeoutMs: 50 })).rejects.toMatchObject(silence);
+    expect(server.calls.length).toBeGreaterThan(2);
+  });
+});
+
+describe('a busy server', () => {
+  test('is asked again after the time it names, for every verb', async () => {
+    server.on(
+      'POST .*',
+      (call) => call.fail(429, 'TooManyRequests', 'slow down', {}, { 'Retry-After': '0' }),
+      (call) => call.json(map, 201),
+    );
+    await (await to(server)).create(configMapType, map);
+    expect(server.calls).toHaveLength(2);
+  });
+
+  test('that says 503 without a time is starting: reads wait, writes do not', async () => {
+    server.on('GET .*', (call) => call.fail(503, 'ServiceUnavailable', 'starting'), empty);
+    server.on('POST .*', (call) => call.fail(503, 'ServiceUnavailable', 'starting'));
+    const cluster = await to(server);
+    await cluster.list(podType);
+    await expect(cluster.create(configMapType, map)).rejects.toMatchObject({ code: 'unreachable', status: 503 });
+  });
+});
+
+describe('tokens', () => {
+  const guard =
+    (token: string) =>
+    (call: Call): void => {
+      if (call.headers.authorization === `Bearer ${token}`) empty(call);
+      else call.fail(401, 'Unauthorized', 'Unauthorized');
+    };
+
+  test('one that expired is renewed once and the request repeated', async () => {
+    const tokenFile = join(dir, 'token');
+    writeFileSync(tokenFile, 'old');
+    server.on('GET /api/v1/pods', guard('old'));
+    const cluster = await to(server, { user: { tokenFile } });
+    await cluster.list(podType);
+    server.on('GET /api/v1/pods', guard('new'));
+    writeFileSync(tokenFile, 'new');
+    await cluster.list(podType);
+    expect(server.calls.map(({ headers }) => headers.authorization)).toEqual(['Bearer old', 'Bearer old', 'Bearer new']);
+    server.on('GET /api/v1/pods', guard('other'));
+    await expect(cluster.list(podType)).rejects.toMatchObject({ code: 'forbidden', status: 401 });
+    expect(server.calls).toHaveLength(4);
+  });
+
+  test('a streamed body cannot be repeated, but the next request carries the new token', async () => {
+    const tokenFile = join(dir, 'token');
+    writeFileSync(tokenFile, 'old');
+    server.on('PUT /upload', (call) =>
+      call.headers.authorization === 'Bearer new' ? call.text(call.body) : call.fail(401, 'Unauthorized', 'Unauthorized'),
+    );
+    const cluster = await to(server, { user: { tokenFile } });
+    const put = (): Promise<{ status: number }> =>
+      cluster.raw({ method: 'PUT', path: '/upload', body: Readable.from([Buffer.from('la'), Buffer.from('yer')]) });
+    writeFileSync(tokenFile, 'old');
+    const first = put();
+    writeFileSync(tokenFile, 'new');
+    expect((await first).status).toBe(401);
+    expect((await put()).status).toBe(200);
+    expect(server.calls[1]?.body).toBe('layer');
+  });
+
+  test('a 401 of a service behind the API server renews nothing', async () => {
+    const tokenFile = join(dir, 'token');
+    writeFileSync(tokenFile, 'old');
+    server.on('GET /proxied', (call) => call.json({ errors: [{ code: 'UNAUTHORIZED' }] }, 401, { 'WWW-Authenticate': 'Basic realm="kf"' }));
+    const cluster = await to(server, { user: { tokenFile } });
+    expect((await cluster.raw({ method: 'GET', path: '/proxied' })).status).toBe(401);
+    expect(server.calls).toHaveLength(1);
+  });
+});
