@@ -1,12 +1,15 @@
-// Makes what is shipped: the CLI split by command, the programs that run in the cluster (not with --cli-only), oclif's manifest; reports sizes.
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+// Makes what is shipped: the CLI split by command, the programs that run in the cluster, oclif's manifest; reports sizes.
+// `--cli DIR` makes only the CLI, with its start script, in a folder of its own: tests run that.
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const dist = path.join(root, 'dist');
+const [option, folder] = process.argv.slice(2);
+const cliFolder = option === '--cli' ? path.resolve(folder) : undefined;
+const dist = path.join(cliFolder ?? root, 'dist');
 const pkg = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 const toolchain = ['typescript', 'ts-node', 'tsx'];
 
@@ -131,19 +134,33 @@ function report(cli, programs) {
   const total = Object.values(outputs).reduce((sum, { bytes }) => sum + bytes, 0);
   const main = Object.keys(outputs).find((name) => name.endsWith('dist/main.js'));
   const largest = Object.entries(outputs).toSorted(([, a], [, b]) => b.bytes - a.bytes)[0];
-  process.stdout.write(`CLI        ${kib(total)} in ${Object.keys(outputs).length} files; kf --version loads${kib(startBytes(outputs, main))}; `);
+  process.stdout.write(
+    `CLI        ${kib(total)} in ${Object.keys(outputs).length} files; kf --version loads${kib(startBytes(outputs, main))}; `,
+  );
   process.stdout.write(`largest: ${path.basename(largest[0])}${kib(largest[1].bytes)}\n`);
-  const sizes = programs.map(({ metafile }) => Object.entries(metafile.outputs)[0]).map(([name, { bytes }]) => [path.basename(name), bytes]);
+  const sizes = programs
+    .map(({ metafile }) => Object.entries(metafile.outputs)[0])
+    .map(([name, { bytes }]) => [path.basename(name), bytes]);
   for (const [name, bytes] of sizes) process.stdout.write(`${name.padEnd(15)}${kib(bytes)}\n`);
   const sum = sizes.reduce((all, [, bytes]) => all + bytes, 0);
-  if (sum > 0.9 * 1024 * 1024) throw new Error(`The programs for the cluster have ${sum} bytes together: more than a ConfigMap should hold.`);
+  if (sum > 0.9 * 1024 * 1024)
+    throw new Error(`The programs for the cluster have ${sum} bytes together: more than a ConfigMap should hold.`);
 }
 
-rmSync(dist, { recursive: true, force: true });
-const cliOnly = process.argv.includes('--cli-only');
-const [cli, programs] = await Promise.all([bundleCli(), cliOnly ? [] : bundlePrograms()]);
-mkdirSync(path.join(root, '.kf'), { recursive: true });
-writeFileSync(path.join(root, '.kf', 'bundle-meta.json'), JSON.stringify(cli.metafile));
-await import(pathToFileURL(path.join(dist, 'main.js')).href);
-await writeManifest();
-report(cli, programs);
+async function bundleAll() {
+  rmSync(dist, { recursive: true, force: true });
+  const [cli, programs] = await Promise.all([bundleCli(), bundlePrograms()]);
+  mkdirSync(path.join(root, '.kf'), { recursive: true });
+  writeFileSync(path.join(root, '.kf', 'bundle-meta.json'), JSON.stringify(cli.metafile));
+  await writeManifest();
+  report(cli, programs);
+}
+
+async function bundleForTests() {
+  const { metafile } = await bundleCli();
+  mkdirSync(path.join(cliFolder, 'bin'), { recursive: true });
+  for (const file of ['package.json', 'bin/run.js']) copyFileSync(path.join(root, file), path.join(cliFolder, file));
+  writeFileSync(path.join(cliFolder, 'meta.json'), JSON.stringify(metafile));
+}
+
+await (cliFolder === undefined ? bundleAll() : bundleForTests());

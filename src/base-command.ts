@@ -212,7 +212,7 @@ function declaredBy(command: CommandStatics): {
 }
 
 /** A command's own flags, then the global ones that it does not take over (`target -o` is its `--org`). */
-function ownFirst(own: Record<string, FlagDefinition>, global: Record<string, FlagDefinition>): Record<string, FlagDefinition> {
+function ownFirst(own: Record<string, FlagDefinition> = {}, global: Record<string, FlagDefinition> = {}): Record<string, FlagDefinition> {
   return { ...own, ...Object.fromEntries(Object.entries(global).filter(([name]) => own[name] === undefined)) };
 }
 

@@ -1,6 +1,6 @@
-// Runs kf from source as a child process, with a home of its own and nothing else of this machine but the path.
+// Runs the bundled kf as a child process, with a home of its own and nothing else of this machine but the path.
 
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -21,7 +21,15 @@ export interface CliOptions {
   kill?: { after: string; signal: NodeJS.Signals };
 }
 
-const source = fileURLToPath(new URL('../../bin/dev.js', import.meta.url));
+const bundler = fileURLToPath(new URL('../../bin/bundle.mjs', import.meta.url));
+
+/** A fresh bundle of the CLI in a folder of its own. Call `remove` when the tests are over. */
+export function bundleForTests(): { program: string; meta: string; remove: () => void } {
+  const folder = mkdtempSync(path.join(tmpdir(), 'kf-bundle-'));
+  execFileSync(process.execPath, [bundler, '--cli', folder]);
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  return { program: path.join(folder, 'bin', 'run.js'), meta: path.join(folder, 'meta.json'), remove };
+}
 
 /** One user: a home folder, a kubeconfig, and what the target was set to. */
 export class Cli {
@@ -29,7 +37,7 @@ export class Cli {
   readonly #env: Record<string, string>;
   readonly #program: string;
 
-  constructor(env: Record<string, string> = {}, program: string = source) {
+  constructor(program: string, env: Record<string, string> = {}) {
     this.#env = env;
     this.#program = program;
   }

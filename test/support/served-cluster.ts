@@ -88,7 +88,10 @@ export class ServedCluster {
       await this.#serve(call, place);
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
-      call.json(error.body ?? { kind: 'Status', status: 'Failure', code: error.status, reason: error.reason, message: error.message }, error.status);
+      call.json(
+        error.body ?? { kind: 'Status', status: 'Failure', code: error.status, reason: error.reason, message: error.message },
+        error.status,
+      );
     }
   }
 

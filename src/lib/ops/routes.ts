@@ -176,7 +176,22 @@ export interface Mapped {
   mapped: boolean;
 }
 
-/** Creates the route when it is missing and points it at the app. `onStep` is called before each of the two. */
+/** A new route that points at the app from the start. One that turns out to be taken is not left behind. */
+async function createMapped(session: SpaceSession, domain: CFDomain, options: MapOptions, destination: RouteDestination): Promise<void> {
+  const { cluster, space, signal } = session;
+  const author = { changedBy: await session.changedBy(), now: new Date() };
+  const { host, path } = options;
+  const wanted = buildRoute({ guid: randomUUID(), namespace: space.guid, host, path, domain, destinations: [destination] }, author);
+  const route = await cluster.create(kinds.route, wanted, { fieldManager: fieldManagers.cli, signal });
+  try {
+    await waitForClaim(session, route, urlOf({ ...options, domain: domain.spec.name }));
+  } catch (error) {
+    if (error instanceof KfError && error.code === 'conflict') await cluster.delete(kinds.route, space.guid, route.metadata.name ?? '');
+    throw error;
+  }
+}
+
+/** Creates the route when it is missing and points it at the app. `onStep` is called as each of the two begins. */
 export async function mapRoute(
   session: SpaceSession,
   app: CFApp,
@@ -186,68 +201,20 @@ export async function mapRoute(
   const domain = await findDomain(session, options.domain);
   assertHost(options.host, domain.spec.name);
   const url = urlOf({ ...options, domain: domain.spec.name });
-  const found = await findRoute(session, domain, options);
   const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name ?? '', port: options.port });
-  let route = found;
+  const route = await findRoute(session, domain, options);
   if (route === undefined) {
     onStep('create', url);
-    const author = { changedBy: await session.changedBy(), now: new Date() };
-    const wanted = buildRoute(
-      { guid: randomUUID(), namespace: session.space.guid, host: options.host, path: options.path, domain },
-      author,
-    );
-    route = await session.cluster.create(kinds.route, wanted, { fieldManager: fieldManagers.cli, signal: session.signal });
-    await waitForClaim(session, route, url);
+    await createMapped(session, domain, options, destination);
     onStep('created', url);
+    onStep('map', url);
+    return { url, created: true, mapped: true };
   }
   onStep('map', url);
-  const sameApp = ({ appRef, processType, port }: RouteDestination): boolean =>
+  const isSame = ({ appRef, processType, port }: RouteDestination): boolean =>
     appRef.name === app.metadata.name && processType === 'web' && (options.port === undefined || port === options.port);
-  const changed = await changeDestinations(session, route, (present) => (present.some(sameApp) ? undefined : [...present, destination]));
-  return { url, created: found === undefined, mapped: changed !== undefined };
-}
-
-/**
- * One step for a push, which has read the space's routes already: a missing route is created with its destination, a present one gets it.
- * @throws KfError `conflict` when a route of another space holds the address
- */
-export async function ensureRoute(
-  session: SpaceSession,
-  app: CFApp,
-  address: { host: string; domain: CFDomain; path: string },
-  known: readonly CFRoute[],
-): Promise<Mapped> {
-  const { host, domain, path } = address;
-  const url = urlOf({ host, domain: domain.spec.name, path });
-  const found = known.find((route) => isAt(route, domain, address));
-  const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name ?? '' });
-  if (found !== undefined) {
-    const isOwn = ({ appRef, processType }: RouteDestination): boolean => appRef.name === app.metadata.name && processType === 'web';
-    const changed = await changeDestinations(session, found, (present) => (present.some(isOwn) ? undefined : [...present, destination]));
-    return { url, created: false, mapped: changed !== undefined };
-  }
-  assertHost(host, domain.spec.name);
-  const author = { changedBy: await session.changedBy(), now: new Date() };
-  const wanted = buildRoute({ guid: randomUUID(), namespace: session.space.guid, host, path, domain, destinations: [destination] }, author);
-  const created = await session.cluster.create(kinds.route, wanted, { fieldManager: fieldManagers.push, signal: session.signal });
-  try {
-    await waitForClaim(session, created, url);
-  } catch (error) {
-    // A route that another space holds would stay behind as a dead object.
-    if (error instanceof KfError && error.code === 'conflict') {
-      await session.cluster.delete(kinds.route, session.space.guid, created.metadata.name ?? '', { signal: session.signal });
-    }
-    throw error;
-  }
-  return { url, created: true, mapped: true };
-}
-
-/** Takes the app out of all its routes. */
-export async function unmapAll(session: SpaceSession, app: CFApp, routes: readonly CFRoute[]): Promise<void> {
-  const isOther = ({ appRef }: RouteDestination): boolean => appRef.name !== app.metadata.name;
-  await Promise.all(
-    routes.map((route) => changeDestinations(session, route, (present) => (present.every(isOther) ? undefined : present.filter(isOther)))),
-  );
+  const changed = await changeDestinations(session, route, (present) => (present.some(isSame) ? undefined : [...present, destination]));
+  return { url, created: false, mapped: changed !== undefined };
 }
 
 /** Returns false when the route was not mapped to the app. @throws KfError `not-found` in cf's words when there is no such route */

@@ -66,8 +66,8 @@ function renderFailure({ deployment }: AppDetails): Block[] {
   return [line(), pairs(['last deployment:', { text: 'failed', style: 'bad' }], ['reason:', deployment.message])];
 }
 
-/** The block that `app`, `push`, `start`, `restart`, `restage` and `scale` end with. @param startCommand start commands too (push) */
-export function renderApp(app: AppDetails, { startCommand = false }: { startCommand?: boolean } = {}): Block[] {
+/** The block that `app`, `push`, `start`, `restart`, `restage` and `scale` end with. @param commands start commands too (push) */
+export function renderApp(app: AppDetails, { commands = false }: { commands?: boolean } = {}): Block[] {
   const rows: [string, string][] = [
     ['name:', app.name],
     ['requested state:', app.state],
@@ -82,7 +82,7 @@ export function renderApp(app: AppDetails, { startCommand = false }: { startComm
     ...(buildpacks.length === 0 || app.lifecycle === 'docker'
       ? []
       : [{ ...table(['name', 'version', 'detect output', 'buildpack name'], buildpacks), indent: '\t' } as Block]),
-    ...app.processes.flatMap((process) => [line(), ...renderProcess(process, startCommand)]),
+    ...app.processes.flatMap((process) => [line(), ...renderProcess(process, commands)]),
     ...renderDeployment(app),
     ...renderFailure(app),
   ];

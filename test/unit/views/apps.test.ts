@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import type { AppDetails } from '../../../src/lib/api/results.ts';
+import { layOut } from '../../../src/lib/output/layout.ts';
+import { plainInk } from '../../../src/lib/output/ink.ts';
+import { renderApp, renderApps } from '../../../src/lib/views/apps.ts';
+import { longDate } from '../../../src/lib/views/dates.ts';
+import type { Block } from '../../../src/lib/views/block.ts';
+
+const text = (blocks: Block[]) => layOut(blocks, { ink: plainInk }).join('\n');
+
+const app: AppDetails = {
+  name: 'my-app',
+  guid: 'guid',
+  state: 'started',
+  routes: ['my-app.example.com'],
+  lifecycle: 'buildpack',
+  stack: 'jammy',
+  buildpacks: [{ name: 'kf/nodejs', version: '1.0' }],
+  processes: [
+    {
+      type: 'web',
+      guid: 'p',
+      running: 1,
+      instances: 2,
+      memoryMB: 256,
+      diskMB: 1024,
+      healthCheck: 'port',
+      command: 'npm start',
+      instanceDetails: [
+        { index: 0, state: 'running', since: '2026-08-07T10:16:20Z', cpu: 0.003, memoryBytes: 51_066_880, ready: true },
+        { index: 1, state: 'crashed', since: '2026-08-07T10:16:22.5Z', ready: false, details: 'exit code 1' },
+      ],
+    },
+    { type: 'worker', guid: 'q', running: 0, instances: 0, memoryMB: 128, diskMB: 1024, healthCheck: 'process', instanceDetails: [] },
+  ],
+};
+
+describe('apps', () => {
+  it('prints nothing but a sentence when there are none', () => {
+    expect(text(renderApps([]))).toBe('No apps found');
+  });
+
+  it('lists processes and routes, and leaves the processes out when asked', () => {
+    const apps = [
+      { name: 'a', guid: 'g', state: 'stopped' as const, processes: [{ type: 'web', running: 0, instances: 1 }], routes: ['x', 'y/z'] },
+    ];
+    expect(text(renderApps(apps))).toBe('name   requested state   processes   routes\na      stopped           web:0/1     x, y/z');
+    expect(text(renderApps(apps, { stats: false }))).toBe('name   requested state   routes\na      stopped           x, y/z');
+  });
+});
+
+describe('one app', () => {
+  it('is laid out as cf does', () => {
+    expect(text(renderApp(app)).split('\n')).toEqual([
+      'name:              my-app',
+      'requested state:   started',
+      'routes:            my-app.example.com',
+      'last uploaded:     ',
+      'stack:             jammy',
+      'buildpacks:        ',
+      '\tname        version   detect output   buildpack name',
+      '\tkf/nodejs   1.0                       kf/nodejs',
+      '',
+      'type:           web',
+      'sidecars:       ',
+      'instances:      1/2',
+      'memory usage:   256M',
+      '     state     since                  cpu    memory          disk      logging          cpu entitlement   details       ready',
+      '#0   running   2026-08-07T10:16:20Z   0.3%   48.7M of 256M   - of 1G   - of unlimited                                   true',
+      '#1   crashed   2026-08-07T10:16:22Z   -      - of 256M       - of 1G   - of unlimited                     exit code 1   false',
+      '',
+      'type:           worker',
+      'sidecars:       ',
+      'instances:      0/0',
+      'memory usage:   128M',
+      'There are no running instances of this process.',
+    ]);
+  });
+
+  it('shows start commands only when asked', () => {
+    expect(text(renderApp(app))).not.toContain('start command:');
+    expect(text(renderApp(app, { commands: true }))).toContain('start command:   npm start');
+  });
+
+  it('of an image shows the image instead of buildpacks', () => {
+    const shown = text(renderApp({ ...app, lifecycle: 'docker', dockerImage: 'example/app:1' }));
+    expect(shown).toContain('docker image:      example/app:1');
+    expect(shown).not.toContain('buildpacks:');
+  });
+
+  it('says what a deployment waits for and why one failed', () => {
+    const waiting = text(
+      renderApp({ ...app, deployment: { id: 'd', phase: 'Starting', message: 'instance 0 to listen', since: '2026-08-07T10:16:20Z' } }),
+    );
+    expect(waiting).toContain('Active deployment with status DEPLOYING (since ');
+    expect(waiting).toContain('waiting for:   instance 0 to listen');
+    expect(text(renderApp({ ...app, deployment: { id: 'd', phase: 'Failed', message: 'It exited with code 1.' } }))).toContain(
+      'It exited with code 1.',
+    );
+    expect(text(renderApp({ ...app, deployment: { id: 'd', phase: 'Serving' } }))).not.toContain('deployment');
+  });
+});
+
+describe('dates', () => {
+  it('have the form of cf in the given zone', () => {
+    expect(longDate('2026-08-07T10:16:20Z', 'UTC')).toBe('Fri 07 Aug 10:16:20 UTC 2026');
+  });
+});
