@@ -176,19 +176,51 @@ export interface Mapped {
   mapped: boolean;
 }
 
+interface RoutePlace {
+  host: string;
+  domain: CFDomain;
+  path: string;
+}
+
 /** A new route that points at the app from the start. One that turns out to be taken is not left behind. */
-async function createMapped(session: SpaceSession, domain: CFDomain, options: MapOptions, destination: RouteDestination): Promise<void> {
+async function createMapped(session: SpaceSession, { host, domain, path }: RoutePlace, destination: RouteDestination): Promise<void> {
   const { cluster, space, signal } = session;
+  assertHost(host, domain.spec.name);
   const author = { changedBy: await session.changedBy(), now: new Date() };
-  const { host, path } = options;
   const wanted = buildRoute({ guid: randomUUID(), namespace: space.guid, host, path, domain, destinations: [destination] }, author);
   const route = await cluster.create(kinds.route, wanted, { fieldManager: fieldManagers.cli, signal });
   try {
-    await waitForClaim(session, route, urlOf({ ...options, domain: domain.spec.name }));
+    await waitForClaim(session, route, urlOf({ host, domain: domain.spec.name, path }));
   } catch (error) {
     if (error instanceof KfError && error.code === 'conflict') await cluster.delete(kinds.route, space.guid, route.metadata.name ?? '');
     throw error;
   }
+}
+
+/**
+ * One step for a push, which has read the space's routes already: a missing route is created with its destination, a present one gets it.
+ * @throws KfError `conflict` when a route of another space holds the address
+ */
+export async function ensureRoute(session: SpaceSession, app: CFApp, place: RoutePlace, known: readonly CFRoute[]): Promise<Mapped> {
+  const { host, domain, path } = place;
+  const url = urlOf({ host, domain: domain.spec.name, path });
+  const found = known.find((route) => isAt(route, domain, place));
+  const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name ?? '' });
+  if (found === undefined) {
+    await createMapped(session, place, destination);
+    return { url, created: true, mapped: true };
+  }
+  const isOwn = ({ appRef, processType }: RouteDestination): boolean => appRef.name === app.metadata.name && processType === 'web';
+  const changed = await changeDestinations(session, found, (present) => (present.some(isOwn) ? undefined : [...present, destination]));
+  return { url, created: false, mapped: changed !== undefined };
+}
+
+/** Takes the app out of all its routes. */
+export async function unmapAll(session: SpaceSession, app: CFApp, routes: readonly CFRoute[]): Promise<void> {
+  const isOther = ({ appRef }: RouteDestination): boolean => appRef.name !== app.metadata.name;
+  await Promise.all(
+    routes.map((route) => changeDestinations(session, route, (present) => (present.every(isOther) ? undefined : present.filter(isOther)))),
+  );
 }
 
 /** Creates the route when it is missing and points it at the app. `onStep` is called as each of the two begins. */
@@ -205,7 +237,7 @@ export async function mapRoute(
   const route = await findRoute(session, domain, options);
   if (route === undefined) {
     onStep('create', url);
-    await createMapped(session, domain, options, destination);
+    await createMapped(session, { ...options, domain }, destination);
     onStep('created', url);
     onStep('map', url);
     return { url, created: true, mapped: true };
