@@ -76,10 +76,16 @@ await ${markers.detected}
 run $L/restorer ${line('-log-level=error', layers, ...insecure, ...cache)}
 touch $H/${markers.restored}
 await ${markers.built}
-echo 'Exporting the droplet...'
+${linkGuard}echo 'Exporting the droplet...'
 run $L/exporter ${line('-log-level=error', `-app=${buildPaths.workspace}`, layers, ...insecure, ...cache, input.target)}
 ${reportScript}`;
 }
+
+// What buildpacks left is data to this lane; a link in place of a file that is read here could lead to this lane's own credential.
+const linkGuard = `if [ -L ${buildPaths.layers}/config ] || [ -n "$(find ${buildPaths.layers} -maxdepth 2 -type l -name '*.toml' | head -n 1)" ]; then
+  echo 'ERROR: a buildpack left a link in place of a .toml file.'; fail 1
+fi
+`;
 
 // The kubelet keeps 4096 bytes. Without room for the metadata the digest alone goes, and the controller reads the image's config instead.
 const reportScript = `D=$(sed -n 's/^ *digest *= *"\\(sha256:[0-9a-f]*\\)".*/\\1/p' ${buildPaths.layers}/report.toml | head -n 1)

@@ -89,10 +89,10 @@ export type ReadVerdict = { kind: 'refused'; message: string } | { kind: 'unreac
 
 /** A registry's answer ends the build; no answer does not: the kubelet may reach what the controller cannot. */
 export function judgeReadError(image: string, error: unknown): ReadVerdict {
-  const refused = error instanceof RegistryError ? !error.temporary() : error instanceof KfError && ['not-found', 'usage'].includes(error.code);
-  if (refused) return { kind: 'refused', message: `The image '${image}' cannot be used: ${messageOf(error)}` };
-  // Our own reader complains about what it got: an index without this architecture, a document that is no image.
-  if (error instanceof KfError && error.code === 'upload' && error.cause === undefined && !(error instanceof RegistryError))
-    return { kind: 'refused', message: messageOf(error) };
-  return { kind: 'unreachable', message: messageOf(error) };
+  const message = messageOf(error).replace(/\s+/g, ' ').replace(/ \./g, '.').trim();
+  if (error instanceof RegistryError)
+    return error.temporary() ? { kind: 'unreachable', message } : { kind: 'refused', message: `The image '${image}' cannot be read: ${message}` };
+  // Our own words about what came: no such image, no image for this architecture, a document that is none.
+  const isJudged = error instanceof KfError && error.cause === undefined && ['not-found', 'usage', 'upload'].includes(error.code);
+  return { kind: isJudged ? 'refused' : 'unreachable', message };
 }

@@ -46,11 +46,24 @@ function endedLanes(statuses: readonly ContainerStatus[]): Ended[] {
   });
 }
 
-/** The last line that says something, without the lifecycle's colours. */
+/** The lifecycle's own last words say only that something failed, never what. */
+const emptyWords = /^ERROR: (failed to (build|detect): (exit status \d+|no buildpacks participating)|Please check that you are running against the correct path)/;
+
+function saidLines(text: string): string[] {
+  const plain = text.replace(/\u001b\[[0-9;]*m/g, '').split('\n');
+  return plain.map((line) => line.trim()).filter((line) => line !== '');
+}
+
+/** The last line that says what went wrong, at most 500 characters. */
 export function lastLine(text: string): string {
-  const lines = text.replace(/\u001b\[[0-9;]*m/g, '').split('\n').map((line) => line.trim()).filter((line) => line !== '');
-  const said = lines.findLast((line) => /^(error|fatal|npm err)/i.test(line)) ?? lines.at(-1) ?? '';
-  return said.replace(/^ERROR:\s*/, '').slice(0, 500);
+  const lines = saidLines(text).filter((line) => !emptyWords.test(line));
+  return (lines.at(-1) ?? '').replace(/^ERROR:\s*/, '').slice(0, 500);
+}
+
+/** The buildpacks that the detector's output lists as failed. */
+function triedBuildpacks(text: string): string[] {
+  const tried = saidLines(text).flatMap((line) => /^(?:fail|err): +(\S+?)(?:@\S+)?(?: \(.*\))?$/.exec(line)?.[1] ?? []);
+  return [...new Set(tried)];
 }
 
 const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
@@ -64,7 +77,10 @@ function causeOf({ lane, exitCode, reason, message }: Ended, memoryMB: number): 
   }
   if (lane === laneNames.source) return failed(reasons.sourceFetchFailed, said === '' ? 'The source could not be fetched' : said);
   if (lane === laneNames.registry) return failed(reasons.registryRefused, `The registry side of the build failed: ${said === '' ? `exit code ${exitCode}` : said}`);
-  if (detectFailed.has(exitCode)) return failed(reasons.noBuildpackMatched, 'No buildpack of the builder recognised the source');
+  if (detectFailed.has(exitCode)) {
+    const tried = triedBuildpacks(message);
+    return failed(reasons.noBuildpackMatched, `No buildpack recognised the source${tried.length === 0 ? '' : `; tried: ${tried.join(', ')}`}`);
+  }
   return failed(reasons.buildFailed, `The build failed with exit code ${exitCode}${said === '' ? '' : `: ${said}`}`);
 }
 

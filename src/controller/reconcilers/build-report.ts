@@ -34,8 +34,16 @@ function quoted(word: string, direct: boolean): string {
   return direct ? `'${word.replaceAll("'", `'\\''`)}'` : `"${word.replace(/["\\`]/g, '\\$&')}"`;
 }
 
+/** What `bash -c '<script>'` runs: the launcher gives every command to a shell, so the script alone means the same. */
+function shellScript(all: string[]): string | undefined {
+  const [program = '', flag, script, ...more] = all;
+  return /^(\/(usr\/)?bin\/)?(ba)?sh$/.test(program) && flag === '-c' && more.length === 0 ? script : undefined;
+}
+
 /** The start command of a process type as one line for a shell. */
 export function commandLine({ command, args, direct }: Pick<Process, 'command' | 'args' | 'direct'>): string {
+  const script = shellScript([...command, ...args]);
+  if (script !== undefined) return script;
   const [program = '', ...words] = command;
   const first = direct ? quoted(program, true) : program;
   return [first, ...[...words, ...args].map((word) => quoted(word, direct))].join(' ');

@@ -201,16 +201,31 @@ async function tidyUp(context: Context, live: BuildWorkload): Promise<Result | u
   const { namespace, name = '' } = live.metadata;
   const pod = podOf(context, live);
   const isOver = pod === undefined || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
-  if (!isOver && pod.metadata.uid !== undefined) {
-    const ended = pod.status?.containerStatuses?.flatMap((status) => status.state?.terminated?.finishedAt ?? []).toSorted()[0];
-    if (ended !== undefined && context.now() - Date.parse(ended) < lookAgainMs) return { requeueAfterMs: lookAgainMs };
-    const patch = { metadata: { uid: pod.metadata.uid }, spec: { activeDeadlineSeconds: 1 } };
-    await context.cluster.mergePatch(podType, namespace, pod.metadata.name ?? '', patch, { signal: context.signal });
-    return undefined;
-  }
+  if (!isOver) return endLanes(context, live, pod);
+  if (pod === undefined) await removeJob(context, live);
   const secret = await context.cluster.get(secretType, namespace, registrySecretName(name), context.signal);
   if (secret?.metadata.uid !== undefined)
     await context.cluster.delete(secretType, namespace, registrySecretName(name), { uid: secret.metadata.uid, signal: context.signal });
+  return undefined;
+}
+
+/** A Job that could not make its pod would still do so later, for a build that has failed. */
+async function removeJob(context: Context, live: BuildWorkload): Promise<void> {
+  const job = context.stores.of(jobType).get(live.metadata.namespace, live.metadata.name ?? '');
+  const isOver = job?.status?.conditions?.some(({ type, status }) => (type === 'Failed' || type === 'Complete') && status === 'True') ?? false;
+  const { namespace, name = '', uid } = job?.metadata ?? {};
+  if (!isOver && uid !== undefined) await context.cluster.delete(jobType, namespace, name, { uid, propagation: 'Background', signal: context.signal });
+}
+
+/** Lanes end by themselves as soon as they see the failure; one that cannot (its partner was killed) is ended with its pod. */
+async function endLanes(context: Context, live: BuildWorkload, pod: Pod): Promise<Result | undefined> {
+  const { namespace, name = '', uid } = pod.metadata;
+  const stillRuns = pod.status?.containerStatuses?.some((status) => status.state?.terminated === undefined) ?? true;
+  if (!stillRuns || uid === undefined) return undefined;
+  const since = Date.parse(findCondition(live, conditionTypes.succeeded)?.lastTransitionTime ?? '');
+  if (context.now() - since < lookAgainMs) return { requeueAfterMs: lookAgainMs };
+  // A pod's deadline can be shortened while it runs, and unlike a deleted pod it keeps its logs.
+  await context.cluster.mergePatch(podType, namespace, name, { metadata: { uid }, spec: { activeDeadlineSeconds: 1 } }, { signal: context.signal });
   return undefined;
 }
 
