@@ -1,0 +1,139 @@
+// kf setup on a real cluster: what it took, that a second run changes nothing, that the registry keeps spaces apart.
+
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+
+const execute = promisify(execFile);
+
+interface SetupResult {
+  created: number;
+  changed: number;
+  unchanged: number;
+  requests: { cpuMilli: number; memoryMiB: number };
+  reach: { reachable: boolean; url: string };
+}
+
+interface ObjectList {
+  items: { kind: string; metadata: { name: string; namespace?: string; resourceVersion: string } }[];
+}
+
+let admin: Kf;
+
+beforeAll(async () => {
+  admin = await Kf.create('admin');
+});
+afterAll(async () => {
+  await admin.remove();
+});
+
+const ownKinds = 'deployments,services,configmaps,serviceaccounts,persistentvolumeclaims,roles,rolebindings';
+
+/** resourceVersion of everything that setup declares, without what others write into its objects' status. */
+async function versions(): Promise<Record<string, string>> {
+  const inSystem = await kubectlJson<ObjectList>('get', ownKinds, '-A', '-l', 'kf.cloudfoundry.org/part-of=setup');
+  const clusterWide = await kubectlJson<ObjectList>('get', 'clusterroles,clusterrolebindings,crds', '-l', 'kf.cloudfoundry.org/part-of=setup');
+  const all = [...inSystem.items, ...clusterWide.items];
+  return Object.fromEntries(all.map(({ kind, metadata }) => [`${kind} ${metadata.namespace ?? ''}/${metadata.name}`, metadata.resourceVersion]));
+}
+
+describe('kf setup', () => {
+  test('the first run ended with a request answered through the gateway, and asks for little', async () => {
+    const { result } = JSON.parse(await readFile(ringEnv('KF_TEST_SETUP_RESULT'), 'utf8')) as { result: SetupResult };
+    expect(result.reach.reachable).toBe(true);
+    expect(result.created).toBeGreaterThan(50);
+    expect(result.requests.cpuMilli).toBeLessThanOrEqual(150);
+    expect(result.requests.memoryMiB).toBeLessThanOrEqual(256);
+  });
+
+  test('a second run changes nothing and says so', async () => {
+    const before = await versions();
+    const ran = await admin.ok('setup', '-f', ringEnv('KF_TEST_SETUP_FILE'));
+    expect(ran.stdout).toContain('nothing to change');
+    expect(await versions()).toEqual(before);
+  });
+
+  test('a dry run prints objects that kubectl accepts and writes nothing', async () => {
+    const before = await versions();
+    const { stdout } = await admin.ok('setup', '-f', ringEnv('KF_TEST_SETUP_FILE'), '--dry-run', '-o', 'yaml');
+    const child = execute('kubectl', ['apply', '--dry-run=server', '-f', '-'], {
+      env: { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') },
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    child.child.stdin?.end(stdout);
+    expect((await child).stdout).toContain('deployment.apps/kf-controller');
+    expect(await versions()).toEqual(before);
+  });
+
+  test('a settings file with a key that is not known names the key and the known ones', async () => {
+    const ran = await admin.run(['setup', '-f', 'package.json'], { cwd: process.cwd() });
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toMatch(/unknown key 'name'/);
+    expect(ran.stderr).toContain('gatewayExposure');
+  });
+
+  test('a developer may not set up: the missing right is named', async () => {
+    const developer = await Kf.create('developer');
+    const ran = await developer.run(['setup', '-f', ringEnv('KF_TEST_SETUP_FILE')]);
+    await developer.remove();
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toMatch(/nodes|services|storageclasses|deployments|customresourcedefinitions/);
+  });
+});
+
+describe('the registry keeps spaces apart', () => {
+  const door = '/api/v1/namespaces/kf-system/services/http:kf-registry:5000/proxy';
+
+  /** Status of a request at the push door through the API server's service proxy, by kubectl's own transport. */
+  async function statusAt(urlPath: string, credential?: { username: string; password: string }): Promise<number> {
+    const proxy = execFile('kubectl', ['proxy', '--port=0', '--disable-filter=true'], { env: { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') } });
+    const port = await new Promise<string>((resolve, reject) => {
+      proxy.stdout?.on('data', (text: string) => resolve(/:(\d+)/.exec(text)?.[1] ?? ''));
+      proxy.on('exit', () => reject(new Error('kubectl proxy ended')));
+    });
+    const basic = credential === undefined ? undefined : Buffer.from(`${credential.username}:${credential.password}`).toString('base64');
+    try {
+      const answer = await fetch(`http://127.0.0.1:${port}${door}${urlPath}`, { headers: basic === undefined ? {} : { 'X-Kf-Authorization': `Basic ${basic}` } });
+      return answer.status;
+    } finally {
+      proxy.removeAllListeners('exit');
+      proxy.kill();
+    }
+  }
+
+  async function pushCredential(space: string): Promise<{ username: string; password: string }> {
+    const secret = JSON.parse(await kubectl('get', 'secret', 'kf-registry-push', '-n', space, '-o', 'json')) as { data: Record<string, string> };
+    const text = (key: string): string => Buffer.from(secret.data[key] ?? '', 'base64').toString();
+    return { username: text('username'), password: text('password') };
+  }
+
+  test('without a credential everything is refused', async () => {
+    expect(await statusAt('/v2/')).toBe(401);
+    expect(await statusAt(`/v2/${ringEnv('KF_TEST_SPACE_GUID')}/x-packages/tags/list`)).toBe(401);
+  });
+
+  test("one space's credential opens its own repositories and no others", async () => {
+    const space = ringEnv('KF_TEST_SPACE_GUID');
+    const credential = await pushCredential(space);
+    expect(await statusAt(`/v2/${space}/none-packages/tags/list`, credential)).toBe(404);
+    for (const other of ['00000000-0000-4000-8000-000000000000/app-packages', `${space}x/app-packages`, `${space}/../other/app-packages`]) {
+      expect([401, 403, 404], other).toContain(await statusAt(`/v2/${other}/tags/list`, credential));
+      expect(await statusAt(`/v2/${other}/tags/list`, credential), other).not.toBe(200);
+    }
+    expect([401, 403]).toContain(await statusAt('/v2/_catalog', credential));
+  });
+
+  test("an app's pod mounts no credential and no token", async () => {
+    interface Pods {
+      items: { metadata: { labels?: Record<string, string> }; spec: { automountServiceAccountToken?: boolean; volumes?: { secret?: { secretName: string } }[] } }[];
+    }
+    const pods = await kubectlJson<Pods>('get', 'pods', '-n', ringEnv('KF_TEST_SPACE_GUID'), '-l', 'korifi.cloudfoundry.org/process-type');
+    for (const pod of pods.items) {
+      expect(pod.spec.automountServiceAccountToken).toBe(false);
+      const secrets = (pod.spec.volumes ?? []).map((volume) => volume.secret?.secretName ?? '');
+      expect(secrets.filter((name) => /registry/.test(name))).toEqual([]);
+    }
+  });
+});
