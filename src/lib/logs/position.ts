@@ -29,7 +29,7 @@ interface State {
 }
 
 /** What a line read through a new connection means. */
-export type Verdict = 'new' | 'seen' | 'new-after-hole';
+export type Verdict = 'new' | 'seen' | 'hole';
 
 export class LogPosition {
   #state: State | undefined;
@@ -67,16 +67,20 @@ export class LogPosition {
     this.#toSkip = this.#state?.repeats ?? 0;
   }
 
-  /** Judges the next line of the connection and remembers it when it is new. */
-  take(time: string): Verdict {
+  /**
+   * Judges the next line of the connection and remembers it when it is new.
+   * `hole`: the last known line is no longer served and this one is younger; it is remembered only when `acceptHole` says so.
+   */
+  take(time: string, acceptHole: boolean): Verdict {
     if (this.#toSkip === 0 || this.#state === undefined) {
       this.#remember(time);
       return 'new';
     }
     if (time > this.#state.newest) {
+      if (!acceptHole) return 'hole';
       this.#toSkip = 0;
       this.#remember(time);
-      return 'new-after-hole';
+      return 'hole';
     }
     if (time === this.#state.last) this.#toSkip--;
     return 'seen';

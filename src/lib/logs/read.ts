@@ -17,6 +17,8 @@ export interface ReadRequest {
   since?: string | undefined;
   tailLines?: number | undefined;
   signal: AbortSignal;
+  /** False: a hole ends the reading before the first line behind it, for it may turn out to be another life of the container. */
+  acceptHole: boolean;
   /** Waits when the reader is slower than the log. */
   onLine(line: StampedLine): Promise<void> | void;
   /** Lines may be missing between the two times. */
@@ -27,9 +29,11 @@ export interface ReadRequest {
  * `end`: the server ended the log in order (which does not prove that all of it came: a lost kubelet looks the same).
  * `cut`: the connection broke, or no answer came.
  * `refused`: the API server or the kubelet cannot serve it; `message` is theirs.
+ * `gone`: there is no such pod.
+ * `hole`: the last known line is no longer served, and younger ones are.
  */
 export interface ReadOutcome {
-  how: 'end' | 'cut' | 'refused' | 'gone';
+  how: 'end' | 'cut' | 'refused' | 'gone' | 'hole';
   message?: string;
   lines: number;
   /** The last line that was known before is still served. */
@@ -68,6 +72,7 @@ export async function readLog(request: ReadRequest, position: LogPosition): Prom
     for await (const raw of linesFrom(stream as AsyncIterable<Buffer>, { keepRest: !follow })) {
       if (signal.aborted) break;
       await takeLine(raw, request, position, outcome);
+      if (outcome.how === 'hole') break;
     }
   } catch (error) {
     if (!signal.aborted && error instanceof KubeError) throw error;
@@ -86,9 +91,13 @@ async function takeLine(raw: string, request: ReadRequest, position: LogPosition
     return;
   }
   const before = position.last;
-  const verdict = position.take(line.time);
+  const verdict = position.take(line.time, request.acceptHole);
   if (verdict === 'seen') return;
+  if (verdict === 'hole' && !request.acceptHole) {
+    outcome.how = 'hole';
+    return;
+  }
   outcome.lines++;
-  if (verdict === 'new-after-hole') await request.onHole(before ?? '', line.time);
+  if (verdict === 'hole') await request.onHole(before ?? '', line.time);
   await request.onLine(line);
 }

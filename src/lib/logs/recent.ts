@@ -59,6 +59,7 @@ async function readPart(cluster: Cluster, { target, previous }: Part, options: R
       tailLines: options.lines,
       since: options.since,
       signal,
+      acceptHole: true,
       onLine: ({ time, text }) => {
         entries.push({ time, source, stream: 'OUT', text });
       },

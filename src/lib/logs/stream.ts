@@ -94,16 +94,17 @@ class Follower implements LogStream {
     this.#listed = true;
     const targets = targetsOf(this.#board.all(), this.#options.sources).filter((target) => !this.#known.has(keyOf(target)));
     const max = this.#options.maxStreams ?? 50;
-    if (!this.#refusesMore) for (const target of targets) this.#take({ ...target, early }, max, targets.length);
+    const wanted = this.#active.size + targets.length;
+    if (!this.#refusesMore) for (const target of targets) this.#take({ ...target, early }, max, wanted);
     this.#endIfOver();
   }
 
   #take(target: LogTarget, max: number, wanted: number): void {
     this.#known.add(keyOf(target));
     if (this.#active.size >= max) {
-      const text = `${String(this.#active.size + wanted)} log streams would be open, more than --max-streams ${String(max)} allows`;
+      const text = `${String(wanted)} log streams would be open, more than --max-streams ${String(max)} allows`;
       if (target.early) {
-        this.#end(new KfError('usage', `${text}.`, { hints: [`--max-streams ${String(this.#active.size + wanted)}`] }));
+        this.#end(new KfError('usage', `${text}.`, { hints: [`--max-streams ${String(wanted)}`] }));
         return;
       }
       this.holes++;

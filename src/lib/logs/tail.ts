@@ -3,7 +3,7 @@
 import { podType } from '../api/core.ts';
 import type { Pod } from '../api/core.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import { backoffMs } from '../wait.ts';
+import { backoffMs, sleep } from '../wait.ts';
 import { noteEntry } from './entry.ts';
 import type { LogEntry } from './entry.ts';
 import { LogPosition } from './position.ts';
@@ -36,11 +36,22 @@ interface Life extends Instance {
   isComplete: boolean;
 }
 
+interface ReadHow {
+  previous: boolean;
+  follow: boolean;
+  acceptHole: boolean;
+  /** Read for the position only. */
+  silent?: boolean;
+  stop?: AbortSignal;
+}
+
 class Tail {
   readonly #target: LogTarget;
   readonly #options: TailOptions;
   #life: Life | undefined;
   #failures = 0;
+  /** The life whose last known line was not served at the last try. */
+  #suspected: string | undefined;
   readonly #noted = new Set<string>();
 
   constructor(target: LogTarget, options: TailOptions) {
@@ -69,7 +80,7 @@ class Tail {
     if (life === undefined) return true;
     if (pod.metadata.deletionTimestamp !== undefined && this.#failures > 0 && (await this.#isGone())) return true;
     life.before = life.position.copy();
-    const outcome = await this.#read(life.position, { previous: false, follow: !isOver });
+    const outcome = await this.#readCurrent(life, isOver);
     if (signal.aborted) return true;
     if (outcome.how !== 'gone') await this.#noteOnce(outcome.message);
     life.isComplete = isOver && (await this.#isAllThereIs(outcome, life));
@@ -81,9 +92,35 @@ class Tail {
     return false;
   }
 
+  /** One connection to the current log; given up when the container has begun another life and the connection stays. */
+  async #readCurrent(life: Life, isOver: boolean): Promise<ReadOutcome> {
+    const { board, pauseMs = 200 } = this.#options;
+    const left = new AbortController();
+    const ended = new AbortController();
+    const watch = async (): Promise<void> => {
+      const isOther = (): boolean => {
+        const pod = board.get(this.#target.uid);
+        return pod !== undefined && instanceOf(statusOf(pod, this.#target.container))?.id !== life.id;
+      };
+      while (!isOther() && !ended.signal.aborted) await board.news(ended.signal);
+      // A connection to the old life ends by itself about now. One that goes on had reached the new life before its status did.
+      await sleep(pauseMs * 5, ended.signal).catch(() => undefined);
+      left.abort();
+    };
+    const watching = watch();
+    const isSuspicious = this.#suspected === life.id;
+    const outcome = await this.#read(life.position, { previous: false, follow: !isOver, acceptHole: isSuspicious, stop: left.signal });
+    ended.abort();
+    await watching;
+    this.#suspected = outcome.how === 'hole' ? life.id : undefined;
+    // Perhaps another life is served already and the pod's status is late: its news come within about a second.
+    if (outcome.how === 'hole' && !isSuspicious) await board.news(this.#options.signal, pauseMs * 8);
+    return outcome;
+  }
+
   /** For a life that is over: nothing more will come of it. */
   async #isAllThereIs({ how, caughtUp }: ReadOutcome, life: Life): Promise<boolean> {
-    if (how === 'cut' || how === 'gone') return false;
+    if (how === 'cut' || how === 'gone' || how === 'hole') return false;
     if (how === 'end' && caughtUp) return true;
     if (this.#failures < 3) return false;
     // The kubelet cannot serve what is left: its log was removed or rotated away.
@@ -120,7 +157,8 @@ class Tail {
 
   /** `tailLines: 0`: finds the last line there is, so that a cut before the first new one loses nothing. */
   async #skipOldLines(position: LogPosition): Promise<void> {
-    if (this.#target.early && this.#options.tailLines === 0) await this.#read(position, { previous: false, follow: false, silent: true });
+    if (this.#target.early && this.#options.tailLines === 0)
+      await this.#read(position, { previous: false, follow: false, acceptHole: true, silent: true });
   }
 
   /**
@@ -137,7 +175,7 @@ class Tail {
 
   async #readPrevious(position: LogPosition): Promise<ReadOutcome> {
     for (let tries = 0; ; tries++) {
-      const outcome = await this.#read(position, { previous: true, follow: false });
+      const outcome = await this.#read(position, { previous: true, follow: false, acceptHole: true });
       if (outcome.how === 'end' || tries >= 4 || this.#options.signal.aborted) return outcome;
       if (outcome.how === 'refused' || outcome.how === 'gone') {
         await this.#noteOnce(outcome.message);
@@ -158,7 +196,7 @@ class Tail {
     await this.#readPrevious(new LogPosition());
   }
 
-  #read(position: LogPosition, how: { previous: boolean; follow: boolean; silent?: boolean }): Promise<ReadOutcome> {
+  #read(position: LogPosition, how: ReadHow): Promise<ReadOutcome> {
     const { cluster, ns, signal, since, tailLines } = this.#options;
     const { pod, container, source, early } = this.#target;
     const start =
@@ -176,7 +214,8 @@ class Tail {
         previous: how.previous,
         follow: how.follow,
         ...start,
-        signal,
+        acceptHole: how.acceptHole,
+        signal: how.stop === undefined ? signal : AbortSignal.any([signal, how.stop]),
         onLine: ({ time, text }) => (how.silent === true ? undefined : this.#options.emit({ time, source, stream: 'OUT', text })),
         onHole: (from, to) => this.#hole(from, to),
       },

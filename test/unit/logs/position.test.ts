@@ -5,7 +5,7 @@ const at = (second: number, nanos = 0): string => `2026-01-01T00:00:${String(sec
 
 function read(position: LogPosition, times: string[]): string[] {
   position.connect();
-  return times.map((time) => position.take(time));
+  return times.map((time) => position.take(time, true));
 }
 
 describe('timestamps', () => {
@@ -53,8 +53,16 @@ describe('a position', () => {
   test('a younger line before the last known one means a hole', () => {
     const position = new LogPosition();
     read(position, [at(5)]);
-    expect(read(position, [at(7), at(8)])).toEqual(['new-after-hole', 'new']);
+    expect(read(position, [at(7), at(8)])).toEqual(['hole', 'new']);
     expect(position.caughtUp).toBe(true);
+  });
+
+  test('a hole that is not accepted yet changes nothing', () => {
+    const position = new LogPosition();
+    read(position, [at(5)]);
+    position.connect();
+    expect([position.take(at(7), false), position.last]).toEqual(['hole', at(5)]);
+    expect(read(position, [at(5), at(7)])).toEqual(['seen', 'new']);
   });
 
   test('a connection that serves nothing of what was known has not caught up', () => {

@@ -1,0 +1,375 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { connect } from '../../../src/lib/kube/client.ts';
+import type { Cluster } from '../../../src/lib/kube/cluster.ts';
+import type { LogEntry } from '../../../src/lib/logs/entry.ts';
+import { followLogs } from '../../../src/lib/logs/stream.ts';
+import type { FollowOptions, LogStream } from '../../../src/lib/logs/stream.ts';
+import { ScriptedApiServer } from '../../support/apiserver.ts';
+import { ScriptedKubelet } from './scripted-kubelet.ts';
+
+let server: ScriptedApiServer;
+let kubelet: ScriptedKubelet;
+let cluster: Cluster;
+let stop: AbortController;
+
+beforeEach(async () => {
+  server = await ScriptedApiServer.start();
+  kubelet = new ScriptedKubelet(server);
+  cluster = await connect({ kubeconfig: server.kubeconfig(), env: {} });
+  stop = new AbortController();
+});
+
+afterEach(async () => {
+  stop.abort();
+  cluster.close();
+  await server.stop();
+  expect(server.failures).toEqual([]);
+});
+
+/** Reads a stream in the background; `texts` are the app's lines, `notes` kf's own. */
+function follow(options: Partial<FollowOptions> = {}): {
+  stream: LogStream;
+  entries: LogEntry[];
+  texts: () => string[];
+  notes: () => string[];
+  done: Promise<void>;
+} {
+  const stream = followLogs(cluster, { ns: 'ns', selector: 'app=x', signal: stop.signal, pauseMs: 10, ...options });
+  const entries: LogEntry[] = [];
+  const done = (async () => {
+    for await (const entry of stream) entries.push(entry);
+  })();
+  done.catch(() => undefined);
+  const ofKf = (wanted: boolean) => (): string[] =>
+    entries.filter(({ source }) => (source.type === 'KF') === wanted).map(({ text }) => text);
+  return { stream, entries, texts: ofKf(false), notes: ofKf(true), done };
+}
+
+const numbered = (from: number, to: number): string[] =>
+  Array.from({ length: to - from + 1 }, (_none, index) => `line ${String(from + index)}`);
+
+describe('following one container', () => {
+  test('every line comes once and in order, however often the connection breaks in the middle of a line', async () => {
+    const pod = kubelet.addPod('p');
+    await kubelet.start(pod);
+    let chunk = 0;
+    kubelet.faults.dropNow = () => ++chunk % 41 === 0;
+    const log = follow();
+    for (let index = 1; index <= 400; index++) {
+      // Bursts within a millisecond, and jumps over seconds.
+      kubelet.say(pod, `line ${String(index)}`, { afterMs: index % 10 === 0 ? 1_700 : 0 });
+      if (index % 15 === 0) await new Promise((resolve) => setTimeout(resolve, 15));
+    }
+    await expect.poll(() => log.texts().length, { timeout: 20_000 }).toBe(400);
+    expect(log.texts()).toEqual(numbered(1, 400));
+    expect(log.stream.holes).toBe(0);
+    expect(kubelet.logCalls.length).toBeGreaterThan(5);
+  });
+
+  test('an answer that ends in order though the container goes on is no end', async () => {
+    const pod = kubelet.addPod('p');
+    await kubelet.start(pod);
+    let opened = 0;
+    kubelet.faults.endEarly = () => ++opened < 4;
+    const log = follow();
+    for (let index = 1; index <= 20; index++) kubelet.say(pod, `line ${String(index)}`, { afterMs: 300 });
+    await expect.poll(() => log.texts().length).toBe(20);
+    expect(log.texts()).toEqual(numbered(1, 20));
+    expect(log.stream.holes).toBe(0);
+  });
+
+  test('lines carry their source and a time in UTC', async () => {
+    const pod = kubelet.addPod('p', {
+      labels: {
+        'korifi.cloudfoundry.org/process-type': 'worker',
+        'apps.kubernetes.io/pod-index': '3',
+        'kf.cloudfoundry.org/generation': 'abc',
+      },
+    });
+    await kubelet.start(pod);
+    kubelet.say(pod, 'hello', { afterMs: 1_500 });
+    const log = follow();
+    await expect
+      .poll(() => log.entries)
+      .toEqual([
+        {
+          time: '2026-01-01T00:00:01.500000000Z',
+          source: { type: 'APP', process: 'worker', index: 3, pod: 'p', container: 'application', generation: 'abc' },
+          stream: 'OUT',
+          text: 'hello',
+        },
+      ]);
+  });
+
+  test('a file that was rotated away while nobody read it is reported as one hole', async () => {
+    const pod = kubelet.addPod('p');
+    await kubelet.start(pod);
+    kubelet.say(pod, 'line 1');
+    const log = follow();
+    await expect.poll(() => log.texts().length).toBe(1);
+    kubelet.faults.dropNow = () => true;
+    kubelet.say(pod, 'lost', { afterMs: 2_000 });
+    await expect.poll(() => kubelet.logCalls.length).toBeGreaterThan(2);
+    kubelet.rotate(pod);
+    delete kubelet.faults.dropNow;
+    kubelet.say(pod, 'line 2', { afterMs: 2_000 });
+    await expect.poll(() => log.texts()).toEqual(['line 1', 'line 2']);
+    expect(log.stream.holes).toBe(1);
+    expect(log.notes()).toEqual([
+      expect.stringContaining('Lines may be missing after 2026-01-01T00:00:00.001000000Z and before 2026-01-01T00:00:04.001'),
+    ]);
+  });
+
+  test('a container that waits to start is waited for', async () => {
+    const pod = kubelet.addPod('p');
+    const log = follow();
+    await expect.poll(() => server.callsOf('GET .*/pods').length).toBe(2);
+    await kubelet.start(pod);
+    kubelet.say(pod, 'first');
+    await expect.poll(() => log.texts()).toEqual(['first']);
+    expect(log.notes()).toEqual([]);
+  });
+
+  test('from now on means from now on, also when the first connection breaks before a line came', async () => {
+    const pod = kubelet.addPod('p');
+    await kubelet.start(pod);
+    kubelet.say(pod, 'old 1');
+    kubelet.say(pod, 'old 2');
+    const log = follow({ tailLines: 0 });
+    await expect.poll(() => kubelet.openStreams).toBe(1);
+    server.dropConnections();
+    kubelet.say(pod, 'new');
+    await expect.poll(() => log.texts()).toEqual(['new']);
+  });
+
+  test('a missing right to read logs ends the stream with that right', async () => {
+    const pod = kubelet.addPod('p');
+    await kubelet.start(pod);
+    server.on('GET .*/log', (call) =>
+      call.fail(403, 'Forbidden', 'pods "p" is forbidden: User "j" cannot get resource "pods/log" in API group "" in the namespace "ns"'),
+    );
+    await expect(follow().done).rejects.toMatchObject({ code: 'forbidden', missingRight: { resource: 'pods/log' } });
+  });
+});
+
+describe('restarts', () => {
+  test('the log of a life that ended unread comes from the previous log', async () => {
+    const pod = kubelet.addPod('p');
+    await kubelet.start(pod);
+    kubelet.say(pod, 'one');
+    const log = follow();
+    await expect.poll(() => log.texts()).toEqual(['one']);
+    kubelet.faults.dropNow = () => true;
+    kubelet.say(pod, 'two', { afterMs: 500 });
+    kubelet.say(pod, 'last words', { afterMs: 10 });
+    await expect.poll(() => kubelet.logCalls.length).toBeGreaterThan(2);
+    await kubelet.stop(pod, undefined, true);
+    await kubelet.start(pod);
+    delete kubelet.faults.dropNow;
+    kubelet.say(pod, 'second life', { afterMs: 900 });
+    await expect.poll(() => log.texts()).toEqual(['one', 'two', 'last words', 'second life']);
+    expect(log.stream.holes).toBe(0);
+  });
+
+  test('a life that was read to its end is not read again', async () => {
+    const pod = kubelet.addPod('p');
+    await kubelet.start(pod);
+    const log = follow();
+    for (let life = 1; life <= 3; life++) {
+      kubelet.say(pod, `life ${String(life)}`, { afterMs: 100 });
+      await kubelet.stop(pod);
+      await expect.poll(() => log.texts().length).toBe(life);
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      if (life < 3) await kubelet.start(pod);
+    }
+    expect(log.texts()).toEqual(['life 1', 'life 2', 'life 3']);
+    expect(kubelet.logCalls.filter(({ query }) => query.has('previous'))).toEqual([]);
+  });
+
+  test('a new life that is served before the status tells of it waits until the old one is read', async () => {
+    const pod = kubelet.addPod('p');
+    await kubelet.start(pod);
+    kubelet.say(pod, 'a1');
+    const log = follow({ pauseMs: 30 });
+    await expect.poll(() => log.texts()).toEqual(['a1']);
+    kubelet.faults.dropNow = () => true;
+    kubelet.say(pod, 'a2', { afterMs: 400 });
+    await expect.poll(() => kubelet.logCalls.length).toBeGreaterThan(1);
+    await kubelet.stop(pod, undefined, true);
+    await kubelet.start(pod, undefined, true);
+    delete kubelet.faults.dropNow;
+    kubelet.say(pod, 'b1', { afterMs: 5_000 });
+    const before = kubelet.logCalls.length;
+    await expect.poll(() => kubelet.logCalls.length).toBeGreaterThan(before);
+    await kubelet.tell('MODIFIED', pod);
+    kubelet.say(pod, 'b2', { afterMs: 100 });
+    await expect.poll(() => log.texts()).toEqual(['a1', 'a2', 'b1', 'b2']);
+    expect(log.stream.holes).toBe(0);
+  });
+
+  test('a connection that reached a new life unknowingly is left, the old life is read, nothing is repeated', async () => {
+    const pod = kubelet.addPod('p');
+    await kubelet.start(pod);
+    kubelet.faults.dropNow = () => true;
+    kubelet.say(pod, 'a1');
+    const log = follow();
+    await expect.poll(() => kubelet.logCalls.length).toBeGreaterThan(1);
+    await kubelet.stop(pod, undefined, true);
+    await kubelet.start(pod, undefined, true);
+    delete kubelet.faults.dropNow;
+    kubelet.say(pod, 'b1', { afterMs: 5_000 });
+    await expect.poll(() => log.texts()).toEqual(['b1']);
+    await kubelet.tell('MODIFIED', pod);
+    await expect.poll(() => log.texts()).toEqual(['b1', 'a1']);
+    kubelet.say(pod, 'b2', { afterMs: 100 });
+    await expect.poll(() => log.texts()).toEqual(['b1', 'a1', 'b2']);
+    expect(log.stream.holes).toBe(0);
+  });
+
+  test('lives that came and went unseen are counted, the last of them is read', async () => {
+    const pod = kubelet.addPod('p');
+    await kubelet.start(pod);
+    kubelet.say(pod, 'life 1');
+    const log = follow();
+    await expect.poll(() => log.texts()).toEqual(['life 1']);
+    await kubelet.stop(pod);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    for (const life of [2, 3]) {
+      await kubelet.start(pod, undefined, true);
+      kubelet.say(pod, `life ${String(life)}`, { afterMs: 2_000 });
+      await kubelet.stop(pod, undefined, true);
+    }
+    await kubelet.start(pod);
+    kubelet.say(pod, 'life 4', { afterMs: 2_000 });
+    await expect.poll(() => log.texts()).toEqual(['life 1', 'life 3', 'life 4']);
+    expect(log.stream.holes).toBe(1);
+    expect(log.notes()[0]).toContain('restarted 2 times');
+  });
+
+  test('a container that crashed before it was seen is read from its first word', async () => {
+    const log = follow();
+    await expect.poll(() => server.callsOf('GET .*/pods').length).toBe(2);
+    const pod = kubelet.addPod('p');
+    await kubelet.start(pod, undefined, true);
+    kubelet.say(pod, 'cannot find module');
+    await kubelet.stop(pod, undefined, true);
+    await kubelet.start(pod);
+    kubelet.say(pod, 'again', { afterMs: 1_000 });
+    await expect.poll(() => log.texts()).toEqual(['cannot find module', 'again']);
+  });
+});
+
+describe('following many', () => {
+  test('pods that come later are read from their first line, others are left when they are gone', async () => {
+    const first = kubelet.addPod('a');
+    await kubelet.start(first);
+    kubelet.say(first, 'old');
+    const log = follow({ tailLines: 0 });
+    await expect.poll(() => kubelet.openStreams).toBe(1);
+    const second = kubelet.addPod('b');
+    await kubelet.start(second);
+    kubelet.say(second, 'from b');
+    await expect.poll(() => log.texts()).toEqual(['from b']);
+    kubelet.say(first, 'bye');
+    await expect.poll(() => log.texts()).toContain('bye');
+    await kubelet.remove(first);
+    await expect.poll(() => kubelet.openStreams).toBe(1);
+    expect(log.stream.holes).toBe(0);
+  });
+
+  test('a pod that comes back under its name is another pod: nothing is repeated', async () => {
+    const before = kubelet.addPod('x-0', { uid: 'one' });
+    await kubelet.start(before);
+    kubelet.say(before, 'before');
+    const log = follow();
+    await expect.poll(() => log.texts()).toEqual(['before']);
+    before.isDeleting = true;
+    await kubelet.tell('MODIFIED', before);
+    await kubelet.remove(before);
+    const after = kubelet.addPod('x-0', { uid: 'two' });
+    await kubelet.start(after);
+    kubelet.say(after, 'after', { afterMs: 50 });
+    await expect.poll(() => log.texts()).toEqual(['before', 'after']);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(log.texts()).toEqual(['before', 'after']);
+  });
+
+  test('a build ends by itself once its pod is over and read, also when it dies at once', async () => {
+    const log = follow({ endWithPods: true });
+    await expect.poll(() => server.callsOf('GET .*/pods').length).toBe(2);
+    const pod = kubelet.addPod('build', {
+      containers: ['source', 'build'],
+      labels: { 'korifi.cloudfoundry.org/build-workload-name': 'b' },
+    });
+    for (const container of ['source', 'build']) {
+      await kubelet.start(pod, container, true);
+      kubelet.say(pod, `${container} failed`, { container });
+      await kubelet.stop(pod, container, true);
+    }
+    pod.phase = 'Failed';
+    await kubelet.tell('MODIFIED', pod);
+    await log.done;
+    expect(log.texts().toSorted()).toEqual(['build failed', 'source failed']);
+    expect(log.entries[0]?.source).toMatchObject({ type: 'STG' });
+  });
+
+  test('finish gives the last lines their time and then ends', async () => {
+    const pod = kubelet.addPod('p');
+    await kubelet.start(pod);
+    const log = follow();
+    await expect.poll(() => kubelet.openStreams).toBe(1);
+    setTimeout(() => kubelet.say(pod, 'late'), 50);
+    const started = performance.now();
+    await log.stream.finish(300);
+    await log.done;
+    expect(log.texts()).toEqual(['late']);
+    expect(performance.now() - started).toBeLessThan(1_500);
+  });
+
+  test('too many streams are refused with the flag to raise', async () => {
+    for (let index = 0; index < 4; index++) await kubelet.start(kubelet.addPod(`p${String(index)}`));
+    await expect(follow({ maxStreams: 3 }).done).rejects.toMatchObject({
+      code: 'usage',
+      message: expect.stringContaining('--max-streams 3') as string,
+      hints: ['--max-streams 4'],
+    });
+  });
+
+  test('all of fifty streams are closed within two seconds after the signal', async () => {
+    for (let index = 0; index < 50; index++) await kubelet.start(kubelet.addPod(`p${String(index)}`), undefined, true);
+    const log = follow();
+    await expect.poll(() => kubelet.openStreams, { timeout: 10_000 }).toBe(50);
+    const started = performance.now();
+    stop.abort();
+    await log.done;
+    await expect.poll(() => kubelet.openStreams).toBe(0);
+    expect(performance.now() - started).toBeLessThan(2_000);
+  });
+
+  test('a slow reader slows the log down and loses nothing', async () => {
+    const pod = kubelet.addPod('p');
+    await kubelet.start(pod);
+    for (let index = 1; index <= 3_000; index++) kubelet.say(pod, `line ${String(index)}`, { afterMs: 0 });
+    const stream = followLogs(cluster, { ns: 'ns', selector: 'app=x', signal: stop.signal });
+    const texts: string[] = [];
+    for await (const entry of stream) {
+      texts.push(entry.text);
+      if (texts.length % 500 === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+      if (texts.length === 3_000) break;
+    }
+    expect(texts).toEqual(numbered(1, 3_000));
+  });
+
+  test('an API server that restarts interrupts, but loses nothing', async () => {
+    const pod = kubelet.addPod('p');
+    await kubelet.start(pod);
+    kubelet.say(pod, 'line 1');
+    const log = follow();
+    await expect.poll(() => log.texts().length).toBe(1);
+    await server.halt();
+    kubelet.say(pod, 'line 2', { afterMs: 300 });
+    setTimeout(() => void server.listen(), 300);
+    await expect.poll(() => log.texts(), { timeout: 10_000 }).toEqual(['line 1', 'line 2']);
+    expect(log.stream.holes).toBe(0);
+  });
+});

@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { connect } from '../../../src/lib/kube/client.ts';
+import type { Cluster } from '../../../src/lib/kube/cluster.ts';
+import { recentLogs } from '../../../src/lib/logs/recent.ts';
+import { ScriptedApiServer } from '../../support/apiserver.ts';
+import { ScriptedKubelet } from './scripted-kubelet.ts';
+
+let server: ScriptedApiServer;
+let kubelet: ScriptedKubelet;
+let cluster: Cluster;
+
+beforeEach(async () => {
+  server = await ScriptedApiServer.start();
+  kubelet = new ScriptedKubelet(server);
+  cluster = await connect({ kubeconfig: server.kubeconfig(), env: {} });
+});
+
+afterEach(async () => {
+  cluster.close();
+  await server.stop();
+  expect(server.failures).toEqual([]);
+});
+
+const scope = { ns: 'ns', selector: 'app=x' };
+
+describe('recent logs', () => {
+  test('all instances and the crashed life before, by time, the newest kept', async () => {
+    const [a, b] = [kubelet.addPod('a'), kubelet.addPod('b')];
+    await kubelet.start(a);
+    await kubelet.start(b);
+    kubelet.say(a, 'a crashes', { afterMs: 1_000 });
+    await kubelet.stop(a);
+    kubelet.say(b, 'b works', { afterMs: 1_000 });
+    await kubelet.start(a);
+    kubelet.say(a, 'a again', { afterMs: 1_000 });
+    kubelet.say(b, 'b still works', { afterMs: 1_000 });
+    const all = await recentLogs(cluster, { ...scope, lines: 1_000 });
+    expect(all.entries.map(({ text }) => text)).toEqual(['a crashes', 'b works', 'a again', 'b still works']);
+    expect(all.notes).toEqual([]);
+    const two = await recentLogs(cluster, { ...scope, lines: 2 });
+    expect(two.entries.map(({ text }) => text)).toEqual(['a again', 'b still works']);
+    expect(kubelet.logCalls.every(({ query }) => query.has('follow') === false || query.get('follow') === 'false')).toBe(true);
+  });
+
+  test("a container that never started is noted in the API server's words", async () => {
+    kubelet.addPod('a');
+    const { entries, notes } = await recentLogs(cluster, { ...scope, lines: 10 });
+    expect(entries).toEqual([]);
+    expect(notes.map(({ text, source }) => [source.pod, text])).toEqual([
+      ['a', 'container "application" in pod "a" is waiting to start: ContainerCreating'],
+    ]);
+  });
+
+  test('a log that breaks off keeps what came and says so', async () => {
+    const pod = kubelet.addPod('a');
+    await kubelet.start(pod);
+    for (const text of ['one', 'two', 'three']) kubelet.say(pod, text);
+    let chunk = 0;
+    kubelet.faults.dropNow = () => ++chunk === 3;
+    const { entries, notes } = await recentLogs(cluster, { ...scope, lines: 10 });
+    expect(entries.map(({ text }) => text)).toEqual(['one', 'two']);
+    expect(notes[0]?.text).toBe('The log could not be read to its end.');
+  });
+
+  test('what the kubelet writes into the body instead of lines is a note, not a line', async () => {
+    const pod = kubelet.addPod('a');
+    await kubelet.start(pod);
+    server.on('GET .*/log', (call) => call.text('unable to retrieve container logs for containerd://1'));
+    const { entries, notes } = await recentLogs(cluster, { ...scope, lines: 10 });
+    expect([entries, notes.map(({ text }) => text)]).toEqual([[], ['unable to retrieve container logs for containerd://1']]);
+  });
+
+  test('without the right to list pods that right is named', async () => {
+    server.on('GET .*/pods', (call) =>
+      call.fail(403, 'Forbidden', 'pods is forbidden: User "j" cannot list resource "pods" in API group "" in the namespace "ns"'),
+    );
+    await expect(recentLogs(cluster, { ...scope, lines: 10 })).rejects.toMatchObject({ code: 'forbidden' });
+  });
+});
