@@ -1,7 +1,7 @@
 // Debian packages as layer entries: names resolved to versions once, archives kept in the cache, unpacked without being installed.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { LayerEntry } from '../../../src/lib/oci/layer.ts';
@@ -45,10 +45,22 @@ export async function fetchDebianPackages(
   log(`images: fetching ${String(names.length)} Debian packages`);
   const archives = await resolveArchives(names);
   const missing = names.filter((_, index) => !existsSync(join(folder, archives[index] ?? '')));
-  if (missing.length > 0) await run('apt-get', ['download', '-q', ...missing], { cwd: folder });
-  writeFileSync(`${lockFile}.tmp`, JSON.stringify(archives));
-  renameSync(`${lockFile}.tmp`, lockFile);
+  if (missing.length > 0) await download(missing, folder);
+  writeFileSync(`${lockFile}.${String(process.pid)}.tmp`, JSON.stringify(archives));
+  renameSync(`${lockFile}.${String(process.pid)}.tmp`, lockFile);
   return { folder, archives };
+}
+
+/** By way of a folder of its own, so that an interrupted download is never taken for a whole archive. */
+async function download(names: readonly string[], folder: string): Promise<void> {
+  const temporary = join(folder, `${String(process.pid)}.tmp`);
+  mkdirSync(temporary);
+  try {
+    await run('apt-get', ['download', '-q', ...names], { cwd: temporary });
+    for (const archive of readdirSync(temporary)) renameSync(join(temporary, archive), join(folder, archive));
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
 }
 
 async function resolveArchives(names: readonly string[]): Promise<string[]> {

@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { layerFromEntries } from '../../../src/lib/oci/layer.ts';
+import { lockedPackages, startNpmMirror } from '../../cluster/images/npm-mirror.ts';
+import type { NpmMirror } from '../../cluster/images/npm-mirror.ts';
+import { archiveName } from '../../cluster/images/npm-package.ts';
+
+let folder: string;
+let mirror: NpmMirror | undefined;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'kf-mirror-'));
+});
+afterEach(async () => {
+  await mirror?.close();
+  mirror = undefined;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function publish(name: string, version: string, more: object = {}): Promise<void> {
+  const manifest = Buffer.from(JSON.stringify({ name, version, ...more }));
+  const output = join(folder, archiveName(name, version));
+  await layerFromEntries([{ type: 'file', name: 'package/package.json', source: manifest }], { output, compression: 'gzip' });
+}
+
+test('a lockfile names its packages once each, without links and folders of its own', () => {
+  const lockfile = join(folder, 'package-lock.json');
+  const packages = {
+    '': { version: '1.0.0' },
+    'node_modules/a': { version: '1.0.0' },
+    'node_modules/b/node_modules/a': { version: '1.0.0' },
+    'node_modules/@scope/c': { version: '2.0.0' },
+    'node_modules/alias': { name: 'd', version: '3.0.0' },
+    'node_modules/local': { link: true, resolved: 'local' },
+    local: { version: '1.0.0' },
+  };
+  writeFileSync(lockfile, JSON.stringify({ lockfileVersion: 3, packages }));
+  expect(lockedPackages([lockfile])).toEqual([
+    { name: 'a', version: '1.0.0' },
+    { name: '@scope/c', version: '2.0.0' },
+    { name: 'd', version: '3.0.0' },
+  ]);
+});
+
+test('a scoped package is found under its encoded name, with an archive of the announced hash', async () => {
+  await publish('@scope/a', '1.0.0', { dependencies: { b: '1' }, scripts: { postinstall: 'x' } });
+  await publish('@scope/a', '1.1.0');
+  mirror = await startNpmMirror({ host: '127.0.0.1', port: 0, tarballDir: folder });
+  const answer = (await (await fetch(`${mirror.url}@scope%2fa`)).json()) as {
+    versions: Record<string, { dependencies: object; hasInstallScript: boolean; dist: { tarball: string; integrity: string } }>;
+  };
+  expect(Object.keys(answer.versions)).toEqual(['1.0.0', '1.1.0']);
+  const version = answer.versions['1.0.0'];
+  expect(version).toMatchObject({ dependencies: { b: '1' }, hasInstallScript: true });
+  const archive = await fetch(version?.dist.tarball ?? '');
+  const hash = await crypto.subtle.digest('SHA-512', await archive.arrayBuffer());
+  expect(version?.dist.integrity).toBe(`sha512-${Buffer.from(hash).toString('base64')}`);
+});
+
+test.each([
+  ['a package that it does not hold', 'gone', 'GET', 404],
+  ['a file outside its folder', '-/tarball/..%2f..%2fetc%2fpasswd', 'GET', 404],
+  ['a publication', 'a', 'PUT', 405],
+])('%s is refused', async (_, path, method, status) => {
+  await publish('a', '1.0.0');
+  mirror = await startNpmMirror({ host: '127.0.0.1', port: 0, tarballDir: folder });
+  expect((await fetch(mirror.url + path, { method })).status).toBe(status);
+});
