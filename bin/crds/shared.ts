@@ -3,7 +3,7 @@
 import { boolean, freeForm, int, int32, int64, list, listBy, map, named, object, oneOf, setOf, string, time } from './schema.ts';
 import type { Properties, Schema } from './schema.ts';
 
-export const condition = named(
+const condition = named(
   'Condition',
   object({
     'type!': string({ maxLength: 316 }),

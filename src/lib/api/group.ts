@@ -27,8 +27,6 @@ import type {
 
 /** The API group that kf carries on. */
 export const group = 'korifi.cloudfoundry.org';
-/** Prefix of what only kf has. */
-export const kfGroup = 'kf.cloudfoundry.org';
 export const version = 'v1alpha1';
 
 /**
@@ -141,6 +139,8 @@ export const annotations = {
   applying: kf('applying'),
   deployId: kf('deploy-id'),
   liveHash: kf('live-hash'),
+  /** How many instances a change replaces at a time; 1 where it is missing. */
+  maxInFlight: kf('max-in-flight'),
   imageNotRead: kf('image-not-read'),
   leaseEntityType: 'coordination.cloudfoundry.org/entity-type',
   leaseNamespace: 'coordination.cloudfoundry.org/namespace',

@@ -3,10 +3,10 @@
 import { KfError, messageOf } from '../errors.ts';
 
 /** The format that this CLI and this controller write and read. */
-export const infoFormat = 1;
+const infoFormat = 1;
 
 /** The oldest controller that this CLI can work with. */
-export const oldestController = '0.1.0';
+const oldestController = '0.1.0';
 
 export interface KfInfo {
   format: number;

@@ -108,7 +108,7 @@ function readBuildpacks(fields: Fields): string[] | undefined {
 }
 
 /** Why a name cannot be a variable of the user, or undefined. */
-export function reservedVariable(name: string): string | undefined {
+function reservedVariable(name: string): string | undefined {
   if (name === '') return 'A variable needs a name.';
   if (name === 'PORT' || name.startsWith('VCAP_') || name.startsWith('VMC_'))
     return `'${name}' is set by the platform and cannot be set by an app.`;

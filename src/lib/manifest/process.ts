@@ -57,7 +57,7 @@ function commandOf(fields: Fields): string | null | undefined {
 }
 
 /** The plan of one process; `processKeys` must be among the keys of `fields`. */
-export function readProcess(type: string, fields: Fields): ProcessPlan {
+function readProcess(type: string, fields: Fields): ProcessPlan {
   return {
     type,
     ...given({
