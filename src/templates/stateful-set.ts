@@ -9,6 +9,8 @@ import type { AppWorkload, CFProcess } from '../lib/api/types.generated.ts';
 import { buildInstanceEnv } from './pod-env.ts';
 import { ownerReference } from './metadata.ts';
 
+/** Contract 6.4: in every space; it has no rights and no token. */
+const appAccount = 'korifi-app';
 const defaultDrainSeconds = 4;
 /** What an app gets to end by itself after the drain, as in cf. */
 const ownGraceSeconds = 10;
@@ -96,6 +98,7 @@ function podSpec(workload: AppWorkload): PodSpec {
   const leave = (key: string) => ({ key, operator: 'Exists' as const, effect: 'NoExecute' as const, tolerationSeconds: nodeLossSeconds });
   return {
     containers: [container(workload)],
+    serviceAccountName: appAccount,
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     imagePullSecrets: (spec.imagePullSecrets ?? []).flatMap(({ name }) => (name === undefined ? [] : [{ name }])),

@@ -31,7 +31,12 @@ export function fence(cluster: Cluster, options: FenceOptions): Cluster {
     identity: cluster.identity,
     table: (type, list) => cluster.table(type, list),
     watch: (type, watch) => cluster.watch(type, watch),
-    list: (type, list) => cluster.list(type, list),
+    async list(type, list) {
+      count('list', type);
+      const result = await cluster.list(type, list);
+      for (const object of result.items) observe(type, object);
+      return result;
+    },
     logs: (ns, pod, logs) => cluster.logs(ns, pod, logs),
     canI: (question, signal) => cluster.canI(question, signal),
     whoAmI: (signal) => cluster.whoAmI(signal),

@@ -25,8 +25,15 @@ export interface BackendReference {
   weight?: number;
 }
 
+export interface RouteFilter {
+  type: 'ResponseHeaderModifier' | 'RequestHeaderModifier';
+  responseHeaderModifier?: { set?: { name: string; value: string }[]; add?: { name: string; value: string }[]; remove?: string[] };
+  requestHeaderModifier?: { set?: { name: string; value: string }[]; add?: { name: string; value: string }[]; remove?: string[] };
+}
+
 export interface RouteRule {
   matches?: RouteMatch[];
+  filters?: RouteFilter[];
   backendRefs?: BackendReference[];
 }
 

@@ -1,0 +1,58 @@
+// The seam between reconcilers and whatever runs instances: they ask here, never a pod. Another cluster's instances could answer as well.
+
+import type { DeploymentFailure } from '../../lib/api/group.ts';
+import type { InstanceStatus } from '../../lib/api/types.generated.ts';
+
+/** Why an instance does not serve. */
+export interface Problem {
+  reason: DeploymentFailure;
+  /** One sentence with the cause as the cluster gives it. */
+  message: string;
+  /** Nothing but a change helps: the verdict may be given. Otherwise it may still pass by itself. */
+  final: boolean;
+  container?: string;
+  exitCode?: number;
+  /** Milliseconds (wall clock) after which the judgement can change though nothing else happens. */
+  lookAgainMs?: number;
+}
+
+export interface Instance {
+  index: number;
+  generation: string;
+  pod: string;
+  uid: string;
+  state: InstanceStatus['state'];
+  /** RFC 3339: since when the state holds. */
+  since?: string;
+  /** Answers its readiness check and is not about to end. */
+  ready: boolean;
+  /** Milliseconds of the wall clock at which it became ready. */
+  readySince?: number;
+  /** Its end has begun. */
+  ending: boolean;
+  created: number;
+  restarts: number;
+  node?: string;
+  address?: string;
+  details?: string;
+  reason?: string;
+  exitCode?: number;
+  problem?: Problem;
+}
+
+/** What is known of the generation when its instances are judged. */
+export interface Expectations {
+  /** Seconds that the app has to answer its first check. */
+  startSeconds: number;
+  /** Port that it should listen on; undefined: no check. */
+  port?: number;
+}
+
+export interface Instances {
+  /** All instances of a process, of every generation. */
+  of(ns: string, processGuid: string, expectations: (generation: string) => Expectations): Instance[];
+  /** Why instances that should exist do not: quota, policies. Undefined when nothing is known. */
+  missing(ns: string, generation: string, setName: string): Promise<Problem | undefined>;
+  /** Last lines of a failing instance, at most 20 of 500 characters; empty when there are none. */
+  lastLines(ns: string, instance: Instance): Promise<string[]>;
+}

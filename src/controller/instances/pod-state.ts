@@ -1,0 +1,213 @@
+// From a pod's status to the state of an instance and the reason why it does not serve. Pure.
+
+import type { Pod } from '../../lib/api/core.ts';
+import { labels } from '../../lib/api/group.ts';
+import type { ContainerStateTerminated, ContainerStatus } from '../../lib/api/pod.ts';
+import type { Expectations, Instance, Problem } from './instances.ts';
+
+/** How long a cause that might pass is watched before it counts as the verdict. */
+const patienceMs = 8_000;
+/** A container that ended once and did not get ready for so long will not. */
+const crashPatienceMs = 10_000;
+/** Without any known cause: image pull and volumes may take this long beside the app's own start. */
+const idleStartMs = 120_000;
+
+const imageReasons = new Set([
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'InvalidImageName',
+  'ErrImageNeverPull',
+  'ImageInspectError',
+  'RegistryUnavailable',
+  'SignatureValidationFailed',
+]);
+const createReasons = new Set([
+  'CreateContainerConfigError',
+  'CreateContainerError',
+  'RunContainerError',
+  'PreCreateHookError',
+  'PreStartHookError',
+  'PostStartHookError',
+]);
+const hopelessImage =
+  /not found|manifest unknown|unauthorized|denied|forbidden|no match for platform|invalid reference|InvalidImageName|Never/i;
+const hopelessContainer = /non-root|runAsNonRoot|will run as root/i;
+
+const time = (text: string | undefined): number => (text === undefined ? Number.NaN : Date.parse(text));
+
+export interface PodFacts {
+  now: number;
+  expectations: Expectations;
+  /** When a cause without a time of its own was first seen on this pod. */
+  firstSeen: (cause: string) => number;
+}
+
+function appContainer(pod: Pod): ContainerStatus | undefined {
+  const statuses = pod.status?.containerStatuses ?? [];
+  return statuses.find(({ name }) => name === 'application') ?? statuses[0];
+}
+
+const condition = (pod: Pod, type: string) => pod.status?.conditions?.find((candidate) => candidate.type === type);
+
+export function isReady(pod: Pod): boolean {
+  return pod.metadata.deletionTimestamp === undefined && condition(pod, 'Ready')?.status === 'True';
+}
+
+/** A cause that is final after some patience: until then it says when to look again. */
+function patient(problem: Omit<Problem, 'final' | 'lookAgainMs'>, since: number, now: number, patience = patienceMs): Problem {
+  const left = since + patience - now;
+  return left <= 0 ? { ...problem, final: true } : { ...problem, final: false, lookAgainMs: left };
+}
+
+function unschedulable(pod: Pod, { now }: PodFacts): Problem | undefined {
+  const scheduled = condition(pod, 'PodScheduled');
+  if (scheduled?.status !== 'False') return undefined;
+  const since = time(scheduled.lastTransitionTime);
+  const message = `No node has room: ${scheduled.message ?? scheduled.reason ?? 'no reason given'}`;
+  return patient({ reason: 'Unschedulable', message }, Number.isNaN(since) ? now : since, now);
+}
+
+function waiting(status: ContainerStatus, { now, firstSeen }: PodFacts): Problem | undefined {
+  const { reason = '', message = '' } = status.state?.waiting ?? {};
+  if (imageReasons.has(reason)) {
+    const problem = {
+      reason: 'ImagePull' as const,
+      message: `The image ${status.image} cannot be pulled: ${message === '' ? reason : message}`,
+      container: status.name,
+    };
+    return hopelessImage.test(`${reason} ${message}`) ? { ...problem, final: true } : patient(problem, firstSeen('ImagePull'), now);
+  }
+  if (createReasons.has(reason)) {
+    const problem = {
+      reason: 'CreateContainer' as const,
+      message: `The container cannot be created: ${message === '' ? reason : message}`,
+      container: status.name,
+    };
+    return hopelessContainer.test(message) ? { ...problem, final: true } : patient(problem, firstSeen(reason), now);
+  }
+  return undefined;
+}
+
+const startErrors = new Set(['StartError', 'ContainerCannotRun', 'ContainerStatusUnknown']);
+
+function howItEnded(ended: ContainerStateTerminated, status: ContainerStatus, { expectations }: PodFacts): Omit<Problem, 'final'> {
+  const common = { container: status.name, exitCode: ended.exitCode };
+  if (ended.reason === 'OOMKilled')
+    return { ...common, reason: 'OutOfMemory', message: 'The app used more memory than it may and was ended.' };
+  if (startErrors.has(ended.reason ?? '')) {
+    return {
+      ...common,
+      reason: 'CreateContainer',
+      message: `The app's process could not be started: ${ended.message ?? ended.reason ?? ''}`.trim(),
+    };
+  }
+  const ranSeconds = (time(ended.finishedAt) - time(ended.startedAt)) / 1_000;
+  if (expectations.port !== undefined && ranSeconds >= expectations.startSeconds - 1 && [0, 137, 143].includes(ended.exitCode)) {
+    const message = `The app did not answer on port ${String(expectations.port)} within ${String(expectations.startSeconds)} s; it must listen on the port in $PORT.`;
+    return { ...common, reason: 'HealthCheckFailed', message };
+  }
+  const signal = ended.exitCode > 128 ? ` (signal ${String(ended.exitCode - 128)})` : '';
+  return { ...common, reason: 'Crashed', message: `The app ended with exit code ${String(ended.exitCode)}${signal}.` };
+}
+
+function ended(status: ContainerStatus, facts: PodFacts): Problem | undefined {
+  const last = status.state?.terminated ?? status.lastState?.terminated;
+  if (last === undefined || status.ready) return undefined;
+  const terminations = status.restartCount + (status.state?.terminated === undefined ? 0 : 1);
+  const problem = howItEnded(last, status, facts);
+  if (terminations >= 2 || problem.reason === 'HealthCheckFailed') return { ...problem, final: true };
+  const since = time(last.finishedAt);
+  return patient(problem, Number.isNaN(since) ? facts.now : since, facts.now, crashPatienceMs);
+}
+
+function notAnswering(pod: Pod, status: ContainerStatus, { now, expectations }: PodFacts): Problem | undefined {
+  const started = time(status.state?.running?.startedAt);
+  if (Number.isNaN(started) || expectations.port === undefined) return undefined;
+  const seconds = Math.max(0, Math.round((now - started) / 1_000));
+  if (seconds < 3 || isReady(pod)) return undefined;
+  const message = `The app has not answered on port ${String(expectations.port)} yet (${String(seconds)} of ${String(expectations.startSeconds)} s).`;
+  return { reason: 'HealthCheckFailed', message, final: false, container: status.name, lookAgainMs: 5_000 };
+}
+
+/** Why the pod does not serve, or undefined when it does, may yet, or is about to end. */
+export function problemOf(pod: Pod, facts: PodFacts): Problem | undefined {
+  if (isReady(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
+  const status = appContainer(pod);
+  const known =
+    unschedulable(pod, facts) ??
+    (status === undefined ? undefined : (waiting(status, facts) ?? ended(status, facts) ?? notAnswering(pod, status, facts)));
+  if (known !== undefined) return known;
+  if (pod.status?.phase === 'Failed') {
+    return {
+      reason: 'Unknown',
+      message: `The pod was ended: ${pod.status.message ?? pod.status.reason ?? 'no reason given'}.`,
+      final: true,
+    };
+  }
+  const left = time(pod.metadata.creationTimestamp) + idleStartMs + facts.expectations.startSeconds * 1_000 - facts.now;
+  if (left > 0) return undefined;
+  return { reason: 'StartTimeout', message: 'The instance did not become ready in time, and Kubernetes gives no cause.', final: true };
+}
+
+interface State {
+  state: Instance['state'];
+  since: string | undefined;
+}
+
+function endOf(status: ContainerStatus | undefined): ContainerStateTerminated | undefined {
+  return status?.state?.terminated ?? status?.lastState?.terminated;
+}
+
+function stateOf(pod: Pod, status: ContainerStatus | undefined): State {
+  if (isReady(pod)) return { state: 'RUNNING', since: condition(pod, 'Ready')?.lastTransitionTime };
+  const { deletionTimestamp } = pod.metadata;
+  const scheduled = condition(pod, 'PodScheduled');
+  if (deletionTimestamp !== undefined) return { state: 'DOWN', since: deletionTimestamp };
+  if (scheduled?.status !== 'True') return { state: 'DOWN', since: scheduled?.lastTransitionTime };
+  const { terminated, waiting: pause, running } = status?.state ?? {};
+  if (terminated !== undefined || pause?.reason === 'CrashLoopBackOff') return { state: 'CRASHED', since: endOf(status)?.finishedAt };
+  return { state: 'STARTING', since: running?.startedAt ?? scheduled.lastTransitionTime };
+}
+
+/** Index by the pod-index label, else by the end of the pod's name. */
+function indexOf(pod: Pod): number {
+  return Number(pod.metadata.labels?.[labels.podIndex] ?? pod.metadata.name?.split('-').at(-1) ?? '0');
+}
+
+function given<T extends object>(entries: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}
+
+function factsOf(pod: Pod, status: ContainerStatus | undefined, facts: PodFacts): Partial<Instance> {
+  const problem = problemOf(pod, facts);
+  const readySince = time(condition(pod, 'Ready')?.lastTransitionTime);
+  return given({
+    since: stateOf(pod, status).since,
+    readySince: isReady(pod) && !Number.isNaN(readySince) ? readySince : undefined,
+    node: pod.spec?.nodeName,
+    address: pod.status?.podIP,
+    exitCode: endOf(status)?.exitCode,
+    problem,
+    reason: problem?.reason,
+    details: problem?.message,
+  });
+}
+
+export function instanceOf(pod: Pod, facts: PodFacts): Instance {
+  const status = appContainer(pod);
+  const { name = '', uid = '', deletionTimestamp, creationTimestamp } = pod.metadata;
+  return {
+    index: indexOf(pod),
+    generation: pod.metadata.labels?.[labels.generation] ?? '',
+    pod: name,
+    uid,
+    state: stateOf(pod, status).state,
+    ready: isReady(pod),
+    ending: deletionTimestamp !== undefined,
+    created: time(creationTimestamp) || 0,
+    restarts: status?.restartCount ?? 0,
+    ...factsOf(pod, status, facts),
+  };
+}

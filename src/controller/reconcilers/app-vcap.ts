@@ -1,0 +1,190 @@
+// VCAP_APPLICATION and VCAP_SERVICES of an app, and the two Secrets that show them to builds, tasks and other readers.
+
+import { createHash } from 'node:crypto';
+import { secretType, type Secret } from '../../lib/api/core.ts';
+import { isReady } from '../../lib/api/conditions.ts';
+import { kinds, labels } from '../../lib/api/group.ts';
+import { apiVersionOf } from '../../lib/api/object.ts';
+import type { BoundService, CFApp, CFProcess, CFServiceBinding, CFServiceInstance } from '../../lib/api/types.generated.ts';
+import { encoded, ownerReference } from '../../templates/metadata.ts';
+import { vcapServicesKey, vcapServicesValue, type VcapApplication, type VcapService } from '../../templates/pod-env.ts';
+import type { Context } from '../runtime/reconciler.ts';
+import { WaitingError } from '../runtime/result.ts';
+import { bindingsByApp, routesByApp } from './app-indexes.ts';
+
+const vcapApplicationKey = 'VCAP_APPLICATION';
+/** cf's limit of open files, which its apps are told. */
+const fileDescriptors = 16_384;
+
+export function vcapApplicationSecretName(app: CFApp): string {
+  return `${app.metadata.name ?? ''}-vcap-application`;
+}
+
+export function vcapServicesSecretName(app: CFApp): string {
+  return `${app.metadata.name ?? ''}-vcap-services`;
+}
+
+/** Addresses of the app's routes, oldest first. */
+function urisOf(context: Context, app: CFApp): string[] {
+  const routes = context.stores.of(kinds.route).by(routesByApp.name, `${app.metadata.namespace ?? ''}/${app.metadata.name ?? ''}`);
+  return routes
+    .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''))
+    .flatMap((route) => route.status?.uri ?? []);
+}
+
+/** What every instance of the app, or of one of its processes, is told about itself. */
+export function vcapApplicationOf(context: Context, app: CFApp, process?: CFProcess): VcapApplication {
+  const { name: appGuid = '', namespace: spaceGuid = '' } = app.metadata;
+  const space = context.stores
+    .of(kinds.space)
+    .list()
+    .find(({ metadata }) => metadata.name === spaceGuid);
+  const orgGuid = space?.metadata.namespace ?? '';
+  const org = context.stores
+    .of(kinds.org)
+    .list()
+    .find(({ metadata }) => metadata.name === orgGuid);
+  const uris = urisOf(context, app);
+  const version = app.spec.currentDropletRef?.name ?? '';
+  const ofProcess =
+    process === undefined
+      ? {}
+      : {
+          process_id: process.metadata.name ?? '',
+          process_type: process.spec.processType,
+          limits: { fds: fileDescriptors, mem: process.spec.memoryMB, disk: process.spec.diskQuotaMB },
+        };
+  return {
+    application_id: appGuid,
+    application_name: app.spec.displayName,
+    application_uris: uris,
+    application_version: version,
+    name: app.spec.displayName,
+    organization_id: orgGuid,
+    organization_name: org?.spec.displayName ?? '',
+    space_id: spaceGuid,
+    space_name: space?.spec.displayName ?? '',
+    uris,
+    version,
+    ...ofProcess,
+  };
+}
+
+/** Bindings of the app that are not about to go, oldest first. */
+export function bindingsOf(context: Context, app: CFApp): CFServiceBinding[] {
+  return context.stores
+    .of(kinds.serviceBinding)
+    .by(bindingsByApp.name, `${app.metadata.namespace ?? ''}/${app.metadata.name ?? ''}`)
+    .filter((binding) => binding.metadata.deletionTimestamp === undefined && binding.spec.type === 'app')
+    .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
+}
+
+const nonEmpty = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
+
+function readyBinding(binding: CFServiceBinding): CFServiceBinding {
+  if (isReady(binding)) return binding;
+  const why = binding.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
+  throw new WaitingError(
+    'BindingNotReady',
+    `The service binding ${binding.spec.displayName ?? binding.metadata.name ?? ''} is not ready${why === '' ? '' : `: ${why}`}`,
+  );
+}
+
+/** `status.serviceBindings`: what is mounted under which name. Throws while a binding is not ready. */
+export function boundServices(bindings: readonly CFServiceBinding[]): BoundService[] {
+  return bindings.map((binding) => {
+    const { status, spec, metadata } = readyBinding(binding);
+    const secret = status?.mountSecretRef?.name ?? metadata.name ?? '';
+    return { guid: metadata.name ?? '', name: nonEmpty(spec.displayName) ?? secret, secret };
+  });
+}
+
+async function credentialsOf(context: Context, binding: CFServiceBinding): Promise<Record<string, unknown>> {
+  const name = binding.status?.envSecretRef?.name;
+  if (name === undefined) return {};
+  const secret = await context.cluster.get(secretType, binding.metadata.namespace, name, context.signal);
+  const text = secret?.data?.['credentials'];
+  return text === undefined ? {} : (JSON.parse(Buffer.from(text, 'base64').toString('utf8')) as Record<string, unknown>);
+}
+
+const services = new Map<string, { versions: string; service: VcapService }>();
+
+/** Credentials are read again only when the binding or its instance changed, or when somebody forgot them. */
+async function vcapService(context: Context, binding: CFServiceBinding): Promise<VcapService> {
+  const instance = context.stores.of(kinds.serviceInstance).get(binding.metadata.namespace, binding.spec.service.name ?? '');
+  const uid = binding.metadata.uid ?? '';
+  const versions = `${binding.metadata.resourceVersion ?? ''} ${instance?.metadata.resourceVersion ?? ''}`;
+  const known = services.get(uid);
+  if (known?.versions === versions) return known.service;
+  const service = await readService(context, binding, instance);
+  services.set(uid, { versions, service });
+  return service;
+}
+
+async function readService(context: Context, binding: CFServiceBinding, instance: CFServiceInstance | undefined): Promise<VcapService> {
+  const instanceName = instance?.spec.displayName ?? '';
+  const bindingName = nonEmpty(binding.spec.displayName);
+  return {
+    label: nonEmpty(instance?.spec.serviceLabel) ?? instance?.spec.type ?? 'user-provided',
+    name: bindingName ?? instanceName,
+    tags: instance?.spec.tags ?? [],
+    instance_guid: instance?.metadata.name ?? '',
+    instance_name: instanceName,
+    binding_guid: binding.metadata.name ?? '',
+    binding_name: bindingName ?? null,
+    credentials: await credentialsOf(context, binding),
+    syslog_drain_url: null,
+    volume_mounts: [],
+  };
+}
+
+/** What was last written, so that a reconcile that changes nothing asks nothing. */
+const written = new Map<string, string>();
+
+async function ensure(context: Context, app: CFApp, name: string, texts: Record<string, string>): Promise<void> {
+  const ns = app.metadata.namespace ?? '';
+  const known = `${app.metadata.uid ?? ''} ${name}`;
+  const hash = createHash('sha256').update(JSON.stringify(texts)).digest('hex');
+  if (written.get(known) === hash) return;
+  const data = encoded(texts);
+  const live = await context.cluster.get(secretType, ns, name, context.signal);
+  if (live === undefined) {
+    const secret: Secret = {
+      apiVersion: apiVersionOf(secretType),
+      kind: secretType.kind,
+      metadata: {
+        name,
+        namespace: ns,
+        labels: { [labels.appGuid]: app.metadata.name ?? '' },
+        ownerReferences: [ownerReference(kinds.app, app)],
+      },
+      type: 'Opaque',
+      data,
+    };
+    await context.cluster.create(secretType, secret, { signal: context.signal });
+  } else if (Object.entries(data).some(([key, value]) => live.data?.[key] !== value)) {
+    await context.cluster.mergePatch(
+      secretType,
+      ns,
+      name,
+      { metadata: { resourceVersion: live.metadata.resourceVersion }, data },
+      { signal: context.signal },
+    );
+  }
+  written.set(known, hash);
+}
+
+/** Forgets what was read and written for an app: the next reconcile looks again. */
+export function forgetVcap(app: CFApp, bindings: readonly CFServiceBinding[]): void {
+  for (const { metadata } of bindings) services.delete(metadata.uid ?? '');
+  for (const name of [vcapApplicationSecretName(app), vcapServicesSecretName(app)]) written.delete(`${app.metadata.uid ?? ''} ${name}`);
+}
+
+/** Both Secrets of the app, as bindings, routes and names are now. */
+export async function ensureVcapSecrets(context: Context, app: CFApp, bindings: readonly CFServiceBinding[]): Promise<void> {
+  const listed = await Promise.all(bindings.map((binding) => vcapService(context, binding)));
+  await Promise.all([
+    ensure(context, app, vcapApplicationSecretName(app), { [vcapApplicationKey]: JSON.stringify(vcapApplicationOf(context, app)) }),
+    ensure(context, app, vcapServicesSecretName(app), { [vcapServicesKey]: vcapServicesValue(listed) }),
+  ]);
+}

@@ -1,0 +1,45 @@
+// CFDomain: nothing is made for it; it is ready once it was looked at.
+
+import { kinds } from '../../lib/api/group.ts';
+import type { CFDomain } from '../../lib/api/types.generated.ts';
+import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
+import { conditionsWith, readyStatement, writeMetadata, writeStatus, type Statement } from '../runtime/status.ts';
+import { keyOf, splitKey } from '../runtime/store.ts';
+
+/** The domain whose name equals, contains or lies in the other's, and that was there first. */
+function overlapping(domain: CFDomain, all: readonly CFDomain[]): CFDomain | undefined {
+  const name = domain.spec.name.toLowerCase();
+  const isOlder = (other: CFDomain): boolean => {
+    const [a, b] = [other.metadata.creationTimestamp ?? '', domain.metadata.creationTimestamp ?? ''];
+    return a < b || (a === b && keyOf(other) < keyOf(domain));
+  };
+  return all.find((other) => {
+    const theirs = other.spec.name.toLowerCase();
+    const overlaps = theirs === name || theirs.endsWith(`.${name}`) || name.endsWith(`.${theirs}`);
+    return other.metadata.uid !== domain.metadata.uid && overlaps && isOlder(other);
+  });
+}
+
+export const domainReconciler: Reconciler = {
+  name: 'domain',
+  watches: [watch(kinds.domain, (_domain, stores) => stores.of(kinds.domain).list().map(keyOf))],
+  reconcile: async (key, context: Context) => {
+    const { ns, name } = splitKey(key);
+    const live = context.stores.of(kinds.domain).get(ns, name);
+    if (live === undefined) return undefined;
+    const domain = await writeMetadata(context, kinds.domain, live, {});
+    if (domain.metadata.deletionTimestamp !== undefined) return undefined;
+    const other = overlapping(domain, context.stores.of(kinds.domain).list(ns));
+    const statement: Statement =
+      other === undefined
+        ? readyStatement
+        : {
+            type: 'Ready',
+            status: 'False',
+            reason: 'DuplicateDomain',
+            message: `The domain overlaps with the domain '${other.spec.name}', which was there first.`,
+          };
+    await writeStatus(context, kinds.domain, domain, { ...domain.status, conditions: conditionsWith(domain, statement) });
+    return undefined;
+  },
+};

@@ -1,0 +1,35 @@
+// Defaults of a CFProcess that the contract gives by admission (4.6): here the controller gives them, once.
+
+import { processDefaults } from '../../lib/api/app.ts';
+import { kinds } from '../../lib/api/group.ts';
+import type { CFProcess } from '../../lib/api/types.generated.ts';
+import type { Context } from '../runtime/reconciler.ts';
+
+/** The process as it is with defaults; patched only where something was empty. */
+export async function withProcessDefaults(context: Context, process: CFProcess): Promise<CFProcess> {
+  const { memoryMB, diskQuotaMB, healthCheck, processType } = process.spec;
+  const patch = {
+    ...(memoryMB === 0 ? { memoryMB: context.info().processDefaults.memoryMB } : {}),
+    ...(diskQuotaMB === 0 ? { diskQuotaMB: context.info().processDefaults.diskQuotaMB } : {}),
+    ...(healthCheck.type === '' || healthCheck.data.timeoutSeconds === 0
+      ? {
+          healthCheck: {
+            type: healthCheck.type === '' ? processDefaults.healthCheckType(processType) : healthCheck.type,
+            data: {
+              timeoutSeconds:
+                healthCheck.data.timeoutSeconds === 0 ? processDefaults.healthCheckTimeoutSeconds : healthCheck.data.timeoutSeconds,
+            },
+          },
+        }
+      : {}),
+  };
+  if (Object.keys(patch).length === 0) return process;
+  const { namespace, name = '', resourceVersion } = process.metadata;
+  return context.cluster.mergePatch(
+    kinds.process,
+    namespace,
+    name,
+    { metadata: { resourceVersion }, spec: patch },
+    { signal: context.signal },
+  );
+}

@@ -1,0 +1,111 @@
+// The verdict on a generation that takes another's place: it serves, it may yet, or it does not work, and why.
+
+import { kinds } from '../../lib/api/group.ts';
+import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
+import { statefulSetNameOf } from '../../templates/stateful-set.ts';
+import type { Instance, Instances, Problem } from '../instances/instances.ts';
+import type { Context } from '../runtime/reconciler.ts';
+import type { Proof } from './process-proof.ts';
+import type { Cause } from './process-status.ts';
+
+/** Pods appear within this time after they were asked for, unless something refuses them. */
+const missingMs = 500;
+const judgePollMs = 2_000;
+
+/** Everything that one step looks at. */
+export interface View {
+  context: Context;
+  app: CFApp;
+  process: CFProcess;
+  target: AppWorkload;
+  hash: string;
+  workloads: AppWorkload[];
+  seam: Instances;
+  instances: Instance[];
+  desired: number;
+  routed: boolean;
+  deployId: string;
+  /** Earliest moment to look again, in milliseconds from now. */
+  lookAgain: number[];
+}
+
+export interface Verdict {
+  failed: boolean;
+  cause?: Cause;
+  awaited?: Problem | { reason: string; message: string };
+}
+
+export function readyOf(instances: readonly Instance[], hash: string): number {
+  return instances.filter(({ generation, ready }) => generation === hash && ready).length;
+}
+
+/** What was said before about this very generation in this very change. */
+function saidBefore({ process, deployId, hash }: View): DeploymentStatus['phase'] | undefined {
+  const before = process.status?.rollout;
+  if (before?.id !== deployId) return undefined;
+  const isSame = before.generations?.some((generation) => generation.hash === hash && generation.state !== 'Old') === true;
+  return isSame ? before.phase : undefined;
+}
+
+export class Judge {
+  /** Since when pods are missing, per generation. */
+  readonly #missing = new Map<string, number>();
+
+  /** A verdict holds for its change: Serving for good, Failed until the generation recovers by itself. */
+  async judge(view: View, proof: Proof): Promise<Verdict> {
+    const before = saidBefore(view);
+    if (view.desired === 0 || before === 'Serving') return { failed: false };
+    const isFull = readyOf(view.instances, view.hash) >= view.desired;
+    if (before === 'Failed') return { failed: !isFull || proof.state !== 'proven' };
+    if (isFull && proof.state === 'proven') return { failed: false };
+    view.lookAgain.push(judgePollMs);
+    const { problem, instance } = await this.#worst(view, proof);
+    if (problem === undefined) return { failed: false, ...awaitedOf(proof) };
+    if (problem.lookAgainMs !== undefined) view.lookAgain.push(problem.lookAgainMs);
+    return problem.final ? this.#fail(view, problem, instance) : { failed: false, awaited: problem };
+  }
+
+  async #fail(view: View, problem: Problem, instance: Instance | undefined): Promise<Verdict> {
+    const logTail = instance === undefined ? [] : await view.seam.lastLines(view.process.metadata.namespace ?? '', instance);
+    const message = `${view.process.spec.processType}: ${problem.message}`;
+    view.context.event(kinds.app, view.app, { type: 'Warning', reason: problem.reason, message });
+    return { failed: true, cause: { problem, logTail, ...(instance === undefined ? {} : { instance }) } };
+  }
+
+  async #worst(view: View, proof: Proof): Promise<{ problem?: Problem; instance?: Instance }> {
+    if (proof.state === 'refused') return { problem: { reason: proof.reason, message: proof.message, final: true } };
+    const own = view.instances.filter(({ generation, ending }) => generation === view.hash && !ending);
+    const makesRoom = view.instances.some(({ ending }) => ending);
+    const [instance] = own
+      .filter(({ problem }) => problem !== undefined)
+      .toSorted((a, b) => Number(b.problem?.final) - Number(a.problem?.final));
+    if (instance?.problem !== undefined) {
+      // Room that others are about to leave is worth waiting for.
+      const mayPass = makesRoom && instance.problem.reason === 'Unschedulable';
+      return { problem: mayPass ? { ...instance.problem, final: false } : instance.problem, instance };
+    }
+    const missing = await this.#missingInstances(view, own.length);
+    if (missing === undefined) return {};
+    return { problem: makesRoom ? { ...missing, final: false } : missing };
+  }
+
+  async #missingInstances(view: View, present: number): Promise<Problem | undefined> {
+    const key = view.target.metadata.uid ?? '';
+    if (present >= view.target.spec.instances) {
+      this.#missing.delete(key);
+      return undefined;
+    }
+    const now = view.context.now();
+    const since = this.#missing.get(key) ?? now;
+    this.#missing.set(key, since);
+    if (now - since < missingMs) {
+      view.lookAgain.push(missingMs - (now - since));
+      return undefined;
+    }
+    return view.seam.missing(view.process.metadata.namespace ?? '', view.hash, statefulSetNameOf(view.target));
+  }
+}
+
+function awaitedOf(proof: Proof): Pick<Verdict, 'awaited'> {
+  return proof.state === 'awaited' && proof.message !== '' ? { awaited: { reason: 'Serving', message: proof.message } } : {};
+}

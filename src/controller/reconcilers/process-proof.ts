@@ -1,0 +1,209 @@
+// Proof that a generation serves: one request that reaches it and no other, through the gateway where there is one, else to an instance itself.
+
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
+import type { DeploymentFailure } from '../../lib/api/group.ts';
+import type { KfInfo } from '../../lib/api/kf-info.ts';
+import type { Condition } from '../../lib/api/object.ts';
+import type { CFProcess, CFRoute } from '../../lib/api/types.generated.ts';
+import { generationHeader } from '../../templates/http-route.ts';
+import type { Instance } from '../instances/instances.ts';
+import type { Context } from '../runtime/reconciler.ts';
+import { routesTo } from './app-indexes.ts';
+
+/** How a generation's proof stands. */
+export type Proof =
+  /** `through` is `gateway`, `instance`, or `nothing` where neither can be reached from here. */
+  | { state: 'proven'; through: 'gateway' | 'instance' | 'nothing' }
+  | { state: 'awaited'; message: string; lookAgainMs?: number }
+  | { state: 'refused'; reason: DeploymentFailure; message: string };
+
+interface Attempts {
+  since: number;
+  count: number;
+  unreachableSince?: number;
+  direct: boolean;
+  last?: string;
+  proven?: 'gateway' | 'instance' | 'nothing';
+}
+
+const retryMs = 100;
+const requestTimeoutMs = 5_000;
+/** Answers of the gateway itself that pass once it knows the new pods; longer than this is the app's fault. */
+const refusalPatienceMs = 15_000;
+const gatewayPatienceMs = 3_000;
+/** A gateway that marks nothing may still answer 404 for a route that it has not loaded. */
+const unmarkedPatienceMs = 1_000;
+const notServed = new Set([502, 503, 504]);
+
+interface Target {
+  base: string;
+  host: string;
+  path: string;
+  generation: string;
+}
+
+interface Answer {
+  status: number;
+  /** The gateway says that the rule of this generation answered. */
+  marked: boolean;
+}
+
+/** One GET; follows nothing, reads no body. */
+export function ask(target: Target, signal: AbortSignal): Promise<Answer> {
+  const url = new URL(target.path, target.base);
+  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const headers = { host: target.host, [generationHeader]: target.generation, 'user-agent': 'kf-controller', connection: 'close' };
+  return new Promise((resolve, reject) => {
+    const request = send(url, { headers, signal, agent: false, servername: target.host, rejectUnauthorized: false }, (response) => {
+      response.resume();
+      resolve({ status: response.statusCode ?? 0, marked: response.headers[generationHeader] === target.generation });
+    });
+    request.once('error', reject);
+    request.end();
+  });
+}
+
+function conditionOf(route: HttpRoute, type: string): Condition | undefined {
+  const found = (route.status?.parents ?? []).flatMap(({ conditions = [] }) => conditions).filter((condition) => condition.type === type);
+  return found.find(({ observedGeneration }) => observedGeneration === undefined || observedGeneration >= (route.metadata.generation ?? 0));
+}
+
+/** What the gateway says of a route: undefined while it has not looked at its present form. */
+export function acceptance(route: HttpRoute): { accepted: boolean; message: string } | undefined {
+  const [accepted, resolved] = [conditionOf(route, 'Accepted'), conditionOf(route, 'ResolvedRefs')];
+  if (accepted === undefined) return undefined;
+  const bad = [accepted, resolved].find((condition) => condition !== undefined && condition.status !== 'True');
+  return { accepted: bad === undefined, message: bad === undefined ? '' : `${bad.reason}: ${bad.message}` };
+}
+
+function hasRule(route: HttpRoute, generation: string): boolean {
+  return (route.spec?.rules ?? []).some(
+    (rule) => rule.matches?.some((match) => match.headers?.some(({ value }) => value === generation)) === true,
+  );
+}
+
+export class Proofs {
+  readonly #attempts = new Map<string, Attempts>();
+
+  /** Asks anew next time. */
+  forget(process: CFProcess, generation: string): void {
+    this.#attempts.delete(this.#key(process, generation));
+  }
+
+  /** Where the proof of a generation with ready instances stands; sends requests in the background. */
+  check(context: Context, process: CFProcess, generation: string, instances: readonly Instance[], port: number): Proof {
+    const attempts = this.#attemptsOf(process, generation, context.now());
+    if (attempts.proven !== undefined) return { state: 'proven', through: attempts.proven };
+    const proof = this.#look(context, process, { generation, instances, port }, attempts);
+    if (proof.state === 'proven') attempts.proven = proof.through;
+    return proof;
+  }
+
+  #look(
+    context: Context,
+    process: CFProcess,
+    own: { generation: string; instances: readonly Instance[]; port: number },
+    attempts: Attempts,
+  ): Proof {
+    const { generation } = own;
+    const mapped = routesTo(process, context.stores)[0];
+    const info = context.info();
+    if (mapped !== undefined && !attempts.direct) {
+      const awaited = this.#awaitGateway(context, mapped.route, generation, attempts);
+      if (awaited !== undefined) return awaited;
+    }
+    const target = this.#target(info, mapped?.route, generation, attempts, own);
+    if (target === undefined) return { state: 'proven', through: 'nothing' };
+    return this.#judge(context, attempts, target, info);
+  }
+
+  /** Undefined once the gateway has taken the route with the generation's rule. */
+  #awaitGateway(context: Context, route: CFRoute, generation: string, attempts: Attempts): Proof | undefined {
+    const waited = context.now() - attempts.since;
+    const live = context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name ?? '');
+    const verdict = live === undefined || !hasRule(live, generation) ? undefined : acceptance(live);
+    const address = route.status?.uri ?? route.spec.host ?? '';
+    if (verdict?.accepted === true) return undefined;
+    if (waited > refusalPatienceMs) {
+      const why = verdict === undefined ? 'no gateway controller looked at it' : verdict.message;
+      return { state: 'refused', reason: 'RouteNotAccepted', message: `The gateway did not take the route ${address}: ${why}` };
+    }
+    return { state: 'awaited', message: `The gateway has not taken the route ${address} yet`, lookAgainMs: 1_000 };
+  }
+
+  #target(
+    info: KfInfo,
+    route: CFRoute | undefined,
+    generation: string,
+    attempts: Attempts,
+    own: { instances: readonly Instance[]; port: number },
+  ): Target | undefined {
+    const host = (route?.status?.fqdn ?? 'localhost').replace('*', 'kf-probe');
+    const path = `${(route?.spec.path ?? '').replace(/\/$/, '')}/`;
+    const gateway = info.gateway.internalAddress;
+    if (gateway !== undefined && gateway !== '' && route !== undefined && !attempts.direct)
+      return { base: gateway, host, path, generation };
+    attempts.direct = true;
+    const address = own.instances.find(({ ready, address: ip }) => ready && ip !== undefined)?.address;
+    if (address === undefined) return undefined;
+    const literal = address.includes(':') ? `[${address}]` : address;
+    return { base: `http://${literal}:${String(own.port)}`, host, path, generation };
+  }
+
+  #judge(context: Context, attempts: Attempts, target: Target, info: KfInfo): Proof {
+    const outcome = context.outside(
+      `${target.base} ${target.host} ${target.generation} ${String(attempts.count)}`,
+      requestTimeoutMs,
+      (signal) => ask(target, signal),
+    );
+    if (outcome === undefined) return { state: 'awaited', message: attempts.last ?? `Waiting for an answer of ${target.host}` };
+    attempts.count += 1;
+    const now = context.now();
+    const again = { state: 'awaited' as const, lookAgainMs: retryMs };
+    if (!outcome.ok) return this.#unreachable(attempts, target, now, (outcome.error as Error).message);
+    delete attempts.unreachableSince;
+    const { status, marked } = outcome.value;
+    const waited = now - attempts.since;
+    if (notServed.has(status)) {
+      attempts.last = `The gateway answers ${String(status)} for ${target.host}`;
+      if (waited <= refusalPatienceMs) return { ...again, message: attempts.last };
+      return {
+        state: 'refused',
+        reason: 'NotServing',
+        message: `Requests to ${target.host}${target.path} are answered with ${String(status)}.`,
+      };
+    }
+    const marks = info.gateway.features.includes(markFeature) && !attempts.direct;
+    const isOwn = attempts.direct || marked || (status !== 404 && !marks) || waited > (marks ? refusalPatienceMs : unmarkedPatienceMs);
+    if (!isOwn) return { ...again, message: `The gateway has not loaded the route ${target.host} yet` };
+    return { state: 'proven', through: attempts.direct ? 'instance' : 'gateway' };
+  }
+
+  #unreachable(attempts: Attempts, target: Target, now: number, message: string): Proof {
+    attempts.unreachableSince ??= now;
+    const tooLong = now - attempts.unreachableSince > gatewayPatienceMs;
+    if (!tooLong) return { state: 'awaited', message: `${target.base} does not answer: ${message}`, lookAgainMs: retryMs };
+    if (attempts.direct) return { state: 'proven', through: 'nothing' };
+    attempts.direct = true;
+    delete attempts.unreachableSince;
+    return { state: 'awaited', message: `${target.base} does not answer, asking an instance itself`, lookAgainMs: 1 };
+  }
+
+  #key(process: CFProcess, generation: string): string {
+    return `${process.metadata.uid ?? ''} ${generation}`;
+  }
+
+  #attemptsOf(process: CFProcess, generation: string, now: number): Attempts {
+    const key = this.#key(process, generation);
+    const known = this.#attempts.get(key);
+    if (known !== undefined) return known;
+    const fresh: Attempts = { since: now, count: 0, direct: false };
+    this.#attempts.set(key, fresh);
+    return fresh;
+  }
+}
+
+/** Feature of a gateway that lets a rule mark its answers (ResponseHeaderModifier). */
+export const markFeature = 'HTTPRouteResponseHeaderModification';

@@ -1,0 +1,154 @@
+// How the generations of a process change places: state in, numbers of instances and weights out. Pure.
+
+export interface Generation {
+  hash: string;
+  /** Instances asked for now (AppWorkload.spec.instances). */
+  instances: number;
+  /** Instances that answer and are not about to end. */
+  ready: number;
+  /** Instances that exist, those about to end included. */
+  present: number;
+  /** Fit to take the place of another: reached by a request, or running without a fall for long enough. */
+  proven: boolean;
+  /** Creation, for order. */
+  created: number;
+}
+
+export interface RolloutState {
+  /** Instances that the user wants; 0 when the app is stopped. */
+  desired: number;
+  /** Instances that may exist beyond `desired` while generations change. */
+  maxInFlight: number;
+  /** Requests reach this process through routes. Without them two versions never run side by side, but for one trial. */
+  routed: boolean;
+  /** Hash of the generation that is wanted. */
+  target: string;
+  /** The verdict on the target is that it does not work. */
+  failed: boolean;
+  /** All that exist, the target among them. */
+  generations: readonly Generation[];
+  /** The weights that all routes carry and have carried long enough for the gateway; undefined while they change. */
+  settled: Readonly<Record<string, number>> | undefined;
+}
+
+export interface RolloutPlan {
+  /** Instances per generation. */
+  instances: Record<string, number>;
+  /** Share of the requests per generation; a generation that is missing gets none. */
+  weights: Record<string, number>;
+  /** Generations that are empty and no longer needed. */
+  remove: string[];
+  /** The generation that the plan leads to: the target, or the one that serves in its place after a failure. */
+  goal: string;
+  /** Nothing is left to do: only the goal has instances, as many as wanted, and all are ready. */
+  complete: boolean;
+}
+
+const sum = (generations: readonly Generation[], of: (generation: Generation) => number): number =>
+  generations.reduce((total, generation) => total + of(generation), 0);
+
+const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value));
+
+/** What goes on serving when the target failed: of those that still have instances the one with the most ready ones. */
+function fallbackOf({ failed, target, generations }: RolloutState): Generation | undefined {
+  if (!failed) return undefined;
+  return generations
+    .filter(({ hash, instances }) => hash !== target && instances > 0)
+    .toSorted((a, b) => b.ready - a.ready || b.instances - a.instances || b.created - a.created)[0];
+}
+
+/** Hands out `total` among generations in order, at most `most` to each. */
+function share(generations: readonly Generation[], total: number, most: (generation: Generation) => number): Map<string, number> {
+  const shares = new Map<string, number>();
+  let left = total;
+  for (const generation of generations) {
+    const part = clamp(left, 0, most(generation));
+    shares.set(generation.hash, part);
+    left -= part;
+  }
+  return shares;
+}
+
+interface Numbers {
+  goal: number;
+  others: Map<string, number>;
+  weights: Record<string, number>;
+}
+
+/** Side by side: a step up, served, a step down. */
+function roll(state: RolloutState, goal: Generation, others: readonly Generation[]): Numbers {
+  const { desired, maxInFlight, settled } = state;
+  const serving = others.filter(({ ready }) => ready > 0).toSorted((a, b) => b.ready - a.ready || b.created - a.created);
+  const occupied = sum(others, ({ instances, present, ready }) => (ready > 0 ? Math.max(instances, present) : present));
+  const room = desired + maxInFlight - occupied;
+  const up = clamp(Math.max(goal.instances, room), 0, desired);
+  if (serving.length === 0) return { goal: up, others: new Map(), weights: { [goal.hash]: 1 } };
+
+  const taken = goal.proven ? Math.min(goal.ready, desired) : 0;
+  const keep = Math.max(0, desired - taken);
+  const shares = share(serving, keep, ({ ready }) => ready);
+  const weights: Record<string, number> = Object.fromEntries([...shares].filter(([, part]) => part > 0));
+  if (taken > 0) weights[goal.hash] = taken;
+
+  // Instances go only after the gateway has sent to their successors for a while.
+  const hasSettled = settled !== undefined && isSameWeights(settled, weights);
+  const kept = hasSettled
+    ? share(serving, keep, ({ instances }) => instances)
+    : new Map(serving.map(({ hash, instances }) => [hash, instances]));
+  return { goal: up, others: kept, weights };
+}
+
+/** One after the other: the new version is tried with one instance, then the old one ends, then the new one grows. */
+function switchOver(state: RolloutState, goal: Generation, others: readonly Generation[]): Numbers {
+  const { desired } = state;
+  const serving = others.filter(({ ready }) => ready > 0);
+  const left = sum(others, ({ present }) => present);
+  const weights = {};
+  if (serving.length === 0) return { goal: left === 0 ? desired : Math.min(goal.instances, desired), others: new Map(), weights };
+  const trial = Math.min(1, desired);
+  if (!goal.proven) return { goal: trial, others: new Map(others.map(({ hash, instances }) => [hash, instances])), weights };
+  return { goal: Math.min(Math.max(goal.instances, trial), desired), others: new Map(), weights };
+}
+
+function isSameWeights(a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): boolean {
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((hash) => (a[hash] ?? 0) === (b[hash] ?? 0));
+}
+
+/**
+ * The next step. Rules: what serves never shrinks before its successor does serve; pods that serve nothing go first; never more instances than
+ * `desired + maxInFlight`; a failed target gives its place back to what still serves and is kept, empty, for reading.
+ */
+export function planRollout(state: RolloutState): RolloutPlan {
+  const { desired, target, generations } = state;
+  const wanted = generations.find(({ hash }) => hash === target);
+  if (wanted === undefined) throw new Error(`The wanted generation ${target} is not among the existing ones.`);
+  const goal = fallbackOf(state) ?? wanted;
+  const others = generations.filter(({ hash }) => hash !== goal.hash);
+  // What serves after a failure has proven itself; it is there already.
+  const proven = goal === wanted ? goal : { ...goal, proven: true };
+  const numbers: Numbers =
+    desired === 0 ? { goal: 0, others: new Map(), weights: { [goal.hash]: 1 } } : (state.routed ? roll : switchOver)(state, proven, others);
+  const instances = Object.fromEntries(others.map(({ hash }) => [hash, numbers.others.get(hash) ?? 0]));
+  instances[goal.hash] = numbers.goal;
+  const isEmpty = (generation: Generation): boolean =>
+    generation.instances === 0 && instances[generation.hash] === 0 && generation.present === 0;
+  const remove = others.filter((generation) => generation !== wanted && isEmpty(generation)).map(({ hash }) => hash);
+  const complete =
+    numbers.goal === desired &&
+    goal.ready >= desired &&
+    others.every((generation) => generation.instances === 0 && generation.present === 0);
+  return { instances, weights: numbers.weights, remove, goal: goal.hash, complete };
+}
+
+/** `status.serving`: `<hash>=<weight>,…`, sorted. */
+export function printWeights(weights: Readonly<Record<string, number>>): string {
+  return Object.entries(weights)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([hash, weight]) => `${hash}=${String(weight)}`)
+    .join(',');
+}
+
+export function parseWeights(text: string | undefined): Record<string, number> {
+  const parts = (text ?? '').split(',').map((part) => part.split('='));
+  return Object.fromEntries(parts.flatMap(([hash = '', weight]) => (hash === '' ? [] : [[hash, Number(weight)]])));
+}

@@ -1,0 +1,245 @@
+// One step of a process's change: looks at what is there, asks the planner, does what it says, and tells the verdict.
+
+import { httpRouteType } from '../../lib/api/gateway.ts';
+import { annotations, kinds } from '../../lib/api/group.ts';
+import type { AppWorkload, CFApp, CFProcess, CFProcessStatus, GenerationStatus } from '../../lib/api/types.generated.ts';
+import { servingAnnotation } from '../../templates/http-route.ts';
+import { generationOf } from '../../templates/stateful-set.ts';
+import type { Expectations } from '../instances/instances.ts';
+import { podInstances } from '../instances/pod-instances.ts';
+import type { Context } from '../runtime/reconciler.ts';
+import { routesTo, wantedInstances } from './app-indexes.ts';
+import { workloadsOf } from './process-generation.ts';
+import { acceptance, type Proof, type Proofs } from './process-proof.ts';
+import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './process-rollout.ts';
+import { Judge, readyOf, type View } from './process-judge.ts';
+import { instancesStatus, rolloutStatus, type RolloutFacts } from './process-status.ts';
+
+/** An app without a check counts as well when it has run for so long without a fall. */
+const stableMs = 3_000;
+
+export interface StepOutcome {
+  status: CFProcessStatus;
+  requeueAfterMs?: number;
+}
+
+function expectationsOf(workload: AppWorkload | undefined): Expectations {
+  const port = workload?.spec.startupProbe === undefined ? undefined : workload.spec.ports?.[0];
+  return { startSeconds: workload?.spec.startupProbe?.failureThreshold ?? 0, ...(port === undefined ? {} : { port }) };
+}
+
+export class Rollouts {
+  readonly #proofs: Proofs;
+  readonly #judge = new Judge();
+  /** Since when all routes carry the same weights, per process. */
+  readonly #settling = new Map<string, { text: string; since: number }>();
+
+  constructor(proofs: Proofs) {
+    this.#proofs = proofs;
+  }
+
+  async step(context: Context, app: CFApp, process: CFProcess, target: AppWorkload): Promise<StepOutcome> {
+    const view = this.#look(context, app, process, target);
+    const proof = this.#proof(view);
+    const proven = proof.state === 'proven' || this.#provenBefore(view, view.hash);
+    const verdict = await this.#judge.judge(view, proof);
+    const plan = this.#plan(view, proven, verdict.failed);
+    await this.#act(view, plan);
+    const facts: RolloutFacts = {
+      process,
+      deployId: view.deployId,
+      target: view.hash,
+      desired: view.desired,
+      plan,
+      generations: this.#generations(view, proof, plan, verdict.failed),
+      instances: view.instances,
+      ready: readyOf(view.instances, view.hash),
+      proven,
+      switched: !view.routed || onlyTarget(this.#carried(view), view.hash),
+      failed: verdict.failed,
+      ...(verdict.cause === undefined ? {} : { cause: verdict.cause }),
+      ...(verdict.awaited === undefined ? {} : { awaited: verdict.awaited }),
+      ...(proof.state === 'proven' && proof.through !== 'gateway' && view.routed ? { note: routeNote(proof.through) } : {}),
+      now: context.now(),
+    };
+    return this.#report(view, plan, facts);
+  }
+
+  #look(context: Context, app: CFApp, process: CFProcess, target: AppWorkload): View {
+    const seam = podInstances(context);
+    const workloads = workloadsOf(process, context);
+    if (!workloads.some(({ metadata }) => metadata.uid === target.metadata.uid)) workloads.push(target);
+    const { namespace = '', name = '' } = process.metadata;
+    const byHash = new Map(workloads.map((workload) => [generationOf(workload), workload]));
+    return {
+      context, app, process, target, workloads, seam,
+      hash: generationOf(target),
+      instances: seam.of(namespace, name, (generation) => expectationsOf(byHash.get(generation))),
+      desired: wantedInstances(app, process),
+      routed: routesTo(process, context.stores).length > 0,
+      deployId: app.metadata.annotations?.[annotations.deployId] ?? '',
+      lookAgain: [],
+    }; // prettier-ignore
+  }
+
+  /** Kept in the status, so that a new controller asks nothing twice. */
+  #provenBefore(view: View, hash: string): boolean {
+    const before = view.process.status?.rollout?.generations?.find((generation) => generation.hash === hash);
+    return before?.verified === true || (before?.state === 'Old' && before.ready > 0);
+  }
+
+  #proof(view: View): Proof {
+    const { context, process, hash, routed, instances } = view;
+    const own = instances.filter(({ generation, ready }) => generation === hash && ready);
+    if (own.length === 0) {
+      this.#proofs.forget(process, hash);
+      return { state: 'awaited', message: '' };
+    }
+    if (routed) {
+      if (this.#provenBefore(view, hash)) return { state: 'proven', through: 'gateway' };
+      const proof = this.#proofs.check(context, process, hash, own, view.target.spec.ports?.[0] ?? 8080);
+      if (proof.state === 'awaited' && proof.lookAgainMs !== undefined) view.lookAgain.push(proof.lookAgainMs);
+      return proof;
+    }
+    const oldest = Math.min(...own.map(({ readySince }) => readySince ?? context.now()));
+    const left = view.target.spec.startupProbe === undefined ? oldest + stableMs - context.now() : 0;
+    if (left <= 0) return { state: 'proven', through: 'instance' };
+    view.lookAgain.push(left);
+    return { state: 'awaited', message: 'The new version runs; waiting whether it stays.' };
+  }
+
+  /** The weights that every route of the process carries and its gateway has taken; undefined while they differ. */
+  #carried(view: View): string | undefined {
+    const guid = view.process.metadata.name ?? '';
+    const routes = routesTo(view.process, view.context.stores).map(({ route }) =>
+      view.context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name ?? ''),
+    );
+    const texts = routes.map((route) =>
+      route === undefined || acceptance(route)?.accepted !== true ? undefined : route.metadata.annotations?.[servingAnnotation(guid)],
+    );
+    const [first] = texts;
+    return texts.every((text) => text === first) ? first : undefined;
+  }
+
+  #settled(view: View): Record<string, number> | undefined {
+    const key = `${view.process.metadata.uid ?? ''}`;
+    const text = this.#carried(view);
+    const now = view.context.now();
+    const known = this.#settling.get(key);
+    if (text === undefined || known?.text !== text) {
+      if (text === undefined) this.#settling.delete(key);
+      else this.#settling.set(key, { text, since: now });
+      if (text !== undefined) view.lookAgain.push(settleMs(view.context));
+      return undefined;
+    }
+    const left = known.since + settleMs(view.context) - now;
+    if (left > 0) {
+      view.lookAgain.push(left);
+      return undefined;
+    }
+    return parseWeights(text);
+  }
+
+  #plan(view: View, proven: boolean, failed: boolean): RolloutPlan {
+    const generations = view.workloads.map((workload): Generation => {
+      const hash = generationOf(workload);
+      return {
+        hash,
+        instances: workload.spec.instances,
+        ready: readyOf(view.instances, hash),
+        present: view.instances.filter(({ generation }) => generation === hash).length,
+        proven: hash === view.hash ? proven : this.#provenBefore(view, hash),
+        created: Date.parse(workload.metadata.creationTimestamp ?? '') || 0,
+      };
+    });
+    const state = {
+      desired: view.desired,
+      maxInFlight: maxInFlightOf(view.app),
+      routed: view.routed,
+      target: view.hash,
+      failed,
+      generations,
+    };
+    const isAlone = generations.every(({ hash, present, instances }) => hash === view.hash || (present === 0 && instances === 0));
+    return planRollout({ ...state, settled: isAlone ? undefined : this.#settled(view) });
+  }
+
+  /** Fewer instances first: what goes makes room for what comes. */
+  async #act(view: View, plan: RolloutPlan): Promise<void> {
+    const { context } = view;
+    const change = (workload: AppWorkload): number => (plan.instances[generationOf(workload)] ?? 0) - workload.spec.instances;
+    for (const workload of view.workloads.toSorted((a, b) => change(a) - change(b))) {
+      const { namespace, name = '', resourceVersion, uid } = workload.metadata;
+      const hash = generationOf(workload);
+      if (plan.remove.includes(hash) && uid !== undefined) {
+        await context.cluster.delete(kinds.appWorkload, namespace, name, { uid, propagation: 'Background', signal: context.signal });
+      } else if (change(workload) !== 0) {
+        const spec = { instances: plan.instances[hash] ?? 0 };
+        await context.cluster.mergePatch(
+          kinds.appWorkload,
+          namespace,
+          name,
+          { metadata: { resourceVersion }, spec },
+          { signal: context.signal },
+        );
+      }
+    }
+  }
+
+  #generations(view: View, proof: Proof, plan: RolloutPlan, failed: boolean): GenerationStatus[] {
+    return view.workloads
+      .filter((workload) => !plan.remove.includes(generationOf(workload)))
+      .map((workload) => {
+        const hash = generationOf(workload);
+        const isTarget = hash === view.hash;
+        const isVerified =
+          this.#wasVerified(view, hash) || (isTarget && view.routed && proof.state === 'proven' && proof.through !== 'nothing');
+        return {
+          process: view.process.spec.processType,
+          hash,
+          state: isTarget ? (failed ? 'Failed' : 'Current') : 'Old',
+          instances: plan.instances[hash] ?? 0,
+          ready: readyOf(view.instances, hash),
+          ...(isVerified ? { verified: true } : {}),
+        } satisfies GenerationStatus;
+      });
+  }
+
+  #wasVerified(view: View, hash: string): boolean {
+    return view.process.status?.rollout?.generations?.find((generation) => generation.hash === hash)?.verified === true;
+  }
+
+  #report(view: View, plan: RolloutPlan, facts: RolloutFacts): StepOutcome {
+    const weights = printWeights(plan.weights);
+    const isStarted = view.app.spec.desiredState === 'STARTED';
+    const status: CFProcessStatus = {
+      actualInstances: view.instances.filter(({ ready }) => ready).length,
+      instancesStatus: instancesStatus(view.instances, view.hash),
+      serving: weights,
+      rollout: rolloutStatus(facts, isStarted),
+    };
+    const soonest = Math.min(...view.lookAgain);
+    return Number.isFinite(soonest) ? { status, requeueAfterMs: Math.max(1, Math.ceil(soonest)) } : { status };
+  }
+}
+
+/** The gateway's own time to take in a change, with a second to spare before pods stop answering. */
+function settleMs(context: Context): number {
+  return Math.max(1, context.info().drainSeconds - 1) * 1_000;
+}
+
+function maxInFlightOf(app: CFApp): number {
+  const given = Number(app.metadata.annotations?.[annotations.maxInFlight] ?? '1');
+  return Number.isInteger(given) && given > 0 ? given : 1;
+}
+
+function onlyTarget(text: string | undefined, hash: string): boolean {
+  if (text === undefined) return false;
+  return Object.entries(parseWeights(text)).every(([generation, weight]) => generation === hash || weight === 0);
+}
+
+function routeNote(through: 'instance' | 'nothing'): string {
+  return through === 'instance'
+    ? 'The gateway could not be asked from inside the cluster; an instance answered.'
+    : 'Neither the gateway nor an instance can be asked from where the controller runs.';
+}

@@ -1,0 +1,144 @@
+// What a CFProcess says of its instances and of the change under way. Pure.
+
+import { podSelectorOf } from '../../lib/api/names.ts';
+import type { DeploymentStatus, GenerationStatus, InstanceStatus } from '../../lib/api/types.generated.ts';
+import type { CFProcess } from '../../lib/api/types.generated.ts';
+import type { Instance, Problem } from '../instances/instances.ts';
+import type { RolloutPlan } from './process-rollout.ts';
+
+/** RFC 3339 with whole seconds, as the API server keeps it. */
+export function timestamp(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}
+
+/** An RFC 3339 time as status fields take it; nothing for what is none. */
+const valid = (text: string | undefined): string | undefined => (text === undefined || Number.isNaN(Date.parse(text)) ? undefined : text);
+
+const rank: Record<InstanceStatus['state'], number> = { RUNNING: 0, STARTING: 1, CRASHED: 2, DOWN: 3 };
+
+function statusOf(instance: Instance): InstanceStatus {
+  const since = valid(instance.since);
+  return {
+    state: instance.state,
+    ready: instance.ready,
+    restarts: instance.restarts,
+    pod: instance.pod,
+    generation: instance.generation,
+    ...(since === undefined ? {} : { timestamp: since }),
+    ...(instance.node === undefined ? {} : { node: instance.node }),
+    ...(instance.details === undefined ? {} : { details: instance.details }),
+    ...(instance.reason === undefined ? {} : { reason: instance.reason }),
+    ...(instance.exitCode === undefined ? {} : { exitCode: instance.exitCode }),
+  };
+}
+
+/** One entry per index: while two generations have an instance of it, the one that runs, then the one of the wanted generation. */
+export function instancesStatus(instances: readonly Instance[], wanted: string): Record<string, InstanceStatus> {
+  const order = (instance: Instance): number =>
+    (instance.ending ? 100 : 0) + rank[instance.state] * 2 + (instance.generation === wanted ? 0 : 1);
+  const chosen = new Map<number, Instance>();
+  for (const instance of instances) {
+    const present = chosen.get(instance.index);
+    if (present === undefined || order(instance) < order(present)) chosen.set(instance.index, instance);
+  }
+  return Object.fromEntries([...chosen].sort(([a], [b]) => a - b).map(([index, instance]) => [String(index), statusOf(instance)]));
+}
+
+/** The verdict's cause as it is kept. */
+export interface Cause {
+  problem: Problem;
+  instance?: Instance;
+  logTail: string[];
+}
+
+export interface RolloutFacts {
+  process: CFProcess;
+  deployId: string;
+  target: string;
+  desired: number;
+  plan: RolloutPlan;
+  generations: GenerationStatus[];
+  instances: readonly Instance[];
+  /** Ready instances of the wanted generation, and whether it may take requests. */
+  ready: number;
+  proven: boolean;
+  /** Routes send to the wanted generation only (always so without routes). */
+  switched: boolean;
+  /** The verdict Failed, with its cause unless it is the one kept from before. */
+  failed: boolean;
+  cause?: Cause;
+  /** What is waited for, where something is known. */
+  awaited?: Problem | { reason: string; message: string };
+  /** A note for a success, such as that the gateway could not be asked. */
+  note?: string;
+  now: number;
+}
+
+type Phase = DeploymentStatus['phase'];
+type Body = Omit<DeploymentStatus, 'id' | 'since' | 'generations' | 'process'>;
+
+function failed(facts: RolloutFacts, before: DeploymentStatus | undefined): Body {
+  const { cause } = facts;
+  if (cause === undefined) {
+    const {
+      id: _id,
+      since: _since,
+      generations: _generations,
+      process: _process,
+      ...kept
+    } = before ?? { id: '', phase: 'Failed' as const };
+    return { ...kept, phase: 'Failed' };
+  }
+  const { problem, instance, logTail } = cause;
+  return {
+    phase: 'Failed',
+    reason: problem.reason,
+    message: problem.message,
+    ...(instance === undefined ? {} : { pod: instance.pod, restarts: instance.restarts }),
+    ...(problem.container === undefined ? {} : { container: problem.container }),
+    ...(problem.exitCode === undefined ? {} : { exitCode: problem.exitCode }),
+    ...(logTail.length === 0 ? {} : { logTail }),
+  };
+}
+
+function stopped({ instances }: RolloutFacts): Body {
+  const left = instances.filter(({ ready, ending }) => ready || !ending).length;
+  return left === 0
+    ? { phase: 'Stopped' }
+    : { phase: 'Pending', reason: 'Stopping', message: `${String(left)} instances are still to end.` };
+}
+
+function underWay(facts: RolloutFacts): Body {
+  const { awaited, ready, desired, proven, instances, target } = facts;
+  const own = instances.filter(({ generation, ending }) => generation === target && !ending);
+  const phase: Phase = own.some(({ state }) => state !== 'DOWN') ? 'Starting' : 'Pending';
+  if (awaited !== undefined) return { phase, reason: awaited.reason, message: awaited.message };
+  if (ready > 0 && !proven) return { phase, reason: 'Serving', message: 'Waiting for the first answer of the new version.' };
+  return { phase, reason: 'Instances', message: `${String(ready)} of ${String(desired)} instances are ready.` };
+}
+
+function body(facts: RolloutFacts, before: DeploymentStatus | undefined, isStarted: boolean): Body {
+  if (!isStarted) return stopped(facts);
+  if (facts.failed) return failed(facts, before);
+  const serves = facts.desired === 0 || (facts.ready >= facts.desired && facts.proven && facts.switched);
+  // A version that served once has been judged; that an instance falls later is told by the instances.
+  const served =
+    before?.id === facts.deployId &&
+    before.phase === 'Serving' &&
+    before.generations?.find(({ hash }) => hash === facts.target)?.state === 'Current';
+  if (!serves && !served) return underWay(facts);
+  return { phase: 'Serving', ...(facts.note === undefined ? {} : { reason: 'RouteNotVerified', message: facts.note }) };
+}
+
+/** `status.rollout`: as before where nothing changed, so that nothing is written. */
+export function rolloutStatus(facts: RolloutFacts, isStarted: boolean): DeploymentStatus {
+  const before = facts.process.status?.rollout;
+  const same = before?.id === facts.deployId ? before : undefined;
+  const next = body(facts, same, isStarted);
+  const since = same?.phase === next.phase && same.since !== undefined ? same.since : timestamp(facts.now);
+  return { id: facts.deployId, ...next, process: facts.process.spec.processType, since, generations: facts.generations };
+}
+
+export function selectorOf(process: CFProcess): string {
+  return podSelectorOf(process);
+}

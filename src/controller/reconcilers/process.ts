@@ -1,0 +1,125 @@
+// CFProcess: the generation that is wanted, how it takes the place of the one before, and what became of it.
+
+import { findCondition } from '../../lib/api/conditions.ts';
+import { podDisruptionBudgetType, podType, type Pod, type PodDisruptionBudget } from '../../lib/api/core.ts';
+import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
+import { annotations, conditionTypes, kinds, labels } from '../../lib/api/group.ts';
+import type { AppWorkload, CFApp, CFBuild, CFProcess, CFRoute, Droplet } from '../../lib/api/types.generated.ts';
+import { buildBudget } from '../../templates/stateful-set.ts';
+import { podsByProcess } from '../instances/pod-instances.ts';
+import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
+import type { Result } from '../runtime/result.ts';
+import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
+import { keyOf, splitKey } from '../runtime/store.ts';
+import { appIndexes, appsByDroplet, processKeys, wantedInstances } from './app-indexes.ts';
+import { withProcessDefaults } from './process-defaults.ts';
+import { createGeneration, findGeneration, isWhole, liveInputsOf, workloadsOf } from './process-generation.ts';
+import { Proofs } from './process-proof.ts';
+import { Rollouts } from './process-rollouts.ts';
+import { selectorOf } from './process-status.ts';
+
+const ownKey = (object: { metadata: { namespace?: string } }, guid: string | undefined): string[] =>
+  guid === undefined || guid === '' ? [] : [`${object.metadata.namespace ?? ''}/${guid}`];
+
+/** Processes that a route leads to, and those that shared a destination's app before the route changed. */
+function processesOfRoute(route: CFRoute, stores: Context['stores']): string[] {
+  const apps = new Set((route.spec.destinations ?? []).map(({ appRef }) => appRef.name ?? ''));
+  return [...apps].flatMap((app) => processKeys(`${route.metadata.namespace ?? ''}/${app}`, stores));
+}
+
+export function processReconciler(): Reconciler {
+  const rollouts = new Rollouts(new Proofs());
+  return {
+    name: 'process',
+    workers: 8,
+    watches: [
+      watch(kinds.process),
+      watch<CFApp>(kinds.app, (app, stores) => processKeys(keyOf(app), stores)),
+      watch<AppWorkload>(kinds.appWorkload, (workload) => ownKey(workload, workload.spec.GUID)),
+      watch<Pod>(podType, (pod) => ownKey(pod, pod.metadata.labels?.[labels.guid])),
+      watch<CFRoute>(kinds.route, processesOfRoute),
+      watch<HttpRoute>(httpRouteType, (route, stores) => {
+        const own = stores.of(kinds.route).get(route.metadata.namespace, route.metadata.name ?? '');
+        return own === undefined ? [] : processesOfRoute(own, stores);
+      }),
+      watch<CFBuild>(kinds.build, (build, stores) =>
+        stores
+          .of(kinds.app)
+          .by(appsByDroplet.name, keyOf(build))
+          .flatMap((app) => processKeys(keyOf(app), stores)),
+      ),
+      watch<PodDisruptionBudget>(podDisruptionBudgetType, (budget) => ownKey(budget, budget.metadata.labels?.[labels.guid])),
+    ],
+    reads: [kinds.space, kinds.org],
+    indexes: [...appIndexes, podsByProcess],
+    reconcile: (key, context) => reconcile(key, context, rollouts),
+  };
+}
+
+async function reconcile(key: string, context: Context, rollouts: Rollouts): Promise<Result | undefined> {
+  const { ns, name } = splitKey(key);
+  const live = context.stores.of(kinds.process).get(ns, name);
+  if (live === undefined || live.metadata.deletionTimestamp !== undefined) return undefined;
+  const app = context.stores.of(kinds.app).get(ns, live.spec.appRef.name ?? '');
+  if (app === undefined || !mayAct(app)) return undefined;
+  const process = await withProcessDefaults(context, live);
+  await ensureBudget(context, process, wantedInstances(app, process));
+
+  const droplet = context.stores.of(kinds.build).get(ns, app.spec.currentDropletRef?.name ?? '')?.status?.droplet;
+  const target = await targetOf(context, app, process, droplet);
+  if (target === 'again') return { requeueAfterMs: 1 };
+  const outcome = target === undefined ? undefined : await rollouts.step(context, app, process, target);
+  const ready: Statement = readyStatement;
+  await writeStatus(context, kinds.process, process, {
+    ...process.status,
+    actualInstances: 0,
+    ...outcome?.status,
+    selector: selectorOf(process),
+    conditions: conditionsWith(process, ready),
+  });
+  return outcome?.requeueAfterMs === undefined ? undefined : { requeueAfterMs: outcome.requeueAfterMs };
+}
+
+/**
+ * The app holds its name, and the CFApp reconciler has seen this state of it: with a deploy-id it has read processes and env fresh then, so that
+ * nothing older than the user's command is acted on.
+ */
+function mayAct(app: CFApp): boolean {
+  if (app.metadata.deletionTimestamp !== undefined || findCondition(app, conditionTypes.claimed)?.status !== 'True') return false;
+  const deployId = app.metadata.annotations?.[annotations.deployId];
+  const isSeen = app.status?.observedGeneration === app.metadata.generation;
+  return isSeen && (deployId === undefined || app.status?.deployment?.id === deployId);
+}
+
+/** The generation that shall run; made when there is none yet. `again` when an unfinished one was just removed. */
+async function targetOf(
+  context: Context,
+  app: CFApp,
+  process: CFProcess,
+  droplet: Droplet | undefined,
+): Promise<AppWorkload | 'again' | undefined> {
+  const workloads = workloadsOf(process, context);
+  // A stopped process keeps its last generation, empty: that is what a start without the controller wakes.
+  if (droplet === undefined || wantedInstances(app, process) === 0) return lastOf(process, workloads);
+  const live = liveInputsOf(app, process, droplet, context);
+  const found = findGeneration(workloads, live);
+  if (found === undefined) return createGeneration(context, app, process, live);
+  return (await isWhole(context, process, found)) ? found : 'again';
+}
+
+function lastOf(process: CFProcess, workloads: readonly AppWorkload[]): AppWorkload | undefined {
+  const current = process.status?.rollout?.generations?.find(({ state }) => state === 'Current')?.hash;
+  return (
+    workloads.find((workload) => current !== undefined && workload.metadata.labels?.[labels.generation] === current) ?? workloads.at(-1)
+  );
+}
+
+async function ensureBudget(context: Context, process: CFProcess, desired: number): Promise<void> {
+  const { namespace = '', name = '' } = process.metadata;
+  const live = context.stores.of(podDisruptionBudgetType).get(namespace, name);
+  if (desired > 1 && live === undefined) {
+    await context.cluster.create(podDisruptionBudgetType, buildBudget(process), { signal: context.signal });
+  } else if (desired <= 1 && live?.metadata.uid !== undefined) {
+    await context.cluster.delete(podDisruptionBudgetType, namespace, name, { uid: live.metadata.uid, signal: context.signal });
+  }
+}

@@ -1,0 +1,197 @@
+// CFRoute: an address that leads to processes. A Service per destination and live generation, one HTTPRoute over them.
+
+import { serviceType, type Service } from '../../lib/api/core.ts';
+import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
+import { annotations, fieldManagers, kinds, labels } from '../../lib/api/group.ts';
+import { addressOf, appGuidsOf } from '../../lib/api/names.ts';
+import type { AppWorkload, CFApp, CFBuild, CFDomain, CFProcess, CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
+import { buildDestinationService } from '../../templates/destination-service.ts';
+import { buildHttpRoute } from '../../templates/http-route.ts';
+import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
+import { contains } from '../runtime/merge-patch.ts';
+import { WaitingError, type Result } from '../runtime/result.ts';
+import { conditionsWith, notReady, readyStatement, writeMetadata, writeStatus, type Statement, type StatusOf } from '../runtime/status.ts';
+import { keyOf, splitKey } from '../runtime/store.ts';
+import { appIndexes, appsByDroplet, routesByApp } from './app-indexes.ts';
+import { claimName, duplicateRetryMs } from './claims.ts';
+import { markFeature } from './process-proof.ts';
+import { backendsOf, effectiveDestinations, type Backends } from './route-backends.ts';
+
+const servicesByRoute = index<Service>(serviceType, 'route', (service) => {
+  const guid = service.metadata.labels?.[labels.routeGuid];
+  return guid === undefined ? [] : [`${service.metadata.namespace ?? ''}/${guid}`];
+});
+const routesByDomain = index<CFRoute>(kinds.route, 'domain', (route) => [`${domainNamespace(route)}/${route.spec.domainRef.name ?? ''}`]);
+
+function domainNamespace(route: CFRoute): string {
+  return route.spec.domainRef.namespace ?? route.metadata.namespace ?? '';
+}
+
+const routeKeys = (appKey: string, stores: Context['stores']): string[] => stores.of(kinds.route).by(routesByApp.name, appKey).map(keyOf);
+const inOwn = (object: { metadata: { namespace?: string } }, name: string | undefined): string =>
+  `${object.metadata.namespace ?? ''}/${name ?? ''}`;
+const labelled = (object: Service | HttpRoute): string[] => {
+  const guid = object.metadata.labels?.[labels.routeGuid];
+  return guid === undefined ? [] : [inOwn(object, guid)];
+};
+
+export const routeReconciler: Reconciler = {
+  name: 'route',
+  workers: 8,
+  watches: [
+    watch(kinds.route),
+    watch<CFApp>(kinds.app, (app, stores) => routeKeys(keyOf(app), stores)),
+    watch<CFProcess>(kinds.process, (process, stores) => routeKeys(inOwn(process, process.spec.appRef.name), stores)),
+    watch<AppWorkload>(kinds.appWorkload, (workload, stores) => routeKeys(inOwn(workload, workload.spec.appGUID), stores)),
+    watch<CFBuild>(kinds.build, (build, stores) =>
+      stores
+        .of(kinds.app)
+        .by(appsByDroplet.name, keyOf(build))
+        .flatMap((app) => routeKeys(keyOf(app), stores)),
+    ),
+    watch<CFDomain>(kinds.domain, (domain, stores) => stores.of(kinds.route).by(routesByDomain.name, keyOf(domain)).map(keyOf)),
+    watch(serviceType, labelled),
+    watch(httpRouteType, labelled),
+  ],
+  indexes: [...appIndexes, servicesByRoute, routesByDomain],
+  reconcile: async (key, context) => {
+    const { ns, name } = splitKey(key);
+    const live = context.stores.of(kinds.route).get(ns, name);
+    if (live === undefined) return undefined;
+    const route = await writeMetadata(context, kinds.route, live, { annotations: { [annotations.appGuids]: appGuidsOf(live) } });
+    return route.metadata.deletionTimestamp === undefined ? keep(context, route) : undefined;
+  },
+};
+
+async function keep(context: Context, live: CFRoute): Promise<Result | undefined> {
+  const route = await withoutVanishedApps(context, live);
+  const domain = context.stores.of(kinds.domain).get(domainNamespace(route), route.spec.domainRef.name ?? '');
+  const domainName = domain?.spec.name ?? route.spec.domainRef.name ?? '';
+  const claim = await claimName(context, { entity: 'route', object: route, domainName });
+  if (claim.notReady !== undefined) {
+    await removeAll(context, route);
+    const conditions = conditionsWith(route, claim.claimed, claim.notReady);
+    await writeStatus(context, kinds.route, route, { conditions });
+    return { requeueAfterMs: duplicateRetryMs };
+  }
+  try {
+    if (domain === undefined) throw new WaitingError('InvalidDomainRef', `The domain '${domainName}' does not exist.`);
+    const status = await serve(context, route, domain);
+    await write(context, route, status, claim.claimed, readyStatement);
+  } catch (error) {
+    await write(context, route, { ...route.status }, claim.claimed, notReady(error));
+    throw error;
+  }
+  return undefined;
+}
+
+async function write(context: Context, route: CFRoute, status: StatusOf<CFRoute>, ...statements: Statement[]): Promise<void> {
+  await writeStatus(context, kinds.route, route, { ...status, conditions: conditionsWith(route, ...statements) });
+}
+
+/** Destinations of apps that are gone. The cache alone does not prove it: an app may be younger than what it knows. */
+async function withoutVanishedApps(context: Context, route: CFRoute): Promise<CFRoute> {
+  const { namespace = '', name = '', resourceVersion } = route.metadata;
+  const destinations = route.spec.destinations ?? [];
+  const unknown = [...new Set(destinations.map(({ appRef }) => appRef.name ?? ''))].filter(
+    (app) => context.stores.of(kinds.app).get(namespace, app) === undefined,
+  );
+  const gone = new Set<string>();
+  for (const app of unknown) {
+    if ((await context.cluster.get(kinds.app, namespace, app, context.signal)) === undefined) gone.add(app);
+  }
+  if (gone.size === 0) return route;
+  const left = destinations.filter(({ appRef }) => !gone.has(appRef.name ?? ''));
+  const patched = await context.cluster.mergePatch(
+    kinds.route,
+    namespace,
+    name,
+    { metadata: { resourceVersion }, spec: { destinations: left } },
+    { signal: context.signal },
+  );
+  return writeMetadata(context, kinds.route, patched, { annotations: { [annotations.appGuids]: appGuidsOf(patched) } });
+}
+
+async function serve(context: Context, route: CFRoute, domain: CFDomain): Promise<StatusOf<CFRoute>> {
+  const { fqdn, uri } = addressOf(route, domain);
+  const destinations = effectiveDestinations(route, context.stores);
+  const backends = backendsOf(route, destinations, context.stores);
+  await ensureServices(context, route, backends);
+  await ensureHttpRoute(context, route, fqdn, backends);
+  await removeServices(context, route, new Set(backends.backends.map(({ service }) => service)));
+  return { ...route.status, fqdn, uri, destinations: destinations.map(withDefaults) };
+}
+
+function withDefaults({ port, ...destination }: RouteDestination): RouteDestination {
+  return { ...destination, protocol: destination.protocol ?? 'http1', ...(port === undefined ? {} : { port }) };
+}
+
+async function ensureServices(context: Context, route: CFRoute, { services }: Backends): Promise<void> {
+  const store = context.stores.of(serviceType);
+  await Promise.all(
+    services.map(async (input) => {
+      const wanted = buildDestinationService({ route, ...input });
+      const live = store.get(wanted.metadata.namespace, wanted.metadata.name ?? '');
+      if (live === undefined) await context.cluster.create(serviceType, wanted, { signal: context.signal });
+      else if (!contains(live, { metadata: { labels: wanted.metadata.labels }, spec: wanted.spec })) await reapply(context, live, wanted);
+    }),
+  );
+}
+
+async function reapply(context: Context, live: Service, wanted: Service): Promise<void> {
+  const { namespace, name = '', resourceVersion } = live.metadata;
+  const patch = { metadata: { resourceVersion, labels: wanted.metadata.labels }, spec: wanted.spec };
+  await context.cluster.mergePatch(serviceType, namespace, name, patch, { signal: context.signal });
+}
+
+async function ensureHttpRoute(context: Context, route: CFRoute, fqdn: string, { backends, serving }: Backends): Promise<void> {
+  const { namespace = '', name = '' } = route.metadata;
+  const live = context.stores.of(httpRouteType).get(namespace, name);
+  if (backends.length === 0) {
+    if (live?.metadata.uid !== undefined) {
+      await context.cluster.delete(httpRouteType, namespace, name, { uid: live.metadata.uid, signal: context.signal });
+    }
+    return;
+  }
+  const { gateway } = context.info();
+  const wanted = buildHttpRoute({ route, fqdn, gateway, backends, serving, marks: gateway.features.includes(markFeature) });
+  const manager = fieldManagers.controller('route');
+  if (live === undefined) {
+    await context.cluster.create(httpRouteType, wanted, { fieldManager: manager, signal: context.signal });
+    return;
+  }
+  const { annotations: marks = {}, labels: marked, ownerReferences } = wanted.metadata;
+  const stale = Object.keys(live.metadata.annotations ?? {}).filter((key) => key.startsWith('serving.kf.') && !(key in marks));
+  if (stale.length === 0 && contains(live, { metadata: { annotations: marks, labels: marked }, spec: wanted.spec })) return;
+  const removed = Object.fromEntries(stale.map((key) => [key, null]));
+  const metadata = {
+    resourceVersion: live.metadata.resourceVersion,
+    annotations: { ...marks, ...removed },
+    labels: marked,
+    ownerReferences,
+  };
+  await context.cluster.mergePatch(
+    httpRouteType,
+    namespace,
+    name,
+    { metadata, spec: wanted.spec },
+    { fieldManager: manager, signal: context.signal },
+  );
+}
+
+/** Services that no backend names any more; the HTTPRoute has forgotten them by now. */
+async function removeServices(context: Context, route: CFRoute, kept: ReadonlySet<string>): Promise<void> {
+  const orphans = context.stores
+    .of(serviceType)
+    .by(servicesByRoute.name, keyOf(route))
+    .filter(({ metadata }) => !kept.has(metadata.name ?? '') && metadata.deletionTimestamp === undefined);
+  for (const { metadata } of orphans) {
+    if (metadata.uid === undefined) continue;
+    await context.cluster.delete(serviceType, metadata.namespace, metadata.name ?? '', { uid: metadata.uid, signal: context.signal });
+  }
+}
+
+async function removeAll(context: Context, route: CFRoute): Promise<void> {
+  await ensureHttpRoute(context, route, '', { backends: [], services: [], serving: {} });
+  await removeServices(context, route, new Set());
+}

@@ -1,0 +1,215 @@
+import { describe, expect, test } from 'vitest';
+import {
+  parseWeights,
+  planRollout,
+  printWeights,
+  type Generation,
+  type RolloutPlan,
+  type RolloutState,
+} from '../../../src/controller/reconcilers/process-rollout.ts';
+
+const generation = (hash: string, instances: number, ready: number, more: Partial<Generation> = {}): Generation => ({
+  hash,
+  instances,
+  ready,
+  present: Math.max(instances, ready),
+  proven: ready > 0,
+  created: hash === 'new' ? 2 : 1,
+  ...more,
+});
+const plan = (state: Partial<RolloutState> & Pick<RolloutState, 'generations'>): RolloutPlan =>
+  planRollout({ desired: 1, maxInFlight: 1, routed: true, target: 'new', failed: false, settled: undefined, ...state });
+
+describe('first version', () => {
+  test('all instances start at once', () => {
+    expect(plan({ desired: 3, generations: [generation('new', 0, 0)] })).toMatchObject({
+      instances: { new: 3 },
+      weights: { new: 1 },
+      complete: false,
+    });
+  });
+
+  test('is complete when all are ready', () => {
+    expect(plan({ desired: 3, generations: [generation('new', 3, 2)] }).complete).toBe(false);
+    expect(plan({ desired: 3, generations: [generation('new', 3, 3)] }).complete).toBe(true);
+  });
+
+  test('that crashes stays as it is until something changes', () => {
+    expect(plan({ failed: true, generations: [generation('new', 1, 0)] })).toMatchObject({
+      instances: { new: 1 },
+      goal: 'new',
+      remove: [],
+    });
+  });
+
+  test('of a stopped app has no instances and stays for the next start', () => {
+    expect(plan({ desired: 0, generations: [generation('new', 2, 2)] })).toMatchObject({ instances: { new: 0 }, remove: [] });
+  });
+});
+
+describe('rolling behind routes', () => {
+  test('the new version comes beside the old one, which keeps all requests', () => {
+    const next = plan({ generations: [generation('old', 1, 1), generation('new', 0, 0)] });
+    expect(next).toMatchObject({ instances: { old: 1, new: 1 }, weights: { old: 1 } });
+  });
+
+  test('a ready instance that no request has reached yet gets no weight', () => {
+    const next = plan({ generations: [generation('old', 1, 1), generation('new', 1, 1, { proven: false })] });
+    expect(next.weights).toEqual({ old: 1 });
+  });
+
+  test('requests move first, the old instance stays until that has settled', () => {
+    const generations = [generation('old', 1, 1), generation('new', 1, 1)];
+    expect(plan({ generations })).toMatchObject({ instances: { old: 1, new: 1 }, weights: { new: 1 } });
+    expect(plan({ generations, settled: { old: 1 } }).instances['old']).toBe(1);
+    expect(plan({ generations, settled: { new: 1 } }).instances['old']).toBe(0);
+  });
+
+  test('an old version is removed only when its last instance is gone', () => {
+    const gone = (present: number) => plan({ generations: [generation('old', 0, 0, { present }), generation('new', 1, 1)] });
+    expect(gone(1).remove).toEqual([]);
+    expect(gone(0).remove).toEqual(['old']);
+  });
+
+  test('pods of a crash-looping old version go first, without waiting for the new one', () => {
+    expect(plan({ generations: [generation('old', 1, 0), generation('new', 0, 0)] }).instances).toEqual({ old: 0, new: 1 });
+  });
+
+  test('scaling down during the change takes old instances only once the rest has settled', () => {
+    const generations = [generation('old', 3, 3), generation('new', 1, 0)];
+    expect(plan({ desired: 1, generations }).instances).toEqual({ old: 3, new: 1 });
+    expect(plan({ desired: 1, generations, settled: { old: 1 } }).instances).toEqual({ old: 1, new: 1 });
+  });
+
+  test('an interrupted change gives way to a third version', () => {
+    const generations = [generation('old', 1, 1), generation('half', 1, 0, { created: 1.5 }), generation('new', 0, 0)];
+    const next = plan({ generations });
+    expect(next.instances).toMatchObject({ old: 1, half: 0 });
+    // The half-started pod still takes the place of one step.
+    expect(next.instances['new']).toBe(0);
+    const after = plan({ generations: [generation('old', 1, 1), generation('half', 0, 0, { created: 1.5 }), generation('new', 0, 0)] });
+    expect(after).toMatchObject({ instances: { new: 1 }, remove: ['half'] });
+  });
+
+  test('going back to a version that still serves only scales it up', () => {
+    const generations = [generation('new', 1, 1), generation('half', 1, 0, { created: 3 })];
+    expect(plan({ generations }).instances).toEqual({ new: 1, half: 0 });
+  });
+});
+
+describe('a failed version', () => {
+  test('is scaled to 0 and kept, the old one serves on', () => {
+    const generations = [generation('old', 1, 1), generation('new', 1, 0)];
+    expect(plan({ failed: true, generations })).toMatchObject({
+      instances: { old: 1, new: 0 },
+      weights: { old: 1 },
+      goal: 'old',
+      remove: [],
+    });
+    const later = plan({ failed: true, generations: [generation('old', 1, 1), generation('new', 0, 0)] });
+    expect(later).toMatchObject({ remove: [], goal: 'old', complete: true });
+  });
+
+  test('that had taken a part of the requests gives it back before it ends', () => {
+    const generations = [generation('old', 2, 2), generation('new', 2, 1)];
+    const next = plan({ desired: 3, failed: true, generations });
+    expect(next.goal).toBe('old');
+    expect(next.weights).toEqual({ old: 2, new: 1 });
+    expect(next.instances['new']).toBe(2);
+    const after = plan({ desired: 3, failed: true, generations: [generation('old', 3, 3), generation('new', 1, 1)], settled: { old: 3 } });
+    expect(after).toMatchObject({ instances: { old: 3, new: 0 }, weights: { old: 3 } });
+  });
+
+  test('does not come back while the old one is unwell for a moment', () => {
+    expect(plan({ failed: true, generations: [generation('old', 1, 0), generation('new', 0, 0)] }).instances).toEqual({ old: 1, new: 0 });
+  });
+
+  test('is tried again when it is no longer held for failed', () => {
+    expect(plan({ generations: [generation('old', 1, 1), generation('new', 0, 0)] }).instances['new']).toBe(1);
+  });
+});
+
+describe('a process without routes', () => {
+  const worker = (generations: Generation[], desired = 2, failed = false) => plan({ routed: false, desired, failed, generations });
+
+  test('starts with all instances when nothing else runs', () => {
+    expect(worker([generation('new', 0, 0)]).instances).toEqual({ new: 2 });
+  });
+
+  test('tries a new version with one instance while the old one works', () => {
+    expect(worker([generation('old', 2, 2), generation('new', 0, 0)]).instances).toEqual({ old: 2, new: 1 });
+    expect(worker([generation('old', 2, 2), generation('new', 1, 1, { proven: false })]).instances).toEqual({ old: 2, new: 1 });
+  });
+
+  test('ends the old version once the trial is proven, and grows only when it is gone', () => {
+    expect(worker([generation('old', 2, 2), generation('new', 1, 1)]).instances).toEqual({ old: 0, new: 1 });
+    expect(worker([generation('old', 0, 0, { present: 1 }), generation('new', 1, 1)]).instances).toEqual({ old: 0, new: 1 });
+    expect(worker([generation('old', 0, 0), generation('new', 1, 1)]).instances).toEqual({ old: 0, new: 2 });
+  });
+
+  test('keeps the old version when the trial fails', () => {
+    expect(worker([generation('old', 2, 2), generation('new', 1, 0)], 2, true)).toMatchObject({
+      instances: { old: 2, new: 0 },
+      goal: 'old',
+    });
+  });
+});
+
+/** Plays controller, gateway and kubelet until nothing changes any more; `watch` sees every state. */
+function play(
+  start: Generation[],
+  options: { desired: number; maxInFlight: number },
+  watch: (generations: Generation[], weights: Record<string, number>) => void,
+): Generation[] {
+  let generations = start;
+  let settled: Record<string, number> | undefined;
+  for (let round = 0; round < 200; round += 1) {
+    const next = plan({ ...options, generations, settled });
+    // The gateway applies weights at once; the instances follow one event at a time.
+    settled = next.weights;
+    generations = generations
+      .filter(({ hash }) => !next.remove.includes(hash))
+      .map((item) => {
+        const instances = next.instances[item.hash] ?? 0;
+        const present = item.present > instances ? item.present - 1 : Math.min(instances, item.present + 1);
+        return {
+          ...item,
+          instances,
+          present,
+          ready: Math.min(instances, item.ready < item.present ? item.ready + 1 : item.ready),
+          proven: item.present > 0,
+        };
+      });
+    watch(generations, next.weights);
+    if (next.complete && next.remove.length === 0) return generations;
+  }
+  throw new Error(`The change does not end: ${JSON.stringify(generations)}`);
+}
+
+describe('a whole change', () => {
+  test.each([
+    [1, 1],
+    [2, 1],
+    [3, 1],
+    [3, 2],
+    [5, 3],
+    [4, 9],
+  ])('of %i instances in steps of %i ends, never serves less and never exceeds the surge', (desired, maxInFlight) => {
+    const end = play([generation('old', desired, desired), generation('new', 0, 0)], { desired, maxInFlight }, (generations, weights) => {
+      const total = generations.reduce((count, item) => count + item.present, 0);
+      const ready = generations.reduce((count, item) => count + item.ready, 0);
+      expect(total).toBeLessThanOrEqual(desired + maxInFlight);
+      expect(ready).toBeGreaterThanOrEqual(desired);
+      for (const [hash, weight] of Object.entries(weights)) {
+        if (weight > 0) expect(generations.find((item) => item.hash === hash)?.ready).toBeGreaterThan(0);
+      }
+    });
+    expect(end).toMatchObject([{ hash: 'new', instances: desired, ready: desired }]);
+  });
+});
+
+test('weights survive being printed and read', () => {
+  expect(printWeights({ b: 2, a: 1 })).toBe('a=1,b=2');
+  expect(parseWeights('a=1,b=2')).toEqual({ a: 1, b: 2 });
+  expect(parseWeights(undefined)).toEqual({});
+});
