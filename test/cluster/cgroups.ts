@@ -1,7 +1,10 @@
 // The cgroups of a cluster, in both generations of the kernel's interface.
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+
+import { clustersFolder } from './cache.ts';
 
 const root = '/sys/fs/cgroup';
 
@@ -10,9 +13,11 @@ export function isCgroupV2(): boolean {
   return existsSync(join(root, 'cgroup.controllers'));
 }
 
-/** Name of a cluster's cgroup, below the root of each hierarchy. The kubelet puts pods below it. */
+/** Name of a cluster's cgroup, below the root of each hierarchy. The kubelet puts pods below it. Clusters of other folders have other cgroups. */
 export function cgroupName(clusterName: string): string {
-  return `kf-${clusterName}`;
+  const folder = clustersFolder();
+  const suffix = folder === clustersFolder({}) ? '' : `-${createHash('sha256').update(folder).digest('hex').slice(0, 8)}`;
+  return `kf-${clusterName}${suffix}`;
 }
 
 /** Where the programs of the node go: beside the pods, so that version 2 has no processes in an inner cgroup. */
@@ -47,9 +52,15 @@ export function makeCgroups(clusterName: string): void {
   }
 }
 
+/** Version 2: children of a cgroup have only the controllers that it passes on. */
 function passControllersOn(cgroup: string): void {
   const names = readFileSync(join(cgroup, 'cgroup.controllers'), 'utf8').trim().split(' ').filter(Boolean);
-  writeFileSync(join(cgroup, 'cgroup.subtree_control'), names.map((name) => `+${name}`).join(' '));
+  try {
+    for (const name of names) writeFileSync(join(cgroup, 'cgroup.subtree_control'), `+${name}`);
+  } catch (error) {
+    // EBUSY: processes sit in this cgroup itself, as they do in a container without a cgroup namespace of its own.
+    throw new Error(`The controllers of ${cgroup} cannot be passed on to a cluster.`, { cause: error });
+  }
 }
 
 /** Puts this process into a cluster's cgroup. Throws when the cluster has none. */

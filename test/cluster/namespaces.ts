@@ -22,7 +22,7 @@ export async function makeNamespaces(clusterName: string, clusterNumber: number)
   const outer = startDetached('unshare', [...namespaces, '--', ...init], join(paths.log, 'init.log'));
   const mark = await firstChild(outer, join(paths.log, 'init.log'));
   await waitFor(() => existsSync(`/proc/${String(mark.pid)}/root/run/ready`), `the mounts of cluster ${clusterName}`);
-  await connect(mark, clusterNumber);
+  await connect(mark, clusterNumber, paths.folder);
   return mark;
 }
 
@@ -50,12 +50,12 @@ async function waitFor(check: () => boolean, what: string): Promise<void> {
 }
 
 /** Gives the network namespace its devices: loopback, the link to the host, the bridge of the pods. */
-async function connect(init: ProcessMark, clusterNumber: number): Promise<void> {
+async function connect(init: ProcessMark, clusterNumber: number, folder: string): Promise<void> {
   const { device, hostAddress, clusterAddress } = hostLink(clusterNumber);
-  await tryRun('ip', ['link', 'delete', device]);
+  await removeLink(device, folder);
   await run('ip', ['link', 'add', device, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(init.pid)]);
   await run('ip', ['address', 'add', `${hostAddress}/30`, 'dev', device]);
-  await run('ip', ['link', 'set', device, 'up']);
+  await run('ip', ['link', 'set', device, 'up', 'alias', linkOwner(folder)]);
   const inside = [
     'ip link set lo up',
     `ip address add ${clusterAddress}/30 dev eth0`,
@@ -71,6 +71,18 @@ async function connect(init: ProcessMark, clusterNumber: number): Promise<void> 
     'if [ -e /proc/sys/net/bridge ]; then echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables; fi',
   ];
   await runInside(init, ['/bin/sh', '-ec', inside.join('\n')]);
+}
+
+/** What a link's alias says: the state folder, as far as the kernel's 255 characters go. */
+function linkOwner(folder: string): string {
+  return folder.slice(-200);
+}
+
+/** Removes the host's end of a link unless it is another cluster's, one whose state lies in another folder. */
+async function removeLink(device: string, folder: string): Promise<void> {
+  const file = `/sys/class/net/${device}/ifalias`;
+  const owner = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+  if (owner === '' || owner === linkOwner(folder)) await tryRun('ip', ['link', 'delete', device]);
 }
 
 /** Arguments for `nsenter` that run a command in the namespaces. */
@@ -114,7 +126,7 @@ export async function removeNamespaces(clusterName: string, clusterNumber: numbe
   await endProcess(init, 0);
   const left = [...namespaces, ...processesInCgroups(clusterName).map(markOf)];
   await Promise.all(left.map((mark) => endProcess(mark, 0)));
-  await tryRun('ip', ['link', 'delete', hostLink(clusterNumber).device]);
+  await removeLink(hostLink(clusterNumber).device, clusterPaths(clusterName).folder);
   await removeCgroups(clusterName);
   for (const pidFile of existsSync(clusterPaths(clusterName).pids) ? readdirSync(clusterPaths(clusterName).pids) : []) {
     rmSync(join(clusterPaths(clusterName).pids, pidFile), { force: true });

@@ -21,7 +21,14 @@ afterAll(async () => {
 });
 
 const podsOf = async (guid: string): Promise<string[]> => {
-  const list = await kubectlJson<PodList>('get', 'pods', '-n', ringEnv('KF_TEST_SPACE_GUID'), '-l', `korifi.cloudfoundry.org/app-guid=${guid}`);
+  const list = await kubectlJson<PodList>(
+    'get',
+    'pods',
+    '-n',
+    ringEnv('KF_TEST_SPACE_GUID'),
+    '-l',
+    `korifi.cloudfoundry.org/app-guid=${guid}`,
+  );
   return list.items.map((pod) => pod.metadata.uid).sort();
 };
 
@@ -57,7 +64,13 @@ describe('push of a ready image', () => {
     const statuses: number[] = [];
     let probing = true;
     const probe = (async () => {
-      while (probing) statuses.push(await get('image-app.apps.localhost').then((answer) => answer.status, () => 0));
+      while (probing)
+        statuses.push(
+          await get('image-app.apps.localhost').then(
+            (answer) => answer.status,
+            () => 0,
+          ),
+        );
     })();
     await kf.ok('push', 'image-app', '-o', sample(2), '-m', '128M');
     await until('the new version to answer', async () => (await get('image-app.apps.localhost')).body !== first);

@@ -31,13 +31,21 @@ export interface UpOptions {
 
 /** Brings the cluster up. A healthy one stays untouched; one that was killed comes back with its objects. Returns its state. */
 export async function up(options: UpOptions): Promise<ClusterState> {
-  if (process.getuid?.() !== 0) throw new Error('A cluster needs root: it makes namespaces, mounts and cgroups.');
+  assertPossible();
   await installPackages(options.log);
   const names = options.mode === 'full' ? partSets.node : [...partSets.controlPlane];
   const parts = await buildParts(options.kwokNodes > 0 ? [...names, ...partSets.kwok] : names, options.log);
   const imageOptions = { cacheDir: join(cacheFolder(), 'images'), parts, log: options.log, insideRegistry: nodeRegistry };
   const images = options.mode === 'full' ? await buildImages(imageOptions) : [];
   return withLock(options.name, () => upLocked(options, parts, images));
+}
+
+function assertPossible(): void {
+  const instead =
+    'With docker, make a cluster with kind or k3d instead, and give its kubeconfig context to kf and to `npm run demo -- --context NAME`.';
+  if (process.platform !== 'linux') throw new Error(`A cluster from packages needs Linux. ${instead}`);
+  if (process.getuid?.() !== 0)
+    throw new Error(`A cluster from packages needs root, since it makes namespaces, mounts and cgroups. ${instead}`);
 }
 
 async function upLocked(options: UpOptions, parts: PartPaths, images: BuiltImage[]): Promise<ClusterState> {

@@ -20,7 +20,11 @@ mount -t tmpfs -o mode=755 tmpfs "$state/mounts/run"
 mkdir -p "$state/mounts/run/kf" "$state/mounts/run/netns"
 mount --bind "$state" "$state/mounts/run/kf"
 mount -n --move "$state/mounts/run" /run
-for folder in /var/lib /var/log; do mount -t tmpfs -o mode=755 tmpfs "$folder"; done
+# What the host has there stays visible (a checkout or a cache may be), what is written goes to memory.
+for folder in lib log; do
+  mkdir -p "/run/over/$folder/upper" "/run/over/$folder/work"
+  mount -t overlay -o "lowerdir=/var/$folder,upperdir=/run/over/$folder/upper,workdir=/run/over/$folder/work" overlay "/var/$folder"
+done
 for folder in containerd etcd kubelet registry volumes; do
   mkdir -p "/var/lib/$folder" "/run/kf/data/$folder"
   mount --bind "/run/kf/data/$folder" "/var/lib/$folder"
