@@ -87,6 +87,17 @@ function bundleCli() {
   });
 }
 
+/** In the cluster a service account's token is all there is: the kubeconfig's legacy ways to sign in, and client-node for them, stay out. */
+const withoutAuthProviders = {
+  name: 'without-auth-providers',
+  setup({ onLoad }) {
+    onLoad({ filter: /src\/lib\/kube\/auth-provider\.ts$/ }, () => ({
+      contents: "export const authProviderCredential = () => { throw new Error('not in the cluster'); };",
+      loader: 'ts',
+    }));
+  },
+};
+
 /** dist/controller/{controller,gate,fetch}.mjs: one file each, for a stock Node image. */
 async function bundlePrograms() {
   const programs = { controller: 'src/controller/main.ts', gate: 'src/controller/gate/main.ts', fetch: 'src/controller/fetch/main.ts' };
@@ -98,6 +109,7 @@ async function bundlePrograms() {
         target: 'node24',
         entryPoints: [path.join(root, entry)],
         outfile: path.join(dist, 'controller', `${name}.mjs`),
+        plugins: [withoutAuthProviders],
       }),
     );
   }
