@@ -1,4 +1,4 @@
-// `kf-info`: what every command reads to know this installation, and who may read it.
+// `kf-info`: what every command reads to know this installation.
 
 import type { KfInfo } from '../../lib/api/kf-info.ts';
 import type { KubeObject } from '../../lib/api/object.ts';
@@ -31,7 +31,11 @@ export function kfInfo(plan: SetupPlan): KfInfo {
       name: plan.gateway.existing?.name ?? gatewayName,
       features: ['HTTPRouteBackendWeight'],
       ...(own ? { internalAddress: `http://${traefikName}.${namespace}.svc` } : {}),
-      externalUrl: { scheme: 'http', port: plan.gateway.port, ...(plan.gateway.address === undefined ? {} : { address: plan.gateway.address }) },
+      externalUrl: {
+        scheme: 'http',
+        port: plan.gateway.port,
+        ...(plan.gateway.address === undefined ? {} : { address: plan.gateway.address }),
+      },
     },
     drainSeconds: plan.drainSeconds,
     processDefaults: plan.processDefaults,
@@ -40,26 +44,8 @@ export function kfInfo(plan: SetupPlan): KfInfo {
   };
 }
 
+/** The ConfigMap; that everybody may read it is in manifests/roles.yaml. */
 export function buildInfo(plan: SetupPlan): KubeObject[] {
-  const info = { 'info.json': `${JSON.stringify(kfInfo(plan), null, 2)}\n` };
-  const metadata = { name: 'kf-info-reader', namespace: rootNamespace };
-  const rbac = 'rbac.authorization.k8s.io';
-  return [
-    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kf-info', namespace: rootNamespace }, ...{ data: info } },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'Role',
-      metadata,
-      ...{ rules: [{ apiGroups: [''], resources: ['configmaps'], resourceNames: ['kf-info'], verbs: ['get', 'watch'] }] },
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'RoleBinding',
-      metadata,
-      ...{
-        roleRef: { apiGroup: rbac, kind: 'Role', name: metadata.name },
-        subjects: [{ apiGroup: rbac, kind: 'Group', name: 'system:authenticated' }],
-      },
-    },
-  ];
+  const data = { 'info.json': `${JSON.stringify(kfInfo(plan), null, 2)}\n` };
+  return [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kf-info', namespace: rootNamespace }, ...{ data } }];
 }
