@@ -18,5 +18,10 @@ export function buildCheckRoute(plan: SetupPlan): KubeObject {
     hostnames: [checkHost(plan)],
     rules: [{ matches: [{ path: { type: 'Exact', value: '/healthz' } }], backendRefs: [{ name: controllerName, port: 8080 }] }],
   };
-  return { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute', metadata: { name: 'kf-setup-check', namespace: systemNamespace }, ...{ spec } };
+  return {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'HTTPRoute',
+    metadata: { name: 'kf-setup-check', namespace: systemNamespace },
+    ...{ spec },
+  };
 }

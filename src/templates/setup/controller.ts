@@ -14,7 +14,10 @@ export type ControllerPrograms = Record<string, string>;
 
 /** `kf-bundle-<10 hex of the content's hash>`. */
 export function bundleName(programs: ControllerPrograms): { name: string; hash: string } {
-  const hash = createHash('sha256').update(JSON.stringify(Object.entries(programs).sort())).digest('hex').slice(0, 10);
+  const hash = createHash('sha256')
+    .update(JSON.stringify(Object.entries(programs).sort()))
+    .digest('hex')
+    .slice(0, 10);
   return { name: `kf-bundle-${hash}`, hash };
 }
 
@@ -64,6 +67,8 @@ export function buildController(plan: SetupPlan, bundle: { name: string }): Kube
       ],
       strategy: 'RollingUpdate',
     }),
-    buildService({ namespace: systemNamespace, name: controllerName, app: controllerName }, 'ClusterIP', [{ name: 'http', port: httpPort }]),
+    buildService({ namespace: systemNamespace, name: controllerName, app: controllerName }, 'ClusterIP', [
+      { name: 'http', port: httpPort },
+    ]),
   ];
 }

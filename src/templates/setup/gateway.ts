@@ -18,7 +18,16 @@ const rules = [
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
   {
     apiGroups: ['gateway.networking.k8s.io'],
-    resources: ['backendtlspolicies', 'gatewayclasses', 'gateways', 'httproutes', 'grpcroutes', 'referencegrants', 'tcproutes', 'tlsroutes'],
+    resources: [
+      'backendtlspolicies',
+      'gatewayclasses',
+      'gateways',
+      'httproutes',
+      'grpcroutes',
+      'referencegrants',
+      'tcproutes',
+      'tlsroutes',
+    ],
     verbs: ['get', 'list', 'watch'],
   },
   {
@@ -93,7 +102,12 @@ export function buildGateway(plan: SetupPlan): KubeObject[] {
     [{ name: 'web', port: 80, target: webPort }],
   );
   return [
-    { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'GatewayClass', metadata: { name: className }, ...{ spec: { controllerName: 'traefik.io/gateway-controller' } } },
+    {
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'GatewayClass',
+      metadata: { name: className },
+      ...{ spec: { controllerName: 'traefik.io/gateway-controller' } },
+    },
     ...access(namespace),
     buildServiceAccount(namespace, traefikName),
     buildDeployment({

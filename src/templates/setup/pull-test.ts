@@ -1,6 +1,6 @@
 // A pod whose only purpose is that a kubelet pulls its image.
 
-import type { Pod } from '../../lib/api/core.ts';
+import type { Pod, Secret } from '../../lib/api/core.ts';
 import { restrictedContainer, restrictedPod } from './pod-security.ts';
 
 export function buildPullTest(namespace: string, name: string, image: string, pullSecret: string): Pod {
@@ -17,4 +17,15 @@ export function buildPullTest(namespace: string, name: string, image: string, pu
       containers: [{ name: 'pull', image, imagePullPolicy: 'Always', command: ['/none'], securityContext: restrictedContainer }],
     },
   } as Pod;
+}
+
+/** The credential of the pull test, for this test alone. */
+export function buildPullSecret(namespace: string, name: string, dockerConfig: string): Secret {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace },
+    type: 'kubernetes.io/dockerconfigjson',
+    stringData: { '.dockerconfigjson': dockerConfig },
+  };
 }

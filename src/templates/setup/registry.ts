@@ -89,7 +89,12 @@ export function buildRegistry(plan: SetupPlan, bundle: { name: string; hash: str
   const at = (name: string) => ({ namespace: systemNamespace, name, app: registryName });
   return [
     buildServiceAccount(systemNamespace, registryName),
-    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: registryName, namespace: systemNamespace }, ...{ data: { 'config.yml': storageConfig } } },
+    {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: registryName, namespace: systemNamespace },
+      ...{ data: { 'config.yml': storageConfig } },
+    },
     claim(plan),
     buildDeployment({
       name: registryName,

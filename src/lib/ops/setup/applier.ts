@@ -75,7 +75,10 @@ export async function applyPlanned(cluster: Cluster, set: ObjectSet, planned: Pl
 function refused(object: KubeObject, error: unknown): KfError {
   const answer = error instanceof KfError ? error : undefined;
   const message = error instanceof Error ? error.message : String(error);
-  return new KfError(answer?.code ?? 'failed', `Applying ${describeObject(object)} failed: ${message}`, { hints: answer?.hints ?? [], cause: error });
+  return new KfError(answer?.code ?? 'failed', `Applying ${describeObject(object)} failed: ${message}`, {
+    hints: answer?.hints ?? [],
+    cause: error,
+  });
 }
 
 /** Deletes objects of the set (by label) that `keep` no longer holds; returns what went. */
@@ -88,11 +91,19 @@ export async function pruneSet(
   const kept = new Set(keep.map(describeObject));
   const gone: string[] = [];
   for (const { type, ns } of where) {
-    const { items } = await cluster.list(type, { labelSelector: `${set.label.key}=${set.label.value}`, ...(ns === undefined ? {} : { ns }) });
+    const { items } = await cluster.list(type, {
+      labelSelector: `${set.label.key}=${set.label.value}`,
+      ...(ns === undefined ? {} : { ns }),
+    });
     for (const item of items) {
       const named = describeObject({ ...item, kind: type.kind });
       if (kept.has(named)) continue;
-      await cluster.delete(type, item.metadata.namespace, item.metadata.name ?? '', item.metadata.uid === undefined ? {} : { uid: item.metadata.uid });
+      await cluster.delete(
+        type,
+        item.metadata.namespace,
+        item.metadata.name ?? '',
+        item.metadata.uid === undefined ? {} : { uid: item.metadata.uid },
+      );
       gone.push(named);
     }
   }

@@ -21,7 +21,12 @@ interface Named extends KubeObject {
 }
 
 /** GUID of the object with this display name, or a fresh one. */
-async function guidOf(cluster: Cluster, type: ResourceType<KubeObject>, where: { ns: string; label: string }, name: string): Promise<string> {
+async function guidOf(
+  cluster: Cluster,
+  type: ResourceType<KubeObject>,
+  where: { ns: string; label: string },
+  name: string,
+): Promise<string> {
   const { items } = await cluster.list(type as ResourceType<Named>, { ns: where.ns, labelSelector: `${where.label}=${sha224(name)}` });
   const found = items.find((item) => item.spec.displayName === name);
   return found?.metadata.name ?? randomUUID();
@@ -30,7 +35,9 @@ async function guidOf(cluster: Cluster, type: ResourceType<KubeObject>, where: {
 /** Labels and annotations that change with time or author would make every setup a change; an existing object keeps its own. */
 function stable(object: KubeObject): KubeObject {
   const { finalizers, ...metadata } = object.metadata;
-  const kept = Object.fromEntries(Object.entries(metadata.labels ?? {}).filter(([key]) => key !== labels.createdAt && key !== labels.updatedAt));
+  const kept = Object.fromEntries(
+    Object.entries(metadata.labels ?? {}).filter(([key]) => key !== labels.createdAt && key !== labels.updatedAt),
+  );
   return { ...object, metadata: { ...metadata, labels: kept, annotations: {}, ...(finalizers === undefined ? {} : { finalizers }) } };
 }
 
@@ -38,14 +45,24 @@ function stable(object: KubeObject): KubeObject {
 export async function buildDefaults(cluster: Cluster, plan: SetupPlan): Promise<Defaults> {
   const author = { changedBy: '', now: new Date(0) };
   const orgGuid = await guidOf(cluster, kinds.org as ResourceType<KubeObject>, { ns: rootNamespace, label: labels.orgName }, plan.org.name);
-  const spaceGuid = await guidOf(cluster, kinds.space as ResourceType<KubeObject>, { ns: orgGuid, label: labels.spaceName }, plan.space.name);
+  const spaceGuid = await guidOf(
+    cluster,
+    kinds.space as ResourceType<KubeObject>,
+    { ns: orgGuid, label: labels.spaceName },
+    plan.space.name,
+  );
   const domain = buildDomain({ guid: 'default-domain', rootNamespace, name: plan.domain }, author);
   const org = buildOrg({ guid: orgGuid, rootNamespace, displayName: plan.org.name }, author);
   const space = buildSpace({ guid: spaceGuid, orgGuid, displayName: plan.space.name }, author);
   const apiVersion = 'korifi.cloudfoundry.org/v1alpha1';
   const infos: KubeObject[] = [
     { apiVersion, kind: 'BuilderInfo', metadata: { name: places.builder, namespace: rootNamespace } },
-    { apiVersion, kind: 'RunnerInfo', metadata: { name: places.runner, namespace: rootNamespace }, ...{ spec: { runnerName: places.runner } } },
+    {
+      apiVersion,
+      kind: 'RunnerInfo',
+      metadata: { name: places.runner, namespace: rootNamespace },
+      ...{ spec: { runnerName: places.runner } },
+    },
   ];
   return { root: [stable(domain), stable(org), ...infos], space: stable(space), orgGuid, spaceGuid };
 }

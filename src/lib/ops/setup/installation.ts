@@ -33,7 +33,12 @@ function controllerBindings(): KubeObject[] {
     ...{ roleRef: ref('kf-controller-space'), subjects },
   });
   return [
-    { apiVersion: `${rbac}/v1`, kind: 'ClusterRoleBinding', metadata: { name: controllerName }, ...{ roleRef: ref(controllerName), subjects } },
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: controllerName },
+      ...{ roleRef: ref(controllerName), subjects },
+    },
     inNamespace(rootNamespace),
     inNamespace(systemNamespace),
   ];

@@ -23,10 +23,14 @@ async function serverVersion(cluster: Cluster): Promise<string> {
   const response = await cluster.raw({ method: 'GET', path: '/version' });
   let text = '';
   for await (const chunk of response.body) text += String(chunk);
-  if (response.status !== 200) throw new KfError('unreachable', `Error from Kubernetes: GET /version answered ${response.status}: ${text.slice(0, 200)}`);
+  if (response.status !== 200)
+    throw new KfError('unreachable', `Error from Kubernetes: GET /version answered ${response.status}: ${text.slice(0, 200)}`);
   const { major, minor, gitVersion } = JSON.parse(text) as { major: string; minor: string; gitVersion: string };
   if (Number(major) < 1 || (Number(major) === 1 && Number.parseInt(minor, 10) < oldestMinor)) {
-    throw new KfError('failed', `Kubernetes ${gitVersion} is too old: kf needs ValidatingAdmissionPolicy v1 and sleep hooks, which came with 1.${oldestMinor}.`);
+    throw new KfError(
+      'failed',
+      `Kubernetes ${gitVersion} is too old: kf needs ValidatingAdmissionPolicy v1 and sleep hooks, which came with 1.${oldestMinor}.`,
+    );
   }
   return gitVersion;
 }
@@ -35,7 +39,9 @@ async function serverVersion(cluster: Cluster): Promise<string> {
 async function findExposure(cluster: Cluster): Promise<{ exposure: 'hostport' | 'loadbalancer'; nodes: number }> {
   const [nodeList, serviceList] = await Promise.all([cluster.list(nodeType), cluster.list(serviceType)]);
   const clouds = /^(aws|gce|azure|digitalocean|openstack|linode|hcloud):/;
-  const balanced = serviceList.items.some((item) => item.spec?.type === 'LoadBalancer' && (item.status?.loadBalancer?.ingress?.length ?? 0) > 0);
+  const balanced = serviceList.items.some(
+    (item) => item.spec?.type === 'LoadBalancer' && (item.status?.loadBalancer?.ingress?.length ?? 0) > 0,
+  );
   const cloud = nodeList.items.some((item) => clouds.test((item.spec as { providerID?: string } | undefined)?.providerID ?? ''));
   return { exposure: balanced || cloud ? 'loadbalancer' : 'hostport', nodes: nodeList.items.length };
 }

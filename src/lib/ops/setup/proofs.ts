@@ -20,7 +20,10 @@ export function judgePull(pod: Pod | undefined): { pulled: boolean; failure?: st
     return { pulled: false, failure: `${state.waiting.reason}: ${state.waiting.message ?? ''}` };
   }
   // The image holds no program, so a container that cannot be created or started had its image pulled.
-  const beyondPull = state?.terminated !== undefined || state?.running !== undefined || /^(RunContainer|CreateContainer|Start)Error$/.test(state?.waiting?.reason ?? '');
+  const beyondPull =
+    state?.terminated !== undefined ||
+    state?.running !== undefined ||
+    /^(RunContainer|CreateContainer|Start)Error$/.test(state?.waiting?.reason ?? '');
   return { pulled: beyondPull };
 }
 
@@ -44,9 +47,16 @@ export async function provePull(cluster: Cluster, image: string, pullSecret: str
       if (failure !== undefined && Date.now() > deadline - pullTestMs + 10_000) break;
       await sleep(250, undefined, signal === undefined ? {} : { signal });
     }
-    throw new KfError('failed', `A node could not pull from the registry that setup installed: ${failure ?? 'no answer from the kubelet within 60 s'}`, {
-      hints: ['kube-proxy must serve node ports on localhost (iptables or ipvs mode); with another mode use an outside registry:', 'kf setup --registry HOST/PREFIX'],
-    });
+    throw new KfError(
+      'failed',
+      `A node could not pull from the registry that setup installed: ${failure ?? 'no answer from the kubelet within 60 s'}`,
+      {
+        hints: [
+          'kube-proxy must serve node ports on localhost (iptables or ipvs mode); with another mode use an outside registry:',
+          'kf setup --registry HOST/PREFIX',
+        ],
+      },
+    );
   } finally {
     await cluster.delete(podType, systemNamespace, name, { gracePeriodSeconds: 0 });
   }
@@ -70,7 +80,11 @@ const sentences = {
 /** Asks for the check route from here until it answers 200 or `timeoutMs` is over; never throws. */
 export async function proveReach(plan: SetupPlan, timeoutMs: number, signal?: AbortSignal): Promise<ReachResult> {
   const host = checkHost(plan);
-  const gateway = { scheme: 'http' as const, port: plan.gateway.port, ...(plan.gateway.address === undefined ? {} : { address: plan.gateway.address }) };
+  const gateway = {
+    scheme: 'http' as const,
+    port: plan.gateway.port,
+    ...(plan.gateway.address === undefined ? {} : { address: plan.gateway.address }),
+  };
   const url = urlOf(gateway, host);
   const deadline = Date.now() + timeoutMs;
   for (;;) {
@@ -78,7 +92,9 @@ export async function proveReach(plan: SetupPlan, timeoutMs: number, signal?: Ab
     const reached = await reachThroughGateway(gateway, host, '/healthz', 2000);
     if (reached.ok && reached.status === 200) return { url, reachable: true };
     if (Date.now() > deadline) {
-      const message = reached.ok ? `The gateway answers ${reached.status} for ${host}.` : `${sentences[reached.problem](host)} (${reached.message})`;
+      const message = reached.ok
+        ? `The gateway answers ${reached.status} for ${host}.`
+        : `${sentences[reached.problem](host)} (${reached.message})`;
       return { url, reachable: false, message, hint: `kubectl -n ${systemNamespace} get httproute kf-setup-check -o yaml` };
     }
     await sleep(200, undefined, signal === undefined ? {} : { signal });

@@ -71,11 +71,15 @@ export async function readSetupFile(file: string): Promise<SetupRequest> {
     throw new KfError('usage', `Incorrect Usage: The file ${file} cannot be read: ${messageOf(error)}`, { cause: error });
   }
   if (content === null || typeof content !== 'object' || Array.isArray(content)) {
-    throw new KfError('usage', `Incorrect Usage: The file ${file} must hold a map of settings.`, { hints: [`Known keys: ${knownKeys.join(', ')}`] });
+    throw new KfError('usage', `Incorrect Usage: The file ${file} must hold a map of settings.`, {
+      hints: [`Known keys: ${knownKeys.join(', ')}`],
+    });
   }
   const unknown = Object.keys(content).find((key) => !knownKeys.includes(key));
   if (unknown !== undefined) {
-    throw new KfError('usage', `Incorrect Usage: ${file} has the unknown key '${unknown}'.`, { hints: [`Known keys: ${knownKeys.join(', ')}`] });
+    throw new KfError('usage', `Incorrect Usage: ${file} has the unknown key '${unknown}'.`, {
+      hints: [`Known keys: ${knownKeys.join(', ')}`],
+    });
   }
   return content as SetupRequest;
 }

@@ -53,11 +53,17 @@ export async function previewSetup(context: SetupContext, request: SetupRequest)
   return allObjects(installation);
 }
 
-async function prepare(context: SetupContext, request: SetupRequest): Promise<{ plan: SetupPlan; installation: Installation; kubernetes: string }> {
+async function prepare(
+  context: SetupContext,
+  request: SetupRequest,
+): Promise<{ plan: SetupPlan; installation: Installation; kubernetes: string }> {
   context.reporter.step('Looking at the cluster');
   const facts = await inspectCluster(context.cluster);
   const plan = resolvePlan(request, context.version, facts.exposure);
-  checkStorage(facts, { outsideRegistry: plan.registry !== undefined, ...(plan.storageClass === undefined ? {} : { storageClass: plan.storageClass }) });
+  checkStorage(facts, {
+    outsideRegistry: plan.registry !== undefined,
+    ...(plan.storageClass === undefined ? {} : { storageClass: plan.storageClass }),
+  });
   const installation = await buildInstallation(plan, await readPrograms(), !facts.hasGatewayApi);
   return { plan, installation, kubernetes: facts.version };
 }
@@ -101,10 +107,19 @@ async function proveRegistry(context: SetupContext, plan: SetupPlan, key: Buffer
   context.reporter.step('Proving that a node pulls what was pushed');
   const push = pushUser(testScope);
   const repository = `${testScope}/pull-test`;
-  const digest = await pushTestImage(context.cluster, repository, { username: push, password: registryPassword(key, push) }, context.signal);
+  const digest = await pushTestImage(
+    context.cluster,
+    repository,
+    { username: push, password: registryPassword(key, push) },
+    context.signal,
+  );
   const pull = pullUser(testScope);
   const host = pullPrefix(plan).split('/')[0] ?? '';
-  const secret = buildPullSecret(systemNamespace, `kf-pull-test-${randomUUID().slice(0, 8)}`, dockerConfigJson(host, pull, registryPassword(key, pull)));
+  const secret = buildPullSecret(
+    systemNamespace,
+    `kf-pull-test-${randomUUID().slice(0, 8)}`,
+    dockerConfigJson(host, pull, registryPassword(key, pull)),
+  );
   await context.cluster.create(secretType, secret);
   try {
     await provePull(context.cluster, `${pullPrefix(plan)}${repository}@${digest}`, secret.metadata.name ?? '', context.signal);
@@ -142,7 +157,12 @@ export async function setup(context: SetupContext, request: SetupRequest): Promi
   await waitForPrograms(context, plan);
   const defaults = await buildDefaults(cluster, plan);
   changes.push(...(await applyStage(context, 'Making the default domain and org', defaults.root)));
-  await waitForCondition(context, defaults.root.filter((object) => object.kind !== 'RunnerInfo' && object.kind !== 'BuilderInfo'), 'Ready', 60_000);
+  await waitForCondition(
+    context,
+    defaults.root.filter((object) => object.kind !== 'RunnerInfo' && object.kind !== 'BuilderInfo'),
+    'Ready',
+    60_000,
+  );
   changes.push(...(await applyStage(context, 'Making the default space', [defaults.space])));
   await waitForCondition(context, [defaults.space], 'Ready', 60_000);
   reporter.step('Asking for a URL through the gateway');

@@ -52,7 +52,9 @@ async function waitUntilGone(context: UninstallContext, what: string, look: () =
     const left = await look();
     if (left.length === 0) return;
     if (Date.now() > deadline) {
-      throw new KfError('timeout', `After ${goneMs / 1000} s these are still there: ${left.join(', ')}`, { hints: ['kf uninstall --yes goes on where it stopped.'] });
+      throw new KfError('timeout', `After ${goneMs / 1000} s these are still there: ${left.join(', ')}`, {
+        hints: ['kf uninstall --yes goes on where it stopped.'],
+      });
     }
     await sleep(250, undefined, context.signal === undefined ? {} : { signal: context.signal });
   }
@@ -61,8 +63,12 @@ async function waitUntilGone(context: UninstallContext, what: string, look: () =
 /** Orgs go while the controller runs, which empties their spaces and takes their namespaces. */
 async function removeOrgs(context: UninstallContext): Promise<number> {
   const { items } = await listOrNone(context.cluster, kinds.org);
-  await Promise.all(items.map((org) => context.cluster.delete(kinds.org, org.metadata.namespace, org.metadata.name ?? '', { propagation: 'Background' })));
-  await waitUntilGone(context, 'the orgs', async () => (await listOrNone(context.cluster, kinds.org)).items.map((org) => `org ${org.spec.displayName}`));
+  await Promise.all(
+    items.map((org) => context.cluster.delete(kinds.org, org.metadata.namespace, org.metadata.name ?? '', { propagation: 'Background' })),
+  );
+  await waitUntilGone(context, 'the orgs', async () =>
+    (await listOrNone(context.cluster, kinds.org)).items.map((org) => `org ${org.spec.displayName}`),
+  );
   return items.length;
 }
 
@@ -84,7 +90,12 @@ async function removeLabelled(context: UninstallContext, kind: string, result: U
   const type = kindNamed(kind);
   const { items } = await listOrNone(context.cluster, type, selector);
   for (const item of items) {
-    await context.cluster.delete(type, item.metadata.namespace, item.metadata.name ?? '', item.metadata.uid === undefined ? {} : { uid: item.metadata.uid });
+    await context.cluster.delete(
+      type,
+      item.metadata.namespace,
+      item.metadata.name ?? '',
+      item.metadata.uid === undefined ? {} : { uid: item.metadata.uid },
+    );
     result.removed.push(describeObject({ ...item, kind }));
   }
 }
@@ -103,7 +114,10 @@ async function removeKinds(context: UninstallContext, result: UninstallResult): 
     const left = await listOrNone(context.cluster, resource(group, served, names.kind, names.plural, scope === 'Namespaced'));
     const isOurs = group.endsWith('cloudfoundry.org');
     if (!isOurs && left.items.length > 0) {
-      result.kept.push({ object: `CustomResourceDefinition ${crd.metadata.name ?? ''}`, reason: `${left.items.length} object(s) of this kind are not of kf` });
+      result.kept.push({
+        object: `CustomResourceDefinition ${crd.metadata.name ?? ''}`,
+        reason: `${left.items.length} object(s) of this kind are not of kf`,
+      });
       continue;
     }
     await context.cluster.delete(type, undefined, crd.metadata.name ?? '');

@@ -21,7 +21,12 @@ interface WithConditions extends KubeObject {
 const pollMs = 200;
 
 /** Calls `look` until it says done, or throws `timeout` with what it saw last. */
-export async function waitFor(waiter: Waiter, what: string, timeoutMs: number, look: () => Promise<{ done: boolean; seen: string }>): Promise<void> {
+export async function waitFor(
+  waiter: Waiter,
+  what: string,
+  timeoutMs: number,
+  look: () => Promise<{ done: boolean; seen: string }>,
+): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   for (let isFirst = true; ; isFirst = false) {
     waiter.signal?.throwIfAborted();
@@ -29,7 +34,9 @@ export async function waitFor(waiter: Waiter, what: string, timeoutMs: number, l
     if (done) return;
     if (isFirst) waiter.reporter.step(`Waiting for ${what}`);
     if (Date.now() > deadline) {
-      throw new KfError('timeout', `Waited ${timeoutMs / 1000} s for ${what}. Last seen: ${seen}`, { hints: ['Run kf setup again: it goes on where it stopped.'] });
+      throw new KfError('timeout', `Waited ${timeoutMs / 1000} s for ${what}. Last seen: ${seen}`, {
+        hints: ['Run kf setup again: it goes on where it stopped.'],
+      });
     }
     await sleep(pollMs, undefined, waiter.signal === undefined ? {} : { signal: waiter.signal });
   }
@@ -40,10 +47,12 @@ export async function waitForCondition(waiter: Waiter, objects: KubeObject[], ty
   for (const object of objects) {
     const what = `${describeObject(object)} to be ${type}`;
     await waitFor(waiter, what, timeoutMs, async () => {
-      const live = (await waiter.cluster.get(kindOf(object), object.metadata.namespace, object.metadata.name ?? '')) as WithConditions | undefined;
+      const live = (await waiter.cluster.get(kindOf(object), object.metadata.namespace, object.metadata.name ?? '')) as
+        WithConditions | undefined;
       const condition = live?.status?.conditions?.find((candidate) => candidate.type === type);
       const isCurrent = condition?.observedGeneration === undefined || condition.observedGeneration === live?.metadata.generation;
-      const seen = condition === undefined ? 'no such condition yet' : `${condition.status}, ${condition.reason ?? ''}: ${condition.message ?? ''}`;
+      const seen =
+        condition === undefined ? 'no such condition yet' : `${condition.status}, ${condition.reason ?? ''}: ${condition.message ?? ''}`;
       return { done: condition?.status === 'True' && isCurrent, seen };
     });
   }
@@ -67,7 +76,11 @@ export async function waitForDeployment(waiter: Waiter, namespace: string, name:
     const live = await waiter.cluster.get(deploymentType, namespace, name);
     const status = live?.status;
     const isObserved = status?.observedGeneration === live?.metadata.generation;
-    const done = isObserved && (status?.updatedReplicas ?? 0) >= 1 && (status?.availableReplicas ?? 0) >= 1 && (status?.unavailableReplicas ?? 0) === 0;
+    const done =
+      isObserved &&
+      (status?.updatedReplicas ?? 0) >= 1 &&
+      (status?.availableReplicas ?? 0) >= 1 &&
+      (status?.unavailableReplicas ?? 0) === 0;
     if (done) return { done, seen: '' };
     const { items } = await waiter.cluster.list(podType, { ns: namespace, labelSelector: `app=${name}` });
     const trouble = items.map(troubleOf).find((text) => text !== undefined);
