@@ -17,6 +17,8 @@ export interface ClusterState {
   number: number;
   mode: ClusterMode;
   kwokNodes: number;
+  /** Set while `up` works on it; what is cut off there is not mended but started again. */
+  starting?: boolean;
   /** Init of the namespaces; everything of the cluster but the forwarder is its descendant. */
   init?: ProcessMark;
   forwarder?: ProcessMark;

@@ -1,6 +1,7 @@
 // Brings a cluster up, or leaves it alone when it is.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import { expectedObjects, notReady } from './addons.ts';
 import { hostLink, nodeRegistry } from './addresses.ts';
@@ -53,13 +54,14 @@ async function upLocked(options: UpOptions, parts: PartPaths, images: BuiltImage
   if (before && before.mode !== options.mode) {
     throw new Error(`Cluster ${options.name} exists in mode ${before.mode}. Run \`npm run cluster -- down --name ${options.name}\` first.`);
   }
-  if (before && (await isHealthy(before, options.kwokNodes, parts))) {
+  const reason = before && (await reasonToStart(before, options.kwokNodes, parts));
+  if (before && reason === undefined) {
     await refresh(before, parts, images, options.log);
     options.log(`cluster ${options.name} is up already, nothing to do`);
     return before;
   }
   if (before) {
-    options.log(`cluster ${options.name} is not healthy, starting it again with the objects it has`);
+    options.log(`cluster ${options.name} is started again with the objects it has: ${String(reason)}`);
     await stopCluster(before);
   }
   const state = before ?? (await newState(options));
@@ -67,8 +69,10 @@ async function upLocked(options: UpOptions, parts: PartPaths, images: BuiltImage
   state.parts = { ...parts };
   if (state.mode === 'full') await fetchNpmPackages(options.log);
   const startedAt = Date.now();
+  state.starting = true;
   await startCluster(state, parts, images, options.log);
   await ensureForwarderIfFull(state);
+  delete state.starting;
   writeState(state);
   options.log(`cluster ${options.name} is ready after ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
   return state;
@@ -91,6 +95,7 @@ function newState(options: UpOptions): Promise<ClusterState> {
 async function refresh(state: ClusterState, parts: PartPaths, images: BuiltImage[], log: (line: string) => void): Promise<void> {
   if (state.mode !== 'full' || !state.init) return;
   await ensureForwarder(state);
+  state.parts = { ...parts };
   writeState(state);
   await bringImages(state.init, parts, clusterPaths(state.name).data, images);
   if (await fetchNpmPackages(log)) await restartProgram(state.init, npmMirror());
@@ -100,18 +105,34 @@ async function ensureForwarderIfFull(state: ClusterState): Promise<void> {
   if (state.mode === 'full') await ensureForwarder(state);
 }
 
-/** Whether the cluster runs on just these parts and everything in it that belongs to it is ready. */
-async function isHealthy(state: ClusterState, kwokNodes: number, parts: PartPaths): Promise<boolean> {
-  if (!isRunning(state.init) || state.kwokNodes !== kwokNodes || !hasParts(state, parts)) return false;
-  const client = new ApiClient(clusterPaths(state.name).adminKubeconfig);
-  try {
-    if (!(await client.isReady())) return false;
-    return state.mode === 'control-plane' || (await notReady(client, expectedObjects(parts))).length === 0;
-  } finally {
-    client.close();
+/** Binaries whose change means that the cluster must be started again; the others are used on the host or in images. */
+const runningBinaries = ['kfnode', 'containerd', 'containerd-shim-runc-v2', 'runc', 'registry', 'kwok'];
+
+/** How long a cluster may be unready before it is started again: its programs come back by themselves. */
+const patienceMs = 20_000;
+
+/** Why a recorded cluster is not the one that is wanted, or undefined when it is and all of it is ready. */
+async function reasonToStart(state: ClusterState, kwokNodes: number, parts: PartPaths): Promise<string | undefined> {
+  if (!isRunning(state.init)) return 'it does not run';
+  if (state.kwokNodes !== kwokNodes) return 'the number of kwok nodes is another';
+  const changed = runningBinaries.find((name) => parts[name] !== undefined && parts[name] !== state.parts[name]);
+  if (changed !== undefined) return `${changed} was built anew`;
+  if (state.starting) return 'an earlier start was cut off';
+  const end = Date.now() + patienceMs;
+  for (;;) {
+    const missing = await whatIsNotReady(state, parts);
+    if (missing === undefined || Date.now() > end) return missing;
+    await sleep(500);
   }
 }
 
-function hasParts(state: ClusterState, parts: PartPaths): boolean {
-  return Object.entries(parts).every(([name, path]) => state.parts[name] === path);
+async function whatIsNotReady(state: ClusterState, parts: PartPaths): Promise<string | undefined> {
+  const client = new ApiClient(clusterPaths(state.name).adminKubeconfig);
+  try {
+    if (!(await client.isReady())) return 'the API server is not ready';
+    const missing = state.mode === 'full' ? await notReady(client, expectedObjects(parts)) : [];
+    return missing.length > 0 ? `not ready: ${missing.join(', ')}` : undefined;
+  } finally {
+    client.close();
+  }
 }
