@@ -16,21 +16,21 @@ import type { ClusterState } from './state.ts';
 export function clusterEnvironment(state: ClusterState): Record<string, string> {
   const paths = clusterPaths(state.name);
   const { clusterAddress } = hostLink(state.number);
-  const full = {
+  const full = (): Record<string, string> => ({
     KF_CLUSTER_HTTP_PORT: String(state.httpPort ?? ''),
     KF_CLUSTER_ADDRESS: clusterAddress,
     KF_CLUSTER_REGISTRY: `${clusterAddress}:${String(registryPort)}`,
     KF_CLUSTER_NODE_REGISTRY: nodeRegistry,
     KF_CLUSTER_NPM_REGISTRY: npmMirrorUrl,
     KF_CLUSTER_CRANE: partPath(state.parts, 'crane'),
-  };
+  });
   return {
     KUBECONFIG: paths.adminKubeconfig,
     KF_TEST_KUBECONFIG: paths.adminKubeconfig,
     KF_CLUSTER_NAME: state.name,
     KF_CLUSTER_AUDIT_LOG: paths.auditLog,
     KF_CLUSTER_KUBECTL: partPath(state.parts, 'kubectl'),
-    ...(state.mode === 'full' ? full : {}),
+    ...(state.mode === 'full' ? full() : {}),
   };
 }
 
