@@ -98,6 +98,16 @@ const withoutAuthProviders = {
   },
 };
 
+/**
+ * Programs in the cluster talk to it by the pod's own account: what reads a person's kubeconfig with old plug-ins stays out (1.5 MB).
+ */
+const withoutClientNode = {
+  name: 'without-client-node',
+  setup({ onLoad }) {
+    onLoad({ filter: /lib\/kube\/client-node\.ts$/ }, () => ({ contents: 'export const KubeConfig = undefined;', loader: 'js' }));
+  },
+};
+
 /** dist/controller/{controller,gate,fetch}.mjs: one file each, for a stock Node image. */
 async function bundlePrograms() {
   const programs = { controller: 'src/controller/main.ts', gate: 'src/controller/gate/main.ts', fetch: 'src/controller/fetch/main.ts' };
@@ -109,6 +119,7 @@ async function bundlePrograms() {
         target: 'node24',
         entryPoints: [path.join(root, entry)],
         outfile: path.join(dist, 'controller', `${name}.mjs`),
+        plugins: [withoutClientNode],
         plugins: [withoutAuthProviders],
       }),
     );

@@ -11,6 +11,7 @@ import {
   statefulSetType,
   type Pod,
 } from '../lib/api/core.ts';
+import type { KubeObject } from '../lib/api/object.ts';
 import { httpRouteType } from '../lib/api/gateway.ts';
 import { labels, places } from '../lib/api/group.ts';
 import type { Source } from './runtime/informer.ts';
@@ -28,7 +29,7 @@ function trimPod(pod: Pod): Pod {
   };
 }
 
-const source = <T extends Source>(value: T): Source => value;
+const source = <T extends KubeObject>(value: Source<T>): Source => value as unknown as Source;
 
 /**
  * Everything that an app, a build or a task of ours makes carries the app's GUID as label; only that is listed and watched.
@@ -36,7 +37,7 @@ const source = <T extends Source>(value: T): Source => value;
  */
 export function sources(rootNamespace: string): Source[] {
   return [
-    { type: podType, labelSelector: labels.appGuid, trim: trimPod } as Source,
+    source({ type: podType, labelSelector: labels.appGuid, trim: trimPod }),
     source({ type: statefulSetType, labelSelector: labels.appGuid }),
     source({ type: jobType, labelSelector: labels.appGuid }),
     source({ type: serviceType, labelSelector: labels.appGuid }),

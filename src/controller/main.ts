@@ -1,0 +1,79 @@
+// Program: the controller. Connects as its service account (or by kubeconfig, for development) and reconciles until it is told to end.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { KfError, messageOf } from '../lib/errors.ts';
+import { connect } from '../lib/kube/client.ts';
+import { appReconciler } from './reconcilers/app.ts';
+import { appWorkloadReconciler } from './reconcilers/app-workload.ts';
+import { buildSideReconcilers } from './reconcilers/build-side.ts';
+import { domainReconciler } from './reconcilers/domain.ts';
+import { processReconciler } from './reconcilers/process.ts';
+import { routeReconciler } from './reconcilers/route.ts';
+import { createLogger, type Logger } from './runtime/log.ts';
+import { Manager } from './runtime/manager.ts';
+import type { Reconciler } from './runtime/reconciler.ts';
+import { readSettings, type Settings } from './settings.ts';
+import { sources } from './sources.ts';
+
+/** The program of the builds' source lane; without it builds say so. */
+function fetchProgram({ bundleDir }: Settings): string {
+  const file = bundleDir === undefined ? undefined : join(bundleDir, 'fetch.mjs');
+  return file !== undefined && existsSync(file) ? readFileSync(file, 'utf8') : '';
+}
+
+function choose(settings: Settings): Reconciler[] {
+  const all: Reconciler[] = [
+    ...buildSideReconcilers({ fetchProgram: fetchProgram(settings) }),
+    appReconciler,
+    processReconciler(),
+    appWorkloadReconciler,
+    routeReconciler,
+    domainReconciler,
+  ];
+  if (settings.reconcilers.length === 0) return all;
+  const unknown = settings.reconcilers.filter((name) => !all.some((reconciler) => reconciler.name === name));
+  if (unknown.length > 0) {
+    throw new KfError('usage', `There is no reconciler ${unknown.join(', ')}; there are ${all.map(({ name }) => name).join(', ')}.`);
+  }
+  return all.filter(({ name }) => settings.reconcilers.includes(name));
+}
+
+async function run(settings: Settings, log: Logger): Promise<void> {
+  const cluster = await connect({ env: process.env, userAgent: 'kf-controller' });
+  const ended = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      log.info('told to end', { signal });
+      ended.abort();
+    });
+  }
+  const manager = new Manager({
+    cluster,
+    sources: sources(settings.rootNamespace),
+    reconcilers: choose(settings),
+    leader: { ns: settings.systemNamespace, name: settings.leaseName, identity: settings.identity },
+    rootNamespace: settings.rootNamespace,
+    ...(settings.httpPort === undefined ? {} : { httpPort: settings.httpPort }),
+    log,
+  });
+  log.info('starts', { identity: settings.identity, server: cluster.identity.server, node: process.version });
+  await manager.run(ended.signal);
+  cluster.close();
+}
+
+async function main(): Promise<void> {
+  const write = (line: string): void => void process.stdout.write(line);
+  let log = createLogger('info', write);
+  try {
+    const settings = readSettings(process.argv.slice(2), process.env);
+    log = createLogger(settings.logLevel, write);
+    await run(settings, log);
+    process.exit(0);
+  } catch (error) {
+    log.error('cannot go on', { error: messageOf(error) });
+    process.exit(1);
+  }
+}
+
+await main();
