@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { KfError, messageOf } from '../../lib/errors.ts';
-import { basicAuthenticator } from '../../lib/oci/auth.ts';
+import { challengeAuthenticator } from '../../lib/oci/auth.ts';
 import { directConnection } from '../../lib/oci/http.ts';
 import { parseReference } from '../../lib/oci/reference.ts';
 import { RegistryClient } from '../../lib/oci/registry.ts';
@@ -48,7 +48,8 @@ async function fetchInto(settings: FetchSettings, signal: AbortSignal): Promise<
   const credential = { username: read(registryKeys.username), password: read(registryKeys.password) };
   const connection = directConnection(registry, settings.insecure.includes(registry) ? { insecure: true } : {});
   try {
-    const client = new RegistryClient({ send: connection.send, authenticator: basicAuthenticator(credential, 'direct') });
+    const authenticator = challengeAuthenticator({ registry, credentials: async () => Promise.resolve(credential), sendUrl: connection.sendUrl });
+    const client = new RegistryClient({ send: connection.send, authenticator });
     const started = performance.now();
     const { files, bytes } = await fetchSource({ client, repository, digest, target: settings.target, signal });
     return `Fetched the source: ${files} files, ${(bytes / 1e6).toFixed(1)} MB in ${((performance.now() - started) / 1000).toFixed(1)} s`;

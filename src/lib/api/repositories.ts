@@ -29,7 +29,7 @@ export function pushReference(registry: Registry, image: string): string | undef
 
 /** True for the in-cluster registry, which speaks plain HTTP within the cluster. */
 export function isInClusterRegistry(registry: Pick<Registry, 'pushHost'>): boolean {
-  return /\.svc(\.[a-z0-9.-]+)?(:\d+)?$/.test(registry.pushHost);
+  return /\.svc(:\d+)?$/.test(registry.pushHost);
 }
 
 /** All registries that builds ask over plain HTTP. */

@@ -1,0 +1,110 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { pack } from 'tar-stream';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { runFetch, settingsFromEnv } from '../../../src/controller/fetch/fetch.ts';
+import { readImage } from '../../../src/controller/reconcilers/build-docker.ts';
+import { digestOf, jsonBlob, MEDIA_TYPES } from '../../../src/lib/oci/descriptor.ts';
+import { basicAuthenticator } from '../../../src/lib/oci/auth.ts';
+import { directConnection } from '../../../src/lib/oci/http.ts';
+import { bufferSource } from '../../../src/lib/oci/push.ts';
+import { RegistryClient } from '../../../src/lib/oci/registry.ts';
+import { ScriptedRegistry } from '../../support/registry.ts';
+
+const credential = { username: 'build.s.a.9', password: 'geheim' };
+
+async function tar(files: Record<string, string>): Promise<Buffer> {
+  const stream = pack();
+  for (const [name, text] of Object.entries(files)) stream.entry({ name, mode: 0o644 }, text);
+  stream.finalize();
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** Pushes an image of one layer; gives its digest. */
+async function push(registry: ScriptedRegistry, repository: string, tag: string, options: { layer: Buffer; config?: object }): Promise<string> {
+  const connection = directConnection(registry.host);
+  const client = new RegistryClient({ send: connection.send, authenticator: basicAuthenticator(credential, 'direct') });
+  const config = jsonBlob(MEDIA_TYPES.config, { architecture: 'amd64', os: 'linux', config: options.config ?? {}, rootfs: { type: 'layers', diff_ids: [] } });
+  const layer = { mediaType: MEDIA_TYPES.layerGzip, digest: digestOf(options.layer), size: options.layer.length };
+  const blobs = [{ bytes: options.layer, descriptor: layer }, config];
+  for (const blob of blobs) await client.putBlob({ repository, source: bufferSource(blob), what: 'a blob' });
+  const manifest = jsonBlob(MEDIA_TYPES.manifest, { schemaVersion: 2, mediaType: MEDIA_TYPES.manifest, config: config.descriptor, layers: [layer] });
+  await client.putManifest(repository, tag, manifest);
+  connection.close();
+  return manifest.descriptor.digest;
+}
+
+describe('the fetch program', () => {
+  let root: string;
+  let registry: ScriptedRegistry;
+  const lines: string[] = [];
+  beforeEach(async () => {
+    root = mkdtempSync(join(tmpdir(), 'kf-fetch-'));
+    for (const folder of ['workspace', 'hand', 'registry']) mkdirSync(join(root, folder));
+    writeFileSync(join(root, 'registry/username'), credential.username);
+    writeFileSync(join(root, 'registry/password'), credential.password);
+    registry = await ScriptedRegistry.start({ credential: { scheme: 'basic', ...credential } });
+    lines.length = 0;
+  });
+  afterEach(async () => {
+    await registry.stop();
+    rmSync(root, { recursive: true, force: true });
+  });
+  const fetch = (source: string): Promise<number> => {
+    const env = { KF_SOURCE: source, KF_TARGET: join(root, 'workspace'), KF_HAND: join(root, 'hand'), KF_CREDENTIAL: join(root, 'registry'), KF_INSECURE: registry.host };
+    const settings = settingsFromEnv({ ...env, KF_TERMINATION_LOG: join(root, 'message') });
+    return runFetch(settings, new AbortController().signal, (line) => void lines.push(line));
+  };
+  const has = (path: string): boolean => existsSync(join(root, path));
+
+  test('unpacks the source by digest with the build credential and leaves the marker', async () => {
+    const digest = await push(registry, 's/a-packages', 't', { layer: gzipSync(await tar({ 'package.json': '{}', 'src/a.js': 'x' })) });
+    expect(await fetch(`${registry.host}/s/a-packages@${digest}`)).toBe(0);
+    expect(readFileSync(join(root, 'workspace/src/a.js'), 'utf8')).toBe('x');
+    expect([has('hand/fetched'), has('hand/failed'), has('message')]).toEqual([true, false, false]);
+    expect(lines[0]).toMatch(/^Fetched the source: 2 files, 0\.0 MB in \d+\.\d s$/);
+  });
+
+  test.each([
+    ['an image that is gone', (host: string) => `${host}/s/a-packages@sha256:${'0'.repeat(64)}`, /is not in the registry\.$/],
+    ['a tag', (host: string) => `${host}/s/a-packages:t`, /is not named by a digest\.$/],
+  ])('says why it cannot take %s, marks the failure and exits 1', async (_, source, message) => {
+    expect(await fetch(source(registry.host))).toBe(1);
+    expect(readFileSync(join(root, 'message'), 'utf8')).toMatch(message);
+    expect([has('hand/fetched'), has('hand/failed')]).toEqual([false, true]);
+  });
+
+  test('refuses an archive that leads outside', async () => {
+    const digest = await push(registry, 's/a-packages', 't', { layer: gzipSync(await tar({ '../evil': 'x' })) });
+    expect(await fetch(`${registry.host}/s/a-packages@${digest}`)).toBe(1);
+    expect([has('evil'), has('hand/fetched')]).toEqual([false, false]);
+  });
+
+  test('does not print the credential when the registry refuses it', async () => {
+    writeFileSync(join(root, 'registry/password'), 'falsch');
+    expect(await fetch(`${registry.host}/s/a-packages@sha256:${'0'.repeat(64)}`)).toBe(1);
+    expect(readFileSync(join(root, 'message'), 'utf8') + lines.join()).not.toMatch(/falsch|geheim/);
+  });
+
+  test('names a setting that is missing', () => expect(() => settingsFromEnv({})).toThrow('The variable KF_SOURCE is missing.'));
+
+  describe('readImage', () => {
+    const read = (image: string, dockerConfigs: string[] = [JSON.stringify({ auths: { [registry.host]: credential } })]) =>
+      readImage(image, { dockerConfigs, insecureRegistries: [registry.host], architecture: 'amd64', signal: AbortSignal.timeout(5_000) });
+
+    test('gives digest, user, TCP ports and labels of a tag', async () => {
+      const config = { User: '1000', ExposedPorts: { '9090/tcp': {}, '53/udp': {}, '8081': {} }, Labels: { a: 'b' } };
+      const digest = await push(registry, 'x/app', '1', { layer: Buffer.from('l'), config });
+      expect(await read(`${registry.host}/x/app:1`)).toEqual({ digest, user: '1000', ports: [8081, 9090], architecture: 'amd64', labels: { a: 'b' } });
+    });
+
+    test('says that an image does not exist, and lets the registry refuse without its credential', async () => {
+      await expect(read(`${registry.host}/x/app:none`)).rejects.toThrow(`The image '${registry.host}/x/app:none' does not exist.`);
+      await expect(read(`${registry.host}/x/app:1`, [])).rejects.toMatchObject({ answer: { status: 401 } });
+    });
+  });
+});

@@ -1,0 +1,121 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { parseLaneReport } from '../../../src/controller/reconcilers/build-report.ts';
+import { buildScript, markers, registryScript } from '../../../src/templates/build-lanes.ts';
+
+const digest = `sha256:${'d'.repeat(64)}`;
+const lifecycle = { target: 'r/s/a-droplets:b', runImage: 'run', cacheImage: 'r/s/a-cache', insecureRegistries: ['r'] };
+
+/** The lanes' own scripts in a real shell; the pod's folders lie in a temporary one, and the lifecycle's phases are stubs that note their calls. */
+describe('the lanes of a build', () => {
+  let root: string;
+  const children: ChildProcess[] = [];
+  const at = (path: string): string => join(root, path);
+  const phase = (name: string, script = ''): void => {
+    writeFileSync(at(`cnb/lifecycle/${name}`), `#!/bin/sh\necho "${name} $*" >> ${at('calls')}\n${script}\n`);
+    chmodSync(at(`cnb/lifecycle/${name}`), 0o755);
+  };
+  const local = (script: string): string => script.replaceAll(/(?<![\w.])\/(kf|cnb|layers|platform|workspace|dev\/termination-log|tmp\/kf)/g, `${root}/$1`);
+  const start = (script: string): Promise<number> => {
+    const child = spawn('sh', ['-c', local(script)], { stdio: ['ignore', 'pipe', 'pipe'] });
+    children.push(child);
+    return new Promise((resolve) => child.on('close', (code) => resolve(code ?? -1)));
+  };
+  const mark = (name: string): void => writeFileSync(at(`kf/hand/${name}`), '');
+  const calls = (): string[] => (existsSync(at('calls')) ? readFileSync(at('calls'), 'utf8').trim().split('\n') : []);
+  const order = (): string[] => calls().map((call) => call.split(' ')[0] ?? '');
+
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'kf-lanes-'));
+    for (const folder of ['kf/hand', 'kf/registry', 'cnb/lifecycle', 'layers/config', 'platform', 'workspace', 'dev', 'tmp']) mkdirSync(at(folder), { recursive: true });
+    writeFileSync(at('kf/registry/auth'), '{"r":"Basic c2VjcmV0"}');
+    for (const name of ['analyzer', 'restorer', 'detector', 'builder']) phase(name);
+    phase('exporter', `printf '[image]\\n  digest = "${digest}"\\n' > ${at('layers/report.toml')}; printf '[[processes]]\\ntype = "web"\\ncommand = ["x"]\\ndirect = true\\n' > ${at('layers/config/metadata.toml')}`);
+  });
+  afterEach(() => {
+    for (const child of children.splice(0)) child.kill('SIGKILL');
+    rmSync(root, { recursive: true, force: true });
+  });
+
+  const runBoth = async (): Promise<{ registry: number; build: number }> => {
+    mark(markers.fetched);
+    const [registry, build] = await Promise.all([start(registryScript(lifecycle)), start(buildScript(undefined))]);
+    return { registry, build };
+  };
+
+  test('run the phases in the order of the specification and leave digest and metadata', async () => {
+    expect(await runBoth()).toEqual({ registry: 0, build: 0 });
+    expect(order()).toEqual(['analyzer', 'detector', 'restorer', 'builder', 'exporter']);
+    const report = parseLaneReport(readFileSync(at('dev/termination-log'), 'utf8'));
+    expect(report).toEqual({ digest, facts: { processTypes: [{ type: 'web', command: 'x' }], buildpacks: [] } });
+  });
+
+  test('give run image, cache and plain registries to the phases that know them', async () => {
+    await runBoth();
+    expect(calls().find((call) => call.startsWith('analyzer'))).toContain('-insecure-registry=r -run-image=run -cache-image=r/s/a-cache r/s/a-droplets:b');
+    expect(calls().find((call) => call.startsWith('exporter'))).toMatch(/-insecure-registry=r -cache-image=r\/s\/a-cache r\/s\/a-droplets:b$/);
+  });
+
+  test('do not build before the source is there', async () => {
+    const build = start(buildScript(undefined));
+    const registry = start(registryScript(lifecycle));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(order()).toEqual(['analyzer']);
+    mark(markers.fetched);
+    expect(await Promise.all([build, registry])).toEqual([0, 0]);
+  });
+
+  test.each([
+    ['analyzer', 33, { registry: 33, build: 99 }],
+    ['detector', 20, { registry: 99, build: 20 }],
+    ['restorer', 42, { registry: 42, build: 99 }],
+    ['builder', 51, { registry: 99, build: 51 }],
+    ['exporter', 62, { registry: 62, build: 0 }],
+  ])('end fast when the %s fails, and only its own lane keeps the exit code', async (name, code, codes) => {
+    phase(name, `exit ${String(code)}`);
+    const started = Date.now();
+    expect(await runBoth()).toEqual(codes);
+    expect(Date.now() - started).toBeLessThan(3_000);
+    expect(existsSync(at('dev/termination-log'))).toBe(false);
+  });
+
+  test('end when the source could not be fetched', async () => {
+    const lanes = [start(registryScript(lifecycle)), start(buildScript(undefined))];
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    mark(markers.failed);
+    expect(await Promise.all(lanes)).toEqual([99, 99]);
+  });
+
+  test('give the credential to the phases of the registry lane and to nothing else', async () => {
+    for (const name of ['analyzer', 'detector', 'builder', 'exporter']) phase(name, `env | grep -c c2VjcmV0 >> ${at(`seen-${name}`)}; true`);
+    await runBoth();
+    const seen = (name: string): string => readFileSync(at(`seen-${name}`), 'utf8').trim();
+    expect([seen('analyzer'), seen('exporter'), seen('detector'), seen('builder')]).toEqual(['1', '1', '0', '0']);
+  });
+
+  test.each(['layers/config/metadata.toml', 'layers/kf_nodejs/launch.toml'])('refuse a link that a buildpack left as %s', async (path) => {
+    mkdirSync(at('layers/kf_nodejs'));
+    symlinkSync(at('kf/registry/auth'), at(path));
+    expect((await runBoth()).registry).toBe(1);
+    expect(order()).not.toContain('exporter');
+  });
+
+  test('drop metadata that the message has no room for, and keep the digest', async () => {
+    const noise = `head -c 9000 /dev/urandom | od -An -tx1 | tr -d ' \\n'`;
+    phase('exporter', `printf '[image]\\n  digest = "${digest}"\\n' > ${at('layers/report.toml')}; ${noise} > ${at('layers/config/metadata.toml')}`);
+    await runBoth();
+    expect(parseLaneReport(readFileSync(at('dev/termination-log'), 'utf8'))).toEqual({ digest });
+  });
+
+  test('write an explicit order and detect by it', async () => {
+    mark(markers.fetched);
+    const text = `[[order]]\n[[order.group]]\nid = "it's $X"\n`;
+    await Promise.all([start(registryScript(lifecycle)), start(buildScript(text))]);
+    expect(readFileSync(at('tmp/kf-order.toml'), 'utf8')).toBe(text);
+    expect(calls().find((call) => call.startsWith('detector'))).toContain(`-order=${at('tmp/kf-order.toml')}`);
+  });
+});

@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'vitest';
+import { judgeReadError, pinned, userProblem } from '../../../src/controller/reconcilers/build-docker.ts';
+import { KfError } from '../../../src/lib/errors.ts';
+import { RegistryError } from '../../../src/lib/oci/errors.ts';
+
+test.each(['', 'root', '0', '0:0', '000', 'root:root'])('an image of user %j is refused as root', (user) => {
+  expect(userProblem('img', user)).toMatch(/^The image 'img' runs as root/);
+});
+
+test.each(['1000', '101:0', '65532:65532'])('an image of user %j may run', (user) => expect(userProblem('img', user)).toBeUndefined());
+
+test('an image whose user is a name is refused with the reason', () => {
+  expect(userProblem('img', 'node')).toBe("The image 'img' runs as the user 'node', and a name cannot be checked to be other than root. Give the user as a number, e.g. 'USER 1000'.");
+});
+
+test.each([
+  ['nginx', 'nginx@sha256:aa'],
+  ['nginx:1.2', 'nginx@sha256:aa'],
+  ['localhost:5000/a/b', 'localhost:5000/a/b@sha256:aa'],
+  ['localhost:5000/a/b:1', 'localhost:5000/a/b@sha256:aa'],
+  ['a/b:1@sha256:bb', 'a/b@sha256:aa'],
+])('%s is pinned as %s', (image, expected) => expect(pinned(image, 'sha256:aa')).toBe(expected));
+
+describe('an image that could not be read', () => {
+  const answer = (status: number) => new RegistryError('reading x', { status, entries: [], fromRegistry: true }, 'status');
+  test.each([
+    [answer(401), 'refused'],
+    [answer(403), 'refused'],
+    [answer(503), 'unreachable'],
+    [new KfError('not-found', "The image 'x' does not exist."), 'refused'],
+    [new KfError('upload', 'The image does not exist for linux/arm64; it exists for linux/amd64.'), 'refused'],
+    [new KfError('upload', 'The registry cannot be reached: x.', { cause: new Error('ECONNREFUSED') }), 'unreachable'],
+    [new Error('The operation was aborted due to timeout'), 'unreachable'],
+  ])('%s is %s', (error, kind) => expect(judgeReadError('x', error).kind).toBe(kind));
+
+  test('is told in one line', () => {
+    const error = new KfError('upload', 'The registry cannot be reached: write EPROTO wrong version number:\n  file.c:77:\n.', { cause: new Error('x') });
+    expect(judgeReadError('x', error).message).toBe('The registry cannot be reached: write EPROTO wrong version number: file.c:77:.');
+  });
+});

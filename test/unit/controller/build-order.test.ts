@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { explicitOrder } from '../../../src/controller/reconcilers/build-order.ts';
+import { parseToml } from '../../../src/controller/reconcilers/build-toml.ts';
+
+const offered = [
+  { id: 'kf/nodejs', version: '1.0.0' },
+  { id: 'kf/procfile', version: '1.0.0' },
+  { id: 'a/go', version: '2' },
+  { id: 'b/go', version: '3' },
+];
+const groupOf = (wanted: string[]): string[] => {
+  const result = explicitOrder(wanted, offered);
+  if (!result.ok) return [result.message];
+  return parseToml(result.order)
+    .filter((table) => table.name === 'order.group')
+    .map(({ values }) => `${String(values['id'])}@${String(values['version'])}`);
+};
+
+test.each([
+  [['kf/procfile', 'kf/nodejs'], ['kf/procfile@1.0.0', 'kf/nodejs@1.0.0']],
+  [['nodejs_buildpack'], ['kf/nodejs@1.0.0']],
+  [['nodejs'], ['kf/nodejs@1.0.0']],
+  [['paketo-buildpacks/nodejs'], ['kf/nodejs@1.0.0']],
+  [['kf/nodejs@1.0.0'], ['kf/nodejs@1.0.0']],
+  [['b/go'], ['b/go@3']],
+  [['kf/nodejs@9'], ["The builder has no buildpack 'kf/nodejs@9'. It has: kf/nodejs, kf/procfile, a/go, b/go."]],
+  [['go'], ["The builder has no buildpack 'go'. It has: kf/nodejs, kf/procfile, a/go, b/go."]],
+  [['nodejs', 'cobol'], ["The builder has no buildpack 'cobol'. It has: kf/nodejs, kf/procfile, a/go, b/go."]],
+  [['https://example.org/x.git'], ["The buildpack 'https://example.org/x.git' is a URL; builds take buildpacks from the builder only."]],
+])('%j means %j', (wanted, group) => expect(groupOf(wanted)).toEqual(group));

@@ -1,0 +1,109 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { commandLine, factsFromLabel, factsFromMetadata, parseLaneReport } from '../../../src/controller/reconcilers/build-report.ts';
+import { parseToml } from '../../../src/controller/reconcilers/build-toml.ts';
+import { readBuilderReport } from '../../../src/controller/reconcilers/builder-report.ts';
+
+const metadata = `
+[[buildpacks]]
+  api = "0.10"
+  homepage = "https://example.org/#x"
+  id = "kf/nodejs"
+  version = "1.0.0"
+
+[[processes]]
+  buildpack-id = "kf/nodejs"
+  command = ["node", "--title", "a \\"b\\" \\u00e9"]
+  args = [
+    "server.js", # the entry
+    'it''s',
+  ]
+  default = true
+  direct = true
+  type = "web"
+  working-dir = "/workspace"
+
+[[processes]]
+  command = ["bash", "-c", "node worker.js $MODE"]
+  direct = true
+  type = "worker"
+
+[buildpack-default-process-type]
+  count = 3
+`;
+
+describe('parseToml', () => {
+  test('reads tables, arrays of tables and the values that the lifecycle writes', () => {
+    const tables = parseToml('top = 1\n[a]\nx = "y" # no\n[[b.c]]\nlist = ["1", \'2\']\nyes = true\n"odd key" = \'raw\\n\'\n[[b.c]]\nbig = 1.5\n');
+    expect(tables).toEqual([
+      { name: '', values: { top: 1 } },
+      { name: 'a', values: { x: 'y' } },
+      { name: 'b.c', values: { list: ['1', '2'], yes: true, 'odd key': 'raw\\n' } },
+      { name: 'b.c', values: { big: 1.5 } },
+    ]);
+  });
+
+  test('leaves out what it does not know and goes on behind it', () => {
+    expect(parseToml('when = 1979-05-27\nmap = {a = 1}\nx = "y"\n[t')).toEqual([{ name: '', values: { x: 'y' } }]);
+  });
+});
+
+describe('commandLine', () => {
+  test.each([
+    [{ command: ['node', 'server.js'], args: [], direct: true }, 'node server.js'],
+    [{ command: ['node'], args: ['a b', "it's", '$X'], direct: true }, "node 'a b' 'it'\\''s' '$X'"],
+    [{ command: ['npm start && echo "$X"'], args: [], direct: false }, 'npm start && echo "$X"'],
+    [{ command: ['run'], args: ['a b', '$X', '"'], direct: false }, 'run "a b" "$X" "\\""'],
+    [{ command: ['bash', '-c', 'a | b'], args: [], direct: true }, 'a | b'],
+    [{ command: ['/bin/sh'], args: ['-c', 'a; b'], direct: true }, 'a; b'],
+    [{ command: ['bash', '-c', 'echo $0', 'x y'], args: [], direct: true }, "bash -c 'echo $0' 'x y'"],
+  ])('%j is %s', (process, line) => expect(commandLine(process)).toBe(line));
+});
+
+describe('the facts of a droplet', () => {
+  test('come from metadata.toml', () => {
+    expect(factsFromMetadata(metadata.replace("'it''s'", `"it's"`))).toEqual({
+      processTypes: [
+        { type: 'web', command: `node --title 'a "b" é' server.js 'it'\\''s'` },
+        { type: 'worker', command: 'node worker.js $MODE' },
+      ],
+      buildpacks: [{ name: 'kf/nodejs', version: '1.0.0' }],
+    });
+  });
+
+  test('come from the image label too, whether commands are lists or texts', () => {
+    const label = { processes: [{ type: 'web', command: ['node', 's.js'], direct: true }, { type: 'x', command: 'run it', args: ['a b'] }], buildpacks: [{ id: 'a', version: '2' }] };
+    expect(factsFromLabel(JSON.stringify(label))).toEqual({
+      processTypes: [{ type: 'web', command: 'node s.js' }, { type: 'x', command: 'run it "a b"' }],
+      buildpacks: [{ name: 'a', version: '2' }],
+    });
+  });
+
+  test('are read out of the termination message, which may lack all but the digest', () => {
+    const digest = `sha256:${'a'.repeat(64)}`;
+    const packed = gzipSync('[[processes]]\ntype = "web"\ncommand = ["x"]\ndirect = true\n').toString('base64');
+    expect(parseLaneReport(`digest=${digest}\nmetadata=${packed}\n`)).toEqual({ digest, facts: { processTypes: [{ type: 'web', command: 'x' }], buildpacks: [] } });
+    expect(parseLaneReport(`digest=${digest}\nmetadata=\n`)).toEqual({ digest });
+    expect(parseLaneReport(`digest=${digest}\nmetadata=bm90IGd6aXA=\n`)).toEqual({ digest });
+    expect(parseLaneReport('Error: something\ndigest=sha256:short')).toBeUndefined();
+  });
+});
+
+describe('readBuilderReport', () => {
+  test('gives user, architecture, stack and the buildpacks of the order once each', () => {
+    const order = gzipSync('[[order]]\n[[order.group]]\nid = "a/x"\nversion = "1"\n[[order.group]]\nid = "b"\nversion = "2"\n[[order]]\n[[order.group]]\nid = "b"\nversion = "2"\n');
+    const message = `uid=1001\ngid=1002\nmachine=aarch64\nstack=s\ndescription=D = E\norder=${order.toString('base64')}\n`;
+    expect(readBuilderReport(message)).toEqual({
+      uid: 1001,
+      gid: 1002,
+      architecture: 'arm64',
+      stack: 's',
+      description: 'D = E',
+      buildpacks: [{ id: 'a/x', version: '1' }, { id: 'b', version: '2' }],
+    });
+  });
+
+  test('never takes root from an image that says nothing', () => {
+    expect(readBuilderReport('uid=0\ngid=\nmachine=x86_64\nstack=\norder=\n')).toMatchObject({ uid: 1000, gid: 1000, architecture: 'amd64', stack: 'unknown', buildpacks: [] });
+  });
+});

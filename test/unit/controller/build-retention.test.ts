@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { surplusOf } from '../../../src/controller/reconcilers/retention.ts';
+import { isInClusterRegistry, pullRepository, pushReference, pushRepository } from '../../../src/lib/api/repositories.ts';
+import type { CFApp, CFBuild, CFPackage } from '../../../src/lib/api/types.generated.ts';
+
+const condition = (type: string, status: 'True' | 'False') => ({ type, status, reason: 'x', message: '', lastTransitionTime: '' });
+const at = (age: number): string => `2026-01-01T00:00:${String(60 - age).padStart(2, '0')}Z`;
+const app = (droplet?: string): CFApp =>
+  ({ metadata: { name: 'a', namespace: 's' }, spec: droplet === undefined ? {} : { currentDropletRef: { name: droplet } } }) as CFApp;
+const build = (name: string, age: number, state?: 'STAGED' | 'FAILED', source = `p-${name}`): CFBuild =>
+  ({
+    metadata: { name, creationTimestamp: at(age) },
+    spec: { packageRef: { name: source } },
+    status: state === undefined ? {} : { state, conditions: [condition('Succeeded', state === 'STAGED' ? 'True' : 'False')] },
+  }) as CFBuild;
+const source = (name: string, age: number, ready = true): CFPackage =>
+  ({ metadata: { name, creationTimestamp: at(age) }, status: { conditions: ready ? [condition('Ready', 'True')] : [] } }) as CFPackage;
+const names = (objects: { metadata: { name?: string } }[]) => objects.map((object) => object.metadata.name);
+const six = [1, 2, 3, 4, 5, 6];
+
+test('the newest five droplets and the newest five failures stay, and what still runs', () => {
+  const builds = [...six.map((n) => build(`s${String(n)}`, n, 'STAGED')), ...six.map((n) => build(`f${String(n)}`, n + 10, 'FAILED')), build('run', 50)];
+  expect(names(surplusOf(app(), builds, []).builds)).toEqual(['s6', 'f6']);
+});
+
+test('the current droplet stays however old it is, and so does its package', () => {
+  const builds = six.map((n) => build(`s${String(n)}`, n, 'STAGED', `p${String(n)}`));
+  const surplus = surplusOf(app('s6'), builds, six.map((n) => source(`p${String(n)}`, n)));
+  expect([names(surplus.builds), names(surplus.packages)]).toEqual([[], []]);
+});
+
+test('packages go when newer ones are there, but not those of a running build or without source', () => {
+  const packages = [...six.map((n) => source(`p${String(n)}`, n)), source('p7', 7), source('empty', 40, false)];
+  expect(names(surplusOf(app(), [build('run', 1, undefined, 'p7')], packages).packages)).toEqual(['p6']);
+});
+
+test('repositories have the same path at the push door and behind the pull prefix', () => {
+  const inside = { pushHost: 'kf-registry.kf-system.svc:5000', pullPrefix: 'localhost:32500/' };
+  expect(pushRepository(inside, 's', 'a', 'droplets')).toBe('kf-registry.kf-system.svc:5000/s/a-droplets');
+  expect(pullRepository(inside, 's', 'a', 'droplets')).toBe('localhost:32500/s/a-droplets');
+  expect(pushReference(inside, 'localhost:32500/s/a-droplets@sha256:x')).toBe('kf-registry.kf-system.svc:5000/s/a-droplets@sha256:x');
+  expect(pushReference(inside, 'elsewhere/s/a@sha256:x')).toBeUndefined();
+  const outside = { pushHost: 'ghcr.io', pullPrefix: 'ghcr.io/team/kf-' };
+  expect(pushRepository(outside, 's', 'a', 'packages')).toBe('ghcr.io/team/kf-s/a-packages');
+  expect(pullRepository(outside, 's', 'a', 'packages')).toBe('ghcr.io/team/kf-s/a-packages');
+  expect([isInClusterRegistry(inside), isInClusterRegistry(outside), isInClusterRegistry({ pushHost: 'evil.svc.example.org' })]).toEqual([true, false, false]);
+});
