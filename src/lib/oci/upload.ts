@@ -202,7 +202,7 @@ class BlobUpload {
 
   /** Decides what a failure means for the rest of the upload; returns when it is worth going on. */
   async #recover(error: unknown): Promise<void> {
-    if (error instanceof Error && error.name === 'AbortError') throw error;
+    if (isAbort(error, this.#options.signal)) throw error;
     const hadBody = this.#sending;
     this.#sending = false;
     this.#unsure = this.#location !== undefined;
@@ -288,6 +288,10 @@ async function* counting(body: Readable, count: (bytes: number) => void): AsyncG
     yield chunk;
     count((bytes += chunk.length));
   }
+}
+
+function isAbort(error: unknown, signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true || (error instanceof Error && error.name === 'AbortError');
 }
 
 /** 413 always; another 4xx only when it is a proxy's and not the registry's own (firewalls answer 400 or 403 to a body they dislike). */

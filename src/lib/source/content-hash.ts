@@ -62,7 +62,7 @@ export async function listSource(path: string, options: ListOptions): Promise<So
     if (totals.entries === 0) throw new KfError('usage', `No app files found in '${path}'`);
   } catch (error) {
     index.discard();
-    throw error;
+    throw fromSystem(error, options.cacheDir);
   } finally {
     known.close();
   }
@@ -74,6 +74,12 @@ export async function listSource(path: string, options: ListOptions): Promise<So
     layerEntries: () => layerEntries(root, listing),
     close: () => listing.close(),
   };
+}
+
+/** The walk names its own failures; what is left is the index that cannot be written. */
+function fromSystem(error: unknown, cacheDir: string): unknown {
+  if (!(error instanceof Error) || typeof (error as NodeJS.ErrnoException).syscall !== 'string') return error;
+  return new KfError('upload', `The list of files cannot be kept in '${cacheDir}': ${error.message}.`, { cause: error });
 }
 
 /**

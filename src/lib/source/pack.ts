@@ -2,8 +2,9 @@
 // the next one goes on where it stopped; a successful push removes both.
 
 import { randomUUID } from 'node:crypto';
-import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { KfError } from '../errors.ts';
 import { RegistryError } from '../oci/errors.ts';
 import { type Compression, type Layer, layerFromEntries } from '../oci/layer.ts';
 import { pushSingleLayerImage, type PushOptions, type PushResult } from '../oci/push.ts';
@@ -36,8 +37,10 @@ export interface PackedSource {
 /** Throws KfError `upload` naming the file when one changed since it was listed. */
 export async function packSource(listing: SourceListing, options: PackOptions): Promise<PackedSource> {
   const compression = options.compression ?? 'zstd';
-  const base = join(options.cacheDir, `layer-${listing.contentHash.slice('sha256:'.length)}-${compression}`);
-  const earlier = readPacked(base);
+  const kind = `layer-${listing.contentHash.slice('sha256:'.length)}-${compression}`;
+  // Named by its process, so that two pushes of one folder at the same time do not share a layer or an upload session.
+  const base = join(options.cacheDir, `${kind}.${process.pid}.${randomUUID().slice(0, 8)}`);
+  const earlier = takeOver(options.cacheDir, kind, base);
   const layer = earlier ?? (await packNew(listing, base, { ...options, compression }));
   return { layer, reused: earlier !== undefined, memory: sessionFile(`${base}.session`), discard: () => removePacked(base) };
 }
@@ -59,7 +62,7 @@ export async function pushSource(packed: PackedSource, options: SourcePushOption
 
 async function packNew(listing: SourceListing, base: string, options: PackOptions & { compression: Compression }): Promise<Layer> {
   const { compression, level, progress, signal } = options;
-  const output = `${base}.${randomUUID()}.tmp`;
+  const output = `${base}.layer`;
   try {
     const layer = await layerFromEntries(listing.layerEntries(), {
       output,
@@ -68,22 +71,67 @@ async function packNew(listing: SourceListing, base: string, options: PackOption
       ...(progress ? { progress } : {}),
       ...(signal ? { signal } : {}),
     });
-    const packed = { ...layer, path: `${base}.layer` };
-    rmSync(`${base}.session`, { force: true });
-    renameSync(output, packed.path);
-    writeWhole(`${base}.json`, JSON.stringify(packed));
-    return packed;
+    // Written last: where the description is, the layer is whole.
+    writeWhole(`${base}.json`, JSON.stringify(layer));
+    return layer;
   } catch (error) {
     rmSync(output, { force: true });
-    throw error;
+    throw isSystemError(error)
+      ? new KfError('upload', `The packed source cannot be written to '${output}': ${error.message}.`, { cause: error })
+      : error;
   }
 }
 
-/** The description is written last, so where it is, the layer is whole. */
+function isSystemError(error: unknown): error is Error {
+  return error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
+}
+
+/** A whole layer of a process that is no more, renamed to `base`. The rename of its description decides between two that want it. */
+function takeOver(cacheDir: string, kind: string, base: string): Layer | undefined {
+  for (const name of namesIn(cacheDir)) {
+    const owner = name.startsWith(`${kind}.`) ? /\.(\d+)\.[0-9a-f]+\.json$/.exec(name)?.[1] : undefined;
+    if (owner === undefined || isAlive(Number(owner))) continue;
+    const old = join(cacheDir, name.slice(0, -'.json'.length));
+    if (!renamed(`${old}.json`, `${base}.json`)) continue;
+    renamed(`${old}.session`, `${base}.session`);
+    const layer = renamed(`${old}.layer`, `${base}.layer`) ? readPacked(base) : undefined;
+    if (layer) return layer;
+    removePacked(base);
+  }
+  return undefined;
+}
+
+/** Nothing to take over where nothing can be read; writing will say why. */
+function namesIn(dir: string): string[] {
+  try {
+    return readdirSync(dir);
+  } catch {
+    return [];
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+function renamed(from: string, to: string): boolean {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function readPacked(base: string): Layer | undefined {
   try {
-    const layer = JSON.parse(readFileSync(`${base}.json`, 'utf8')) as Layer;
-    return layer.path === `${base}.layer` && statSync(layer.path).size === layer.size ? layer : undefined;
+    const layer = { ...(JSON.parse(readFileSync(`${base}.json`, 'utf8')) as Layer), path: `${base}.layer` };
+    return statSync(layer.path).size === layer.size ? layer : undefined;
   } catch {
     return undefined;
   }

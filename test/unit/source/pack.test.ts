@@ -1,9 +1,11 @@
+import { spawnSync } from 'node:child_process';
 import {
   appendFileSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   truncateSync,
@@ -45,19 +47,56 @@ test.each(['gzip', 'zstd'] as const)('what is packed with %s comes out as it was
   listing.close();
 });
 
-test('a layer that an interrupted run left is taken, unless it is not whole', async () => {
+/** Gives all layers in the cache to a process that has ended. */
+function killOwner(): void {
+  const { pid } = spawnSync('true');
+  for (const name of layersInCache()) renameSync(join(cacheDir, name), join(cacheDir, name.replace(`.${process.pid}.`, `.${pid}.`)));
+}
+
+test('a layer that a killed run left is taken over with its upload session', async () => {
+  const listing = await listSource(root, { cacheDir });
+  const first = await packSource(listing, { cacheDir });
+  first.memory.save('/v2/x/blobs/uploads/1');
+  killOwner();
+  const second = await packSource(listing, { cacheDir });
+  expect(second).toMatchObject({ reused: true, layer: { ...first.layer, path: second.layer.path } });
+  expect(readFileSync(second.layer.path)).toHaveLength(first.layer.size);
+  expect(second.memory.load()).toBe('/v2/x/blobs/uploads/1');
+  second.discard();
+  expect(layersInCache()).toEqual([]);
+  listing.close();
+});
+
+test('a layer that a killed run left cut is packed anew', async () => {
+  const listing = await listSource(root, { cacheDir });
+  const first = await packSource(listing, { cacheDir });
+  truncateSync(first.layer.path, 10);
+  killOwner();
+  const second = await packSource(listing, { cacheDir });
+  expect(second).toMatchObject({ reused: false, layer: { digest: first.layer.digest } });
+  second.discard();
+  expect(layersInCache()).toEqual([]);
+  listing.close();
+});
+
+test('two pushes of one folder at the same time share neither layer nor session', async () => {
   const listing = await listSource(root, { cacheDir });
   const first = await packSource(listing, { cacheDir });
   first.memory.save('/v2/x/blobs/uploads/1');
   const second = await packSource(listing, { cacheDir });
-  expect(second).toMatchObject({ reused: true, layer: first.layer });
-  expect(second.memory.load()).toBe('/v2/x/blobs/uploads/1');
-  truncateSync(first.layer.path, 10);
-  const third = await packSource(listing, { cacheDir });
-  expect(third).toMatchObject({ reused: false, layer: first.layer });
-  expect(third.memory.load()).toBeUndefined();
-  third.discard();
-  expect(layersInCache()).toEqual([]);
+  expect(second.memory.load()).toBeUndefined();
+  first.discard();
+  expect(readFileSync(second.layer.path)).toHaveLength(second.layer.size);
+  listing.close();
+});
+
+test('a cache that is gone is named', async () => {
+  const listing = await listSource(root, { cacheDir });
+  const elsewhere = join(dir, 'none');
+  await expect(packSource(listing, { cacheDir: elsewhere })).rejects.toMatchObject({
+    code: 'upload',
+    message: expect.stringContaining(elsewhere),
+  });
   listing.close();
 });
 
