@@ -17,14 +17,11 @@ function clusterTool(args: string[]): Promise<number> {
   });
 }
 
-/** Reads `export NAME='value'` lines. */
-function parseExports(text: string): ClusterEnv {
-  const env: ClusterEnv = {};
-  for (const match of text.matchAll(/^export (\w+)=(?:'([^']*)'|"([^"]*)"|(\S*))$/gm)) {
-    const [, name = '', single, double, bare] = match;
-    env[name] = single ?? double ?? bare ?? '';
-  }
-  return env;
+/** What a shell makes of `export` lines: the variables of a cluster, and the path with its programs. */
+async function evaluateExports(exports: string): Promise<ClusterEnv> {
+  const { stdout } = await execute('sh', ['-c', 'eval "$1" && env -0', 'sh', exports]);
+  const entries = stdout.split('\0').map((entry): [string, string] => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]);
+  return Object.fromEntries(entries.filter(([name]) => /^(KF_|KUBECONFIG$|PATH$)/.test(name)));
 }
 
 /** Brings the named cluster up (nothing happens when it is) and returns what its `env` exports. */
@@ -32,7 +29,7 @@ export async function clusterUp(name: string, ...flags: string[]): Promise<Clust
   const code = await clusterTool(['up', '--name', name, ...flags]);
   if (code !== 0) throw new Error(`The cluster '${name}' did not come up (exit ${code}).`);
   const { stdout } = await execute(process.execPath, ['test/cluster/cli.ts', 'env', '--name', name]);
-  return parseExports(stdout);
+  return evaluateExports(stdout);
 }
 
 export async function clusterDown(name: string): Promise<void> {
