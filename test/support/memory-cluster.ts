@@ -157,7 +157,10 @@ export class MemoryCluster implements Cluster {
     const isStatus = options.subresource === 'status';
     const next = isStatus ? { ...before, status: merged.status } : { ...merged, status: before.status };
     const generation = (live.metadata.generation ?? 1) + (JSON.stringify(next.spec) === JSON.stringify(before.spec) ? 0 : 1);
-    return this.#store(type, { ...next, metadata: { ...(isStatus ? live : next).metadata, generation } }, 'MODIFIED');
+    const stored = this.#store(type, { ...next, metadata: { ...(isStatus ? live : next).metadata, generation } }, 'MODIFIED');
+    const { finalizers = [], deletionTimestamp } = stored.metadata;
+    if (deletionTimestamp !== undefined && finalizers.length === 0) this.#remove(type, stored);
+    return stored;
   }
 
   async apply<T extends KubeObject>(type: ResourceType<T>, object: T): Promise<T> {
@@ -181,7 +184,10 @@ export class MemoryCluster implements Cluster {
     if (live === undefined) return false;
     this.#check(type, live, options.uid, options.resourceVersion);
     this.#record('delete', type, name, undefined, options);
-    this.#remove(type, live);
+    const { finalizers = [], deletionTimestamp } = live.metadata;
+    if (finalizers.length === 0) this.#remove(type, live);
+    else if (deletionTimestamp === undefined)
+      this.#store(type, { ...live, metadata: { ...live.metadata, deletionTimestamp: new Date().toISOString() } }, 'MODIFIED');
     return true;
   }
 
