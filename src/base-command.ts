@@ -33,6 +33,10 @@ export interface ClusterSessionOptions {
   ignorePin?: boolean;
   /** Org and space stay as they are remembered: flags of these names mean something else here. */
   keepPlace?: boolean;
+  /** Instead of `--context`. */
+  context?: string;
+  /** Another of the kubeconfig's users. */
+  kubeconfigUser?: string;
 }
 
 /** How long a command may tidy up after an interruption. */
@@ -45,6 +49,8 @@ export abstract class KfCommand<T> extends Command {
   static seeAlso: string[] = [];
   /** Environment variables that no flag stands for, with their meaning. */
   static environment: [variable: string, meaning: string][] = [];
+  /** The command changes something in the cluster. */
+  static changes = false;
   /** `set-env`: what looks like an unknown flag is data. */
   static dashesAreData = false;
 
@@ -65,7 +71,8 @@ export abstract class KfCommand<T> extends Command {
       return this.exitCode(result);
     } catch (thrown) {
       this.#reporter?.done();
-      return this.#fail(toKfError(thrown));
+      const error = toKfError(thrown);
+      return this.#fail((await this.#session?.explain(error)) ?? error);
     } finally {
       this.#session?.close();
     }
@@ -144,7 +151,8 @@ export abstract class KfCommand<T> extends Command {
   async #open(needs: 'cluster' | 'org' | 'space', options: ClusterSessionOptions = {}): Promise<Session> {
     const { openSession } = await import('./lib/target/session.ts');
     const { env, signal, bin } = this.frame;
-    const { context, verbose } = this.#global;
+    const { verbose } = this.#global;
+    const context = options.context ?? this.#global.context;
     const { org = present(env['KF_ORG']), space = present(env['KF_SPACE']) } =
       options.keepPlace === true ? { org: undefined, space: undefined } : this.#global;
     this.#session = await openSession({
@@ -154,11 +162,20 @@ export abstract class KfCommand<T> extends Command {
       bin,
       reporter: this.reporter,
       ...(options.ignorePin === undefined ? {} : { ignorePin: options.ignorePin }),
+      ...(options.kubeconfigUser === undefined ? {} : { kubeconfigUser: options.kubeconfigUser }),
       ...(context === undefined ? {} : { context }),
       ...(org === undefined ? {} : { org }),
       ...(space === undefined ? {} : { space }),
     });
+    if ((this.ctor as typeof KfCommand).changes) await this.#nameCluster(this.#session);
     return this.#session;
+  }
+
+  /** Who has several clusters is told which one is about to change. */
+  async #nameCluster(session: Session): Promise<void> {
+    if (!(await session.hasSeveralClusters())) return;
+    const { server, context } = session.cluster.identity;
+    this.terminal.err(`Cluster: ${server} (context '${context}')`);
   }
 
   #fail(error: KfError): number {

@@ -11,6 +11,7 @@ interface Result {
 
 export default class BindService extends KfCommand<Result> {
   static override summary = 'give an app the credentials of a service instance';
+  static override changes = true;
   static override examples = ['kf bind-service example-app example-db', 'kf bind-service example-app example-db --binding-name db'];
   static override aliases = ['bs'];
   static override seeAlso = ['env', 'restart', 'services', 'unbind-service'];

@@ -9,6 +9,7 @@ interface Result extends PlaceSummary {
 
 export default class CreateOrg extends KfCommand<Result> {
   static override summary = 'create an org';
+  static override changes = true;
   static override examples = ['kf create-org example-org'];
   static override aliases = ['co'];
   static override seeAlso = ['create-space', 'orgs', 'target'];

@@ -16,6 +16,7 @@ const roles = [
 
 export default class CreateSpace extends KfCommand<Result> {
   static override summary = 'create a space in an org';
+  static override changes = true;
   static override examples = ['kf create-space example-space', 'kf create-space example-space -o example-org'];
   static override aliases = ['csp'];
   static override seeAlso = ['create-org', 'spaces', 'target'];

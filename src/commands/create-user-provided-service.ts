@@ -13,6 +13,7 @@ interface Result {
 
 export default class CreateUserProvidedService extends KfCommand<Result> {
   static override summary = 'make a service instance of credentials that you have';
+  static override changes = true;
   static override examples = [
     `kf create-user-provided-service example-db -p '{"uri":"postgres://user:secret@db.example.com/app"}'`,
     'kf create-user-provided-service example-db -p credentials.json -t postgres,sql',

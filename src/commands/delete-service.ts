@@ -10,6 +10,7 @@ interface Result {
 
 export default class DeleteService extends KfCommand<Result> {
   static override summary = 'delete a service instance and its bindings';
+  static override changes = true;
   static override examples = ['kf delete-service example-db', 'kf delete-service example-db -f'];
   static override aliases = ['ds'];
   static override seeAlso = ['services', 'unbind-service'];

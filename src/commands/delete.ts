@@ -11,6 +11,7 @@ interface Result {
 
 export default class Delete extends KfCommand<Result> {
   static override summary = 'delete an app';
+  static override changes = true;
   static override examples = ['kf delete example-app', 'kf delete example-app -r -f'];
   static override aliases = ['d'];
   static override seeAlso = ['apps', 'scale', 'stop'];

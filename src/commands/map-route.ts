@@ -12,6 +12,7 @@ interface Result {
 
 export default class MapRoute extends KfCommand<Result> {
   static override summary = 'send requests for a URL to an app; creates the route when it is missing';
+  static override changes = true;
   static override examples = [
     'kf map-route example-app apps.example.com --hostname shop',
     'kf map-route example-app apps.example.com -n shop --path cart',

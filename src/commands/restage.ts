@@ -6,6 +6,7 @@ import { renderApp } from '../lib/views/apps.ts';
 
 export default class Restage extends KfCommand<AppDetails> {
   static override summary = "build an app's newest package again and run it, without downtime where it has routes";
+  static override changes = true;
   static override examples = ['kf restage example-app', 'kf restage example-app --no-wait'];
   static override aliases = ['rg'];
   static override seeAlso = ['restart', 'set-env', 'start'];

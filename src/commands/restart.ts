@@ -6,6 +6,7 @@ import { renderApp } from '../lib/views/apps.ts';
 
 export default class Restart extends KfCommand<AppDetails> {
   static override summary = 'replace all instances of an app, without downtime where it has routes';
+  static override changes = true;
   static override examples = ['kf restart example-app', 'kf restart example-app --no-wait'];
   static override aliases = ['rs'];
   static override seeAlso = ['restage', 'start', 'stop'];

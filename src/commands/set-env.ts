@@ -9,6 +9,7 @@ interface Result {
 
 export default class SetEnv extends KfCommand<Result> {
   static override summary = 'set an environment variable of an app';
+  static override changes = true;
   static override examples = ['kf set-env example-app LOG_LEVEL debug', 'kf set-env example-app JAVA_OPTS -Xss512k'];
   static override aliases = ['se'];
   static override seeAlso = ['env', 'restage', 'restart', 'unset-env'];

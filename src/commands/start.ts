@@ -6,6 +6,7 @@ import { renderApp } from '../lib/views/apps.ts';
 
 export default class Start extends KfCommand<AppDetails> {
   static override summary = 'start an app';
+  static override changes = true;
   static override examples = ['kf start example-app', 'CF_STARTUP_TIMEOUT=10 kf start example-app'];
   static override aliases = ['st'];
   static override seeAlso = ['apps', 'logs', 'restart', 'scale', 'stop'];

@@ -10,6 +10,7 @@ interface Stopped {
 
 export default class Stop extends KfCommand<Stopped> {
   static override summary = 'stop an app';
+  static override changes = true;
   static override examples = ['kf stop example-app'];
   static override aliases = ['sp'];
   static override seeAlso = ['restart', 'scale', 'start'];

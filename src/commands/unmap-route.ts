@@ -11,6 +11,7 @@ interface Result {
 
 export default class UnmapRoute extends KfCommand<Result> {
   static override summary = 'send no more requests for a URL to an app; the route stays';
+  static override changes = true;
   static override examples = ['kf unmap-route example-app apps.example.com --hostname shop'];
   static override seeAlso = ['map-route', 'routes'];
   static override args = { APP_NAME: appArg(), DOMAIN: requiredArg('domain') };

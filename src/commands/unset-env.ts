@@ -10,6 +10,7 @@ interface Result {
 
 export default class UnsetEnv extends KfCommand<Result> {
   static override summary = 'remove an environment variable of an app';
+  static override changes = true;
   static override examples = ['kf unset-env example-app LOG_LEVEL'];
   static override aliases = ['ue'];
   static override seeAlso = ['env', 'restage', 'restart', 'set-env'];

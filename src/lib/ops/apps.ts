@@ -33,6 +33,7 @@ export async function listApps(session: SpaceSession): Promise<AppSummary[]> {
     cluster.list(kinds.process, options),
     cluster.list(kinds.route, options),
   ]);
+  if (apps.items.length === 0) await session.assertPlaceExists();
   const byApp = Map.groupBy(processes.items, (process) => process.spec.appRef.name);
   const routesByApp = new Map<string, CFRoute[]>();
   for (const route of routes.items) {

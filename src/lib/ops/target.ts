@@ -75,11 +75,3 @@ export async function describeTarget(session: Session, place: { org?: Named; spa
     ...(place.space === undefined ? {} : { space: place.space }),
   };
 }
-
-/** Pins the session's context: org and space of another cluster are forgotten. */
-export function pinContext(session: Session, kubeconfigUser?: string): void {
-  const { context, server } = session.cluster.identity;
-  const sameCluster = session.state.context === context && session.state.server === server;
-  const kept = sameCluster ? session.state : {};
-  session.save({ ...kept, context, server, ...(kubeconfigUser === undefined ? {} : { kubeconfigUser }) });
-}

@@ -1,11 +1,13 @@
 // One command's view of where it works: the cluster, the pinned target, org and space by GUID, the installation's facts.
 
-import { places } from '../api/group.ts';
+import { group, kinds, places } from '../api/group.ts';
 import { configMapType } from '../api/core.ts';
 import { parseKfInfo, type KfInfo } from '../api/kf-info.ts';
 import { KfError } from '../errors.ts';
 import { connect } from '../kube/client.ts';
 import type { Cluster } from '../kube/cluster.ts';
+import { isMissingKind } from '../kube/errors.ts';
+import { readKubeconfig } from '../kube/kubeconfig.ts';
 import type { Reporter } from '../ops/reporter.ts';
 import { kfVersion } from '../version.ts';
 import { findOrg, findSpace } from './places.ts';
@@ -24,6 +26,8 @@ export interface SessionOptions {
   context?: string;
   org?: string;
   space?: string;
+  /** Another of the kubeconfig's users than the remembered one or the context's own. */
+  kubeconfigUser?: string;
   /** For commands that set the target: a pinned context that changed is no error. */
   ignorePin?: boolean;
 }
@@ -48,6 +52,12 @@ export interface Session {
   findPlaceIfAny(): Promise<void>;
   /** The state as it would be written. */
   readonly state: TargetState;
+  /** The kubeconfig knows more clusters than this one. */
+  hasSeveralClusters(): Promise<boolean>;
+  /** What an error of this session means to people: kf is not set up, or the remembered space is gone. */
+  explain(error: KfError): Promise<KfError>;
+  /** Asks whether the remembered space still exists; an empty answer may mean that it does not. @throws KfError `not-found` */
+  assertPlaceExists(): Promise<void>;
   /** Remembers a new target. Warns when it cannot. */
   save(state: TargetState): void;
   close(): void;
@@ -79,7 +89,8 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const { env } = options;
   const stored = readState(env);
   const context = options.context ?? stored.context;
-  const userOverride = options.context === undefined || options.context === stored.context ? stored.kubeconfigUser : undefined;
+  const remembered = options.context === undefined || options.context === stored.context ? stored.kubeconfigUser : undefined;
+  const userOverride = options.kubeconfigUser ?? remembered;
   const cluster = await connect({
     env,
     userAgent: `kf/${kfVersion()}`,
@@ -87,8 +98,14 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     ...(userOverride === undefined ? {} : { user: userOverride }),
   });
   const session = new OpenSession(cluster, pinned(stored, cluster, options), options);
-  if (options.needs !== 'cluster') await session.findPlace();
-  return session;
+  if (options.needs === 'cluster') return session;
+  try {
+    await session.findPlace();
+    return session;
+  } catch (error) {
+    session.close();
+    throw error instanceof KfError ? await session.explain(error) : error;
+  }
 }
 
 class OpenSession implements Session {
@@ -142,6 +159,31 @@ class OpenSession implements Session {
     this.state = state;
     const warning = saveState(this.env, state);
     if (warning !== undefined) this.reporter.warn(warning);
+  }
+
+  async hasSeveralClusters(): Promise<boolean> {
+    return (await readKubeconfig({ env: this.env })).clusters.size > 1;
+  }
+
+  async explain(error: KfError): Promise<KfError> {
+    if (isMissingKind(error) && error.message.includes(group)) return notSetUp(this);
+    if (error.code !== 'forbidden' && error.code !== 'not-found') return error;
+    try {
+      await this.assertPlaceExists();
+      return error;
+    } catch (found) {
+      return found instanceof KfError && found.code === 'not-found' ? found : error;
+    }
+  }
+
+  async assertPlaceExists(): Promise<void> {
+    const { org, space } = this.state;
+    if (org === undefined || space === undefined || this.space?.guid !== space.guid) return;
+    const found = await this.cluster.get(kinds.space, org.guid, space.guid, this.signal);
+    if (found !== undefined && found.metadata.deletionTimestamp === undefined) return;
+    throw new KfError('not-found', `The targeted space '${space.name}' of org '${org.name}' is not there any more.`, {
+      hints: [`${this.bin} target -o ${org.name} -s SPACE`],
+    });
   }
 
   close(): void {

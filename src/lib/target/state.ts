@@ -1,6 +1,6 @@
 // The state file: which cluster, org and space commands work on. cf's key names, so that scripts can read it.
 
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { messageOf } from '../errors.ts';
@@ -93,6 +93,10 @@ function toFile(state: TargetState): StateFile {
   };
 }
 
+function removeIfThere(path: string): void {
+  if (existsSync(path)) rmSync(path, { force: true });
+}
+
 /**
  * Writes the whole state: a file of its own in the same folder, then a rename, so that a reader sees the old or the new one.
  * @returns a warning when it could not be written; commands go on without
@@ -106,7 +110,7 @@ export function saveState(env: Env, state: TargetState): string | undefined {
     renameSync(temporary, path);
     return undefined;
   } catch (error) {
-    rmSync(temporary, { force: true });
+    removeIfThere(temporary);
     return `The target is not remembered: ${path} cannot be written (${messageOf(error)}). KF_CONTEXT, KF_ORG and KF_SPACE set it per command.`;
   }
 }

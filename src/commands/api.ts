@@ -1,0 +1,46 @@
+import * as Flags from '@oclif/core/flags';
+import { KfCommand } from '../base-command.ts';
+import { optionalArg } from '../flags.ts';
+import { line, pairs } from '../lib/views/block.ts';
+
+interface Result {
+  endpoint?: string;
+  apiVersion?: string;
+  context?: string;
+}
+
+export default class Api extends KfCommand<Result> {
+  static override summary = 'set or show the cluster that commands work on: a context of the kubeconfig, or its URL';
+  static override examples = ['kf api', 'kf api example-context', 'kf api https://kubernetes.example.com:6443'];
+  static override seeAlso = ['auth', 'target'];
+  static override args = { URL: optionalArg('context or URL') };
+  static override flags = {
+    'skip-ssl-validation': Flags.boolean({ summary: 'has no effect: the kubeconfig says how the server is verified' }),
+    unset: Flags.boolean({ summary: 'forget cluster, org and space' }),
+  };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.parse(Api);
+    const { contextFor, forgetTarget, pinContext } = await import('../lib/ops/login.ts');
+    if (flags.unset) {
+      this.say`Unsetting API endpoint...`;
+      const warning = forgetTarget(this.frame.env);
+      if (warning !== undefined) this.terminal.warn(warning);
+      this.ok();
+      return {};
+    }
+    const { serverVersion } = await import('../lib/ops/target.ts');
+    const context = args.URL === undefined ? undefined : await contextFor(this.frame.env, args.URL);
+    const session = await this.clusterSession({ ignorePin: true, ...(context === undefined ? {} : { context }) });
+    const { server } = session.cluster.identity;
+    if (context !== undefined) this.say`Setting API endpoint to ${server}...`;
+    const apiVersion = await serverVersion(session);
+    if (context !== undefined) {
+      pinContext(session);
+      this.ok();
+    }
+    this.print([pairs(['API endpoint:', server], ['API version:', apiVersion], ['context:', session.cluster.identity.context])]);
+    if (session.org === undefined) this.print([line(), line(`Use '${this.frame.bin} target' to view or set your target org and space.`)]);
+    return { endpoint: server, apiVersion, context: session.cluster.identity.context };
+  }
+}

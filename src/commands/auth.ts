@@ -1,0 +1,34 @@
+import { KfCommand } from '../base-command.ts';
+import { optionalArg } from '../flags.ts';
+import { incorrectUsage } from '../lib/cf/usage.ts';
+import { line, pairs } from '../lib/views/block.ts';
+
+interface Result {
+  user: string;
+  kubeconfigUser: string;
+}
+
+export default class Auth extends KfCommand<Result> {
+  static override summary = 'take one of the users of the kubeconfig; no password is used';
+  static override examples = ['kf auth example-user'];
+  static override seeAlso = ['api', 'login', 'target'];
+  static override environment: [string, string][] = [['CF_USERNAME', 'user when none is given']];
+  static override args = { USERNAME: optionalArg('user of the kubeconfig'), PASSWORD: optionalArg('not used') };
+
+  async run(): Promise<Result> {
+    const { args } = await this.parse(Auth);
+    const { env } = this.frame;
+    const name = args.USERNAME ?? env['CF_USERNAME'];
+    if (name === undefined || name === '') throw incorrectUsage('the required argument `USERNAME` was not provided');
+    if (args.PASSWORD !== undefined || env['CF_PASSWORD'] !== undefined) {
+      this.terminal.warn('The password is not used: the kubeconfig holds the credentials.');
+    }
+    const { chooseUser } = await import('../lib/ops/login.ts');
+    const session = await this.clusterSession({ ignorePin: true, kubeconfigUser: name });
+    this.print([pairs(['API endpoint:', session.cluster.identity.server]), line(), line('Authenticating...')]);
+    const user = await chooseUser(session, name);
+    this.ok();
+    this.print([line(`Use '${this.frame.bin} target' to view or set your target org and space.`)]);
+    return { user, kubeconfigUser: name };
+  }
+}

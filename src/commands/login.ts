@@ -1,0 +1,47 @@
+import * as Flags from '@oclif/core/flags';
+import { KfCommand } from '../base-command.ts';
+import type { TargetDetails } from '../lib/api/results.ts';
+import { line } from '../lib/views/block.ts';
+import { renderTarget } from '../lib/views/target.ts';
+
+const unused = (char: 'p', summary: string) => Flags.string({ char, summary, helpValue: 'PASSWORD' });
+
+export default class Login extends KfCommand<TargetDetails> {
+  static override summary = 'choose cluster, user, org and space in one go; the kubeconfig holds the credentials';
+  static override examples = ['kf login', 'kf login -a example-context -o example-org -s example-space'];
+  static override aliases = ['l'];
+  static override seeAlso = ['api', 'auth', 'target'];
+  static override flags = {
+    api: Flags.string({ char: 'a', summary: 'context or URL', helpValue: 'API_URL' }),
+    user: Flags.string({ char: 'u', summary: 'user of the kubeconfig', helpValue: 'USERNAME' }),
+    password: unused('p', 'not used'),
+    org: Flags.string({ char: 'o', summary: 'org', helpValue: 'ORG' }),
+    space: Flags.string({ char: 's', summary: 'space', helpValue: 'SPACE' }),
+  };
+
+  async run(): Promise<TargetDetails> {
+    const { flags } = await this.parse(Login);
+    const [{ chooseUser, contextFor, pinContext }, { describeTarget, setTarget }, { listOrgs }] = await Promise.all([
+      import('../lib/ops/login.ts'),
+      import('../lib/ops/target.ts'),
+      import('../lib/ops/tenancy.ts'),
+    ]);
+    const context = flags.api === undefined ? undefined : await contextFor(this.frame.env, flags.api);
+    const session = await this.clusterSession({
+      ignorePin: true,
+      keepPlace: true,
+      ...(context === undefined ? {} : { context }),
+      ...(flags.user === undefined ? {} : { kubeconfigUser: flags.user }),
+    });
+    this.print([line(`API endpoint: ${session.cluster.identity.server}`), line(), line('Authenticating...')]);
+    if (flags.user === undefined) pinContext(session);
+    else await chooseUser(session, flags.user);
+    this.ok();
+    const orgs = flags.org === undefined ? await listOrgs(session) : [];
+    const org = flags.org ?? (orgs.length === 1 ? orgs[0]?.name : undefined);
+    const place = org === undefined ? {} : await setTarget(session, { org, ...(flags.space === undefined ? {} : { space: flags.space }) });
+    const target = await describeTarget(session, place);
+    this.print(renderTarget(target, this.frame.bin));
+    return target;
+  }
+}

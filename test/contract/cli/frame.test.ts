@@ -1,0 +1,225 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kinds } from '../../../src/lib/api/group.ts';
+import { bundleForTests, Cli } from '../../support/cli.ts';
+import { ServedCluster } from '../../support/served-cluster.ts';
+
+const bundle = bundleForTests();
+let cluster: ServedCluster;
+let env: Record<string, string>;
+const clis: Cli[] = [];
+
+function user(extra: Record<string, string> = {}): Cli {
+  const cli = new Cli(bundle.program, { ...env, ...extra });
+  clis.push(cli);
+  return cli;
+}
+
+beforeAll(async () => {
+  cluster = await (await ServedCluster.start()).installed();
+  env = { KUBECONFIG: cluster.server.kubeconfig() };
+});
+
+afterAll(async () => {
+  await cluster.stop();
+  for (const cli of clis) cli.remove();
+  bundle.remove();
+});
+
+describe('version and help', () => {
+  it.each([['--version'], ['-v'], ['version']])('%s prints the version', async (word) => {
+    const run = await user().run([word]);
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    expect(run.stdout).toMatch(/^kf version \d+\.\d+\.\d+\n$/);
+  });
+
+  it.each([[['scale', '--help']], [['help', 'scale']], [['-h', 'scale'].reverse()]])(
+    '%j prints the sections of cf on stdout',
+    async (argv) => {
+      const run = await user().run(argv);
+      expect(run).toMatchObject({ code: 0, stderr: '' });
+      expect(run.stdout.match(/^[A-Z ]+(?=:$)/gm)).toEqual(['NAME', 'USAGE', 'EXAMPLES', 'OPTIONS', 'ENVIRONMENT', 'SEE ALSO']);
+      expect(run.stdout).toContain('kf scale APP_NAME [-i INSTANCES] [-k DISK] [-m MEMORY] [--process PROCESS] [-f]');
+    },
+  );
+
+  it('lists what is there, and with -a also what is to come', async () => {
+    const [short, all] = await Promise.all([user().run(['help']), user().run(['help', '-a'])]);
+    expect(short.stdout).toMatch(/^ {3}apps, a /m);
+    expect(short.stdout).not.toContain('(not yet)');
+    expect(all.stdout).toMatch(/^ {3}ssh .*\(not yet\)$/m);
+  });
+});
+
+describe('a wrong command line', () => {
+  it('is refused on stderr, followed by the help on stdout', async () => {
+    const run = await user().run(['scale', 'app', '--nope']);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toBe("Incorrect Usage: unknown flag `nope'\n\n");
+    expect(run.stdout).toMatch(/^NAME:\n {3}scale - /);
+    expect(run.stdout).not.toContain('FAILED');
+  });
+
+  it.each([
+    [['scale'], 'Incorrect Usage: the required argument `APP_NAME` was not provided'],
+    [['apps', 'extra'], 'Incorrect Usage: unexpected argument "extra"'],
+    [['scale', 'a', '-m', '10'], 'Incorrect Usage: Byte quantity must be an integer with a unit of measurement like M, MB, G, or GB'],
+  ])('%j says %s', async (argv, message) => {
+    expect((await user().run(argv)).stderr).toBe(`${message}\n\n`);
+  });
+
+  it('is one document with --json', async () => {
+    const run = await user().run(['scale', '--json']);
+    expect(run).toMatchObject({ code: 1, stderr: '' });
+    expect(JSON.parse(run.stdout)).toMatchObject({ status: 1, error: { code: 'usage' }, warnings: [] });
+  });
+
+  it('of an unknown command names the nearest ones', async () => {
+    const run = await user().run(['resatrt', 'x']);
+    expect(run).toMatchObject({ code: 1, stdout: '' });
+    expect(run.stderr).toBe("'resatrt' is not a registered command. See 'kf help -a'\n\nDid you mean?\n      restart\n");
+  });
+
+  it('of a cf command that is not there yet says what to use meanwhile', async () => {
+    const run = await user().run(['ssh', 'app']);
+    expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
+    expect(run.stderr).toContain("'ssh' (shell into instance) is not there yet in kf.");
+    expect(run.stderr).toContain('Meanwhile: kubectl exec');
+  });
+
+  it('ends with the number of its class when classes are asked for', async () => {
+    const cli = user({ KF_EXIT_CODES: 'class' });
+    expect((await cli.run(['scale'])).code).toBe(2);
+    expect((await cli.run(['app', 'x', '--org', 'example-org', '--space', 'example-space'])).code).toBe(3);
+  });
+});
+
+describe('the target', () => {
+  it('is needed, in the words of cf', async () => {
+    const cli = user();
+    expect((await cli.run(['apps'])).stderr).toBe("No org targeted, use 'kf target -o ORG' to target an org.\n");
+    expect((await cli.run(['apps', '--org', 'example-org'])).stderr).toBe(
+      "No space targeted, use 'kf target -s SPACE' to target a space.\n",
+    );
+  });
+
+  it('is remembered under the names of cf, for its owner only, and spares look-ups', async () => {
+    const cli = user();
+    const run = await cli.run(['target', '-o', 'example-org']);
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    expect(run.stdout).toMatch(
+      /^API endpoint: {3}http:.*\nAPI version: {4}v1\.36\.0\nuser: .*\norg: {12}example-org\nspace: {10}example-space\n/,
+    );
+    expect(statSync(cli.stateFile).mode & 0o777).toBe(0o600);
+    expect(cli.state()).toMatchObject({
+      Target: cluster.server.url,
+      OrganizationFields: { Name: 'example-org', GUID: 'org-guid' },
+      SpaceFields: { Name: 'example-space', GUID: 'space-guid' },
+    });
+    const before = cluster.server.calls.length;
+    expect((await cli.run(['apps'])).stdout).toContain(
+      'Getting apps in org example-org / space example-space as tester...\n\nNo apps found\n',
+    );
+    expect(
+      cluster.server.calls
+        .slice(before)
+        .map((call) => call.path.split('/').pop())
+        .toSorted(),
+    ).toEqual(['cfapps', 'cfprocesses', 'cfroutes', 'space-guid']);
+  });
+
+  it('can be overridden per command without being changed', async () => {
+    const cli = user();
+    await cli.run(['target', '-o', 'example-org', '-s', 'example-space']);
+    const before = readFileSync(cli.stateFile, 'utf8');
+    expect((await cli.run(['apps', '--space', 'example-spice'])).stderr).toContain(
+      "Space 'example-spice' not found.\n\nTIP:\n   Did you mean 'example-space'?",
+    );
+    expect((await cli.run(['apps'], { env: { KF_ORG: 'nowhere' } })).stderr).toContain("Organization 'nowhere' not found.");
+    expect(readFileSync(cli.stateFile, 'utf8')).toBe(before);
+  });
+
+  it('is lost where setting it fails', async () => {
+    const cli = user();
+    await cli.run(['target', '-o', 'example-org']);
+    expect((await cli.run(['target', '-s', 'nowhere'])).code).toBe(1);
+    expect(cli.state()).toMatchObject({ OrganizationFields: { Name: 'example-org' }, SpaceFields: { Name: '' } });
+    expect((await cli.run(['target', '-o', 'nowhere'])).code).toBe(1);
+    expect(cli.state()).toMatchObject({ OrganizationFields: { Name: '' } });
+  });
+
+  it('is not followed when its context leads to another cluster', async () => {
+    const other = await (await ServedCluster.start()).installed();
+    const cli = user();
+    await cli.run(['target', '-o', 'example-org']);
+    const run = await cli.run(['apps'], { env: { KUBECONFIG: other.server.kubeconfig() } });
+    expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
+    expect(run.stderr).toContain(
+      `The target is the cluster at ${cluster.server.url}, but context 'test' now leads to ${other.server.url}.`,
+    );
+    expect(other.server.calls).toHaveLength(0);
+    await other.stop();
+  });
+
+  it('works without a home that can be written', async () => {
+    const cli = user();
+    const file = path.join(cli.home, 'file');
+    writeFileSync(file, '');
+    const nowhere = { env: { CF_HOME: file } };
+    const run = await cli.run(['target', '-o', 'example-org'], nowhere);
+    expect(run.code).toBe(0);
+    expect(run.stderr).toContain('The target is not remembered');
+    expect((await cli.run(['apps'], { env: { ...nowhere.env, KF_ORG: 'example-org', KF_SPACE: 'example-space' } })).code).toBe(0);
+  });
+
+  it('that is gone is told from one without apps', async () => {
+    const cli = user();
+    await cluster.add(kinds.space, { metadata: { name: 'gone-guid', namespace: 'org-guid' }, spec: { displayName: 'gone' } });
+    await cli.run(['target', '-o', 'example-org', '-s', 'gone']);
+    await cluster.memory.delete(kinds.space, 'org-guid', 'gone-guid');
+    expect((await cli.run(['apps'])).stderr).toContain("The targeted space 'gone' of org 'example-org' is not there any more.");
+  });
+});
+
+describe('a cluster', () => {
+  it('that does not answer is named with its context', async () => {
+    const gone = await ServedCluster.start();
+    const kubeconfig = gone.server.kubeconfig();
+    const config = readFileSync(kubeconfig, 'utf8');
+    await gone.server.halt();
+    const run = await user().run(['apps', '--org', 'o', '--space', 's'], { env: { KUBECONFIG: kubeconfig } });
+    expect(config).toContain(gone.server.url);
+    expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
+    expect(run.stderr).toContain(`Kubernetes does not answer at ${gone.server.url} (context "test")`);
+    await gone.stop();
+  });
+
+  it('without kf says so and names setup', async () => {
+    const bare = await ServedCluster.start();
+    for (const plural of ['cforgs', 'cfspaces', 'cfapps']) bare.missing.add(plural);
+    const kubeconfig = bare.server.kubeconfig();
+    for (const argv of [['apps'], ['apps', '--org', 'o', '--space', 's'], ['orgs']]) {
+      const run = await user().run(argv, { env: { KUBECONFIG: kubeconfig } });
+      expect(run.code).toBe(1);
+      expect(run.stderr).toContain(`kf is not set up in the cluster at ${bare.server.url} (context 'test').`);
+      expect(run.stderr).toContain('kf setup --context test');
+    }
+    await bare.stop();
+  });
+
+  it('that refuses names the right and the user', async () => {
+    cluster.server.on('GET /apis/korifi.cloudfoundry.org/v1alpha1/namespaces/cf/cforgs', (call) =>
+      call.fail(
+        403,
+        'Forbidden',
+        'cforgs.korifi.cloudfoundry.org is forbidden: User "alice" cannot list resource "cforgs" in API group "korifi.cloudfoundry.org" in the namespace "cf"',
+      ),
+    );
+    const run = await user().run(['orgs', '--json']);
+    cluster.server.on('GET /apis/korifi.cloudfoundry.org/v1alpha1/namespaces/cf/cforgs', (call) => call.json({ metadata: {}, items: [] }));
+    const document = JSON.parse(run.stdout) as { error: { code: string; details: { missingRight: object } } };
+    expect(document.error.code).toBe('forbidden');
+    expect(document.error.details.missingRight).toMatchObject({ user: 'alice', verb: 'list', resource: 'cforgs' });
+  });
+});

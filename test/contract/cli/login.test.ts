@@ -1,0 +1,94 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, it } from 'vitest';
+import { bundleForTests, Cli } from '../../support/cli.ts';
+import { ServedCluster } from '../../support/served-cluster.ts';
+
+const bundle = bundleForTests();
+let one: ServedCluster;
+let two: ServedCluster;
+let folder: string;
+let cli: Cli;
+
+beforeAll(async () => {
+  [one, two] = await Promise.all([(await ServedCluster.start()).installed(), (await ServedCluster.start()).installed()]);
+  folder = mkdtempSync(path.join(tmpdir(), 'kf-login-'));
+  const cluster = (name: string, { server }: ServedCluster) => ({ name, cluster: { server: server.url } });
+  const context = (name: string) => ({ name, context: { cluster: name, user: 'alice' } });
+  const config = {
+    'current-context': 'one',
+    clusters: [cluster('one', one), cluster('two', two)],
+    contexts: [context('one'), context('two')],
+    users: [
+      { name: 'alice', user: { token: 'a' } },
+      { name: 'bob', user: { token: 'b' } },
+    ],
+  };
+  writeFileSync(path.join(folder, 'config'), JSON.stringify(config));
+});
+
+afterAll(async () => {
+  await Promise.all([one.stop(), two.stop()]);
+  rmSync(folder, { recursive: true });
+  bundle.remove();
+});
+
+beforeEach(() => {
+  cli = new Cli(bundle.program, { KUBECONFIG: path.join(folder, 'config') });
+});
+
+afterEach(() => cli.remove());
+
+describe('api', () => {
+  it.each([['two'], ['url']])('pins the cluster given by %s, whatever kubectl points to afterwards', async (how) => {
+    const run = await cli.run(['api', how === 'url' ? `${two.server.url}/` : how]);
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    expect(run.stdout).toContain(`Setting API endpoint to ${two.server.url}...\nOK\n`);
+    const before = two.server.calls.length;
+    await cli.run(['orgs']);
+    expect(two.server.calls.length).toBe(before + 1);
+    expect((await cli.run(['api'])).stdout).toContain(`API endpoint:   ${two.server.url}\nAPI version:    v1.36.0\n`);
+  });
+
+  it('of something unknown names the contexts', async () => {
+    expect((await cli.run(['api', 'three'])).stderr).toContain("neither a context nor a cluster 'three'. Contexts: 'one', 'two'.");
+  });
+
+  it('--unset forgets the cluster', async () => {
+    await cli.run(['target', '-o', 'example-org', '--context', 'two']);
+    expect((await cli.run(['api', '--unset'])).code).toBe(0);
+    expect(cli.state()).toMatchObject({ Target: '', OrganizationFields: { Name: '' } });
+  });
+});
+
+describe('auth and login', () => {
+  it('auth takes a user of the kubeconfig, and says that no password is used', async () => {
+    const run = await cli.run(['auth', 'bob', 'secret']);
+    expect(run).toMatchObject({ code: 0, stderr: 'The password is not used: the kubeconfig holds the credentials.\n' });
+    await cli.run(['orgs']);
+    expect(one.server.calls.at(-1)?.headers.authorization).toBe('Bearer b');
+    expect(readFileSync(cli.stateFile, 'utf8')).not.toContain('secret');
+  });
+
+  it('login chooses the only org and the only space by itself', async () => {
+    const run = await cli.run(['login', '-a', 'two']);
+    expect(run.code).toBe(0);
+    expect(run.stdout).toMatch(/org: {12}example-org\nspace: {10}example-space\n/);
+    expect(cli.state()).toMatchObject({ Target: two.server.url, SpaceFields: { Name: 'example-space' } });
+  });
+});
+
+describe('several clusters', () => {
+  it('are told apart on stderr by what changes something, not by what reads', async () => {
+    const place = ['--context', 'two', '--org', 'example-org', '--space', 'example-space'];
+    expect((await cli.run(['delete', 'x', '-f', ...place])).stderr).toContain(`Cluster: ${two.server.url} (context 'two')\n`);
+    expect((await cli.run(['apps', ...place])).stderr).toBe('');
+  });
+
+  it('another context for one command does not take org and space of the target along', async () => {
+    await cli.run(['target', '-o', 'example-org']);
+    expect((await cli.run(['apps', '--context', 'two'])).stderr).toContain('No org targeted');
+    expect(cli.state()).toMatchObject({ Target: one.server.url });
+  });
+});

@@ -1,0 +1,175 @@
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { secretType } from '../../../src/lib/api/core.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
+import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
+import { bundleForTests, Cli } from '../../support/cli.ts';
+import { ServedCluster } from '../../support/served-cluster.ts';
+
+const bundle = bundleForTests();
+const ns = 'space-guid';
+let cluster: ServedCluster;
+let cli: Cli;
+
+beforeEach(async () => {
+  cluster = await (await ServedCluster.start()).installed();
+  cli = new Cli(bundle.program, { KUBECONFIG: cluster.server.kubeconfig(), KF_ORG: 'example-org', KF_SPACE: 'example-space' });
+});
+
+afterEach(async () => {
+  await cluster.stop();
+  cli.remove();
+});
+
+afterAll(() => bundle.remove());
+
+const condition = (type: string, status: 'True' | 'False', message = '') => ({
+  type,
+  status,
+  reason: status === 'True' ? type : 'DuplicateName',
+  message,
+  lastTransitionTime: '2026-08-07T10:16:20Z',
+  observedGeneration: 1,
+});
+
+/** Plays the controller: every object of the kind that is created gets these conditions. */
+function answerCreated(type: ResourceType, ...conditions: ReturnType<typeof condition>[]): void {
+  cluster.memory.intercept = (verb, seen) => {
+    if (verb !== 'watch' || seen.plural !== type.plural) return;
+    setTimeout(() => {
+      for (const object of cluster.memory.all<KubeObject>(type)) {
+        void cluster.memory.mergePatch(
+          type,
+          object.metadata.namespace,
+          object.metadata.name ?? '',
+          { metadata: { generation: 1 }, status: { conditions } },
+          { subresource: 'status' },
+        );
+      }
+    }, 20);
+  };
+}
+
+async function addApp(): Promise<void> {
+  const spec = { displayName: 'my-app', desiredState: 'STARTED' as const, lifecycle: { type: 'buildpack' as const, data: { stack: '' } } };
+  await cluster.add(kinds.app, { metadata: { name: 'my-app-guid', namespace: ns }, spec });
+}
+
+describe('routes', () => {
+  it('map-route creates the route with its destination in one request, and a second time changes nothing', async () => {
+    await addApp();
+    answerCreated(kinds.route, condition('Claimed', 'True'));
+    const run = await cli.run(['map-route', 'my-app', 'apps.localhost', '--hostname', 'shop', '--path', 'cart']);
+    expect(run.code).toBe(0);
+    expect(run.stdout).toBe(
+      [
+        'Creating route shop.apps.localhost/cart for org example-org / space example-space as tester...',
+        'OK',
+        '',
+        'Mapping route shop.apps.localhost/cart to app my-app in org example-org / space example-space as tester...',
+        'OK',
+        '',
+        '',
+      ].join('\n'),
+    );
+    expect(cluster.server.callsOf('(POST|PATCH) .*cfroutes.*')).toHaveLength(1);
+    const again = await cli.run(['map-route', 'my-app', 'apps.localhost', '-n', 'shop', '--path', '/cart']);
+    expect(again.stdout).toContain("App 'my-app' is already mapped to route 'shop.apps.localhost/cart'. Nothing has been updated.\nOK\n");
+    const routes = await cli.run(['routes']);
+    expect(routes.stdout).toContain('example-space   shop   apps.localhost          /cart   http       http1                     my-app');
+  });
+
+  it('map-route of an address that somebody else holds fails and leaves nothing behind', async () => {
+    await addApp();
+    answerCreated(kinds.route, condition('Claimed', 'False', "Route already exists with host 'shop' for domain 'apps.localhost'."));
+    const run = await cli.run(['map-route', 'my-app', 'apps.localhost', '-n', 'shop', '--json']);
+    expect(run.code).toBe(1);
+    expect(JSON.parse(run.stdout)).toMatchObject({
+      error: { code: 'conflict', message: "Route already exists with host 'shop' for domain 'apps.localhost'." },
+    });
+    expect(cluster.memory.all(kinds.route)).toEqual([]);
+  });
+
+  it('unmap-route takes the app out and keeps the route; of nothing it is fine', async () => {
+    await addApp();
+    const destinations = ['my-app-guid', 'other'].map((name) => ({ guid: name, appRef: { name }, processType: 'web' }));
+    await cluster.add(kinds.route, {
+      metadata: { name: 'r', namespace: ns, labels: { 'korifi.cloudfoundry.org/domain-guid': 'default-domain' } },
+      spec: { host: 'shop', domainRef: { name: 'default-domain', namespace: 'cf' }, destinations },
+    });
+    expect((await cli.run(['unmap-route', 'my-app', 'apps.localhost', '-n', 'shop'])).code).toBe(0);
+    expect(cluster.memory.peek(kinds.route, ns, 'r')?.spec.destinations?.map(({ appRef }) => appRef.name)).toEqual(['other']);
+    const again = await cli.run(['unmap-route', 'my-app', 'apps.localhost', '-n', 'shop']);
+    expect(again.stdout).toContain('Route to be unmapped is not currently mapped to the application.\nOK\n');
+  });
+
+  it.each([
+    [['unmap-route', 'my-app', 'apps.localhost', '-n', 'none'], "Route with host 'none' and domain 'apps.localhost' not found."],
+    [['map-route', 'my-app', 'apps.localhorst', '-n', 'x'], "Domain 'apps.localhorst' not found."],
+    [['map-route', 'my-app', 'apps.localhost'], "Missing host. Routes on domain 'apps.localhost' must have a host."],
+  ])('%j says %s', async (argv, message) => {
+    await addApp();
+    expect((await cli.run(argv)).stderr).toContain(message);
+  });
+
+  it('domains lists what there is', async () => {
+    expect((await cli.run(['domains'])).stdout).toContain(
+      'name             availability   internal   protocols\napps.localhost   shared                    http\n',
+    );
+  });
+});
+
+describe('services', () => {
+  it('are made of credentials, bound, listed, unbound and deleted, each of them twice without harm', async () => {
+    await addApp();
+    answerCreated(kinds.serviceBinding, condition('Ready', 'True'));
+    const credentials = '{"uri":"postgres://db"}';
+    expect((await cli.run(['cups', 'db', '-p', credentials, '-t', 'sql, big'])).code).toBe(0);
+    const [instance] = cluster.memory.all(kinds.serviceInstance);
+    expect(instance?.spec).toMatchObject({ displayName: 'db', type: 'user-provided', tags: ['sql', 'big'] });
+    const secret = cluster.memory.peek(secretType, ns, instance?.spec.secretName ?? '');
+    expect(Buffer.from(secret?.data?.['credentials'] ?? '', 'base64').toString()).toBe(credentials);
+    expect((await cli.run(['cups', 'db'])).stdout).toContain('Service instance db already exists\nOK\n');
+
+    expect((await cli.run(['bind-service', 'my-app', 'db'])).code).toBe(0);
+    expect((await cli.run(['bs', 'my-app', 'db'])).stdout).toContain('App my-app is already bound to service instance db.\nOK\n');
+    expect((await cli.run(['services'])).stdout).toMatch(/^db {5}user-provided {10}my-app {7}/m);
+
+    expect((await cli.run(['unbind-service', 'my-app', 'db'])).code).toBe(0);
+    expect((await cli.run(['us', 'my-app', 'db'])).stdout).toContain('Binding between db and my-app does not exist\nOK\n');
+    expect((await cli.run(['delete-service', 'db', '-f'])).code).toBe(0);
+    expect((await cli.run(['ds', 'db', '-f'])).stdout).toContain('Service instance db did not exist.\nOK\n');
+  });
+
+  it('asks for credentials only where there is a terminal', async () => {
+    const run = await cli.run(['cups', 'db', '-p', 'user,password'], { stdin: 'x\ny\n' });
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain("'user' is asked for, but there is no terminal to ask on");
+  });
+
+  it('bind-service names the nearest service', async () => {
+    await addApp();
+    await cli.run(['cups', 'database']);
+    expect((await cli.run(['bind-service', 'my-app', 'databse'])).stderr).toContain(
+      "Service instance 'databse' not found\n\nTIP:\n   Did you mean 'database'?",
+    );
+  });
+});
+
+describe('orgs and spaces', () => {
+  it('create-org waits until the org is ready; of an existing one it is fine', async () => {
+    answerCreated(kinds.org, condition('Claimed', 'True'), condition('Ready', 'True'));
+    const run = await cli.run(['create-org', 'second-org']);
+    expect(run.code).toBe(0);
+    expect(run.stdout).toContain(`TIP: Use 'kf target -o "second-org"' to target new org`);
+    expect((await cli.run(['orgs'])).stdout).toContain('name\nexample-org\nsecond-org\n');
+    expect(await cli.run(['create-org', 'Second-Org'])).toMatchObject({ code: 0, stderr: "Organization 'Second-Org' already exists.\n" });
+  });
+
+  it('create-space gives its maker two roles', async () => {
+    answerCreated(kinds.space, condition('Claimed', 'True'), condition('Ready', 'True'));
+    const run = await cli.run(['create-space', 'dev', '-o', 'example-org']);
+    expect(run.code).toBe(0);
+    expect(run.stdout.match(/^Assigning role \w+/gm)).toEqual(['Assigning role SpaceManager', 'Assigning role SpaceDeveloper']);
+    expect((await cli.run(['spaces'])).stdout).toContain('name\ndev\nexample-space\n');
+  });
+});

@@ -1,0 +1,103 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, it } from 'vitest';
+import { cfCommands, kfCommands } from '../../../src/lib/cf/cf-commands.ts';
+import { bundleForTests } from '../../support/cli.ts';
+
+const bundle = bundleForTests();
+afterAll(() => bundle.remove());
+
+interface Meta {
+  outputs: Record<string, { bytes: number; inputs: Record<string, { bytesInOutput: number }> }>;
+}
+const meta = JSON.parse(readFileSync(bundle.meta, 'utf8')) as Meta;
+const recorder = fileURLToPath(new URL('../../support/loaded-files.mjs', import.meta.url));
+
+/** The files of the bundle that one command line loads. */
+function loadedBy(...argv: string[]): string[] {
+  const env = { PATH: process.env['PATH'], HOME: '/nowhere', KUBECONFIG: '/nowhere' };
+  const args = ['--import', recorder, bundle.program, ...argv];
+  const options = { env, encoding: 'utf8' as const, stdio: ['ignore', 'ignore', 'pipe'] as ['ignore', 'ignore', 'pipe'] };
+  let stderr: string;
+  try {
+    execFileSync(process.execPath, args, options);
+    stderr = '';
+  } catch (error) {
+    stderr = (error as { stderr: string }).stderr;
+  }
+  const listed = /^LOADED (.*)$/m.exec(stderr)?.[1];
+  if (listed === undefined) throw new Error(`No list of loaded files in:\n${stderr}`);
+  return (JSON.parse(listed) as string[]).filter((file) => file.includes('/dist/'));
+}
+
+/** What is left of a package that was cut out is no more than this. */
+const stubBytes = 200;
+
+/** Packages whose code is in those files. */
+function packagesIn(files: string[]): string[] {
+  const names = files.flatMap((file) => {
+    const output = Object.entries(meta.outputs).find(([name]) => file.endsWith(path.join('dist', name.split('/dist/')[1] ?? '-')));
+    const inputs = Object.entries(output?.[1].inputs ?? {}).filter(([, { bytesInOutput }]) => bytesInOutput > stubBytes);
+    return inputs.flatMap(([input]) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(input)?.[1] ?? []);
+  });
+  return [...new Set(names)].toSorted();
+}
+
+describe('what a start loads', () => {
+  it('--version: the frame alone, without any package', () => {
+    const files = loadedBy('--version');
+    expect(files.length).toBeLessThanOrEqual(6);
+    expect(packagesIn(files)).toEqual([]);
+  });
+
+  it('--help: no package', () => {
+    const files = loadedBy('--help');
+    expect(files.length).toBeLessThanOrEqual(12);
+    expect(packagesIn(files)).toEqual([]);
+  });
+
+  it('help of a command: nothing but oclif', () => {
+    expect(packagesIn(loadedBy('scale', '--help'))).toEqual(['@oclif/core']);
+  });
+
+  it.each([['apps'], ['app', 'x'], ['routes'], ['services']])('%s: oclif and no other package', (...argv) => {
+    const files = loadedBy(...argv, '--org', 'o', '--space', 's');
+    expect(packagesIn(files)).toEqual(['@oclif/core']);
+    expect(files.length).toBeLessThanOrEqual(40);
+  });
+});
+
+describe('the bundle', () => {
+  it('has one entry per command, and each alias means what cf means by it', async () => {
+    const commands = Object.keys(meta.outputs).flatMap((name) => /dist\/commands\/(.*)\.js$/.exec(name)?.[1] ?? []);
+    const table = new Map([...Object.values(cfCommands), kfCommands].flat().map(([name, alias, , instead]) => [name, { alias, instead }]));
+    expect(commands.length).toBeGreaterThan(25);
+    for (const name of commands) {
+      const { default: command } = (await import(`../../../src/commands/${name}.ts`)) as {
+        default: { aliases: string[]; examples: string[]; summary: string };
+      };
+      expect([name, ...command.aliases]).toEqual([name, ...[table.get(name)?.alias].filter(Boolean)]);
+      expect(table.get(name)?.instead, `${name} is there, so nothing stands in for it`).toBe('');
+      expect(command.examples.length, `${name} has an example`).toBeGreaterThan(0);
+    }
+  });
+
+  it('says of every cf command that is not there what to use meanwhile', () => {
+    const commands = new Set(Object.keys(meta.outputs).flatMap((name) => /dist\/commands\/(.*)\.js$/.exec(name)?.[1] ?? []));
+    const builtIn = ['help', 'version'];
+    const lacking = Object.values(cfCommands)
+      .flat()
+      .filter(([name, , , instead]) => !commands.has(name) && !builtIn.includes(name) && instead === '');
+    expect(lacking).toEqual([]);
+  });
+
+  it('stays small where every command starts', () => {
+    const bytes = (name: string): number =>
+      Object.entries(meta.outputs).find(([file]) => file.endsWith(name))?.[1].bytes ?? Number.POSITIVE_INFINITY;
+    expect(bytes('dist/main.js')).toBeLessThan(12 * 1024);
+    const total = Object.values(meta.outputs).reduce((sum, output) => sum + output.bytes, 0);
+    expect(total).toBeLessThan(2.5 * 1024 * 1024);
+  });
+});

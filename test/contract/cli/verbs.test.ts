@@ -1,0 +1,265 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { secretType } from '../../../src/lib/api/core.ts';
+import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import type { CFApp, CFProcess, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
+import { bundleForTests, Cli } from '../../support/cli.ts';
+import { ServedCluster } from '../../support/served-cluster.ts';
+
+const bundle = bundleForTests();
+const place = { KF_ORG: 'example-org', KF_SPACE: 'example-space' };
+const ns = 'space-guid';
+let cluster: ServedCluster;
+let cli: Cli;
+
+beforeEach(async () => {
+  cluster = await (await ServedCluster.start()).installed();
+  cli = new Cli(bundle.program, { KUBECONFIG: cluster.server.kubeconfig(), ...place });
+});
+
+afterEach(async () => {
+  await cluster.stop();
+  cli.remove();
+});
+
+beforeAll(() => undefined);
+afterAll(() => bundle.remove());
+
+async function addApp(name = 'my-app', desiredState: 'STARTED' | 'STOPPED' = 'STARTED'): Promise<CFApp> {
+  const guid = `${name}-guid`;
+  const app = await cluster.add(kinds.app, {
+    metadata: { name: guid, namespace: ns, annotations: { [annotations.appRev]: '3' } },
+    spec: {
+      displayName: name,
+      desiredState,
+      lifecycle: { type: 'buildpack', data: { stack: '' } },
+      currentDropletRef: { name: 'droplet' },
+      envSecretName: `${guid}-env`,
+    },
+  });
+  await cluster.add(secretType, { metadata: { name: `${guid}-env`, namespace: ns }, data: {} });
+  const spec = { appRef: { name: guid }, processType: 'web', desiredInstances: 1, memoryMB: 256, diskQuotaMB: 1024 };
+  const healthCheck = { type: 'port' as const, data: { invocationTimeoutSeconds: 1, timeoutSeconds: 60 } };
+  const labels = { 'korifi.cloudfoundry.org/app-guid': guid };
+  await cluster.add(kinds.process, { metadata: { name: `${guid}-web`, namespace: ns, labels }, spec: { ...spec, healthCheck } });
+  return app;
+}
+
+const appNow = (name = 'my-app'): CFApp | undefined => cluster.memory.peek(kinds.app, ns, `${name}-guid`);
+
+/** Plays the controller: answers every new deploy-id with these statuses, one after the other. */
+function judge(...statuses: Omit<DeploymentStatus, 'id'>[]): void {
+  let seen: string | undefined;
+  cluster.memory.intercept = (verb) => {
+    if (verb !== 'watch') return;
+    const id = appNow()?.metadata.annotations?.[annotations.deployId];
+    if (id === undefined || id === seen) return;
+    seen = id;
+    setTimeout(() => {
+      void (async () => {
+        for (const status of statuses) {
+          await cluster.memory.mergePatch(
+            kinds.app,
+            ns,
+            'my-app-guid',
+            { status: { deployment: { ...status, id } } },
+            { subresource: 'status' },
+          );
+        }
+      })();
+    }, 20);
+  };
+}
+
+async function setInstances(process: string, states: ('RUNNING' | 'STARTING' | 'CRASHED')[]): Promise<void> {
+  const instancesStatus = Object.fromEntries(states.map((state, index) => [String(index), { state, timestamp: '2026-08-07T10:16:20Z' }]));
+  await cluster.memory.mergePatch(kinds.process, ns, process, { status: { instancesStatus } }, { subresource: 'status' });
+}
+
+describe('start, stop and restart', () => {
+  it('start waits for the verdict, says what it waits for on stderr and ends with the app', async () => {
+    await addApp('my-app', 'STOPPED');
+    judge({ phase: 'Starting', message: 'instance 0 to listen on port 8080' }, { phase: 'Serving' });
+    const run = await cli.run(['start', 'my-app']);
+    expect(run).toMatchObject({ code: 0 });
+    expect(run.stderr).toBe('Waiting: instance 0 to listen on port 8080\n');
+    expect(run.stdout).toMatch(
+      /^Starting app my-app in org example-org \/ space example-space as tester\.\.\.\n\nWaiting for app to start\.\.\.\n\nname: +my-app\n/,
+    );
+    expect(appNow()?.spec.desiredState).toBe('STARTED');
+  });
+
+  it('start of a started app is fine', async () => {
+    await addApp();
+    const run = await cli.run(['start', 'my-app']);
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    expect(run.stdout).toContain("App 'my-app' is already started.\nOK\n");
+    expect(cluster.memory.writes.filter(({ verb }) => verb === 'patch')).toEqual([]);
+  });
+
+  it('a start that fails prints the cause, the last lines and what to do, and exits 1', async () => {
+    await addApp('my-app', 'STOPPED');
+    judge({
+      phase: 'Failed',
+      reason: 'Crashed',
+      message: 'Instance 0 of web exited with code 7.',
+      pod: 'p-0',
+      exitCode: 7,
+      logTail: ['boom at line 3'],
+    });
+    const run = await cli.run(['start', 'my-app']);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain('Start unsuccessful: Instance 0 of web exited with code 7.\n   boom at line 3\n');
+    expect(run.stderr).toContain('kf logs my-app --recent');
+    expect(run.stdout).toMatch(/FAILED\n$/);
+  });
+
+  it('a failure has its facts in --json, with the lines that the container wrote last', async () => {
+    await addApp('my-app', 'STOPPED');
+    cluster.memory.logTexts.set(`${ns}/p-0`, 'from the container\n');
+    judge({ phase: 'Failed', reason: 'Crashed', message: 'It crashed.', pod: 'p-0', container: 'application', exitCode: 7 });
+    const run = await cli.run(['start', 'my-app', '--json']);
+    expect(run.code).toBe(1);
+    const { error } = JSON.parse(run.stdout) as { error: { code: string; details: Record<string, unknown> } };
+    expect(error).toMatchObject({ code: 'start', details: { reason: 'Crashed', exitCode: 7, pod: 'p-0' } });
+    expect(error.details['logTail']).toContain('from the container');
+  });
+
+  it('stop moves the revision on and does not wait; a second one changes nothing', async () => {
+    await addApp();
+    expect(await cli.run(['stop', 'my-app'])).toMatchObject({ code: 0, stderr: '' });
+    expect(appNow()?.spec.desiredState).toBe('STOPPED');
+    expect(appNow()?.metadata.annotations).toMatchObject({
+      [annotations.appRev]: '4',
+      [annotations.lastStopAppRev]: '4',
+      [annotations.changedBy]: 'alice',
+    });
+    expect((await cli.run(['stop', 'my-app'])).stdout).toContain('App my-app is already stopped.\nOK\n');
+    expect(appNow()?.metadata.annotations?.[annotations.appRev]).toBe('4');
+  });
+
+  it('restart makes a new generation and never stops the app', async () => {
+    await addApp();
+    judge({ phase: 'Serving' });
+    expect((await cli.run(['restart', 'my-app'])).code).toBe(0);
+    expect(appNow()?.metadata.annotations?.[annotations.appRev]).toBe('4');
+    expect(JSON.stringify(cluster.memory.writes)).not.toContain('STOPPED');
+  });
+
+  it('a change that is overtaken by a later one ends and says by whom', async () => {
+    await addApp();
+    const running = cli.run(['restart', 'my-app']);
+    await expect.poll(() => appNow()?.metadata.annotations?.[annotations.deployId], { timeout: 5000 }).toBeDefined();
+    const later = { metadata: { annotations: { [annotations.deployId]: 'later', [annotations.changedBy]: 'bob' } } };
+    await cluster.memory.mergePatch(kinds.app, ns, 'my-app-guid', later);
+    const run = await running;
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain("A later change of app 'my-app' (by bob) has overtaken this one.");
+  });
+
+  it.each(['SIGINT', 'SIGTERM'] as const)('%s ends a wait within two seconds with 130', async (signal) => {
+    await addApp();
+    judge({ phase: 'Starting', message: 'something that never comes' });
+    const started = performance.now();
+    const run = await cli.run(['restart', 'my-app'], { kill: { after: 'never comes', signal } });
+    expect(run).toMatchObject({ code: 130, signal: null });
+    expect(run.stderr).toContain('Interrupted.');
+    expect(performance.now() - started).toBeLessThan(5000);
+  });
+
+  it('without a droplet there is nothing to start', async () => {
+    await addApp('my-app', 'STOPPED');
+    await cluster.memory.mergePatch(kinds.app, ns, 'my-app-guid', { spec: { currentDropletRef: null } });
+    expect((await cli.run(['start', 'my-app'])).stderr).toContain("App 'my-app' has nothing to run yet");
+  });
+});
+
+describe('scale', () => {
+  it('changes instances through the scale subresource only and waits until they run', async () => {
+    await addApp();
+    await setInstances('my-app-guid-web', ['RUNNING']);
+    const running = cli.run(['scale', 'my-app', '-i', '3']);
+    const processNow = (): CFProcess | undefined => cluster.memory.peek(kinds.process, ns, 'my-app-guid-web');
+    await expect.poll(() => processNow()?.spec.desiredInstances, { timeout: 5000 }).toBe(3);
+    await setInstances('my-app-guid-web', ['RUNNING', 'STARTING', 'STARTING']);
+    await setInstances('my-app-guid-web', ['RUNNING', 'RUNNING', 'RUNNING']);
+    const run = await running;
+    expect(run.code).toBe(0);
+    expect(run.stdout).toContain('instances:      3/3');
+    const patches = cluster.server.callsOf('PATCH .*');
+    expect(patches.map((call) => [call.path.split('/').pop(), call.body])).toEqual([['scale', '{"spec":{"replicas":3}}']]);
+  });
+
+  it('of memory asks first, and without a terminal says which flag answers', async () => {
+    await addApp();
+    const run = await cli.run(['scale', 'my-app', '-m', '512M']);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain(
+      'This will cause the app to restart. Are you sure you want to scale my-app? There is no terminal to ask on: add -f to say yes.',
+    );
+    expect(cluster.server.callsOf('PATCH .*')).toHaveLength(0);
+  });
+
+  it('of memory changes the process, then rolls', async () => {
+    await addApp();
+    judge({ phase: 'Serving' });
+    expect((await cli.run(['scale', 'my-app', '-m', '512M', '-f'])).code).toBe(0);
+    expect(cluster.memory.peek(kinds.process, ns, 'my-app-guid-web')?.spec.memoryMB).toBe(512);
+  });
+
+  it('without flags shows the present scale and writes nothing', async () => {
+    await addApp();
+    const run = await cli.run(['scale', 'my-app']);
+    expect(run.stdout).toMatch(/^Showing current scale of app my-app in org/);
+    expect(cluster.memory.writes.filter(({ verb }) => verb !== 'create')).toEqual([]);
+  });
+
+  it('of an unknown process names those that there are', async () => {
+    await addApp();
+    expect((await cli.run(['scale', 'my-app', '-i', '1', '--process', 'wroker'])).stderr).toContain("Processes of app 'my-app': web");
+  });
+});
+
+describe('delete', () => {
+  it('says OK also when there is nothing to delete', async () => {
+    const run = await cli.run(['delete', 'nothing', '-f']);
+    expect(run).toMatchObject({ code: 0, stderr: "App 'nothing' does not exist.\n" });
+    expect(run.stdout).toBe('Deleting app nothing in org example-org / space example-space as tester...\nOK\n\n');
+  });
+
+  it('-r refuses a route that another app uses, and deletes nothing', async () => {
+    await addApp();
+    const destinations = ['my-app-guid', 'other-guid'].map((name) => ({ guid: `d-${name}`, appRef: { name }, processType: 'web' }));
+    const spec = { host: 'shared', domainRef: { name: 'default-domain' }, destinations };
+    await cluster.add(kinds.route, { metadata: { name: 'r', namespace: ns }, spec });
+    const run = await cli.run(['delete', '-f', '-r', 'my-app']);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain("App 'my-app' was not deleted because route 'shared' is mapped to more than one app.");
+    expect(appNow()).toBeDefined();
+  });
+
+  it('-r takes the routes along', async () => {
+    await addApp();
+    const destinations = [{ guid: 'd', appRef: { name: 'my-app-guid' }, processType: 'web' }];
+    await cluster.add(kinds.route, {
+      metadata: { name: 'r', namespace: ns },
+      spec: { host: 'own', domainRef: { name: 'default-domain' }, destinations },
+    });
+    expect((await cli.run(['delete', 'my-app', '-fr'])).code).toBe(0);
+    expect([appNow(), cluster.memory.peek(kinds.route, ns, 'r')]).toEqual([undefined, undefined]);
+  });
+});
+
+describe('environment', () => {
+  it('is set, shown and unset', async () => {
+    await addApp();
+    expect((await cli.run(['set-env', 'my-app', 'OPTS', '-Xss512k'])).stdout).toMatch(/OK\n\nTIP: Use 'kf restage my-app' to ensure/);
+    expect((await cli.run(['env', 'my-app'])).stdout).toContain('User-Provided:\nOPTS: -Xss512k\n');
+    expect((await cli.run(['unset-env', 'my-app', 'OPTS'])).code).toBe(0);
+    expect(await cli.run(['unset-env', 'my-app', 'OPTS'])).toMatchObject({ code: 0, stderr: 'Env variable OPTS was not set.\n' });
+  });
+
+  it.each(['VCAP_X', 'VMC_X', 'PORT'])('refuses the platform name %s', async (name) => {
+    await addApp();
+    expect(await cli.run(['set-env', 'my-app', name, '1'])).toMatchObject({ code: 1, stdout: expect.stringContaining('FAILED') as string });
+  });
+});
