@@ -8,7 +8,7 @@ import { buildDestination, buildRoute } from '../../src/templates/route.ts';
 import { buildAppBinding, buildCredentialsSecret, buildUserProvidedInstance } from '../../src/templates/service.ts';
 import { buildDomain, buildOrg, buildSpace } from '../../src/templates/tenancy.ts';
 import type { CFApp, CFBuild, CFServiceInstance } from '../../src/lib/api/types.generated.ts';
-import { ask, installKinds, kubectl, kubectlJson, makeNamespace } from './kubectl.ts';
+import { ask, installKinds, installPolicies, kubectl, kubectlJson, makeSpaceLike } from './kubectl.ts';
 
 interface Crd {
   metadata: { name: string };
@@ -30,7 +30,8 @@ const contractFile = join(import.meta.dirname, 'fixtures/contract-objects.yaml')
 
 beforeAll(async () => {
   await installKinds();
-  await makeNamespace(ns);
+  await installPolicies();
+  await makeSpaceLike(ns);
 });
 
 async function crds(): Promise<Map<string, Crd>> {
@@ -208,21 +209,22 @@ test('status written with the object is dropped; written to the subresource it s
   const org = {
     apiVersion: `${group}/v1alpha1`,
     kind: 'CFOrg',
-    metadata: { name: 'status-org', namespace: ns },
+    metadata: { name: `status-${ns}`, namespace: 'cf' },
     spec: { displayName: 'o' },
     status,
   };
   await kubectl(['create', '-f', '-'], { input: org });
-  expect(await kubectlJson<object>(['get', 'cforg', '-n', ns, 'status-org'])).not.toHaveProperty('status');
-  await kubectl(['patch', 'cforg', '-n', ns, 'status-org', '--subresource=status', '--type=merge', '-p', JSON.stringify({ status })]);
-  expect(await kubectlJson<object>(['get', 'cforg', '-n', ns, 'status-org'])).toMatchObject({ status });
+  expect(await kubectlJson<object>(['get', 'cforg', '-n', 'cf', `status-${ns}`])).not.toHaveProperty('status');
+  await kubectl(['patch', 'cforg', '-n', 'cf', `status-${ns}`, '--subresource=status', '--type=merge', '-p', JSON.stringify({ status })]);
+  expect(await kubectlJson<object>(['get', 'cforg', '-n', 'cf', `status-${ns}`])).toMatchObject({ status });
 });
 
 test('everything that the CLI creates is accepted with not one field unknown', async () => {
-  const author = { changedBy: 'alice', now: new Date() };
+  const { status } = await kubectlJson<{ status: { userInfo: { username: string } } }>(['auth', 'whoami']);
+  const author = { changedBy: status.userInfo.username, now: new Date() };
   const lifecycle = { type: 'buildpack' as const, data: { stack: '' } };
   const create = <T>(object: object): Promise<T> => kubectlJson<T>(['create', '--validate=strict', '-f', '-'], { input: object });
-  const domain = buildDomain({ guid: 'made-domain', rootNamespace: ns, name: 'made.example.com' }, author);
+  const domain = buildDomain({ guid: `made-${ns}`, rootNamespace: 'cf', name: 'made.example.com' }, author);
   const app = await create<CFApp>(buildApp({ guid: 'made-app', namespace: ns, displayName: 'made', lifecycle, pushId: 'p' }, author));
   const build = await create<CFBuild>(
     buildBuild(
@@ -247,7 +249,7 @@ test('everything that the CLI creates is accepted with not one field unknown', a
   );
   const rest = [
     domain,
-    buildOrg({ guid: 'made-org', rootNamespace: ns, displayName: 'made' }, author),
+    buildOrg({ guid: `made-${ns}`, rootNamespace: 'cf', displayName: 'made' }, author),
     buildSpace({ guid: 'made-space', orgGuid: ns, displayName: 'made' }, author),
     buildEnvSecret(app, { A: 'b' }, author),
     buildProcess({ app, type: 'web', memoryMB: 1, diskQuotaMB: 1, user: 'x', logRateLimitBPS: -1, command: 'c' }, author),
@@ -269,5 +271,5 @@ test('everything that the CLI creates is accepted with not one field unknown', a
   ];
   await kubectl(['create', '--validate=strict', '-f', '-'], { input: rest });
   const found = await kubectlJson<{ items: Listed[] }>(['get', 'cf', '-n', ns, '-l', `${group}/guid`]);
-  expect(found.items).toHaveLength(10);
+  expect(found.items).toHaveLength(8);
 });

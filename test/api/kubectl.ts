@@ -79,3 +79,8 @@ export async function installPolicies(): Promise<void> {
 export async function makeNamespace(name: string, labels: Record<string, string> = {}): Promise<void> {
   await kubectl(['apply', '--server-side', '-f', '-'], { input: { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } } });
 }
+
+/** A namespace in which all kinds may lie but orgs and domains, which a policy holds in the root namespace. */
+export async function makeSpaceLike(name: string): Promise<void> {
+  await makeNamespace(name, { 'kf.cloudfoundry.org/managed-by': 'kf', 'korifi.cloudfoundry.org/org-guid': name });
+}

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ask, installKinds, kubectl, makeNamespace } from './kubectl.ts';
+import { ask, installKinds, kubectl, makeSpaceLike } from './kubectl.ts';
 
 const ns = `rules-${Date.now().toString(36)}`;
 const healthCheck = { type: '', data: { invocationTimeoutSeconds: 0, timeoutSeconds: 0 } };
@@ -7,10 +7,13 @@ const lifecycle = (type: string) => ({ type, data: { stack: '' } });
 const domainRef = { name: 'd', namespace: 'cf' };
 const service = { kind: 'CFServiceInstance', name: 'i', namespace: 'n' };
 
+const old = `old-${ns}`;
+const homeOf = (kind: string): string => (['CFOrg', 'CFDomain'].includes(kind) ? 'cf' : ns);
+
 const object = (kind: string, name: string, spec: object) => ({
   apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
   kind,
-  metadata: { name, namespace: ns },
+  metadata: { name, namespace: homeOf(kind) },
   spec,
 });
 
@@ -30,8 +33,8 @@ const valid: Record<string, object> = {
 
 beforeAll(async () => {
   await installKinds();
-  await makeNamespace(ns);
-  const objects = Object.entries(valid).map(([kind, spec]) => object(kind, 'old', spec));
+  await makeSpaceLike(ns);
+  const objects = Object.entries(valid).map(([kind, spec]) => object(kind, old, spec));
   await kubectl(['apply', '--server-side', '-f', '-'], { input: objects });
 });
 
@@ -41,7 +44,7 @@ async function create(kind: string, spec: object, name = 'new'): Promise<string>
 }
 
 async function change(kind: string, patch: object): Promise<string> {
-  const args = ['patch', kind.toLowerCase(), '-n', ns, 'old', '--dry-run=server', '--type=merge', '-p', JSON.stringify(patch)];
+  const args = ['patch', kind.toLowerCase(), '-n', homeOf(kind), old, '--dry-run=server', '--type=merge', '-p', JSON.stringify(patch)];
   const { code, stderr } = await ask(args);
   return code === 0 ? 'accepted' : stderr;
 }
@@ -148,7 +151,7 @@ describe('a domain', () => {
 
 describe('a task', () => {
   const tell = (patch: object) =>
-    kubectl(['patch', 'cftask', '-n', ns, 'old', '--subresource=status', '--type=merge', '-p', JSON.stringify({ status: patch })]);
+    kubectl(['patch', 'cftask', '-n', ns, old, '--subresource=status', '--type=merge', '-p', JSON.stringify({ status: patch })]);
 
   test('needs a command or a process type, and an app', async () => {
     expect(await create('CFTask', { command: '' })).toContain('A task needs a command, or a process type whose command it takes');
