@@ -1,7 +1,7 @@
 // Waits for a build, shows its log while it runs, and says why when it fails.
 
 import { findCondition } from '../../api/conditions.ts';
-import { conditionTypes, kinds, labels } from '../../api/group.ts';
+import { conditionTypes, kinds, labels, reasons } from '../../api/group.ts';
 import type { CFBuild } from '../../api/types.generated.ts';
 import { KfError, messageOf } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
@@ -53,12 +53,14 @@ function showLog(session: SpaceSession, buildGuid: string, tail: string[]): Show
 function buildFailure(session: SpaceSession, appName: string, build: CFBuild, tail: string[]): KfError {
   const condition = findCondition(build, conditionTypes.succeeded);
   const message = condition?.message ?? 'the cause is unknown';
-  const noMatch = message.startsWith('NoBuildpackMatched');
+  // The contract's message is `<reason>: <text>`; the condition's own reason only says that the build failed.
+  const reason = /^([A-Z]\w+): /.exec(message)?.[1] ?? condition?.reason;
+  const noMatch = reason === reasons.noBuildpackMatched;
   return new KfError('build', `Error staging application: ${message}`, {
     hints: noMatch
       ? [`TIP: Use '${session.bin} buildpacks' to see a list of supported buildpacks.`]
       : [`${session.bin} logs ${appName} --recent`, `${session.bin} push ${appName}`],
-    details: { reason: condition?.reason, build: build.metadata.name, logTail: tail },
+    details: { reason, build: build.metadata.name, logTail: tail },
   });
 }
 
