@@ -1,8 +1,8 @@
 // Users with a legacy `auth-provider` (oidc, gcp, azure): client-node knows how to refresh those.
 
 import { KfError, messageOf } from '../errors.ts';
-import { sameCredential } from './credentials.ts';
-import type { Credential, CredentialSource } from './credentials.ts';
+import { sameCredential } from './credential.ts';
+import type { Credential, CredentialSource } from './credential.ts';
 import type { SelectedContext } from './kubeconfig.ts';
 
 /** Throws KfError `forbidden` when the provider gives no token. */

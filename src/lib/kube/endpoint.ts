@@ -2,8 +2,9 @@
 
 import { join } from 'node:path';
 import { KfError } from '../errors.ts';
-import { credentialsOf, pemOf, readCredentialFile, tokenFileCredential } from './credentials.ts';
-import type { CredentialSource } from './credentials.ts';
+import { pemOf, readCredentialFile } from './credential.ts';
+import type { CredentialSource } from './credential.ts';
+import { credentialsOf, tokenFileCredential } from './credentials.ts';
 import type { Identity } from './errors.ts';
 import { readKubeconfig, selectContext } from './kubeconfig.ts';
 import type { SelectedContext, UserEntry } from './kubeconfig.ts';

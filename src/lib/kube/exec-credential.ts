@@ -3,8 +3,8 @@
 
 import { spawn } from 'node:child_process';
 import { KfError, messageOf } from '../errors.ts';
-import { pemOf, sameCredential } from './credentials.ts';
-import type { Credential, CredentialSource } from './credentials.ts';
+import { pemOf, sameCredential } from './credential.ts';
+import type { Credential, CredentialSource } from './credential.ts';
 import type { ExecEntry, SelectedContext } from './kubeconfig.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;

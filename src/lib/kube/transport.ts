@@ -6,7 +6,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { pipeline } from 'node:stream';
 import type { Readable } from 'node:stream';
 import { abortError, backoffMs, sleep, throwIfAborted } from '../wait.ts';
-import type { Credential } from './credentials.ts';
+import type { Credential } from './credential.ts';
 import type { Endpoint } from './endpoint.ts';
 import { connectionCode, unreachableError } from './errors.ts';
 import { tunnelAgent, withoutPassword } from './proxy.ts';

@@ -4,10 +4,16 @@ import { kinds, labels } from '../api/group.ts';
 import { nearest, sha224 } from '../api/names.ts';
 import type { CFOrg, CFSpace } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
-import type { Session } from './session.ts';
+import type { Cluster } from '../kube/cluster.ts';
 import type { Named } from './state.ts';
 
-type Reader = Pick<Session, 'cluster' | 'root' | 'signal' | 'bin'>;
+/** What of a session these look-ups need. */
+interface Reader {
+  readonly cluster: Cluster;
+  readonly root: string;
+  readonly signal: AbortSignal;
+  readonly bin: string;
+}
 
 const toNamed = (object: CFOrg | CFSpace): Named => ({ name: object.spec.displayName, guid: object.metadata.name ?? '' });
 

@@ -17,7 +17,7 @@ const reconnectMs = 300;
 
 export class AppFollower {
   #app: CFApp;
-  #failure: unknown;
+  #failure: Error | undefined;
   readonly #waiters = new Set<Waiter>();
   readonly #cluster: Cluster;
   readonly #pushId: string;
@@ -44,7 +44,7 @@ export class AppFollower {
   /** The app as soon as `accepts` holds. @throws KfError `timeout` with `what` was awaited, or what ended the push */
   until(what: string, timeoutMs: number, accepts: (app: CFApp) => boolean, signal?: AbortSignal): Promise<CFApp> {
     return new Promise((resolve, reject) => {
-      if (this.#failure !== undefined) return reject(this.#failure as Error);
+      if (this.#failure !== undefined) return reject(this.#failure);
       if (accepts(this.#app)) return resolve(this.#app);
       const settle =
         <T>(then: (value: T) => void) =>
@@ -65,7 +65,7 @@ export class AppFollower {
   /** Resolves never; rejects when the push can no longer go on. For races with other waits. */
   lost(): Promise<never> {
     return new Promise((_, reject) => {
-      if (this.#failure !== undefined) return reject(this.#failure as Error);
+      if (this.#failure !== undefined) return reject(this.#failure);
       this.#waiters.add({ accepts: () => false, resolve: () => undefined, reject });
     });
   }
@@ -76,8 +76,9 @@ export class AppFollower {
     for (const waiter of [...this.#waiters]) if (waiter.accepts(app)) waiter.resolve(app);
   }
 
-  #fail(error: unknown): void {
+  #fail(thrown: unknown): void {
     if (this.#stopped.signal.aborted) return;
+    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
     this.#failure = error;
     for (const waiter of [...this.#waiters]) waiter.reject(error);
   }

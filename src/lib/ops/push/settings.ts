@@ -12,34 +12,29 @@ import type { Authorship } from '../../../templates/metadata.ts';
 import { changeProcess } from '../changes.ts';
 import type { AppFacts } from './facts.ts';
 
-export interface EnvChange {
-  changed: Record<string, string>;
-}
-
 /** Variables that the plan adds or changes. */
 export function envChanges(plan: AppPlan, facts: AppFacts): Record<string, string> {
   return Object.fromEntries(Object.entries(plan.env).filter(([name, value]) => facts.env[name] !== value));
 }
 
+/** Given values over present ones over defaults. */
 function healthCheckOf(
-  plan: HealthCheckPlan | undefined,
+  plan: HealthCheckPlan = {},
   timeoutSeconds: number | undefined,
   present: CFProcessSpec['healthCheck'] | undefined,
-  type: string,
+  processType: string,
 ): CFProcessSpec['healthCheck'] {
-  const old = present?.data;
-  const kind = plan?.type ?? (present?.type || (type === 'web' ? 'port' : 'process'));
-  const endpoint = kind === 'http' ? (plan?.endpoint ?? old?.httpEndpoint ?? '/') : undefined;
-  const interval = plan?.intervalSeconds ?? old?.intervalSeconds;
-  return {
-    type: kind,
-    data: {
-      invocationTimeoutSeconds: plan?.invocationTimeoutSeconds ?? old?.invocationTimeoutSeconds ?? 1,
-      timeoutSeconds: timeoutSeconds ?? old?.timeoutSeconds ?? 60,
-      ...(endpoint === undefined ? {} : { httpEndpoint: endpoint }),
-      ...(interval === undefined ? {} : { intervalSeconds: interval }),
-    },
+  const usual = processType === 'web' ? 'port' : 'process';
+  const type = plan.type ?? (present === undefined || present.type === '' ? usual : present.type);
+  const wanted = {
+    invocationTimeoutSeconds: plan.invocationTimeoutSeconds,
+    timeoutSeconds,
+    httpEndpoint: type === 'http' ? (plan.endpoint ?? present?.data.httpEndpoint ?? '/') : undefined,
+    intervalSeconds: plan.intervalSeconds,
   };
+  const { httpEndpoint: _old, ...kept } = present?.data ?? { invocationTimeoutSeconds: 1, timeoutSeconds: 60 };
+  const given = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined));
+  return { type, data: { ...kept, ...given } };
 }
 
 /** Fields of an existing process that the plan names and that differ; null removes. Instances are not among them. */
