@@ -13,7 +13,7 @@ import { findAppIfAny, findService, listDomainObjects } from '../find.ts';
 import { ensureRoute, unmapAll } from '../routes.ts';
 import { bindService } from '../services.ts';
 import { startTimeoutMs, waitForDeployment } from '../verdict.ts';
-import { makeArtifact, type Artifact } from './artifact.ts';
+import { makeArtifact } from './artifact.ts';
 import { claimApp, lifecycleOf } from './claim.ts';
 import { readFacts, type AppFacts } from './facts.ts';
 import { lockSettings } from './guard.ts';
@@ -64,14 +64,7 @@ async function checkRights(session: SpaceSession, info: KfInfo, plan: AppPlan): 
   await assertAccess(session.cluster, plan.lifecycle === 'docker' ? questions : [...questions, upload], session.signal);
 }
 
-async function decide(
-  session: SpaceSession,
-  plan: AppPlan,
-  facts: AppFacts,
-  app: CFApp,
-  artifact: Artifact,
-  wanted: WantedRoute[],
-): Promise<Changes> {
+async function decide({ session, plan }: Prepared, facts: AppFacts, app: CFApp, droplet: string, wanted: WantedRoute[]): Promise<Changes> {
   const services = await Promise.all(
     plan.services.map(async (service) => ({ service, instance: await findService(session, service.name) })),
   );
@@ -84,7 +77,7 @@ async function decide(
       .filter(({ service }) => !bound.has(service.bindingName ?? service.name))
       .map(({ service, instance }) => ({ instance, ...(service.bindingName === undefined ? {} : { bindingName: service.bindingName }) })),
     unmap: plan.noRoute && facts.ownRoutes.length > 0,
-    droplet: app.spec.currentDropletRef?.name !== artifact.build.metadata.name,
+    droplet: app.spec.currentDropletRef?.name !== droplet,
     start: app.spec.desiredState !== 'STARTED' || app.status?.deployment?.phase !== 'Serving',
   };
 }
@@ -155,16 +148,15 @@ async function apply(
   app: CFApp,
   facts: AppFacts,
   changes: Changes,
-  artifact: Artifact,
-  pushId: string,
+  target: { droplet: string; pushId: string },
 ): Promise<CFApp> {
   const { session, info, plan, options } = prepared;
-  const locked = await lockSettings(session.cluster, app, pushId);
+  const locked = await lockSettings(session.cluster, app, target.pushId);
   try {
     await writeSettings(session, info, locked, facts, changes);
     const newRev = options.force || Object.keys(changes.env).length > 0 || changes.services.length > 0;
-    return await switchApp(session, locked, plan, artifact.build.metadata.name ?? '', {
-      id: pushId,
+    return await switchApp(session, locked, plan, target.droplet, {
+      id: target.pushId,
       newRev: newRev && app.spec.desiredState === 'STARTED',
     });
   } catch (error) {
@@ -208,11 +200,11 @@ export async function pushApp(session: SpaceSession, push: PushPlan, plan: AppPl
       layerBytesSent: artifact.layerBytesSent,
       droplet,
     };
-    const changes = await decide(session, plan, facts, follower.app, artifact, routes);
+    const changes = await decide(prepared, facts, follower.app, droplet, routes);
     if (!push.start) return { ...result, unchanged: false, app: follower.app };
     if (isNothing(changes) && !options.force) return { ...result, unchanged: true, app: follower.app };
     session.reporter.step('Writing settings');
-    const switched = await apply(prepared, follower.app, facts, changes, artifact, pushId);
+    const switched = await apply(prepared, follower.app, facts, changes, { droplet, pushId });
     follower.stop();
     session.reporter.done();
     return { ...result, unchanged: false, app: await verdict(prepared, switched, pushId) };
