@@ -53,13 +53,13 @@ async function setUp(binary: string, env: ClusterEnv, folder: string): Promise<C
 }
 
 /** Runs `use` with a whole cluster, the packed and installed kf (`KF_TEST_BIN`), and kf set up in it. */
-export async function withCluster<T>(use: (env: ClusterEnv) => Promise<T>): Promise<T> {
+export async function withCluster<T>(use: (env: ClusterEnv) => Promise<T>, name = 'cluster-ring'): Promise<T> {
   const folder = await mkdtemp(path.join(tmpdir(), 'kf-ring-'));
-  const [env, binary] = await Promise.all([clusterUp('cluster-ring'), installPackedKf(path.join(folder, 'installed'))]);
+  const [env, binary] = await Promise.all([clusterUp(name), installPackedKf(path.join(folder, 'installed'))]);
   try {
     return await use({ ...env, KF_TEST_BIN: binary, ...(await setUp(binary, env, folder)) });
   } finally {
-    if (!keep) await clusterDown('cluster-ring');
+    if (!keep) await clusterDown(name);
     await rm(folder, { recursive: true, force: true });
   }
 }

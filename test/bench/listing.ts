@@ -1,0 +1,102 @@
+// How fast kf starts and reads, beside kubectl in the same minute: both as the same space developer.
+
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { writeRoleKubeconfig } from '../support/developer.ts';
+import { Kf, kubectlJson, ringEnv } from '../support/kf.ts';
+import { until } from '../support/until.ts';
+import { addApps } from './many-apps.ts';
+import { auditEnd, auditFrom, timed, type Scene } from './scene.ts';
+import { millis, ratio, type Row } from './table.ts';
+
+const pairs = 9;
+const starts = 15;
+const sizes = [1, 20, 200, 1000];
+const spaceName = 'bench-many';
+
+/** kf and its rival in turns, so that what else the machine does meets both. */
+async function race(kf: () => Promise<number>, other: () => Promise<number>, runs: number): Promise<[number[], number[]]> {
+  const [ours, others]: [number[], number[]] = [[], []];
+  await kf();
+  await other();
+  for (let run = 0; run < runs; run++) {
+    ours.push(await kf());
+    others.push(await other());
+  }
+  return [ours, others];
+}
+
+export async function benchStart({ developer }: Scene): Promise<Row[]> {
+  const kf = async (): Promise<number> => (await developer.ok('--version')).milliseconds;
+  const node = async (): Promise<number> => (await timed(process.execPath, ['-e', '0'])).milliseconds;
+  const [ours, others] = await race(kf, node, starts);
+  return [{ what: '`kf --version`', reach: '≤ 60 ms', measured: millis(ours), beside: `bare node ${millis(others)}` }];
+}
+
+/** Somebody with a space of their own, and kubectl with the same rights. */
+async function makeSpace(folder: string): Promise<{ kf: Kf; kubeconfig: string; guid: string; home: string }> {
+  const org = ringEnv('KF_TEST_ORG');
+  const admin = await Kf.create('admin', { KF_SPACE: spaceName });
+  await admin.ok('create-space', spaceName, '-o', org);
+  await admin.remove();
+  const { items } = await kubectlJson<{ items: { metadata: { name: string; namespace: string }; spec: { displayName: string } }[] }>(
+    'get',
+    'cfspaces',
+    '-A',
+  );
+  const space = items.find(({ spec }) => spec.displayName === spaceName)?.metadata;
+  if (space === undefined) throw new Error(`There is no space '${spaceName}'.`);
+  const home = path.join(folder, 'many');
+  const kubeconfig = path.join(home, 'kubeconfig.yaml');
+  await mkdir(home, { recursive: true });
+  await writeRoleKubeconfig(ringEnv('KF_TEST_KUBECONFIG'), kubeconfig, 'spaceDeveloper', { org: space.namespace, space: space.name });
+  const kf = await Kf.create('developer', { CF_HOME: home, KUBECONFIG: kubeconfig, KF_SPACE: spaceName });
+  await kf.ok('target', '-o', org, '-s', spaceName);
+  return { kf, kubeconfig, guid: space.name, home };
+}
+
+/** Until the controller has written nothing for three seconds. */
+async function untilQuiet(): Promise<void> {
+  await until(
+    'the controller to be done with the new apps',
+    async () => {
+      const start = await auditEnd();
+      await sleep(3000);
+      const writes = (await auditFrom(start)).filter(
+        ({ verb, user, objectRef }) =>
+          user.username.endsWith(':kf-controller') && !['get', 'list', 'watch'].includes(verb) && objectRef?.resource !== 'leases',
+      );
+      return writes.length === 0;
+    },
+    600_000,
+  );
+}
+
+export async function benchListing({ folder }: Scene): Promise<Row[]> {
+  const { kf, kubeconfig, guid, home } = await makeSpace(folder);
+  const env = { ...process.env, KUBECONFIG: kubeconfig, HOME: home };
+  const rows: Row[] = [];
+  let present = 0;
+  for (const size of sizes) {
+    await addApps(guid, present, size - present);
+    present = size;
+    await untilQuiet();
+    for (const [command, resource] of [
+      ['apps', 'cfapps'],
+      ['routes', 'cfroutes'],
+    ] as const) {
+      const ask = async (): Promise<number> => (await kf.ok(command)).milliseconds;
+      const rival = async (): Promise<number> => (await timed('kubectl', ['get', resource, '-n', guid], env)).milliseconds;
+      const [ours, others] = await race(ask, rival, pairs);
+      rows.push({
+        what: `\`kf ${command}\`, ${size} apps`,
+        reach: '≤ 1.5 × kubectl get',
+        measured: `${ratio(ours, others)}: ${millis(ours)}`,
+        beside: `\`kubectl get ${resource}\` ${millis(others)}`,
+      });
+    }
+  }
+  await kf.remove();
+  return rows;
+}

@@ -1,0 +1,59 @@
+// A space with many apps, made in bulk: per app a stopped CFApp, its environment Secret, a CFProcess and a CFRoute.
+
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import type { KubeObject } from '../../src/lib/api/object.ts';
+import type { CFApp, CFDomain } from '../../src/lib/api/types.generated.ts';
+import { buildApp, buildEnvSecret, buildProcess } from '../../src/templates/app.ts';
+import { buildDestination, buildRoute } from '../../src/templates/route.ts';
+import { kubectlJson, ringEnv } from '../support/kf.ts';
+
+/** Objects in one kubectl call. */
+const batch = 250;
+
+function createAll<T extends KubeObject>(objects: readonly KubeObject[]): Promise<T[]> {
+  return new Promise((resolve, reject) => {
+    const env = { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') };
+    const child = spawn('kubectl', ['create', '-f', '-', '-o', 'json'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+    let stdout = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    child.on('error', reject);
+    child.on('close', (code) => {
+      if (code !== 0) return reject(new Error(`kubectl create ended with ${String(code)}`));
+      const answer = JSON.parse(stdout) as { items?: T[] };
+      return resolve(answer.items ?? [answer as T]);
+    });
+    child.stdin.end(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
+  });
+}
+
+/** Adds `howMany` apps to a space. */
+export async function addApps(space: string, from: number, howMany: number): Promise<void> {
+  const { status } = await kubectlJson<{ status: { userInfo: { username: string } } }>('auth', 'whoami');
+  const domains = await kubectlJson<{ items: CFDomain[] }>('get', 'cfdomains', '-n', 'cf');
+  const domain = domains.items[0];
+  if (domain === undefined) throw new Error('There is no domain.');
+  const author = { changedBy: status.userInfo.username, now: new Date() };
+  const lifecycle = { type: 'docker' as const, data: { stack: '' } };
+  for (let done = 0; done < howMany; done += batch) {
+    const names = Array.from({ length: Math.min(batch, howMany - done) }, (_, index) => `app-${from + done + index}`);
+    const apps = await createAll<CFApp>(
+      names.map((displayName) => buildApp({ guid: randomUUID(), namespace: space, displayName, lifecycle }, author)),
+    );
+    const rest = apps.flatMap((app): KubeObject[] => [
+      buildEnvSecret(app, {}, author),
+      buildProcess({ app, type: 'web', memoryMB: 64, diskQuotaMB: 256 }, author),
+      buildRoute(
+        {
+          guid: randomUUID(),
+          namespace: space,
+          host: app.spec.displayName,
+          domain,
+          destinations: [buildDestination({ guid: randomUUID(), appGuid: app.metadata.name ?? '' })],
+        },
+        author,
+      ),
+    ]);
+    await createAll(rest);
+  }
+}

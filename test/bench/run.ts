@@ -1,0 +1,80 @@
+// `npm run bench [-- NAME…]`: measures what kf promises, on a real cluster of its own, and writes test-results/bench.md.
+// Figures are reported and never fail the run; what does not work does. KF_BENCH_QUICK=1 shortens the idle watch.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { withCluster } from '../support/rings.ts';
+import { benchDemo, benchSuite } from './demo.ts';
+import { benchIdle } from './idle.ts';
+import { benchListing, benchStart } from './listing.ts';
+import { benchPack } from './pack.ts';
+import { benchImage, benchSource } from './push.ts';
+import { benchRoles } from './roles.ts';
+import { openScene, type Scene } from './scene.ts';
+import { renderTable, rowLine, type Row } from './table.ts';
+
+const idleMinutes = process.env['KF_BENCH_QUICK'] === '1' ? 1 : 5;
+
+async function packRows(): Promise<Row[]> {
+  const { KF_CLUSTER_CRANE: crane, KF_CLUSTER_REGISTRY: registry } = process.env;
+  const figures = await benchPack({ ...process.env, KF_BENCH_CRANE: crane, KF_BENCH_REGISTRY: registry });
+  return figures.map(({ name, wallMs, peakMiB, bytes }) => ({
+    what: `pack and upload of 10,000 files, 300 MB: ${name}`,
+    reach: name.startsWith('kf') ? 'RSS ≤ 150 MiB' : '',
+    measured: `${(wallMs / 1000).toFixed(1)} s, ${peakMiB} MiB`,
+    beside: `${(bytes / 1e6).toFixed(1)} MB compressed`,
+  }));
+}
+
+/** Each needs kf in the bench's own cluster. */
+const onCluster: Record<string, (scene: Scene) => Promise<Row[]>> = {
+  start: benchStart,
+  image: benchImage,
+  source: benchSource,
+  roles: benchRoles,
+  idle: (scene) => benchIdle(scene, idleMinutes),
+  pack: packRows,
+  listing: benchListing,
+};
+
+/** Each brings up what it needs by itself. `suite` runs only when it is named. */
+const alone: Record<string, () => Promise<Row[]>> = { demo: benchDemo, suite: benchSuite };
+
+const rows: Row[] = [];
+
+async function measure(name: string, bench: () => Promise<Row[]>): Promise<void> {
+  console.log(`\n== ${name} ==`);
+  try {
+    const measured = await bench();
+    rows.push(...measured);
+    for (const row of measured) console.log(rowLine(row));
+  } catch (error) {
+    console.error(error);
+    rows.push({ what: name, reach: '', measured: 'failed', beside: error instanceof Error ? (error.message.split('\n')[0] ?? '') : '' });
+    process.exitCode = 1;
+  }
+}
+
+async function main(): Promise<void> {
+  const known = [...Object.keys(onCluster), ...Object.keys(alone)];
+  const named = process.argv.slice(2);
+  const wanted = named.length > 0 ? named : known.filter((name) => name !== 'suite');
+  const unknown = wanted.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new Error(`There is no bench '${unknown}'. Known: ${known.join(', ')}.`);
+  const inCluster = Object.entries(onCluster).filter(([name]) => wanted.includes(name));
+  if (inCluster.length > 0) {
+    await withCluster(async (env) => {
+      Object.assign(process.env, env);
+      const scene = await openScene();
+      for (const [name, bench] of inCluster) await measure(name, () => bench(scene));
+      await scene.remove();
+    }, 'bench');
+  }
+  for (const [name, bench] of Object.entries(alone)) if (wanted.includes(name)) await measure(name, bench);
+  const table = renderTable(rows);
+  mkdirSync('test-results', { recursive: true });
+  writeFileSync(path.join('test-results', 'bench.md'), table);
+  console.log(`\n${table}`);
+}
+
+await main();

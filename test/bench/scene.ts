@@ -1,0 +1,74 @@
+// Who measures, and on what: a space developer and an auditor with homes of their own, who have targeted the space that setup made.
+
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, open, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Kf, ringEnv, type AuditEntry, type Ran } from '../support/kf.ts';
+
+export interface Scene {
+  developer: Kf;
+  auditor: Kf;
+  space: string;
+  /** For files of the measurements. */
+  folder: string;
+  /** An image that answers on its port, by tag 1, 2 … */
+  sample: (version: number) => string;
+  remove(): Promise<void>;
+}
+
+/** A person with a home where target and source cache are kept, as on a laptop. */
+async function person(who: 'developer' | 'auditor', folder: string): Promise<Kf> {
+  const home = path.join(folder, who);
+  await mkdir(home, { recursive: true });
+  const kf = await Kf.create(who, { CF_HOME: home, XDG_CACHE_HOME: path.join(home, 'cache') });
+  await kf.ok('target', '-o', ringEnv('KF_TEST_ORG'), '-s', ringEnv('KF_TEST_SPACE'));
+  return kf;
+}
+
+export async function openScene(): Promise<Scene> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'kf-bench-'));
+  const [developer, auditor] = await Promise.all([person('developer', folder), person('auditor', folder)]);
+  const registry = ringEnv('KF_CLUSTER_NODE_REGISTRY');
+  return {
+    developer,
+    auditor,
+    space: ringEnv('KF_TEST_SPACE_GUID'),
+    folder,
+    sample: (version) => `${registry}/kf/sample:${version}`,
+    remove: async () => {
+      await Promise.all([developer.remove(), auditor.remove()]);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Where the audit log ends now: {@link auditFrom} reads what comes after. */
+export async function auditEnd(): Promise<number> {
+  return (await stat(ringEnv('KF_CLUSTER_AUDIT_LOG'))).size;
+}
+
+/** The requests that ended since `offset`. */
+export async function auditFrom(offset: number): Promise<AuditEntry[]> {
+  const file = await open(ringEnv('KF_CLUSTER_AUDIT_LOG'));
+  try {
+    const { size } = await file.stat();
+    const { buffer } = await file.read(Buffer.alloc(size - offset), 0, size - offset, offset);
+    const lines = buffer.toString('utf8').split('\n').slice(0, -1);
+    return lines.map((line) => JSON.parse(line) as AuditEntry).filter((entry) => entry.stage === 'ResponseComplete');
+  } finally {
+    await file.close();
+  }
+}
+
+/** A child process that must succeed, and how long it took. */
+export function timed(program: string, args: string[], env: NodeJS.ProcessEnv = process.env): Promise<Ran> {
+  const started = performance.now();
+  return new Promise((resolve, reject) => {
+    execFile(program, args, { env, maxBuffer: 256 * 1024 * 1024 }, (error, stdout, stderr) => {
+      const milliseconds = performance.now() - started;
+      if (error === null) resolve({ code: 0, stdout, stderr, milliseconds });
+      else reject(new Error(`${program} ${args.join(' ')}: ${stderr || error.message}`));
+    });
+  });
+}
