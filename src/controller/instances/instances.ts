@@ -46,6 +46,8 @@ export interface Expectations {
   startSeconds: number;
   /** Port that it should listen on; undefined: no check. */
   port?: number;
+  /** Path of an http check; undefined: a connection is enough. */
+  path?: string;
 }
 
 export interface Instances {
@@ -53,6 +55,8 @@ export interface Instances {
   of(ns: string, processGuid: string, expectations: (generation: string) => Expectations): Instance[];
   /** Why instances that should exist do not: quota, policies. Undefined when nothing is known. */
   missing(ns: string, generation: string, setName: string): Promise<Problem | undefined>;
+  /** What the last failing check of an instance said, such as `connection refused` or a status code. */
+  lastCheck(ns: string, instance: Instance): Promise<string | undefined>;
   /** Last lines of a failing instance, at most 20 of 500 characters; empty when there are none. */
   lastLines(ns: string, instance: Instance): Promise<string[]>;
 }

@@ -33,10 +33,20 @@ function firstSeen(uid: string, cause: string, now: number): number {
   return now;
 }
 
-function problemOfEvents(events: readonly KubeEvent[]): Problem | undefined {
+/** The newest Event with that reason. */
+function latestEvent(events: readonly KubeEvent[], reason: string): KubeEvent | undefined {
   const time = (event: KubeEvent): number =>
     Date.parse(event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '');
-  const latest = events.filter((event) => event.reason === 'FailedCreate').toSorted((a, b) => time(b) - time(a))[0];
+  return events.filter((event) => event.reason === reason).toSorted((a, b) => time(b) - time(a))[0];
+}
+
+async function eventsOf(context: Context, ns: string, uid: string): Promise<KubeEvent[]> {
+  const { items } = await context.cluster.list(eventType, { ns, fieldSelector: `involvedObject.uid=${uid}`, signal: context.signal });
+  return items;
+}
+
+function problemOfEvents(events: readonly KubeEvent[]): Problem | undefined {
+  const latest = latestEvent(events, 'FailedCreate');
   if (latest === undefined) return undefined;
   const message = latest.message ?? '';
   // `create Pod x in StatefulSet y failed error: pods "x" is forbidden: exceeded quota: …`
@@ -86,12 +96,12 @@ export function podInstances(context: Context): Instances {
     async missing(ns, _generation, setName) {
       const set = context.stores.of(statefulSetType).get(ns, setName);
       if (set?.metadata.uid === undefined) return undefined;
-      const { items } = await context.cluster.list(eventType, {
-        ns,
-        fieldSelector: `involvedObject.uid=${set.metadata.uid}`,
-        signal: context.signal,
-      });
-      return problemOfEvents(items);
+      return problemOfEvents(await eventsOf(context, ns, set.metadata.uid));
+    },
+
+    async lastCheck(ns, { uid }) {
+      const message = latestEvent(await eventsOf(context, ns, uid), 'Unhealthy')?.message;
+      return message?.replace(/^\w+ probe failed: /i, '').trim();
     },
 
     lastLines(ns, instance) {

@@ -103,8 +103,7 @@ function howItEnded(ended: ContainerStateTerminated, status: ContainerStatus, { 
   }
   const ranSeconds = (time(ended.finishedAt) - time(ended.startedAt)) / 1_000;
   if (expectations.port !== undefined && ranSeconds >= expectations.startSeconds - 1 && [0, 137, 143].includes(ended.exitCode)) {
-    const message = `The app did not answer on port ${String(expectations.port)} within ${String(expectations.startSeconds)} s; it must listen on the port in $PORT.`;
-    return { ...common, reason: 'HealthCheckFailed', message };
+    return { ...common, ...neverAnswered(expectations, status) };
   }
   const signal = ended.exitCode > 128 ? ` (signal ${String(ended.exitCode - 128)})` : '';
   return { ...common, reason: 'Crashed', message: `The app ended with exit code ${String(ended.exitCode)}${signal}.` };
@@ -120,13 +119,26 @@ function ended(status: ContainerStatus, facts: PodFacts): Problem | undefined {
   return patient(problem, Number.isNaN(since) ? facts.now : since, facts.now, crashPatienceMs);
 }
 
+/** What a start check wants, in words. */
+function wanted({ port, path }: Expectations): string {
+  return path === undefined ? `did not answer on port ${String(port)}` : `did not answer GET ${path} on port ${String(port)} with success`;
+}
+
+function neverAnswered(expectations: Expectations, status: ContainerStatus): Omit<Problem, 'final'> {
+  const message = `The app ${wanted(expectations)} within ${String(expectations.startSeconds)} s; it must listen on the port in $PORT.`;
+  return { reason: 'HealthCheckFailed', message, container: status.name };
+}
+
+/** Runs, but its start check fails. The kubelet ends it after its time, which takes until it has ended: the verdict does not wait for that. */
 function notAnswering(pod: Pod, status: ContainerStatus, { now, expectations }: PodFacts): Problem | undefined {
   const started = time(status.state?.running?.startedAt);
-  if (Number.isNaN(started) || expectations.port === undefined) return undefined;
+  if (Number.isNaN(started) || expectations.port === undefined || status.started === true) return undefined;
   const seconds = Math.max(0, Math.round((now - started) / 1_000));
   if (seconds < 3 || isReady(pod)) return undefined;
+  if (seconds > expectations.startSeconds + 1) return { ...neverAnswered(expectations, status), final: true };
   const message = `The app has not answered on port ${String(expectations.port)} yet (${String(seconds)} of ${String(expectations.startSeconds)} s).`;
-  return { reason: 'HealthCheckFailed', message, final: false, container: status.name, lookAgainMs: 5_000 };
+  const lookAgainMs = Math.min(5_000, (expectations.startSeconds + 2) * 1_000 - (now - started));
+  return { reason: 'HealthCheckFailed', message, final: false, container: status.name, lookAgainMs: Math.max(250, lookAgainMs) };
 }
 
 /** Why the pod does not serve, or undefined when it does, may yet, or is about to end. */

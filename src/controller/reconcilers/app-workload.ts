@@ -9,6 +9,7 @@ import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { conditionsWith, readyStatement, writeMetadata, writeStatus } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { appIndexes, processKeys, workloadsByProcess } from './app-indexes.ts';
+import { expectationsOf } from './process-judge.ts';
 import { instancesStatus } from './process-status.ts';
 
 /** A node that has been silent for so long does not end its pods any more. */
@@ -111,8 +112,7 @@ function podsOf(context: Context, workload: AppWorkload): Pod[] {
 
 async function report(context: Context, workload: AppWorkload): Promise<void> {
   const generation = generationOf(workload);
-  const port = workload.spec.startupProbe === undefined ? undefined : workload.spec.ports?.[0];
-  const expectations = { startSeconds: workload.spec.startupProbe?.failureThreshold ?? 0, ...(port === undefined ? {} : { port }) };
+  const expectations = expectationsOf(workload);
   const instances = podInstances(context)
     .of(workload.metadata.namespace ?? '', workload.spec.GUID, () => expectations)
     .filter((instance) => instance.generation === generation);

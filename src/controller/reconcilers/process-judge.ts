@@ -3,7 +3,7 @@
 import { kinds } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
 import { statefulSetNameOf } from '../../templates/stateful-set.ts';
-import type { Instance, Instances, Problem } from '../instances/instances.ts';
+import type { Expectations, Instance, Instances, Problem } from '../instances/instances.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import type { Proof } from './process-proof.ts';
 import type { Cause } from './process-status.ts';
@@ -39,6 +39,14 @@ export function readyOf(instances: readonly Instance[], hash: string): number {
   return instances.filter(({ generation, ready }) => generation === hash && ready).length;
 }
 
+/** What a generation's instances are measured by. */
+export function expectationsOf(workload: AppWorkload | undefined): Expectations {
+  const check = workload?.spec.startupProbe;
+  const port = check === undefined ? undefined : workload?.spec.ports?.[0];
+  const path = check?.httpGet?.path;
+  return { startSeconds: check?.failureThreshold ?? 0, ...(port === undefined ? {} : { port }), ...(path === undefined ? {} : { path }) };
+}
+
 /** What was said before about this very generation in this very change. */
 function saidBefore({ process, deployId, hash }: View): DeploymentStatus['phase'] | undefined {
   const before = process.status?.rollout;
@@ -65,8 +73,11 @@ export class Judge {
     return problem.final ? this.#fail(view, problem, instance) : { failed: false, awaited: problem };
   }
 
-  async #fail(view: View, problem: Problem, instance: Instance | undefined): Promise<Verdict> {
-    const logTail = instance === undefined ? [] : await view.seam.lastLines(view.process.metadata.namespace ?? '', instance);
+  async #fail(view: View, found: Problem, instance: Instance | undefined): Promise<Verdict> {
+    const ns = view.process.metadata.namespace ?? '';
+    const logTail = instance === undefined ? [] : await view.seam.lastLines(ns, instance);
+    const said = instance === undefined || found.reason !== 'HealthCheckFailed' ? undefined : await view.seam.lastCheck(ns, instance);
+    const problem = said === undefined ? found : { ...found, message: `${found.message} The last check said: ${said}` };
     const message = `${view.process.spec.processType}: ${problem.message}`;
     view.context.event(kinds.app, view.app, { type: 'Warning', reason: problem.reason, message });
     return { failed: true, cause: { problem, logTail, ...(instance === undefined ? {} : { instance }) } };

@@ -5,14 +5,13 @@ import { annotations, kinds } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess, CFProcessStatus, GenerationStatus } from '../../lib/api/types.generated.ts';
 import { servingAnnotation } from '../../templates/http-route.ts';
 import { generationOf } from '../../templates/stateful-set.ts';
-import type { Expectations } from '../instances/instances.ts';
 import { podInstances } from '../instances/pod-instances.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { routesTo, wantedInstances } from './app-indexes.ts';
 import { workloadsOf } from './process-generation.ts';
 import { acceptance, type Proof, type Proofs } from './process-proof.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './process-rollout.ts';
-import { Judge, readyOf, type View } from './process-judge.ts';
+import { expectationsOf, Judge, readyOf, type View } from './process-judge.ts';
 import { instancesStatus, rolloutStatus, type RolloutFacts } from './process-status.ts';
 
 /** An app without a check counts as well when it has run for so long without a fall. */
@@ -21,11 +20,6 @@ const stableMs = 3_000;
 export interface StepOutcome {
   status: CFProcessStatus;
   requeueAfterMs?: number;
-}
-
-function expectationsOf(workload: AppWorkload | undefined): Expectations {
-  const port = workload?.spec.startupProbe === undefined ? undefined : workload.spec.ports?.[0];
-  return { startSeconds: workload?.spec.startupProbe?.failureThreshold ?? 0, ...(port === undefined ? {} : { port }) };
 }
 
 export class Rollouts {

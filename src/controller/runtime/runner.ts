@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { messageOf } from '../../lib/errors.ts';
-import { isAlreadyExists, isConflict } from '../../lib/kube/errors.ts';
+import { isAlreadyExists, isConflict, isMissingKind, isNotFound } from '../../lib/kube/errors.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { WorkQueue } from './queue.ts';
@@ -100,7 +100,8 @@ export class Runner {
       return 'waiting';
     }
     this.queue.addRateLimited(key);
-    if (isConflict(error) || isAlreadyExists(error)) {
+    // Another's change or deletion that the cache has not heard of yet.
+    if (isConflict(error) || isAlreadyExists(error) || (isNotFound(error) && !isMissingKind(error))) {
       log.debug('changed meanwhile, trying again', { error: messageOf(error) });
       return 'conflict';
     }
