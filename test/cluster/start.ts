@@ -109,7 +109,8 @@ async function waitForObjects(start: Start, objects: ApiObject[]): Promise<void>
     waitedFor = missing.join();
     return missing.length === 0;
   };
-  await waitUntil('the cluster to be ready; the lines above name what is not', readyTimeoutMs, check);
+  const { log } = clusterPaths(start.state.name);
+  await waitUntil(`the cluster to be ready; the lines above name what is not, and ${log} says why`, readyTimeoutMs, check);
 }
 
 async function startKwok(start: Start): Promise<void> {

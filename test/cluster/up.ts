@@ -12,6 +12,7 @@ import { ensureForwarder } from './forwarder.ts';
 import { bringImages } from './image-store.ts';
 import { buildImages } from './images/index.ts';
 import type { BuiltImage } from './images/index.ts';
+import { raiseLimits } from './limits.ts';
 import { restartProgram } from './namespaces.ts';
 import { fetchNpmPackages, npmMirror } from './npm-mirror.ts';
 import { installPackages } from './packages.ts';
@@ -33,6 +34,7 @@ export interface UpOptions {
 /** Brings the cluster up. A healthy one stays untouched; one that was killed comes back with its objects. Returns its state. */
 export async function up(options: UpOptions): Promise<ClusterState> {
   assertPossible();
+  raiseLimits(options.log);
   await installPackages(options.log);
   const names = options.mode === 'full' ? partSets.node : [...partSets.controlPlane];
   const parts = await buildParts(options.kwokNodes > 0 ? [...names, ...partSets.kwok] : names, options.log);
