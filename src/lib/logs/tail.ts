@@ -34,7 +34,11 @@ interface Life extends Instance {
   before: LogPosition;
   /** Read to its end after it was known to be over. */
   isComplete: boolean;
+  /** The last connection found nothing more and was ended in order: the kubelet does that only when the container is over. */
+  endedQuietly: boolean;
 }
+
+const maxPreviousTries = 5;
 
 interface ReadHow {
   previous: boolean;
@@ -78,16 +82,22 @@ class Tail {
     const { board, signal, pauseMs = 200 } = this.#options;
     const life = this.#life;
     if (life === undefined) return true;
+    if (isOver && life.endedQuietly) {
+      life.isComplete = true;
+      return false;
+    }
     if (pod.metadata.deletionTimestamp !== undefined && this.#failures > 0 && (await this.#isGone())) return true;
     life.before = life.position.copy();
     const outcome = await this.#readCurrent(life, isOver);
     if (signal.aborted) return true;
     if (outcome.how !== 'gone') await this.#noteOnce(outcome.message);
+    life.endedQuietly = outcome.how === 'end' && outcome.caughtUp && outcome.lines === 0;
     life.isComplete = isOver && (await this.#isAllThereIs(outcome, life));
     if (life.isComplete) return false;
     this.#failures = outcome.lines > 0 ? 0 : this.#failures + 1;
-    // The status follows the end of a container within about a second; its news ends the pause.
-    await board.news(signal, backoffMs(Math.max(0, this.#failures - 1), { baseMs: pauseMs, maxMs: pauseMs * 25 }));
+    // After an end in order the container is most likely over: its status follows within about a second and ends the pause.
+    const backoff = backoffMs(Math.max(0, this.#failures - 1), { baseMs: pauseMs, maxMs: pauseMs * 25 });
+    await board.news(signal, outcome.how === 'end' ? pauseMs * (life.endedQuietly ? 10 : 5) : backoff);
     if (board.get(this.#target.uid) === undefined && outcome.how === 'cut') await this.#hole(life.position.last);
     return false;
   }
@@ -139,11 +149,11 @@ class Tail {
       if (seen.restarts > 0 && this.#readsFromStart() && !previousIs(seen.id)) await this.#readPrevious(new LogPosition());
     } else {
       if (!old.isComplete && previousIs(old.id)) position = await this.#finishPrevious(old);
-      else if (!old.isComplete) await this.#hole(old.position.last);
+      else if (!old.isComplete && !old.endedQuietly) await this.#hole(old.position.last);
       if (!previousIs(old.id)) await this.#missedLives(seen.restarts - old.restarts - 1);
     }
     this.#failures = 0;
-    this.#life = { ...seen, position, before: new LogPosition(), isComplete: false };
+    this.#life = { ...seen, position, before: new LogPosition(), isComplete: false, endedQuietly: false };
     if (old === undefined) await this.#skipOldLines(position);
   }
 
@@ -167,22 +177,24 @@ class Tail {
    */
   async #finishPrevious(old: Life): Promise<LogPosition> {
     const first = old.position.copy();
-    const outcome = await this.#readPrevious(first);
+    const outcome = await this.#readPrevious(first, old.endedQuietly);
     if (outcome.caughtUp || old.position.isFresh) return new LogPosition();
     await this.#readPrevious(old.before.copy());
     return old.position;
   }
 
-  async #readPrevious(position: LogPosition): Promise<ReadOutcome> {
-    for (let tries = 0; ; tries++) {
+  /** Retried, since a kubelet that is busy with the restart refuses for a moment. */
+  async #readPrevious(position: LogPosition, isProbablyRead = false): Promise<ReadOutcome> {
+    const { board, signal, pauseMs = 200 } = this.#options;
+    for (let tries = 1; ; tries++) {
       const outcome = await this.#read(position, { previous: true, follow: false, acceptHole: true });
-      if (outcome.how === 'end' || tries >= 4 || this.#options.signal.aborted) return outcome;
-      if (outcome.how === 'refused' || outcome.how === 'gone') {
-        await this.#noteOnce(outcome.message);
-        await this.#hole(position.last);
+      if (outcome.how === 'end' || signal.aborted) return outcome;
+      if (outcome.how === 'gone' || tries === maxPreviousTries || isProbablyRead) {
+        if (!isProbablyRead) await this.#noteOnce(outcome.message);
+        if (!isProbablyRead) await this.#hole(position.last);
         return { ...outcome, caughtUp: true };
       }
-      await this.#options.board.news(this.#options.signal, backoffMs(tries, { baseMs: this.#options.pauseMs ?? 200 }));
+      await board.news(signal, backoffMs(tries - 1, { baseMs: pauseMs }));
     }
   }
 
