@@ -136,7 +136,7 @@ function notAnswering(pod: Pod, status: ContainerStatus, { now, expectations }: 
   const seconds = Math.max(0, Math.round((now - started) / 1_000));
   if (seconds < 3 || isReady(pod)) return undefined;
   if (seconds > expectations.startSeconds + 1) return { ...neverAnswered(expectations, status), final: true };
-  const message = `The app has not answered on port ${String(expectations.port)} yet (${String(seconds)} of ${String(expectations.startSeconds)} s).`;
+  const message = `The app has not answered on port ${String(expectations.port)} yet (${String(Math.min(seconds, expectations.startSeconds))} of ${String(expectations.startSeconds)} s).`;
   const lookAgainMs = Math.min(5_000, (expectations.startSeconds + 2) * 1_000 - (now - started));
   return { reason: 'HealthCheckFailed', message, final: false, container: status.name, lookAgainMs: Math.max(250, lookAgainMs) };
 }

@@ -32,12 +32,11 @@ function statusOf(instance: Instance): InstanceStatus {
   };
 }
 
-/** One entry per index: while two generations have an instance of it, the one that runs, then the one of the wanted generation. */
+/** One entry per index: while two generations have an instance of it, the one that runs, then the one of the wanted generation. What is about to end is none. */
 export function instancesStatus(instances: readonly Instance[], wanted: string): Record<string, InstanceStatus> {
-  const order = (instance: Instance): number =>
-    (instance.ending ? 100 : 0) + rank[instance.state] * 2 + (instance.generation === wanted ? 0 : 1);
+  const order = (instance: Instance): number => rank[instance.state] * 2 + (instance.generation === wanted ? 0 : 1);
   const chosen = new Map<number, Instance>();
-  for (const instance of instances) {
+  for (const instance of instances.filter(({ ending }) => !ending)) {
     const present = chosen.get(instance.index);
     if (present === undefined || order(instance) < order(present)) chosen.set(instance.index, instance);
   }
