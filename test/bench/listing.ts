@@ -13,7 +13,8 @@ import { millis, ratio, type Row } from './table.ts';
 const pairs = 9;
 const starts = 15;
 const sizes = [1, 20, 200, 1000];
-const spaceName = 'bench-many';
+/** A new one each time: the bench may run again on a cluster that was kept. */
+const spaceName = `bench-many-${Date.now().toString(36)}`;
 
 /** kf and its rival in turns, so that what else the machine does meets both. */
 async function race(kf: () => Promise<number>, other: () => Promise<number>, runs: number): Promise<[number[], number[]]> {
