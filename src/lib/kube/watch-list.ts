@@ -34,8 +34,10 @@ const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}
 class Mirror<T extends KubeObject> {
   readonly objects = new Map<string, T>();
   resourceVersion = '';
+  isFilled = false;
 
   reset(items: readonly T[], resourceVersion: string): void {
+    this.isFilled = true;
     this.objects.clear();
     for (const item of items) this.objects.set(keyOf(item), item);
     this.resourceVersion = resourceVersion;
@@ -105,7 +107,8 @@ async function watchLoop<T extends KubeObject, R>(
     } catch (error) {
       if (signal.aborted) throw abortError(signal);
       if (isExpired(error)) round.mirror.resourceVersion = '';
-      else if (isPassing(error)) onInterruption?.(error);
+      // A server that has not answered yet is none to wait for: the person has to hear of it.
+      else if (isPassing(error) && round.mirror.isFilled) onInterruption?.(error);
       else throw error;
     }
     // A server that ends watches at once must not be asked in a tight loop.
@@ -115,7 +118,7 @@ async function watchLoop<T extends KubeObject, R>(
 
 /**
  * Follows the target until `check` answers; it is asked for the first state and after every change. Needs list and watch on the kind.
- * Throws KfError `timeout`, what the signal says, or the API server's refusal (403, missing kind). An API server that is away is waited for.
+ * Throws KfError `timeout`, what the signal says, or the API server's refusal (403, missing kind). An API server that went away after its first answer is waited for.
  */
 export async function watchUntil<T extends KubeObject, R>(
   cluster: Cluster,

@@ -182,6 +182,12 @@ describe('waiting with a watch', () => {
     expect(await wait).toBe(true);
   });
 
+  test('a server that never answered is not waited for', async () => {
+    await server.halt();
+    const wait = watchObject(cluster, configMapType, { ns: 'ns', name: 'a' }, () => undefined, options);
+    await expect(wait).rejects.toMatchObject({ code: 'unreachable' });
+  });
+
   test('ends with what was awaited when the time is up', async () => {
     collection(listOf(1), (call) => call.closed);
     const wait = watchObject(cluster, configMapType, { ns: 'ns', name: 'a' }, () => undefined, {
