@@ -29,7 +29,12 @@ function run(command: string, commandArgs: string[], env: Record<string, string>
 function readCounts(file: string, exitCode: number): Counts {
   const counts: Counts = { passed: 0, failed: 0, skipped: 0 };
   try {
-    const report = JSON.parse(readFileSync(file, 'utf8')) as { numPassedTests: number; numFailedTests: number; numPendingTests: number; numTodoTests: number };
+    const report = JSON.parse(readFileSync(file, 'utf8')) as {
+      numPassedTests: number;
+      numFailedTests: number;
+      numPendingTests: number;
+      numTodoTests: number;
+    };
     counts.passed = report.numPassedTests;
     counts.failed = report.numFailedTests;
     counts.skipped = report.numPendingTests + report.numTodoTests;
@@ -43,7 +48,7 @@ function readCounts(file: string, exitCode: number): Counts {
 async function vitest(ring: string, env: Record<string, string> = {}): Promise<Counts> {
   const report = path.join(resultsDir, `${ring}.json`);
   rmSync(report, { force: true });
-  const flags = ['run', '--project', ring, '--reporter', isCI ? 'default' : 'default', '--reporter', 'json', '--outputFile.json', report];
+  const flags = ['run', '--project', ring, '--reporter', 'default', '--reporter', 'json', '--outputFile.json', report];
   const exitCode = await run('vitest', update ? [...flags, '--update'] : flags, env);
   return readCounts(report, exitCode);
 }
@@ -65,6 +70,7 @@ async function main(): Promise<void> {
   mkdirSync(resultsDir, { recursive: true });
   const wanted = named.length > 0 ? named : Object.keys(rings);
   const sum: Counts = { passed: 0, failed: 0, skipped: 0 };
+  if ((await run('node', ['bin/bundle.mjs'])) !== 0) throw new Error('The bundle that the rings run cannot be built.');
   for (const name of wanted) {
     const ring = rings[name];
     if (ring === undefined) throw new Error(`There is no ring '${name}'. Known: ${Object.keys(rings).join(', ')}.`);
@@ -74,7 +80,9 @@ async function main(): Promise<void> {
       console.error(error);
       return { passed: 0, failed: 1, skipped: 0 };
     });
-    console.log(`== ${name}: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped (${Math.round((Date.now() - started) / 1000)} s) ==`);
+    console.log(
+      `== ${name}: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped (${Math.round((Date.now() - started) / 1000)} s) ==`,
+    );
     sum.passed += counts.passed;
     sum.failed += counts.failed;
     sum.skipped += counts.skipped;
