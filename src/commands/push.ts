@@ -2,7 +2,8 @@ import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
 import { noWaitFlag, numberFlag, optionalArg, sizeFlag, strategyFlag } from '../flags.ts';
 import type { AppDetails } from '../lib/api/results.ts';
-import { renderApp } from '../lib/views/apps.ts';
+import type { RouteAnswer } from '../lib/ops/answer.ts';
+import { renderAnswer, renderApp } from '../lib/views/apps.ts';
 import { line } from '../lib/views/block.ts';
 import { parseHealthCheckType, planFlags } from '../lib/cf/push-flags.ts';
 
@@ -11,6 +12,8 @@ interface PushedDetails extends AppDetails {
   unchanged: boolean;
   built: boolean;
   layerBytesSent: number;
+  /** What the first route answered from here. */
+  answer?: RouteAnswer;
 }
 
 export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
@@ -70,7 +73,7 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
 
   async run(): Promise<{ apps: PushedDetails[] }> {
     const { args, flags } = await this.parse(Push);
-    const { pushApp, readPushPlan, describeApp } = await import('../lib/ops/push/index.ts');
+    const { askRoute, pushApp, readPushPlan, describeApp } = await import('../lib/ops/push/index.ts');
     const plan = await readPushPlan(process.cwd(), { name: args.APP_NAME, ...planFlags(flags) });
     const session = await this.spaceSession();
     const names = plan.apps.map((app) => app.name).join(', ');
@@ -84,7 +87,10 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
       this.print([line()]);
       const details = await describeApp(session, live);
       this.print(renderApp(details, { commands: true }));
-      apps.push({ ...details, unchanged, built, layerBytesSent });
+      const [route] = details.state === 'started' && plan.wait ? details.routes : [];
+      const answer = route === undefined ? undefined : await askRoute(await session.info(), route);
+      if (answer !== undefined && !this.terminal.json) this.terminal.err(renderAnswer(answer));
+      apps.push({ ...details, unchanged, built, layerBytesSent, ...(answer === undefined ? {} : { answer }) });
     }
     return { apps };
   }

@@ -53,7 +53,7 @@ export function parseKfInfo(text: string): KfInfo {
       'conflict',
       `This kf is too old for the cluster: it knows format ${infoFormat} of kf-info, the cluster has ${info.format}.`,
       {
-        hints: ['npm install -g @kf/cli'],
+        hints: ['Install the kf that set this cluster up, or a newer one.'],
       },
     );
   }
@@ -86,7 +86,7 @@ export function requireCompatible(info: KfInfo, cliVersion: string): void {
       'conflict',
       `This kf (${cliVersion}) is too old for the cluster, whose controller is ${info.controller.version}; it needs ${info.oldestCli} or newer.`,
       {
-        hints: ['npm install -g @kf/cli'],
+        hints: ['Install the kf that set this cluster up, or a newer one.'],
       },
     );
   }

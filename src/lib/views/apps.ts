@@ -87,3 +87,8 @@ export function renderApp(app: AppDetails, { commands = false }: { commands?: bo
     ...renderFailure(app),
   ];
 }
+
+/** One line on whether the app's URL answers from here. */
+export function renderAnswer({ url, status, problem }: { url: string; status?: number; problem?: string }): string {
+  return status === undefined ? `${url} does not answer from here: ${problem ?? 'unknown cause'}` : `${url} answers ${status} from here`;
+}
