@@ -1,11 +1,13 @@
 // The npm registry on the node: serves the packages that the sample apps' lockfiles name, for builds in a cluster without internet.
-import { existsSync, readdirSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { firstNode, npmMirrorPort } from './addresses.ts';
 import { cacheFolder } from './cache.ts';
 import { fetchLockedPackages } from './images/npm-mirror.ts';
 import type { NodeProgram } from './namespaces.ts';
+import { run } from './process.ts';
 
 const apps = join(import.meta.dirname, '..', 'fixtures', 'apps');
 const program = join(import.meta.dirname, 'images', 'serve-npm-mirror.ts');
@@ -27,7 +29,33 @@ export async function fetchNpmPackages(log: (line: string) => void): Promise<boo
   return count() > before;
 }
 
-/** The mirror. It reads the archives when it starts. */
+function hasUsableLock(file: string): boolean {
+  return existsSync(file) && ((JSON.parse(readFileSync(file, 'utf8')) as { lockfileVersion?: number }).lockfileVersion ?? 1) >= 2;
+}
+
+/**
+ * Fetches what an app's folder needs from npm, by the registry that npm is set to on this machine: its lockfile's packages, or, without a lockfile
+ * of version 2 or 3, those that npm would lock now. Nothing happens without a package.json.
+ */
+export async function fetchPackagesOf(folder: string, log: (line: string) => void): Promise<void> {
+  if (!existsSync(join(folder, 'package.json'))) return;
+  const own = ['npm-shrinkwrap.json', 'package-lock.json'].map((name) => join(folder, name)).find(hasUsableLock);
+  if (own !== undefined) return fetchLockedPackages([own], archiveFolder(), log);
+  const temporary = mkdtempSync(join(tmpdir(), 'kf-lock-'));
+  try {
+    for (const name of ['package.json', 'package-lock.json', '.npmrc']) {
+      if (existsSync(join(folder, name))) copyFileSync(join(folder, name), join(temporary, name));
+    }
+    log('npm mirror: asking npm which packages the folder needs');
+    await run('npm', ['install', '--package-lock-only', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: temporary });
+    const lock = join(temporary, 'package-lock.json');
+    if (existsSync(lock)) await fetchLockedPackages([lock], archiveFolder(), log);
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+}
+
+/** The mirror. It serves also what comes into its folder later. */
 export function npmMirror(): NodeProgram {
   return { name: 'npm-mirror', command: [process.execPath, program, firstNode.address, String(npmMirrorPort), archiveFolder()] };
 }

@@ -12,8 +12,17 @@ import { run } from '../process.ts';
 import { archiveName } from './npm-package.ts';
 import { readTar } from './tar-reader.ts';
 
+interface LockedPackage {
+  version?: string;
+  name?: string;
+  link?: boolean;
+  resolved?: string;
+  os?: string[];
+  cpu?: string[];
+}
+
 interface Lockfile {
-  packages?: Record<string, { version?: string; name?: string; link?: boolean; resolved?: string }>;
+  packages?: Record<string, LockedPackage>;
 }
 
 export interface NpmMirror {
@@ -22,16 +31,29 @@ export interface NpmMirror {
   close: () => Promise<void>;
 }
 
-/** Package names and exact versions that lockfiles (version 2 or 3) name, without links and local folders. */
+/** npm's own rule for `os` and `cpu`: named, and not excluded by a leading `!`. */
+function allows(list: readonly string[] | undefined, value: string): boolean {
+  if (list === undefined || list.length === 0) return true;
+  return !list.includes(`!${value}`) && (list.every((item) => item.startsWith('!')) || list.includes(value));
+}
+
+/** True for what a registry holds and Linux on this machine's processor installs. */
+function isServed({ link, version, resolved, os, cpu }: LockedPackage): boolean {
+  if (link === true || version === undefined || (resolved !== undefined && !/^https?:/.test(resolved))) return false;
+  return allows(os, 'linux') && allows(cpu, process.arch);
+}
+
+/** Package names and exact versions that lockfiles (version 2 or 3) name, without links, local folders and other systems' binaries. */
 export function lockedPackages(lockfiles: readonly string[]): { name: string; version: string }[] {
   const found = new Map<string, { name: string; version: string }>();
   for (const path of lockfiles) {
     const { packages = {} } = JSON.parse(readFileSync(path, 'utf8')) as Lockfile;
     for (const [place, entry] of Object.entries(packages)) {
       const at = place.lastIndexOf('node_modules/');
-      if (at < 0 || entry.link || entry.version === undefined) continue;
+      if (at < 0 || !isServed(entry)) continue;
       const name = entry.name ?? place.slice(at + 'node_modules/'.length);
-      found.set(`${name}@${entry.version}`, { name, version: entry.version });
+      const version = entry.version ?? '';
+      found.set(`${name}@${version}`, { name, version });
     }
   }
   return [...found.values()];
@@ -58,11 +80,12 @@ export async function fetchLockedPackages(lockfiles: readonly string[], tarballD
   }
 }
 
-/** Serves every archive of `tarballDir`. Port 0 takes a free one. */
+/** Serves every archive of `tarballDir`, also those that come later. Port 0 takes a free one. */
 export async function startNpmMirror(options: { port: number; host: string; tarballDir: string }): Promise<NpmMirror> {
-  const packages = await readPackages(options.tarballDir);
+  const shelf = new Shelf(options.tarballDir);
+  await shelf.refresh();
   const server = createServer((request, response) => {
-    answer(request, response, packages, options.tarballDir).catch(() => response.destroy());
+    answer(request, response, shelf).catch(() => response.destroy());
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(options.port, options.host, resolve);
@@ -86,18 +109,40 @@ interface PublishedVersion {
   manifest: { name: string; version: string } & Record<string, unknown>;
 }
 
-/** Package name → its versions. */
-type Packages = ReadonlyMap<string, PublishedVersion[]>;
+/** The archives of a folder. Each is read once; the folder is looked at again with every question. */
+class Shelf {
+  readonly folder: string;
+  readonly #files = new Map<string, Promise<PublishedVersion>>();
+  #versions: PublishedVersion[] = [];
 
-async function readPackages(folder: string): Promise<Packages> {
-  const packages = new Map<string, PublishedVersion[]>();
-  for (const file of readdirSync(folder).filter((name) => name.endsWith('.tgz'))) {
-    const bytes = readFileSync(join(folder, file));
-    const manifest = await manifestOf(join(folder, file));
-    const integrity = `sha512-${createHash('sha512').update(bytes).digest('base64')}`;
-    packages.set(manifest.name, [...(packages.get(manifest.name) ?? []), { file, integrity, manifest }]);
+  constructor(folder: string) {
+    this.folder = folder;
   }
-  return packages;
+
+  async refresh(): Promise<void> {
+    for (const file of readdirSync(this.folder)) {
+      if (file.endsWith('.tgz') && !this.#files.has(file)) this.#files.set(file, readArchive(this.folder, file));
+    }
+    this.#versions = await Promise.all(this.#files.values());
+  }
+
+  versions(name: string): PublishedVersion[] {
+    return this.#versions.filter(({ manifest }) => manifest.name === name);
+  }
+
+  /** The archive of a path as registries have them: `NAME/-/UNSCOPED-VERSION.tgz`, whatever folders stand before the name. */
+  archive(path: string): string | undefined {
+    const ends = ({ manifest }: PublishedVersion): string =>
+      `/${manifest.name}/-/${manifest.name.replace(/^@[^/]*\//, '')}-${manifest.version}.tgz`;
+    return this.#versions.find((version) => `/${path}`.endsWith(ends(version)))?.file;
+  }
+}
+
+async function readArchive(folder: string, file: string): Promise<PublishedVersion> {
+  const integrity = `sha512-${createHash('sha512')
+    .update(readFileSync(join(folder, file)))
+    .digest('base64')}`;
+  return { file, integrity, manifest: await manifestOf(join(folder, file)) };
 }
 
 async function manifestOf(archive: string): Promise<PublishedVersion['manifest']> {
@@ -114,31 +159,34 @@ function hasInstallScript(scripts: unknown): boolean {
   return typeof scripts === 'object' && scripts !== null && ['preinstall', 'install', 'postinstall'].some((name) => name in scripts);
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, packages: Packages, folder: string): Promise<void> {
+async function answer(request: IncomingMessage, response: ServerResponse, shelf: Shelf): Promise<void> {
   const path = decodeURIComponent(new URL(request.url ?? '/', 'http://mirror').pathname).slice(1);
   if (request.method !== 'GET' && request.method !== 'HEAD') return send(response, 405, { error: 'this mirror is read-only' });
   if (path === '' || path === '-/ping') return send(response, 200, {});
-  const file = path.startsWith('-/tarball/') ? path.slice('-/tarball/'.length) : undefined;
-  if (file !== undefined && [...packages.values()].flat().some((version) => version.file === file)) {
-    response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': statSync(join(folder, file)).size });
+  await shelf.refresh();
+  const file = shelf.archive(path);
+  if (file !== undefined) {
+    const archive = join(shelf.folder, file);
+    response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': statSync(archive).size });
     if (request.method === 'HEAD') response.end();
-    else await pipeline(createReadStream(join(folder, file)), response);
+    else await pipeline(createReadStream(archive), response);
     return;
   }
-  const versions = packages.get(path);
-  if (!versions) return send(response, 404, { error: `this mirror holds no package "${path}"` });
-  send(response, 200, packument(path, versions, `http://${request.headers.host ?? 'localhost'}/-/tarball/`));
+  const versions = shelf.versions(path);
+  if (versions.length === 0) return send(response, 404, { error: `this mirror holds no package "${path}"` });
+  send(response, 200, packument(path, versions, `http://${request.headers.host ?? 'localhost'}/`));
 }
 
 /** https://github.com/npm/registry/blob/main/docs/responses/package-metadata.md */
-function packument(name: string, versions: PublishedVersion[], tarballs: string): unknown {
+function packument(name: string, versions: PublishedVersion[], registry: string): unknown {
+  const tarball = (version: string): string => `${registry}${name}/-/${name.replace(/^@[^/]*\//, '')}-${version}.tgz`;
   return {
     name,
     'dist-tags': { latest: versions.at(-1)?.manifest.version },
     versions: Object.fromEntries(
-      versions.map(({ file, integrity, manifest }) => [
+      versions.map(({ integrity, manifest }) => [
         manifest.version,
-        { ...manifest, dist: { tarball: tarballs + encodeURIComponent(file), integrity } },
+        { ...manifest, dist: { tarball: tarball(manifest.version), integrity } },
       ]),
     ),
   };

@@ -24,7 +24,7 @@ async function publish(name: string, version: string, more: object = {}): Promis
   await layerFromEntries([{ type: 'file', name: 'package/package.json', source: manifest }], { output, compression: 'gzip' });
 }
 
-test('a lockfile names its packages once each, without links and folders of its own', () => {
+test('a lockfile names its packages once each, without links, folders of its own and what no registry or no Linux here has', () => {
   const lockfile = join(folder, 'package-lock.json');
   const packages = {
     '': { version: '1.0.0' },
@@ -33,6 +33,9 @@ test('a lockfile names its packages once each, without links and folders of its 
     'node_modules/@scope/c': { version: '2.0.0' },
     'node_modules/alias': { name: 'd', version: '3.0.0' },
     'node_modules/local': { link: true, resolved: 'local' },
+    'node_modules/from-git': { version: '1.0.0', resolved: 'git+ssh://git@example.com/from-git.git#1' },
+    'node_modules/mac-only': { version: '1.0.0', os: ['darwin'] },
+    'node_modules/other-processor': { version: '1.0.0', os: ['linux'], cpu: ['!' + process.arch] },
     local: { version: '1.0.0' },
   };
   writeFileSync(lockfile, JSON.stringify({ lockfileVersion: 3, packages }));
@@ -58,9 +61,19 @@ test('a scoped package is found under its encoded name, with an archive of the a
   expect(version?.dist.integrity).toBe(`sha512-${Buffer.from(hash).toString('base64')}`);
 });
 
+test('an archive that comes later is served, also under the address that a lockfile recorded at another registry', async () => {
+  mirror = await startNpmMirror({ host: '127.0.0.1', port: 0, tarballDir: folder });
+  expect((await fetch(`${mirror.url}late`)).status).toBe(404);
+  await publish('late', '1.0.0');
+  await publish('@scope/late', '2.0.0-rc.1');
+  expect((await fetch(`${mirror.url}late`)).status).toBe(200);
+  expect((await fetch(`${mirror.url}api/npm/late/-/late-1.0.0.tgz`)).status).toBe(200);
+  expect((await fetch(`${mirror.url}@scope/late/-/late-2.0.0-rc.1.tgz`)).status).toBe(200);
+});
+
 test.each([
   ['a package that it does not hold', 'gone', 'GET', 404],
-  ['a file outside its folder', '-/tarball/..%2f..%2fetc%2fpasswd', 'GET', 404],
+  ['a file outside its folder', 'a/-/..%2f..%2f..%2fetc%2fpasswd', 'GET', 404],
   ['a publication', 'a', 'PUT', 405],
 ])('%s is refused', async (_, path, method, status) => {
   await publish('a', '1.0.0');
