@@ -69,14 +69,18 @@ function leanConfig(bin: string): never {
 
 async function printHelp(words: readonly string[], { terminal, bin }: Frame): Promise<number> {
   const [topic, ...rest] = words.filter((word) => !word.startsWith('-'));
-  const { commandHelp, overviewHelp } = await import('./lib/output/help.ts');
   if (topic === undefined) {
+    const { overviewHelp } = await import('./lib/output/overview.ts');
     terminal.print(overviewHelp({ bin, version: kfVersion(), all: words.includes('-a'), isThere: (name) => isAvailable(name) }));
     return 0;
   }
   const name = await resolveName(topic);
   if (name === undefined) return unknownCommand(topic, rest, { terminal, bin } as Frame);
-  const [command, { helpSubject }] = await Promise.all([loadCommand(name), import('./base-command.ts')]);
+  const [command, { helpSubject }, { commandHelp }] = await Promise.all([
+    loadCommand(name),
+    import('./base-command.ts'),
+    import('./lib/output/help.ts'),
+  ]);
   for (const line of commandHelp(helpSubject(command, name), bin)) terminal.out(line);
   return 0;
 }
@@ -139,6 +143,19 @@ function printVersion(terminal: Terminal, bin: string): number {
   return 0;
 }
 
+/** What a command left running (a watch, a lost request) gets so long after its end. */
+const leftoverMs = 200;
+
+/** Ends the process although something still runs in it, once everything printed has left. */
+function endSoon(code: number, exit: (code: number) => void): void {
+  const look = (): void => {
+    const isFlushed = process.stdout.writableLength === 0 && process.stderr.writableLength === 0;
+    if (isFlushed) exit(code);
+    else setTimeout(look, leftoverMs).unref();
+  };
+  setTimeout(look, leftoverMs).unref();
+}
+
 /** SIGINT and SIGTERM abort what runs; what does not end by itself is ended. */
 function catchSignals(controller: AbortController, exit: (code: number) => void): () => void {
   const end = () => {
@@ -148,6 +165,15 @@ function catchSignals(controller: AbortController, exit: (code: number) => void)
   };
   process.on('SIGINT', end).on('SIGTERM', end);
   return () => void process.off('SIGINT', end).off('SIGTERM', end);
+}
+
+async function run(argv: readonly string[], frame: Frame): Promise<number> {
+  try {
+    return await dispatch(argv, frame);
+  } catch (thrown) {
+    const { printFailure, toKfError } = await import('./lib/output/error.ts');
+    return printFailure(frame.terminal, toKfError(thrown));
+  }
 }
 
 /**
@@ -167,12 +193,10 @@ export async function start(processArgv: readonly string[], exit: (code: number)
     canAsk: process.stdin.isTTY === true && process.stdout.isTTY === true,
     json: argv.includes('--json'),
   });
-  try {
-    return await dispatch(argv, { terminal, signal: controller.signal, env: process.env, bin: binaryName(processArgv[1] ?? 'kf') });
-  } catch (thrown) {
-    const { printFailure, toKfError } = await import('./lib/output/error.ts');
-    return printFailure(terminal, toKfError(thrown));
-  } finally {
-    release();
-  }
+  const code = await run(argv, { terminal, signal: controller.signal, env: process.env, bin: binaryName(processArgv[1] ?? 'kf') });
+  release();
+  // Waits that nobody waits for any more end with the command.
+  if (!controller.signal.aborted) controller.abort(new KfError('interrupted', 'The command has ended.'));
+  endSoon(code, exit);
+  return code;
 }

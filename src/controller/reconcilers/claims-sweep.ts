@@ -2,7 +2,7 @@
 
 import { leaseType, namespaceType } from '../../lib/api/core.ts';
 import type { Lease } from '../../lib/api/core.ts';
-import { annotations, kinds } from '../../lib/api/group.ts';
+import { annotations, kinds, labels } from '../../lib/api/group.ts';
 import type { CFOrg, CFRoute } from '../../lib/api/types.generated.ts';
 import { watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler } from '../runtime/reconciler.ts';
@@ -31,6 +31,8 @@ export const claimsReconciler: Reconciler = {
     if (namespace?.metadata.deletionTimestamp !== undefined) return undefined;
     const isRoot = context.stores.of(kinds.org).list(ns).length > 0;
     if (namespace === undefined && !isRoot) return undefined;
+    // Namespaces of the installation itself hold no names, and nobody gave the controller rights there.
+    if (!isRoot && namespace?.metadata.labels?.[labels.partOf] !== undefined && ns !== context.info().root) return undefined;
     const { items } = await context.cluster.list(leaseType, { ns, signal: context.signal });
     for (const lease of items) if (await isFree(context, lease)) await freeLease(context, lease);
     return { requeueAfterMs: sweepMs };

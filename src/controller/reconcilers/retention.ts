@@ -1,7 +1,7 @@
 // Old packages and builds go: the newest five of an app stay, and whatever its current droplet needs.
 
 import { findCondition } from '../../lib/api/conditions.ts';
-import { conditionTypes, kinds } from '../../lib/api/group.ts';
+import { annotations, conditionTypes, kinds } from '../../lib/api/group.ts';
 import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
 import type { CFApp, CFBuild, CFPackage } from '../../lib/api/types.generated.ts';
 import { index, watch } from '../runtime/reconciler.ts';
@@ -10,6 +10,8 @@ import { keyOf, splitKey } from '../runtime/store.ts';
 import { isFinal } from './build.ts';
 
 export const keptPerApp = 5;
+/** What is younger stays: the push that made it, or chose it, may not have made it the app's droplet yet. */
+const graceMs = 2 * 60_000;
 const byApp = 'retention-by-app';
 const appKey = (object: CFBuild | CFPackage): string => `${object.metadata.namespace ?? ''}/${object.spec.appRef.name ?? ''}`;
 
@@ -28,29 +30,49 @@ export const retentionReconciler: Reconciler = {
     if (app === undefined || app.metadata.deletionTimestamp !== undefined) return undefined;
     const builds = context.stores.of(kinds.build).by(byApp, keyOf(app));
     const packages = context.stores.of(kinds.package).by(byApp, keyOf(app));
-    const surplus = surplusOf(app, builds, packages);
+    const surplus = surplusOf(app, builds, packages, context.now());
     for (const build of surplus.builds) await remove(context, kinds.build, build);
     for (const source of surplus.packages) await remove(context, kinds.package, source);
-    return undefined;
+    return surplus.waits ? { requeueAfterMs: graceMs } : undefined;
   },
 };
 
 const newestFirst = <T extends KubeObject>(objects: readonly T[]): T[] =>
   objects.toSorted((a, b) => (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? ''));
 
+export interface Surplus {
+  builds: CFBuild[];
+  packages: CFPackage[];
+  /** More will go once it is old enough. */
+  waits: boolean;
+}
+
+/** When the object became what it is: a build by its end, a package by its creation. */
+function ageMs(object: CFBuild | CFPackage, now: number): number {
+  const ended = findCondition(object, conditionTypes.succeeded)?.lastTransitionTime || object.metadata.creationTimestamp || '';
+  return now - Date.parse(ended);
+}
+
 /** What of an app's builds and packages may go. Failed builds are counted apart from droplets, running ones never go. */
-export function surplusOf(app: CFApp, builds: readonly CFBuild[], packages: readonly CFPackage[]): { builds: CFBuild[]; packages: CFPackage[] } {
+export function surplusOf(app: CFApp, builds: readonly CFBuild[], packages: readonly CFPackage[], now: number): Surplus {
   const current = app.spec.currentDropletRef?.name;
+  const pushId = app.metadata.annotations?.[annotations.pushId];
+  // The push that has the app may take its time between the build and the switch.
+  const isOfPush = ({ metadata }: KubeObject): boolean => pushId !== undefined && metadata.annotations?.[annotations.pushId] === pushId;
   const final = newestFirst(builds.filter((build) => isFinal(build) && build.metadata.deletionTimestamp === undefined));
   const staged = final.filter((build) => build.status?.state === 'STAGED');
   const failed = final.filter((build) => build.status?.state !== 'STAGED');
-  const oldBuilds = [...staged.slice(keptPerApp), ...failed.slice(keptPerApp)].filter((build) => build.metadata.name !== current);
-  const needed = new Set(builds.filter((build) => !isFinal(build) || build.metadata.name === current).map((build) => build.spec.packageRef.name ?? ''));
+  const oldBuilds = [...staged.slice(keptPerApp), ...failed.slice(keptPerApp)].filter(
+    (build) => build.metadata.name !== current && !isOfPush(build),
+  );
   const ready = packages.filter((source) => findCondition(source, conditionTypes.ready)?.status === 'True' && source.metadata.deletionTimestamp === undefined);
+  const going = oldBuilds.filter((build) => ageMs(build, now) > graceMs);
+  const stays = new Set(builds.filter((build) => build.metadata.name === current || !isFinal(build)).map((build) => build.spec.packageRef.name ?? ''));
   const oldPackages = newestFirst(ready)
     .slice(keptPerApp)
-    .filter((source) => !needed.has(source.metadata.name ?? ''));
-  return { builds: oldBuilds, packages: oldPackages };
+    .filter((source) => !stays.has(source.metadata.name ?? '') && !isOfPush(source));
+  const leaving = oldPackages.filter((source) => ageMs(source, now) > graceMs);
+  return { builds: going, packages: leaving, waits: going.length < oldBuilds.length || leaving.length < oldPackages.length };
 }
 
 async function remove<T extends KubeObject>(context: Context, type: ResourceType<T>, object: T): Promise<void> {

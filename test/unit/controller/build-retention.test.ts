@@ -15,23 +15,35 @@ const build = (name: string, age: number, state?: 'STAGED' | 'FAILED', source = 
   }) as CFBuild;
 const source = (name: string, age: number, ready = true): CFPackage =>
   ({ metadata: { name, creationTimestamp: at(age) }, status: { conditions: ready ? [condition('Ready', 'True')] : [] } }) as CFPackage;
+const later = Date.parse('2026-01-01T01:00:00Z');
 const names = (objects: { metadata: { name?: string } }[]) => objects.map((object) => object.metadata.name);
 const six = [1, 2, 3, 4, 5, 6];
 
 test('the newest five droplets and the newest five failures stay, and what still runs', () => {
   const builds = [...six.map((n) => build(`s${String(n)}`, n, 'STAGED')), ...six.map((n) => build(`f${String(n)}`, n + 10, 'FAILED')), build('run', 50)];
-  expect(names(surplusOf(app(), builds, []).builds)).toEqual(['s6', 'f6']);
+  expect(names(surplusOf(app(), builds, [], later).builds)).toEqual(['s6', 'f6']);
 });
 
 test('the current droplet stays however old it is, and so does its package', () => {
   const builds = six.map((n) => build(`s${String(n)}`, n, 'STAGED', `p${String(n)}`));
-  const surplus = surplusOf(app('s6'), builds, six.map((n) => source(`p${String(n)}`, n)));
+  const surplus = surplusOf(app('s6'), builds, six.map((n) => source(`p${String(n)}`, n)), later);
   expect([names(surplus.builds), names(surplus.packages)]).toEqual([[], []]);
 });
 
 test('packages go when newer ones are there, but not those of a running build or without source', () => {
   const packages = [...six.map((n) => source(`p${String(n)}`, n)), source('p7', 7), source('empty', 40, false)];
-  expect(names(surplusOf(app(), [build('run', 1, undefined, 'p7')], packages).packages)).toEqual(['p6']);
+  expect(names(surplusOf(app(), [build('run', 1, undefined, 'p7')], packages, later).packages)).toEqual(['p6']);
+});
+
+test('what a push that is under way has made stays, as does everything that is young', () => {
+  const builds = six.map((n) => build(`s${String(n)}`, n, 'STAGED'));
+  const packages = six.map((n) => source(`p${String(n)}`, n));
+  const young = surplusOf(app(), builds, packages, Date.parse(at(0)));
+  expect([young.builds, young.packages, young.waits]).toEqual([[], [], true]);
+  const mark = { annotations: { 'kf.cloudfoundry.org/push-id': 'x' } };
+  const pushed: CFApp = { ...app(), metadata: { ...app().metadata, ...mark } };
+  const own = builds.map((each) => (each.metadata.name === 's6' ? { ...each, metadata: { ...each.metadata, ...mark } } : each));
+  expect(names(surplusOf(pushed, own, [], later).builds)).toEqual([]);
 });
 
 test('repositories have the same path at the push door and behind the pull prefix', () => {

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { findCondition } from '../../api/conditions.ts';
-import { conditionTypes, kinds } from '../../api/group.ts';
+import { annotations, conditionTypes, kinds } from '../../api/group.ts';
 import type { CFApp, Lifecycle } from '../../api/types.generated.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import { KfError } from '../../errors.ts';
@@ -18,7 +18,8 @@ const tries = 5;
 
 export interface Claimed {
   follower: AppFollower;
-  isNew: boolean;
+  /** False when others changed the app between the look at it and the claim: what was read of it before is out of date. */
+  asFound: boolean;
 }
 
 export function lifecycleOf(plan: AppPlan): Lifecycle {
@@ -57,6 +58,24 @@ async function settleName(session: SpaceSession, follower: AppFollower, name: st
   }
 }
 
+/** {@link settleName}; an app that does not hold its name is of no use and goes again, also when the push ends here. */
+async function holdsName(session: SpaceSession, follower: AppFollower, display: string): Promise<boolean> {
+  const { name = '', uid } = follower.app.metadata;
+  const holds = await settleName(session, follower, display).catch(async (error: unknown) => {
+    if (error instanceof KfError && error.code === 'accepted') throw error;
+    follower.stop();
+    await session.cluster.delete(kinds.app, session.space.guid, name, uid === undefined ? {} : { uid }).catch(() => undefined);
+    throw error;
+  });
+  if (holds) return true;
+  follower.stop();
+  await session.cluster.delete(kinds.app, session.space.guid, name, uid === undefined ? {} : { uid });
+  return false;
+}
+
+/** Another push writes its settings, or died while it did. */
+const isLocked = ({ metadata }: CFApp): boolean => (metadata.annotations?.[annotations.applying] ?? '') !== '';
+
 function checkLifecycle(app: CFApp, plan: AppPlan): void {
   if (app.spec.lifecycle.type === plan.lifecycle) return;
   const was = app.spec.lifecycle.type === 'docker' ? 'a docker image' : 'source code';
@@ -74,15 +93,13 @@ export async function claimApp(session: SpaceSession, plan: AppPlan, found: CFAp
   for (let attempt = 0; attempt < tries; attempt += 1) {
     if (existing !== undefined) {
       checkLifecycle(existing, plan);
-      const taken = await takeOver(session.cluster, existing, { pushId, user: await session.changedBy() });
-      return { follower: new AppFollower(session.cluster, taken, pushId), isNew: false };
+      const taken = await takeOver(session.cluster, existing, { pushId, user: await session.changedBy() }, session.signal);
+      const asFound = existing === found && taken.first && !isLocked(existing);
+      return { follower: new AppFollower(session.cluster, taken.app, pushId), asFound };
     }
     const created = await createApp(session, plan, pushId);
     const follower = new AppFollower(session.cluster, created, pushId);
-    if (await settleName(session, follower, plan.name)) return { follower, isNew: true };
-    follower.stop();
-    const { name = '', uid } = created.metadata;
-    await session.cluster.delete(kinds.app, session.space.guid, name, uid === undefined ? {} : { uid });
+    if (await holdsName(session, follower, plan.name)) return { follower, asFound: true };
     existing = await findAppIfAny(session, plan.name);
   }
   throw new KfError('conflict', `The name '${plan.name}' is claimed and freed again and again; nothing was uploaded.`, {

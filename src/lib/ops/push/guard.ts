@@ -1,10 +1,10 @@
 // Two pushes of one app at once: the later one takes the app over, the earlier finds out before its next write (docs/internals.md, Push).
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { annotations, kinds } from '../../api/group.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { sleep } from '../../wait.ts';
 
 /** A lock older than this belongs to a push that died. */
 const staleLockMs = 10_000;
@@ -56,29 +56,32 @@ async function readApp(cluster: Cluster, app: CFApp): Promise<CFApp> {
   return live;
 }
 
-/** Writes annotations onto the app as it was last seen; on a conflict it is read anew and `mayWrite` asked again. */
-async function annotate(
+interface Patch {
+  metadata: { annotations: Record<string, string | null> };
+  spec?: Record<string, unknown>;
+}
+
+/** Patches the app as it was last seen; on a conflict it is read anew and `mayWrite` asked again. */
+async function patchAsSeen(
   cluster: Cluster,
   first: CFApp,
-  values: () => Record<string, string>,
-  mayWrite: (app: CFApp) => Promise<boolean>,
+  patchFor: (app: CFApp) => Patch,
+  mayWrite: (app: CFApp) => boolean,
+  signal: AbortSignal | undefined,
 ): Promise<CFApp> {
   let app = first;
   for (let attempt = 0; attempt < conflictTries;) {
-    if (!(await mayWrite(app))) {
-      await sleep(lockPollMs);
+    signal?.throwIfAborted();
+    if (!mayWrite(app)) {
+      await sleep(lockPollMs, signal);
       app = await readApp(cluster, app);
       continue;
     }
-    const metadata = { resourceVersion: app.metadata.resourceVersion, annotations: values() };
+    const { metadata, ...rest } = patchFor(app);
+    const { namespace, name = '', resourceVersion } = app.metadata;
+    const options = { fieldManager: 'kf-push', ...(signal === undefined ? {} : { signal }) };
     try {
-      return await cluster.mergePatch(
-        kinds.app,
-        app.metadata.namespace,
-        app.metadata.name ?? '',
-        { metadata },
-        { fieldManager: 'kf-push' },
-      );
+      return await cluster.mergePatch(kinds.app, namespace, name, { ...rest, metadata: { ...metadata, resourceVersion } }, options);
     } catch (error) {
       if (!isConflict(error)) throw error;
       attempt += 1;
@@ -88,21 +91,47 @@ async function annotate(
   throw new KfError('conflict', `App '${first.spec.displayName}' is being changed by others all the time; nothing was written.`);
 }
 
-/** Makes this the app's push; waits while another one writes its settings. */
-export function takeOver(cluster: Cluster, app: CFApp, identity: PushIdentity): Promise<CFApp> {
-  const values = () => ({
-    [annotations.pushId]: identity.pushId,
-    [annotations.pushStarted]: new Date().toISOString(),
-    [annotations.changedBy]: identity.user,
+/** Makes this the app's push; waits while another one writes its settings. `first`: nobody had changed the app as it was given. */
+export async function takeOver(
+  cluster: Cluster,
+  app: CFApp,
+  identity: PushIdentity,
+  signal?: AbortSignal,
+): Promise<{ app: CFApp; first: boolean }> {
+  let looks = 0;
+  const metadata = () => ({
+    annotations: {
+      [annotations.pushId]: identity.pushId,
+      [annotations.pushStarted]: new Date().toISOString(),
+      [annotations.changedBy]: identity.user,
+    },
   });
-  return annotate(cluster, app, values, (live) => Promise.resolve(foreignLock(live, identity.pushId, Date.now()) === undefined));
+  const isFree = (live: CFApp): boolean => {
+    looks += 1;
+    return foreignLock(live, identity.pushId, Date.now()) === undefined;
+  };
+  const taken = await patchAsSeen(cluster, app, () => ({ metadata: metadata() }), isFree, signal);
+  return { app: taken, first: looks === 1 };
 }
 
 /** Takes the lock under which settings are written. @throws KfError conflict when a later push has taken over */
-export function lockSettings(cluster: Cluster, app: CFApp, pushId: string): Promise<CFApp> {
-  const values = () => ({ [annotations.applying]: `${pushId}@${Date.now()}` });
-  return annotate(cluster, app, values, (live) => {
-    assertHolder(live, pushId);
-    return Promise.resolve(true);
-  });
+export function lockSettings(cluster: Cluster, app: CFApp, pushId: string, signal?: AbortSignal): Promise<CFApp> {
+  const patch = (): Patch => ({ metadata: { annotations: { [annotations.applying]: `${pushId}@${Date.now()}` } } });
+  return patchAsSeen(cluster, app, patch, (live) => isHolder(live, pushId), signal);
+}
+
+/** The last patch of a push: sent only while the app is still its own. @throws KfError conflict when a later push has taken over */
+export function writeAsHolder(
+  cluster: Cluster,
+  app: CFApp,
+  pushId: string,
+  patchFor: (app: CFApp) => Patch,
+  signal?: AbortSignal,
+): Promise<CFApp> {
+  return patchAsSeen(cluster, app, patchFor, (live) => isHolder(live, pushId), signal);
+}
+
+function isHolder(app: CFApp, pushId: string): true {
+  assertHolder(app, pushId);
+  return true;
 }

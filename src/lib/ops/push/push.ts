@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { appRevOf, webProcess } from '../../api/app.ts';
-import { annotations, fieldManagers, kinds, places } from '../../api/group.ts';
+import { annotations, kinds, places } from '../../api/group.ts';
 import { requireCompatible, type KfInfo } from '../../api/kf-info.ts';
 import type { CFApp, CFServiceInstance } from '../../api/types.generated.ts';
 import { assertAccess } from '../../kube/access.ts';
@@ -16,7 +16,7 @@ import { startTimeoutMs, waitForDeployment } from '../verdict.ts';
 import { makeArtifact } from './artifact.ts';
 import { claimApp, lifecycleOf } from './claim.ts';
 import { readFacts, type AppFacts } from './facts.ts';
-import { lockSettings } from './guard.ts';
+import { lockSettings, writeAsHolder } from './guard.ts';
 import { needsDomains, wantedRoutes, type WantedRoute } from './route-plan.ts';
 import { envChanges, processSteps, writeEnv, writeProcesses, type ProcessStep } from './settings.ts';
 
@@ -110,28 +110,26 @@ async function writeSettings(session: SpaceSession, info: KfInfo, app: CFApp, fa
 }
 
 /** The one patch that makes the new state the app's: droplet, start, deploy-id; the lock goes with it. */
-async function switchApp(
+function switchApp(
   session: SpaceSession,
   app: CFApp,
   plan: AppPlan,
   droplet: string,
   deploy: { id: string; newRev: boolean },
 ): Promise<CFApp> {
-  const { uid, name = '' } = app.metadata;
   const lifecycle = lifecycleOf(plan);
-  const rev = deploy.newRev ? { [annotations.appRev]: String(appRevOf(app) + 1) } : {};
-  const patch = {
-    metadata: { uid, annotations: { [annotations.deployId]: deploy.id, [annotations.applying]: null, ...rev } },
-    spec: {
-      currentDropletRef: { name: droplet },
-      desiredState: 'STARTED',
-      ...(plan.buildpacks === undefined ? {} : { lifecycle: { data: { buildpacks: lifecycle.data.buildpacks ?? null } } }),
-    },
+  const patch = (live: CFApp) => {
+    const rev = deploy.newRev ? { [annotations.appRev]: String(appRevOf(live) + 1) } : {};
+    return {
+      metadata: { annotations: { [annotations.deployId]: deploy.id, [annotations.applying]: null, ...rev } },
+      spec: {
+        currentDropletRef: { name: droplet },
+        desiredState: 'STARTED',
+        ...(plan.buildpacks === undefined ? {} : { lifecycle: { data: { buildpacks: lifecycle.data.buildpacks ?? null } } }),
+      },
+    };
   };
-  return session.cluster.mergePatch(kinds.app, session.space.guid, name, patch, {
-    fieldManager: fieldManagers.push,
-    signal: session.signal,
-  });
+  return writeAsHolder(session.cluster, app, deploy.id, patch, session.signal);
 }
 
 interface Prepared {
@@ -151,7 +149,7 @@ async function apply(
   target: { droplet: string; pushId: string },
 ): Promise<CFApp> {
   const { session, info, plan, options } = prepared;
-  const locked = await lockSettings(session.cluster, app, target.pushId);
+  const locked = await lockSettings(session.cluster, app, target.pushId, session.signal);
   try {
     await writeSettings(session, info, locked, facts, changes);
     const newRev = options.force || Object.keys(changes.env).length > 0 || changes.services.length > 0;
@@ -160,8 +158,8 @@ async function apply(
       newRev: newRev && app.spec.desiredState === 'STARTED',
     });
   } catch (error) {
-    const release = { metadata: { uid: locked.metadata.uid, annotations: { [annotations.applying]: null } } };
-    await session.cluster.mergePatch(kinds.app, session.space.guid, locked.metadata.name ?? '', release).catch(() => undefined);
+    const release = () => ({ metadata: { annotations: { [annotations.applying]: null } } });
+    await writeAsHolder(session.cluster, locked, target.pushId, release).catch(() => undefined);
     throw error;
   }
 }
@@ -185,12 +183,16 @@ export async function pushApp(session: SpaceSession, push: PushPlan, plan: AppPl
   const [info, found] = await Promise.all([session.info(), findAppIfAny(session, plan.name)]);
   requireCompatible(info, kfVersion());
   const prepared: Prepared = { session, info, plan, push, options };
-  const [facts] = await Promise.all([readFacts(session, found), checkRights(session, info, plan)]);
-  const domains = needsDomains(plan, facts.ownRoutes.length > 0) ? await listDomainObjects(session) : [];
-  const routes = wantedRoutes(plan, domains, facts.ownRoutes.length > 0);
+  const [seen] = await Promise.all([readFacts(session, found), checkRights(session, info, plan)]);
+  const domains = needsDomains(plan, seen.ownRoutes.length > 0) ? await listDomainObjects(session) : [];
   const pushId = randomUUID();
-  const { follower } = await claimApp(session, plan, found, pushId);
+  // Wrong routes are told before anything is made.
+  wantedRoutes(plan, domains, seen.ownRoutes.length > 0);
+  const { follower, asFound } = await claimApp(session, plan, found, pushId);
   try {
+    // What another push wrote meanwhile is among the facts: its settings must not survive beside this one's source.
+    const facts = asFound ? seen : await readFacts(session, follower.app);
+    const routes = wantedRoutes(plan, domains, facts.ownRoutes.length > 0);
     const artifact = await makeArtifact({ session, info, plan, facts, follower, pushId, force: options.force });
     const droplet = artifact.build.metadata.name ?? '';
     const result = {

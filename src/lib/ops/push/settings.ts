@@ -3,6 +3,7 @@
 import { secretType } from '../../api/core.ts';
 import { kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
+import { isAlreadyExists } from '../../kube/errors.ts';
 import { processGuid } from '../../api/names.ts';
 import type { CFApp, CFProcess, CFProcessSpec } from '../../api/types.generated.ts';
 import type { AppPlan, HealthCheckPlan, ProcessPlan } from '../../manifest/plan.ts';
@@ -120,8 +121,13 @@ export async function writeEnv(session: SpaceSession, app: CFApp, facts: AppFact
   const options = { fieldManager: 'kf-push', signal };
   if (!facts.hasEnvSecret) {
     const author = { changedBy: await session.changedBy(), now: new Date() };
-    await cluster.create(secretType, buildEnvSecret(app, changes, author), options);
-    return;
+    try {
+      await cluster.create(secretType, buildEnvSecret(app, changes, author), options);
+      return;
+    } catch (error) {
+      // `set-env` was faster: what it set stays, as it does in a Secret that was there before.
+      if (!isAlreadyExists(error)) throw error;
+    }
   }
   if (Object.keys(changes).length === 0) return;
   const data = Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, Buffer.from(value).toString('base64')]));
