@@ -1,110 +1,223 @@
 // `npm run demo [-- --path DIR] [--context NAME] [--down]`: the main job, from nothing to an app that answers, on a real cluster.
 
-import { spawn } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
 import { request } from 'node:http';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { configMapType } from '../src/lib/api/core.ts';
+import { places } from '../src/lib/api/group.ts';
+import { parseKfInfo } from '../src/lib/api/kf-info.ts';
+import { messageOf } from '../src/lib/errors.ts';
+import { connect } from '../src/lib/kube/client.ts';
+import { fetchPackagesOf } from './cluster/npm-mirror.ts';
 import { installPackedKf } from './support/installed-kf.ts';
 import { clusterDown, clusterUp, writeSetupFile, type ClusterEnv } from './support/local-cluster.ts';
 
+const usage = `usage: npm run demo [-- OPTIONS]
+
+  --path DIR       push this folder too, as app "yours"
+  --context NAME   take this cluster of your kubeconfig instead of one of the demo's own
+  --down           take the demo's cluster down`;
+
 const clusterName = 'demo';
 const started = Date.now();
-const { values } = parseArgs({
-  options: { path: { type: 'string' }, context: { type: 'string' }, down: { type: 'boolean', default: false } },
-});
+let running: ChildProcess | undefined;
 
-function say(text: string): void {
-  console.log(`\n[${((Date.now() - started) / 1000).toFixed(1)} s] ${text}`);
+interface Options {
+  path?: string;
+  context?: string;
+  down: boolean;
 }
 
 interface Prepared {
   kf: string;
   env: NodeJS.ProcessEnv;
   setupFlags: string[];
+  /** A cluster of the demo's own. */
+  own: boolean;
 }
+
+const seconds = (): string => ((Date.now() - started) / 1000).toFixed(1);
+
+function say(text: string): void {
+  console.log(`\n[${seconds()} s] ${text}`);
+}
+
+/** Text that a shell takes as one word. */
+const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
 /** Runs the installed kf and shows the command; a failing step ends the demo. */
 function kf(prepared: Prepared, ...args: string[]): Promise<void> {
-  console.log(`\n$ kf ${args.join(' ')}`);
+  console.log(`\n$ kf ${args.map(quoted).join(' ')}`);
   return new Promise((resolve, reject) => {
-    const child = spawn(prepared.kf, args, { stdio: ['ignore', 'inherit', 'inherit'], env: prepared.env });
-    child.on('error', reject);
-    child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`kf ${args.join(' ')} ended with exit code ${code}.`))));
+    running = spawn(prepared.kf, args, { stdio: ['ignore', 'inherit', 'inherit'], env: prepared.env });
+    running.on('error', reject);
+    running.on('exit', (code) => {
+      running = undefined;
+      if (code === 0) resolve();
+      else reject(new Error(`\`kf ${args[0] ?? ''}\` ended with exit code ${String(code)}; what it said is above.`));
+    });
   });
 }
 
-/** GETs an app's URL; `*.localhost` is looked for on loopback, as browsers and curl do. */
-function fetchApp(host: string, port: number, urlPath: string): Promise<{ status: number; body: string }> {
+/** Where the installation's gateway is met from outside, as `kf setup` found it. */
+async function readGateway(prepared: Prepared): Promise<{ address?: string; port: number; domain: string }> {
+  const context = prepared.env['KF_CONTEXT'];
+  const cluster = await connect({ env: prepared.env, userAgent: 'kf-demo', ...(context === undefined ? {} : { context }) });
+  try {
+    const map = await cluster.get(configMapType, places.rootNamespace, places.info);
+    const { gateway, defaultDomain } = parseKfInfo(map?.data?.[places.infoKey] ?? '');
+    return { port: 80, ...gateway.externalUrl, domain: defaultDomain };
+  } finally {
+    cluster.close();
+  }
+}
+
+function get(where: { host: string; port: number; address?: string; path: string }): Promise<{ status: number; body: string }> {
+  const { host, port, address = host } = where;
   return new Promise((resolve, reject) => {
-    const outgoing = request({ host: '127.0.0.1', port, path: urlPath, headers: { host }, timeout: 10_000 }, (answer) => {
+    const outgoing = request({ host: address, port, path: where.path, headers: { host }, timeout: 10_000 }, (answer) => {
       let body = '';
       answer.setEncoding('utf8').on('data', (text: string) => (body += text));
       answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body }));
     });
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`${host} did not answer within 10 s.`)));
     outgoing.on('error', reject);
     outgoing.end();
   });
 }
 
-async function showUrl(env: NodeJS.ProcessEnv, app: string, urlPath: string, show: (body: string) => string): Promise<void> {
-  const port = Number(env['KF_CLUSTER_HTTP_PORT'] ?? '80');
-  const host = `${app}.apps.localhost`;
-  console.log(`\n$ curl http://${host}${port === 80 ? '' : `:${port}`}${urlPath}`);
-  const answer = await fetchApp(host, port, urlPath);
+async function showUrl(prepared: Prepared, app: string, urlPath: string, show: (body: string) => string): Promise<void> {
+  const { domain, ...gateway } = await readGateway(prepared);
+  const host = `${app}.${domain}`;
+  console.log(`\n$ curl http://${host}${gateway.port === 80 ? '' : `:${gateway.port}`}${urlPath}`);
+  const answer = await get({ ...gateway, host, path: urlPath });
   console.log(`${answer.status}  ${show(answer.body)}`);
   if (answer.status !== 200) throw new Error(`${host} answered ${answer.status}.`);
 }
 
-async function prepare(): Promise<Prepared> {
-  const cache = path.join(process.env['KF_CACHE'] ?? '.kf', 'demo');
+const cacheFolder = (): string => path.resolve(process.env['KF_CACHE'] ?? '.kf', 'demo');
+
+async function prepare(context: string | undefined): Promise<Prepared> {
+  const cache = cacheFolder();
   await mkdir(cache, { recursive: true });
-  if (values.context !== undefined) {
-    const env = { ...process.env, CF_HOME: path.join(cache, values.context), KF_CONTEXT: values.context };
-    return { kf: await installPackedKf(path.join(cache, 'kf')), env, setupFlags: [] };
+  if (context !== undefined) {
+    say('kf as a user installs it: npm pack, npm install -g');
+    const env = { ...process.env, CF_HOME: path.join(cache, context), KF_CONTEXT: context };
+    return { kf: await installPackedKf(path.join(cache, 'kf')), env, setupFlags: [], own: false };
   }
-  say('A cluster of its own (the first time this compiles Kubernetes: about ten minutes on two cores, 3 GB of cache).');
+  say(
+    `A cluster of its own${existsSync(path.join(cache, '..', 'parts')) ? '' : ' (the first time this compiles Kubernetes: about 15 minutes on two cores, 3 GB of cache)'}`,
+  );
   const [clusterEnv, binary]: [ClusterEnv, string] = await Promise.all([clusterUp(clusterName), installPackedKf(path.join(cache, 'kf'))]);
-  const env = { ...process.env, ...clusterEnv, CF_HOME: path.join(cache, clusterName) };
-  return { kf: binary, env, setupFlags: ['-f', await writeSetupFile(cache, clusterEnv)] };
+  const env = { ...process.env, ...clusterEnv, CF_HOME: path.join(cache, 'home') };
+  return { kf: binary, env, setupFlags: ['-f', await writeSetupFile(cache, clusterEnv)], own: true };
 }
 
-const firstLine = (body: string): string => body.split('\n')[0] ?? '';
+const firstLine = (body: string): string => (body.split('\n')[0] ?? '').slice(0, 200);
 
-async function main(): Promise<void> {
-  if (values.down) return clusterDown(clusterName);
-  const prepared = await prepare();
+async function pushYours(prepared: Prepared, folder: string): Promise<void> {
+  say(`Your folder ${folder}`);
+  // A cluster of the demo's own has no internet: what npm is to find in there is fetched out here.
+  if (prepared.own) await fetchPackagesOf(folder, (line) => console.log(line));
+  await kf(prepared, 'push', 'yours', '-p', folder);
+}
+
+async function demo(options: Options, folder: string | undefined): Promise<void> {
+  const prepared = await prepare(options.context);
   say('kf into the cluster');
   await kf(prepared, 'setup', ...prepared.setupFlags);
   say('A sample app, from source to a URL');
   await kf(prepared, 'push', 'hello', '-p', 'test/fixtures/apps/node-hello', '-m', '128M');
-  await showUrl(prepared.env, 'hello', '/', firstLine);
-  say(`The first 200 came ${((Date.now() - started) / 1000).toFixed(1)} s after the start.`);
-  if (values.path !== undefined) {
-    say(`Your folder ${values.path}`);
-    await kf(prepared, 'push', 'yours', '-p', values.path);
-  }
+  await showUrl(prepared, 'hello', '/', firstLine);
+  say(`The first 200 came ${seconds()} s after the start.`);
+  if (folder !== undefined) await pushYours(prepared, folder);
   say('Its logs, three instances, and a bound service');
   await kf(prepared, 'logs', 'hello', '--recent');
   await kf(prepared, 'scale', 'hello', '-i', '3');
   await kf(prepared, 'create-user-provided-service', 'my-db', '-p', '{"uri":"postgres://db.example.com/hello"}');
   await kf(prepared, 'bind-service', 'hello', 'my-db');
   await kf(prepared, 'restart', 'hello');
-  await showUrl(prepared.env, 'hello', '/env', (body) => (body.includes('postgres://db.example.com/hello') ? 'the app sees my-db in VCAP_SERVICES' : body));
+  await showUrl(prepared, 'hello', '/env', (body) => {
+    if (!body.includes('postgres://db.example.com/hello')) throw new Error('The app does not see the bound service.');
+    return 'the app sees my-db in VCAP_SERVICES';
+  });
   await kf(prepared, 'apps');
   printNext(prepared);
 }
 
 function printNext(prepared: Prepared): void {
   const shown = ['KUBECONFIG', 'CF_HOME', 'KF_CONTEXT'].filter((name) => prepared.env[name] !== undefined);
-  say('What next?');
-  console.log(`  ${shown.map((name) => `export ${name}=${prepared.env[name] ?? ''}`).join('; ')}
-  alias kf=${prepared.kf}
-  kf push my-app -p PATH        your own folder
-  kf logs hello                 follow its logs (Ctrl-C ends)
-  kf help                       everything else
+  const exports = shown.map((name) => `  export ${name}=${quoted(prepared.env[name] ?? '')}`).join('\n');
+  say('Done. To go on in this shell:');
+  console.log(`${exports}
+  alias kf=${quoted(prepared.kf)}
+
+  kf app hello                    how it does
+  kf logs hello                   its log as it comes; Ctrl-C ends
+  kf help                         everything else
+  npm run demo -- --path DIR      pushes a folder of your own
+
 Clean up:
-  ${values.context === undefined ? 'npm run demo -- --down       takes the cluster down, leaves the cache' : 'kf uninstall                 removes kf and its apps from the cluster'}`);
+  ${prepared.own ? 'npm run demo -- --down          takes the cluster down; what was compiled stays cached' : 'kf uninstall                    removes kf and its apps from the cluster'}`);
 }
 
-await main();
+function readOptions(): Options {
+  const { values } = parseArgs({
+    options: {
+      path: { type: 'string' },
+      context: { type: 'string' },
+      down: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  });
+  if (values.help) {
+    console.log(usage);
+    process.exit(0);
+  }
+  return values;
+}
+
+/** The folder as typed, seen from where npm was started. */
+function folderOf({ path: typed }: Options): string | undefined {
+  if (typed === undefined) return undefined;
+  const folder = path.resolve(process.env['INIT_CWD'] ?? '.', typed);
+  if (!existsSync(folder)) throw new Error(`There is no folder ${folder}.`);
+  return folder;
+}
+
+/** An interruption reaches the running kf, which ends well, and the demo says how to go on. */
+function endOn(signal: NodeJS.Signals, code: number): void {
+  process.once(signal, () => {
+    const child = running;
+    const end = (): void => {
+      console.error('\nInterrupted. `npm run demo` goes on where this stopped; `npm run demo -- --down` cleans up.');
+      process.exit(code);
+    };
+    if (child === undefined) return end();
+    child.removeAllListeners('exit').once('exit', end);
+    child.kill(signal);
+  });
+}
+
+async function main(): Promise<void> {
+  const options = readOptions();
+  if (options.down) {
+    await clusterDown(clusterName);
+    await rm(cacheFolder(), { recursive: true, force: true });
+    return;
+  }
+  await demo(options, folderOf(options));
+}
+
+endOn('SIGINT', 130);
+endOn('SIGTERM', 143);
+try {
+  await main();
+} catch (error) {
+  console.error(`\nThe demo stopped after ${seconds()} s: ${messageOf(error)}`);
+  if (messageOf(error).includes('option')) console.error(usage);
+  process.exitCode = 1;
+}
