@@ -28,9 +28,12 @@ export interface FollowOptions extends PodScope {
 export interface LogStream extends AsyncIterable<LogEntry> {
   /** Places where lines may be missing; each was also printed as an entry of type KF. */
   readonly holes: number;
-  /** Takes no more pods, waits at most `graceMs` for what still comes, and ends the stream. Resolves when it has ended. */
+  /** Ends the stream once all known containers are over and read, after `graceMs` at the latest. Resolves when it has ended. */
   finish(graceMs: number): Promise<void>;
 }
+
+/** The watch of the pods may be that much behind another watch. */
+const settleMs = 300;
 
 class Follower implements LogStream {
   holes = 0;
@@ -42,7 +45,8 @@ class Follower implements LogStream {
   /** Every target ever taken, and those that are still read. */
   readonly #known = new Set<string>();
   readonly #active = new Map<string, Promise<void>>();
-  #refusesMore = false;
+  #isFinishing = false;
+  #isSettled = false;
   /** The first list is in: what comes later came into being later. */
   #listed = false;
   #begun = false;
@@ -65,15 +69,22 @@ class Follower implements LogStream {
 
   async finish(graceMs: number): Promise<void> {
     this.#begin();
-    this.#refusesMore = true;
-    this.#endIfOver();
-    let timer: NodeJS.Timeout | undefined;
-    const time = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, graceMs);
+    this.#isFinishing = true;
+    // What was waited for may be known before the pod that did it.
+    const settled = setTimeout(
+      () => {
+        this.#isSettled = true;
+        this.#endIfOver();
+      },
+      Math.min(settleMs, graceMs),
+    );
+    const late = setTimeout(() => this.#end(), graceMs);
+    await new Promise<void>((resolve) => {
+      if (this.#stop.signal.aborted) resolve();
+      else this.#stop.signal.addEventListener('abort', () => resolve(), { once: true });
     });
-    await Promise.race([Promise.allSettled(this.#active.values()), time]);
-    clearTimeout(timer);
-    this.#end();
+    clearTimeout(settled);
+    clearTimeout(late);
   }
 
   #begin(): void {
@@ -95,7 +106,7 @@ class Follower implements LogStream {
     const targets = targetsOf(this.#board.all(), this.#options.sources).filter((target) => !this.#known.has(keyOf(target)));
     const max = this.#options.maxStreams ?? 50;
     const wanted = this.#active.size + targets.length;
-    if (!this.#refusesMore) for (const target of targets) this.#take({ ...target, early }, max, wanted);
+    for (const target of targets) this.#take({ ...target, early }, max, wanted);
     this.#endIfOver();
   }
 
@@ -138,9 +149,9 @@ class Follower implements LogStream {
   }
 
   #endIfOver(): void {
-    if (this.#active.size > 0) return;
+    if (this.#active.size > 0 || !this.#listed) return;
     const podsAreOver = this.#known.size > 0 && this.#board.all().every(isFinished);
-    if (this.#refusesMore || (this.#options.endWithPods === true && podsAreOver)) this.#end();
+    if ((this.#isFinishing && this.#isSettled) || (this.#options.endWithPods === true && podsAreOver)) this.#end();
   }
 }
 

@@ -1,9 +1,12 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { podType } from '../../../src/lib/api/core.ts';
+import { configMapType, podType } from '../../../src/lib/api/core.ts';
 import { connect } from '../../../src/lib/kube/client.ts';
 import type { Cluster } from '../../../src/lib/kube/cluster.ts';
 import { ScriptedApiServer } from '../../support/apiserver.ts';
-import type { KubeconfigParts, ServerOptions } from '../../support/apiserver.ts';
+import type { Handler, KubeconfigParts, ServerOptions } from '../../support/apiserver.ts';
 import { CertificateAuthority } from '../../support/certificates.ts';
 import { ConnectProxy } from '../../support/connect-proxy.ts';
 import type { ProxyOptions } from '../../support/connect-proxy.ts';
@@ -90,6 +93,61 @@ describe('a proxy before the API server', () => {
     expect([413, 'unreachable']).toContain(cut);
     expect(server.callsOf('PATCH /upload')).toHaveLength(1);
     await cluster.list(podType);
+  });
+
+  test('with its own authority carries API, watch, logs and upload, also when the token is renewed in between', async () => {
+    const inspector = new CertificateAuthority('proxy authority');
+    const { server, proxy } = await start({ authority: new CertificateAuthority() }, { inspectWith: inspector });
+    const dir = mkdtempSync(join(tmpdir(), 'kf-proxy-'));
+    closers.push(() => rmSync(dir, { recursive: true }));
+    const tokenFile = join(dir, 'token');
+    writeFileSync(tokenFile, 'token 0');
+    let valid = 0;
+    const guarded =
+      (handler: Handler): Handler =>
+      (call) =>
+        call.headers.authorization === `Bearer token ${String(valid)}` ? handler(call) : call.fail(401, 'Unauthorized', 'Unauthorized');
+    server.on(
+      'GET /api/v1/pods',
+      guarded((call) => call.json({ metadata: {}, items: [] })),
+    );
+    server.on(
+      'GET /api/v1/configmaps',
+      guarded(async (call) => {
+        await call.events({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '9' } } });
+        call.end();
+      }),
+    );
+    server.on(
+      'GET .*/log',
+      guarded((call) => call.text('hello\n')),
+    );
+    server.on(
+      'PUT /upload',
+      guarded((call) => call.text(String(call.body.length))),
+    );
+    const cluster = await open(server, {
+      cluster: { 'proxy-url': proxy.url, 'certificate-authority-data': inline(inspector.cert) },
+      user: { tokenFile },
+    });
+    const ways = [
+      () => cluster.list(podType),
+      async () => {
+        const events: unknown[] = [];
+        for await (const event of cluster.watch(configMapType)) events.push(event);
+        expect(events).toHaveLength(1);
+      },
+      async () => expect(String(await cluster.logs('ns', 'p').then((stream) => stream.toArray()))).toBe('hello\n'),
+      async () => expect((await cluster.raw({ method: 'PUT', path: '/upload', body: Buffer.alloc(100_000, 'x') })).status).toBe(200),
+    ];
+    for (const way of ways) {
+      await way();
+      valid++;
+      writeFileSync(tokenFile, `token ${String(valid)}`);
+    }
+    expect(server.failures).toEqual([]);
+    // Each way but the first met an expired token, and was repeated once.
+    expect(server.calls).toHaveLength(7);
   });
 
   test('that breaks connections after a while does not break a command', async () => {

@@ -326,6 +326,21 @@ describe('following many', () => {
     expect(performance.now() - started).toBeLessThan(1_500);
   });
 
+  test('finish right after the beginning still brings what a build that died at once had said', async () => {
+    const labels = { 'korifi.cloudfoundry.org/build-workload-name': 'b' };
+    const pod = kubelet.addPod('build', { containers: ['build'], labels });
+    await kubelet.start(pod, 'build', true);
+    kubelet.say(pod, 'no buildpack matches');
+    await kubelet.stop(pod, 'build', true);
+    pod.phase = 'Failed';
+    const log = follow();
+    const started = performance.now();
+    await log.stream.finish(3_000);
+    await log.done;
+    expect(log.texts()).toEqual(['no buildpack matches']);
+    expect(performance.now() - started).toBeLessThan(2_000);
+  });
+
   test('too many streams are refused with the flag to raise', async () => {
     for (let index = 0; index < 4; index++) await kubelet.start(kubelet.addPod(`p${String(index)}`));
     await expect(follow({ maxStreams: 3 }).done).rejects.toMatchObject({
