@@ -25,12 +25,6 @@ const clusterName = 'demo';
 const started = Date.now();
 let running: ChildProcess | undefined;
 
-interface Options {
-  path?: string;
-  context?: string;
-  down: boolean;
-}
-
 interface Prepared {
   kf: string;
   env: NodeJS.ProcessEnv;
@@ -164,20 +158,20 @@ Clean up:
   ${prepared.own ? 'npm run demo -- --down          takes the cluster down; what was compiled stays cached' : 'kf uninstall                    removes kf and its apps from the cluster'}`);
 }
 
+interface Options {
+  path?: string;
+  context?: string;
+  down: boolean;
+  help: boolean;
+}
+
 function readOptions(): Options {
-  const { values } = parseArgs({
-    options: {
-      path: { type: 'string' },
-      context: { type: 'string' },
-      down: { type: 'boolean', default: false },
-      help: { type: 'boolean', short: 'h', default: false },
-    },
-  });
-  if (values.help) {
-    console.log(usage);
-    process.exit(0);
+  const boolean = { type: 'boolean', default: false } as const;
+  try {
+    return parseArgs({ options: { path: { type: 'string' }, context: { type: 'string' }, down: boolean, help: boolean } }).values;
+  } catch (error) {
+    throw new Error(`${messageOf(error)}\n\n${usage}`, { cause: error });
   }
-  return values;
 }
 
 /** The folder as typed, seen from where npm was started. */
@@ -204,6 +198,7 @@ function endOn(signal: NodeJS.Signals, code: number): void {
 
 async function main(): Promise<void> {
   const options = readOptions();
+  if (options.help) return console.log(usage);
   if (options.down) {
     await clusterDown(clusterName);
     await rm(cacheFolder(), { recursive: true, force: true });
@@ -218,6 +213,5 @@ try {
   await main();
 } catch (error) {
   console.error(`\nThe demo stopped after ${seconds()} s: ${messageOf(error)}`);
-  if (messageOf(error).includes('option')) console.error(usage);
   process.exitCode = 1;
 }
