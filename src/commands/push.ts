@@ -82,10 +82,10 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
     if (plan.manifest !== undefined) this.say`Applying manifest file ${plan.manifest.asGiven}...`;
     const apps: PushedDetails[] = [];
     for (const app of plan.apps) {
-      const { app: live, unchanged, built, layerBytesSent } = await pushApp(session, plan, app, { force: flags.force });
+      const { app: live, known, unchanged, built, layerBytesSent } = await pushApp(session, plan, app, { force: flags.force });
       if (unchanged) this.say`App ${app.name} is unchanged: nothing uploaded, built or restarted.`;
       this.print([line()]);
-      const details = await describeApp(session, live);
+      const details = await describeApp(session, live, known);
       this.print(renderApp(details, { commands: true }));
       const [route] = details.state === 'started' && plan.wait ? details.routes : [];
       const answer = route === undefined ? undefined : await askRoute(await session.info(), route);

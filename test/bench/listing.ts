@@ -38,7 +38,7 @@ export async function benchStart({ developer }: Scene): Promise<Row[]> {
 /** Somebody with a space of their own, and kubectl with the same rights. */
 async function makeSpace(folder: string): Promise<{ kf: Kf; kubeconfig: string; guid: string; home: string }> {
   const org = ringEnv('KF_TEST_ORG');
-  const admin = await Kf.create('admin', { KF_SPACE: spaceName });
+  const admin = await Kf.create('admin');
   await admin.ok('create-space', spaceName, '-o', org);
   await admin.remove();
   const { items } = await kubectlJson<{ items: { metadata: { name: string; namespace: string }; spec: { displayName: string } }[] }>(

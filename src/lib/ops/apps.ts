@@ -128,28 +128,45 @@ function deploymentDetails(app: CFApp): DeploymentDetails | undefined {
   };
 }
 
+/** What a caller of {@link describeApp} has read already, or knows to be of no use. */
+export interface KnownOfApp {
+  processes?: readonly CFProcess[];
+  routes?: readonly CFRoute[];
+  /** The current droplet's build. */
+  build?: CFBuild;
+  /** The image as it was typed. */
+  image?: string;
+  /** The instances are too young to have been measured. */
+  isFresh?: boolean;
+}
+
 /** The current droplet and, for docker apps, the image as it was typed. */
-async function readDroplet({ cluster, space, signal }: SpaceSession, app: CFApp): Promise<{ build?: CFBuild; image?: string }> {
+async function readDroplet(
+  { cluster, space, signal }: SpaceSession,
+  app: CFApp,
+  known: KnownOfApp,
+): Promise<{ build?: CFBuild; image?: string }> {
   const name = app.spec.currentDropletRef?.name;
   if (name === undefined || name === '') return {};
-  const build = await cluster.get(kinds.build, space.guid, name, signal);
+  const build = known.build?.metadata.name === name ? known.build : await cluster.get(kinds.build, space.guid, name, signal);
   if (build === undefined) return {};
   if (app.spec.lifecycle.type !== 'docker') return { build };
+  if (known.image !== undefined) return { build, image: known.image };
   const source = await cluster.get(kinds.package, space.guid, build.spec.packageRef.name, signal);
   const image = source?.spec.source?.registry.image ?? build.status?.droplet?.registry.image;
   return { build, ...(image === undefined ? {} : { image }) };
 }
 
-/** One app with everything that `kf app` shows. */
-export async function describeApp(session: SpaceSession, app: CFApp): Promise<AppDetails> {
+/** One app with everything that `kf app` shows. @param known is not read again */
+export async function describeApp(session: SpaceSession, app: CFApp, known: KnownOfApp = {}): Promise<AppDetails> {
   const { cluster, space, signal } = session;
   const guid = app.metadata.name ?? '';
   const options = { ns: space.guid, signal };
   const [processes, routes, { build, image }, usage] = await Promise.all([
-    cluster.list(kinds.process, { ...options, labelSelector: `${labels.appGuid}=${guid}` }),
-    cluster.list(kinds.route, options),
-    readDroplet(session, app),
-    readUsage(session, guid),
+    known.processes ?? cluster.list(kinds.process, { ...options, labelSelector: `${labels.appGuid}=${guid}` }).then(({ items }) => items),
+    known.routes ?? cluster.list(kinds.route, options).then(({ items }) => items),
+    readDroplet(session, app, known),
+    known.isFresh === true ? new Map<string, PodMetrics>() : readUsage(session, guid),
   ]);
   const stack = build?.status?.droplet?.stack ?? app.spec.lifecycle.data.stack;
   const deployment = deploymentDetails(app);
@@ -157,13 +174,13 @@ export async function describeApp(session: SpaceSession, app: CFApp): Promise<Ap
     name: app.spec.displayName,
     guid,
     state: stateOf(app),
-    routes: addressesOf(app, routes.items),
+    routes: addressesOf(app, routes),
     lifecycle: app.spec.lifecycle.type,
     ...(build?.metadata.creationTimestamp === undefined ? {} : { lastUploaded: build.metadata.creationTimestamp }),
     ...(stack === '' ? {} : { stack }),
     buildpacks: build?.status?.droplet?.buildpacks ?? [],
     ...(image === undefined ? {} : { dockerImage: image }),
-    processes: processesOf(app, processes.items).map((process) => processDetails(app, process, usage)),
+    processes: processesOf(app, processes).map((process) => processDetails(app, process, usage)),
     ...(deployment === undefined ? {} : { deployment }),
   };
 }

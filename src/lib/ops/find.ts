@@ -21,6 +21,12 @@ export function holderOf<T extends KubeObject>(objects: readonly T[]): T | undef
   return objects.filter(isLive).toSorted((a, b) => refused(a) - refused(b) || age(a).localeCompare(age(b)))[0];
 }
 
+async function byLabel<T extends Named>(session: SpaceSession, type: ResourceType<T>, name: string): Promise<T | undefined> {
+  const { cluster, space, signal } = session;
+  const labelled = await cluster.list(type, { ns: space.guid, labelSelector: `${labels.displayName}=${sha224(name)}`, signal });
+  return holderOf(labelled.items.filter((item) => item.spec.displayName === name));
+}
+
 /** By index label first (one small answer), then by the whole list: labels of objects made by other tools come a moment later. */
 async function byDisplayName<T extends Named>(
   session: SpaceSession,
@@ -28,8 +34,7 @@ async function byDisplayName<T extends Named>(
   name: string,
 ): Promise<{ found?: T; names: string[] }> {
   const { cluster, space, signal } = session;
-  const labelled = await cluster.list(type, { ns: space.guid, labelSelector: `${labels.displayName}=${sha224(name)}`, signal });
-  const found = holderOf(labelled.items.filter((item) => item.spec.displayName === name));
+  const found = await byLabel(session, type, name);
   if (found !== undefined) return { found, names: [] };
   const all = (await cluster.list(type, { ns: space.guid, signal })).items.filter(isLive);
   const late = holderOf(all.filter((item) => item.spec.displayName === name));
@@ -42,6 +47,11 @@ function notFound(message: string, name: string, names: readonly string[], comma
     hints: near === undefined ? [command] : [`Did you mean '${near}'?`, command],
     details: { name },
   });
+}
+
+/** The app that the label leads to. Who then finds the name taken after all has to look again with {@link findAppIfAny}. */
+export function findLabelledApp(session: SpaceSession, name: string): Promise<CFApp | undefined> {
+  return byLabel(session, kinds.app, name);
 }
 
 export async function findAppIfAny(session: SpaceSession, name: string): Promise<CFApp | undefined> {

@@ -1,4 +1,5 @@
 // One watch on the pushed app for the whole push: every step waits on it, and a later push or a deletion is seen at once.
+// It begins with the first wait: a push that finds nothing to do needs none.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { kinds } from '../../api/group.ts';
@@ -22,16 +23,23 @@ export class AppFollower {
   readonly #cluster: Cluster;
   readonly #pushId: string;
   readonly #stopped = new AbortController();
+  #begun = false;
 
   /** @param app as the server returned it after this push had taken it over */
   constructor(cluster: Cluster, app: CFApp, pushId: string) {
     this.#cluster = cluster;
     this.#app = app;
     this.#pushId = pushId;
+  }
+
+  /** Follows from now on; asked again, nothing more happens. */
+  begin(): void {
+    if (this.#begun) return;
+    this.#begun = true;
     this.#run().catch((error: unknown) => this.#fail(error));
   }
 
-  /** The app as last seen. @throws KfError conflict when a later push has taken over */
+  /** The app as last seen, since `begin` kept up to date. @throws KfError conflict when a later push has taken over */
   get app(): CFApp {
     if (this.#failure !== undefined) throw this.#failure;
     return this.#app;
@@ -46,6 +54,7 @@ export class AppFollower {
     return new Promise((resolve, reject) => {
       if (this.#failure !== undefined) return reject(this.#failure);
       if (accepts(this.#app)) return resolve(this.#app);
+      this.begin();
       const settle =
         <T>(then: (value: T) => void) =>
         (value: T): void => {
@@ -64,6 +73,7 @@ export class AppFollower {
 
   /** Resolves never; rejects when the push can no longer go on. For races with other waits. */
   lost(): Promise<never> {
+    this.begin();
     return new Promise((_, reject) => {
       if (this.#failure !== undefined) return reject(this.#failure);
       this.#waiters.add({ accepts: () => false, resolve: () => undefined, reject });

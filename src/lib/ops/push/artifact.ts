@@ -21,6 +21,7 @@ import { buildKey, packageWithContent, reusableBuild } from './build-key.ts';
 import { waitForBuild } from './build.ts';
 import { lifecycleOf } from './claim.ts';
 import type { AppFacts } from './facts.ts';
+import { assertMayBuild } from './rights.ts';
 
 export interface Artifact {
   build: CFBuild;
@@ -139,6 +140,8 @@ async function fromSource(input: ArtifactInput): Promise<Artifact> {
     });
     const earlier = input.force ? undefined : reusableBuild(facts.builds, key);
     if (earlier !== undefined) return { build: await finished(input, earlier), wasBuilt: false, layerBytesSent: 0 };
+    follower.begin();
+    if (!facts.isNew) await assertMayBuild(session, info, plan);
     const packaged = packageWithContent(facts.builds, listing.contentHash);
     const upload = packaged === undefined ? await uploadSource(input, listing, cache.dir) : undefined;
     const packageGuid = packaged ?? upload?.package.metadata.name ?? '';
@@ -178,7 +181,7 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
     cluster.create(kinds.package, source, { fieldManager: 'kf-push', signal }),
     createBuild(input, { packageGuid: guid }),
   ]);
-  const build = await waitForBuild(session, plan.name, started, follower.lost());
+  const build = await waitForBuild(session, plan.name, started);
   const current = facts.builds.find((candidate) => candidate.metadata.name === follower.app.spec.currentDropletRef?.name);
   if (current === undefined || input.force || dropletImage(current) !== dropletImage(build))
     return { build, wasBuilt: true, layerBytesSent: 0 };

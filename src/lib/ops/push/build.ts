@@ -66,10 +66,10 @@ function buildFailure(session: SpaceSession, appName: string, build: CFBuild, ta
 
 /**
  * Waits until the build has ended well.
- * @param stillOurs rejects when a later push has taken over
+ * @param stillOurs rejects when a later push has taken over; left out where the wait is so short that the next write finds out
  * @throws KfError `build` with the cause, `timeout` naming app and minutes
  */
-export async function waitForBuild(session: SpaceSession, appName: string, build: CFBuild, stillOurs: Promise<never>): Promise<CFBuild> {
+export async function waitForBuild(session: SpaceSession, appName: string, build: CFBuild, stillOurs?: Promise<never>): Promise<CFBuild> {
   const { cluster, space, signal, env } = session;
   const name = build.metadata.name ?? '';
   const tail: string[] = [];
@@ -82,7 +82,7 @@ export async function waitForBuild(session: SpaceSession, appName: string, build
       signal,
       describe: () => `the build of app '${appName}'`,
     });
-    const ended = await Promise.race([watched, stillOurs]);
+    const ended = await (stillOurs === undefined ? watched : Promise.race([watched, stillOurs]));
     await shown?.finish();
     if (ended.status?.state === 'FAILED') throw buildFailure(session, appName, ended, tail);
     return ended;

@@ -4,9 +4,12 @@ import { processesOf, routesOf } from '../../api/app.ts';
 import { secretType } from '../../api/core.ts';
 import { kinds, labels } from '../../api/group.ts';
 import type { CFApp, CFBuild, CFProcess, CFRoute } from '../../api/types.generated.ts';
+import type { AppPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../target/session.ts';
 
 export interface AppFacts {
+  /** There is no app yet. */
+  isNew: boolean;
   processes: CFProcess[];
   /** All routes of the space; the app's own are among them. */
   routes: CFRoute[];
@@ -18,7 +21,7 @@ export interface AppFacts {
   hasEnvSecret: boolean;
 }
 
-const nothing: AppFacts = { processes: [], routes: [], ownRoutes: [], builds: [], env: {}, hasEnvSecret: false };
+const nothing: AppFacts = { isNew: true, processes: [], routes: [], ownRoutes: [], builds: [], env: {}, hasEnvSecret: false };
 
 const newestFirst = (a: CFBuild, b: CFBuild): number =>
   (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? '') ||
@@ -32,8 +35,13 @@ async function readEnv({ cluster, space, signal }: SpaceSession, app: CFApp): Pr
   return { env: Object.fromEntries(entries) as Record<string, string>, hasEnvSecret: secret !== undefined };
 }
 
-/** The facts of an app that exists; a new one has none. */
-export async function readFacts(session: SpaceSession, app: CFApp | undefined): Promise<AppFacts> {
+/** A push of an image that names no variables neither reads nor changes any; once deployed, the app has the Secret. */
+function needsEnv(app: CFApp, plan: AppPlan): boolean {
+  return plan.lifecycle !== 'docker' || Object.keys(plan.env).length > 0 || (app.spec.currentDropletRef?.name ?? '') === '';
+}
+
+/** The facts of an app that exists, as far as the plan needs them; a new one has none. */
+export async function readFacts(session: SpaceSession, plan: AppPlan, app: CFApp | undefined): Promise<AppFacts> {
   if (app === undefined) return nothing;
   const { cluster, space, signal } = session;
   const options = { ns: space.guid, labelSelector: `${labels.appGuid}=${app.metadata.name ?? ''}`, signal };
@@ -41,9 +49,10 @@ export async function readFacts(session: SpaceSession, app: CFApp | undefined): 
     cluster.list(kinds.process, options),
     cluster.list(kinds.build, options),
     cluster.list(kinds.route, { ns: space.guid, signal }),
-    readEnv(session, app),
+    needsEnv(app, plan) ? readEnv(session, app) : { env: {}, hasEnvSecret: true },
   ]);
   return {
+    isNew: false,
     processes: processesOf(app, processes.items),
     routes: routes.items,
     ownRoutes: routesOf(app, routes.items),

@@ -2,14 +2,14 @@
 
 import { randomUUID } from 'node:crypto';
 import { appRevOf, webProcess } from '../../api/app.ts';
-import { annotations, kinds, places } from '../../api/group.ts';
+import { annotations } from '../../api/group.ts';
 import { requireCompatible, type KfInfo } from '../../api/kf-info.ts';
 import type { CFApp, CFServiceInstance } from '../../api/types.generated.ts';
-import { assertAccess } from '../../kube/access.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../target/session.ts';
 import { kfVersion } from '../../version.ts';
-import { findAppIfAny, findService, listDomainObjects } from '../find.ts';
+import type { KnownOfApp } from '../apps.ts';
+import { findLabelledApp, findService, listDomainObjects } from '../find.ts';
 import { ensureRoute, unmapAll } from '../routes.ts';
 import { bindService } from '../services.ts';
 import { startTimeoutMs, waitForDeployment } from '../verdict.ts';
@@ -17,6 +17,7 @@ import { makeArtifact } from './artifact.ts';
 import { claimApp, lifecycleOf } from './claim.ts';
 import { readFacts, type AppFacts } from './facts.ts';
 import { lockSettings, writeAsHolder } from './guard.ts';
+import { assertMayPush } from './rights.ts';
 import { needsDomains, wantedRoutes, type WantedRoute } from './route-plan.ts';
 import { envChanges, processSteps, writeEnv, writeProcesses, type ProcessStep } from './settings.ts';
 
@@ -29,6 +30,8 @@ export interface PushedApp {
   layerBytesSent: number;
   droplet: string;
   app: CFApp;
+  /** What the push has read of it, for `describeApp`. */
+  known: KnownOfApp;
 }
 
 export interface PushOptions {
@@ -45,23 +48,6 @@ interface Changes {
   unmap: boolean;
   droplet: boolean;
   start: boolean;
-}
-
-async function checkRights(session: SpaceSession, info: KfInfo, plan: AppPlan): Promise<void> {
-  const ns = session.space.guid;
-  const group = kinds.app.group;
-  const questions = [
-    { verb: 'create', group, resource: kinds.app.plural, ns },
-    { verb: 'create', group, resource: kinds.build.plural, ns },
-  ];
-  const upload = {
-    verb: 'create',
-    resource: 'services',
-    subresource: 'proxy',
-    ns: info.registry.namespace,
-    name: `http:${places.registryService}:${info.registry.port}`,
-  };
-  await assertAccess(session.cluster, plan.lifecycle === 'docker' ? questions : [...questions, upload], session.signal);
 }
 
 async function decide({ session, plan }: Prepared, facts: AppFacts, app: CFApp, droplet: string, wanted: WantedRoute[]): Promise<Changes> {
@@ -175,15 +161,20 @@ async function verdict({ session, plan, push }: Prepared, app: CFApp, pushId: st
   return (await waitForDeployment(cluster, app, pushId, { timeoutMs, reporter, signal, bin })).app;
 }
 
+function unchanged(pushed: Omit<PushedApp, 'unchanged' | 'app'>, { processes, ownRoutes: routes }: AppFacts, app: CFApp): PushedApp {
+  return { ...pushed, unchanged: true, app, known: { ...pushed.known, processes, routes } };
+}
+
 /**
  * Pushes one app of a plan.
  * @throws KfError `usage`, `forbidden`, `upload`, `build`, `start`, `timeout`, `conflict` (a later push, or a name taken), `accepted` (no controller)
  */
 export async function pushApp(session: SpaceSession, push: PushPlan, plan: AppPlan, options: PushOptions): Promise<PushedApp> {
-  const [info, found] = await Promise.all([session.info(), findAppIfAny(session, plan.name)]);
+  const [info, found] = await Promise.all([session.info(), findLabelledApp(session, plan.name)]);
   requireCompatible(info, kfVersion());
   const prepared: Prepared = { session, info, plan, push, options };
-  const [seen] = await Promise.all([readFacts(session, found), checkRights(session, info, plan)]);
+  // An app that is there may turn out to need nothing: its rights are asked when they are needed.
+  const [seen] = await Promise.all([readFacts(session, plan, found), found === undefined ? assertMayPush(session, info, plan) : undefined]);
   const domains = needsDomains(plan, seen.ownRoutes.length > 0) ? await listDomainObjects(session) : [];
   const pushId = randomUUID();
   // Wrong routes are told before anything is made.
@@ -191,7 +182,7 @@ export async function pushApp(session: SpaceSession, push: PushPlan, plan: AppPl
   const { follower, asFound } = await claimApp(session, plan, found, pushId);
   try {
     // What another push wrote meanwhile is among the facts: its settings must not survive beside this one's source.
-    const facts = asFound ? seen : await readFacts(session, follower.app);
+    const facts = asFound ? seen : await readFacts(session, plan, follower.app);
     const routes = wantedRoutes(plan, domains, facts.ownRoutes.length > 0);
     const artifact = await makeArtifact({ session, info, plan, facts, follower, pushId, force: options.force });
     const droplet = artifact.build.metadata.name ?? '';
@@ -201,15 +192,17 @@ export async function pushApp(session: SpaceSession, push: PushPlan, plan: AppPl
       built: artifact.wasBuilt,
       layerBytesSent: artifact.layerBytesSent,
       droplet,
+      known: { build: artifact.build, ...(plan.docker === undefined ? {} : { image: plan.docker.image }) },
     };
     const changes = await decide(prepared, facts, follower.app, droplet, routes);
     if (!push.start) return { ...result, unchanged: false, app: follower.app };
-    if (isNothing(changes) && !options.force) return { ...result, unchanged: true, app: follower.app };
+    if (isNothing(changes) && !options.force) return unchanged(result, facts, follower.app);
     session.reporter.step('Writing settings');
     const switched = await apply(prepared, follower.app, facts, changes, { droplet, pushId });
     follower.stop();
     session.reporter.done();
-    return { ...result, unchanged: false, app: await verdict(prepared, switched, pushId) };
+    const known = { ...result.known, isFresh: changes.droplet || changes.start };
+    return { ...result, known, unchanged: false, app: await verdict(prepared, switched, pushId) };
   } finally {
     follower.stop();
   }
