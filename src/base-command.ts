@@ -8,7 +8,7 @@ import { wantsHelp } from './lib/cf/usage.ts';
 import { KfError } from './lib/errors.ts';
 import type { Reporter } from './lib/ops/reporter.ts';
 import { printFailure, printResult, toKfError } from './lib/output/error.ts';
-import { commandHelp, type HelpSubject } from './lib/output/help.ts';
+import type { HelpSubject } from './lib/output/help.ts';
 import { openReporter } from './lib/output/progress.ts';
 import type { Terminal } from './lib/output/terminal.ts';
 import type { OrgSession, Session, SpaceSession } from './lib/target/session.ts';
@@ -72,7 +72,7 @@ export abstract class KfCommand<T> extends Command {
     } catch (thrown) {
       this.#reporter?.done();
       const error = toKfError(thrown);
-      return this.#fail((await this.#session?.explain(error)) ?? error);
+      return await this.#fail((await this.#session?.explain(error)) ?? error);
     } finally {
       this.#session?.close();
     }
@@ -178,9 +178,10 @@ export abstract class KfCommand<T> extends Command {
     this.terminal.err(`Cluster: ${server} (context '${context}')`);
   }
 
-  #fail(error: KfError): number {
+  async #fail(error: KfError): Promise<number> {
     const { terminal, bin } = this.frame;
     if (!terminal.json && wantsHelp(error)) {
+      const { commandHelp } = await import('./lib/output/help.ts');
       terminal.err(`${error.message}\n`);
       for (const line of commandHelp(helpSubject(this.ctor as typeof KfCommand, this.id ?? ''), bin)) terminal.out(line);
       for (const hint of error.hints) terminal.err(hint);
@@ -193,16 +194,18 @@ export abstract class KfCommand<T> extends Command {
   async #untilInterrupted(running: Promise<T>): Promise<T> {
     const { signal } = this.frame;
     let timer: NodeJS.Timeout | undefined;
+    let giveUp = (): void => undefined;
     const interrupted = new Promise<never>((_, reject) => {
-      const giveUp = () => {
+      giveUp = () => {
         timer = setTimeout(() => reject(toKfError(signal.reason)), graceMs);
       };
-      if (signal.aborted) giveUp();
-      else signal.addEventListener('abort', giveUp, { once: true });
     });
+    if (signal.aborted) giveUp();
+    else signal.addEventListener('abort', giveUp, { once: true });
     try {
       return await Promise.race([running, interrupted]);
     } finally {
+      signal.removeEventListener('abort', giveUp);
       clearTimeout(timer);
     }
   }

@@ -189,8 +189,8 @@ export async function start(processArgv: readonly string[], exit: (code: number)
   const terminal = await openTerminal({
     env: process.env,
     stdout: process.stdout,
-    stderr: process.stderr,
-    canAsk: process.stdin.isTTY === true && process.stdout.isTTY === true,
+    stderr: () => process.stderr,
+    canAsk: () => process.stdin.isTTY === true && process.stdout.isTTY === true,
     json: argv.includes('--json'),
   });
   const code = await run(argv, { terminal, signal: controller.signal, env: process.env, bin: binaryName(processArgv[1] ?? 'kf') });

@@ -1,8 +1,6 @@
-// Help of one command and of all, in cf's sections and order.
+// Help of one command, in cf's sections and order.
 
-import { cfCommands, kfCommands, type CfCommand } from '../cf/cf-commands.ts';
 import type { ArgDefinition, FlagDefinition } from '../cf/definitions.ts';
-import type { Block } from '../views/block.ts';
 
 /** What help needs of a command's class. */
 export interface HelpSubject {
@@ -70,34 +68,4 @@ export function commandHelp(subject: HelpSubject, bin: string): string[] {
     ...section('ENVIRONMENT', columns([...fromFlags, ...subject.environment])),
     ...section('SEE ALSO', subject.seeAlso.length === 0 ? [] : [subject.seeAlso.join(', ')]),
   ];
-}
-
-function row([name, alias, label]: CfCommand, isThere: (name: string) => boolean): string[] {
-  return [`${indent}${alias === '' ? name : `${name}, ${alias}`}`, isThere(name) ? label : `${label} (not yet)`];
-}
-
-export interface OverviewOptions {
-  bin: string;
-  version: string;
-  /** `help -a`: also what kf lacks yet. */
-  all: boolean;
-  isThere: (name: string) => boolean;
-}
-
-/** `kf help`: all commands by heading. */
-export function overviewHelp({ bin, version, all, isThere }: OverviewOptions): Block[] {
-  const groups = Object.entries({ KF: kfCommands, ...cfCommands });
-  const blocks: Block[] = [
-    { type: 'line', text: `${bin} version ${version}: cf push on any Kubernetes cluster` },
-    { type: 'line', text: `Usage: ${bin} COMMAND [ARGUMENTS] [FLAGS]; help of one command: ${bin} help COMMAND` },
-    { type: 'line', text: '' },
-  ];
-  for (const [group, commands] of groups) {
-    const shown = commands.filter(([name]) => all || isThere(name));
-    if (shown.length === 0) continue;
-    blocks.push({ type: 'line', text: `${group}:` }, { type: 'table', rows: shown.map((command) => row(command, isThere)), header: false });
-    blocks.push({ type: 'line', text: '' });
-  }
-  if (!all) blocks.push({ type: 'line', text: `All cf commands, also those to come: ${bin} help -a` });
-  return blocks;
 }

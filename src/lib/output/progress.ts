@@ -118,7 +118,47 @@ class LivelyReporter implements Reporter {
   }
 }
 
+/** Chooses when there is something to tell that depends on it: a command that only prints never asks what stderr is. */
+class LazyReporter implements Reporter {
+  readonly #terminal: Terminal;
+  #chosen: Reporter | undefined;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  get #reporter(): Reporter {
+    return (this.#chosen ??= this.#terminal.lively ? new LivelyReporter(this.#terminal) : new PlainReporter(this.#terminal));
+  }
+
+  say(line = ''): void {
+    if (this.#chosen === undefined) this.#terminal.out(line);
+    else this.#chosen.say(line);
+  }
+
+  step(text: string): void {
+    this.#reporter.step(text);
+  }
+
+  bytes(progress: ByteProgress): void {
+    this.#reporter.bytes(progress);
+  }
+
+  log(line: string): void {
+    this.#reporter.log(line);
+  }
+
+  warn(text: string): void {
+    if (this.#chosen === undefined) this.#terminal.warn(text);
+    else this.#chosen.warn(text);
+  }
+
+  done(): void {
+    this.#chosen?.done();
+  }
+}
+
 /** The reporter that suits the terminal. */
 export function openReporter(terminal: Terminal): Reporter {
-  return terminal.lively ? new LivelyReporter(terminal) : new PlainReporter(terminal);
+  return new LazyReporter(terminal);
 }

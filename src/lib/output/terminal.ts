@@ -15,9 +15,10 @@ interface Stream {
 export interface TerminalOptions {
   env: Env;
   stdout: Stream;
-  stderr: Stream;
-  /** True when a person can be asked. */
-  canAsk: boolean;
+  /** Opened at the first word on it: most commands never say one. */
+  stderr: () => Stream;
+  /** True when a person can be asked; looked at only when there is a question. */
+  canAsk: () => boolean;
   /** stdout carries one JSON document and nothing else. */
   json: boolean;
 }
@@ -25,22 +26,28 @@ export interface TerminalOptions {
 export class Terminal {
   readonly env: Env;
   readonly json: boolean;
-  readonly canAsk: boolean;
-  /** stderr is a terminal, so progress may move. */
-  readonly lively: boolean;
   readonly warnings: string[] = [];
   readonly ink: Ink;
   readonly #stdout: Stream;
-  readonly #stderr: Stream;
+  readonly #stderr: () => Stream;
+  readonly #canAsk: () => boolean;
 
   constructor(options: TerminalOptions, ink: Ink) {
     this.env = options.env;
     this.json = options.json;
-    this.canAsk = options.canAsk;
-    this.lively = options.stderr.isTTY === true && options.env['CI'] === undefined && options.env['TERM'] !== 'dumb';
+    this.#canAsk = options.canAsk;
     this.ink = ink;
     this.#stdout = options.stdout;
     this.#stderr = options.stderr;
+  }
+
+  get canAsk(): boolean {
+    return this.#canAsk();
+  }
+
+  /** stderr is a terminal, so progress may move. */
+  get lively(): boolean {
+    return this.#stderr().isTTY === true && this.env['CI'] === undefined && this.env['TERM'] !== 'dumb';
   }
 
   /** A line of cf's text; with `--json` it goes nowhere. */
@@ -55,12 +62,12 @@ export class Terminal {
 
   /** A line for people on stderr. */
   err(text = ''): void {
-    this.#stderr.write(`${text}\n`);
+    this.#stderr().write(`${text}\n`);
   }
 
   /** Raw text on stderr, without a line end. */
   errRaw(text: string): void {
-    this.#stderr.write(text);
+    this.#stderr().write(text);
   }
 
   /** A warning: stderr, and `warnings` of the JSON document. */

@@ -16,7 +16,7 @@ function record(options: { json?: boolean; env?: Record<string, string> } = {}) 
       ),
   });
   const terminal = new Terminal(
-    { env: options.env ?? {}, stdout: stream('out'), stderr: stream('err'), canAsk: false, json: options.json ?? false },
+    { env: options.env ?? {}, stdout: stream('out'), stderr: () => stream('err'), canAsk: () => false, json: options.json ?? false },
     plainInk,
   );
   return { terminal, order };

@@ -1,0 +1,36 @@
+// `help`: all commands by heading.
+
+import { cfCommands, kfCommands, type CfCommand } from '../cf/cf-commands.ts';
+import type { Block } from '../views/block.ts';
+
+const indent = '   ';
+
+function row([name, alias, label]: CfCommand, isThere: (name: string) => boolean): string[] {
+  return [`${indent}${alias === '' ? name : `${name}, ${alias}`}`, isThere(name) ? label : `${label} (not yet)`];
+}
+
+export interface OverviewOptions {
+  bin: string;
+  version: string;
+  /** `help -a`: also what kf lacks yet. */
+  all: boolean;
+  isThere: (name: string) => boolean;
+}
+
+/** `kf help`: all commands by heading. */
+export function overviewHelp({ bin, version, all, isThere }: OverviewOptions): Block[] {
+  const groups = Object.entries({ KF: kfCommands, ...cfCommands });
+  const blocks: Block[] = [
+    { type: 'line', text: `${bin} version ${version}: cf push on any Kubernetes cluster` },
+    { type: 'line', text: `Usage: ${bin} COMMAND [ARGUMENTS] [FLAGS]; help of one command: ${bin} help COMMAND` },
+    { type: 'line', text: '' },
+  ];
+  for (const [group, commands] of groups) {
+    const shown = commands.filter(([name]) => all || isThere(name));
+    if (shown.length === 0) continue;
+    blocks.push({ type: 'line', text: `${group}:` }, { type: 'table', rows: shown.map((command) => row(command, isThere)), header: false });
+    blocks.push({ type: 'line', text: '' });
+  }
+  if (!all) blocks.push({ type: 'line', text: `All cf commands, also those to come: ${bin} help -a` });
+  return blocks;
+}
