@@ -10,7 +10,11 @@ const text = (summary: string, helpValue: string) => Flags.string({ summary, hel
 
 export default class Setup extends KfCommand<SetupResult | { objects: unknown[] }> {
   static override summary = 'installs kf into a cluster, or brings an installation up to date';
-  static override examples = ['setup', 'setup --domain apps.example.com --gateway infra/public', 'setup -f setup.yaml --dry-run -o yaml'];
+  static override examples = [
+    'kf setup',
+    'kf setup --domain apps.example.com --gateway infra/public',
+    'kf setup -f setup.yaml --dry-run -o yaml',
+  ];
   static override seeAlso = ['uninstall', 'target', 'push'];
   static override flags = {
     file: Flags.string({ char: 'f', summary: 'settings as YAML; flags win over it', helpValue: 'FILE' }),

@@ -5,7 +5,7 @@ import { uninstallBlocks } from '../lib/views/setup.ts';
 
 export default class Uninstall extends KfCommand<UninstallResult | { declined: true }> {
   static override summary = 'removes kf and all its apps from a cluster';
-  static override examples = ['uninstall', 'uninstall --yes', 'uninstall --keep-data --yes'];
+  static override examples = ['kf uninstall', 'kf uninstall --yes', 'kf uninstall --keep-data --yes'];
   static override seeAlso = ['setup'];
   static override flags = {
     yes: Flags.boolean({ char: 'y', summary: 'do not ask' }),

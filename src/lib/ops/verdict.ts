@@ -48,10 +48,15 @@ function waitingText({ phase, message, generations = [] }: DeploymentStatus): st
   const current = generations.filter((generation) => generation.state === 'Current');
   const ready = current.reduce((sum, generation) => sum + generation.ready, 0);
   const wanted = current.reduce((sum, generation) => sum + generation.instances, 0);
-  const counted = wanted > 0 ? ` (${ready} of ${wanted} ready)` : '';
+  const counted = wanted > 0 && !/\d of \d/.test(message ?? '') ? ` (${ready} of ${wanted} ready)` : '';
   return message !== undefined && message !== ''
-    ? `Waiting: ${message}${counted}`
+    ? `Waiting: ${awaitedIn(message)}${counted}`
     : `Instances ${phase === 'Pending' ? 'pending' : 'starting'}...${counted}`;
+}
+
+/** The controller's sentence as the end of one of ours. */
+function awaitedIn(message: string): string {
+  return message.replace(/^Waiting for /, '').replace(/\.$/, '');
 }
 
 /** What failed, in facts: for `error.details`. */
@@ -75,7 +80,7 @@ async function timedOut(cluster: Cluster, app: CFApp | undefined, deployId: stri
   const minutes = Math.round(options.timeoutMs / 6000) / 10;
   const deployment = app === undefined ? undefined : deploymentOf(app, deployId);
   const name = app?.spec.displayName ?? '';
-  const awaited = deployment?.message ?? 'the controller to take up the change';
+  const awaited = awaitedIn(deployment?.message ?? 'the controller to take up the change');
   return new KfError('timeout', `Start app timeout: after ${minutes} min app '${name}' still waits for: ${awaited}`, {
     hints: [`${options.bin ?? 'kf'} logs ${name} --recent`, 'CF_STARTUP_TIMEOUT=10 gives it ten minutes.'],
     details:

@@ -20,7 +20,7 @@ export function setupBlocks(view: SetupView): Block[] {
   const didNothing = view.created + view.changed === 0;
   const changes = didNothing
     ? `nothing to change: all ${view.unchanged} objects are as they should be`
-    : `${view.created} objects created, ${view.changed} changed, ${view.unchanged} unchanged`;
+    : `${view.created} of ${view.created + view.changed + view.unchanged} objects created, ${view.changed} changed, ${view.unchanged} as they should be`;
   return [
     line(),
     pairs(
