@@ -16,14 +16,15 @@ import { httpRouteType } from '../lib/api/gateway.ts';
 import { labels, places } from '../lib/api/group.ts';
 import type { Source } from './runtime/informer.ts';
 
-/** Of a pod's spec only where it runs and how long it may take to end is read. */
+/** Of a pod's spec only where it runs, how long it may run and how long it may take to end is read. */
 function trimPod(pod: Pod): Pod {
-  const { nodeName, terminationGracePeriodSeconds, containers = [] } = pod.spec ?? {};
+  const { nodeName, terminationGracePeriodSeconds, activeDeadlineSeconds, containers = [] } = pod.spec ?? {};
   return {
     ...pod,
     spec: {
       ...(nodeName === undefined ? {} : { nodeName }),
       ...(terminationGracePeriodSeconds === undefined ? {} : { terminationGracePeriodSeconds }),
+      ...(activeDeadlineSeconds === undefined ? {} : { activeDeadlineSeconds }),
       containers: containers.map(({ name, image }) => ({ name, ...(image === undefined ? {} : { image }) })),
     },
   };

@@ -54,11 +54,22 @@ const security = {
   seccompProfile: { type: 'RuntimeDefault' as const },
 };
 const mount = (name: string, mountPath: string, readOnly = false): VolumeMount => ({ name, mountPath, ...(readOnly ? { readOnly } : {}) });
-const shared = { workspace: mount('workspace', buildPaths.workspace), layers: mount('layers', buildPaths.layers), hand: mount('hand', buildPaths.hand) };
+const shared = {
+  workspace: mount('workspace', buildPaths.workspace),
+  layers: mount('layers', buildPaths.layers),
+  hand: mount('hand', buildPaths.hand),
+};
 const credential = mount('registry', buildPaths.registry, true);
 
 function lane(name: string, image: string, rest: Partial<Container>): Container {
-  return { name, image, imagePullPolicy: 'IfNotPresent', terminationMessagePolicy: 'FallbackToLogsOnError', securityContext: security, ...rest };
+  return {
+    name,
+    image,
+    imagePullPolicy: 'IfNotPresent',
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    securityContext: security,
+    ...rest,
+  };
 }
 
 function sourceLane(input: BuildJobInput): Container {
@@ -109,7 +120,8 @@ function buildLane(input: BuildJobInput): Container {
 function environmentVolume(input: BuildJobInput): Volume {
   const sources = input.env.flatMap(({ name, value, valueFrom }) => {
     const secret = valueFrom?.secretKeyRef;
-    if (secret?.name !== undefined) return [{ secret: { name: secret.name, items: [{ key: secret.key, path: name }], optional: secret.optional ?? false } }];
+    if (secret?.name !== undefined)
+      return [{ secret: { name: secret.name, items: [{ key: secret.key, path: name }], optional: secret.optional ?? false } }];
     const literal = value === undefined ? undefined : input.literalEnvSecret;
     return literal === undefined ? [] : [{ secret: { name: literal, items: [{ key: name, path: name }] } }];
   });
@@ -122,7 +134,10 @@ function volumes(input: BuildJobInput): Volume[] {
     { name: 'workspace', emptyDir: { sizeLimit } },
     { name: 'layers', emptyDir: { sizeLimit } },
     { name: 'hand', emptyDir: { sizeLimit: '1Mi' } },
-    { name: 'registry', secret: { secretName: input.registrySecret, items: Object.values(registryKeys).map((key) => ({ key, path: key })) } },
+    {
+      name: 'registry',
+      secret: { secretName: input.registrySecret, items: Object.values(registryKeys).map((key) => ({ key, path: key })) },
+    },
     { name: 'fetch', configMap: { name: input.fetchConfigMap } },
     environmentVolume(input),
     ...input.bindings.map((secretName, index) => ({ name: `binding-${index}`, secret: { secretName } })),

@@ -14,7 +14,14 @@ export const buildPaths = {
 } as const;
 
 /** Markers, in the order in which they appear. `failed` ends the other lanes. */
-export const markers = { fetched: 'fetched', analyzed: 'analyzed', detected: 'detected', restored: 'restored', built: 'built', failed: 'failed' } as const;
+export const markers = {
+  fetched: 'fetched',
+  analyzed: 'analyzed',
+  detected: 'detected',
+  restored: 'restored',
+  built: 'built',
+  failed: 'failed',
+} as const;
 
 /** Exit code of a lane that ended because another one failed: never the cause. */
 export const endedByOtherLane = 99;

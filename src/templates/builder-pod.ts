@@ -37,7 +37,12 @@ export function builderPod(namespace: string, image: string): Pod {
           command: ['sh', '-c', script],
           terminationMessagePolicy: 'FallbackToLogsOnError',
           resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { memory: '64Mi' } },
-          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+          securityContext: {
+            allowPrivilegeEscalation: false,
+            capabilities: { drop: ['ALL'] },
+            runAsNonRoot: true,
+            seccompProfile: { type: 'RuntimeDefault' },
+          },
         },
       ],
     },

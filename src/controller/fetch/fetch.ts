@@ -48,7 +48,11 @@ async function fetchInto(settings: FetchSettings, signal: AbortSignal): Promise<
   const credential = { username: read(registryKeys.username), password: read(registryKeys.password) };
   const connection = directConnection(registry, settings.insecure.includes(registry) ? { insecure: true } : {});
   try {
-    const authenticator = challengeAuthenticator({ registry, credentials: async () => Promise.resolve(credential), sendUrl: connection.sendUrl });
+    const authenticator = challengeAuthenticator({
+      registry,
+      credentials: async () => Promise.resolve(credential),
+      sendUrl: connection.sendUrl,
+    });
     const client = new RegistryClient({ send: connection.send, authenticator });
     const started = performance.now();
     const { files, bytes } = await fetchSource({ client, repository, digest, target: settings.target, signal });

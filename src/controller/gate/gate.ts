@@ -137,7 +137,7 @@ function answer(upstream: IncomingMessage, response: ServerResponse, path: Regis
   response.writeHead(upstream.statusCode ?? 502, headers);
   pipeline(upstream, response, (error) => {
     // A body cut short must reach the client as a cut connection, never as a complete answer.
-    if (error != null) response.destroy();
+    if (error instanceof Error) response.destroy();
   });
 }
 

@@ -46,7 +46,11 @@ export async function readImage(image: string, options: ReadOptions): Promise<Re
   const { registry, repository, tag, digest } = parseReference(image);
   const connection = directConnection(registry, options.insecureRegistries.includes(registry) ? { insecure: true } : {});
   try {
-    const authenticator = challengeAuthenticator({ registry, credentials: credentials(options.dockerConfigs), sendUrl: connection.sendUrl });
+    const authenticator = challengeAuthenticator({
+      registry,
+      credentials: credentials(options.dockerConfigs),
+      sendUrl: connection.sendUrl,
+    });
     const client = new RegistryClient({ send: connection.send, authenticator, retryDelaysMs: [300, 1000] });
     const found = await client.resolve(repository, digest ?? tag ?? 'latest', options.architecture, options.signal);
     if (found === undefined) throw new KfError('not-found', `The image '${image}' does not exist.`);
@@ -91,7 +95,9 @@ export type ReadVerdict = { kind: 'refused'; message: string } | { kind: 'unreac
 export function judgeReadError(image: string, error: unknown): ReadVerdict {
   const message = messageOf(error).replace(/\s+/g, ' ').replace(/ \./g, '.').trim();
   if (error instanceof RegistryError)
-    return error.temporary() ? { kind: 'unreachable', message } : { kind: 'refused', message: `The image '${image}' cannot be read: ${message}` };
+    return error.temporary()
+      ? { kind: 'unreachable', message }
+      : { kind: 'refused', message: `The image '${image}' cannot be read: ${message}` };
   // Our own words about what came: no such image, no image for this architecture, a document that is none.
   const isJudged = error instanceof KfError && error.cause === undefined && ['not-found', 'usage', 'upload'].includes(error.code);
   return { kind: isJudged ? 'refused' : 'unreachable', message };

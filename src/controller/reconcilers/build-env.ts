@@ -25,7 +25,8 @@ export async function buildEnvironment(context: Context, build: CFBuild, app: CF
   const own = build.metadata.annotations?.[annotations.envSecret];
   const name = own ?? app.spec.envSecretName ?? '';
   const secret = name === '' ? undefined : await context.cluster.get(secretType, ns, name, context.signal);
-  if (own !== undefined && secret === undefined) throw new WaitingError('EnvironmentNotThere', `The Secret '${own}' with the build's environment is not there yet.`, 100);
+  if (own !== undefined && secret === undefined)
+    throw new WaitingError('EnvironmentNotThere', `The Secret '${own}' with the build's environment is not there yet.`, 100);
   const guid = app.metadata.name ?? '';
   return lastOfEach([
     ...Object.entries(context.info().builder.env ?? {}).map(([key, value]): EnvVar => ({ name: key, value })),

@@ -30,7 +30,8 @@ function find(wanted: string, offered: readonly Offered[]): Offered | undefined 
 export function explicitOrder(wanted: readonly string[], offered: readonly Offered[]): OrderResult {
   const group: Offered[] = [];
   for (const name of wanted) {
-    if (/^[a-z]+:\/\//i.test(name)) return { ok: false, message: `The buildpack '${name}' is a URL; builds take buildpacks from the builder only.` };
+    if (/^[a-z]+:\/\//i.test(name))
+      return { ok: false, message: `The buildpack '${name}' is a URL; builds take buildpacks from the builder only.` };
     const found = find(name, offered);
     if (found === undefined) {
       const names = [...new Set(offered.map((candidate) => candidate.id))].join(', ');

@@ -47,7 +47,8 @@ function endedLanes(statuses: readonly ContainerStatus[]): Ended[] {
 }
 
 /** The lifecycle's own last words say only that something failed, never what. */
-const emptyWords = /^ERROR: (failed to (build|detect): (exit status \d+|no buildpacks participating)|Please check that you are running against the correct path)/;
+const emptyWords =
+  /^ERROR: (failed to (build|detect): (exit status \d+|no buildpacks participating)|Please check that you are running against the correct path)/;
 
 function saidLines(text: string): string[] {
   const plain = text.replace(/\u001b\[[0-9;]*m/g, '').split('\n');
@@ -76,10 +77,14 @@ function causeOf({ lane, exitCode, reason, message }: Ended, memoryMB: number): 
     return failed(reasons.outOfMemory, `The build ran out of memory in its ${lane} lane${limit}`);
   }
   if (lane === laneNames.source) return failed(reasons.sourceFetchFailed, said === '' ? 'The source could not be fetched' : said);
-  if (lane === laneNames.registry) return failed(reasons.registryRefused, `The registry side of the build failed: ${said === '' ? `exit code ${exitCode}` : said}`);
+  if (lane === laneNames.registry)
+    return failed(reasons.registryRefused, `The registry side of the build failed: ${said === '' ? `exit code ${exitCode}` : said}`);
   if (detectFailed.has(exitCode)) {
     const tried = triedBuildpacks(message);
-    return failed(reasons.noBuildpackMatched, `No buildpack recognised the source${tried.length === 0 ? '' : `; tried: ${tried.join(', ')}`}`);
+    return failed(
+      reasons.noBuildpackMatched,
+      `No buildpack recognised the source${tried.length === 0 ? '' : `; tried: ${tried.join(', ')}`}`,
+    );
   }
   return failed(reasons.buildFailed, `The build failed with exit code ${exitCode}${said === '' ? '' : `: ${said}`}`);
 }
@@ -89,7 +94,10 @@ function podFailure(pod: Pod, timeoutSeconds: number): FailedBuild | undefined {
   if (phase !== 'Failed' || reason === undefined) return undefined;
   if (reason === 'DeadlineExceeded')
     return { failure: { reason: reasons.buildTimeout }, message: `The build took longer than ${Math.round(timeoutSeconds / 60)} minutes.` };
-  return { failure: { reason: reasons.buildFailed }, message: sentence(`The build's pod was ended (${reason})${message === '' ? '' : `: ${message}`}`) };
+  return {
+    failure: { reason: reasons.buildFailed },
+    message: sentence(`The build's pod was ended (${reason})${message === '' ? '' : `: ${message}`}`),
+  };
 }
 
 function waiting(pod: Pod, statuses: readonly ContainerStatus[]): BuildOutcome | undefined {
@@ -104,10 +112,13 @@ function waiting(pod: Pod, statuses: readonly ContainerStatus[]): BuildOutcome |
   for (const { name, image, state } of statuses) {
     const { reason = '', message = '' } = state?.waiting ?? {};
     if (imageProblems.has(reason)) {
-      const text = sentence(`The image '${image}' of the build's ${name} lane cannot be pulled${message === '' ? '' : `: ${lastLine(message)}`}`);
+      const text = sentence(
+        `The image '${image}' of the build's ${name} lane cannot be pulled${message === '' ? '' : `: ${lastLine(message)}`}`,
+      );
       return { ...stuck, reason: reasons.builderNotFound, message: text };
     }
-    if (configProblems.has(reason)) return { ...stuck, reason: reasons.buildFailed, message: sentence(`The build's ${name} lane cannot start: ${message}`) };
+    if (configProblems.has(reason))
+      return { ...stuck, reason: reasons.buildFailed, message: sentence(`The build's ${name} lane cannot start: ${message}`) };
   }
   return statuses.some((status) => status.state?.running !== undefined || status.state?.terminated !== undefined)
     ? undefined
@@ -130,7 +141,8 @@ export function outcomeOf(pod: Pod, limits: OutcomeLimits): BuildOutcome {
     .toSorted((a, b) => a.finishedAt.localeCompare(b.finishedAt))[0];
   // A lane that the kubelet killed while it ended the pod did not fail by itself.
   const ofPod = podFailure(pod, limits.timeoutSeconds);
-  if (ofPod !== undefined && (culprit === undefined || culprit.exitCode === 137 || culprit.exitCode === 143)) return { state: 'failed', ...ofPod };
+  if (ofPod !== undefined && (culprit === undefined || culprit.exitCode === 137 || culprit.exitCode === 143))
+    return { state: 'failed', ...ofPod };
   if (culprit !== undefined) return { state: 'failed', ...causeOf(culprit, limits.memoryMB) };
   if (ended.length === lanes.length) {
     const report = parseLaneReport(ended.find(({ lane }) => lane === laneNames.registry)?.message ?? '');

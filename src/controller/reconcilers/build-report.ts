@@ -54,7 +54,11 @@ function processTypes(processes: Process[]): DropletFacts['processTypes'] {
 }
 
 const words = (value: unknown): string[] =>
-  Array.isArray(value) ? value.filter((word): word is string => typeof word === 'string') : typeof value === 'string' && value !== '' ? [value] : [];
+  Array.isArray(value)
+    ? value.filter((word): word is string => typeof word === 'string')
+    : typeof value === 'string' && value !== ''
+      ? [value]
+      : [];
 
 function factsFromTables(tables: TomlTable[]): DropletFacts {
   const named = (name: string) => tables.filter((table) => table.name === name).map((table) => table.values);

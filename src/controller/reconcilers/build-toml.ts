@@ -21,7 +21,10 @@ function unescape(text: string): string {
 
 /** A string that starts at `at`, and where it ends. */
 function readString(text: string, at: number): { value: string; end: number } | undefined {
-  for (const [pattern, decode] of [[basicString, unescape], [literalString, String]] as const) {
+  for (const [pattern, decode] of [
+    [basicString, unescape],
+    [literalString, String],
+  ] as const) {
     pattern.lastIndex = at;
     const match = pattern.exec(text);
     if (match?.[1] !== undefined) return { value: decode(match[1]), end: pattern.lastIndex };
@@ -58,7 +61,8 @@ export function parseToml(text: string): TomlTable[] {
   let table: TomlTable = { name: '', values: {} };
   const tables = [table];
   let position = 0;
-  const line = /[ \t]*(?:#[^\n]*)?(?:\[\[?\s*([^\]\n]+?)\s*\]?\]|((?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')(?:\.[A-Za-z0-9_-]+)*)[ \t]*=[ \t]*)?/y;
+  const line =
+    /[ \t]*(?:#[^\n]*)?(?:\[\[?\s*([^\]\n]+?)\s*\]?\]|((?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')(?:\.[A-Za-z0-9_-]+)*)[ \t]*=[ \t]*)?/y;
   while (position < text.length) {
     line.lastIndex = position;
     const match = line.exec(text);
@@ -67,7 +71,8 @@ export function parseToml(text: string): TomlTable[] {
       table = { name: match[1], values: {} };
       tables.push(table);
     } else if (match?.[2] !== undefined) {
-      const found = readString(text, position) ?? (text[position] === '[' ? readList(text, position) : undefined) ?? readScalar(text, position);
+      const found =
+        readString(text, position) ?? (text[position] === '[' ? readList(text, position) : undefined) ?? readScalar(text, position);
       if (found.value !== undefined) table.values[match[2].replace(/^["']|["']$/g, '')] = found.value;
       position = found.end;
     }

@@ -23,15 +23,26 @@ import type { BuildTools } from './build-start.ts';
 
 const byWorkload = 'pod-by-build';
 /** What is waited for gets so long before the build fails for it. */
-const patienceMs: Record<string, number> = { [reasons.unschedulable]: 5 * 60_000, [reasons.builderNotFound]: 30_000, [reasons.buildFailed]: 30_000 };
+const patienceMs: Record<string, number> = {
+  [reasons.unschedulable]: 5 * 60_000,
+  [reasons.builderNotFound]: 30_000,
+  [reasons.buildFailed]: 30_000,
+};
 const lookAgainMs = 2_000;
 const podPatienceMs = 3_000;
+/** Deadline of a pod that shall end now; the shortest that there is. */
+const lastSecond = 1;
 
 const keyOfBuild = (object: Job | Pod): string[] => {
   const name = object.metadata.labels?.[labels.buildWorkloadName];
   return name === undefined ? [] : [`${object.metadata.namespace ?? ''}/${name}`];
 };
-const openWorkloads = (_: unknown, stores: Stores): string[] => stores.of(kinds.buildWorkload).list().filter((workload) => !isFinal(workload)).map(keyOf);
+const openWorkloads = (_: unknown, stores: Stores): string[] =>
+  stores
+    .of(kinds.buildWorkload)
+    .list()
+    .filter((workload) => !isFinal(workload))
+    .map(keyOf);
 
 /** @param tools shared key reader and the fetch program's text */
 export function buildWorkloadReconciler(tools: BuildTools): Reconciler {
@@ -113,7 +124,11 @@ function podOf(context: Context, live: BuildWorkload): Pod | undefined {
   return pods.find((pod) => pod.metadata.deletionTimestamp === undefined) ?? pods[0];
 }
 
-async function wait(context: Context, live: BuildWorkload, outcome: Extract<BuildOutcome, { state: 'waiting' }>): Promise<Result | undefined> {
+async function wait(
+  context: Context,
+  live: BuildWorkload,
+  outcome: Extract<BuildOutcome, { state: 'waiting' }>,
+): Promise<Result | undefined> {
   const { reason, message, since } = outcome;
   const patience = patienceMs[reason];
   if (patience !== undefined && since !== undefined && context.now() - Date.parse(since) > patience)
@@ -132,7 +147,8 @@ async function judgeWithoutPod(context: Context, live: BuildWorkload, job: Job):
   }
   if (age > podPatienceMs) {
     const refusal = await refusalOf(context, job);
-    if (refusal !== undefined && age > podPatienceMs * 3) return fail(context, live, { failure: { reason: refusal.reason }, message: refusal.message });
+    if (refusal !== undefined && age > podPatienceMs * 3)
+      return fail(context, live, { failure: { reason: refusal.reason }, message: refusal.message });
     if (refusal !== undefined) await write(context, live, {}, [running(reasons.buildRunning, refusal.message), readyStatement]);
   }
   return { requeueAfterMs: lookAgainMs };
@@ -146,7 +162,10 @@ async function refusalOf(context: Context, job: Job): Promise<{ reason: string; 
   const said = items.findLast((event) => event.reason === 'FailedCreate')?.message;
   if (said === undefined) return undefined;
   const isQuota = said.includes('exceeded quota');
-  return { reason: isQuota ? 'QuotaExceeded' : reasons.buildFailed, message: `The build's pod cannot be made: ${said.replace(/^Error creating: /, '')}` };
+  return {
+    reason: isQuota ? 'QuotaExceeded' : reasons.buildFailed,
+    message: `The build's pod cannot be made: ${said.replace(/^Error creating: /, '')}`,
+  };
 }
 
 async function succeed(context: Context, live: BuildWorkload, report: LaneReport): Promise<Result | undefined> {
@@ -212,24 +231,37 @@ async function tidyUp(context: Context, live: BuildWorkload): Promise<Result | u
 /** A Job that could not make its pod would still do so later, for a build that has failed. */
 async function removeJob(context: Context, live: BuildWorkload): Promise<void> {
   const job = context.stores.of(jobType).get(live.metadata.namespace, live.metadata.name ?? '');
-  const isOver = job?.status?.conditions?.some(({ type, status }) => (type === 'Failed' || type === 'Complete') && status === 'True') ?? false;
+  const isOver =
+    job?.status?.conditions?.some(({ type, status }) => (type === 'Failed' || type === 'Complete') && status === 'True') ?? false;
   const { namespace, name = '', uid } = job?.metadata ?? {};
-  if (!isOver && uid !== undefined) await context.cluster.delete(jobType, namespace, name, { uid, propagation: 'Background', signal: context.signal });
+  if (!isOver && uid !== undefined)
+    await context.cluster.delete(jobType, namespace, name, { uid, propagation: 'Background', signal: context.signal });
 }
 
 /** Lanes end by themselves as soon as they see the failure; one that cannot (its partner was killed) is ended with its pod. */
 async function endLanes(context: Context, live: BuildWorkload, pod: Pod): Promise<Result | undefined> {
   const { namespace, name = '', uid } = pod.metadata;
   const stillRuns = pod.status?.containerStatuses?.some((status) => status.state?.terminated === undefined) ?? true;
-  if (!stillRuns || uid === undefined) return undefined;
+  if (!stillRuns || uid === undefined || pod.spec?.activeDeadlineSeconds === lastSecond) return undefined;
   const since = Date.parse(findCondition(live, conditionTypes.succeeded)?.lastTransitionTime ?? '');
   if (context.now() - since < lookAgainMs) return { requeueAfterMs: lookAgainMs };
   // A pod's deadline can be shortened while it runs, and unlike a deleted pod it keeps its logs.
-  await context.cluster.mergePatch(podType, namespace, name, { metadata: { uid }, spec: { activeDeadlineSeconds: 1 } }, { signal: context.signal });
+  await context.cluster.mergePatch(
+    podType,
+    namespace,
+    name,
+    { metadata: { uid }, spec: { activeDeadlineSeconds: lastSecond } },
+    { signal: context.signal },
+  );
   return undefined;
 }
 
-async function write(context: Context, live: BuildWorkload, status: Partial<BuildWorkloadStatus>, statements: Statement[]): Promise<BuildWorkload> {
+async function write(
+  context: Context,
+  live: BuildWorkload,
+  status: Partial<BuildWorkloadStatus>,
+  statements: Statement[],
+): Promise<BuildWorkload> {
   const conditions = conditionsWith(live, ...statements);
   return writeStatus(context, kinds.buildWorkload, live, { ...live.status, ...status, conditions });
 }

@@ -24,7 +24,8 @@ const byPackage = 'build-by-package';
 const imageReadTimeoutMs = 15_000;
 
 const openBuilds = (builds: readonly CFBuild[]): string[] => builds.filter((build) => !isFinal(build)).map(keyOf);
-const related = (indexName: string) => (object: CFApp | CFPackage, stores: Stores) => openBuilds(stores.of(kinds.build).by(indexName, keyOf(object)));
+const related = (indexName: string) => (object: CFApp | CFPackage, stores: Stores) =>
+  openBuilds(stores.of(kinds.build).by(indexName, keyOf(object)));
 
 export const buildReconciler: Reconciler = {
   name: 'build',
@@ -67,7 +68,12 @@ async function stage(context: Context, live: CFBuild): Promise<Result | undefine
     return await (build.spec.lifecycle.type === 'docker' ? stageImage(context, build, source) : stageSource(context, build, app, source));
   } catch (error) {
     if (error instanceof WaitingError || error instanceof TerminalError)
-      await write(context, context.stores.of(kinds.build).get(live.metadata.namespace, live.metadata.name ?? '') ?? live, { state: 'STAGING' }, [notReady(error)]);
+      await write(
+        context,
+        context.stores.of(kinds.build).get(live.metadata.namespace, live.metadata.name ?? '') ?? live,
+        { state: 'STAGING' },
+        [notReady(error)],
+      );
     throw error;
   }
 }
@@ -77,10 +83,13 @@ function inputsOf(context: Context, live: CFBuild): { app: CFApp; source: CFPack
   const { appRef, packageRef } = live.spec;
   const app = context.stores.of(kinds.app).get(ns, appRef.name ?? '');
   if (app === undefined) throw new WaitingError('AppNotFound', `The app '${appRef.name ?? ''}' of the build does not exist.`);
-  if (findCondition(app, conditionTypes.claimed)?.status !== 'True') throw new WaitingError(reasons.duplicateName, "The app's name is not claimed.");
+  if (findCondition(app, conditionTypes.claimed)?.status !== 'True')
+    throw new WaitingError(reasons.duplicateName, "The app's name is not claimed.");
   const source = context.stores.of(kinds.package).get(ns, packageRef.name ?? '');
-  if (source === undefined) throw new WaitingError('PackageNotFound', `The package '${packageRef.name ?? ''}' of the build does not exist.`);
-  if ((source.spec.source?.registry.image ?? '') === '') throw new WaitingError('PackageNotReady', 'The source of the package is not uploaded yet.');
+  if (source === undefined)
+    throw new WaitingError('PackageNotFound', `The package '${packageRef.name ?? ''}' of the build does not exist.`);
+  if ((source.spec.source?.registry.image ?? '') === '')
+    throw new WaitingError('PackageNotReady', 'The source of the package is not uploaded yet.');
   return { app, source };
 }
 
@@ -148,7 +157,12 @@ async function stageImage(context: Context, build: CFBuild, source: CFPackage): 
   const pullSecrets = source.spec.source?.registry.imagePullSecrets ?? [];
   const dockerConfigs = await Promise.all(pullSecrets.map(({ name }) => dockerConfig(context, build.metadata.namespace, name ?? '')));
   const outcome = context.outside(`image ${build.metadata.uid ?? ''} ${image}`, imageReadTimeoutMs, (signal) =>
-    readImage(image, { dockerConfigs: dockerConfigs.flat(), insecureRegistries: insecureRegistries(context.info()), architecture: architectureOf(context), signal }),
+    readImage(image, {
+      dockerConfigs: dockerConfigs.flat(),
+      insecureRegistries: insecureRegistries(context.info()),
+      architecture: architectureOf(context),
+      signal,
+    }),
   );
   if (outcome === undefined) {
     await write(context, build, { state: 'STAGING' }, [staging(`Looks at the image '${image}'.`), readyStatement]);
@@ -198,7 +212,13 @@ async function fail(context: Context, build: CFBuild, reason: BuildFailure['reas
   return undefined;
 }
 
-async function write(context: Context, build: CFBuild, status: Partial<CFBuildStatus>, statements: Statement[], change: MetadataChange = {}): Promise<void> {
+async function write(
+  context: Context,
+  build: CFBuild,
+  status: Partial<CFBuildStatus>,
+  statements: Statement[],
+  change: MetadataChange = {},
+): Promise<void> {
   const conditions = conditionsWith(build, ...statements);
   await writeStatus(context, kinds.build, build, { ...build.status, ...status, conditions }, change);
 }

@@ -35,8 +35,15 @@ export const builderInfoReconciler: Reconciler = {
 
 async function keepRunner(context: Context, info: KfInfo): Promise<void> {
   const metadata = { name: places.runner, namespace: info.root };
-  const wanted: RunnerInfo = { apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'RunnerInfo', metadata, spec: { runnerName: places.runner } };
-  const live = context.stores.of(kinds.runnerInfo).get(info.root, places.runner) ?? (await created(() => context.cluster.create(kinds.runnerInfo, wanted)));
+  const wanted: RunnerInfo = {
+    apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
+    kind: 'RunnerInfo',
+    metadata,
+    spec: { runnerName: places.runner },
+  };
+  const live =
+    context.stores.of(kinds.runnerInfo).get(info.root, places.runner) ??
+    (await created(() => context.cluster.create(kinds.runnerInfo, wanted)));
   if (live === undefined) return;
   const conditions = conditionsWith(live, readyStatement);
   await writeStatus(context, kinds.runnerInfo, live, { ...live.status, capabilities: { rollingDeploy: true }, conditions });
@@ -60,36 +67,46 @@ export function isCurrent(live: BuilderInfo | undefined, info: KfInfo): boolean 
 
 async function keepBuilder(context: Context, info: KfInfo): Promise<Result | undefined> {
   const { name } = info.builder;
-  const wanted: BuilderInfo = { apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'BuilderInfo', metadata: { name, namespace: info.root }, spec: {} };
-  const live = context.stores.of(kinds.builderInfo).get(info.root, name) ?? (await created(() => context.cluster.create(kinds.builderInfo, wanted)));
+  const metadata = { name, namespace: info.root };
+  const wanted: BuilderInfo = { apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'BuilderInfo', metadata, spec: {} };
+  const cached = context.stores.of(kinds.builderInfo).get(info.root, name);
+  const live = cached ?? (await created(() => context.cluster.create(kinds.builderInfo, wanted)));
   if (live === undefined) return { requeueAfterMs: pollMs };
-  if (isCurrent(live, info)) return undefined;
+  return isCurrent(live, info) ? undefined : lookIntoBuilder(context, live, info);
+}
+
+async function lookIntoBuilder(context: Context, live: BuilderInfo, info: KfInfo): Promise<Result | undefined> {
   const ns = info.controller.namespace;
   const pod = await context.cluster.get(podType, ns, builderPodName, context.signal);
   if (pod === undefined) {
     await created(() => context.cluster.create(podType, builderPod(ns, info.builder.image), { signal: context.signal }));
     return { requeueAfterMs: pollMs };
   }
-  const isOther = pod.metadata.annotations?.[builderImageAnnotation] !== info.builder.image;
-  const ended = pod.status?.containerStatuses?.[0]?.state?.terminated;
-  if (isOther || (ended !== undefined && ended.exitCode !== 0)) {
-    if (!isOther) await writeFailure(context, live, `The builder image could not be read: ${lastLine(ended?.message ?? '')}`);
+  if (pod.metadata.annotations?.[builderImageAnnotation] !== info.builder.image) {
     await removePod(context, pod);
-    return { requeueAfterMs: isOther ? pollMs : slowPollMs };
+    return { requeueAfterMs: pollMs };
   }
+  const status = pod.status?.containerStatuses?.[0];
+  const ended = status?.state?.terminated;
   if (ended === undefined) return awaitPod(context, live, pod);
-  const report = readBuilderReport(ended.message ?? '');
-  await writeFacts(context, live, info, report, pod.status?.containerStatuses?.[0]?.imageID ?? '');
+  const { exitCode, message = '' } = ended;
+  if (exitCode === 0) await writeFacts(context, live, info, readBuilderReport(message), status?.imageID ?? '');
+  else await writeFailure(context, live, `The builder image could not be read: ${lastLine(message)}`);
   await removePod(context, pod);
-  return undefined;
+  return exitCode === 0 ? undefined : { requeueAfterMs: slowPollMs };
 }
 
 async function awaitPod(context: Context, live: BuilderInfo, pod: Pod): Promise<Result> {
   const waiting = pod.status?.containerStatuses?.[0]?.state?.waiting;
   const scheduled = pod.status?.conditions?.find((condition) => condition.type === 'PodScheduled');
   if (waiting !== undefined && /Image|Pull/.test(waiting.reason ?? ''))
-    await writeFailure(context, live, `The builder image '${pod.spec?.containers[0]?.image ?? ''}' cannot be pulled: ${waiting.message ?? waiting.reason ?? ''}`);
-  else if (scheduled?.status === 'False') await writeFailure(context, live, `The builder image cannot be looked at: ${scheduled.message ?? 'no node has room'}`);
+    await writeFailure(
+      context,
+      live,
+      `The builder image '${pod.spec?.containers[0]?.image ?? ''}' cannot be pulled: ${waiting.message ?? waiting.reason ?? ''}`,
+    );
+  else if (scheduled?.status === 'False')
+    await writeFailure(context, live, `The builder image cannot be looked at: ${scheduled.message ?? 'no node has room'}`);
   else return { requeueAfterMs: pollMs };
   return { requeueAfterMs: slowPollMs };
 }

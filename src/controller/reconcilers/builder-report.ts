@@ -33,7 +33,9 @@ function orderOf(packed: string | undefined): Offered[] {
 
 /** Lines `key=value` as src/templates/builder-pod.ts prints them. What is missing gets the usual value. */
 export function readBuilderReport(message: string): BuilderReport {
-  const facts = new Map(message.split('\n').map((line): [string, string] => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1).trim()]));
+  const facts = new Map(
+    message.split('\n').map((line): [string, string] => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1).trim()]),
+  );
   const number = (key: string): number => {
     const value = Number(facts.get(key));
     return Number.isInteger(value) && value > 0 ? value : 1000;

@@ -12,7 +12,7 @@ import { ownerReference } from '../../templates/metadata.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
-import type { Statement, WithStatus } from '../runtime/status.ts';
+import type { Statement } from '../runtime/status.ts';
 
 /** An object with a name to claim, and what its claim or its message needs from other objects. */
 export type Named =
@@ -162,7 +162,8 @@ function isOwnedBy(lease: Lease, object: KubeObject): boolean {
   return owner.namespace === (object.metadata.namespace ?? '') && owner.name === object.metadata.name;
 }
 
-type Taken = 'held' | 'acquired' | 'duplicate';
+/** For `duplicate` the Lease of whoever has the name. */
+type Taken = { state: 'held' | 'acquired' } | { state: 'duplicate'; lease: Lease };
 
 async function create(context: Context, lease: Lease): Promise<boolean> {
   try {
@@ -177,24 +178,32 @@ async function create(context: Context, lease: Lease): Promise<boolean> {
 async function take(context: Context, named: Named, wanted: Lease): Promise<Taken> {
   const { namespace, name = '' } = wanted.metadata;
   const mayHold = findCondition(named.object, conditionTypes.claimed)?.status === 'True';
-  if (!mayHold && (await create(context, wanted))) return 'acquired';
+  if (!mayHold && (await create(context, wanted))) return { state: 'acquired' };
   const present = await context.cluster.get(leaseType, namespace, name, context.signal);
   if (present === undefined) {
-    if (mayHold && (await create(context, wanted))) return 'acquired';
+    if (mayHold && (await create(context, wanted))) return { state: 'acquired' };
     throw new WaitingError('NameInMotion', 'The name is being given free or taken at this moment.', 200);
   }
-  if (isOwnedBy(present, named.object)) return 'held';
-  if (await isOwned(context, present)) return 'duplicate';
+  if (isOwnedBy(present, named.object)) return { state: 'held' };
+  if (await isOwned(context, present)) return { state: 'duplicate', lease: present };
   // The resource version makes sure that of several who see a free name only one gets it.
   const { resourceVersion = '', uid = '' } = present.metadata;
-  await context.cluster.replace(leaseType, { ...wanted, metadata: { ...wanted.metadata, resourceVersion, uid } }, { signal: context.signal });
-  return 'acquired';
+  await context.cluster.replace(
+    leaseType,
+    { ...wanted, metadata: { ...wanted.metadata, resourceVersion, uid } },
+    { signal: context.signal },
+  );
+  return { state: 'acquired' };
 }
 
 /** Frees the Leases of names that the object bore before. */
 async function releaseOthers(context: Context, wanted: Lease, object: KubeObject): Promise<void> {
   const { namespace = '', name } = wanted.metadata;
-  const { items } = await context.cluster.list(leaseType, { ns: namespace, labelSelector: `${labels.managedBy}=kf`, signal: context.signal });
+  const { items } = await context.cluster.list(leaseType, {
+    ns: namespace,
+    labelSelector: `${labels.managedBy}=kf`,
+    signal: context.signal,
+  });
   const entity = wanted.metadata.annotations?.[annotations.leaseEntityType];
   for (const lease of items) {
     const same = lease.metadata.annotations?.[annotations.leaseEntityType] === entity && isOwnedBy(lease, object);
@@ -223,20 +232,26 @@ function remember(key: string, lease: string, at: number): void {
 export async function claimName(context: Context, named: Named): Promise<ClaimOutcome> {
   const claim = claimOf(named);
   const uid = named.object.metadata.uid ?? '';
-  const claimed = (status: 'True' | 'False', message: string, reason: string): Statement => ({ type: conditionTypes.claimed, status, reason, message });
+  const claimed = (status: 'True' | 'False', message: string, reason: string): Statement => ({
+    type: conditionTypes.claimed,
+    status,
+    reason,
+    message,
+  });
   const held: ClaimOutcome = { held: true, claimed: claimed('True', '', reasons.claimed) };
   const known = seen.get(uid);
   if (known?.lease === claim.leaseName && context.now() - known.at < trustMs) return held;
   const wanted = leaseFor(named, claim);
-  const before = findCondition(named.object as WithStatus, conditionTypes.claimed);
+  const before = findCondition(named.object, conditionTypes.claimed);
   const taken = await take(context, named, wanted);
-  if (taken === 'duplicate') {
+  if (taken.state === 'duplicate') {
     seen.delete(uid);
-    const message = duplicateText(named);
+    const owner = leaseOwner(taken.lease);
+    const message = `${duplicateText(named)} (${owner.type?.kind ?? 'object'} ${owner.namespace}/${owner.name} has it)`;
     const statement = claimed('False', message, reasons.duplicateName);
     return { held: false, claimed: statement, notReady: { ...statement, type: conditionTypes.ready } };
   }
-  const isRename = taken === 'acquired' && before?.status === 'True';
+  const isRename = taken.state === 'acquired' && before?.status === 'True';
   if (isRename) await releaseOthers(context, wanted, named.object);
   remember(uid, claim.leaseName, context.now());
   return held;

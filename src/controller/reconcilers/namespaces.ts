@@ -2,9 +2,9 @@
 
 import { namespaceType, roleBindingType } from '../../lib/api/core.ts';
 import type { Namespace, RoleBinding } from '../../lib/api/core.ts';
-import { annotations, conditionTypes, finalizers, kinds, labels } from '../../lib/api/group.ts';
+import type { finalizers} from '../../lib/api/group.ts';
+import { annotations, conditionTypes, kinds, labels } from '../../lib/api/group.ts';
 import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
-import type { CFOrg, CFSpace } from '../../lib/api/types.generated.ts';
 import { controllerRole, controllerRoleBinding, copiedRoleBinding, isPropagated } from '../../templates/role-binding.ts';
 import { isAlreadyExists, isForbidden } from '../../lib/kube/errors.ts';
 import { contains, isEqual } from '../runtime/merge-patch.ts';
@@ -16,7 +16,6 @@ import type { WithStatus } from '../runtime/status.ts';
 /** Rights that were given a moment ago may not count yet everywhere; a refusal within this time is no failure. */
 const freshRightsMs = 20_000;
 const deletionPollMs = 1_000;
-
 
 /** The namespace with its labels and annotations right. */
 export async function ensureNamespace(context: Context, wanted: Namespace): Promise<Namespace> {
@@ -41,7 +40,10 @@ async function createNamespace(context: Context, wanted: Namespace): Promise<Nam
   const present = await context.cluster.get(namespaceType, undefined, name, context.signal);
   if (present === undefined) throw new WaitingError('NamespaceTerminating', `The namespace ${name} is just going.`, deletionPollMs);
   if (present.metadata.labels?.[labels.managedBy] !== 'kf')
-    throw new TerminalError('NamespaceNotOurs', `A namespace ${name} exists that kf did not make. Label it ${labels.managedBy}=kf to let kf use it.`);
+    throw new TerminalError(
+      'NamespaceNotOurs',
+      `A namespace ${name} exists that kf did not make. Label it ${labels.managedBy}=kf to let kf use it.`,
+    );
   return present;
 }
 
@@ -139,9 +141,14 @@ export async function removeNamespace(context: Context, name: string): Promise<{
 }
 
 /** Says why an org or space that is being deleted is still there. */
-export async function reportDeleting<T extends WithStatus>(context: Context, type: ResourceType<T>, live: T, message: string): Promise<void> {
+export async function reportDeleting<T extends WithStatus>(
+  context: Context,
+  type: ResourceType<T>,
+  live: T,
+  message: string,
+): Promise<void> {
   const conditions = conditionsWith(live, { type: conditionTypes.ready, status: 'False', reason: 'Deleting', message });
-  await writeStatus(context, type, live, { guid: live.metadata.name, ...live.status, conditions } as NonNullable<T['status']>);
+  await writeStatus(context, type, live, { guid: live.metadata.name, ...live.status, conditions });
 }
 
 type Finalizer = typeof finalizers.org | typeof finalizers.space;
@@ -161,13 +168,15 @@ export async function setFinalizer<T extends KubeObject>(
 
 /** Orgs whose namespace, or whose parent, bears that name. */
 export function orgKeys(ns: string, stores: Stores): string[] {
-  const orgs = stores.of(kinds.org).list() as CFOrg[];
-  return orgs.filter((org) => org.metadata.name === ns || org.metadata.namespace === ns).map((org) => `${org.metadata.namespace ?? ''}/${org.metadata.name ?? ''}`);
+  const orgs = stores.of(kinds.org).list();
+  return orgs
+    .filter((org) => org.metadata.name === ns || org.metadata.namespace === ns)
+    .map((org) => `${org.metadata.namespace ?? ''}/${org.metadata.name ?? ''}`);
 }
 
 /** Spaces whose namespace, or whose parent, bears that name. */
 export function spaceKeys(ns: string, stores: Stores): string[] {
-  const spaces = stores.of(kinds.space).list() as CFSpace[];
+  const spaces = stores.of(kinds.space).list();
   return spaces
     .filter((space) => space.metadata.name === ns || space.metadata.namespace === ns)
     .map((space) => `${space.metadata.namespace ?? ''}/${space.metadata.name ?? ''}`);

@@ -12,7 +12,17 @@ import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtim
 import type { Statement } from '../runtime/status.ts';
 import { splitKey } from '../runtime/store.ts';
 import { claimName, duplicateRetryMs } from './claims.ts';
-import { deletionPollMs, ensureNamespace, ensureOwnRights, orgKeys, propagateRoles, removeNamespace, reportDeleting, setFinalizer, withFreshRights } from './namespaces.ts';
+import {
+  deletionPollMs,
+  ensureNamespace,
+  ensureOwnRights,
+  orgKeys,
+  propagateRoles,
+  removeNamespace,
+  reportDeleting,
+  setFinalizer,
+  withFreshRights,
+} from './namespaces.ts';
 
 export const orgReconciler: Reconciler = {
   name: 'org',
@@ -23,7 +33,9 @@ export const orgReconciler: Reconciler = {
     ),
     watch<RoleBinding>(roleBindingType, (binding, stores) => orgKeys(binding.metadata.namespace ?? '', stores)),
     watch<CFSpace>(kinds.space, (space, stores) =>
-      orgKeys(space.metadata.namespace ?? '', stores).filter((key) => stores.of(kinds.org).get(...keyParts(key))?.metadata.deletionTimestamp !== undefined),
+      orgKeys(space.metadata.namespace ?? '', stores).filter(
+        (key) => stores.of(kinds.org).get(...keyParts(key))?.metadata.deletionTimestamp !== undefined,
+      ),
     ),
   ],
   reconcile: async (key, context) => {

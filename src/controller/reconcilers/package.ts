@@ -31,12 +31,23 @@ export const packageReconciler: Reconciler = {
 export function packageStatements(live: CFPackage): Statement[] {
   const initialized: Statement = { type: conditionTypes.initialized, status: 'True', reason: reasons.initialized, message: '' };
   const image = live.spec.source?.registry.image ?? '';
-  const waiting: Statement = { type: conditionTypes.ready, status: 'False', reason: reasons.initialized, message: 'The source is not uploaded yet.' };
+  const waiting: Statement = {
+    type: conditionTypes.ready,
+    status: 'False',
+    reason: reasons.initialized,
+    message: 'The source is not uploaded yet.',
+  };
   return [initialized, image === '' ? waiting : readyStatement];
 }
 
 /** Makes the app the object's owner (contract 3), so that it goes with the app; no request when it is already. */
-export async function ensureOwner<T extends KubeObject>(context: Context, type: ResourceType<T>, live: T, app: CFApp, controller = true): Promise<T> {
+export async function ensureOwner<T extends KubeObject>(
+  context: Context,
+  type: ResourceType<T>,
+  live: T,
+  app: CFApp,
+  controller = true,
+): Promise<T> {
   const { namespace, name = '', resourceVersion, ownerReferences = [] } = live.metadata;
   if (app.metadata.uid === undefined || ownerReferences.some((owner) => owner.uid === app.metadata.uid)) return live;
   const hasController = ownerReferences.some((owner) => owner.controller === true);

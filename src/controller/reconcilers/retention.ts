@@ -65,9 +65,13 @@ export function surplusOf(app: CFApp, builds: readonly CFBuild[], packages: read
   const oldBuilds = [...staged.slice(keptPerApp), ...failed.slice(keptPerApp)].filter(
     (build) => build.metadata.name !== current && !isOfPush(build),
   );
-  const ready = packages.filter((source) => findCondition(source, conditionTypes.ready)?.status === 'True' && source.metadata.deletionTimestamp === undefined);
+  const ready = packages.filter(
+    (source) => findCondition(source, conditionTypes.ready)?.status === 'True' && source.metadata.deletionTimestamp === undefined,
+  );
   const going = oldBuilds.filter((build) => ageMs(build, now) > graceMs);
-  const stays = new Set(builds.filter((build) => build.metadata.name === current || !isFinal(build)).map((build) => build.spec.packageRef.name ?? ''));
+  const stays = new Set(
+    builds.filter((build) => build.metadata.name === current || !isFinal(build)).map((build) => build.spec.packageRef.name ?? ''),
+  );
   const oldPackages = newestFirst(ready)
     .slice(keptPerApp)
     .filter((source) => !stays.has(source.metadata.name ?? '') && !isOfPush(source));

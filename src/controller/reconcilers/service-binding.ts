@@ -15,7 +15,7 @@ import type { Statement, StatusOf } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { claimName, duplicateRetryMs } from './claims.ts';
 import { ensureOwner } from './package.ts';
-import { credentialsOf } from './service-instance.ts';
+import { credentialsOf, missingSecretRetryMs } from './service-instance.ts';
 import { ensureSecret, paceMs } from './space-secrets.ts';
 
 const byInstance = 'binding-by-instance';
@@ -57,7 +57,8 @@ async function keep(context: Context, live: CFServiceBinding): Promise<Result | 
     const { ns, name } = splitKey(instanceKey(live));
     // A Secret of another space must not come into this one: bindings reach instances of their own space only.
     const instance = ns === live.metadata.namespace ? context.stores.of(kinds.serviceInstance).get(ns, name) : undefined;
-    if (instance === undefined) throw new WaitingError('ServiceInstanceNotFound', `The service instance '${name}' does not exist in this space.`);
+    if (instance === undefined)
+      throw new WaitingError('ServiceInstanceNotFound', `The service instance '${name}' does not exist in this space.`);
     const claim = await claimName(context, { entity: 'serviceBinding', object: live, instanceName: instance.spec.displayName });
     statements.push(claim.claimed);
     if (claim.notReady !== undefined) {
@@ -80,10 +81,18 @@ async function furnish(context: Context, live: CFServiceBinding, instance: CFSer
   const binding = app === undefined ? live : await ensureOwner(context, kinds.serviceBinding, live, app, false);
   const secret = await context.cluster.get(secretType, ns, instance.spec.secretName, context.signal);
   if (secret === undefined)
-    throw new WaitingError(reasons.credentialsSecretNotAvailable, `The Secret '${instance.spec.secretName}' of the service instance is not there yet.`, 2_000);
+    throw new WaitingError(
+      reasons.credentialsSecretNotAvailable,
+      `The Secret '${instance.spec.secretName}' of the service instance is not there yet.`,
+      missingSecretRetryMs(context, instance),
+    );
   const credentials = credentialsOf(secret);
   if (credentials === undefined)
-    throw new WaitingError(reasons.secretInvalid, `The Secret '${instance.spec.secretName}' of the service instance holds no JSON object.`, 5_000);
+    throw new WaitingError(
+      reasons.secretInvalid,
+      `The Secret '${instance.spec.secretName}' of the service instance holds no JSON object.`,
+      5_000,
+    );
   const status: Partial<StatusOf<CFServiceBinding>> = { envSecretRef: { name: instance.spec.secretName } };
   // A key is for people and tools outside: nothing mounts it.
   if (binding.spec.type === 'app') {

@@ -13,7 +13,13 @@ import { splitKey } from '../runtime/store.ts';
 import { claimName, duplicateRetryMs } from './claims.ts';
 import { paceMs } from './space-secrets.ts';
 
-const missingSecretRetryMs = 2_000;
+/** The CLI makes the Secret right after the instance; later a missing one is a fault that somebody has to mend. */
+const freshMs = 10_000;
+
+/** How long to wait before a missing credentials Secret is looked for again. */
+export function missingSecretRetryMs(context: Context, live: CFServiceInstance): number {
+  return context.now() - Date.parse(live.metadata.creationTimestamp ?? '') < freshMs ? 150 : 2_000;
+}
 
 export const serviceInstanceReconciler: Reconciler = {
   name: 'service-instance',
@@ -44,10 +50,11 @@ async function keep(context: Context, live: CFServiceInstance): Promise<Result |
     return { requeueAfterMs: duplicateRetryMs };
   }
   const { namespace, name: _ } = live.metadata;
-  const secret = live.spec.secretName === '' ? undefined : await context.cluster.get(secretType, namespace, live.spec.secretName, context.signal);
+  const secret =
+    live.spec.secretName === '' ? undefined : await context.cluster.get(secretType, namespace, live.spec.secretName, context.signal);
   const verdict = judgeCredentials(live, secret);
   await write(context, live, [claim.claimed, verdict.ready], verdict.status);
-  if (secret === undefined) return { requeueAfterMs: missingSecretRetryMs };
+  if (secret === undefined) return { requeueAfterMs: missingSecretRetryMs(context, live) };
   return { requeueAfterMs: paceMs(context.stores.of(kinds.serviceInstance).size, 1) };
 }
 
@@ -62,9 +69,15 @@ export function credentialsOf(secret: Secret): Record<string, unknown> | undefin
 }
 
 /** What the credentials Secret means for the instance (contract 14). */
-export function judgeCredentials(live: CFServiceInstance, secret: Secret | undefined): { ready: Statement; status: Partial<StatusOf<CFServiceInstance>> } {
+export function judgeCredentials(
+  live: CFServiceInstance,
+  secret: Secret | undefined,
+): { ready: Statement; status: Partial<StatusOf<CFServiceInstance>> } {
   if (secret === undefined)
-    return { ready: refused(reasons.credentialsSecretNotAvailable, `The Secret '${live.spec.secretName}' with the credentials is not there yet.`), status: {} };
+    return {
+      ready: refused(reasons.credentialsSecretNotAvailable, `The Secret '${live.spec.secretName}' with the credentials is not there yet.`),
+      status: {},
+    };
   const before = live.status?.credentialsObservedVersion;
   const type: LastOperation['type'] = before === undefined ? 'create' : 'update';
   if (credentialsOf(secret) === undefined) {
@@ -88,7 +101,12 @@ function refused(reason: string, message: string): Statement {
   return { type: readyStatement.type, status: 'False', reason, message };
 }
 
-async function write(context: Context, live: CFServiceInstance, statements: Statement[], status: Partial<StatusOf<CFServiceInstance>> = {}): Promise<void> {
+async function write(
+  context: Context,
+  live: CFServiceInstance,
+  statements: Statement[],
+  status: Partial<StatusOf<CFServiceInstance>> = {},
+): Promise<void> {
   const conditions = conditionsWith(live, ...statements);
   await writeStatus(context, kinds.serviceInstance, live, { ...live.status, ...status, conditions });
 }

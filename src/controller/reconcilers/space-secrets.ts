@@ -57,7 +57,11 @@ export async function ensureSecret(context: Context, wanted: Secret): Promise<Se
     return createSecret(context, wanted);
   }
   // A replacement, not a patch: keys that are wanted no longer have to go.
-  return context.cluster.replace(secretType, { ...live, data: wanted.data ?? {}, metadata: { ...live.metadata, uid, resourceVersion } }, { signal });
+  return context.cluster.replace(
+    secretType,
+    { ...live, data: wanted.data ?? {}, metadata: { ...live.metadata, uid, resourceVersion } },
+    { signal },
+  );
 }
 
 async function createSecret(context: Context, wanted: Secret): Promise<Secret> {
@@ -90,9 +94,17 @@ async function copyRegistrySecrets(context: Context, space: string): Promise<voi
   for (const name of [places.pullSecret, places.pushSecret]) {
     const original = await context.cluster.get(secretType, root, name, context.signal);
     if (original === undefined)
-      throw new WaitingError('RegistryCredentialsMissing', `The registry's credentials are missing: neither the Secret ${registryKeySecret.name} nor ${root}/${name} exists.`, 5_000);
+      throw new WaitingError(
+        'RegistryCredentialsMissing',
+        `The registry's credentials are missing: neither the Secret ${registryKeySecret.name} nor ${root}/${name} exists.`,
+        5_000,
+      );
     const { type, data } = original;
-    await ensureSecret(context, { ...(type === undefined ? {} : { type }), ...(data === undefined ? {} : { data }), ...metadataOf(name, space) });
+    await ensureSecret(context, {
+      ...(type === undefined ? {} : { type }),
+      ...(data === undefined ? {} : { data }),
+      ...metadataOf(name, space),
+    });
   }
 }
 
@@ -106,6 +118,7 @@ export async function buildCredential(context: Context, keys: RegistryKeys, spac
   if (key !== undefined) return mint(key, user);
   const secret = await context.cluster.get(secretType, space, places.pushSecret, context.signal);
   const read = (name: string): string => Buffer.from(secret?.data?.[name] ?? '', 'base64').toString('utf8');
-  if (secret === undefined) throw new WaitingError('RegistryCredentialsMissing', `The Secret ${places.pushSecret} is not there yet.`, 1_000);
+  if (secret === undefined)
+    throw new WaitingError('RegistryCredentialsMissing', `The Secret ${places.pushSecret} is not there yet.`, 1_000);
   return { username: read('username'), password: read('password') };
 }

@@ -14,7 +14,16 @@ import type { Statement } from '../runtime/status.ts';
 import { splitKey } from '../runtime/store.ts';
 import { claimName, duplicateRetryMs } from './claims.ts';
 import {
-  deletionPollMs, ensureNamespace, ensureObject, ensureOwnRights, propagateRoles, removeNamespace, reportDeleting, setFinalizer, spaceKeys, withFreshRights,
+  deletionPollMs,
+  ensureNamespace,
+  ensureObject,
+  ensureOwnRights,
+  propagateRoles,
+  removeNamespace,
+  reportDeleting,
+  setFinalizer,
+  spaceKeys,
+  withFreshRights,
 } from './namespaces.ts';
 import { ensureRegistrySecrets, paceMs } from './space-secrets.ts';
 import type { RegistryKeys } from './space-secrets.ts';
@@ -70,7 +79,10 @@ interface Looks {
 
 async function furnish(context: Context, space: CFSpace, keys: RegistryKeys, looks: Looks): Promise<void> {
   const { name = '', namespace: org = '' } = space.metadata;
-  const parent = context.stores.of(kinds.org).list().find((candidate) => candidate.metadata.name === org);
+  const parent = context.stores
+    .of(kinds.org)
+    .list()
+    .find((candidate) => candidate.metadata.name === org);
   // Without its org the space would be a namespace that nobody owns; the org's own namespace must stand first.
   if (parent === undefined) throw new WaitingError('OrgNotFound', `The org '${org}' of the space does not exist.`);
   const namespace = await ensureNamespace(context, spaceNamespace(space, parent));
@@ -104,4 +116,3 @@ async function remove(context: Context, space: CFSpace): Promise<Result | undefi
   await setFinalizer(context, kinds.space, space, { name: finalizers.space, present: false });
   return undefined;
 }
-

@@ -25,14 +25,29 @@ async function tar(files: Record<string, string>): Promise<Buffer> {
 }
 
 /** Pushes an image of one layer; gives its digest. */
-async function push(registry: ScriptedRegistry, repository: string, tag: string, options: { layer: Buffer; config?: object }): Promise<string> {
+async function push(
+  registry: ScriptedRegistry,
+  repository: string,
+  tag: string,
+  options: { layer: Buffer; config?: object },
+): Promise<string> {
   const connection = directConnection(registry.host);
   const client = new RegistryClient({ send: connection.send, authenticator: basicAuthenticator(credential, 'direct') });
-  const config = jsonBlob(MEDIA_TYPES.config, { architecture: 'amd64', os: 'linux', config: options.config ?? {}, rootfs: { type: 'layers', diff_ids: [] } });
+  const config = jsonBlob(MEDIA_TYPES.config, {
+    architecture: 'amd64',
+    os: 'linux',
+    config: options.config ?? {},
+    rootfs: { type: 'layers', diff_ids: [] },
+  });
   const layer = { mediaType: MEDIA_TYPES.layerGzip, digest: digestOf(options.layer), size: options.layer.length };
   const blobs = [{ bytes: options.layer, descriptor: layer }, config];
   for (const blob of blobs) await client.putBlob({ repository, source: bufferSource(blob), what: 'a blob' });
-  const manifest = jsonBlob(MEDIA_TYPES.manifest, { schemaVersion: 2, mediaType: MEDIA_TYPES.manifest, config: config.descriptor, layers: [layer] });
+  const manifest = jsonBlob(MEDIA_TYPES.manifest, {
+    schemaVersion: 2,
+    mediaType: MEDIA_TYPES.manifest,
+    config: config.descriptor,
+    layers: [layer],
+  });
   await client.putManifest(repository, tag, manifest);
   connection.close();
   return manifest.descriptor.digest;
@@ -55,7 +70,13 @@ describe('the fetch program', () => {
     rmSync(root, { recursive: true, force: true });
   });
   const fetch = (source: string): Promise<number> => {
-    const env = { KF_SOURCE: source, KF_TARGET: join(root, 'workspace'), KF_HAND: join(root, 'hand'), KF_CREDENTIAL: join(root, 'registry'), KF_INSECURE: registry.host };
+    const env = {
+      KF_SOURCE: source,
+      KF_TARGET: join(root, 'workspace'),
+      KF_HAND: join(root, 'hand'),
+      KF_CREDENTIAL: join(root, 'registry'),
+      KF_INSECURE: registry.host,
+    };
     const settings = settingsFromEnv({ ...env, KF_TERMINATION_LOG: join(root, 'message') });
     return runFetch(settings, new AbortController().signal, (line) => void lines.push(line));
   };
@@ -99,7 +120,13 @@ describe('the fetch program', () => {
     test('gives digest, user, TCP ports and labels of a tag', async () => {
       const config = { User: '1000', ExposedPorts: { '9090/tcp': {}, '53/udp': {}, '8081': {} }, Labels: { a: 'b' } };
       const digest = await push(registry, 'x/app', '1', { layer: Buffer.from('l'), config });
-      expect(await read(`${registry.host}/x/app:1`)).toEqual({ digest, user: '1000', ports: [8081, 9090], architecture: 'amd64', labels: { a: 'b' } });
+      expect(await read(`${registry.host}/x/app:1`)).toEqual({
+        digest,
+        user: '1000',
+        ports: [8081, 9090],
+        architecture: 'amd64',
+        labels: { a: 'b' },
+      });
     });
 
     test('says that an image does not exist, and lets the registry refuse without its credential', async () => {

@@ -19,7 +19,8 @@ describe('the lanes of a build', () => {
     writeFileSync(at(`cnb/lifecycle/${name}`), `#!/bin/sh\necho "${name} $*" >> ${at('calls')}\n${script}\n`);
     chmodSync(at(`cnb/lifecycle/${name}`), 0o755);
   };
-  const local = (script: string): string => script.replaceAll(/(?<![\w.])\/(kf|cnb|layers|platform|workspace|dev\/termination-log|tmp\/kf)/g, `${root}/$1`);
+  const local = (script: string): string =>
+    script.replaceAll(/(?<![\w.])\/(kf|cnb|layers|platform|workspace|dev\/termination-log|tmp\/kf)/g, `${root}/$1`);
   const start = (script: string): Promise<number> => {
     const child = spawn('sh', ['-c', local(script)], { stdio: ['ignore', 'pipe', 'pipe'] });
     children.push(child);
@@ -31,10 +32,14 @@ describe('the lanes of a build', () => {
 
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'kf-lanes-'));
-    for (const folder of ['kf/hand', 'kf/registry', 'cnb/lifecycle', 'layers/config', 'platform', 'workspace', 'dev', 'tmp']) mkdirSync(at(folder), { recursive: true });
+    for (const folder of ['kf/hand', 'kf/registry', 'cnb/lifecycle', 'layers/config', 'platform', 'workspace', 'dev', 'tmp'])
+      mkdirSync(at(folder), { recursive: true });
     writeFileSync(at('kf/registry/auth'), '{"r":"Basic c2VjcmV0"}');
     for (const name of ['analyzer', 'restorer', 'detector', 'builder']) phase(name);
-    phase('exporter', `printf '[image]\\n  digest = "${digest}"\\n' > ${at('layers/report.toml')}; printf '[[processes]]\\ntype = "web"\\ncommand = ["x"]\\ndirect = true\\n' > ${at('layers/config/metadata.toml')}`);
+    phase(
+      'exporter',
+      `printf '[image]\\n  digest = "${digest}"\\n' > ${at('layers/report.toml')}; printf '[[processes]]\\ntype = "web"\\ncommand = ["x"]\\ndirect = true\\n' > ${at('layers/config/metadata.toml')}`,
+    );
   });
   afterEach(() => {
     for (const child of children.splice(0)) child.kill('SIGKILL');
@@ -56,8 +61,12 @@ describe('the lanes of a build', () => {
 
   test('give run image, cache and plain registries to the phases that know them', async () => {
     await runBoth();
-    expect(calls().find((call) => call.startsWith('analyzer'))).toContain('-insecure-registry=r -run-image=run -cache-image=r/s/a-cache r/s/a-droplets:b');
-    expect(calls().find((call) => call.startsWith('exporter'))).toMatch(/-insecure-registry=r -cache-image=r\/s\/a-cache r\/s\/a-droplets:b$/);
+    expect(calls().find((call) => call.startsWith('analyzer'))).toContain(
+      '-insecure-registry=r -run-image=run -cache-image=r/s/a-cache r/s/a-droplets:b',
+    );
+    expect(calls().find((call) => call.startsWith('exporter'))).toMatch(
+      /-insecure-registry=r -cache-image=r\/s\/a-cache r\/s\/a-droplets:b$/,
+    );
   });
 
   test('do not build before the source is there', async () => {
@@ -91,7 +100,8 @@ describe('the lanes of a build', () => {
   });
 
   test('give the credential to the phases of the registry lane and to nothing else', async () => {
-    for (const name of ['analyzer', 'detector', 'builder', 'exporter']) phase(name, `env | grep -c c2VjcmV0 >> ${at(`seen-${name}`)}; true`);
+    for (const name of ['analyzer', 'detector', 'builder', 'exporter'])
+      phase(name, `env | grep -c c2VjcmV0 >> ${at(`seen-${name}`)}; true`);
     await runBoth();
     const seen = (name: string): string => readFileSync(at(`seen-${name}`), 'utf8').trim();
     expect([seen('analyzer'), seen('exporter'), seen('detector'), seen('builder')]).toEqual(['1', '1', '0', '0']);
@@ -106,7 +116,10 @@ describe('the lanes of a build', () => {
 
   test('drop metadata that the message has no room for, and keep the digest', async () => {
     const noise = `head -c 9000 /dev/urandom | od -An -tx1 | tr -d ' \\n'`;
-    phase('exporter', `printf '[image]\\n  digest = "${digest}"\\n' > ${at('layers/report.toml')}; ${noise} > ${at('layers/config/metadata.toml')}`);
+    phase(
+      'exporter',
+      `printf '[image]\\n  digest = "${digest}"\\n' > ${at('layers/report.toml')}; ${noise} > ${at('layers/config/metadata.toml')}`,
+    );
     await runBoth();
     expect(parseLaneReport(readFileSync(at('dev/termination-log'), 'utf8'))).toEqual({ digest });
   });

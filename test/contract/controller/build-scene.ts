@@ -21,7 +21,13 @@ export const info: KfInfo = {
   format: 1,
   oldestCli: '0.1.0',
   controller: { version: '0.1.0', namespace: 'kf-system' },
-  registry: { namespace: 'kf-system', service: 'kf-registry', port: 5000, pushHost: 'kf-registry.kf-system.svc:5000', pullPrefix: 'localhost:32500/' },
+  registry: {
+    namespace: 'kf-system',
+    service: 'kf-registry',
+    port: 5000,
+    pushHost: 'kf-registry.kf-system.svc:5000',
+    pullPrefix: 'localhost:32500/',
+  },
   builder: { name: 'kf-builder', image: 'builder:1', runImage: 'run:1', insecureRegistries: ['10.0.0.1:5000'], env: { MIRROR: 'm' } },
   programImage: 'node:24',
   defaultDomain: 'apps.localhost',
@@ -84,7 +90,12 @@ async function prepare(cluster: MemoryCluster): Promise<void> {
   await cluster.create(configMapType, { metadata: { name: 'kf-info', namespace: 'cf' }, data: { 'info.json': JSON.stringify(info) } });
   const key = Buffer.from('0123456789abcdef0123456789abcdef').toString('base64');
   await cluster.create(secretType, { metadata: { name: 'kf-registry-key', namespace: 'kf-system' }, data: { key } });
-  const builder: BuilderInfo = { apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'BuilderInfo', metadata: { name: 'kf-builder', namespace: 'cf' }, spec: {} };
+  const builder: BuilderInfo = {
+    apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
+    kind: 'BuilderInfo',
+    metadata: { name: 'kf-builder', namespace: 'cf' },
+    spec: {},
+  };
   const made = await cluster.create(kinds.builderInfo, builder);
   const stamps = { creationTimestamp: 'x', updatedTimestamp: 'x' };
   const status = {
@@ -92,7 +103,13 @@ async function prepare(cluster: MemoryCluster): Promise<void> {
     buildpacks: [{ name: 'kf/nodejs', version: '1.0.0', stack: 'kf', ...stamps }],
     builder: { image: 'builder:1', runImage: 'run:1', digest: 'sha256:1', uid: 1001, gid: 1002, architecture: 'amd64' },
   };
-  await cluster.mergePatch(kinds.builderInfo, 'cf', 'kf-builder', { metadata: { resourceVersion: made.metadata.resourceVersion }, status }, { subresource: 'status' });
+  await cluster.mergePatch(
+    kinds.builderInfo,
+    'cf',
+    'kf-builder',
+    { metadata: { resourceVersion: made.metadata.resourceVersion }, status },
+    { subresource: 'status' },
+  );
 }
 
 /** An app as the CLI creates it. */

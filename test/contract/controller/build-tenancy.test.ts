@@ -7,8 +7,18 @@ import { startScene } from './build-scene.ts';
 import type { BuildScene } from './build-scene.ts';
 
 const api = 'korifi.cloudfoundry.org/v1alpha1';
-const org = (name: string, displayName = name) => ({ apiVersion: api, kind: 'CFOrg', metadata: { name, namespace: 'cf' }, spec: { displayName } });
-const space = (name: string, ns: string, displayName = name) => ({ apiVersion: api, kind: 'CFSpace', metadata: { name, namespace: ns }, spec: { displayName } });
+const org = (name: string, displayName = name) => ({
+  apiVersion: api,
+  kind: 'CFOrg',
+  metadata: { name, namespace: 'cf' },
+  spec: { displayName },
+});
+const space = (name: string, ns: string, displayName = name) => ({
+  apiVersion: api,
+  kind: 'CFSpace',
+  metadata: { name, namespace: ns },
+  spec: { displayName },
+});
 const role = (ns: string, name: string, propagate: string): RoleBinding => ({
   apiVersion: 'rbac.authorization.k8s.io/v1',
   kind: 'RoleBinding',
@@ -21,7 +31,8 @@ describe('orgs and spaces', () => {
   let scene: BuildScene;
   beforeEach(async () => void (scene = await startScene()));
   afterEach(() => scene.stop());
-  const ready = (type: typeof kinds.org | typeof kinds.space, ns: string, name: string) => scene.condition(type as typeof kinds.org, ns, name, 'Ready');
+  const ready = (type: typeof kinds.org | typeof kinds.space, ns: string, name: string) =>
+    scene.condition(type, ns, name, 'Ready');
   const makeBoth = async (): Promise<void> => {
     await scene.cluster.create(kinds.org, org('o-1', 'My Org'));
     await scene.cluster.create(kinds.space, space('s-1', 'o-1', 'dev'));
@@ -41,7 +52,10 @@ describe('orgs and spaces', () => {
       },
       annotations: { 'korifi.cloudfoundry.org/space-name': 'dev', 'korifi.cloudfoundry.org/org-name': 'My Org' },
     });
-    expect(scene.cluster.peek(namespaceType, undefined, 'o-1')?.metadata.labels).toMatchObject({ 'korifi.cloudfoundry.org/org-name': sha224('My Org'), 'korifi.cloudfoundry.org/org-guid': 'o-1' });
+    expect(scene.cluster.peek(namespaceType, undefined, 'o-1')?.metadata.labels).toMatchObject({
+      'korifi.cloudfoundry.org/org-name': sha224('My Org'),
+      'korifi.cloudfoundry.org/org-guid': 'o-1',
+    });
     for (const ns of ['o-1', 's-1'])
       expect(scene.cluster.peek(roleBindingType, ns, 'kf-controller-space')).toMatchObject({
         roleRef: { kind: 'ClusterRole', name: 'kf-controller-space' },
@@ -51,8 +65,10 @@ describe('orgs and spaces', () => {
 
   test('a space gets accounts without token and two registry credentials of its own', async () => {
     await makeBoth();
-    for (const name of ['korifi-app', 'korifi-task']) expect(scene.cluster.peek(serviceAccountType, 's-1', name)?.automountServiceAccountToken).toBe(false);
-    const read = (secret: string, key: string) => Buffer.from(scene.cluster.peek(secretType, 's-1', secret)?.data?.[key] ?? '', 'base64').toString();
+    for (const name of ['korifi-app', 'korifi-task'])
+      expect(scene.cluster.peek(serviceAccountType, 's-1', name)?.automountServiceAccountToken).toBe(false);
+    const read = (secret: string, key: string) =>
+      Buffer.from(scene.cluster.peek(secretType, 's-1', secret)?.data?.[key] ?? '', 'base64').toString();
     expect(read('kf-registry-push', 'username')).toBe('push.s-1');
     const config = JSON.parse(read('image-registry-credentials', '.dockerconfigjson')) as { auths: Record<string, { username: string }> };
     expect(config.auths['localhost:32500']?.username).toBe('pull.s-1');
@@ -63,7 +79,10 @@ describe('orgs and spaces', () => {
     await makeBoth();
     const live = scene.cluster.peek(kinds.space, 'o-1', 's-1');
     expect(live).toMatchObject({
-      metadata: { finalizers: [finalizers.space], labels: { 'korifi.cloudfoundry.org/ready': 'True', 'korifi.cloudfoundry.org/org-guid': 'o-1' } },
+      metadata: {
+        finalizers: [finalizers.space],
+        labels: { 'korifi.cloudfoundry.org/ready': 'True', 'korifi.cloudfoundry.org/org-guid': 'o-1' },
+      },
       status: { guid: 's-1', observedGeneration: 1 },
     });
   });
@@ -79,13 +98,23 @@ describe('orgs and spaces', () => {
 
   test('come back when a namespace, a binding, an account or a mark is taken away', async () => {
     await makeBoth();
-    const gone = [[roleBindingType, 's-1', 'kf-controller-space'], [serviceAccountType, 's-1', 'korifi-app'], [namespaceType, undefined, 'o-1']] as const;
+    const gone = [
+      [roleBindingType, 's-1', 'kf-controller-space'],
+      [serviceAccountType, 's-1', 'korifi-app'],
+      [namespaceType, undefined, 'o-1'],
+    ] as const;
     for (const [type, ns, name] of gone) {
       await scene.cluster.delete(type, ns, name);
       await scene.until(() => expect(scene.cluster.peek(type as typeof namespaceType, ns, name)).toBeDefined());
     }
-    await scene.cluster.mergePatch(namespaceType, undefined, 's-1', { metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } } });
-    await scene.until(() => expect(scene.cluster.peek(namespaceType, undefined, 's-1')?.metadata.labels?.['pod-security.kubernetes.io/enforce']).toBe('restricted'));
+    await scene.cluster.mergePatch(namespaceType, undefined, 's-1', {
+      metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } },
+    });
+    await scene.until(() =>
+      expect(scene.cluster.peek(namespaceType, undefined, 's-1')?.metadata.labels?.['pod-security.kubernetes.io/enforce']).toBe(
+        'restricted',
+      ),
+    );
   });
 
   test('get a deleted or changed registry Secret back within five seconds', async () => {
@@ -102,8 +131,12 @@ describe('orgs and spaces', () => {
     await scene.cluster.create(roleBindingType, role('cf', 'admins', 'true'));
     await scene.cluster.create(roleBindingType, role('cf', 'users', 'false'));
     await makeBoth();
-    await scene.until(() => expect(scene.cluster.peek(roleBindingType, 's-1', 'admins')?.metadata.labels).toEqual({ 'cloudfoundry.org/propagated-from': 'o-1' }));
-    expect(scene.cluster.peek(roleBindingType, 'o-1', 'admins')?.metadata.annotations).toEqual({ 'cloudfoundry.org/propagate-cf-role': 'true' });
+    await scene.until(() =>
+      expect(scene.cluster.peek(roleBindingType, 's-1', 'admins')?.metadata.labels).toEqual({ 'cloudfoundry.org/propagated-from': 'o-1' }),
+    );
+    expect(scene.cluster.peek(roleBindingType, 'o-1', 'admins')?.metadata.annotations).toEqual({
+      'cloudfoundry.org/propagate-cf-role': 'true',
+    });
     expect(scene.cluster.peek(roleBindingType, 'o-1', 'users')).toBeUndefined();
     await scene.cluster.mergePatch(roleBindingType, 'cf', 'admins', { subjects: [{ kind: 'User', name: 'bob' }] });
     await scene.until(() => expect(scene.cluster.peek(roleBindingType, 's-1', 'admins')?.subjects?.[0]?.name).toBe('bob'));
@@ -128,13 +161,29 @@ describe('orgs and spaces', () => {
     await makeBoth();
     await scene.cluster.mergePatch(namespaceType, undefined, 's-1', { metadata: { finalizers: ['kubernetes'] } });
     await scene.cluster.delete(kinds.org, 'cf', 'o-1');
-    await scene.until(() => expect(ready(kinds.org, 'cf', 'o-1')).toMatchObject({ reason: 'Deleting', message: "Waits until these spaces are gone: 'dev'." }));
-    const conditions = [{ type: 'NamespaceFinalizersRemaining', status: 'True', reason: 'SomeFinalizersRemain', message: 'Some content in the namespace has finalizers remaining: x in 1 resource instances' }];
+    await scene.until(() =>
+      expect(ready(kinds.org, 'cf', 'o-1')).toMatchObject({ reason: 'Deleting', message: "Waits until these spaces are gone: 'dev'." }),
+    );
+    const conditions = [
+      {
+        type: 'NamespaceFinalizersRemaining',
+        status: 'True',
+        reason: 'SomeFinalizersRemain',
+        message: 'Some content in the namespace has finalizers remaining: x in 1 resource instances',
+      },
+    ];
     await scene.cluster.mergePatch(namespaceType, undefined, 's-1', { status: { conditions } }, { subresource: 'status' });
-    await scene.until(() => expect(ready(kinds.space, 'o-1', 's-1')?.message).toBe('The namespace s-1 is being deleted: Some content in the namespace has finalizers remaining: x in 1 resource instances'));
+    await scene.until(() =>
+      expect(ready(kinds.space, 'o-1', 's-1')?.message).toBe(
+        'The namespace s-1 is being deleted: Some content in the namespace has finalizers remaining: x in 1 resource instances',
+      ),
+    );
     await scene.cluster.mergePatch(namespaceType, undefined, 's-1', { metadata: { finalizers: [] } });
     await scene.until(() => expect(scene.cluster.peek(kinds.org, 'cf', 'o-1')).toBeUndefined());
-    expect([scene.cluster.peek(namespaceType, undefined, 'o-1'), scene.cluster.peek(namespaceType, undefined, 's-1')]).toEqual([undefined, undefined]);
+    expect([scene.cluster.peek(namespaceType, undefined, 'o-1'), scene.cluster.peek(namespaceType, undefined, 's-1')]).toEqual([
+      undefined,
+      undefined,
+    ]);
   });
 
   test('a space whose org is missing waits for it', async () => {
@@ -148,7 +197,12 @@ describe('orgs and spaces', () => {
     await scene.cluster.create(kinds.org, org('o-1', 'Prod'));
     await scene.until(() => expect(ready(kinds.org, 'cf', 'o-1')?.status).toBe('True'));
     await scene.cluster.create(kinds.org, org('o-2', 'PROD'));
-    await scene.until(() => expect(ready(kinds.org, 'cf', 'o-2')).toMatchObject({ reason: 'DuplicateName', message: "Organization 'PROD' already exists." }));
+    await scene.until(() =>
+      expect(ready(kinds.org, 'cf', 'o-2')).toMatchObject({
+        reason: 'DuplicateName',
+        message: "Organization 'PROD' already exists. (CFOrg cf/o-1 has it)",
+      }),
+    );
     expect(scene.cluster.peek(namespaceType, undefined, 'o-2')).toBeUndefined();
     await scene.cluster.delete(kinds.org, 'cf', 'o-1');
     await scene.until(() => expect(ready(kinds.org, 'cf', 'o-2')?.status).toBe('True'));

@@ -21,13 +21,36 @@ describe('paths', () => {
   test('unknown, encoded, unnormalised and ambiguous ones never reach the registry', async () => {
     const port = await open();
     const paths = [
-      '/v2/_catalog', '/v2/space-1/_catalog', '/metrics', '/debug/vars', '/', '/v1/search', '/V2/', '/v2/space-1/tags/list', '/v2/space-1/manifests/latest',
-      `/v2/space-1/../space-2/app-packages/manifests/latest`, '/v2/space-1/..%2fspace-2/manifests/latest', '/v2/space-1%2f..%2fspace-2/x/manifests/latest',
-      '/v2//space-1/app-1-packages/manifests/latest', '/v2/space-1//manifests/latest', '/v2/./space-1/x/manifests/latest', '/v2/space-1/x/manifests/..',
-      '/v2/space-1/x/manifests/../../../space-2/x/manifests/latest', '/v2/space-1/x\\..\\y/manifests/latest', '/v2/space-1/x/manifests/latest;a=b',
-      '/v2/space-1/x/manifests/latest%00', '/v2/space-1/x/manifests/latest#frag', '/v2/space-1/blobs/uploads/manifests/latest',
-      `/v2/space-1/manifests/blobs/${digest}`, '/v2/space-1/x/y/manifests/latest', 'http://evil.example/v2/space-1/x/manifests/latest', '//evil/v2/',
-      '/v2/Space-1/x/manifests/latest', `/v2/space-1/x/blobs/${'a'.repeat(2000)}`, '/v2/space-1/x/referrers/sha256:aa', '*',
+      '/v2/_catalog',
+      '/v2/space-1/_catalog',
+      '/metrics',
+      '/debug/vars',
+      '/',
+      '/v1/search',
+      '/V2/',
+      '/v2/space-1/tags/list',
+      '/v2/space-1/manifests/latest',
+      `/v2/space-1/../space-2/app-packages/manifests/latest`,
+      '/v2/space-1/..%2fspace-2/manifests/latest',
+      '/v2/space-1%2f..%2fspace-2/x/manifests/latest',
+      '/v2//space-1/app-1-packages/manifests/latest',
+      '/v2/space-1//manifests/latest',
+      '/v2/./space-1/x/manifests/latest',
+      '/v2/space-1/x/manifests/..',
+      '/v2/space-1/x/manifests/../../../space-2/x/manifests/latest',
+      '/v2/space-1/x\\..\\y/manifests/latest',
+      '/v2/space-1/x/manifests/latest;a=b',
+      '/v2/space-1/x/manifests/latest%00',
+      '/v2/space-1/x/manifests/latest#frag',
+      '/v2/space-1/blobs/uploads/manifests/latest',
+      `/v2/space-1/manifests/blobs/${digest}`,
+      '/v2/space-1/x/y/manifests/latest',
+      'http://evil.example/v2/space-1/x/manifests/latest',
+      '//evil/v2/',
+      '/v2/Space-1/x/manifests/latest',
+      `/v2/space-1/x/blobs/${'a'.repeat(2000)}`,
+      '/v2/space-1/x/referrers/sha256:aa',
+      '*',
     ];
     for (const path of paths) expect([path, (await ask(port, { path, headers })).status]).toEqual([path, 404]);
     expect(scene.seen).toEqual([]);
@@ -55,11 +78,19 @@ describe('mounts', () => {
 
   test('from the own scope go through; from another one, or without a source, they become plain uploads', async () => {
     const port = await open();
-    for (const from of ['space-1/app-2-packages', 'space-2/app-1-packages', 'space-1/../space-2/x', '']) await post(port, `?mount=${digest}&from=${encodeURIComponent(from)}`);
+    for (const from of ['space-1/app-2-packages', 'space-2/app-1-packages', 'space-1/../space-2/x', ''])
+      await post(port, `?mount=${digest}&from=${encodeURIComponent(from)}`);
     await post(port, `?mount=${digest}`);
     await post(port, `?%66rom=space-2%2Fx&%6dount=${digest}`);
     const own = `?mount=${encodeURIComponent(digest)}&from=space-1%2Fapp-2-packages`;
-    expect(seenPaths()).toEqual([`${start}${own}`, start, `${start}?mount=${encodeURIComponent(digest)}&from=space-1%2F..%2Fspace-2%2Fx`, start, start, start]);
+    expect(seenPaths()).toEqual([
+      `${start}${own}`,
+      start,
+      `${start}?mount=${encodeURIComponent(digest)}&from=space-1%2F..%2Fspace-2%2Fx`,
+      start,
+      start,
+      start,
+    ]);
   });
 
   test('given twice are refused, so that gate and registry cannot read different values', async () => {
@@ -78,20 +109,46 @@ describe('mounts', () => {
 describe('headers', () => {
   test('only those of the registry API reach the registry, and no credential does', async () => {
     const port = await open();
-    const evil = { 'x-forwarded-host': 'evil', 'x-forwarded-proto': 'https', forwarded: 'host=evil', 'x-http-method-override': 'DELETE', cookie: 'a=b', host: 'evil', 'x-kf-authorization': headers.authorization };
-    await ask(port, { path: `/v2/${repository}/manifests/latest`, headers: { ...headers, ...evil, accept: 'application/json', range: 'bytes=0-1' } });
+    const evil = {
+      'x-forwarded-host': 'evil',
+      'x-forwarded-proto': 'https',
+      forwarded: 'host=evil',
+      'x-http-method-override': 'DELETE',
+      cookie: 'a=b',
+      host: 'evil',
+      'x-kf-authorization': headers.authorization,
+    };
+    await ask(port, {
+      path: `/v2/${repository}/manifests/latest`,
+      headers: { ...headers, ...evil, accept: 'application/json', range: 'bytes=0-1' },
+    });
     const names = Object.keys(scene.seen[0]?.headers ?? {}).toSorted();
     expect(names).toEqual(['accept', 'connection', 'host', 'range']);
     expect(scene.seen[0]?.headers.host).toMatch(/^127\.0\.0\.1:/);
   });
 
   test('a Location becomes a path of the same repository, and one that leads elsewhere is dropped', async () => {
-    const locations = [`http://127.0.0.1:5002/v2/${repository}/blobs/uploads/u?_state=s`, `/v2/${repository}/blobs/uploads/u`, 'http://evil/steal', '/v2/space-2/x/blobs/uploads/u', '//evil/v2/', `/v2/${repository}/../../space-2/x/`];
+    const locations = [
+      `http://127.0.0.1:5002/v2/${repository}/blobs/uploads/u?_state=s`,
+      `/v2/${repository}/blobs/uploads/u`,
+      'http://evil/steal',
+      '/v2/space-2/x/blobs/uploads/u',
+      '//evil/v2/',
+      `/v2/${repository}/../../space-2/x/`,
+    ];
     let next = 0;
     const port = await open((_request, response) => void response.writeHead(202, { location: locations[next++] ?? '' }).end());
     const got: unknown[] = [];
-    for (const _ of locations) got.push((await ask(port, { method: 'POST', path: `/v2/${repository}/blobs/uploads/`, headers })).headers.location);
-    expect(got).toEqual([`/v2/${repository}/blobs/uploads/u?_state=s`, `/v2/${repository}/blobs/uploads/u`, undefined, undefined, undefined, undefined]);
+    for (const _ of locations)
+      got.push((await ask(port, { method: 'POST', path: `/v2/${repository}/blobs/uploads/`, headers })).headers.location);
+    expect(got).toEqual([
+      `/v2/${repository}/blobs/uploads/u?_state=s`,
+      `/v2/${repository}/blobs/uploads/u`,
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
   });
 
   test('a request smuggled behind another one, or with two lengths, is refused', async () => {
@@ -105,7 +162,9 @@ describe('headers', () => {
         socket.setTimeout(500, () => socket.destroy());
       });
     const head = `POST /v2/${repository}/blobs/uploads/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\n`;
-    expect(await raw(`${head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n`)).toMatch(/^HTTP\/1.1 400/);
+    expect(await raw(`${head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n`)).toMatch(
+      /^HTTP\/1.1 400/,
+    );
     expect(await raw(`${head}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello`)).toMatch(/^HTTP\/1.1 400/);
     expect(scene.seen).toEqual([]);
   });
@@ -123,12 +182,16 @@ describe('bodies', () => {
     const port = await open((request) => void request.pause());
     const socket = connect(port, '127.0.0.1');
     socket.on('error', () => undefined);
-    socket.write(`PATCH /v2/${repository}/blobs/uploads/u HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\nContent-Length: 400000000\r\n\r\n`);
+    socket.write(
+      `PATCH /v2/${repository}/blobs/uploads/u HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\nContent-Length: 400000000\r\n\r\n`,
+    );
     const chunk = Buffer.alloc(1_000_000);
     const before = process.memoryUsage().arrayBuffers;
     let accepted = 0;
     for (let index = 0; index < 200; index += 1) {
-      const drained = socket.write(chunk) || (await Promise.race([new Promise((resolve) => socket.once('drain', () => resolve(true))), sleep(200, false)]));
+      const drained =
+        socket.write(chunk) ||
+        (await Promise.race([new Promise((resolve) => socket.once('drain', () => resolve(true))), sleep(200, false)]));
       if (drained === false) break;
       accepted += 1;
     }
@@ -148,9 +211,13 @@ describe('bodies', () => {
   test('of a client that goes away end the request at the registry', async () => {
     let ended: (value: string) => void = () => undefined;
     const gone = new Promise<string>((resolve) => (ended = resolve));
-    const port = await open((request) => void request.on('data', () => undefined).on('close', () => ended(request.complete ? 'complete' : 'cut')));
+    const port = await open(
+      (request) => void request.on('data', () => undefined).on('close', () => ended(request.complete ? 'complete' : 'cut')),
+    );
     const socket = connect(port, '127.0.0.1');
-    socket.write(`PATCH /v2/${repository}/blobs/uploads/u HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\nContent-Length: 100\r\n\r\nhello`);
+    socket.write(
+      `PATCH /v2/${repository}/blobs/uploads/u HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\nContent-Length: 100\r\n\r\nhello`,
+    );
     setTimeout(() => socket.destroy(), 50);
     expect(await gone).toBe('cut');
   });
@@ -166,7 +233,10 @@ describe('around', () => {
   test('a registry that is gone is a 502 with a sentence', async () => {
     const port = await open((request) => void request.socket.destroy());
     const answer = await ask(port, { path: `/v2/${repository}/manifests/latest`, headers });
-    expect([answer.status, JSON.parse(answer.body.toString())]).toEqual([502, { errors: [{ code: 'UNAVAILABLE', message: 'the registry behind the gate does not answer' }] }]);
+    expect([answer.status, JSON.parse(answer.body.toString())]).toEqual([
+      502,
+      { errors: [{ code: 'UNAVAILABLE', message: 'the registry behind the gate does not answer' }] },
+    ]);
   });
 
   test('the access log names user, path and status, and no secret', async () => {

@@ -32,7 +32,13 @@ describe('the gate', () => {
 
   for (const door of ['push', 'pull'] as const) {
     test(`refuses everything without a credential at the ${door} door`, async () => {
-      for (const [method, path] of [...requests(`${mine}/app-1-droplets`), ['GET', '/v2/'], ['GET', '/v2/_catalog'], ['GET', '/metrics'], ['GET', '/']])
+      for (const [method, path] of [
+        ...requests(`${mine}/app-1-droplets`),
+        ['GET', '/v2/'],
+        ['GET', '/v2/_catalog'],
+        ['GET', '/metrics'],
+        ['GET', '/'],
+      ])
         expect([method, path, await status(door, method ?? '', path ?? '')]).toEqual([method, path, 401]);
       expect(scene.seen).toEqual([]);
     });
@@ -40,15 +46,20 @@ describe('the gate', () => {
     for (const user of Object.values(users))
       test(`refuses '${user.split('.')[0]}' of one space every request to another space at the ${door} door`, async () => {
         for (const repository of ['space-2/app-1-droplets', 'space-10/app-1-droplets', 'space-1-/app-1-droplets', 'space/app-1-droplets'])
-          for (const [method, path] of requests(repository)) expect([method, path, await status(door, method, path, user)]).not.toEqual([method, path, 200]);
+          for (const [method, path] of requests(repository))
+            expect([method, path, await status(door, method, path, user)]).not.toEqual([method, path, 200]);
         expect(scene.seen).toEqual([]);
       });
   }
 
   test('lets a pull credential read its space at the pull door and do nothing else anywhere', async () => {
     for (const [method, path] of requests(`${mine}/app-1-droplets`)) {
-      const reads = (method === 'GET' || method === 'HEAD') ;
-      expect([method, path, await status('pull', method, path, users.pull)]).toEqual([method, path, reads ? 200 : method === 'DELETE' ? 405 : 403]);
+      const reads = method === 'GET' || method === 'HEAD';
+      expect([method, path, await status('pull', method, path, users.pull)]).toEqual([
+        method,
+        path,
+        reads ? 200 : method === 'DELETE' ? 405 : 403,
+      ]);
       expect(await status('push', method, path, users.pull)).toBeGreaterThanOrEqual(403);
     }
   });
@@ -61,9 +72,11 @@ describe('the gate', () => {
   });
 
   test('keeps a build credential to the three repositories of its app', async () => {
-    for (const suffix of ['packages', 'droplets', 'cache']) expect(await status('push', 'PUT', `/v2/${mine}/app-1-${suffix}/manifests/t`, users.build)).toBe(200);
+    for (const suffix of ['packages', 'droplets', 'cache'])
+      expect(await status('push', 'PUT', `/v2/${mine}/app-1-${suffix}/manifests/t`, users.build)).toBe(200);
     for (const name of ['app-2-droplets', 'app-1', 'app-1-other', 'app-1-x-droplets', 'app-10-droplets', 'xapp-1-droplets'])
-      for (const [method, path] of requests(`${mine}/${name}`)) expect([path, await status('push', method, path, users.build)]).not.toEqual([path, 200]);
+      for (const [method, path] of requests(`${mine}/${name}`))
+        expect([path, await status('push', method, path, users.build)]).not.toEqual([path, 200]);
   });
 
   test('ends a build credential at its second', async () => {
@@ -75,15 +88,31 @@ describe('the gate', () => {
   test('refuses wrong passwords, passwords of other scopes, empty ones and malformed headers', async () => {
     const path = `/v2/${mine}/app-1-droplets/manifests/t`;
     const other = Buffer.from(basic('push.space-2').slice(6), 'base64').toString().split(':')[1] ?? '';
-    const headers = [basic(users.push, ''), basic(users.push, 'x'), basic(users.push, other), basic(users.push, `${other}\0`), 'Basic', 'Basic !!!', `Bearer ${other}`, basic('admin')];
-    headers.push(basic(`push.${mine}/../space-2`), basic(`PUSH.${mine}`), basic(`build.${mine}.${now + 60}`), basic('push.'), basic(`build.${mine}.app-1.-1`));
+    const headers = [
+      basic(users.push, ''),
+      basic(users.push, 'x'),
+      basic(users.push, other),
+      basic(users.push, `${other}\0`),
+      'Basic',
+      'Basic !!!',
+      `Bearer ${other}`,
+      basic('admin'),
+    ];
+    headers.push(
+      basic(`push.${mine}/../space-2`),
+      basic(`PUSH.${mine}`),
+      basic(`build.${mine}.${now + 60}`),
+      basic('push.'),
+      basic(`build.${mine}.app-1.-1`),
+    );
     for (const authorization of headers)
       expect([authorization, (await ask(scene.port('push'), { path, headers: { authorization } })).status]).toEqual([authorization, 401]);
   });
 
   test('takes X-Kf-Authorization before Authorization, and only that one when both are there', async () => {
     const path = `/v2/${mine}/app-1-droplets/manifests/t`;
-    const both = (kf: string | string[], plain: string) => ask(scene.port('push'), { path, headers: { 'x-kf-authorization': kf, authorization: plain } });
+    const both = (kf: string | string[], plain: string) =>
+      ask(scene.port('push'), { path, headers: { 'x-kf-authorization': kf, authorization: plain } });
     expect((await both(basic(users.push), 'Bearer of-the-api-server')).status).toBe(200);
     expect((await both(basic('push.space-2'), basic(users.push))).status).toBe(403);
     expect((await both('', basic(users.push))).status).toBe(401);

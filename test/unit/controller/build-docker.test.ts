@@ -10,7 +10,9 @@ test.each(['', 'root', '0', '0:0', '000', 'root:root'])('an image of user %j is 
 test.each(['1000', '101:0', '65532:65532'])('an image of user %j may run', (user) => expect(userProblem('img', user)).toBeUndefined());
 
 test('an image whose user is a name is refused with the reason', () => {
-  expect(userProblem('img', 'node')).toBe("The image 'img' runs as the user 'node', and a name cannot be checked to be other than root. Give the user as a number, e.g. 'USER 1000'.");
+  expect(userProblem('img', 'node')).toBe(
+    "The image 'img' runs as the user 'node', and a name cannot be checked to be other than root. Give the user as a number, e.g. 'USER 1000'.",
+  );
 });
 
 test.each([
@@ -34,7 +36,9 @@ describe('an image that could not be read', () => {
   ])('%s is %s', (error, kind) => expect(judgeReadError('x', error).kind).toBe(kind));
 
   test('is told in one line', () => {
-    const error = new KfError('upload', 'The registry cannot be reached: write EPROTO wrong version number:\n  file.c:77:\n.', { cause: new Error('x') });
+    const error = new KfError('upload', 'The registry cannot be reached: write EPROTO wrong version number:\n  file.c:77:\n.', {
+      cause: new Error('x'),
+    });
     expect(judgeReadError('x', error).message).toBe('The registry cannot be reached: write EPROTO wrong version number: file.c:77:.');
   });
 });

@@ -14,7 +14,12 @@ const input: BuildJobInput = {
   uid: 1001,
   gid: 1002,
   source: 'r.svc:5000/s/a-1-packages@sha256:aa',
-  lifecycle: { target: 'r.svc:5000/s/a-1-droplets:b-1', runImage: 'run', previousImage: 'r.svc:5000/s/a-1-droplets@sha256:bb', insecureRegistries: ['r.svc:5000'] },
+  lifecycle: {
+    target: 'r.svc:5000/s/a-1-droplets:b-1',
+    runImage: 'run',
+    previousImage: 'r.svc:5000/s/a-1-droplets@sha256:bb',
+    insecureRegistries: ['r.svc:5000'],
+  },
   registrySecret: 'b-1-registry',
   fetchConfigMap: 'kf-fetch',
   env: [
@@ -37,7 +42,13 @@ describe('the build Job', () => {
   test('runs one pod once, keeps its log after a time-out, and gives no account token', () => {
     expect(buildJob(input).spec).toMatchObject({ backoffLimit: 0, completions: 1, ttlSecondsAfterFinished: 21600 });
     expect(buildJob(input).spec).not.toHaveProperty('activeDeadlineSeconds');
-    expect(pod).toMatchObject({ activeDeadlineSeconds: 900, restartPolicy: 'Never', automountServiceAccountToken: false, enableServiceLinks: false, shareProcessNamespace: false });
+    expect(pod).toMatchObject({
+      activeDeadlineSeconds: 900,
+      restartPolicy: 'Never',
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      shareProcessNamespace: false,
+    });
     expect(buildJob(input).spec?.template.metadata?.annotations).toEqual({ 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false' });
   });
 
@@ -50,9 +61,19 @@ describe('the build Job', () => {
   });
 
   test('meets PodSecurity restricted in every lane', () => {
-    expect(pod?.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 1001, runAsGroup: 1002, fsGroup: 1002, seccompProfile: { type: 'RuntimeDefault' } });
+    expect(pod?.securityContext).toMatchObject({
+      runAsNonRoot: true,
+      runAsUser: 1001,
+      runAsGroup: 1002,
+      fsGroup: 1002,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
     for (const container of pod?.containers ?? [])
-      expect(container.securityContext).toMatchObject({ allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, runAsNonRoot: true });
+      expect(container.securityContext).toMatchObject({
+        allowPrivilegeEscalation: false,
+        capabilities: { drop: ['ALL'] },
+        runAsNonRoot: true,
+      });
     expect(pod?.volumes?.every((volume) => volume.hostPath === undefined)).toBe(true);
   });
 
@@ -63,7 +84,12 @@ describe('the build Job', () => {
       { secret: { name: 'env', items: [{ key: 'K', path: 'SECRET' }], optional: false } },
       { secret: { name: 'vcap', items: [{ key: 'MAYBE', path: 'MAYBE' }], optional: true } },
     ]);
-    expect((lane('build').env ?? []).map((variable) => variable.name)).toEqual(['CNB_PLATFORM_API', 'CNB_NO_COLOR', 'CNB_USER_ID', 'CNB_GROUP_ID']);
+    expect((lane('build').env ?? []).map((variable) => variable.name)).toEqual([
+      'CNB_PLATFORM_API',
+      'CNB_NO_COLOR',
+      'CNB_USER_ID',
+      'CNB_GROUP_ID',
+    ]);
   });
 
   test('limits memory of the build lane and disk of what it writes', () => {
@@ -73,7 +99,9 @@ describe('the build Job', () => {
 
   test('hands images and registries to the lifecycle as single words', () => {
     const script = lane('registry').command?.[2] ?? '';
-    expect(script).toContain('-insecure-registry=r.svc:5000 -run-image=run -previous-image=r.svc:5000/s/a-1-droplets@sha256:bb r.svc:5000/s/a-1-droplets:b-1');
+    expect(script).toContain(
+      '-insecure-registry=r.svc:5000 -run-image=run -previous-image=r.svc:5000/s/a-1-droplets@sha256:bb r.svc:5000/s/a-1-droplets:b-1',
+    );
     expect(shellWord("a b'c;$(x)")).toBe(`'a b'\\''c;$(x)'`);
   });
 });

@@ -17,7 +17,10 @@ const groupOf = (wanted: string[]): string[] => {
 };
 
 test.each([
-  [['kf/procfile', 'kf/nodejs'], ['kf/procfile@1.0.0', 'kf/nodejs@1.0.0']],
+  [
+    ['kf/procfile', 'kf/nodejs'],
+    ['kf/procfile@1.0.0', 'kf/nodejs@1.0.0'],
+  ],
   [['nodejs_buildpack'], ['kf/nodejs@1.0.0']],
   [['nodejs'], ['kf/nodejs@1.0.0']],
   [['paketo-buildpacks/nodejs'], ['kf/nodejs@1.0.0']],

@@ -13,7 +13,14 @@ const pod = (lanes: Partial<Record<'source' | 'registry' | 'build', ContainerSta
   metadata: { name: 'p' },
   status: {
     phase: 'Running',
-    containerStatuses: Object.entries(lanes).map(([name, state]) => ({ name, image: 'img', imageID: '', ready: false, restartCount: 0, state })),
+    containerStatuses: Object.entries(lanes).map(([name, state]) => ({
+      name,
+      image: 'img',
+      imageID: '',
+      ready: false,
+      restartCount: 0,
+      state,
+    })),
     ...status,
   },
 });
@@ -29,14 +36,59 @@ describe('outcomeOf', () => {
     expect(outcomeOf(done, limits)).toMatchObject({ state: 'failed', message: 'The build ended without reporting a droplet.' });
   });
 
-  test('runs while a lane runs', () => expect(outcomeOf(pod({ source: ended(0), build: running, registry: running }), limits)).toEqual({ state: 'running' }));
+  test('runs while a lane runs', () =>
+    expect(outcomeOf(pod({ source: ended(0), build: running, registry: running }), limits)).toEqual({ state: 'running' }));
 
   test.each([
-    ['the fetch', { source: ended(1, 10, { message: 'The source could not be fetched: the registry answered 404.' }), registry: running, build: running }, 'source', 'SourceFetchFailed', 'The source could not be fetched: the registry answered 404.'],
-    ['a refused export', { source: ended(0), build: ended(0), registry: ended(62, 20, { message: 'ERROR: failed to export: denied' }) }, 'registry', 'RegistryRefused', 'The registry side of the build failed: failed to export: denied.'],
-    ['no matching buildpack', { source: ended(0), registry: ended(99, 11), build: ended(20, 10, { message: 'fail: kf/a@1\nskip: kf/b@1\nfail: kf/c@2.0\nfail: kf/a@1\nERROR: No buildpack groups passed detection.\n' }) }, 'build', 'NoBuildpackMatched', 'No buildpack recognised the source; tried: kf/a, kf/c.'],
-    ['a failing buildpack', { source: ended(0), registry: ended(99, 11), build: ended(51, 10, { message: 'x\nkf/nodejs: npm ci failed\nERROR: failed to build: exit status 1\n' }) }, 'build', 'BuildFailed', 'The build failed with exit code 51: kf/nodejs: npm ci failed.'],
-    ['memory', { source: ended(0), registry: running, build: ended(137, 10, { reason: 'OOMKilled' }) }, 'build', 'OutOfMemory', 'The build ran out of memory in its build lane (limit 1024 MB).'],
+    [
+      'the fetch',
+      {
+        source: ended(1, 10, { message: 'The source could not be fetched: the registry answered 404.' }),
+        registry: running,
+        build: running,
+      },
+      'source',
+      'SourceFetchFailed',
+      'The source could not be fetched: the registry answered 404.',
+    ],
+    [
+      'a refused export',
+      { source: ended(0), build: ended(0), registry: ended(62, 20, { message: 'ERROR: failed to export: denied' }) },
+      'registry',
+      'RegistryRefused',
+      'The registry side of the build failed: failed to export: denied.',
+    ],
+    [
+      'no matching buildpack',
+      {
+        source: ended(0),
+        registry: ended(99, 11),
+        build: ended(20, 10, {
+          message: 'fail: kf/a@1\nskip: kf/b@1\nfail: kf/c@2.0\nfail: kf/a@1\nERROR: No buildpack groups passed detection.\n',
+        }),
+      },
+      'build',
+      'NoBuildpackMatched',
+      'No buildpack recognised the source; tried: kf/a, kf/c.',
+    ],
+    [
+      'a failing buildpack',
+      {
+        source: ended(0),
+        registry: ended(99, 11),
+        build: ended(51, 10, { message: 'x\nkf/nodejs: npm ci failed\nERROR: failed to build: exit status 1\n' }),
+      },
+      'build',
+      'BuildFailed',
+      'The build failed with exit code 51: kf/nodejs: npm ci failed.',
+    ],
+    [
+      'memory',
+      { source: ended(0), registry: running, build: ended(137, 10, { reason: 'OOMKilled' }) },
+      'build',
+      'OutOfMemory',
+      'The build ran out of memory in its build lane (limit 1024 MB).',
+    ],
   ] as const)('names %s as the cause, while other lanes still run or ended because of it', (_, lanes, lane, reason, message) => {
     expect(outcomeOf(pod(lanes), limits)).toMatchObject({ state: 'failed', failure: { lane, reason }, message });
   });
@@ -47,21 +99,60 @@ describe('outcomeOf', () => {
   });
 
   test('is a time-out when the pod passed its deadline, whatever its lanes say', () => {
-    const late = pod({ source: ended(0), registry: ended(137, 50), build: ended(137, 50) }, { phase: 'Failed', reason: 'DeadlineExceeded' });
-    expect(outcomeOf(late, limits)).toEqual({ state: 'failed', failure: { reason: 'BuildTimeout' }, message: 'The build took longer than 15 minutes.' });
+    const late = pod(
+      { source: ended(0), registry: ended(137, 50), build: ended(137, 50) },
+      { phase: 'Failed', reason: 'DeadlineExceeded' },
+    );
+    expect(outcomeOf(late, limits)).toEqual({
+      state: 'failed',
+      failure: { reason: 'BuildTimeout' },
+      message: 'The build took longer than 15 minutes.',
+    });
   });
 
   test("is the pod's own end when it was evicted", () => {
-    const evicted = pod({ build: ended(137, 50) }, { phase: 'Failed', reason: 'Evicted', message: 'Pod ephemeral local storage usage exceeds the total limit' });
-    expect(outcomeOf(evicted, limits)).toMatchObject({ failure: { reason: 'BuildFailed' }, message: "The build's pod was ended (Evicted): Pod ephemeral local storage usage exceeds the total limit." });
+    const evicted = pod(
+      { build: ended(137, 50) },
+      { phase: 'Failed', reason: 'Evicted', message: 'Pod ephemeral local storage usage exceeds the total limit' },
+    );
+    expect(outcomeOf(evicted, limits)).toMatchObject({
+      failure: { reason: 'BuildFailed' },
+      message: "The build's pod was ended (Evicted): Pod ephemeral local storage usage exceeds the total limit.",
+    });
   });
 
   test('waits and says for what', () => {
-    const unscheduled: Pod['status'] = { conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes are available: 1 Insufficient memory', lastTransitionTime: 't' }] };
-    expect(outcomeOf(pod({}, unscheduled), limits)).toEqual({ state: 'waiting', reason: 'Unschedulable', since: 't', message: 'No node has room for the build: 0/1 nodes are available: 1 Insufficient memory.' });
-    const pulling = pod({ source: running, build: { waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image "img": not found' } }, registry: running });
-    expect(outcomeOf(pulling, limits)).toMatchObject({ state: 'waiting', reason: 'BuilderNotFound', message: `The image 'img' of the build's build lane cannot be pulled: Back-off pulling image "img": not found.` });
-    expect(outcomeOf(pod({ source: { waiting: { reason: 'ContainerCreating' } } }), limits)).toMatchObject({ state: 'waiting', reason: 'BuildRunning' });
+    const unscheduled: Pod['status'] = {
+      conditions: [
+        {
+          type: 'PodScheduled',
+          status: 'False',
+          reason: 'Unschedulable',
+          message: '0/1 nodes are available: 1 Insufficient memory',
+          lastTransitionTime: 't',
+        },
+      ],
+    };
+    expect(outcomeOf(pod({}, unscheduled), limits)).toEqual({
+      state: 'waiting',
+      reason: 'Unschedulable',
+      since: 't',
+      message: 'No node has room for the build: 0/1 nodes are available: 1 Insufficient memory.',
+    });
+    const pulling = pod({
+      source: running,
+      build: { waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image "img": not found' } },
+      registry: running,
+    });
+    expect(outcomeOf(pulling, limits)).toMatchObject({
+      state: 'waiting',
+      reason: 'BuilderNotFound',
+      message: `The image 'img' of the build's build lane cannot be pulled: Back-off pulling image "img": not found.`,
+    });
+    expect(outcomeOf(pod({ source: { waiting: { reason: 'ContainerCreating' } } }), limits)).toMatchObject({
+      state: 'waiting',
+      reason: 'BuildRunning',
+    });
   });
 });
 

@@ -34,7 +34,9 @@ const metadata = `
 
 describe('parseToml', () => {
   test('reads tables, arrays of tables and the values that the lifecycle writes', () => {
-    const tables = parseToml('top = 1\n[a]\nx = "y" # no\n[[b.c]]\nlist = ["1", \'2\']\nyes = true\n"odd key" = \'raw\\n\'\n[[b.c]]\nbig = 1.5\n');
+    const tables = parseToml(
+      'top = 1\n[a]\nx = "y" # no\n[[b.c]]\nlist = ["1", \'2\']\nyes = true\n"odd key" = \'raw\\n\'\n[[b.c]]\nbig = 1.5\n',
+    );
     expect(tables).toEqual([
       { name: '', values: { top: 1 } },
       { name: 'a', values: { x: 'y' } },
@@ -72,9 +74,18 @@ describe('the facts of a droplet', () => {
   });
 
   test('come from the image label too, whether commands are lists or texts', () => {
-    const label = { processes: [{ type: 'web', command: ['node', 's.js'], direct: true }, { type: 'x', command: 'run it', args: ['a b'] }], buildpacks: [{ id: 'a', version: '2' }] };
+    const label = {
+      processes: [
+        { type: 'web', command: ['node', 's.js'], direct: true },
+        { type: 'x', command: 'run it', args: ['a b'] },
+      ],
+      buildpacks: [{ id: 'a', version: '2' }],
+    };
     expect(factsFromLabel(JSON.stringify(label))).toEqual({
-      processTypes: [{ type: 'web', command: 'node s.js' }, { type: 'x', command: 'run it "a b"' }],
+      processTypes: [
+        { type: 'web', command: 'node s.js' },
+        { type: 'x', command: 'run it "a b"' },
+      ],
       buildpacks: [{ name: 'a', version: '2' }],
     });
   });
@@ -82,7 +93,10 @@ describe('the facts of a droplet', () => {
   test('are read out of the termination message, which may lack all but the digest', () => {
     const digest = `sha256:${'a'.repeat(64)}`;
     const packed = gzipSync('[[processes]]\ntype = "web"\ncommand = ["x"]\ndirect = true\n').toString('base64');
-    expect(parseLaneReport(`digest=${digest}\nmetadata=${packed}\n`)).toEqual({ digest, facts: { processTypes: [{ type: 'web', command: 'x' }], buildpacks: [] } });
+    expect(parseLaneReport(`digest=${digest}\nmetadata=${packed}\n`)).toEqual({
+      digest,
+      facts: { processTypes: [{ type: 'web', command: 'x' }], buildpacks: [] },
+    });
     expect(parseLaneReport(`digest=${digest}\nmetadata=\n`)).toEqual({ digest });
     expect(parseLaneReport(`digest=${digest}\nmetadata=bm90IGd6aXA=\n`)).toEqual({ digest });
     expect(parseLaneReport('Error: something\ndigest=sha256:short')).toBeUndefined();
@@ -91,7 +105,9 @@ describe('the facts of a droplet', () => {
 
 describe('readBuilderReport', () => {
   test('gives user, architecture, stack and the buildpacks of the order once each', () => {
-    const order = gzipSync('[[order]]\n[[order.group]]\nid = "a/x"\nversion = "1"\n[[order.group]]\nid = "b"\nversion = "2"\n[[order]]\n[[order.group]]\nid = "b"\nversion = "2"\n');
+    const order = gzipSync(
+      '[[order]]\n[[order.group]]\nid = "a/x"\nversion = "1"\n[[order.group]]\nid = "b"\nversion = "2"\n[[order]]\n[[order.group]]\nid = "b"\nversion = "2"\n',
+    );
     const message = `uid=1001\ngid=1002\nmachine=aarch64\nstack=s\ndescription=D = E\norder=${order.toString('base64')}\n`;
     expect(readBuilderReport(message)).toEqual({
       uid: 1001,
@@ -99,11 +115,20 @@ describe('readBuilderReport', () => {
       architecture: 'arm64',
       stack: 's',
       description: 'D = E',
-      buildpacks: [{ id: 'a/x', version: '1' }, { id: 'b', version: '2' }],
+      buildpacks: [
+        { id: 'a/x', version: '1' },
+        { id: 'b', version: '2' },
+      ],
     });
   });
 
   test('never takes root from an image that says nothing', () => {
-    expect(readBuilderReport('uid=0\ngid=\nmachine=x86_64\nstack=\norder=\n')).toMatchObject({ uid: 1000, gid: 1000, architecture: 'amd64', stack: 'unknown', buildpacks: [] });
+    expect(readBuilderReport('uid=0\ngid=\nmachine=x86_64\nstack=\norder=\n')).toMatchObject({
+      uid: 1000,
+      gid: 1000,
+      architecture: 'amd64',
+      stack: 'unknown',
+      buildpacks: [],
+    });
   });
 });

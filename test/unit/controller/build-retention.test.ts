@@ -20,13 +20,22 @@ const names = (objects: { metadata: { name?: string } }[]) => objects.map((objec
 const six = [1, 2, 3, 4, 5, 6];
 
 test('the newest five droplets and the newest five failures stay, and what still runs', () => {
-  const builds = [...six.map((n) => build(`s${String(n)}`, n, 'STAGED')), ...six.map((n) => build(`f${String(n)}`, n + 10, 'FAILED')), build('run', 50)];
+  const builds = [
+    ...six.map((n) => build(`s${String(n)}`, n, 'STAGED')),
+    ...six.map((n) => build(`f${String(n)}`, n + 10, 'FAILED')),
+    build('run', 50),
+  ];
   expect(names(surplusOf(app(), builds, [], later).builds)).toEqual(['s6', 'f6']);
 });
 
 test('the current droplet stays however old it is, and so does its package', () => {
   const builds = six.map((n) => build(`s${String(n)}`, n, 'STAGED', `p${String(n)}`));
-  const surplus = surplusOf(app('s6'), builds, six.map((n) => source(`p${String(n)}`, n)), later);
+  const surplus = surplusOf(
+    app('s6'),
+    builds,
+    six.map((n) => source(`p${String(n)}`, n)),
+    later,
+  );
   expect([names(surplus.builds), names(surplus.packages)]).toEqual([[], []]);
 });
 
@@ -55,5 +64,9 @@ test('repositories have the same path at the push door and behind the pull prefi
   const outside = { pushHost: 'ghcr.io', pullPrefix: 'ghcr.io/team/kf-' };
   expect(pushRepository(outside, 's', 'a', 'packages')).toBe('ghcr.io/team/kf-s/a-packages');
   expect(pullRepository(outside, 's', 'a', 'packages')).toBe('ghcr.io/team/kf-s/a-packages');
-  expect([isInClusterRegistry(inside), isInClusterRegistry(outside), isInClusterRegistry({ pushHost: 'evil.svc.example.org' })]).toEqual([true, false, false]);
+  expect([isInClusterRegistry(inside), isInClusterRegistry(outside), isInClusterRegistry({ pushHost: 'evil.svc.example.org' })]).toEqual([
+    true,
+    false,
+    false,
+  ]);
 });

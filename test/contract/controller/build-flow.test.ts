@@ -1,0 +1,316 @@
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { configMapType, eventType, jobType, namespaceType, podType, secretType } from '../../../src/lib/api/core.ts';
+import type { Pod } from '../../../src/lib/api/core.ts';
+import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import type { ContainerState } from '../../../src/lib/api/pod.ts';
+import type { CFBuild } from '../../../src/lib/api/types.generated.ts';
+import { buildBuild, buildBuildEnvSecret, buildPackage } from '../../../src/templates/build.ts';
+import type { MemoryCluster } from '../../support/memory-cluster.ts';
+import { app, info, startScene } from './build-scene.ts';
+import type { BuildScene } from './build-scene.ts';
+
+const author = { changedBy: 'alice', now: new Date() };
+const digest = `sha256:${'e'.repeat(64)}`;
+const metadata = gzipSync(
+  '[[processes]]\ntype = "web"\ncommand = ["node", "s.js"]\ndirect = true\n[[buildpacks]]\nid = "kf/nodejs"\nversion = "1.0.0"\n',
+).toString('base64');
+const ended = (exitCode: number, message = ''): ContainerState => ({
+  terminated: { exitCode, message, finishedAt: '2026-01-01T00:00:00Z' },
+});
+const wellEnded = { source: ended(0), build: ended(0), registry: ended(0, `digest=${digest}\nmetadata=${metadata}\n`) };
+
+describe('builds', () => {
+  let scene: BuildScene;
+  let cluster: MemoryCluster;
+  beforeEach(async () => {
+    scene = await startScene();
+    cluster = scene.cluster;
+    await cluster.create(namespaceType, { metadata: { name: 's-1', labels: { 'kf.cloudfoundry.org/managed-by': 'kf' } } });
+  });
+  afterEach(() => scene.stop());
+
+  const build = (name = 'b-1') => cluster.peek(kinds.build, 's-1', name);
+  const succeeded = (name = 'b-1') => scene.condition(kinds.build, 's-1', name, 'Succeeded');
+  const job = (name = 'b-1') => cluster.peek(jobType, 's-1', name);
+  const start = async (
+    options: { guid?: string; buildpacks?: string[]; env?: Record<string, string>; late?: boolean } = {},
+  ): Promise<CFBuild> => {
+    const { guid = 'b-1', buildpacks } = options;
+    const owner = cluster.peek(kinds.app, 's-1', 'a-1') ?? (await cluster.create(kinds.app, app('a-1')));
+    await cluster.create(
+      kinds.package,
+      buildPackage({ guid, app: owner, type: 'bits', image: `kf-registry.kf-system.svc:5000/s-1/a-1-packages@${digest}` }, author),
+    );
+    const lifecycle = { type: 'buildpack' as const, data: { stack: '', ...(buildpacks === undefined ? {} : { buildpacks }) } };
+    const input = {
+      guid,
+      app: owner,
+      packageGuid: guid,
+      lifecycle,
+      stagingMemoryMB: 0,
+      stagingDiskMB: 0,
+      ...(options.env === undefined ? {} : { envSecretName: `${guid}-env` }),
+    };
+    const made = await cluster.create(kinds.build, buildBuild(input, author));
+    if (options.env !== undefined && options.late !== true)
+      await cluster.create(secretType, buildBuildEnvSecret(made, options.env, author));
+    return made;
+  };
+  /** Plays Job controller and kubelet. */
+  const runPod = async (lanes: Partial<Record<string, ContainerState>>, status: Pod['status'] = {}, name = 'b-1'): Promise<void> => {
+    await scene.until(() => expect(job(name)).toBeDefined());
+    const present = cluster.peek(podType, 's-1', `${name}-x`);
+    const labels = job(name)?.metadata.labels ?? {};
+    const owner = { apiVersion: 'batch/v1', kind: 'Job', name, uid: job(name)?.metadata.uid ?? '' };
+    const made =
+      present ?? (await cluster.create(podType, { metadata: { name: `${name}-x`, namespace: 's-1', labels, ownerReferences: [owner] } }));
+    const containerStatuses = Object.entries(lanes).map(([lane, state]) => ({
+      name: lane,
+      image: 'i',
+      imageID: '',
+      ready: false,
+      restartCount: 0,
+      ...(state === undefined ? {} : { state }),
+    }));
+    await cluster.mergePatch(
+      podType,
+      's-1',
+      `${name}-x`,
+      { metadata: { uid: made.metadata.uid }, status: { phase: 'Running', containerStatuses, ...status } },
+      { subresource: 'status' },
+    );
+  };
+
+  const backdate = async (name: string): Promise<void> => {
+    const long = '2026-01-01T00:00:00Z';
+    const conditions = build(name)?.status?.conditions?.map((condition) => ({ ...condition, lastTransitionTime: long }));
+    await cluster.mergePatch(kinds.build, 's-1', name, { status: { conditions } }, { subresource: 'status' });
+    await cluster.mergePatch(kinds.package, 's-1', name, { metadata: { creationTimestamp: long } });
+  };
+
+  test('make a Job with its Secret and program, and a droplet of what it reports', async () => {
+    await start({ env: { FOO: 'bar' } });
+    await scene.until(() => expect(build()?.status?.state).toBe('STAGING'));
+    await runPod({ source: ended(0), registry: { running: {} }, build: { running: {} } });
+    expect(
+      cluster
+        .all(configMapType)
+        .filter((map) => map.metadata.namespace === 's-1')
+        .map((map) => map.data),
+    ).toEqual([{ 'fetch.mjs': 'fetch()' }]);
+    expect(Buffer.from(cluster.peek(secretType, 's-1', 'b-1-registry')?.data?.['username'] ?? '', 'base64').toString()).toMatch(
+      /^build\.s-1\.a-1\.\d{10}$/,
+    );
+    await runPod(wellEnded, { phase: 'Succeeded' });
+    await scene.until(() => expect(build()?.status?.state).toBe('STAGED'));
+    expect(build()?.status?.droplet).toEqual({
+      architecture: 'amd64',
+      buildpacks: [{ name: 'kf/nodejs', version: '1.0.0' }],
+      processTypes: [{ type: 'web', command: 'node s.js' }],
+      registry: { image: `localhost:32500/s-1/a-1-droplets@${digest}`, imagePullSecrets: [{ name: 'image-registry-credentials' }] },
+    });
+    expect(build()?.metadata.labels).toMatchObject({
+      'korifi.cloudfoundry.org/build-state': 'STAGED',
+      'korifi.cloudfoundry.org/droplet-guid': 'b-1',
+    });
+    await scene.until(() => expect(cluster.peek(secretType, 's-1', 'b-1-registry')).toBeUndefined());
+    expect(job()).toBeDefined();
+  });
+
+  test('show the installation’s, the build’s and VCAP variables, the last of each name', async () => {
+    await start({ env: { FOO: 'bar', MIRROR: 'own' } });
+    await scene.until(() =>
+      expect(cluster.peek(kinds.buildWorkload, 's-1', 'b-1')?.spec.env).toEqual([
+        { name: 'MIRROR', valueFrom: { secretKeyRef: { name: 'b-1-env', key: 'MIRROR' } } },
+        { name: 'FOO', valueFrom: { secretKeyRef: { name: 'b-1-env', key: 'FOO' } } },
+        {
+          name: 'VCAP_APPLICATION',
+          valueFrom: { secretKeyRef: { name: 'a-1-vcap-application', key: 'VCAP_APPLICATION', optional: true } },
+        },
+        { name: 'VCAP_SERVICES', valueFrom: { secretKeyRef: { name: 'a-1-vcap-services', key: 'VCAP_SERVICES', optional: true } } },
+      ]),
+    );
+  });
+
+  test('wait for the environment that the CLI can only make after the build', async () => {
+    const made = await start({ env: { FOO: 'bar' }, late: true });
+    await scene.until(() => expect(scene.condition(kinds.build, 's-1', 'b-1', 'Ready')?.reason).toBe('EnvironmentNotThere'));
+    expect(job()).toBeUndefined();
+    await cluster.create(secretType, buildBuildEnvSecret(made, { FOO: 'bar' }, author));
+    await scene.until(() => expect(job()).toBeDefined());
+  });
+
+  test('use the layers of the newest droplet again', async () => {
+    await start();
+    await runPod(wellEnded, { phase: 'Succeeded' });
+    await scene.until(() => expect(build()?.status?.state).toBe('STAGED'));
+    await start({ guid: 'b-2' });
+    await scene.until(() =>
+      expect(JSON.stringify(job('b-2'))).toContain(`-previous-image=kf-registry.kf-system.svc:5000/s-1/a-1-droplets@${digest}`),
+    );
+  });
+
+  test('fail with the cause, end what still runs, and stay failed', async () => {
+    await start();
+    await runPod({ source: ended(0), registry: { running: {} }, build: ended(51, 'npm ci failed\nERROR: failed to build: exit status 1') });
+    await scene.until(() =>
+      expect(succeeded()).toMatchObject({
+        status: 'False',
+        reason: 'BuildFailed',
+        message: 'The build failed with exit code 51: npm ci failed.',
+      }),
+    );
+    expect(build()?.status).toMatchObject({ state: 'FAILED', failure: { lane: 'build', exitCode: 51, reason: 'BuildFailed' } });
+    await scene.until(() => expect(cluster.peek(podType, 's-1', 'b-1-x')?.spec?.activeDeadlineSeconds).toBe(1));
+    await runPod({ source: ended(0), registry: ended(137), build: ended(51) }, { phase: 'Failed', reason: 'DeadlineExceeded' });
+    await scene.until(() => expect(cluster.peek(secretType, 's-1', 'b-1-registry')).toBeUndefined());
+    expect(succeeded()?.message).toBe('The build failed with exit code 51: npm ci failed.');
+  });
+
+  test('say what they wait for, and give up on an image that cannot be pulled', async () => {
+    await start();
+    const waiting = { waiting: { reason: 'ErrImagePull', message: 'not found' } };
+    await runPod({ source: { running: {} }, registry: waiting, build: waiting }, { startTime: new Date().toISOString() });
+    await scene.until(() =>
+      expect(scene.condition(kinds.build, 's-1', 'b-1', 'Staging')?.message).toBe(
+        "The image 'i' of the build's registry lane cannot be pulled: not found.",
+      ),
+    );
+    await runPod({ source: { running: {} }, registry: waiting, build: waiting }, { startTime: '2026-01-01T00:00:00Z' });
+    await scene.until(() => expect(build()?.status?.failure?.reason).toBe('BuilderNotFound'));
+  });
+
+  test('tell of a quota that lets no pod in, and leave no Job that would start later', async () => {
+    await start();
+    await scene.until(() => expect(job()).toBeDefined());
+    const event = {
+      metadata: { name: 'e', namespace: 's-1' },
+      involvedObject: { uid: job()?.metadata.uid ?? '' },
+      reason: 'FailedCreate',
+      message: 'Error creating: pods "b-1-x" is forbidden: exceeded quota: q',
+    };
+    await cluster.create(eventType, event);
+    await cluster.mergePatch(jobType, 's-1', 'b-1', { metadata: { uid: job()?.metadata.uid, creationTimestamp: '2026-01-01T00:00:00Z' } });
+    await scene.until(() => expect(build()?.status?.failure?.reason).toBe('QuotaExceeded'));
+    expect(succeeded()?.message).toBe('The build\'s pod cannot be made: pods "b-1-x" is forbidden: exceeded quota: q');
+    await scene.until(() => expect(job()).toBeUndefined());
+  });
+
+  test('refuse buildpacks that the builder lacks before anything runs', async () => {
+    await start({ buildpacks: ['cobol'] });
+    await scene.until(() => expect(succeeded()?.message).toBe("The builder has no buildpack 'cobol'. It has: kf/nodejs."));
+    expect([build()?.status?.failure?.reason, job()]).toEqual(['InvalidBuildpacks', undefined]);
+  });
+
+  test('never start again: neither after a restart of the controller nor when the Job is deleted', async () => {
+    await start();
+    await runPod({ source: { running: {} }, registry: { running: {} }, build: { running: {} } });
+    await scene.stop();
+    const uid = job()?.metadata.uid;
+    scene = await startScene(cluster);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(job()?.metadata.uid).toBe(uid);
+    await cluster.delete(jobType, 's-1', 'b-1');
+    await scene.until(() =>
+      expect(succeeded()).toMatchObject({ status: 'False', message: 'The Job of the build was deleted while it ran.' }),
+    );
+    expect(job()).toBeUndefined();
+  });
+
+  test('are not made for an app whose name is taken, nor by a foreign builder', async () => {
+    await cluster.create(kinds.app, app('other', 's-1', 'a-1'));
+    await scene.until(() => expect(scene.condition(kinds.app, 's-1', 'other', 'Claimed')?.status).toBe('True'));
+    await start();
+    await scene.until(() => expect(scene.condition(kinds.build, 's-1', 'b-1', 'Ready')?.reason).toBe('DuplicateName'));
+    const foreign = {
+      metadata: { name: 'f', namespace: 's-1', labels: {} },
+      spec: { buildRef: { name: 'f' }, builderName: 'kpack-image-builder' },
+    };
+    await cluster.create(kinds.buildWorkload, foreign);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect([cluster.peek(kinds.buildWorkload, 's-1', 'b-1'), cluster.peek(kinds.buildWorkload, 's-1', 'f')?.status, job('f')]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test('of an app, a package and a build that disagree about the lifecycle fail with a sentence', async () => {
+    const owner = await cluster.create(kinds.app, app('a-1'));
+    await cluster.create(kinds.package, buildPackage({ guid: 'b-1', app: owner, type: 'docker', image: 'nginx' }, author));
+    const input = {
+      guid: 'b-1',
+      app: owner,
+      packageGuid: 'b-1',
+      lifecycle: { type: 'buildpack' as const, data: { stack: '' } },
+      stagingMemoryMB: 0,
+      stagingDiskMB: 0,
+    };
+    await cluster.create(kinds.build, buildBuild(input, author));
+    await scene.until(() =>
+      expect(succeeded()?.message).toBe('Build, app and package disagree about the lifecycle: buildpack, buildpack, docker.'),
+    );
+    expect(build()?.status?.state).toBe('FAILED');
+  });
+
+  test('of a ready image whose registry nobody reaches go on with the image as typed, and note it', async () => {
+    const docker = { ...app('a-1'), spec: { ...app('a-1').spec, lifecycle: { type: 'docker' as const, data: { stack: '' } } } };
+    const owner = await cluster.create(kinds.app, docker);
+    await cluster.create(kinds.package, buildPackage({ guid: 'b-1', app: owner, type: 'docker', image: '127.0.0.1:1/x/y:1' }, author));
+    await cluster.create(
+      kinds.build,
+      buildBuild(
+        { guid: 'b-1', app: owner, packageGuid: 'b-1', lifecycle: docker.spec.lifecycle, stagingMemoryMB: 0, stagingDiskMB: 0 },
+        author,
+      ),
+    );
+    await scene.until(() =>
+      expect(build()?.status).toMatchObject({ state: 'STAGED', droplet: { registry: { image: '127.0.0.1:1/x/y:1' }, ports: [8080] } }),
+    );
+    expect(build()?.metadata.annotations?.[annotations.imageNotRead]).toMatch(/^The registry cannot be reached/);
+  });
+
+  test('of the sixth droplet on, the oldest goes with all that belongs to it, once it is not fresh any more', async () => {
+    for (let n = 1; n <= 6; n += 1) {
+      if (n === 6) await backdate('b-1');
+      await start({ guid: `b-${String(n)}` });
+      await runPod(wellEnded, { phase: 'Succeeded' }, `b-${String(n)}`);
+      await scene.until(() => expect(build(`b-${String(n)}`)?.status?.state).toBe('STAGED'));
+    }
+    await scene.until(() => expect(cluster.all(kinds.build)).toHaveLength(5));
+    await scene.until(() => expect(cluster.all(kinds.package)).toHaveLength(5));
+    expect([build('b-1'), job('b-1'), cluster.peek(kinds.buildWorkload, 's-1', 'b-1')]).toEqual([undefined, undefined, undefined]);
+  });
+
+  test('learn about a new builder from a short pod before they start', async () => {
+    const other = { ...info, builder: { ...info.builder, image: 'builder:2' } };
+    const map = cluster.peek(configMapType, 'cf', 'kf-info');
+    await cluster.mergePatch(configMapType, 'cf', 'kf-info', {
+      metadata: { uid: map?.metadata.uid },
+      data: { 'info.json': JSON.stringify(other) },
+    });
+    await start();
+    await scene.until(() => expect(cluster.peek(podType, 'kf-system', 'kf-builder-info')?.spec?.containers[0]?.image).toBe('builder:2'));
+    expect(job()).toBeUndefined();
+    const message = `uid=2000\ngid=2000\nmachine=x86_64\nstack=st\ndescription=D\norder=${gzipSync('[[order.group]]\nid = "x/y"\nversion = "3"\n').toString('base64')}\n`;
+    const containerStatuses = [
+      { name: 'look', image: 'builder:2', imageID: `x@${digest}`, ready: false, restartCount: 0, state: ended(0, message) },
+    ];
+    const uid = cluster.peek(podType, 'kf-system', 'kf-builder-info')?.metadata.uid;
+    await cluster.mergePatch(
+      podType,
+      'kf-system',
+      'kf-builder-info',
+      { metadata: { uid }, status: { containerStatuses } },
+      { subresource: 'status' },
+    );
+    await scene.until(() => expect(job()?.spec?.template.spec.securityContext).toMatchObject({ runAsUser: 2000, runAsGroup: 2000 }));
+    expect(cluster.peek(kinds.builderInfo, 'cf', 'kf-builder')?.status).toMatchObject({
+      builder: { digest, image: 'builder:2' },
+      buildpacks: [{ name: 'x/y', version: '3' }],
+    });
+    expect(cluster.peek(podType, 'kf-system', 'kf-builder-info')).toBeUndefined();
+    expect(cluster.peek(kinds.runnerInfo, 'cf', 'kf-runner')?.status?.capabilities).toEqual({ rollingDeploy: true });
+  });
+});

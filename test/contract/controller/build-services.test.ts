@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { secretType } from '../../../src/lib/api/core.ts';
+import { finalizers, kinds } from '../../../src/lib/api/group.ts';
+import { buildAppBinding, buildCredentialsSecret, buildUserProvidedInstance } from '../../../src/templates/service.ts';
+import { app, startScene } from './build-scene.ts';
+import type { BuildScene } from './build-scene.ts';
+
+const author = { changedBy: 'alice', now: new Date() };
+
+describe('user-provided services', () => {
+  let scene: BuildScene;
+  beforeEach(async () => void (scene = await startScene()));
+  afterEach(() => scene.stop());
+  const instanceReady = (name = 'i-1') => scene.condition(kinds.serviceInstance, 's-1', name, 'Ready');
+  const bindingReady = (name = 'b-1') => scene.condition(kinds.serviceBinding, 's-1', name, 'Ready');
+  const makeInstance = async (credentials: Record<string, unknown>, guid = 'i-1', displayName = 'db') => {
+    const made = await scene.cluster.create(
+      kinds.serviceInstance,
+      buildUserProvidedInstance({ guid, namespace: 's-1', displayName, secretName: `${guid}-c` }, author),
+    );
+    await scene.cluster.create(secretType, buildCredentialsSecret(made, credentials, author));
+    return made;
+  };
+  const bind = async (guid = 'b-1', displayName?: string) => {
+    const owner = scene.cluster.peek(kinds.app, 's-1', 'a-1') ?? (await scene.cluster.create(kinds.app, app('a-1')));
+    const instance = scene.cluster.peek(kinds.serviceInstance, 's-1', 'i-1');
+    if (instance === undefined) throw new Error('There is no instance to bind.');
+    await scene.cluster.create(kinds.serviceBinding, buildAppBinding({ guid, app: owner, instance, displayName }, author));
+  };
+  const mounted = (name = 'b-1') => {
+    const secret = scene.cluster.peek(secretType, 's-1', name);
+    const texts = Object.entries(secret?.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]);
+    return { type: secret?.type, ...Object.fromEntries(texts) } as Record<string, unknown>;
+  };
+
+  test('an instance is ready with its credentials, and says which version of them it saw', async () => {
+    await makeInstance({ uri: 'x://y' });
+    await scene.until(() => expect(instanceReady()?.status).toBe('True'));
+    const version = scene.cluster.peek(secretType, 's-1', 'i-1-c')?.metadata.resourceVersion;
+    expect(scene.cluster.peek(kinds.serviceInstance, 's-1', 'i-1')?.status).toMatchObject({
+      credentials: { name: 'i-1-c' },
+      credentialsObservedVersion: version,
+      lastOperation: { type: 'create', state: 'succeeded' },
+    });
+  });
+
+  test('an instance waits for its Secret, and refuses one that is no JSON object', async () => {
+    await scene.cluster.create(
+      kinds.serviceInstance,
+      buildUserProvidedInstance({ guid: 'i-1', namespace: 's-1', displayName: 'db', secretName: 'c' }, author),
+    );
+    await scene.until(() => expect(instanceReady()).toMatchObject({ status: 'False', reason: 'CredentialsSecretNotAvailable' }));
+    await scene.cluster.create(secretType, {
+      metadata: { name: 'c', namespace: 's-1' },
+      data: { credentials: Buffer.from('[1]').toString('base64') },
+    });
+    await scene.until(() =>
+      expect(instanceReady()).toMatchObject({
+        reason: 'SecretInvalid',
+        message: "The Secret 'c' holds no JSON object under the key 'credentials'.",
+      }),
+    );
+    expect(scene.cluster.peek(kinds.serviceInstance, 's-1', 'i-1')?.status?.lastOperation).toMatchObject({ state: 'failed' });
+  });
+
+  test('two instances of one name: the second is not effective; names differ by case', async () => {
+    await makeInstance({}, 'i-1', 'db');
+    await scene.until(() => expect(instanceReady()?.status).toBe('True'));
+    await makeInstance({}, 'i-2', 'db');
+    await makeInstance({}, 'i-3', 'DB');
+    await scene.until(() => expect([instanceReady('i-2')?.reason, instanceReady('i-3')?.status]).toEqual(['DuplicateName', 'True']));
+  });
+
+  test('a binding becomes a Secret that servicebinding.io tools can mount', async () => {
+    await makeInstance({ uri: 'x://y', port: 5432, deep: { a: [1] }, 'no key!': 'x', type: 'postgresql' });
+    await bind();
+    await scene.until(() => expect(bindingReady()?.status).toBe('True'));
+    expect(mounted()).toEqual({ type: 'postgresql', uri: 'x://y', port: '5432', deep: '{"a":[1]}' });
+    expect(scene.cluster.peek(secretType, 's-1', 'b-1')?.type).toBe('servicebinding.io/postgresql');
+    const live = scene.cluster.peek(kinds.serviceBinding, 's-1', 'b-1');
+    expect(live?.status).toMatchObject({ envSecretRef: { name: 'i-1-c' }, mountSecretRef: { name: 'b-1' } });
+    expect(live?.metadata.annotations?.['korifi.cloudfoundry.org/service-instance-type']).toBe('user-provided');
+  });
+
+  test('a binding follows new credentials, also when they change its type', async () => {
+    await makeInstance({ uri: 'old' });
+    await bind();
+    await scene.until(() => expect(mounted()).toMatchObject({ uri: 'old' }));
+    const credentials = Buffer.from(JSON.stringify({ host: 'new', type: 'redis' })).toString('base64');
+    await scene.cluster.mergePatch(secretType, 's-1', 'i-1-c', { data: { credentials } });
+    await scene.until(() => expect(mounted()).toEqual({ type: 'redis', host: 'new' }));
+    expect(scene.cluster.peek(secretType, 's-1', 'b-1')?.type).toBe('servicebinding.io/redis');
+  });
+
+  test('a deleted mount Secret comes back, and goes with its binding, which goes with its app', async () => {
+    await makeInstance({ uri: 'x' });
+    await bind();
+    await scene.until(() => expect(bindingReady()?.status).toBe('True'));
+    await scene.cluster.delete(secretType, 's-1', 'b-1');
+    await scene.until(() => expect(scene.cluster.peek(secretType, 's-1', 'b-1')).toBeDefined());
+    await scene.cluster.delete(kinds.app, 's-1', 'a-1');
+    expect([scene.cluster.peek(kinds.serviceBinding, 's-1', 'b-1'), scene.cluster.peek(secretType, 's-1', 'b-1')]).toEqual([
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test('a second binding of the same pair is refused unless it has a name of its own', async () => {
+    await makeInstance({ uri: 'x' });
+    await bind('b-1');
+    await scene.until(() => expect(bindingReady('b-1')?.status).toBe('True'));
+    await bind('b-2');
+    await bind('b-3', 'other');
+    await scene.until(() => expect([bindingReady('b-2')?.reason, bindingReady('b-3')?.status]).toEqual(['DuplicateName', 'True']));
+    expect(scene.cluster.peek(secretType, 's-1', 'b-2')).toBeUndefined();
+  });
+
+  test('a binding to an instance of another space gets nothing', async () => {
+    await makeInstance({ uri: 'geheim' });
+    const binding = {
+      metadata: { name: 'b-9', namespace: 's-2' },
+      spec: { type: 'app', appRef: { name: 'a' }, parameters: {}, service: { kind: 'CFServiceInstance', name: 'i-1', namespace: 's-1' } },
+    } as const;
+    await scene.cluster.create(kinds.serviceBinding, structuredClone(binding) as never);
+    await scene.until(() =>
+      expect(scene.condition(kinds.serviceBinding, 's-2', 'b-9', 'Ready')).toMatchObject({
+        status: 'False',
+        reason: 'ServiceInstanceNotFound',
+      }),
+    );
+    expect(scene.cluster.peek(secretType, 's-2', 'b-9')).toBeUndefined();
+  });
+
+  test('objects with the finalizers of brokers can be deleted', async () => {
+    const made = await makeInstance({});
+    await scene.cluster.mergePatch(kinds.serviceInstance, 's-1', 'i-1', {
+      metadata: { uid: made.metadata.uid, finalizers: [finalizers.serviceInstance] },
+    });
+    await scene.until(() => expect(scene.cluster.peek(kinds.serviceInstance, 's-1', 'i-1')?.metadata.finalizers).toEqual([]));
+  });
+
+  test('a managed instance is told that there is no broker', async () => {
+    const instance = buildUserProvidedInstance({ guid: 'm', namespace: 's-1', displayName: 'm', secretName: '' }, author);
+    await scene.cluster.create(kinds.serviceInstance, { ...instance, spec: { ...instance.spec, type: 'managed' } });
+    await scene.until(() => expect(instanceReady('m')).toMatchObject({ status: 'False', reason: 'ManagedServicesUnavailable' }));
+  });
+});
