@@ -19,6 +19,8 @@ export interface ProxyOptions {
   maxTunnelMs?: number;
   /** `user:password` that must come with CONNECT. */
   credentials?: string;
+  /** While inspecting: called with each request before it goes on; whatever it waits for, the request waits for too. */
+  before?: (method: string, path: string) => Promise<void>;
 }
 
 export class ConnectProxy {
@@ -118,6 +120,10 @@ export class ConnectProxy {
     request.on('error', () => undefined);
     request.on('end', () => {
       if (response.headersSent) return;
+      const held = this.#options.before?.(request.method ?? '', request.url ?? '') ?? Promise.resolve();
+      void held.then(() => pass());
+    });
+    const pass = (): void => {
       const options = {
         host,
         port: Number(port),
@@ -137,6 +143,6 @@ export class ConnectProxy {
       upstream.on('error', () => response.destroy());
       response.on('close', () => upstream.destroy());
       upstream.end(Buffer.concat(chunks));
-    });
+    };
   }
 }

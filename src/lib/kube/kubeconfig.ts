@@ -108,7 +108,7 @@ async function parseFile(path: string, text: string): Promise<FileContent> {
   try {
     const parsed: unknown = text.trimStart().startsWith('{')
       ? JSON.parse(text)
-      : (parsePlainYaml(text) ?? (await import('yaml')).parse(text));
+      : (parsePlainYaml(text) ?? (await import('./full-yaml.ts')).parseYaml(text));
     if (parsed === null || parsed === undefined) return {};
     if (typeof parsed !== 'object' || Array.isArray(parsed)) throw new Error('it is not a map');
     return parsed;

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { cfCommands, kfCommands } from '../../../src/lib/cf/cf-commands.ts';
-import { bundleForTests } from '../../support/cli.ts';
+import { bundleForTests, Cli } from '../../support/cli.ts';
 
 const bundle = bundleForTests();
 afterAll(() => bundle.remove());
@@ -91,6 +91,20 @@ describe('the bundle', () => {
       .flat()
       .filter(([name, , , instead]) => !commands.has(name) && !builtIn.includes(name) && instead === '');
     expect(lacking).toEqual([]);
+  });
+
+  it('reads a kubeconfig that only the YAML library understands', async () => {
+    const cli = new Cli(bundle.program);
+    const kubeconfig = path.join(cli.home, 'kubeconfig');
+    const server = 'https://127.0.0.1:1';
+    writeFileSync(
+      kubeconfig,
+      `clusters: [{name: c, cluster: {server: '${server}'}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {token: t}}]\ncurrent-context: c\n`,
+    );
+    const ran = await cli.run(['orgs'], { env: { KUBECONFIG: kubeconfig } });
+    cli.remove();
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toContain(`Kubernetes does not answer at ${server}`);
   });
 
   it('stays small where every command starts', () => {
