@@ -90,12 +90,19 @@ function readyBinding(binding: CFServiceBinding): CFServiceBinding {
   );
 }
 
+/** Folder below the binding root: the binding's own name, else its instance's where that can be one. */
+function folderOf(context: Context, binding: CFServiceBinding, secret: string): string {
+  const instance = context.stores.of(kinds.serviceInstance).get(binding.metadata.namespace, binding.spec.service.name ?? '');
+  const name = nonEmpty(binding.spec.displayName) ?? instance?.spec.displayName ?? '';
+  return /^[A-Za-z0-9_][-\w.]{0,252}$/.test(name) ? name : secret;
+}
+
 /** `status.serviceBindings`: what is mounted under which name. Throws while a binding is not ready. */
-export function boundServices(bindings: readonly CFServiceBinding[]): BoundService[] {
+export function boundServices(context: Context, bindings: readonly CFServiceBinding[]): BoundService[] {
   return bindings.map((binding) => {
-    const { status, spec, metadata } = readyBinding(binding);
+    const { status, metadata } = readyBinding(binding);
     const secret = status?.mountSecretRef?.name ?? metadata.name ?? '';
-    return { guid: metadata.name ?? '', name: nonEmpty(spec.displayName) ?? secret, secret };
+    return { guid: metadata.name ?? '', name: folderOf(context, binding, secret), secret };
   });
 }
 

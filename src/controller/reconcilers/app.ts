@@ -107,7 +107,7 @@ async function furnish(context: Context, app: CFApp): Promise<Findings> {
   const findings: Findings = { serviceBindings: app.status?.serviceBindings ?? [] };
   try {
     const bindings = bindingsOf(context, app);
-    findings.serviceBindings = boundServices(bindings);
+    findings.serviceBindings = boundServices(context, bindings);
     await ensureVcapSecrets(context, app, bindings);
     const droplet = dropletOf(context, app);
     await ensureProcesses(context, app, droplet);
