@@ -11,6 +11,11 @@ export interface ListOptions {
   signal?: AbortSignal;
 }
 
+export interface TableOptions extends ListOptions {
+  /** What a row's `object` holds: its metadata, or nothing, which makes the answer a tenth of its size. Left out: its metadata. */
+  rowObjects?: 'None' | 'Metadata';
+}
+
 export interface ListResult<T> {
   items: T[];
   /** Where a watch goes on. */
@@ -81,7 +86,8 @@ export interface RawRequest {
   /** Path and query below the API server's URL, e.g. `/api/v1/namespaces/x/services/http:y:5000/proxy/v2/`. */
   path: string;
   headers?: Record<string, string>;
-  body?: string | Buffer | Readable;
+  /** A function gives the same bytes again each time, so that the request can be sent once more with a renewed credential. */
+  body?: string | Buffer | Readable | (() => string | Buffer | Readable);
   signal?: AbortSignal;
   /** Milliseconds without a byte in either direction before the request counts as lost; 0 = never. */
   idleTimeoutMs?: number;
@@ -105,8 +111,8 @@ export interface Cluster {
   get<T extends KubeObject>(type: ResourceType<T>, ns: string | undefined, name: string, signal?: AbortSignal): Promise<T | undefined>;
   /** All pages (500 each) as one list. */
   list<T extends KubeObject>(type: ResourceType<T>, options?: ListOptions): Promise<ListResult<T>>;
-  /** The server-side table of a list, all pages. */
-  table(type: ResourceType, options?: ListOptions): Promise<Table>;
+  /** The server-side table of a list, all pages. With `rowObjects: 'None'` a row has no `object`. */
+  table(type: ResourceType, options?: TableOptions): Promise<Table>;
   create<T extends KubeObject>(type: ResourceType<T>, object: T, options?: WriteOptions): Promise<T>;
   /** Server-side apply; `fieldManager` is required by the server. */
   apply<T extends KubeObject>(type: ResourceType<T>, object: T, options: ApplyOptions & { fieldManager: string }): Promise<T>;

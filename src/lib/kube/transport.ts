@@ -11,12 +11,15 @@ import type { Endpoint } from './endpoint.ts';
 import { connectionCode, unreachableError } from './errors.ts';
 import { tunnelAgent, withoutPassword } from './proxy.ts';
 
+type Body = string | Buffer | Readable;
+
 export interface TransportRequest {
   method: string;
   /** Path and query below the server's URL. */
   path: string;
   headers?: OutgoingHttpHeaders;
-  body?: string | Buffer | Readable;
+  /** A function gives the same bytes again each time; a stream alone can be sent only once. */
+  body?: Body | (() => Body);
   signal?: AbortSignal | undefined;
   /** Milliseconds without a byte in either direction; 0 = no limit; 70,000 unless told (the server's own limit is 60 s). */
   idleTimeoutMs?: number;
@@ -53,8 +56,12 @@ const maxBusyPauseMs = 30_000;
 const notSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EPROXY']);
 const cut = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ECONNABORTED']);
 
-function isReplayable(body: TransportRequest['body']): body is string | Buffer | undefined {
+function isPlain(body: TransportRequest['body']): body is string | Buffer | undefined {
   return body === undefined || typeof body === 'string' || Buffer.isBuffer(body);
+}
+
+function isReplayable(body: TransportRequest['body']): boolean {
+  return isPlain(body) || typeof body === 'function';
 }
 
 function codeError(code: string, message: string): Error {
@@ -124,7 +131,9 @@ export class Transport {
       state.renewed = true;
       const renewed = await this.#endpoint.credentials.renew(credential);
       if (!renewed || !isReplayable(request.body)) return false;
-      response.resume();
+      // The rest of a large body is not sent to somebody who has refused it already.
+      if (isPlain(request.body)) response.resume();
+      else response.destroy();
       return true;
     }
     if (!request.waitWhenBusy || !isReplayable(request.body) || state.tries >= maxBusyTries) return false;
@@ -221,8 +230,9 @@ export class Transport {
         if (response === undefined || response.closed) signal?.removeEventListener('abort', onAbort);
         else response.once('close', () => signal?.removeEventListener('abort', onAbort));
       });
-      if (isReplayable(request.body)) req.end(request.body);
-      else pipeline(request.body, req, (error) => (error === undefined || error === null ? undefined : reject(error)));
+      const body = typeof request.body === 'function' ? request.body() : request.body;
+      if (isPlain(body)) req.end(body);
+      else pipeline(body, req, (error) => (error === undefined || error === null ? undefined : reject(error)));
     });
   }
 }

@@ -6,12 +6,15 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 
+type HttpBody = Buffer | Readable | string;
+
 export interface HttpRequest {
   method: string;
   /** Path and query, from `/v2/` on. */
   path: string;
   headers: Record<string, string>;
-  body?: Buffer | Readable | string;
+  /** A function gives the same bytes again each time: what renews its own credentials on the way may send the request twice. */
+  body?: HttpBody | (() => HttpBody);
   signal?: AbortSignal;
 }
 
@@ -65,7 +68,7 @@ export function directConnection(registry: string, options: DirectOptions = {}):
       timeout: options.idleTimeoutMs ?? DEFAULT_IDLE_MS,
       ...(request.signal ? { signal: request.signal } : {}),
     });
-    return exchange(outgoing, request.body);
+    return exchange(outgoing, typeof request.body === 'function' ? request.body() : request.body);
   };
   return {
     base,
@@ -102,7 +105,7 @@ function withoutCredentials(headers: Record<string, string>): Record<string, str
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !/authorization$/i.test(name)));
 }
 
-function exchange(outgoing: ClientRequest, body: HttpRequest['body']): Promise<HttpResponse> {
+function exchange(outgoing: ClientRequest, body: HttpBody | undefined): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
     // An answer may come before the body is through (413, 401). The server then cuts the connection, which is no failure any more.
     outgoing.on('response', (incoming) => resolve(responseFrom(incoming)));

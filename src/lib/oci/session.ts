@@ -70,13 +70,12 @@ export class RegistrySession {
   }
 
   #exchange(request: RegistryRequest): Promise<HttpResponse> {
-    const body = request.body?.();
     const outgoing: HttpRequest = {
       method: request.method,
       path: request.path,
       headers: { 'User-Agent': this.#userAgent, ...request.headers, ...this.#authenticator.headers(request.scope) },
     };
-    if (body !== undefined) outgoing.body = body;
+    if (request.body !== undefined) outgoing.body = request.body;
     if (request.signal) outgoing.signal = request.signal;
     return this.#send(outgoing);
   }

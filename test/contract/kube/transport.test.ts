@@ -217,6 +217,21 @@ describe('tokens', () => {
     expect(server.calls[1]?.body).toBe('layer');
   });
 
+  test('a body that can be made again is sent again with the new token', async () => {
+    const tokenFile = join(dir, 'token');
+    writeFileSync(tokenFile, 'old');
+    let made = 0;
+    server.on('PUT /upload', (call) => {
+      writeFileSync(tokenFile, 'new');
+      if (call.headers.authorization === 'Bearer new') call.text(call.body);
+      else call.fail(401, 'Unauthorized', 'Unauthorized');
+    });
+    const cluster = await to(server, { user: { tokenFile } });
+    const body = (): Readable => Readable.from([Buffer.from('layer '), Buffer.from(String(++made))]);
+    expect((await cluster.raw({ method: 'PUT', path: '/upload', body })).status).toBe(200);
+    expect(server.calls.map((call) => call.body)).toEqual(['layer 1', 'layer 2']);
+  });
+
   test('a 401 of a service behind the API server renews nothing', async () => {
     const tokenFile = join(dir, 'token');
     writeFileSync(tokenFile, 'old');
