@@ -11,20 +11,22 @@ import { kubectlJson, ringEnv } from '../support/kf.ts';
 /** Objects in one kubectl call. */
 const batch = 250;
 
-function createAll<T extends KubeObject>(objects: readonly KubeObject[]): Promise<T[]> {
+function kubectlCreate(objects: readonly KubeObject[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const env = { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') };
     const child = spawn('kubectl', ['create', '-f', '-', '-o', 'json'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
     let stdout = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
     child.on('error', reject);
-    child.on('close', (code) => {
-      if (code !== 0) return reject(new Error(`kubectl create ended with ${String(code)}`));
-      const answer = JSON.parse(stdout) as { items?: T[] };
-      return resolve(answer.items ?? [answer as T]);
-    });
+    child.on('close', (code) => (code === 0 ? resolve(stdout) : reject(new Error(`kubectl create ended with ${String(code)}`))));
     child.stdin.end(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
   });
+}
+
+/** The objects as the API server made them; kubectl prints one document after the other. */
+async function createAll<T extends KubeObject>(objects: readonly KubeObject[]): Promise<T[]> {
+  const documents = (await kubectlCreate(objects)).replaceAll(/^\}\n\{/gm, '},\n{');
+  return JSON.parse(`[${documents}]`) as T[];
 }
 
 /** Adds `howMany` apps to a space. */

@@ -49,6 +49,9 @@ interface ReadHow {
   stop?: AbortSignal;
 }
 
+/** In a pod that restarts nothing, what was served cannot have been another life's: one end in order is enough. */
+const hasOneLife = (pod: Pod): boolean => pod.spec?.restartPolicy === 'Never';
+
 class Tail {
   readonly #target: LogTarget;
   readonly #options: TailOptions;
@@ -91,7 +94,7 @@ class Tail {
     const outcome = await this.#readCurrent(life, isOver);
     if (signal.aborted) return true;
     if (outcome.how !== 'gone') await this.#noteOnce(outcome.message);
-    life.endedQuietly = outcome.how === 'end' && outcome.caughtUp && outcome.lines === 0;
+    life.endedQuietly = outcome.how === 'end' && outcome.caughtUp && (outcome.lines === 0 || hasOneLife(pod));
     life.isComplete = isOver && (await this.#isAllThereIs(outcome, life));
     if (life.isComplete) return false;
     this.#failures = outcome.lines > 0 ? 0 : this.#failures + 1;

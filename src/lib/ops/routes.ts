@@ -12,6 +12,7 @@ import { watchObject } from '../kube/watch-list.ts';
 import type { Session, SpaceSession } from '../target/session.ts';
 import { buildDestination, buildRoute } from '../../templates/route.ts';
 import { findDomain, listDomainObjects } from './find.ts';
+import { appNames } from './rows.ts';
 
 const tries = 5;
 /** How long the controller may take to claim a name. */
@@ -48,12 +49,7 @@ function problemOf(route: CFRoute): string | undefined {
 export async function listRoutes(session: SpaceSession): Promise<RouteSummary[]> {
   const { cluster, space, signal } = session;
   const options = { ns: space.guid, signal };
-  const [routes, apps, domains] = await Promise.all([
-    cluster.list(kinds.route, options),
-    cluster.list(kinds.app, options),
-    listDomainObjects(session),
-  ]);
-  const appNames = new Map(apps.items.map((app) => [app.metadata.name, app.spec.displayName]));
+  const [routes, apps, domains] = await Promise.all([cluster.list(kinds.route, options), appNames(session), listDomainObjects(session)]);
   const domainNames = new Map(domains.map((domain) => [domain.metadata.name, domain.spec.name]));
   return routes.items
     .filter((route) => route.metadata.deletionTimestamp === undefined)
@@ -68,7 +64,7 @@ export async function listRoutes(session: SpaceSession): Promise<RouteSummary[]>
         domain,
         path,
         protocol,
-        apps: [...new Set(destinations.flatMap(({ appRef }) => appNames.get(appRef.name) ?? []))].toSorted(),
+        apps: [...new Set(destinations.flatMap(({ appRef }) => apps.get(appRef.name) ?? []))].toSorted(),
         url: urlOf({ host, domain, path }),
         ...(problem === undefined ? {} : { problem }),
       };
@@ -105,18 +101,18 @@ function isAt(route: CFRoute, domain: CFDomain, { host, path }: { host: string; 
 }
 
 /** Until the controller has claimed the address. @throws KfError `conflict` when another route holds it */
-async function waitForClaim(session: SpaceSession, route: CFRoute, url: string): Promise<void> {
+async function waitForClaim(session: SpaceSession, route: CFRoute, url: string): Promise<CFRoute> {
   const { cluster, space, signal, reporter } = session;
-  const check = (seen: CFRoute | undefined): true | undefined => {
+  const check = (seen: CFRoute | undefined): CFRoute | undefined => {
     if (seen === undefined) throw new KfError('not-found', `Route ${url} was deleted meanwhile.`);
     const claimed = findCondition(seen, 'Claimed');
-    if (claimed?.status === 'True') return true;
+    if (claimed?.status === 'True') return seen;
     if (claimed?.status === 'False') throw new KfError('conflict', claimed.message, { details: { reason: claimed.reason } });
     reporter.step(`Waiting for the controller to claim ${url}`);
     return undefined;
   };
   try {
-    await watchObject(cluster, kinds.route, { ns: space.guid, name: route.metadata.name ?? '', known: route }, check, {
+    return await watchObject(cluster, kinds.route, { ns: space.guid, name: route.metadata.name ?? '', known: route }, check, {
       timeoutMs: claimPatienceMs,
       signal,
       describe: `route ${url}`,
@@ -183,14 +179,14 @@ interface RoutePlace {
 }
 
 /** A new route that points at the app from the start. One that turns out to be taken is not left behind. */
-async function createMapped(session: SpaceSession, { host, domain, path }: RoutePlace, destination: RouteDestination): Promise<void> {
+async function createMapped(session: SpaceSession, { host, domain, path }: RoutePlace, destination: RouteDestination): Promise<CFRoute> {
   const { cluster, space, signal } = session;
   assertHost(host, domain.spec.name);
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const wanted = buildRoute({ guid: randomUUID(), namespace: space.guid, host, path, domain, destinations: [destination] }, author);
   const route = await cluster.create(kinds.route, wanted, { fieldManager: fieldManagers.cli, signal });
   try {
-    await waitForClaim(session, route, urlOf({ host, domain: domain.spec.name, path }));
+    return await waitForClaim(session, route, urlOf({ host, domain: domain.spec.name, path }));
   } catch (error) {
     if (error instanceof KfError && error.code === 'conflict') await cluster.delete(kinds.route, space.guid, route.metadata.name ?? '');
     throw error;
@@ -199,20 +195,17 @@ async function createMapped(session: SpaceSession, { host, domain, path }: Route
 
 /**
  * One step for a push, which has read the space's routes already: a missing route is created with its destination, a present one gets it.
+ * @returns the route as it is now
  * @throws KfError `conflict` when a route of another space holds the address
  */
-export async function ensureRoute(session: SpaceSession, app: CFApp, place: RoutePlace, known: readonly CFRoute[]): Promise<Mapped> {
-  const { host, domain, path } = place;
-  const url = urlOf({ host, domain: domain.spec.name, path });
+export async function ensureRoute(session: SpaceSession, app: CFApp, place: RoutePlace, known: readonly CFRoute[]): Promise<CFRoute> {
+  const { domain } = place;
   const found = known.find((route) => isAt(route, domain, place));
   const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name ?? '' });
-  if (found === undefined) {
-    await createMapped(session, place, destination);
-    return { url, created: true, mapped: true };
-  }
+  if (found === undefined) return createMapped(session, place, destination);
   const isOwn = ({ appRef, processType }: RouteDestination): boolean => appRef.name === app.metadata.name && processType === 'web';
   const changed = await changeDestinations(session, found, (present) => (present.some(isOwn) ? undefined : [...present, destination]));
-  return { url, created: false, mapped: changed !== undefined };
+  return changed ?? found;
 }
 
 /** Takes the app out of all its routes. */

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { appRevOf, webProcess } from '../../api/app.ts';
 import { annotations } from '../../api/group.ts';
 import { requireCompatible, type KfInfo } from '../../api/kf-info.ts';
-import type { CFApp, CFServiceInstance } from '../../api/types.generated.ts';
+import type { CFApp, CFRoute, CFServiceInstance } from '../../api/types.generated.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../target/session.ts';
 import { kfVersion } from '../../version.ts';
@@ -82,17 +82,18 @@ function isNothing(changes: Changes): boolean {
   return processes.length + Object.keys(env).length + routes.length + services.length === 0 && !unmap && !droplet && !start;
 }
 
-/** Everything but the switch itself. The app is locked, so no other push writes at the same time. */
-async function writeSettings(session: SpaceSession, info: KfInfo, app: CFApp, facts: AppFacts, changes: Changes): Promise<void> {
-  await Promise.all([
+/** Everything but the switch itself. The app is locked, so no other push writes at the same time. Returns the routes that were added. */
+async function writeSettings(session: SpaceSession, info: KfInfo, app: CFApp, facts: AppFacts, changes: Changes): Promise<CFRoute[]> {
+  const [routes] = await Promise.all([
+    Promise.all(changes.routes.map((route) => ensureRoute(session, app, route, facts.routes))),
     writeProcesses(session, info, app, changes.processes),
     writeEnv(session, app, facts, changes.env),
     changes.unmap ? unmapAll(session, app, facts.ownRoutes) : undefined,
-    ...changes.routes.map((route) => ensureRoute(session, app, route, facts.routes)),
     ...changes.services.map(({ instance, bindingName }) =>
       bindService(session, app, instance, bindingName === undefined ? {} : { bindingName }),
     ),
   ]);
+  return routes;
 }
 
 /** The one patch that makes the new state the app's: droplet, start, deploy-id; the lock goes with it. */
@@ -133,16 +134,15 @@ async function apply(
   facts: AppFacts,
   changes: Changes,
   target: { droplet: string; pushId: string },
-): Promise<CFApp> {
+): Promise<{ switched: CFApp; routes: CFRoute[] }> {
   const { session, info, plan, options } = prepared;
   const locked = await lockSettings(session.cluster, app, target.pushId, session.signal);
   try {
-    await writeSettings(session, info, locked, facts, changes);
+    const added = await writeSettings(session, info, locked, facts, changes);
     const newRev = options.force || Object.keys(changes.env).length > 0 || changes.services.length > 0;
-    return await switchApp(session, locked, plan, target.droplet, {
-      id: target.pushId,
-      newRev: newRev && app.spec.desiredState === 'STARTED',
-    });
+    const deploy = { id: target.pushId, newRev: newRev && app.spec.desiredState === 'STARTED' };
+    const switched = await switchApp(session, locked, plan, target.droplet, deploy);
+    return { switched, routes: [...(changes.unmap ? [] : facts.ownRoutes), ...added] };
   } catch (error) {
     const release = () => ({ metadata: { annotations: { [annotations.applying]: null } } });
     await writeAsHolder(session.cluster, locked, target.pushId, release).catch(() => undefined);
@@ -160,6 +160,9 @@ async function verdict({ session, plan, push }: Prepared, app: CFApp, pushId: st
   const timeoutMs = Math.max(startTimeoutMs(env), ((web?.timeoutSeconds ?? 0) + 30) * 1000);
   return (await waitForDeployment(cluster, app, pushId, { timeoutMs, reporter, signal, bin })).app;
 }
+
+/** The controller has worked it out. */
+const hasAddress = ({ status }: CFRoute): boolean => (status?.uri ?? '') !== '';
 
 function unchanged(pushed: Omit<PushedApp, 'unchanged' | 'app'>, { processes, ownRoutes: routes }: AppFacts, app: CFApp): PushedApp {
   return { ...pushed, unchanged: true, app, known: { ...pushed.known, processes, routes } };
@@ -198,10 +201,10 @@ export async function pushApp(session: SpaceSession, push: PushPlan, plan: AppPl
     if (!push.start) return { ...result, unchanged: false, app: follower.app };
     if (isNothing(changes) && !options.force) return unchanged(result, facts, follower.app);
     session.reporter.step('Writing settings');
-    const switched = await apply(prepared, follower.app, facts, changes, { droplet, pushId });
+    const { switched, routes: mapped } = await apply(prepared, follower.app, facts, changes, { droplet, pushId });
     follower.stop();
     session.reporter.done();
-    const known = { ...result.known, isFresh: changes.droplet || changes.start };
+    const known = { ...result.known, isFresh: changes.droplet || changes.start, ...(mapped.every(hasAddress) ? { routes: mapped } : {}) };
     return { ...result, known, unchanged: false, app: await verdict(prepared, switched, pushId) };
   } finally {
     follower.stop();
