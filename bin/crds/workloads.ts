@@ -146,7 +146,15 @@ const process: Kind = {
   kind: 'CFProcess',
   plural: 'cfprocesses',
   description: 'A process type of an app and how many instances of it shall run.',
-  columns: [createdAt, updatedAt],
+  // The contract's two, then what a list of apps needs: `kf apps` asks for rows instead of objects.
+  columns: [
+    createdAt,
+    updatedAt,
+    appGuid,
+    column('Type', '.spec.processType'),
+    column('Desired', '.spec.desiredInstances'),
+    column('Actual', '.status.actualInstances'),
+  ],
   scale: { spec: '.spec.desiredInstances', status: '.status.actualInstances', selector: '.status.selector' },
   spec: object({
     'appRef!': localReference(),

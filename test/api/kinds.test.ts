@@ -80,7 +80,7 @@ describe('the kinds', () => {
       CFApp: ['Display Name', ...labelled, 'State', 'Age'],
       CFPackage: ['AppGUID', ...labelled, 'Ready', 'Age'],
       CFBuild: ['AppGUID', 'State', ...labelled, 'Age'],
-      CFProcess: labelled,
+      CFProcess: [...labelled, 'AppGUID', 'Type', 'Desired', 'Actual'],
       CFRoute: ['URI', ...labelled, 'Age', 'AppGUIDs'],
       CFDomain: ['Domain Name', ...labelled, 'Age'],
       CFTask: labelled,

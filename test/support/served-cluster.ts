@@ -1,5 +1,7 @@
 // A MemoryCluster behind HTTP, so that kf as a child process can talk to it; tests look into the memory and play the controller there.
 
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
 import { configMapType, podType, secretType } from '../../src/lib/api/core.ts';
 import { kinds, places } from '../../src/lib/api/group.ts';
 import type { KfInfo } from '../../src/lib/api/kf-info.ts';
@@ -25,6 +27,34 @@ function placeOf(path: string): Place | undefined {
   const [, group = '', ns, plural, name, subresource] = pattern.exec(path) ?? [];
   const type = known.find((one) => one.group === group && one.plural === plural);
   return type === undefined ? undefined : { type, ns, name, subresource };
+}
+
+interface PrinterColumn {
+  name: string;
+  jsonPath: string;
+}
+
+/** The columns of a kind's CRD, after the name. */
+function columnsOf(type: ResourceType): PrinterColumn[] {
+  const file = new URL(`../../manifests/crds/${type.plural}.yaml`, import.meta.url);
+  const crd = parse(readFileSync(file, 'utf8')) as { spec: { versions: { additionalPrinterColumns?: PrinterColumn[] }[] } };
+  return [{ name: 'Name', jsonPath: '.metadata.name' }, ...(crd.spec.versions[0]?.additionalPrinterColumns ?? [])];
+}
+
+/** The value at a path of plain keys; a dot in a key is written `\\.`. */
+function valueAt(object: unknown, jsonPath: string): unknown {
+  const keys = jsonPath
+    .slice(1)
+    .split(/(?<!\\)\./)
+    .map((key) => key.replaceAll('\\.', '.'));
+  return keys.reduce<unknown>((value, key) => (value as Record<string, unknown> | undefined)?.[key], object);
+}
+
+/** metav1.Table, rows without objects. */
+function tableOf(type: ResourceType, items: readonly KubeObject[]): object {
+  const columns = columnsOf(type);
+  const rows = items.map((item) => ({ cells: columns.map(({ jsonPath }) => valueAt(item, jsonPath) ?? null) }));
+  return { kind: 'Table', columnDefinitions: columns.map(({ name }) => ({ name, type: 'string', priority: 0 })), rows };
 }
 
 export class ServedCluster {
@@ -132,6 +162,7 @@ export class ServedCluster {
 
   async #list(call: Call, { type, ns }: Place): Promise<void> {
     const { items, resourceVersion } = await this.memory.list(type, this.#scope(call, ns));
+    if (call.headers.accept?.includes('as=Table') === true) return call.json({ metadata: { resourceVersion }, ...tableOf(type, items) });
     call.json({ kind: `${type.kind}List`, metadata: { resourceVersion }, items });
   }
 

@@ -18,6 +18,7 @@ import type {
   RawRequest,
   RawResponse,
   Table,
+  TableOptions,
   WatchEvent,
   WatchOptions,
   WriteOptions,
@@ -103,7 +104,7 @@ class Client implements Cluster {
     return { items, resourceVersion: page.metadata.resourceVersion ?? '' };
   }
 
-  async table(type: ResourceType, options: ListOptions = {}): Promise<Table> {
+  async table(type: ResourceType, options: TableOptions = {}): Promise<Table> {
     const rows: Table['rows'] = [];
     let columns: Table['columns'] = [];
     const page = await this.#pages<WireTable>(type, options, 'application/json;as=Table;v=v1;g=meta.k8s.io', (table, first) => {
@@ -258,15 +259,15 @@ class Client implements Cluster {
   /** Reads page after page. A continue token that became too old starts again, then without pages. Returns the last page. */
   async #pages<P extends WireList<unknown> | WireTable>(
     type: ResourceType,
-    options: ListOptions,
+    options: TableOptions,
     accept: string,
     take: (page: P, first: boolean) => void,
   ): Promise<P> {
-    const { ns, labelSelector, fieldSelector, signal } = options;
+    const { ns, labelSelector, fieldSelector, signal, rowObjects: includeObject } = options;
     let limit: number | undefined = pageSize;
     let token: string | undefined;
     for (;;) {
-      const path = resourcePath(type, { ns, query: { limit, continue: token, labelSelector, fieldSelector } });
+      const path = resourcePath(type, { ns, query: { limit, continue: token, labelSelector, fieldSelector, includeObject } });
       try {
         const page: P = await this.#call<P>({ method: 'GET', path, headers: { Accept: accept }, signal });
         take(page, token === undefined);

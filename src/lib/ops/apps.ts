@@ -1,9 +1,9 @@
-// Reads apps: the list of a space, and one app with its processes and instances.
+// Reads one app with its processes and instances.
 
-import { addressesOf, desiredInstances, effectiveCommand, instancesOf, processesOf, runningInstances, webProcess } from '../api/app.ts';
+import { addressesOf, desiredInstances, effectiveCommand, instancesOf, processesOf, runningInstances } from '../api/app.ts';
 import { kinds, labels } from '../api/group.ts';
 import { resource, type KubeObject } from '../api/object.ts';
-import type { AppDetails, AppState, AppSummary, DeploymentDetails, InstanceDetails, ProcessCount, ProcessDetails } from '../api/results.ts';
+import type { AppDetails, AppState, DeploymentDetails, InstanceDetails, ProcessCount, ProcessDetails } from '../api/results.ts';
 import type { CFApp, CFBuild, CFProcess, CFRoute } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
 import type { SpaceSession } from '../target/session.ts';
@@ -22,40 +22,6 @@ function countOf(app: CFApp, process: CFProcess): ProcessCount {
     running: app.spec.desiredState === 'STARTED' ? runningInstances(process) : 0,
     instances: desiredInstances(process),
   };
-}
-
-/** The space's apps by name, with how many instances run and where they answer. */
-export async function listApps(session: SpaceSession): Promise<AppSummary[]> {
-  const { cluster, space, signal } = session;
-  const options = { ns: space.guid, signal };
-  const [apps, processes, routes] = await Promise.all([
-    cluster.list(kinds.app, options),
-    cluster.list(kinds.process, options),
-    cluster.list(kinds.route, options),
-  ]);
-  if (apps.items.length === 0) await session.assertPlaceExists();
-  const byApp = Map.groupBy(processes.items, (process) => process.spec.appRef.name);
-  const routesByApp = new Map<string, CFRoute[]>();
-  for (const route of routes.items) {
-    for (const guid of new Set((route.spec.destinations ?? []).map((destination) => destination.appRef.name))) {
-      routesByApp.set(guid, [...(routesByApp.get(guid) ?? []), route]);
-    }
-  }
-  return apps.items
-    .filter((app) => app.metadata.deletionTimestamp === undefined)
-    .map((app) => {
-      const guid = app.metadata.name ?? '';
-      const own = processesOf(app, byApp.get(guid) ?? []).map((process) => countOf(app, process));
-      const processCounts = own.length > 0 ? own : [{ type: webProcess, running: 0, instances: 1 }];
-      return {
-        name: app.spec.displayName,
-        guid,
-        state: stateOf(app),
-        processes: processCounts,
-        routes: addressesOf(app, routesByApp.get(guid) ?? []),
-      };
-    })
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 const cpuUnits: Record<string, number> = { n: 1e-9, u: 1e-6, m: 1e-3, '': 1 };

@@ -11,6 +11,7 @@ import { watchObject } from '../kube/watch-list.ts';
 import type { SpaceSession } from '../target/session.ts';
 import { buildAppBinding, buildCredentialsSecret, buildUserProvidedInstance } from '../../templates/service.ts';
 import { findServiceIfAny } from './find.ts';
+import { appNames } from './rows.ts';
 
 /** How long a binding may take before the command goes on without it. */
 const bindingPatienceMs = 30_000;
@@ -28,9 +29,8 @@ export async function listServices(session: SpaceSession): Promise<ServiceSummar
   const [instances, bindings, apps] = await Promise.all([
     cluster.list(kinds.serviceInstance, options),
     cluster.list(kinds.serviceBinding, options),
-    cluster.list(kinds.app, options),
+    appNames(session),
   ]);
-  const appNames = new Map(apps.items.map((app) => [app.metadata.name, app.spec.displayName]));
   return instances.items
     .map((instance) => ({
       name: instance.spec.displayName,
@@ -39,7 +39,7 @@ export async function listServices(session: SpaceSession): Promise<ServiceSummar
       plan: '',
       boundApps: bindings.items
         .filter((binding) => binding.spec.type === 'app' && binding.spec.service.name === instance.metadata.name)
-        .flatMap((binding) => appNames.get(binding.spec.appRef.name) ?? [])
+        .flatMap((binding) => apps.get(binding.spec.appRef.name ?? '') ?? [])
         .toSorted(),
       lastOperation: instance.metadata.deletionTimestamp === undefined ? lastOperationOf(instance) : 'delete in progress',
       broker: '',
