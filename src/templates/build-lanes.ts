@@ -38,7 +38,6 @@ export interface LifecycleInput {
   runImage?: string;
   /** A droplet of the same app whose layers may be used again. */
   previousImage?: string;
-  cacheImage?: string;
   /** Registries to be asked over plain HTTP. */
   insecureRegistries: string[];
 }
@@ -69,22 +68,20 @@ const line = (...words: string[]): string => words.map(shellWord).join(' ');
 /** Analyze, restore and export. The last line leaves digest and metadata where the controller reads them. */
 export function registryScript(input: LifecycleInput): string {
   const insecure = input.insecureRegistries.map((host) => `-insecure-registry=${host}`);
-  const cache = input.cacheImage === undefined ? [] : [`-cache-image=${input.cacheImage}`];
   const layers = `-layers=${buildPaths.layers}`;
   const analyze = [
     ...(input.runImage === undefined ? [] : [`-run-image=${input.runImage}`]),
     ...(input.previousImage === undefined ? [] : [`-previous-image=${input.previousImage}`]),
-    ...cache,
   ];
   return `${prelude}export CNB_REGISTRY_AUTH="$(cat ${buildPaths.registry}/${registryKeys.auth})"
 run $L/analyzer ${line('-log-level=error', layers, ...insecure, ...analyze, input.target)}
 touch $H/${markers.analyzed}
 await ${markers.detected}
-run $L/restorer ${line('-log-level=error', layers, ...insecure, ...cache)}
+run $L/restorer ${line('-log-level=error', layers, ...insecure)}
 touch $H/${markers.restored}
 await ${markers.built}
 ${linkGuard}echo 'Exporting the droplet...'
-run $L/exporter ${line('-log-level=error', `-app=${buildPaths.workspace}`, layers, ...insecure, ...cache, input.target)}
+run $L/exporter ${line('-log-level=error', `-app=${buildPaths.workspace}`, layers, ...insecure, input.target)}
 ${reportScript}`;
 }
 

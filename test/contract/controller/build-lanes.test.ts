@@ -8,7 +8,7 @@ import { parseLaneReport } from '../../../src/controller/reconcilers/build-repor
 import { buildScript, markers, registryScript } from '../../../src/templates/build-lanes.ts';
 
 const digest = `sha256:${'d'.repeat(64)}`;
-const lifecycle = { target: 'r/s/a-droplets:b', runImage: 'run', cacheImage: 'r/s/a-cache', insecureRegistries: ['r'] };
+const lifecycle = { target: 'r/s/a-droplets:b', runImage: 'run', previousImage: 'r/s/a-droplets@sha256:a', insecureRegistries: ['r'] };
 
 /** The lanes' own scripts in a real shell; the pod's folders lie in a temporary one, and the lifecycle's phases are stubs that note their calls. */
 describe('the lanes of a build', () => {
@@ -59,14 +59,12 @@ describe('the lanes of a build', () => {
     expect(report).toEqual({ digest, facts: { processTypes: [{ type: 'web', command: 'x' }], buildpacks: [] } });
   });
 
-  test('give run image, cache and plain registries to the phases that know them', async () => {
+  test('give run image, previous droplet and plain registries to the phases that know them', async () => {
     await runBoth();
     expect(calls().find((call) => call.startsWith('analyzer'))).toContain(
-      '-insecure-registry=r -run-image=run -cache-image=r/s/a-cache r/s/a-droplets:b',
+      '-insecure-registry=r -run-image=run -previous-image=r/s/a-droplets@sha256:a r/s/a-droplets:b',
     );
-    expect(calls().find((call) => call.startsWith('exporter'))).toMatch(
-      /-insecure-registry=r -cache-image=r\/s\/a-cache r\/s\/a-droplets:b$/,
-    );
+    expect(calls().find((call) => call.startsWith('exporter'))).toMatch(/-insecure-registry=r r\/s\/a-droplets:b$/);
   });
 
   test('do not build before the source is there', async () => {
