@@ -82,6 +82,16 @@ function pinned(stored: TargetState, cluster: Cluster, options: SessionOptions):
   });
 }
 
+/** A remembered context that this kubeconfig lacks: where the name comes from, and how to take another. */
+function explainPin(error: KfError, stored: TargetState, bin: string): KfError {
+  const { missingContext } = error.details;
+  if (missingContext === undefined || missingContext !== stored.context) return error;
+  return new KfError('usage', `The target is context '${stored.context}'. ${error.message}`, {
+    hints: [`${bin} api CONTEXT`, `${bin} api --unset`, ...error.hints],
+    details: error.details,
+  });
+}
+
 export const noOrg = (bin: string): KfError => new KfError('usage', `No org targeted, use '${bin} target -o ORG' to target an org.`);
 export const noSpace = (bin: string): KfError => new KfError('usage', `No space targeted, use '${bin} target -s SPACE' to target a space.`);
 
@@ -96,8 +106,10 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     userAgent: `kf/${kfVersion()}`,
     ...(context === undefined ? {} : { context }),
     ...(userOverride === undefined ? {} : { user: userOverride }),
+  }).catch((error: unknown) => {
+    throw options.context === undefined && error instanceof KfError ? explainPin(error, stored, options.bin) : error;
   });
-  const session = new OpenSession(cluster, pinned(stored, cluster, options), options);
+  const session = new OpenSession(await withTrace(cluster, options), pinned(stored, cluster, options), options);
   if (options.needs === 'cluster') return session;
   try {
     await session.findPlace();
@@ -106,6 +118,13 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     session.close();
     throw error instanceof KfError ? await session.explain(error) : error;
   }
+}
+
+async function withTrace(cluster: Cluster, { env, reporter }: SessionOptions): Promise<Cluster> {
+  if (env['CF_TRACE'] === undefined) return cluster;
+  const { traced, traceSink } = await import('./trace.ts');
+  const sink = traceSink(env, (line) => reporter.say(line));
+  return sink === undefined ? cluster : traced(cluster, sink);
 }
 
 class OpenSession implements Session {
