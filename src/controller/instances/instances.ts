@@ -10,6 +10,8 @@ export interface Problem {
   message: string;
   /** Nothing but a change helps: the verdict may be given. Otherwise it may still pass by itself. */
   final: boolean;
+  /** Final because of the time that has passed, not because of something that happened. */
+  byTime?: boolean;
   container?: string;
   exitCode?: number;
   /** Milliseconds (wall clock) after which the judgement can change though nothing else happens. */
@@ -31,6 +33,8 @@ export interface Instance {
   /** Its end has begun. */
   ending: boolean;
   created: number;
+  /** Milliseconds at which its process was started last. */
+  startedAt?: number;
   restarts: number;
   node?: string;
   address?: string;
@@ -55,8 +59,10 @@ export interface Instances {
   of(ns: string, processGuid: string, expectations: (generation: string) => Expectations): Instance[];
   /** Why instances that should exist do not: quota, policies. Undefined when nothing is known. */
   missing(ns: string, generation: string, setName: string): Promise<Problem | undefined>;
-  /** What the last failing check of an instance said, such as `connection refused` or a status code. */
-  lastCheck(ns: string, instance: Instance): Promise<string | undefined>;
+  /** What the last failing check of an instance said, such as `connection refused` or a status code, and when (milliseconds). */
+  lastCheck(ns: string, instance: Instance): Promise<{ message: string; at: number } | undefined>;
+  /** Since when what is known of instances has been kept up without a gap, in milliseconds of the wall clock. */
+  steadySince(): number;
   /** Last lines of a failing instance, at most 20 of 500 characters; empty when there are none. */
   lastLines(ns: string, instance: Instance): Promise<string[]>;
 }

@@ -33,11 +33,12 @@ function firstSeen(uid: string, cause: string, now: number): number {
   return now;
 }
 
+const eventTime = (event: KubeEvent): number =>
+  Date.parse(event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '');
+
 /** The newest Event with that reason. */
 function latestEvent(events: readonly KubeEvent[], reason: string): KubeEvent | undefined {
-  const time = (event: KubeEvent): number =>
-    Date.parse(event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '');
-  return events.filter((event) => event.reason === reason).toSorted((a, b) => time(b) - time(a))[0];
+  return events.filter((event) => event.reason === reason).toSorted((a, b) => eventTime(b) - eventTime(a))[0];
 }
 
 async function eventsOf(context: Context, ns: string, uid: string): Promise<KubeEvent[]> {
@@ -100,9 +101,12 @@ export function podInstances(context: Context): Instances {
     },
 
     async lastCheck(ns, { uid }) {
-      const message = latestEvent(await eventsOf(context, ns, uid), 'Unhealthy')?.message;
-      return message?.replace(/^\w+ probe failed: /i, '').trim();
+      const event = latestEvent(await eventsOf(context, ns, uid), 'Unhealthy');
+      if (event?.message === undefined) return undefined;
+      return { message: event.message.replace(/^\w+ probe failed: /i, '').trim(), at: eventTime(event) };
     },
+
+    steadySince: () => pods.steadySince,
 
     lastLines(ns, instance) {
       const status = pods.get(ns, instance.pod)?.status?.containerStatuses?.find(({ name }) => name === 'application');

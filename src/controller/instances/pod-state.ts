@@ -56,7 +56,7 @@ export function isReady(pod: Pod): boolean {
 /** A cause that is final after some patience: until then it says when to look again. */
 function patient(problem: Omit<Problem, 'final' | 'lookAgainMs'>, since: number, now: number, patience = patienceMs): Problem {
   const left = since + patience - now;
-  return left <= 0 ? { ...problem, final: true } : { ...problem, final: false, lookAgainMs: left };
+  return left <= 0 ? { ...problem, final: true, byTime: true } : { ...problem, final: false, lookAgainMs: left };
 }
 
 function unschedulable(pod: Pod, { now }: PodFacts): Problem | undefined {
@@ -135,7 +135,7 @@ function notAnswering(pod: Pod, status: ContainerStatus, { now, expectations }: 
   if (Number.isNaN(started) || expectations.port === undefined || status.started === true) return undefined;
   const seconds = Math.max(0, Math.round((now - started) / 1_000));
   if (seconds < 3 || isReady(pod)) return undefined;
-  if (seconds > expectations.startSeconds + 1) return { ...neverAnswered(expectations, status), final: true };
+  if (seconds > expectations.startSeconds + 1) return { ...neverAnswered(expectations, status), final: true, byTime: true };
   const message = `The app has not answered on port ${String(expectations.port)} yet (${String(Math.min(seconds, expectations.startSeconds))} of ${String(expectations.startSeconds)} s).`;
   const lookAgainMs = Math.min(5_000, (expectations.startSeconds + 2) * 1_000 - (now - started));
   return { reason: 'HealthCheckFailed', message, final: false, container: status.name, lookAgainMs: Math.max(250, lookAgainMs) };
@@ -158,7 +158,12 @@ export function problemOf(pod: Pod, facts: PodFacts): Problem | undefined {
   }
   const left = time(pod.metadata.creationTimestamp) + idleStartMs + facts.expectations.startSeconds * 1_000 - facts.now;
   if (left > 0) return undefined;
-  return { reason: 'StartTimeout', message: 'The instance did not become ready in time, and Kubernetes gives no cause.', final: true };
+  return {
+    reason: 'StartTimeout',
+    message: 'The instance did not become ready in time, and Kubernetes gives no cause.',
+    final: true,
+    byTime: true,
+  };
 }
 
 interface State {
@@ -195,7 +200,9 @@ function given<T extends object>(entries: T): { [K in keyof T]?: Exclude<T[K], u
 function factsOf(pod: Pod, status: ContainerStatus | undefined, facts: PodFacts): Partial<Instance> {
   const problem = problemOf(pod, facts);
   const readySince = time(condition(pod, 'Ready')?.lastTransitionTime);
+  const startedAt = time(status?.state?.running?.startedAt);
   return given({
+    startedAt: Number.isNaN(startedAt) ? undefined : startedAt,
     since: stateOf(pod, status).since,
     readySince: isReady(pod) && !Number.isNaN(readySince) ? readySince : undefined,
     node: pod.spec?.nodeName,

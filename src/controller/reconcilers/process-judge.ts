@@ -11,6 +11,10 @@ import type { Cause } from './process-status.ts';
 /** Pods appear within this time after they were asked for, unless something refuses them. */
 const missingMs = 500;
 const judgePollMs = 2_000;
+/** After a gap kubelets need this long to say what happened meanwhile (they repeat a status every 10 s). */
+const catchUpMs = 12_000;
+/** The kubelet tells of 25 failed checks in a row, one each second, then of few. */
+const toldChecks = 25;
 
 /** Everything that one step looks at. */
 export interface View {
@@ -55,6 +59,26 @@ function saidBefore({ process, deployId, hash }: View): DeploymentStatus['phase'
   return isSame ? before.phase : undefined;
 }
 
+/**
+ * A verdict by time needs a view without gaps, and one about checks needs checks that failed late: a silent kubelet must not condemn an app that
+ * has long been serving. Undefined: not yet; an app that really fails is ended by the kubelet soon, and that is a fact.
+ */
+async function confirm(view: View, problem: Problem, instance: Instance | undefined): Promise<Problem | undefined> {
+  const isCheck = problem.reason === 'HealthCheckFailed' && instance !== undefined;
+  const said = isCheck ? await view.seam.lastCheck(view.process.metadata.namespace ?? '', instance) : undefined;
+  const told = said === undefined ? problem : { ...problem, message: `${problem.message} The last check said: ${said.message}` };
+  if (problem.byTime !== true) return told;
+  const left = view.seam.steadySince() + catchUpMs - view.context.now();
+  if (left > 0) {
+    view.lookAgain.push(left);
+    return undefined;
+  }
+  if (!isCheck) return told;
+  const { startSeconds } = expectationsOf(view.target);
+  const late = (instance.startedAt ?? 0) + Math.min(startSeconds, toldChecks) * 700;
+  return said !== undefined && said.at >= late ? told : undefined;
+}
+
 export class Judge {
   /** Since when pods are missing, per generation. */
   readonly #missing = new Map<string, number>();
@@ -70,14 +94,13 @@ export class Judge {
     const { problem, instance } = await this.#worst(view, proof);
     if (problem === undefined) return { failed: false, ...awaitedOf(proof) };
     if (problem.lookAgainMs !== undefined) view.lookAgain.push(problem.lookAgainMs);
-    return problem.final ? this.#fail(view, problem, instance) : { failed: false, awaited: problem };
+    if (!problem.final) return { failed: false, awaited: problem };
+    const confirmed = await confirm(view, problem, instance);
+    return confirmed === undefined ? { failed: false, awaited: { ...problem, final: false } } : this.#fail(view, confirmed, instance);
   }
 
-  async #fail(view: View, found: Problem, instance: Instance | undefined): Promise<Verdict> {
-    const ns = view.process.metadata.namespace ?? '';
-    const logTail = instance === undefined ? [] : await view.seam.lastLines(ns, instance);
-    const said = instance === undefined || found.reason !== 'HealthCheckFailed' ? undefined : await view.seam.lastCheck(ns, instance);
-    const problem = said === undefined ? found : { ...found, message: `${found.message} The last check said: ${said}` };
+  async #fail(view: View, problem: Problem, instance: Instance | undefined): Promise<Verdict> {
+    const logTail = instance === undefined ? [] : await view.seam.lastLines(view.process.metadata.namespace ?? '', instance);
     const message = `${view.process.spec.processType}: ${problem.message}`;
     view.context.event(kinds.app, view.app, { type: 'Warning', reason: problem.reason, message });
     return { failed: true, cause: { problem, logTail, ...(instance === undefined ? {} : { instance }) } };

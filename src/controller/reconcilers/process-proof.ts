@@ -94,7 +94,7 @@ export class Proofs {
 
   /** Where the proof of a generation with ready instances stands; sends requests in the background. */
   check(context: Context, process: CFProcess, generation: string, instances: readonly Instance[], port: number): Proof {
-    const attempts = this.#attemptsOf(process, generation, context.now());
+    const attempts = this.#attemptsOf(process, generation, context.now(), context.stores.of(httpRouteType).steadySince);
     if (attempts.proven !== undefined) return { state: 'proven', through: attempts.proven };
     const proof = this.#look(context, process, { generation, instances, port }, attempts);
     if (proof.state === 'proven') attempts.proven = proof.through;
@@ -195,10 +195,14 @@ export class Proofs {
     return `${process.metadata.uid ?? ''} ${generation}`;
   }
 
-  #attemptsOf(process: CFProcess, generation: string, now: number): Attempts {
+  #attemptsOf(process: CFProcess, generation: string, now: number, steadySince: number): Attempts {
     const key = this.#key(process, generation);
     const known = this.#attempts.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      // While the API server was away, gateways heard of nothing: their time starts anew.
+      known.since = Math.max(known.since, steadySince);
+      return known;
+    }
     const fresh: Attempts = { since: now, count: 0, direct: false };
     this.#attempts.set(key, fresh);
     return fresh;

@@ -138,6 +138,7 @@ export class Informer<T extends KubeObject> {
     const before = new Map(objects.map((object) => [object, this.store.get(object.metadata.namespace, object.metadata.name ?? '')]));
     for (const gone of this.store.replaceAll(objects, resourceVersion)) this.#tell(gone, undefined);
     for (const object of objects) this.#tell(before.get(object), object);
+    if (this.#hasSynced) this.store.steadySince = Date.now();
     this.#markSynced();
     return resourceVersion;
   }

@@ -25,6 +25,11 @@ export type IndexFunction<T extends KubeObject> = (object: T) => readonly string
 const rememberedDeletions = 500;
 
 export class Store<T extends KubeObject> {
+  /**
+   * Since when (milliseconds of the wall clock) changes have come in without a gap; 0 when there was none since the start. Right after a gap what
+   * the API server knows may itself be old: kubelets and gateways were cut off too, and say what happened meanwhile only after some time.
+   */
+  steadySince = 0;
   readonly #objects = new Map<string, T>();
   readonly #indexes = new Map<string, { of: IndexFunction<T>; keys: Map<string, Set<string>> }>();
   readonly #deleted = new Map<string, string>();
