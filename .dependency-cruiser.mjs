@@ -12,7 +12,12 @@ export default {
       { path: '^src/lib/(kube|oci|source|logs|manifest)/|^src/(controller|templates)/' },
       'commands parse, call an op, print',
     ),
-    layer('ops-do-not-print', { path: '^src/lib/(ops|kube|oci|source|logs|manifest|api)/' }, { path: '^src/lib/(output|views)/' }, 'ops return data'),
+    layer(
+      'ops-do-not-print',
+      { path: '^src/lib/(ops|kube|oci|source|logs|manifest|api)/' },
+      { path: '^src/lib/(output|views)/' },
+      'ops return data',
+    ),
     layer(
       'views-are-pure',
       { path: '^src/lib/views/' },
@@ -34,7 +39,12 @@ export default {
       'no CLI code in the controller',
     ),
     layer('cli-knows-no-controller', { path: '^src/(commands|lib)/' }, { path: '^src/controller/' }, 'they meet only through the cluster'),
-    layer('one-door-to-kubernetes', { path: '^src/', pathNot: '^src/lib/kube/' }, { path: 'node_modules/@kubernetes/client-node' }, 'through lib/kube only'),
+    layer(
+      'one-door-to-kubernetes',
+      { path: '^src/', pathNot: '^src/lib/kube/' },
+      { path: 'node_modules/@kubernetes/client-node' },
+      'through lib/kube only',
+    ),
     layer(
       'one-door-to-oclif',
       { path: '^src/', pathNot: '^src/(commands/|main|base-command|flags)|^src/lib/output/' },

@@ -31,7 +31,11 @@ export default tseslint.config(
       ],
       'no-restricted-properties': [
         'error',
-        { object: 'process', property: 'exit', message: 'Only bin/run.js and the programs of the controller decide when the process ends.' },
+        {
+          object: 'process',
+          property: 'exit',
+          message: 'Only bin/run.js and the programs of the controller decide when the process ends.',
+        },
       ],
     },
   },
@@ -39,6 +43,10 @@ export default tseslint.config(
   { files: ['src/controller/**/main.ts', 'src/controller/main.ts', 'bin/**', 'test/**'], rules: { 'no-restricted-properties': 'off' } },
   {
     files: ['test/**/*.ts'],
-    rules: { 'max-lines': ['error', { max: 400, skipBlankLines: true, skipComments: true }], 'max-lines-per-function': 'off', 'max-params': 'off' },
+    rules: {
+      'max-lines': ['error', { max: 400, skipBlankLines: true, skipComments: true }],
+      'max-lines-per-function': 'off',
+      'max-params': 'off',
+    },
   },
 );

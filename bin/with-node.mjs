@@ -41,7 +41,10 @@ function findNode() {
   say(`Node ${process.versions.node} is too old; getting Node ${nodeVersion} from npm (about 50 MB, once, into ${home}).`);
   const staging = `${home}.${process.pid}`;
   mkdirSync(staging, { recursive: true });
-  npm(process.execPath, ['install', '--prefix', staging, '--no-save', '--engine-strict=false', `${pkg}@${nodeVersion}`], { stdio: ['ignore', 2, 2], cwd: staging });
+  npm(process.execPath, ['install', '--prefix', staging, '--no-save', '--engine-strict=false', `${pkg}@${nodeVersion}`], {
+    stdio: ['ignore', 2, 2],
+    cwd: staging,
+  });
   if (existsSync(binary)) rmSync(staging, { recursive: true, force: true });
   else {
     rmSync(home, { recursive: true, force: true });
@@ -53,7 +56,9 @@ function findNode() {
 /** `npm ci` unless node_modules stands for this very lockfile. */
 function installDependencies(node) {
   const stamp = path.join(root, 'node_modules', '.kf-lock');
-  const wanted = createHash('sha256').update(readFileSync(path.join(root, 'package-lock.json'))).digest('hex');
+  const wanted = createHash('sha256')
+    .update(readFileSync(path.join(root, 'package-lock.json')))
+    .digest('hex');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
   say('installing the dependencies (npm ci, about 200 MB unpacked).');
   const env = { ...process.env, PATH: `${path.dirname(node)}${path.delimiter}${process.env.PATH}` };

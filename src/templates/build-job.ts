@@ -187,5 +187,3 @@ export function buildJob(input: BuildJobInput): Job {
   };
 }
 
-/** The marker that the fetch program leaves. */
-export const fetchedMarker = markers.fetched;

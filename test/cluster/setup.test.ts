@@ -34,9 +34,16 @@ const ownKinds = 'deployments,services,configmaps,serviceaccounts,persistentvolu
 /** resourceVersion of everything that setup declares, without what others write into its objects' status. */
 async function versions(): Promise<Record<string, string>> {
   const inSystem = await kubectlJson<ObjectList>('get', ownKinds, '-A', '-l', 'kf.cloudfoundry.org/part-of=setup');
-  const clusterWide = await kubectlJson<ObjectList>('get', 'clusterroles,clusterrolebindings,crds', '-l', 'kf.cloudfoundry.org/part-of=setup');
+  const clusterWide = await kubectlJson<ObjectList>(
+    'get',
+    'clusterroles,clusterrolebindings,crds',
+    '-l',
+    'kf.cloudfoundry.org/part-of=setup',
+  );
   const all = [...inSystem.items, ...clusterWide.items];
-  return Object.fromEntries(all.map(({ kind, metadata }) => [`${kind} ${metadata.namespace ?? ''}/${metadata.name}`, metadata.resourceVersion]));
+  return Object.fromEntries(
+    all.map(({ kind, metadata }) => [`${kind} ${metadata.namespace ?? ''}/${metadata.name}`, metadata.resourceVersion]),
+  );
 }
 
 describe('kf setup', () => {
@@ -88,14 +95,18 @@ describe('the registry keeps spaces apart', () => {
 
   /** Status of a request at the push door through the API server's service proxy, by kubectl's own transport. */
   async function statusAt(urlPath: string, credential?: { username: string; password: string }): Promise<number> {
-    const proxy = execFile('kubectl', ['proxy', '--port=0', '--disable-filter=true'], { env: { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') } });
+    const proxy = execFile('kubectl', ['proxy', '--port=0', '--disable-filter=true'], {
+      env: { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') },
+    });
     const port = await new Promise<string>((resolve, reject) => {
       proxy.stdout?.on('data', (text: string) => resolve(/:(\d+)/.exec(text)?.[1] ?? ''));
       proxy.on('exit', () => reject(new Error('kubectl proxy ended')));
     });
     const basic = credential === undefined ? undefined : Buffer.from(`${credential.username}:${credential.password}`).toString('base64');
     try {
-      const answer = await fetch(`http://127.0.0.1:${port}${door}${urlPath}`, { headers: basic === undefined ? {} : { 'X-Kf-Authorization': `Basic ${basic}` } });
+      const answer = await fetch(`http://127.0.0.1:${port}${door}${urlPath}`, {
+        headers: basic === undefined ? {} : { 'X-Kf-Authorization': `Basic ${basic}` },
+      });
       return answer.status;
     } finally {
       proxy.removeAllListeners('exit');
@@ -104,7 +115,9 @@ describe('the registry keeps spaces apart', () => {
   }
 
   async function pushCredential(space: string): Promise<{ username: string; password: string }> {
-    const secret = JSON.parse(await kubectl('get', 'secret', 'kf-registry-push', '-n', space, '-o', 'json')) as { data: Record<string, string> };
+    const secret = JSON.parse(await kubectl('get', 'secret', 'kf-registry-push', '-n', space, '-o', 'json')) as {
+      data: Record<string, string>;
+    };
     const text = (key: string): string => Buffer.from(secret.data[key] ?? '', 'base64').toString();
     return { username: text('username'), password: text('password') };
   }
@@ -127,7 +140,10 @@ describe('the registry keeps spaces apart', () => {
 
   test("an app's pod mounts no credential and no token", async () => {
     interface Pods {
-      items: { metadata: { labels?: Record<string, string> }; spec: { automountServiceAccountToken?: boolean; volumes?: { secret?: { secretName: string } }[] } }[];
+      items: {
+        metadata: { labels?: Record<string, string> };
+        spec: { automountServiceAccountToken?: boolean; volumes?: { secret?: { secretName: string } }[] };
+      }[];
     }
     const pods = await kubectlJson<Pods>('get', 'pods', '-n', ringEnv('KF_TEST_SPACE_GUID'), '-l', 'korifi.cloudfoundry.org/process-type');
     for (const pod of pods.items) {

@@ -17,7 +17,8 @@ afterAll(async () => {
   await kf.remove();
 });
 
-const envOf = async (): Promise<Record<string, string>> => JSON.parse((await get('verbs.apps.localhost', '/env')).body) as Record<string, string>;
+const envOf = async (): Promise<Record<string, string>> =>
+  JSON.parse((await get('verbs.apps.localhost', '/env')).body) as Record<string, string>;
 
 describe('environment and services', () => {
   test('the app sees what cf promises', async () => {
@@ -34,7 +35,16 @@ describe('environment and services', () => {
     await kf.ok('set-env', 'verbs', 'COLOUR', 'green');
     expect((await envOf())['COLOUR']).toBeUndefined();
     const { guid } = await kf.json<{ guid: string }>('app', 'verbs', '--guid');
-    const pod = (await kubectlJson<{ items: { metadata: { name: string } }[] }>('get', 'pods', '-n', ns, '-l', `korifi.cloudfoundry.org/app-guid=${guid}`)).items[0];
+    const pod = (
+      await kubectlJson<{ items: { metadata: { name: string } }[] }>(
+        'get',
+        'pods',
+        '-n',
+        ns,
+        '-l',
+        `korifi.cloudfoundry.org/app-guid=${guid}`,
+      )
+    ).items[0];
     await kubectl('delete', 'pod', '-n', ns, pod?.metadata.name ?? '');
     await until('the app to answer again', async () => (await get('verbs.apps.localhost')).status === 200);
     expect((await envOf())['COLOUR']).toBeUndefined();

@@ -51,6 +51,13 @@ export async function writeRoleKubeconfig(admin: string, file: string, role: Spa
   const config = parse(await readFile(admin, 'utf8')) as KubeConfig;
   const [cluster] = config.clusters;
   const context = { name: 'kf-test', context: { cluster: cluster?.name, user: name } };
-  const own = { apiVersion: 'v1', kind: 'Config', clusters: [cluster], users: [{ name, user: { token } }], contexts: [context], 'current-context': 'kf-test' };
+  const own = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [cluster],
+    users: [{ name, user: { token } }],
+    contexts: [context],
+    'current-context': 'kf-test',
+  };
   await writeFile(file, stringify(own), { mode: 0o600 });
 }

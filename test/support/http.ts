@@ -11,12 +11,15 @@ export interface Answer {
 export function get(host: string, urlPath = '/', headers: Record<string, string> = {}): Promise<Answer> {
   const port = Number(process.env['KF_CLUSTER_HTTP_PORT'] ?? '80');
   return new Promise((resolve, reject) => {
-    const outgoing = request({ host: '127.0.0.1', port, path: urlPath, headers: { ...headers, host }, agent: false, timeout: 10_000 }, (answer) => {
-      let body = '';
-      answer.setEncoding('utf8').on('data', (text: string) => (body += text));
-      answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body }));
-      answer.on('error', reject);
-    });
+    const outgoing = request(
+      { host: '127.0.0.1', port, path: urlPath, headers: { ...headers, host }, agent: false, timeout: 10_000 },
+      (answer) => {
+        let body = '';
+        answer.setEncoding('utf8').on('data', (text: string) => (body += text));
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body }));
+        answer.on('error', reject);
+      },
+    );
     outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer from ${host}`)));
     outgoing.on('error', reject);
     outgoing.end();

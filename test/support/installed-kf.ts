@@ -19,6 +19,9 @@ export async function installPackedKf(prefix: string): Promise<string> {
   const { stdout } = await npm(['pack', '--pack-destination', prefix, '--json'], process.cwd());
   const [packed] = JSON.parse(stdout.slice(stdout.indexOf('['))) as { filename: string }[];
   if (packed === undefined) throw new Error(`npm pack named no file: ${stdout}`);
-  await npm(['install', '-g', '--prefix', prefix, '--offline', '--ignore-scripts', path.join(prefix, path.basename(packed.filename))], prefix);
+  await npm(
+    ['install', '-g', '--prefix', prefix, '--offline', '--ignore-scripts', path.join(prefix, path.basename(packed.filename))],
+    prefix,
+  );
   return path.join(prefix, 'bin', 'kf');
 }

@@ -78,7 +78,8 @@ export class Kf {
   /** A run that must succeed. */
   async ok(...args: string[]): Promise<Ran> {
     const ran = await this.run(args);
-    if (ran.code !== 0) throw new Error(`kf ${args.join(' ')} ended with ${ran.code}\n--- stdout\n${ran.stdout}\n--- stderr\n${ran.stderr}`);
+    if (ran.code !== 0)
+      throw new Error(`kf ${args.join(' ')} ended with ${ran.code}\n--- stdout\n${ran.stdout}\n--- stderr\n${ran.stderr}`);
     return ran;
   }
 
@@ -90,7 +91,11 @@ export class Kf {
 
   /** Starts a command and leaves it running. */
   start(args: string[], options: KfOptions = {}): ChildProcess {
-    return spawn(ringEnv('KF_TEST_BIN'), args, { env: this.#env(options.env), cwd: options.cwd ?? this.#cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    return spawn(ringEnv('KF_TEST_BIN'), args, {
+      env: this.#env(options.env),
+      cwd: options.cwd ?? this.#cwd,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
   }
 }
 

@@ -20,7 +20,9 @@ function clusterTool(args: string[]): Promise<number> {
 /** What a shell makes of `export` lines: the variables of a cluster, and the path with its programs. */
 async function evaluateExports(exports: string): Promise<ClusterEnv> {
   const { stdout } = await execute('sh', ['-c', 'eval "$1" && env -0', 'sh', exports]);
-  const entries = stdout.split('\0').map((entry): [string, string] => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]);
+  const entries = stdout
+    .split('\0')
+    .map((entry): [string, string] => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]);
   return Object.fromEntries(entries.filter(([name]) => /^(KF_|KUBECONFIG$|PATH$)/.test(name)));
 }
 

@@ -22,11 +22,6 @@ export function isTrue(object: Conditioned, type: string): boolean {
   return currentCondition(object, type)?.status === 'True';
 }
 
-/** True when the condition is False for the object's present generation. */
-export function isFalse(object: Conditioned, type: string): boolean {
-  return currentCondition(object, type)?.status === 'False';
-}
-
 export function isReady(object: Conditioned): boolean {
   return isTrue(object, 'Ready');
 }

@@ -62,16 +62,6 @@ export interface Service extends KubeObject {
   status?: { loadBalancer?: { ingress?: { ip?: string; hostname?: string }[] } };
 }
 
-export interface EndpointSlice extends KubeObject {
-  addressType: string;
-  endpoints: {
-    addresses: string[];
-    conditions?: { ready?: boolean; serving?: boolean; terminating?: boolean };
-    targetRef?: ObjectReference;
-  }[];
-  ports?: { name?: string; port?: number; protocol?: string }[];
-}
-
 export interface Pod extends KubeObject {
   spec?: PodSpec;
   status?: PodStatus;
@@ -94,16 +84,6 @@ export interface KubeEvent extends KubeObject {
   source?: { component?: string; host?: string };
 }
 
-export interface PersistentVolumeClaim extends KubeObject {
-  spec?: {
-    accessModes?: string[];
-    storageClassName?: string;
-    volumeName?: string;
-    resources?: { requests?: Record<string, string> };
-  };
-  status?: { phase?: 'Pending' | 'Bound' | 'Lost'; capacity?: Record<string, string> };
-}
-
 export interface Node extends KubeObject {
   spec?: { unschedulable?: boolean; taints?: { key: string; value?: string; effect: string }[] };
   status?: {
@@ -114,11 +94,6 @@ export interface Node extends KubeObject {
     nodeInfo?: { architecture: string; kubeletVersion: string; containerRuntimeVersion: string; kernelVersion: string };
     images?: { names?: string[]; sizeBytes?: number }[];
   };
-}
-
-export interface ResourceQuota extends KubeObject {
-  spec?: { hard?: Record<string, string> };
-  status?: { hard?: Record<string, string>; used?: Record<string, string> };
 }
 
 export interface StatefulSet extends KubeObject {
@@ -154,18 +129,6 @@ export interface Deployment extends KubeObject {
     unavailableReplicas?: number;
     conditions?: CoreCondition[];
   };
-}
-
-export interface DaemonSet extends KubeObject {
-  spec?: {
-    selector: LabelSelector;
-    updateStrategy?: {
-      type: 'OnDelete' | 'RollingUpdate';
-      rollingUpdate?: { maxSurge?: number | string; maxUnavailable?: number | string };
-    };
-    template: PodTemplateSpec;
-  };
-  status?: { observedGeneration?: number; desiredNumberScheduled?: number; numberReady?: number; updatedNumberScheduled?: number };
 }
 
 export interface Job extends KubeObject {
@@ -255,26 +218,13 @@ export const secretType = resource<Secret>('', 'v1', 'Secret', 'secrets');
 export const configMapType = resource<ConfigMap>('', 'v1', 'ConfigMap', 'configmaps');
 export const serviceAccountType = resource<ServiceAccount>('', 'v1', 'ServiceAccount', 'serviceaccounts');
 export const serviceType = resource<Service>('', 'v1', 'Service', 'services');
-export const endpointSliceType = resource<EndpointSlice>('discovery.k8s.io', 'v1', 'EndpointSlice', 'endpointslices');
 export const podType = resource<Pod>('', 'v1', 'Pod', 'pods');
 export const eventType = resource<KubeEvent>('', 'v1', 'Event', 'events');
-export const persistentVolumeClaimType = resource<PersistentVolumeClaim>('', 'v1', 'PersistentVolumeClaim', 'persistentvolumeclaims');
 export const nodeType = resource<Node>('', 'v1', 'Node', 'nodes', false);
-export const resourceQuotaType = resource<ResourceQuota>('', 'v1', 'ResourceQuota', 'resourcequotas');
 export const statefulSetType = resource<StatefulSet>('apps', 'v1', 'StatefulSet', 'statefulsets');
 export const deploymentType = resource<Deployment>('apps', 'v1', 'Deployment', 'deployments');
-export const daemonSetType = resource<DaemonSet>('apps', 'v1', 'DaemonSet', 'daemonsets');
 export const jobType = resource<Job>('batch', 'v1', 'Job', 'jobs');
 export const podDisruptionBudgetType = resource<PodDisruptionBudget>('policy', 'v1', 'PodDisruptionBudget', 'poddisruptionbudgets');
 export const leaseType = resource<Lease>('coordination.k8s.io', 'v1', 'Lease', 'leases');
 export const storageClassType = resource<StorageClass>('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses', false);
-export const roleType = resource<Role>('rbac.authorization.k8s.io', 'v1', 'Role', 'roles');
-export const clusterRoleType = resource<Role>('rbac.authorization.k8s.io', 'v1', 'ClusterRole', 'clusterroles', false);
 export const roleBindingType = resource<RoleBinding>('rbac.authorization.k8s.io', 'v1', 'RoleBinding', 'rolebindings');
-export const clusterRoleBindingType = resource<RoleBinding>(
-  'rbac.authorization.k8s.io',
-  'v1',
-  'ClusterRoleBinding',
-  'clusterrolebindings',
-  false,
-);

@@ -13,10 +13,3 @@ export function incorrectUsage(text: string, options: KfErrorOptions = {}): KfEr
 export function wantsHelp(error: KfError): boolean {
   return error.code === 'usage' && error.message.startsWith(prefix);
 }
-
-/** The first error among flags that exclude each other, e.g. `exclusive(flags, ['no-start', 'no-wait'])`. @throws KfError */
-export function assertExclusive(given: Record<string, unknown>, names: string[]): void {
-  const used = names.filter((name) => given[name] !== undefined && given[name] !== false);
-  if (used.length < 2) return;
-  throw incorrectUsage(`The following arguments cannot be used together: ${used.map((name) => `--${name}`).join(', ')}`);
-}

@@ -28,11 +28,6 @@ export async function contextFor(env: Env, nameOrUrl: string): Promise<string> {
   );
 }
 
-/** The kubeconfig's users. */
-export async function kubeconfigUsers(env: Env): Promise<string[]> {
-  return [...(await readKubeconfig({ env })).users.keys()];
-}
-
 /** Forgets context, org, space and user. Returns a warning when the state cannot be written. */
 export function forgetTarget(env: Env): string | undefined {
   return saveState(env, {});

@@ -20,13 +20,3 @@ export interface Reporter {
   /** Ends the current step, e.g. before a result is printed. */
   done(): void;
 }
-
-/** Says nothing; for tests and callers that do not care. */
-export const silentReporter: Reporter = {
-  say: () => undefined,
-  step: () => undefined,
-  bytes: () => undefined,
-  log: () => undefined,
-  warn: () => undefined,
-  done: () => undefined,
-};

@@ -15,7 +15,7 @@ import type { Session } from '../target/session.ts';
 import type { Named } from '../target/state.ts';
 import { buildOrg, buildRoleBinding, buildSpace } from '../../templates/tenancy.ts';
 
-export { findOrg, findSpace, listOrgs, listSpaces } from '../target/places.ts';
+export { listOrgs, listSpaces } from '../target/places.ts';
 
 const readyPatienceMs = 30_000;
 

@@ -92,7 +92,9 @@ function layerKey(appDir, lockfile) {
 
 /** What `npm ci` reads of package.json; a changed version or script of the app installs nothing else. */
 function dependencySections(path) {
-  const { dependencies, devDependencies, optionalDependencies, peerDependencies, overrides, bundleDependencies } = JSON.parse(readFileSync(path, 'utf8'));
+  const { dependencies, devDependencies, optionalDependencies, peerDependencies, overrides, bundleDependencies } = JSON.parse(
+    readFileSync(path, 'utf8'),
+  );
   return JSON.stringify([dependencies, devDependencies, optionalDependencies, peerDependencies, overrides, bundleDependencies]);
 }
 
@@ -109,7 +111,8 @@ function npm({ appDir, env }, args) {
   console.log(`kf/nodejs: npm ${args.join(' ')}`);
   const result = spawnSync('npm', args, { cwd: appDir, env, stdio: ['ignore', 'inherit', 'inherit'] });
   if (result.error) throw new Error(`npm cannot be started: ${result.error.message}`);
-  if (result.signal) throw new Error(`npm ${args[0]} was ended by ${result.signal}${result.signal === 'SIGKILL' ? ' (often: out of memory)' : ''}`);
+  if (result.signal)
+    throw new Error(`npm ${args[0]} was ended by ${result.signal}${result.signal === 'SIGKILL' ? ' (often: out of memory)' : ''}`);
   if (result.status !== 0) throw new Error(`npm ${args.join(' ')} failed with exit code ${result.status}`);
 }
 
