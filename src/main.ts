@@ -70,18 +70,26 @@ function leanConfig(bin: string): never {
 async function printHelp(words: readonly string[], { terminal, bin }: Frame): Promise<number> {
   const [topic, ...rest] = words.filter((word) => !word.startsWith('-'));
   if (topic === undefined) {
-    const { overviewHelp } = await import('./lib/output/overview.ts');
+    const { listCommands, overviewHelp } = await import('./lib/output/overview.ts');
+    if (terminal.json) return printDocument(terminal, { commands: listCommands({ all: words.includes('-a'), isThere: isAvailable }) });
     terminal.print(overviewHelp({ bin, version: kfVersion(), all: words.includes('-a'), isThere: (name) => isAvailable(name) }));
     return 0;
   }
   const name = await resolveName(topic);
   if (name === undefined) return unknownCommand(topic, rest, { terminal, bin } as Frame);
-  const [command, { helpSubject }, { commandHelp }] = await Promise.all([
+  const [command, { helpSubject }, { commandHelp, describeCommand }] = await Promise.all([
     loadCommand(name),
     import('./base-command.ts'),
     import('./lib/output/help.ts'),
   ]);
-  for (const line of commandHelp(helpSubject(command, name), bin)) terminal.out(line);
+  const subject = helpSubject(command, name);
+  if (terminal.json) return printDocument(terminal, describeCommand(subject, bin));
+  for (const line of commandHelp(subject, bin)) terminal.out(line);
+  return 0;
+}
+
+function printDocument(terminal: Terminal, result: unknown): number {
+  terminal.result(JSON.stringify({ status: 0, result, warnings: [] }, null, 2));
   return 0;
 }
 
@@ -138,8 +146,8 @@ async function dispatch(argv: readonly string[], frame: Frame): Promise<number> 
 }
 
 function printVersion(terminal: Terminal, bin: string): number {
-  if (terminal.json) terminal.result(JSON.stringify({ status: 0, result: { version: kfVersion() }, warnings: [] }, null, 2));
-  else terminal.out(`${bin} version ${kfVersion()}`);
+  if (terminal.json) return printDocument(terminal, { version: kfVersion() });
+  terminal.out(`${bin} version ${kfVersion()}`);
   return 0;
 }
 

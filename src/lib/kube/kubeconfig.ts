@@ -179,6 +179,7 @@ export async function readKubeconfig(options: KubeconfigOptions): Promise<Kubeco
 
 function knownContexts(config: Kubeconfig): string {
   const names = [...config.contexts.keys()];
+  if (config.files.length === 0) return 'No kubeconfig file is there.';
   return names.length === 0 ? 'The kubeconfig has no contexts.' : `Contexts: ${names.map((name) => `"${name}"`).join(', ')}.`;
 }
 
@@ -194,6 +195,7 @@ export function selectContext(config: Kubeconfig, options: { context?: string; u
   if (context === undefined) {
     throw new KfError('usage', `The kubeconfig has no context "${name}". ${knownContexts(config)}`, {
       hints: ['kubectl config get-contexts'],
+      details: { missingContext: name },
     });
   }
   const cluster = config.clusters.get(context.cluster);

@@ -39,7 +39,9 @@ async function scaleInstances(session: SpaceSession, process: CFProcess, replica
 function describeInstances(process: CFProcess | undefined, wanted: number): string {
   const states = Object.values(process?.status?.instancesStatus ?? {}).map((instance) => instance.state.toLowerCase());
   const running = states.filter((state) => state === 'running').length;
-  return `Instances starting... (${running} of ${wanted} running)`;
+  return running > wanted
+    ? `Instances stopping... (${running - wanted} more than ${wanted})`
+    : `Instances starting... (${running} of ${wanted} running)`;
 }
 
 /** Until as many instances run as were asked for; a crashed one among them fails. */

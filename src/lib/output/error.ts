@@ -18,9 +18,9 @@ function stackOf(error: KfError): string | undefined {
   return origin.stack;
 }
 
-/** The last lines of a container that a failure carries. */
+/** The last lines of a container that a failure carries; those of a build have just been shown while it ran. */
 function logTailOf(error: KfError): string[] {
-  const tail = error.details['logTail'];
+  const tail = error.code === 'build' ? [] : error.details['logTail'];
   return Array.isArray(tail) ? tail.map(String) : [];
 }
 

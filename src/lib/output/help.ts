@@ -69,3 +69,28 @@ export function commandHelp(subject: HelpSubject, bin: string): string[] {
     ...section('SEE ALSO', subject.seeAlso.length === 0 ? [] : [subject.seeAlso.join(', ')]),
   ];
 }
+
+/** The same for machines: `kf help COMMAND --json`. */
+export function describeCommand(subject: HelpSubject, bin: string): Record<string, unknown> {
+  const { name, summary, aliases, examples, seeAlso, args, flags } = subject;
+  return {
+    name,
+    summary,
+    usage: usage(subject, bin),
+    aliases,
+    arguments: Object.entries(args).map(([arg, { required = false }]) => ({ name: arg, required })),
+    flags: Object.entries(flags)
+      .filter(([, flag]) => flag.hidden !== true)
+      .map(([flag, { char, type, env, multiple = false, summary: meaning = '' }]) => ({
+        name: flag,
+        char,
+        type,
+        env,
+        multiple,
+        summary: meaning,
+      })),
+    environment: subject.environment.map(([variable, meaning]) => ({ name: variable, summary: meaning })),
+    examples,
+    seeAlso,
+  };
+}

@@ -17,12 +17,31 @@ export interface OverviewOptions {
   isThere: (name: string) => boolean;
 }
 
+export interface CommandRow {
+  group: string;
+  name: string;
+  alias?: string;
+  summary: string;
+  /** False for a cf command that kf lacks yet. */
+  available: boolean;
+}
+
+/** `kf help --json`, and the table of the README. */
+export function listCommands({ all, isThere }: Pick<OverviewOptions, 'all' | 'isThere'>): CommandRow[] {
+  return Object.entries({ KF: kfCommands, ...cfCommands }).flatMap(([group, commands]) =>
+    commands
+      .map(([name, alias, summary]) => ({ group, name, ...(alias === '' ? {} : { alias }), summary, available: isThere(name) }))
+      .filter(({ available }) => all || available),
+  );
+}
+
 /** `kf help`: all commands by heading. */
 export function overviewHelp({ bin, version, all, isThere }: OverviewOptions): Block[] {
   const groups = Object.entries({ KF: kfCommands, ...cfCommands });
   const blocks: Block[] = [
     { type: 'line', text: `${bin} version ${version}: cf push on any Kubernetes cluster` },
     { type: 'line', text: `Usage: ${bin} COMMAND [ARGUMENTS] [FLAGS]; help of one command: ${bin} help COMMAND` },
+    { type: 'line', text: `To begin: ${bin} setup (once per cluster), then ${bin} push APP -p PATH` },
     { type: 'line', text: '' },
   ];
   for (const [group, commands] of groups) {

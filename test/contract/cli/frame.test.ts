@@ -52,6 +52,30 @@ describe('version and help', () => {
   });
 });
 
+describe('help for machines', () => {
+  it('is one document: all commands, or all of one', async () => {
+    const [all, one] = await Promise.all([user().run(['help', '-a', '--json']), user().run(['scale', '--help', '--json'])]);
+    const { commands } = (JSON.parse(all.stdout) as { result: { commands: { name: string; available: boolean }[] } }).result;
+    expect(commands).toContainEqual({ group: 'APPS', name: 'apps', alias: 'a', summary: 'list apps', available: true });
+    expect(commands.find(({ name }) => name === 'ssh')).toMatchObject({ available: false });
+    expect((JSON.parse(one.stdout) as { result: unknown }).result).toMatchObject({
+      name: 'scale',
+      arguments: [{ name: 'APP_NAME', required: true }],
+      flags: expect.arrayContaining([expect.objectContaining({ name: 'instances', char: 'i', type: 'option' })]) as unknown,
+    });
+  });
+});
+
+describe('a remembered target that the kubeconfig lacks', () => {
+  it('is named as such, with the ways out', async () => {
+    const cli = user();
+    await cli.run(['target', '-o', 'example-org', '-s', 'example-space']);
+    const run = await cli.run(['apps'], { env: { KUBECONFIG: '/nowhere/config' } });
+    expect(run.stderr).toMatch(/^The target is context '.+'\. The kubeconfig has no context ".+"\. No kubeconfig file is there\.\n/);
+    expect(run.stderr).toContain('   kf api --unset\n');
+  });
+});
+
 describe('a wrong command line', () => {
   it('is refused on stderr, followed by the help on stdout', async () => {
     const run = await user().run(['scale', 'app', '--nope']);

@@ -38,6 +38,12 @@ describe('a failure', () => {
     ]);
   });
 
+  it('of a build does not repeat the lines that were shown while it ran', () => {
+    const { terminal, order } = record();
+    printFailure(terminal, new KfError('build', 'Error staging application: no.', { details: { logTail: ['shown already'] } }));
+    expect(order).toEqual(['err Error staging application: no.', 'out FAILED']);
+  });
+
   it('is one document on stdout with --json', () => {
     const { terminal, order } = record({ json: true });
     terminal.warn('careful');

@@ -58,7 +58,7 @@ function buildFailure(session: SpaceSession, appName: string, build: CFBuild, ta
   const noMatch = reason === reasons.noBuildpackMatched;
   return new KfError('build', `Error staging application: ${message}`, {
     hints: noMatch
-      ? [`TIP: Use '${session.bin} buildpacks' to see a list of supported buildpacks.`]
+      ? [`kubectl get builderinfos -n ${session.root} -o yaml`]
       : [`${session.bin} logs ${appName} --recent`, `${session.bin} push ${appName}`],
     details: { reason, build: build.metadata.name, logTail: tail },
   });
