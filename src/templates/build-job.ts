@@ -7,7 +7,7 @@ import { apiVersionOf } from '../lib/api/object.ts';
 import type { OwnerReference } from '../lib/api/object.ts';
 import type { Container, EnvVar, PodSpec, Volume, VolumeMount } from '../lib/api/pod.ts';
 import type { EnvVar as BuildVariable } from '../lib/api/types.generated.ts';
-import { buildPaths, buildScript, markers, platformApi, registryKeys, registryScript } from './build-lanes.ts';
+import { buildPaths, buildScript, platformApi, registryKeys, registryScript } from './build-lanes.ts';
 import type { LifecycleInput } from './build-lanes.ts';
 
 export interface BuildJobInput {
