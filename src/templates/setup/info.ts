@@ -29,7 +29,8 @@ export function kfInfo(plan: SetupPlan): KfInfo {
     gateway: {
       namespace,
       name: plan.gateway.existing?.name ?? gatewayName,
-      features: ['HTTPRouteBackendWeight'],
+      // Of a gateway that somebody else runs only what every one must have is taken for granted.
+      features: ['HTTPRouteBackendWeight', ...(own ? ['HTTPRouteResponseHeaderModification'] : [])],
       ...(own ? { internalAddress: `http://${traefikName}.${namespace}.svc` } : {}),
       externalUrl: {
         scheme: 'http',
