@@ -168,7 +168,8 @@ function endSoon(code: number, exit: (code: number) => void): void {
 function catchSignals(controller: AbortController, exit: (code: number) => void): () => void {
   const end = () => {
     if (controller.signal.aborted) exit(130);
-    controller.abort(new KfError('interrupted', 'Interrupted.', { exitCode: 130 }));
+    const hints = ['The same command again goes on with what was done.'];
+    controller.abort(new KfError('interrupted', 'Interrupted.', { exitCode: 130, hints }));
     setTimeout(() => exit(130), forcedEndMs).unref();
   };
   process.on('SIGINT', end).on('SIGTERM', end);
