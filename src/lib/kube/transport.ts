@@ -44,12 +44,17 @@ interface State {
   tries: number;
   renewed: boolean;
   deadline: number;
+  /** When a refusal was first taken for that of a server that starts. */
+  startingSince?: number;
+  lastTry?: boolean;
 }
 
 const idleSocketMs = 30_000; // shorter than the 60 s after which common load balancers forget a connection
 const keepAliveProbeMs = 30_000;
 const maxCutTries = 4;
 const maxBusyTries = 10;
+/** A server reads its roles within seconds. */
+const startPatienceMs = 10_000;
 const maxBusyPauseMs = 30_000;
 
 /** Codes of connections that never carried the request. */
@@ -87,6 +92,8 @@ export class Transport {
   #agent: HttpAgent | undefined;
   #agentCredential: Credential = {};
   #answeredOnce = false;
+  /** When the server was last seen to be away. */
+  #awayAt = -Infinity;
 
   constructor(endpoint: Endpoint, tuning: TransportTuning = {}) {
     this.#endpoint = endpoint;
@@ -117,6 +124,7 @@ export class Transport {
     throwIfAborted(request.signal);
     const code = connectionCode(error);
     const proxy = this.#endpoint.proxy === undefined ? undefined : withoutPassword(this.#endpoint.proxy);
+    this.#awayAt = performance.now();
     const inTime = performance.now() < state.deadline;
     const unsent = notSent.has(code) && this.#answeredOnce && inTime;
     const harmless = cut.has(code) && request.repeat === 'any' && inTime && (this.#answeredOnce || state.tries < maxCutTries);
@@ -136,12 +144,43 @@ export class Transport {
       else response.destroy();
       return true;
     }
+    if (
+      response.statusCode === 403 &&
+      isOwnAnswer(response) &&
+      isReplayable(request.body) &&
+      (await this.#isStarting(request, credential, state))
+    ) {
+      response.resume();
+      return true;
+    }
     if (!request.waitWhenBusy || !isReplayable(request.body) || state.tries >= maxBusyTries) return false;
     const pause = busyPauseMs(response, request.repeat === 'any' && performance.now() < state.deadline);
     if (pause === undefined) return false;
     response.resume();
     await sleep(Math.max(pause, backoffMs(state.tries, { baseMs: this.#tuning.backoffBaseMs, maxMs: 2_000 })), request.signal);
     state.tries++;
+    return true;
+  }
+
+  /**
+   * An API server that has just started refuses everything until it has read its roles. Everybody may ask whether it is ready: when that is
+   * refused as well, or denied, the refusal says nothing yet. Returns after a pause when it is worth to ask again.
+   */
+  async #isStarting(request: TransportRequest, credential: Credential, state: State): Promise<boolean> {
+    state.startingSince ??= performance.now();
+    if (performance.now() - state.startingSince > startPatienceMs) return false;
+    const question: TransportRequest = { method: 'GET', path: '/readyz', repeat: 'any', waitWhenBusy: false, signal: request.signal };
+    const answer = await this.#once(question, credential).catch(() => undefined);
+    answer?.resume();
+    const status = answer?.statusCode ?? 500;
+    if (status !== 403 && status < 500) {
+      // It may have become ready between the two answers; who has just seen it away asks once more.
+      const again = state.lastTry !== true && performance.now() - this.#awayAt < startPatienceMs;
+      state.lastTry = true;
+      return again;
+    }
+    this.#awayAt = performance.now();
+    await sleep(backoffMs(state.tries++, { baseMs: this.#tuning.backoffBaseMs, maxMs: 1_000 }), request.signal);
     return true;
   }
 

@@ -241,3 +241,23 @@ describe('tokens', () => {
     expect(server.calls).toHaveLength(1);
   });
 });
+
+describe('a server that has just started', () => {
+  test('a refusal is believed only once the server is ready', async () => {
+    const refuse = (call: Call): void => call.fail(403, 'Forbidden', 'configmaps is forbidden');
+    server.on('GET /api/v1/namespaces/ns/configmaps/x', refuse, refuse, (call) => call.json(map));
+    server.on(
+      'GET /readyz',
+      (call) => call.fail(403, 'Forbidden', 'nobody is known yet'),
+      (call) => call.json('not ready', 500),
+    );
+    expect(await (await to(server)).get(configMapType, 'ns', 'x')).toMatchObject(map);
+  });
+
+  test('a refusal of a ready server stands, and costs one question', async () => {
+    server.on('GET /api/v1/namespaces/ns/configmaps/x', (call) => call.fail(403, 'Forbidden', 'configmaps is forbidden'));
+    server.on('GET /readyz', (call) => call.json('ok'));
+    await expect((await to(server)).get(configMapType, 'ns', 'x')).rejects.toMatchObject({ code: 'forbidden' });
+    expect(server.calls).toHaveLength(2);
+  });
+});
