@@ -16,8 +16,8 @@ export const registryKeySecret = { name: 'kf-registry-key', key: 'key' } as cons
 const keyTrustMs = 30_000;
 
 /** Secrets are never watched, so they are looked at again and again; this many looks per second at most, over all of them. */
-const looksPerSecond = 2;
-const shortestPaceMs = 4_000;
+const looksPerSecond = 4;
+const shortestPaceMs = 3_500;
 
 /** How long to wait before the Secrets of one of `owners` objects, `each` per object, are looked at again. */
 export function paceMs(owners: number, each: number): number {

@@ -1,0 +1,216 @@
+// Builds on a real node: what a build step can see, how builds end, and which door of the registry opens to whom.
+
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+import { until } from '../support/until.ts';
+
+const fixtures = path.resolve('test/fixtures/apps');
+let kf: Kf;
+let folder: string;
+
+beforeAll(async () => {
+  kf = await Kf.create();
+  folder = await mkdtemp(path.join(tmpdir(), 'kf-build-'));
+});
+afterAll(async () => {
+  for (const app of ['nosy', 'greedy', 'slow', 'static']) await kf.run(['delete', app, '-f', '-r']);
+  await kf.remove();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A Node.js app whose dependency runs `script` while it is installed; the build shows what it prints because it fails afterwards. */
+async function appWith(name: string, script: string): Promise<string> {
+  const app = path.join(folder, name);
+  await cp(path.join(fixtures, 'broken-build'), app, { recursive: true });
+  const scripts = { postinstall: 'sh ./step.sh >&2; exit 3' };
+  await writeFile(path.join(app, 'local', 'package.json'), JSON.stringify({ name: 'local', version: '1.0.0', scripts }));
+  await writeFile(path.join(app, 'local', 'step.sh'), script);
+  return app;
+}
+
+// The pattern is put together at run time, so that the script does not find itself.
+const search = `
+P="bui""ld\\.[0-9a-f-]{8,}|pu""sh\\.[0-9a-f-]{8,}|pu""ll\\.[0-9a-f-]{8,}|CNB_REG""ISTRY_AUTH|eyJhb""GciOi|dockerconfig""json"
+echo "bui""ld.00000000-planted" > /tmp/planted
+echo "ENVIRONMENT $(env | grep -cE "$P")"
+for p in /proc/[0-9]*; do
+  cat $p/environ $p/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -qE "$P" && echo "PROCESS $p"
+done
+grep -rIlE "$P" /kf /platform /workspace /layers /tmp /home /root /run /var /etc /mnt /opt /srv /dev/shm 2>/dev/null | sed 's/^/FILE /'
+ls /kf | sed 's/^/KF /'
+[ -e /var/run/secrets/kubernetes.io ] && echo TOKEN
+echo SEARCHED
+`;
+
+describe('a build', () => {
+  test('that searches environment, files and processes for credentials finds none', async () => {
+    const ran = await kf.run(['push', 'nosy', '-p', await appWith('nosy', search)]);
+    const lines = ran.stdout
+      .split('\n')
+      .flatMap((line) => /npm error (ENVIRONMENT|PROCESS|FILE|KF|TOKEN|SEARCHED)(.*)$/.exec(line)?.slice(1, 3).join('') ?? []);
+    expect(ran.code).toBe(1);
+    // The planted file shows that the search works.
+    expect([...new Set(lines)]).toEqual(['ENVIRONMENT 0', 'FILE /tmp/planted', 'KF hand', 'SEARCHED']);
+  });
+
+  test('that runs out of memory says so', async () => {
+    const ran = await kf.run(['push', 'greedy', '-p', await appWith('greedy', 'node -e "const a=[];for(;;)a.push(Buffer.alloc(5e7,1))"')]);
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toMatch(/ran out of memory in its build lane \(limit 1024 MB\)/);
+  });
+
+  test('with a buildpack that the builder lacks names those that it has', async () => {
+    const ran = await kf.run(['push', 'static', '-p', path.join(fixtures, 'static-site'), '-b', 'cobol_buildpack', '--no-start']);
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toMatch(/The builder has no buildpack 'cobol_buildpack'\. It has: .*kf\/staticfile/);
+    const good = await kf.run(['push', 'static', '-p', path.join(fixtures, 'static-site'), '-b', 'staticfile_buildpack', '--no-start']);
+    expect([good.code, good.stderr]).toEqual([0, expect.not.stringContaining('FAILED')]);
+  });
+
+  test('whose pod is deleted ends with that cause, leaves no credential and does not start again', async () => {
+    const space = ringEnv('KF_TEST_SPACE_GUID');
+    const push = kf.run(['push', 'slow', '-p', await appWith('slow', 'echo WAITING; sleep 120')]);
+    interface Pods {
+      items: { metadata: { name: string; labels: Record<string, string> }; status: { phase: string } }[];
+    }
+    const pod = await until('the running build pod', async () => {
+      const pods = await kubectlJson<Pods>(
+        'get',
+        'pods',
+        '-n',
+        space,
+        '-l',
+        'korifi.cloudfoundry.org/build-guid',
+        '--field-selector=status.phase=Running',
+      );
+      return pods.items[0];
+    });
+    await kubectl('delete', 'pod', '-n', space, pod.metadata.name, '--grace-period=0', '--force');
+    const ran = await push;
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toMatch(/The build's pod is gone/);
+    const build = pod.metadata.labels['korifi.cloudfoundry.org/build-guid'] ?? '';
+    await until(
+      'the credential to be gone',
+      async () => !(await kubectl('get', 'secrets', '-n', space, '-o', 'name')).includes(`${build}-registry`),
+    );
+    expect(
+      (await kubectlJson<Pods>('get', 'pods', '-n', space, '-l', `korifi.cloudfoundry.org/build-guid=${build}`)).items.filter(
+        (item) => item.status.phase === 'Running',
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe('the doors of the registry', () => {
+  const mine = ringEnv('KF_TEST_SPACE_GUID');
+  const other = { name: `doors-${randomUUID().slice(0, 8)}`, guid: '' };
+  let admin: Kf;
+
+  interface Spaces {
+    items: { metadata: { name: string; namespace: string }; spec: { displayName: string } }[];
+  }
+  const spaceOf = async (name: string) =>
+    (await kubectlJson<Spaces>('get', 'cfspaces', '-A')).items.find((space) => space.spec.displayName === name);
+
+  beforeAll(async () => {
+    admin = await Kf.create('admin');
+    await admin.ok('create-space', other.name);
+    other.guid = (await spaceOf(other.name))?.metadata.name ?? '';
+  });
+  afterAll(async () => {
+    const space = await spaceOf(other.name);
+    if (space !== undefined) await kubectl('delete', 'cfspace', '-n', space.metadata.namespace, space.metadata.name, '--timeout=90s');
+    await admin.remove();
+  });
+
+  async function credential(space: string, kind: 'push' | 'pull'): Promise<string> {
+    interface Secret {
+      data: Record<string, string>;
+    }
+    const decode = (text: string | undefined): string => Buffer.from(text ?? '', 'base64').toString();
+    if (kind === 'push') {
+      const { data } = await kubectlJson<Secret>('get', 'secret', 'kf-registry-push', '-n', space);
+      return `${decode(data['username'])}:${decode(data['password'])}`;
+    }
+    const { data } = await kubectlJson<Secret>('get', 'secret', 'image-registry-credentials', '-n', space);
+    const config = JSON.parse(decode(data['.dockerconfigjson'])) as { auths: Record<string, { auth: string }> };
+    return decode(Object.values(config.auths)[0]?.auth);
+  }
+
+  /** Both doors on loopback, by port-forward. */
+  async function withDoors<T>(use: (doors: { push: string; pull: string }) => Promise<T>): Promise<T> {
+    const env = { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') };
+    const forward = execFile('kubectl', ['port-forward', '-n', 'kf-system', 'deploy/kf-registry', ':5000', ':5001'], { env });
+    const ports = await new Promise<Record<string, string>>((resolve, reject) => {
+      const found: Record<string, string> = {};
+      forward.stdout?.on('data', (text: string) => {
+        for (const [, local = '', remote = ''] of text.matchAll(/127\.0\.0\.1:(\d+) -> (\d+)/g)) found[remote] = local;
+        if (Object.keys(found).length === 2) resolve(found);
+      });
+      forward.on('exit', () => reject(new Error('kubectl port-forward ended')));
+    });
+    try {
+      return await use({ push: `http://127.0.0.1:${ports['5000'] ?? ''}`, pull: `http://127.0.0.1:${ports['5001'] ?? ''}` });
+    } finally {
+      forward.removeAllListeners('exit');
+      forward.kill();
+    }
+  }
+
+  test('open to nobody without a credential, and to no credential of another space, whatever is tried', async () => {
+    const users = { none: '', push: await credential(mine, 'push'), pull: await credential(mine, 'pull') };
+    const repository = `${other.guid}/app-packages`;
+    const tries: [string, string][] = [
+      ['GET', `/v2/${repository}/tags/list`],
+      ['GET', `/v2/${repository}/manifests/latest`],
+      ['HEAD', `/v2/${repository}/blobs/sha256:${'0'.repeat(64)}`],
+      ['POST', `/v2/${repository}/blobs/uploads/`],
+      ['PUT', `/v2/${repository}/manifests/latest`],
+      ['DELETE', `/v2/${repository}/manifests/latest`],
+      ['GET', '/v2/_catalog'],
+    ];
+    await withDoors(async (doors) => {
+      for (const [door, base] of Object.entries(doors))
+        for (const [user, secret] of Object.entries(users))
+          for (const [method, target] of tries) {
+            const headers = secret === '' ? {} : { authorization: `Basic ${Buffer.from(secret).toString('base64')}` };
+            const { status } = await fetch(base + target, { method, headers });
+            const expected = user === 'none' ? [401] : [403, 404, 405];
+            expect([door, user, method, target, expected.includes(status) ? 'refused' : status]).toEqual([
+              door,
+              user,
+              method,
+              target,
+              'refused',
+            ]);
+          }
+    });
+  });
+
+  test('let a space read what it pushed, by the pull credential of its own pull door', async () => {
+    const call = (base: string, method: string, target: string, secret: string) =>
+      fetch(base + target, { method, headers: { authorization: `Basic ${Buffer.from(secret).toString('base64')}` } });
+    const [push, pull] = [await credential(other.guid, 'push'), await credential(other.guid, 'pull')];
+    const tags = `/v2/${other.guid}/app-packages/tags/list`;
+    await withDoors(async (doors) => {
+      const started = await call(doors.push, 'POST', `/v2/${other.guid}/app-packages/blobs/uploads/`, push);
+      expect([started.status, started.headers.get('location')?.startsWith(`/v2/${other.guid}/app-packages/blobs/uploads/`)]).toEqual([
+        202,
+        true,
+      ]);
+      const session = started.headers.get('location') ?? '';
+      expect((await call(doors.push, 'PATCH', session, await credential(mine, 'push'))).status).toBe(403);
+      // Another repository's path with this session: the registry has none of that number there.
+      expect((await call(doors.push, 'PATCH', session.replace(other.guid, mine), await credential(mine, 'push'))).status).toBe(404);
+      expect((await call(doors.pull, 'GET', tags, pull)).status).toBe(404);
+      expect([(await call(doors.pull, 'GET', tags, push)).status, (await call(doors.push, 'GET', tags, pull)).status]).toEqual([403, 403]);
+      expect((await call(doors.pull, 'PUT', `/v2/${other.guid}/app-packages/manifests/latest`, pull)).status).toBe(403);
+    });
+  });
+});

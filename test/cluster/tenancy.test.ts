@@ -1,0 +1,125 @@
+// Orgs, spaces and names on a real cluster: what comes back, what ends, and who gets a name.
+
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+import { until } from '../support/until.ts';
+
+const id = randomUUID().slice(0, 8);
+const [org, space] = [`org-${id}`, `space-${id}`];
+const api = 'korifi.cloudfoundry.org/v1alpha1';
+let admin: Kf;
+
+interface Item {
+  metadata: { name: string; uid: string; labels?: Record<string, string> };
+  status?: { conditions?: { type: string; status: string; reason: string; message: string }[]; phase?: string };
+}
+const condition = (item: Item, type: string) => item.status?.conditions?.find((one) => one.type === type);
+
+function apply(...objects: object[]): Promise<void> {
+  const env = { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') };
+  return new Promise((resolve, reject) => {
+    const child = execFile('kubectl', ['apply', '-f', '-'], { env }, (error) => (error === null ? resolve() : reject(error)));
+    child.stdin?.end(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
+  });
+}
+
+const ready = (kind: string, ns: string, name: string) =>
+  until(
+    `${kind} ${name} to be ready`,
+    async () => condition(await kubectlJson<Item>('get', kind, '-n', ns, name), 'Ready')?.status === 'True',
+  );
+
+beforeAll(async () => {
+  admin = await Kf.create('admin');
+  await apply({ apiVersion: api, kind: 'CFOrg', metadata: { name: org, namespace: 'cf' }, spec: { displayName: org } });
+  await ready('cforg', 'cf', org);
+  await apply({ apiVersion: api, kind: 'CFSpace', metadata: { name: space, namespace: org }, spec: { displayName: space } });
+  await ready('cfspace', org, space);
+});
+afterAll(async () => {
+  await kubectl('delete', 'cforg', '-n', 'cf', org, '--ignore-not-found', '--timeout=60s');
+  await admin.remove();
+});
+
+describe('a space', () => {
+  test.each([
+    ['rolebinding', 'kf-controller-space'],
+    ['serviceaccount', 'korifi-app'],
+    ['secret', 'kf-registry-push'],
+    ['secret', 'image-registry-credentials'],
+  ])('gets its %s %s back within five seconds', async (kind, name) => {
+    const before = await kubectlJson<Item>('get', kind, '-n', space, name);
+    await kubectl('delete', kind, '-n', space, name);
+    await until(
+      `${kind} ${name} to be back`,
+      async () => (await kubectlJson<Item>('get', kind, '-n', space, name)).metadata.uid !== before.metadata.uid,
+      5_000,
+    );
+  });
+
+  test('gets its namespace back, ready to use, when somebody deletes it', async () => {
+    const before = await kubectlJson<Item>('get', 'namespace', space);
+    await kubectl('delete', 'namespace', space, '--timeout=60s');
+    await until(
+      'the namespace to be back',
+      async () => (await kubectlJson<Item>('get', 'namespace', space)).metadata.uid !== before.metadata.uid,
+      5_000,
+    );
+    await ready('cfspace', org, space);
+    await kubectl('get', 'secret', '-n', space, 'kf-registry-push');
+  });
+
+  test('hands the name of twenty apps made at once to exactly one of them', async () => {
+    const spec = { displayName: 'wanted', desiredState: 'STOPPED', lifecycle: { type: 'buildpack', data: { stack: '' } } };
+    const names = Array.from({ length: 20 }, () => randomUUID());
+    await Promise.all(names.map((name) => apply({ apiVersion: api, kind: 'CFApp', metadata: { name, namespace: space }, spec })));
+    const judged = await until('all twenty to be judged', async () => {
+      const { items } = await kubectlJson<{ items: Item[] }>('get', 'cfapps', '-n', space);
+      return items.length === 20 && items.every((item) => condition(item, 'Claimed') !== undefined) ? items : undefined;
+    });
+    const winners = judged.filter((item) => condition(item, 'Claimed')?.status === 'True');
+    expect(winners).toHaveLength(1);
+    const [winner] = winners;
+    for (const loser of judged.filter((item) => item !== winner))
+      expect(condition(loser, 'Claimed')).toMatchObject({
+        reason: 'DuplicateName',
+        message: expect.stringContaining(winner?.metadata.name ?? '?') as string,
+      });
+    await kubectl('delete', 'cfapp', '-n', space, winner?.metadata.name ?? '');
+    await until('another one to have the name', async () => {
+      const { items } = await kubectlJson<{ items: Item[] }>('get', 'cfapps', '-n', space);
+      return items.filter((item) => condition(item, 'Claimed')?.status === 'True').length === 1;
+    });
+    await kubectl('delete', 'cfapps', '-n', space, '--all');
+  });
+});
+
+describe('the end of an org', () => {
+  test('says what blocks it, and takes spaces, namespaces and names with it', async () => {
+    const blocker = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'stuck', namespace: space, finalizers: ['example.org/stuck'] },
+    };
+    await apply(blocker);
+    await kubectl('delete', 'cforg', '-n', 'cf', org, '--wait=false');
+    const said = async (kind: string, ns: string, name: string) =>
+      condition(await kubectlJson<Item>('get', kind, '-n', ns, name), 'Ready')?.message ?? '';
+    await until(
+      'the org to name the space',
+      async () => (await said('cforg', 'cf', org)) === `Waits until these spaces are gone: '${space}'.`,
+    );
+    await until('the space to name the finalizer', async () => (await said('cfspace', org, space)).includes('example.org/stuck'));
+    await kubectl('patch', 'configmap', '-n', space, 'stuck', '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
+    await until('the org to be gone', async () => !(await kubectl('get', 'cforgs', '-n', 'cf', '-o', 'name')).includes(org), 60_000);
+    const namespaces = await kubectl('get', 'namespaces', '-o', 'name');
+    expect([namespaces.includes(org), namespaces.includes(space)]).toEqual([false, false]);
+    interface Lease {
+      metadata: { annotations?: Record<string, string> };
+    }
+    const leases = await kubectlJson<{ items: Lease[] }>('get', 'leases', '-n', 'cf');
+    expect(leases.items.map((lease) => lease.metadata.annotations?.['coordination.cloudfoundry.org/owner-name'])).not.toContain(org);
+  });
+});
