@@ -4,7 +4,7 @@ import { annotations, kinds } from '../api/group.ts';
 import type { CFApp, DeploymentStatus } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import { watchObject } from '../kube/watch-list.ts';
+import { watchObject, type WatchUntilOptions } from '../kube/watch-list.ts';
 import { lastLines } from './last-lines.ts';
 import type { Reporter } from './reporter.ts';
 
@@ -18,6 +18,8 @@ export interface VerdictOptions {
   signal?: AbortSignal;
   /** Ready to be pasted into hints. */
   bin?: string;
+  /** Instead of a watch of its own, for who follows the app already. */
+  watch?: (check: (app: CFApp) => Verdict | undefined, options: WatchUntilOptions) => Promise<Verdict>;
 }
 
 export interface Verdict {
@@ -124,18 +126,14 @@ export async function waitForDeployment(cluster: Cluster, app: CFApp, deployId: 
     return { app: seen, deployment };
   };
   try {
-    const verdict = await watchObject(
-      cluster,
-      kinds.app,
-      { name, known: app, ...(namespace === undefined ? {} : { ns: namespace }) },
-      check,
-      {
-        timeoutMs,
-        signal: signal === undefined ? absent.signal : AbortSignal.any([signal, absent.signal]),
-        describe: `app '${app.spec.displayName}' to start`,
-        onInterruption: () => reporter.step('The API server does not answer; trying again'),
-      },
-    );
+    const how: WatchUntilOptions = {
+      timeoutMs,
+      signal: signal === undefined ? absent.signal : AbortSignal.any([signal, absent.signal]),
+      describe: `app '${app.spec.displayName}' to start`,
+      onInterruption: () => reporter.step('The API server does not answer; trying again'),
+    };
+    const target = { name, known: app, ...(namespace === undefined ? {} : { ns: namespace }) };
+    const verdict = await (options.watch?.(check, how) ?? watchObject(cluster, kinds.app, target, check, how));
     if (verdict.deployment.phase === 'Failed') throw await failure(cluster, verdict.app, verdict.deployment, options);
     return verdict;
   } catch (error) {

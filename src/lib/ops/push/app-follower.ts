@@ -6,12 +6,16 @@ import { kinds } from '../../api/group.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { isUnreachable, type KubeError } from '../../kube/errors.ts';
+import type { WatchUntilOptions } from '../../kube/watch-list.ts';
+import { timeoutError } from '../../wait.ts';
 import { assertHolder } from './guard.ts';
 
 interface Waiter {
-  accepts: (app: CFApp) => boolean;
-  resolve: (app: CFApp) => void;
+  /** Shows the app as it is now; settles the wait when it has seen enough. */
+  look: (app: CFApp) => void;
   reject: (error: unknown) => void;
+  interrupted?: ((error: KubeError) => void) | undefined;
 }
 
 const reconnectMs = 300;
@@ -24,6 +28,10 @@ export class AppFollower {
   readonly #pushId: string;
   readonly #stopped = new AbortController();
   #begun = false;
+  /** Versions that the watch has brought. */
+  readonly #seen = new Set<string>();
+  /** The version of the own last write, until the watch brings it. */
+  #awaited: string | undefined;
 
   /** @param app as the server returned it after this push had taken it over */
   constructor(cluster: Cluster, app: CFApp, pushId: string) {
@@ -49,25 +57,46 @@ export class AppFollower {
     this.#stopped.abort();
   }
 
+  /** The app as this push has just written it: what the watch still brings from before is old news. */
+  wrote(app: CFApp): void {
+    const version = app.metadata.resourceVersion ?? '';
+    if (this.#seen.has(version)) return;
+    this.#app = app;
+    if (this.#begun) this.#awaited = version;
+  }
+
   /** The app as soon as `accepts` holds. @throws KfError `timeout` with `what` was awaited, or what ended the push */
   until(what: string, timeoutMs: number, accepts: (app: CFApp) => boolean, signal?: AbortSignal): Promise<CFApp> {
+    const options = { timeoutMs, describe: what, ...(signal === undefined ? {} : { signal }) };
+    return this.watch((app) => (accepts(app) ? app : undefined), options);
+  }
+
+  /** Shows `check` the app, now and after every change, until it answers; what it throws ends the wait. @throws as {@link until} */
+  watch<R>(check: (app: CFApp) => R | undefined, { timeoutMs, describe, signal, onInterruption }: WatchUntilOptions): Promise<R> {
     return new Promise((resolve, reject) => {
-      if (this.#failure !== undefined) return reject(this.#failure);
-      if (accepts(this.#app)) return resolve(this.#app);
-      this.begin();
-      const settle =
-        <T>(then: (value: T) => void) =>
-        (value: T): void => {
-          clearTimeout(timer);
-          signal?.removeEventListener('abort', onAbort);
-          this.#waiters.delete(waiter);
-          then(value);
-        };
-      const waiter: Waiter = { accepts, resolve: settle(resolve), reject: settle(reject) };
-      const onAbort = (): void => waiter.reject(signal?.reason ?? new KfError('interrupted', 'Interrupted.'));
-      const timer = setTimeout(() => waiter.reject(new KfError('timeout', `Waited ${timeoutMs / 1000} s for ${what}.`)), timeoutMs);
-      signal?.addEventListener('abort', onAbort, { once: true });
+      const finish = (settle: () => void): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', onAbort);
+        this.#waiters.delete(waiter);
+        settle();
+      };
+      const fail = (error: unknown): void => finish(() => reject(error));
+      const look = (app: CFApp): void => {
+        try {
+          const answer = check(app);
+          if (answer !== undefined) finish(() => resolve(answer));
+        } catch (error) {
+          fail(error);
+        }
+      };
+      const waiter: Waiter = { look, reject: fail, interrupted: onInterruption };
+      const onAbort = (): void => fail(signal?.reason ?? new KfError('interrupted', 'Interrupted.'));
+      const timer = setTimeout(() => fail(timeoutError(timeoutMs, describe)), timeoutMs);
+      if (this.#failure !== undefined) return fail(this.#failure);
       this.#waiters.add(waiter);
+      signal?.addEventListener('abort', onAbort, { once: true });
+      look(this.#app);
+      if (this.#waiters.has(waiter)) this.begin();
     });
   }
 
@@ -76,14 +105,18 @@ export class AppFollower {
     this.begin();
     return new Promise((_, reject) => {
       if (this.#failure !== undefined) return reject(this.#failure);
-      this.#waiters.add({ accepts: () => false, resolve: () => undefined, reject });
+      this.#waiters.add({ look: () => undefined, reject });
     });
   }
 
   #see(app: CFApp): void {
-    this.#app = app;
+    const version = app.metadata.resourceVersion ?? '';
+    this.#seen.add(version);
     assertHolder(app, this.#pushId);
-    for (const waiter of [...this.#waiters]) if (waiter.accepts(app)) waiter.resolve(app);
+    if (this.#awaited !== undefined && this.#awaited !== version) return;
+    this.#awaited = undefined;
+    this.#app = app;
+    for (const waiter of [...this.#waiters]) waiter.look(app);
   }
 
   #fail(thrown: unknown): void {
@@ -103,6 +136,7 @@ export class AppFollower {
       } catch (error) {
         if (this.#stopped.signal.aborted) return;
         if (error instanceof KfError && !['unreachable', 'timeout', 'failed'].includes(error.code)) throw error;
+        if (isUnreachable(error)) for (const waiter of this.#waiters) waiter.interrupted?.(error);
         await sleep(reconnectMs);
         resourceVersion = await this.#readAgain(namespace, name);
       }
@@ -115,6 +149,7 @@ export class AppFollower {
       throw error;
     });
     if (live === undefined) throw this.#deleted();
+    this.#awaited = undefined;
     this.#see(live);
     return live.metadata.resourceVersion;
   }

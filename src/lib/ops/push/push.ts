@@ -12,7 +12,8 @@ import type { KnownOfApp } from '../apps.ts';
 import { findLabelledApp, findService, listDomainObjects } from '../find.ts';
 import { ensureRoute, unmapAll } from '../routes.ts';
 import { bindService } from '../services.ts';
-import { startTimeoutMs, waitForDeployment } from '../verdict.ts';
+import { startTimeoutMs, waitForDeployment, type VerdictOptions } from '../verdict.ts';
+import type { AppFollower } from './app-follower.ts';
 import { makeArtifact } from './artifact.ts';
 import { claimApp, lifecycleOf } from './claim.ts';
 import { readFacts, type AppFacts } from './facts.ts';
@@ -150,7 +151,7 @@ async function apply(
   }
 }
 
-async function verdict({ session, plan, push }: Prepared, app: CFApp, pushId: string): Promise<CFApp> {
+async function verdict({ session, plan, push }: Prepared, app: CFApp, pushId: string, follower: AppFollower): Promise<CFApp> {
   const { reporter, cluster, env, signal, bin } = session;
   reporter.say();
   reporter.say(`Waiting for app ${plan.name} to start...`);
@@ -158,7 +159,9 @@ async function verdict({ session, plan, push }: Prepared, app: CFApp, pushId: st
   if (!push.wait) return app;
   const web = plan.processes.find((process) => process.type === webProcess);
   const timeoutMs = Math.max(startTimeoutMs(env), ((web?.timeoutSeconds ?? 0) + 30) * 1000);
-  return (await waitForDeployment(cluster, app, pushId, { timeoutMs, reporter, signal, bin })).app;
+  follower.wrote(app);
+  const watch: VerdictOptions['watch'] = (check, how) => follower.watch(check, how);
+  return (await waitForDeployment(cluster, app, pushId, { timeoutMs, reporter, signal, bin, watch })).app;
 }
 
 /** The controller has worked it out. */
@@ -202,10 +205,9 @@ export async function pushApp(session: SpaceSession, push: PushPlan, plan: AppPl
     if (isNothing(changes) && !options.force) return unchanged(result, facts, follower.app);
     session.reporter.step('Writing settings');
     const { switched, routes: mapped } = await apply(prepared, follower.app, facts, changes, { droplet, pushId });
-    follower.stop();
     session.reporter.done();
     const known = { ...result.known, isFresh: changes.droplet || changes.start, ...(mapped.every(hasAddress) ? { routes: mapped } : {}) };
-    return { ...result, known, unchanged: false, app: await verdict(prepared, switched, pushId) };
+    return { ...result, known, unchanged: false, app: await verdict(prepared, switched, pushId, follower) };
   } finally {
     follower.stop();
   }

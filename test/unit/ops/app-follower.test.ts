@@ -1,0 +1,112 @@
+// The one watch of a push: old news is told from new, a later push and a deletion end every wait.
+
+import { expect, test } from 'vitest';
+import { annotations } from '../../../src/lib/api/group.ts';
+import type { CFApp } from '../../../src/lib/api/types.generated.ts';
+import type { Cluster, WatchEvent } from '../../../src/lib/kube/cluster.ts';
+import { AppFollower } from '../../../src/lib/ops/push/app-follower.ts';
+
+const pushId = 'this-push';
+
+function app(resourceVersion: string, deployId?: string, push = pushId): CFApp {
+  return {
+    metadata: {
+      name: 'guid',
+      namespace: 'space',
+      resourceVersion,
+      annotations: { [annotations.pushId]: push, ...(deployId === undefined ? {} : { [annotations.deployId]: deployId }) },
+    },
+    spec: { displayName: 'example-app', desiredState: 'STARTED', lifecycle: { type: 'docker', data: { stack: '' } } },
+  };
+}
+
+/** A cluster whose watch brings what it is told, and that counts watches. */
+class News {
+  watches = 0;
+  #queue: WatchEvent<CFApp>[] = [];
+  #wake: () => void = () => undefined;
+
+  readonly cluster = { watch: () => this.#events() } as unknown as Cluster;
+
+  bring(object: CFApp, type: 'MODIFIED' | 'DELETED' = 'MODIFIED'): void {
+    this.#queue.push({ type, object });
+    this.#wake();
+  }
+
+  async *#events(): AsyncGenerator<WatchEvent<CFApp>> {
+    this.watches += 1;
+    for (;;) {
+      const event = this.#queue.shift();
+      if (event !== undefined) yield event;
+      else await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+}
+
+const options = { timeoutMs: 2000, describe: 'the app' };
+const deployed = (seen: CFApp): string | undefined => seen.metadata.annotations?.[annotations.deployId];
+
+test('nothing is watched before somebody has to wait', async () => {
+  const news = new News();
+  const follower = new AppFollower(news.cluster, app('1', 'old'), pushId);
+  expect(await follower.watch(deployed, options)).toBe('old');
+  expect(news.watches).toBe(0);
+  follower.stop();
+});
+
+test('after an own write the watch shows nothing from before it', async () => {
+  const news = new News();
+  const follower = new AppFollower(news.cluster, app('1'), pushId);
+  follower.begin();
+  follower.wrote(app('3', 'new'));
+  const seen: (string | undefined)[] = [];
+  const waiting = follower.watch((live) => {
+    seen.push(deployed(live));
+    return live.metadata.resourceVersion === '4' ? true : undefined;
+  }, options);
+  news.bring(app('2', 'old'));
+  news.bring(app('3', 'new'));
+  news.bring(app('4', 'new'));
+  await waiting;
+  expect(seen).toEqual(['new', 'new', 'new']);
+  expect(news.watches).toBe(1);
+  follower.stop();
+});
+
+test('a write that the watch has brought already holds nothing up', async () => {
+  const news = new News();
+  const follower = new AppFollower(news.cluster, app('1'), pushId);
+  news.bring(app('2', 'new'));
+  await follower.until('the write', 2000, (live) => deployed(live) === 'new');
+  follower.wrote(app('2', 'new'));
+  news.bring(app('3', 'new'));
+  await follower.until('the next version', 2000, (live) => live.metadata.resourceVersion === '3');
+  follower.stop();
+});
+
+test('a later push ends every wait and is named', async () => {
+  const news = new News();
+  const follower = new AppFollower(news.cluster, app('1'), pushId);
+  const waits = [follower.lost(), follower.watch(() => undefined, options)];
+  news.bring(app('2', undefined, 'later-push'));
+  for (const wait of waits) await expect(wait).rejects.toMatchObject({ code: 'conflict', details: { reason: 'superseded' } });
+  follower.stop();
+});
+
+test('a deletion ends the push', async () => {
+  const news = new News();
+  const follower = new AppFollower(news.cluster, app('1'), pushId);
+  const lost = follower.lost();
+  news.bring(app('1'), 'DELETED');
+  await expect(lost).rejects.toMatchObject({ code: 'not-found' });
+  follower.stop();
+});
+
+test('a wait that lasts too long names what was awaited', async () => {
+  const follower = new AppFollower(new News().cluster, app('1'), pushId);
+  await expect(follower.until('the name to be claimed', 20, () => false)).rejects.toMatchObject({
+    code: 'timeout',
+    message: expect.stringContaining('the name to be claimed') as string,
+  });
+  follower.stop();
+});
