@@ -8,6 +8,7 @@ import { appReconciler } from './reconcilers/app.ts';
 import { appWorkloadReconciler } from './reconcilers/app-workload.ts';
 import { buildSideReconcilers } from './reconcilers/build-side.ts';
 import { domainReconciler } from './reconcilers/domain.ts';
+import { frozenSecretsReconciler } from './reconcilers/frozen-secrets.ts';
 import { processReconciler } from './reconcilers/process.ts';
 import { routeReconciler } from './reconcilers/route.ts';
 import { createLogger, type Logger } from './runtime/log.ts';
@@ -28,6 +29,7 @@ function choose(settings: Settings): Reconciler[] {
     appReconciler,
     processReconciler(),
     appWorkloadReconciler,
+    frozenSecretsReconciler(),
     routeReconciler,
     domainReconciler,
   ];

@@ -201,14 +201,14 @@ export function buildAppWorkload({ app, process, live, frozen, env }: WorkloadIn
   };
 }
 
-/** The generation's own copies; immutable, gone with the AppWorkload. */
-export function buildFrozenSecrets(workload: AppWorkload, names: ReturnType<typeof generationNames>, frozen: FrozenInputs): Secret[] {
+/** A copy that belongs to one generation: immutable, gone with the AppWorkload. */
+export function buildFrozenSecret(workload: AppWorkload, name: string, data: Record<string, string>): Secret {
   const { namespace = '' } = workload.metadata;
-  const secret = (secretName: string, data: Record<string, string>): Secret => ({
+  return {
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: {
-      name: secretName,
+      name,
       namespace,
       labels: { [labels.appGuid]: workload.spec.appGUID },
       ownerReferences: [ownerReference(kinds.appWorkload, workload)],
@@ -216,6 +216,16 @@ export function buildFrozenSecrets(workload: AppWorkload, names: ReturnType<type
     type: 'Opaque',
     immutable: true,
     data,
-  });
-  return [...frozen.bindings.map((binding, index) => secret(names.binding(index), binding.data)), secret(names.env, frozen.env)];
+  };
+}
+
+/** All copies of a generation, the one with its environment last. */
+export function buildFrozenSecrets(workload: AppWorkload, names: ReturnType<typeof generationNames>, frozen: FrozenInputs): Secret[] {
+  const bindings = frozen.bindings.map(({ data }, index) => buildFrozenSecret(workload, names.binding(index), data));
+  return [...bindings, buildFrozenSecret(workload, names.env, frozen.env)];
+}
+
+/** Names of all copies of a generation. */
+export function frozenSecretNames({ metadata, spec }: AppWorkload): string[] {
+  return [...(spec.services ?? []).flatMap(({ secret }) => secret ?? []), `${metadata.name ?? ''}-env`];
 }

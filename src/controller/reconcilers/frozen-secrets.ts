@@ -1,0 +1,74 @@
+// The frozen Secrets of generations that run: whoever deletes one would take their next container its environment, so it comes back.
+
+import { secretType } from '../../lib/api/core.ts';
+import { annotations, kinds, places } from '../../lib/api/group.ts';
+import type { AppWorkload } from '../../lib/api/types.generated.ts';
+import { isAlreadyExists } from '../../lib/kube/errors.ts';
+import { buildFrozenSecret, frozenSecretNames } from '../../templates/workload.ts';
+import type { Context, Reconciler } from '../runtime/reconciler.ts';
+import { watch } from '../runtime/reconciler.ts';
+import { splitKey } from '../runtime/store.ts';
+import { paceMs } from './space-secrets.ts';
+
+type Data = Record<string, string>;
+/** Contents by name of Secret. Nothing else could tell them: what they were copied from may have changed since. */
+type Copies = Map<string, Data>;
+
+const runs = (workload: AppWorkload): boolean =>
+  workload.metadata.deletionTimestamp === undefined &&
+  workload.spec.runnerName === places.runner &&
+  workload.spec.instances > 0 &&
+  workload.metadata.annotations?.[annotations.liveHash] !== undefined;
+
+/** Secrets are never watched, so they are looked at from time to time (see {@link paceMs}). */
+export function frozenSecretsReconciler(): Reconciler {
+  const copies = new Map<string, Copies>();
+  const uids = new Map<string, string>();
+  const lookedAt = new Map<string, number>();
+  return {
+    name: 'frozen-secrets',
+    workers: 2,
+    watches: [watch(kinds.appWorkload)],
+    reconcile: async (key, context) => {
+      const { ns, name } = splitKey(key);
+      const workloads = context.stores.of(kinds.appWorkload);
+      const workload = workloads.get(ns, name);
+      const uid = workload?.metadata.uid ?? '';
+      if (uids.get(key) !== uid) copies.delete(uids.get(key) ?? '');
+      if (workload === undefined || !runs(workload)) {
+        for (const map of [uids, lookedAt]) map.delete(key);
+        copies.delete(uid);
+        return undefined;
+      }
+      const pace = paceMs(workloads.list().filter(runs).length, frozenSecretNames(workload).length);
+      const left = (uids.get(key) === uid ? (lookedAt.get(key) ?? 0) : 0) + pace * 0.9 - context.now();
+      if (left > 0) return { requeueAfterMs: left };
+      uids.set(key, uid);
+      const known = copies.get(uid) ?? new Map<string, Data>();
+      copies.set(uid, known);
+      for (const secret of frozenSecretNames(workload)) await keep(context, workload, secret, known);
+      lookedAt.set(key, context.now());
+      return { requeueAfterMs: pace };
+    },
+  };
+}
+
+async function keep(context: Context, workload: AppWorkload, name: string, known: Copies): Promise<void> {
+  const live = await context.cluster.get(secretType, workload.metadata.namespace, name, context.signal);
+  if (live?.metadata.deletionTimestamp !== undefined) return;
+  if (live !== undefined) {
+    known.set(name, live.data ?? {});
+    return;
+  }
+  const data = known.get(name);
+  if (data === undefined) {
+    const message = `The Secret ${name} was deleted while nobody looked; \`kf restart\` gives the app a new one.`;
+    context.event(kinds.appWorkload, workload, { type: 'Warning', reason: 'FrozenSecretLost', message });
+    return;
+  }
+  try {
+    await context.cluster.create(secretType, buildFrozenSecret(workload, name, data), { signal: context.signal });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+}
