@@ -23,6 +23,8 @@ export interface BuildJobInput {
   gid: number;
   /** Source image by digest, as the push door knows it. */
   source: string;
+  /** The only registry that gets to see the build's credential. */
+  registryHost: string;
   lifecycle: LifecycleInput;
   /** Text of an order.toml. */
   order?: string;
@@ -80,6 +82,7 @@ function sourceLane(input: BuildJobInput): Container {
       { name: 'KF_TARGET', value: buildPaths.workspace },
       { name: 'KF_HAND', value: buildPaths.hand },
       { name: 'KF_CREDENTIAL', value: buildPaths.registry },
+      { name: 'KF_CREDENTIAL_HOST', value: input.registryHost },
       { name: 'KF_INSECURE', value: input.lifecycle.insecureRegistries.join(',') },
     ],
     volumeMounts: [shared.workspace, shared.hand, credential, mount('fetch', buildPaths.fetch, true)],
@@ -186,4 +189,3 @@ export function buildJob(input: BuildJobInput): Job {
     },
   };
 }
-

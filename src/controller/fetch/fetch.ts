@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks';
 import { KfError, messageOf } from '../../lib/errors.ts';
 import { challengeAuthenticator } from '../../lib/oci/auth.ts';
 import { directConnection } from '../../lib/oci/http.ts';
-import { parseReference } from '../../lib/oci/reference.ts';
+import { canonicalRegistry, parseReference } from '../../lib/oci/reference.ts';
 import { RegistryClient } from '../../lib/oci/registry.ts';
 import { fetchSource } from '../../lib/source/fetch.ts';
 import { markers, registryKeys } from '../../templates/build-lanes.ts';
@@ -19,6 +19,8 @@ export interface FetchSettings {
   hand: string;
   /** Folder with the files of the registry Secret. */
   credential: string;
+  /** The registry that the credential is for; no other one sees it. */
+  credentialHost: string;
   insecure: string[];
   /** Where the sentence goes that the controller reads. */
   terminationLog: string;
@@ -36,6 +38,7 @@ export function settingsFromEnv(env: NodeJS.ProcessEnv): FetchSettings {
     target: required('KF_TARGET'),
     hand: required('KF_HAND'),
     credential: required('KF_CREDENTIAL'),
+    credentialHost: required('KF_CREDENTIAL_HOST'),
     insecure: (env['KF_INSECURE'] ?? '').split(',').filter((host) => host !== ''),
     terminationLog: env['KF_TERMINATION_LOG'] ?? '/dev/termination-log',
   };
@@ -50,7 +53,8 @@ async function fetchInto(settings: FetchSettings, signal: AbortSignal): Promise<
   try {
     const authenticator = challengeAuthenticator({
       registry,
-      credentials: async () => Promise.resolve(credential),
+      // The source is named by the app's developer; a registry of their choice must not be told the credential.
+      credentials: async (host) => Promise.resolve(host === canonicalRegistry(settings.credentialHost) ? credential : undefined),
       sendUrl: connection.sendUrl,
     });
     const client = new RegistryClient({ send: connection.send, authenticator });

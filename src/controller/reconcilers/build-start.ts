@@ -11,7 +11,7 @@ import type { BuilderFacts, BuildWorkload, EnvVar } from '../../lib/api/types.ge
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
 import { buildJob } from '../../templates/build-job.ts';
 import { encoded, ownerReference } from '../../templates/metadata.ts';
-import { buildRegistrySecret } from '../../templates/registry-secret.ts';
+import { buildRegistrySecret, hostOf } from '../../templates/registry-secret.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
 import { explicitOrder } from './build-order.ts';
@@ -32,9 +32,10 @@ export interface BuildTools {
 
 export const registrySecretName = (build: string): string => `${build}-registry`;
 
-/** The app of a workload: its label, which the build's reconciler sets. */
-export function appGuidOf(workload: BuildWorkload): string {
-  return workload.metadata.labels?.[labels.appGuid] ?? '';
+/** The app of a workload: its label, else what its build says; empty when neither does. */
+export function appGuidOf(context: Context, workload: BuildWorkload): string {
+  const build = context.stores.of(kinds.build).get(workload.metadata.namespace, workload.spec.buildRef.name);
+  return workload.metadata.labels?.[labels.appGuid] ?? build?.spec.appRef.name ?? '';
 }
 
 /** Facts of the builder; a TerminalError when there is none to be had. */
@@ -56,7 +57,8 @@ export async function startBuild(context: Context, workload: BuildWorkload, tool
   const info = context.info();
   const { name = '', namespace: space = '' } = workload.metadata;
   const owner = ownerReference(kinds.buildWorkload, workload);
-  const app = appGuidOf(workload);
+  const app = appGuidOf(context, workload);
+  if (app === '') throw new TerminalError(reasons.buildFailed, 'The workload names no app, neither by its label nor by its build.');
   // A little longer than the pod may live: the last upload must not fail for the clock.
   const until = Math.floor(context.now() / 1000) + buildTimeoutSeconds + 120;
   const credential = await buildCredential(context, tools.keys, space, buildUser(space, app, until));
@@ -77,6 +79,7 @@ export async function startBuild(context: Context, workload: BuildWorkload, tool
     uid: facts.uid ?? 1000,
     gid: facts.gid ?? 1000,
     source: workload.spec.source?.registry.image ?? '',
+    registryHost: hostOf(info.registry.pushHost),
     lifecycle: {
       target: `${pushRepository(info.registry, space, app, 'droplets')}:${name}`,
       ...(info.builder.runImage === undefined ? {} : { runImage: info.builder.runImage }),

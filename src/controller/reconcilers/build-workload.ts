@@ -176,7 +176,7 @@ async function succeed(context: Context, live: BuildWorkload, report: LaneReport
   const architecture = context.stores.of(kinds.builderInfo).get(info.root, info.builder.name)?.status?.builder?.architecture;
   const droplet: Droplet = {
     registry: {
-      image: `${pullRepository(info.registry, space, appGuidOf(live), 'droplets')}@${report.digest}`,
+      image: `${pullRepository(info.registry, space, appGuidOf(context, live), 'droplets')}@${report.digest}`,
       imagePullSecrets: [{ name: places.pullSecret }],
     },
     processTypes: facts.processTypes,
@@ -192,7 +192,7 @@ async function succeed(context: Context, live: BuildWorkload, report: LaneReport
 async function readFacts(context: Context, live: BuildWorkload, digest: string): Promise<DropletFacts | undefined> {
   const info = context.info();
   const { namespace: space = '', name = '' } = live.metadata;
-  const image = `${pushRepository(info.registry, space, appGuidOf(live), 'droplets')}@${digest}`;
+  const image = `${pushRepository(info.registry, space, appGuidOf(context, live), 'droplets')}@${digest}`;
   const secret = await context.cluster.get(secretType, space, registrySecretName(name), context.signal);
   const auth = Buffer.from(secret?.data?.['auth'] ?? '', 'base64').toString('utf8');
   const basic = /"Basic ([^"]+)"/.exec(auth)?.[1] ?? '';

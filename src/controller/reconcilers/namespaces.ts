@@ -2,7 +2,7 @@
 
 import { namespaceType, roleBindingType } from '../../lib/api/core.ts';
 import type { Namespace, RoleBinding } from '../../lib/api/core.ts';
-import type { finalizers} from '../../lib/api/group.ts';
+import type { finalizers } from '../../lib/api/group.ts';
 import { annotations, conditionTypes, kinds, labels } from '../../lib/api/group.ts';
 import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
 import { controllerRole, controllerRoleBinding, copiedRoleBinding, isPropagated } from '../../templates/role-binding.ts';
@@ -96,13 +96,24 @@ export async function propagateRoles(context: Context, parent: string, ns: strin
   const all = context.stores.of(roleBindingType);
   const originals = all.list(parent).filter((binding) => isPropagated(binding) && binding.metadata.deletionTimestamp === undefined);
   const names = new Set(originals.map((binding) => binding.metadata.name));
-  await Promise.all(originals.map((original) => ensureRoleBinding(context, copiedRoleBinding(original, ns))));
+  await Promise.all(originals.map((original) => propagateRole(context, original, ns)));
   for (const copy of all.list(ns)) {
     const isCopy = copy.metadata.labels?.[labels.propagatedFrom] !== undefined;
     const kept = copy.metadata.annotations?.[annotations.propagateDeletion] === 'false';
     const { name = '', uid } = copy.metadata;
     if (!isCopy || kept || names.has(name) || name === controllerRole || uid === undefined) continue;
     await context.cluster.delete(roleBindingType, ns, name, { uid, signal: context.signal });
+  }
+}
+
+/** A role that the controller may not give (a policy says which) is told of at its binding, and keeps nobody else from theirs. */
+async function propagateRole(context: Context, original: RoleBinding, ns: string): Promise<void> {
+  try {
+    await ensureRoleBinding(context, copiedRoleBinding(original, ns));
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    const message = `Not copied into ${ns}: ${error.message}`;
+    context.event(roleBindingType, original, { type: 'Warning', reason: 'RoleNotPropagated', message });
   }
 }
 

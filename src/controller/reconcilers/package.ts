@@ -6,7 +6,7 @@ import type { CFApp, CFPackage } from '../../lib/api/types.generated.ts';
 import { ownerReference } from '../../templates/metadata.ts';
 import { watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler } from '../runtime/reconciler.ts';
-import { conditionsWith, readyStatement, writeStatus } from '../runtime/status.ts';
+import { conditionsWith, readyStatement, writeMetadata, writeStatus } from '../runtime/status.ts';
 import type { Statement } from '../runtime/status.ts';
 import { splitKey } from '../runtime/store.ts';
 
@@ -17,7 +17,12 @@ export const packageReconciler: Reconciler = {
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
     const live = context.stores.of(kinds.package).get(ns, name);
-    if (live === undefined || live.metadata.deletionTimestamp !== undefined) return undefined;
+    if (live === undefined) return undefined;
+    if (live.metadata.deletionTimestamp !== undefined) {
+      // A finalizer that no controller here serves would keep it for ever.
+      await writeMetadata(context, kinds.package, live, {});
+      return undefined;
+    }
     const app = context.stores.of(kinds.app).get(ns, live.spec.appRef.name ?? '');
     const owned = app === undefined ? live : await ensureOwner(context, kinds.package, live, app);
     const statements = packageStatements(owned);

@@ -69,12 +69,13 @@ describe('the fetch program', () => {
     await registry.stop();
     rmSync(root, { recursive: true, force: true });
   });
-  const fetch = (source: string): Promise<number> => {
+  const fetch = (source: string, credentialHost = registry.host): Promise<number> => {
     const env = {
       KF_SOURCE: source,
       KF_TARGET: join(root, 'workspace'),
       KF_HAND: join(root, 'hand'),
       KF_CREDENTIAL: join(root, 'registry'),
+      KF_CREDENTIAL_HOST: credentialHost,
       KF_INSECURE: registry.host,
     };
     const settings = settingsFromEnv({ ...env, KF_TERMINATION_LOG: join(root, 'message') });
@@ -103,6 +104,13 @@ describe('the fetch program', () => {
     const digest = await push(registry, 's/a-packages', 't', { layer: gzipSync(await tar({ '../evil': 'x' })) });
     expect(await fetch(`${registry.host}/s/a-packages@${digest}`)).toBe(1);
     expect([has('evil'), has('hand/fetched')]).toEqual([false, false]);
+  });
+
+  test('tells its credential to no other registry than the one it is for', async () => {
+    const digest = await push(registry, 's/a-packages', 't', { layer: gzipSync(await tar({ a: 'x' })) });
+    registry.requests.length = 0;
+    expect(await fetch(`${registry.host}/s/a-packages@${digest}`, 'kf-registry.kf-system.svc:5000')).toBe(1);
+    expect(registry.requests.map((request) => request.headers.authorization)).toEqual([undefined]);
   });
 
   test('does not print the credential when the registry refuses it', async () => {

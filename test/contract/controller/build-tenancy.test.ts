@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { leaseType, namespaceType, roleBindingType, secretType, serviceAccountType } from '../../../src/lib/api/core.ts';
+import { eventType, leaseType, namespaceType, roleBindingType, secretType, serviceAccountType } from '../../../src/lib/api/core.ts';
 import type { RoleBinding } from '../../../src/lib/api/core.ts';
 import { finalizers, kinds } from '../../../src/lib/api/group.ts';
 import { sha224 } from '../../../src/lib/api/names.ts';
+import { apiError } from '../../support/memory-cluster.ts';
 import { startScene } from './build-scene.ts';
 import type { BuildScene } from './build-scene.ts';
 
@@ -31,8 +32,7 @@ describe('orgs and spaces', () => {
   let scene: BuildScene;
   beforeEach(async () => void (scene = await startScene()));
   afterEach(() => scene.stop());
-  const ready = (type: typeof kinds.org | typeof kinds.space, ns: string, name: string) =>
-    scene.condition(type, ns, name, 'Ready');
+  const ready = (type: typeof kinds.org | typeof kinds.space, ns: string, name: string) => scene.condition(type, ns, name, 'Ready');
   const makeBoth = async (): Promise<void> => {
     await scene.cluster.create(kinds.org, org('o-1', 'My Org'));
     await scene.cluster.create(kinds.space, space('s-1', 'o-1', 'dev'));
@@ -145,6 +145,19 @@ describe('orgs and spaces', () => {
       expect(scene.cluster.peek(roleBindingType, 'o-1', 'admins')).toBeUndefined();
       expect(scene.cluster.peek(roleBindingType, 's-1', 'admins')).toBeUndefined();
     });
+  });
+
+  test('a role that the controller may not give keeps nobody from theirs', async () => {
+    await scene.cluster.create(roleBindingType, role('cf', 'admins', 'true'));
+    await scene.cluster.create(roleBindingType, role('cf', 'odd', 'true'));
+    scene.cluster.intercept = (verb, type, name) => {
+      if (verb === 'create' && type.kind === 'RoleBinding' && name === 'odd')
+        throw apiError(403, 'Forbidden', 'The kf controller may only bind the roles of people');
+    };
+    await makeBoth();
+    await scene.until(() => expect(scene.cluster.peek(roleBindingType, 's-1', 'admins')).toBeDefined());
+    expect(scene.cluster.peek(roleBindingType, 'o-1', 'odd')).toBeUndefined();
+    await scene.until(() => expect(scene.cluster.all(eventType).map((event) => event.reason)).toContain('RoleNotPropagated'));
   });
 
   test('leave a namespace alone that kf did not make, and say what to do', async () => {

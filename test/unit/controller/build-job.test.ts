@@ -14,6 +14,7 @@ const input: BuildJobInput = {
   uid: 1001,
   gid: 1002,
   source: 'r.svc:5000/s/a-1-packages@sha256:aa',
+  registryHost: 'r.svc:5000',
   lifecycle: {
     target: 'r.svc:5000/s/a-1-droplets:b-1',
     runImage: 'run',
