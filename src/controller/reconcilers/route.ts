@@ -1,6 +1,6 @@
 // CFRoute: an address that leads to processes. A Service per destination and live generation, one HTTPRoute over them.
 
-import { serviceType, type Service } from '../../lib/api/core.ts';
+import { configMapType, serviceType, type Service } from '../../lib/api/core.ts';
 import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
 import { annotations, fieldManagers, kinds, labels } from '../../lib/api/group.ts';
 import { addressOf, appGuidsOf } from '../../lib/api/names.ts';
@@ -52,6 +52,8 @@ export const routeReconciler: Reconciler = {
     watch<CFDomain>(kinds.domain, (domain, stores) => stores.of(kinds.route).by(routesByDomain.name, keyOf(domain)).map(keyOf)),
     watch(serviceType, labelled),
     watch(httpRouteType, labelled),
+    // The installation's settings: another gateway is another parent of every route.
+    watch(configMapType, (_info, stores) => stores.of(kinds.route).list().map(keyOf)),
   ],
   indexes: [...appIndexes, servicesByRoute, routesByDomain],
   reconcile: async (key, context) => {

@@ -1,0 +1,251 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import { podType, secretType, serviceType, statefulSetType } from '../../../src/lib/api/core.ts';
+import { httpRouteType } from '../../../src/lib/api/gateway.ts';
+import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import type { ResourceType } from '../../../src/lib/api/object.ts';
+import { appGuid, ns, readyPods, startRunScene, type RunScene } from './run-scene.ts';
+
+let scene: RunScene;
+afterEach(async () => scene.stop());
+
+const phase = () => scene.app()?.status?.deployment?.phase;
+const deployment = () => scene.app()?.status?.deployment;
+const serving = async (id: string): Promise<void> => scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Serving' }));
+const text = (base64: string | undefined): string => Buffer.from(base64 ?? '', 'base64').toString('utf8');
+const webImages = () => scene.cluster.all(statefulSetType).map((set) => set.spec?.template.spec.containers[0]?.image);
+
+/** Watches that whatever gets requests has an instance that answers, until told to end. */
+function guardService(): { broken: string[]; end: () => void } {
+  const broken: string[] = [];
+  const look = (): void => {
+    const rules = scene.cluster.peek(httpRouteType, ns, 'route-1')?.spec?.rules ?? [];
+    for (const { name, weight } of rules.at(-1)?.backendRefs ?? []) {
+      const generation = name.slice(-10);
+      if ((weight ?? 0) > 0 && readyPods(scene.cluster, generation) === 0) broken.push(generation);
+    }
+  };
+  const timer = setInterval(look, 2);
+  return { broken, end: () => clearInterval(timer) };
+}
+
+describe('an app behind a route', () => {
+  test('starts, gets its environment, and is judged by an answer through the gateway', async () => {
+    scene = await startRunScene();
+    await serving(await scene.deploy('good:1'));
+    const app = scene.app();
+    expect(app?.status).toMatchObject({ actualState: 'STARTED', vcapServicesSecretName: `${appGuid}-vcap-services` });
+    expect(app?.metadata.labels).toMatchObject({ 'korifi.cloudfoundry.org/deployment-status': 'FINALIZED' });
+    expect(deployment()?.generations).toMatchObject([{ process: 'web', state: 'Current', instances: 1, ready: 1, verified: true }]);
+    const workload = scene.cluster.all(kinds.appWorkload)[0];
+    const frozen = scene.cluster.peek(secretType, ns, `${workload?.metadata.name ?? ''}-env`);
+    expect(frozen).toMatchObject({ immutable: true });
+    expect(text(frozen?.data?.['COLOUR'])).toBe('red');
+    const env = workload?.spec.env?.find(({ name }) => name === 'VCAP_APPLICATION')?.value ?? '';
+    expect(JSON.parse(env.replace('$(CF_INSTANCE_INDEX)', '2').replace('$(CF_INSTANCE_GUID)', 'g'))).toMatchObject({
+      application_id: appGuid, application_uris: ['shop.apps.example'], instance_index: 2, port: 8080, process_type: 'web',
+    }); // prettier-ignore
+    expect(scene.cluster.peek(kinds.route, ns, 'route-1')?.status).toMatchObject({ fqdn: 'shop.apps.example', uri: 'shop.apps.example' });
+  });
+
+  test('changes its version without a moment in which requests go where nobody answers', async () => {
+    scene = await startRunScene();
+    await serving(await scene.deploy('good:1'));
+    const guard = guardService();
+    await serving(await scene.deploy('good:2'));
+    expect(webImages()).toContain('good:1');
+    await scene.until(() => expect(webImages()).toEqual(['good:2']));
+    guard.end();
+    expect(guard.broken).toEqual([]);
+    await scene.until(() => expect(scene.cluster.all(serviceType)).toHaveLength(1));
+  });
+
+  test('keeps the old version when the new one crashes, and says why with its last lines', async () => {
+    scene = await startRunScene();
+    await serving(await scene.deploy('good:1'));
+    const guard = guardService();
+    const id = await scene.deploy('crash:1');
+    await scene.until(() =>
+      expect(deployment()).toMatchObject({ id, phase: 'Failed', reason: 'Crashed', exitCode: 3, logTail: ['no database'] }),
+    );
+    await scene.until(() => expect(scene.cluster.all(podType).map(({ spec }) => spec?.containers[0]?.image)).toEqual(['good:1']));
+    await sleep(100);
+    guard.end();
+    expect(guard.broken).toEqual([]);
+    expect(deployment()?.phase).toBe('Failed');
+    await serving(await scene.deploy('good:3'));
+    await scene.until(() => expect(webImages()).toEqual(['good:3']));
+  });
+
+  test('a verdict survives the controller, and nothing starts anew with the next one', async () => {
+    scene = await startRunScene();
+    await serving(await scene.deploy('good:1'));
+    const id = await scene.deploy('crash:1');
+    await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Failed' }));
+    await scene.until(() => expect(scene.cluster.all(podType)).toHaveLength(1));
+    const pods = scene.cluster.all(podType).map(({ metadata }) => metadata.uid);
+    const before = scene.cluster.writes.length;
+    await scene.restartController();
+    await sleep(300);
+    expect(scene.cluster.all(podType).map(({ metadata }) => metadata.uid)).toEqual(pods);
+    expect(deployment()).toMatchObject({ id, phase: 'Failed', logTail: ['no database'] });
+    expect(scene.cluster.writes.slice(before).filter(({ kind }) => !['Lease', 'Pod'].includes(kind))).toEqual([]);
+  });
+
+  test('a crashed first version is told, stays, and is replaced by a good one', async () => {
+    scene = await startRunScene();
+    const id = await scene.deploy('crash:1');
+    await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Failed', reason: 'Crashed' }));
+    expect(scene.cluster.all(podType)).toHaveLength(1);
+    await serving(await scene.deploy('good:1'));
+    await scene.until(() => expect(webImages()).toEqual(['good:1']));
+  });
+
+  test('the same droplet and settings are the same generation: a new deploy-id starts nothing', async () => {
+    scene = await startRunScene();
+    await serving(await scene.deploy('good:1'));
+    const pods = scene.cluster.all(podType).map(({ metadata }) => metadata.uid);
+    await serving(await scene.deploy('good:1'));
+    expect(scene.cluster.all(podType).map(({ metadata }) => metadata.uid)).toEqual(pods);
+    expect(scene.cluster.all(kinds.appWorkload)).toHaveLength(1);
+  });
+});
+
+describe('what is frozen', () => {
+  test('a changed environment reaches nothing that runs, until a new revision asks for it', async () => {
+    scene = await startRunScene();
+    await serving(await scene.deploy('good:1'));
+    await scene.cluster.mergePatch(secretType, ns, 'env', { data: { COLOUR: Buffer.from('blue').toString('base64') } });
+    const [set] = scene.cluster.all(statefulSetType);
+    await scene.cluster.delete(statefulSetType, ns, set?.metadata.name ?? '');
+    await scene.until(() => {
+      const [again] = scene.cluster.all(statefulSetType);
+      expect(again).toBeDefined();
+      expect(again?.metadata.uid).not.toBe(set?.metadata.uid);
+    });
+    expect(scene.cluster.all(statefulSetType)[0]?.spec).toEqual(set?.spec);
+    const colours = () =>
+      scene.cluster
+        .all(secretType)
+        .filter(({ immutable }) => immutable)
+        .map(({ data }) => text(data?.['COLOUR']));
+    expect(colours()).toEqual(['red']);
+    await serving(await scene.deploy('good:1', { rev: '1' }));
+    await scene.until(() => expect(colours()).toEqual(['blue']));
+  });
+
+  test('a generation whose making was cut off is made anew', async () => {
+    scene = await startRunScene();
+    let cut = true;
+    scene.cluster.intercept = async (verb, type, name) => {
+      if (!cut || verb !== 'create' || type.kind !== 'Secret' || !name.endsWith('-env')) return;
+      cut = false;
+      void scene.restartController();
+      await sleep(50);
+      throw new Error('cut off');
+    };
+    await serving(await scene.deploy('good:1'));
+    expect(cut).toBe(false);
+    const [workload] = scene.cluster.all(kinds.appWorkload);
+    expect(scene.cluster.peek(secretType, ns, `${workload?.metadata.name ?? ''}-env`)?.metadata.ownerReferences?.[0]?.uid).toBe(
+      workload?.metadata.uid,
+    );
+  });
+});
+
+describe('stop, start, scale, delete', () => {
+  test('a stop ends all instances, counts a revision, and keeps the set for a start without the controller', async () => {
+    scene = await startRunScene();
+    await serving(await scene.deploy('good:1'));
+    await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'stop' } }, spec: { desiredState: 'STOPPED' } });
+    await scene.until(() => expect(phase()).toBe('Stopped'));
+    expect(scene.app()?.metadata.annotations).toMatchObject({ [annotations.appRev]: '1', [annotations.lastStopAppRev]: '1' });
+    expect(scene.cluster.all(statefulSetType)[0]?.spec?.replicas).toBe(0);
+    await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'start' } }, spec: { desiredState: 'STARTED' } });
+    await serving('start');
+    expect(scene.cluster.all(kinds.appWorkload).some(({ spec }) => spec.version === '1' && spec.instances === 1)).toBe(true);
+  });
+
+  test('instances follow the process, and what was scaled without the controller stays', async () => {
+    scene = await startRunScene();
+    await serving(await scene.deploy('good:1'));
+    const web = scene.web()?.metadata.name ?? '';
+    await scene.cluster.mergePatch(kinds.process, ns, web, { spec: { desiredInstances: 3 } });
+    await scene.until(() => expect(scene.web()?.status).toMatchObject({ actualInstances: 3 }));
+    await scene.stopController();
+    const set = scene.cluster.all(statefulSetType)[0]?.metadata.name ?? '';
+    await scene.cluster.mergePatch(kinds.process, ns, web, { spec: { desiredInstances: 5 } });
+    await scene.cluster.mergePatch(statefulSetType, ns, set, { spec: { replicas: 5 } });
+    await scene.until(() => expect(scene.cluster.all(podType)).toHaveLength(5));
+    const pods = scene.cluster.all(podType).map(({ metadata }) => metadata.uid);
+    await scene.restartController();
+    await scene.until(() => expect(scene.web()?.status).toMatchObject({ actualInstances: 5 }));
+    expect(scene.cluster.all(podType).map(({ metadata }) => metadata.uid)).toEqual(pods);
+  });
+
+  test('when the app goes its routes lose their destinations and its bindings go too', async () => {
+    scene = await startRunScene();
+    await serving(await scene.deploy('good:1'));
+    await scene.cluster.create(kinds.serviceBinding, {
+      metadata: { name: 'binding-1', namespace: ns },
+      spec: { appRef: { name: appGuid }, parameters: { name: '' }, service: { name: 'db' }, type: 'app' },
+    });
+    await scene.cluster.delete(kinds.app, ns, appGuid);
+    await scene.until(() => expect(scene.cluster.peek(kinds.route, ns, 'route-1')?.spec.destinations).toEqual([]));
+    await scene.until(() => expect(scene.cluster.all(kinds.serviceBinding)).toEqual([]));
+    await scene.until(() => expect(scene.cluster.all(httpRouteType)).toEqual([]));
+    expect(scene.cluster.all(statefulSetType)).toEqual([]);
+  });
+
+  test('what somebody deletes comes back: Services, the HTTPRoute, the set', async () => {
+    scene = await startRunScene();
+    await serving(await scene.deploy('good:1'));
+    const names = () =>
+      [...scene.cluster.all(serviceType), ...scene.cluster.all(httpRouteType), ...scene.cluster.all(statefulSetType)].map(
+        ({ metadata }) => metadata.name,
+      );
+    const before = names();
+    const kindsToDelete: ResourceType[] = [serviceType, httpRouteType, statefulSetType];
+    for (const type of kindsToDelete) {
+      for (const { metadata } of scene.cluster.all(type)) await scene.cluster.delete(type, ns, metadata.name ?? '');
+    }
+    await scene.until(() => expect(names()).toEqual(before));
+  });
+
+  test('nothing is written while nothing changes', async () => {
+    scene = await startRunScene();
+    await serving(await scene.deploy('good:1'));
+    await sleep(200);
+    const before = scene.cluster.writes.length;
+    await sleep(500);
+    expect(scene.cluster.writes.slice(before).filter(({ kind }) => kind !== 'Lease')).toEqual([]);
+  });
+});
+
+describe('an app without routes', () => {
+  test('tries the new version once and switches only then; the old one is gone before the new one grows', async () => {
+    scene = await startRunScene({ routed: false });
+    await serving(await scene.deploy('good:1'));
+    const both: number[] = [];
+    const timer = setInterval(() => {
+      const pods = scene.cluster.all(podType).map(({ spec }) => spec?.containers[0]?.image);
+      if (pods.includes('good:1') && pods.includes('good:2')) both.push(pods.filter((image) => image === 'good:2').length);
+    }, 2);
+    const web = scene.web()?.metadata.name ?? '';
+    await scene.cluster.mergePatch(kinds.process, ns, web, { spec: { desiredInstances: 2 } });
+    await scene.until(() => expect(scene.web()?.status?.actualInstances).toBe(2));
+    await serving(await scene.deploy('good:2'));
+    clearInterval(timer);
+    expect(Math.max(...both)).toBe(1);
+    expect(scene.cluster.all(podType).map(({ spec }) => spec?.containers[0]?.image)).toEqual(['good:2', 'good:2']);
+  });
+
+  test('keeps working in its old version when the trial fails', async () => {
+    scene = await startRunScene({ routed: false });
+    await serving(await scene.deploy('good:1'));
+    const uid = scene.cluster.all(podType)[0]?.metadata.uid;
+    const id = await scene.deploy('crash:1');
+    await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Failed' }));
+    await scene.until(() => expect(scene.cluster.all(podType).map(({ metadata }) => metadata.uid)).toEqual([uid]));
+  });
+});

@@ -1,0 +1,264 @@
+// The reconcilers of apps at work on a cluster in memory, with a node and a gateway that play their parts.
+
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { vi } from 'vitest';
+import { appReconciler } from '../../../src/controller/reconcilers/app.ts';
+import { appWorkloadReconciler } from '../../../src/controller/reconcilers/app-workload.ts';
+import { domainReconciler } from '../../../src/controller/reconcilers/domain.ts';
+import { processReconciler } from '../../../src/controller/reconcilers/process.ts';
+import { routeReconciler } from '../../../src/controller/reconcilers/route.ts';
+import { createLogger } from '../../../src/controller/runtime/log.ts';
+import { Manager } from '../../../src/controller/runtime/manager.ts';
+import { sources } from '../../../src/controller/sources.ts';
+import { configMapType, podType, secretType, serviceType, statefulSetType, type Pod, type StatefulSet } from '../../../src/lib/api/core.ts';
+import { httpRouteType } from '../../../src/lib/api/gateway.ts';
+import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
+import type { CFApp, CFBuild, CFProcess } from '../../../src/lib/api/types.generated.ts';
+import { MemoryCluster } from '../../support/memory-cluster.ts';
+import { info } from './build-scene.ts';
+
+export const ns = 'space-1';
+export const appGuid = 'app-1';
+
+/** Behaviour by the name of the image: `good:1` answers, `crash:1` ends at once, `silent:1` runs and never answers. */
+class Node {
+  readonly #cluster: MemoryCluster;
+  readonly #stopped = new AbortController();
+  readonly ended: Promise<void>;
+
+  constructor(cluster: MemoryCluster) {
+    this.#cluster = cluster;
+    this.ended = this.#live();
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+  }
+
+  async #live(): Promise<void> {
+    while (!this.#stopped.signal.aborted) {
+      for (const set of this.#cluster.all(statefulSetType)) await this.#follow(set);
+      for (const pod of this.#cluster.all(podType)) await this.#advance(pod);
+      for (const route of this.#cluster.all(httpRouteType)) await this.#accept(route.metadata.name ?? '');
+      await sleep(4);
+    }
+  }
+
+  async #follow(set: StatefulSet): Promise<void> {
+    const pods = this.#cluster.all(podType).filter(({ metadata }) => metadata.ownerReferences?.[0]?.uid === set.metadata.uid);
+    const wanted = set.spec?.replicas ?? 0;
+    for (let index = 0; index < wanted; index += 1) {
+      const name = `${set.metadata.name ?? ''}-${String(index)}`;
+      if (!pods.some(({ metadata }) => metadata.name === name)) await this.#create(set, name, index);
+    }
+    for (const { metadata } of pods) {
+      if (Number(metadata.labels?.[labels.podIndex]) >= wanted)
+        await this.#cluster.delete(podType, metadata.namespace, metadata.name ?? '');
+    }
+  }
+
+  async #create(set: StatefulSet, name: string, index: number): Promise<void> {
+    const template = set.spec?.template;
+    await this.#cluster.create(podType, {
+      metadata: {
+        name,
+        namespace: set.metadata.namespace ?? '',
+        labels: { ...template?.metadata?.labels, [labels.podIndex]: String(index) },
+        ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: set.metadata.name ?? '', uid: set.metadata.uid ?? '' }],
+      },
+      spec: { containers: template?.spec.containers ?? [] },
+      status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'True', lastTransitionTime: new Date().toISOString() }] },
+    });
+  }
+
+  async #advance(pod: Pod): Promise<void> {
+    const image = pod.spec?.containers[0]?.image ?? '';
+    const status = pod.status?.containerStatuses?.[0];
+    const restartCount = status?.restartCount ?? 0;
+    const now = new Date().toISOString();
+    const base = { name: 'application', image, imageID: '', containerID: 'x', restartCount };
+    let next: Pod['status'] | undefined;
+    if (image.startsWith('good') && status?.ready !== true) {
+      next = ready({ ...base, ready: true, started: true, state: { running: { startedAt: now } } }, now);
+    } else if (image.startsWith('crash') && restartCount < 2) {
+      const ended = { exitCode: 3, reason: 'Error', message: 'no database\n', startedAt: now, finishedAt: now };
+      next = { containerStatuses: [{ ...base, ready: false, restartCount: restartCount + 1, state: { terminated: ended } }] };
+    } else if (image.startsWith('silent') && status === undefined) {
+      next = { containerStatuses: [{ ...base, ready: false, started: false, state: { running: { startedAt: now } } }] };
+    }
+    if (next === undefined) return;
+    const { namespace, name = '' } = pod.metadata;
+    await this.#cluster
+      .mergePatch(podType, namespace, name, { status: { ...pod.status, ...next } }, { subresource: 'status' })
+      .catch(() => undefined);
+  }
+
+  async #accept(name: string): Promise<void> {
+    const route = this.#cluster.peek(httpRouteType, ns, name);
+    const observedGeneration = route?.metadata.generation ?? 0;
+    if (route === undefined || route.status?.parents?.[0]?.conditions?.[0]?.observedGeneration === observedGeneration) return;
+    const condition = {
+      status: 'True' as const,
+      reason: 'Accepted',
+      message: '',
+      lastTransitionTime: new Date().toISOString(),
+      observedGeneration,
+    };
+    const conditions = [
+      { ...condition, type: 'Accepted' },
+      { ...condition, type: 'ResolvedRefs' },
+    ];
+    const status = { parents: [{ parentRef: { name: 'kf' }, conditions }] };
+    await this.#cluster.mergePatch(httpRouteType, ns, name, { status }, { subresource: 'status' }).catch(() => undefined);
+  }
+}
+
+function ready(status: NonNullable<NonNullable<Pod['status']>['containerStatuses']>[number], now: string): Pod['status'] {
+  return {
+    phase: 'Running',
+    podIP: '192.0.2.1',
+    conditions: [
+      { type: 'PodScheduled', status: 'True', lastTransitionTime: now },
+      { type: 'Ready', status: 'True', lastTransitionTime: now },
+    ],
+    containerStatuses: [status],
+  };
+}
+
+/** Pods that answer, by generation. */
+export function readyPods(cluster: MemoryCluster, generation: string): number {
+  return cluster
+    .all(podType)
+    .filter(({ metadata }) => metadata.labels?.[labels.generation] === generation)
+    .filter(({ status }) => status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True')).length;
+}
+
+/** A gateway that leads by the generation header, as the HTTPRoute's probe rules say. */
+async function startGateway(cluster: MemoryCluster): Promise<{ server: Server; address: string }> {
+  const server = createServer((request, response) => {
+    const generation = String(request.headers['kf-generation'] ?? '');
+    const service = cluster.all(serviceType).find(({ metadata }) => metadata.labels?.[labels.generation] === generation);
+    const serves = service !== undefined && readyPods(cluster, generation) > 0;
+    response.writeHead(serves ? 200 : 503, serves ? { 'kf-generation': generation } : {}).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { server, address: `http://127.0.0.1:${String((server.address() as AddressInfo).port)}` };
+}
+
+export interface RunScene {
+  cluster: MemoryCluster;
+  until: (check: () => void) => Promise<void>;
+  app: () => CFApp | undefined;
+  web: () => CFProcess | undefined;
+  /** Changes the app as a push does: droplet, STARTED, a fresh deploy-id. */
+  deploy: (image: string, more?: DeployOptions) => Promise<string>;
+  patchApp: (patch: Record<string, unknown>) => Promise<void>;
+  /** Ends the controller and starts another. */
+  restartController: () => Promise<void>;
+  stopController: () => Promise<void>;
+  stop: () => Promise<void>;
+}
+
+export interface DeployOptions {
+  /** A changed environment, as a push that changes it does. */
+  rev?: string;
+  annotations?: Record<string, string>;
+}
+
+function manager(cluster: MemoryCluster, identity: string): { stop: () => Promise<void> } {
+  const aborter = new AbortController();
+  const running = new Manager({
+    cluster,
+    sources: sources('cf'),
+    reconcilers: [appReconciler, processReconciler(), appWorkloadReconciler, routeReconciler, domainReconciler],
+    leader: { ns: 'kf-system', name: 'kf-controller', identity, followMs: 20 },
+    rootNamespace: 'cf',
+    log: createLogger('error', (line) => process.stderr.write(line)),
+  }).run(aborter.signal);
+  return {
+    stop: async () => {
+      aborter.abort();
+      await running;
+    },
+  };
+}
+
+async function createObjects(cluster: MemoryCluster, address: string, routed: boolean): Promise<void> {
+  const settings = {
+    ...info,
+    drainSeconds: 1,
+    gateway: { ...info.gateway, features: ['HTTPRouteResponseHeaderModification'], internalAddress: address },
+  };
+  await cluster.create(configMapType, { metadata: { name: 'kf-info', namespace: 'cf' }, data: { 'info.json': JSON.stringify(settings) } });
+  await cluster.create(kinds.domain, { metadata: { name: 'domain-1', namespace: 'cf' }, spec: { name: 'apps.example' } });
+  await cluster.create(secretType, { metadata: { name: 'env', namespace: ns }, data: { COLOUR: Buffer.from('red').toString('base64') } });
+  await cluster.create(kinds.app, {
+    metadata: { name: appGuid, namespace: ns, annotations: { [annotations.appRev]: '0' } },
+    spec: { displayName: 'shop', desiredState: 'STOPPED', lifecycle: { type: 'docker', data: { stack: '' } }, envSecretName: 'env' },
+  });
+  if (!routed) return;
+  await cluster.create(kinds.route, {
+    metadata: { name: 'route-1', namespace: ns },
+    spec: {
+      host: 'shop',
+      domainRef: { name: 'domain-1', namespace: 'cf' },
+      destinations: [{ guid: 'dest-1', appRef: { name: appGuid }, processType: 'web' }],
+    },
+  });
+}
+
+export async function startRunScene(options: { routed?: boolean } = {}): Promise<RunScene> {
+  const cluster = new MemoryCluster();
+  const gateway = await startGateway(cluster);
+  await createObjects(cluster, gateway.address, options.routed ?? true);
+  const node = new Node(cluster);
+  let controller = manager(cluster, 'one');
+  let count = 0;
+  const patchApp = async (patch: Record<string, unknown>): Promise<void> => void (await cluster.mergePatch(kinds.app, ns, appGuid, patch));
+  const stopController = (): Promise<void> => controller.stop();
+  return {
+    cluster,
+    until: (check) => vi.waitFor(check, { timeout: 12_000, interval: 5 }),
+    app: () => cluster.peek(kinds.app, ns, appGuid),
+    web: () => cluster.all(kinds.process).find(({ spec }) => spec.processType === 'web'),
+    patchApp,
+    deploy: async (image, more = {}) => {
+      count += 1;
+      const build = `build-${String(count)}`;
+      const made = await cluster.create<CFBuild>(kinds.build, {
+        metadata: { name: build, namespace: ns },
+        spec: {
+          appRef: { name: appGuid },
+          packageRef: { name: 'p' },
+          lifecycle: { type: 'docker', data: { stack: '' } },
+          stagingMemoryMB: 1,
+          stagingDiskMB: 1,
+        },
+      });
+      const status = { state: 'STAGED', droplet: { registry: { image }, ports: [8080] } };
+      await cluster.mergePatch(kinds.build, ns, build, { metadata: { uid: made.metadata.uid }, status }, { subresource: 'status' });
+      const deployId = `deploy-${String(count)}`;
+      const marks = {
+        [annotations.deployId]: deployId,
+        ...(more.rev === undefined ? {} : { [annotations.appRev]: more.rev }),
+        ...more.annotations,
+      };
+      await patchApp({ metadata: { annotations: marks }, spec: { desiredState: 'STARTED', currentDropletRef: { name: build } } });
+      return deployId;
+    },
+    restartController: async () => {
+      await stopController();
+      controller = manager(cluster, 'two');
+    },
+    stopController,
+    stop: async () => {
+      await stopController();
+      node.stop();
+      await node.ended;
+      gateway.server.close();
+      cluster.close();
+    },
+  };
+}

@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest';
+import type { Pod } from '../../../src/lib/api/core.ts';
+import type { ContainerState, ContainerStatus, CoreCondition } from '../../../src/lib/api/pod.ts';
+import { cutLines } from '../../../src/controller/instances/pod-instances.ts';
+import { instanceOf, problemOf, type PodFacts } from '../../../src/controller/instances/pod-state.ts';
+
+const now = Date.parse('2026-11-21T10:00:00Z');
+const ago = (seconds: number): string => new Date(now - seconds * 1_000).toISOString();
+const facts = (more: Partial<PodFacts> = {}): PodFacts => ({
+  now,
+  expectations: { startSeconds: 60, port: 8080 },
+  firstSeen: () => now,
+  ...more,
+});
+
+interface PodParts {
+  state?: ContainerState;
+  lastState?: ContainerState;
+  restarts?: number;
+  ready?: boolean;
+  started?: boolean;
+  scheduled?: CoreCondition;
+  deleted?: boolean;
+  age?: number;
+}
+
+function pod({ state, lastState, restarts = 0, ready = false, started = false, scheduled, deleted = false, age = 5 }: PodParts): Pod {
+  const status: ContainerStatus = {
+    name: 'application', image: 'registry.example/app:1', imageID: '', ready, started, restartCount: restarts,
+    ...(state === undefined ? {} : { state }), ...(lastState === undefined ? {} : { lastState }),
+  }; // prettier-ignore
+  return {
+    metadata: {
+      name: 'app-space-0123456789-2',
+      uid: 'u',
+      creationTimestamp: ago(age),
+      labels: { 'apps.kubernetes.io/pod-index': '2', 'kf.cloudfoundry.org/generation': 'abc' },
+      ...(deleted ? { deletionTimestamp: ago(1) } : {}),
+    },
+    status: {
+      phase: 'Running',
+      conditions: [
+        scheduled ?? { type: 'PodScheduled', status: 'True', lastTransitionTime: ago(age) },
+        { type: 'Ready', status: ready ? 'True' : 'False', lastTransitionTime: ago(1) },
+      ],
+      ...(state === undefined ? {} : { containerStatuses: [status] }),
+    },
+  };
+}
+
+const running = (seconds: number): ContainerState => ({ running: { startedAt: ago(seconds) } });
+const waiting = (reason: string, message = ''): ContainerState => ({ waiting: { reason, message } });
+const terminated = (exitCode: number, seconds: number, more: Record<string, unknown> = {}): ContainerState => ({
+  terminated: { exitCode, startedAt: ago(seconds + 1), finishedAt: ago(seconds), reason: 'Error', ...more },
+});
+const unschedulable = (seconds: number): CoreCondition => ({
+  type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes are available: 1 Insufficient memory.', lastTransitionTime: ago(seconds),
+}); // prettier-ignore
+
+describe('why an instance does not serve', () => {
+  test.each([
+    ['a pod that is being made', pod({}), undefined],
+    ['a ready pod', pod({ state: running(5), ready: true, restarts: 7 }), undefined],
+    ['a pod about to end', pod({ state: terminated(137, 1), restarts: 3, deleted: true }), undefined],
+    ['no room, just now', pod({ scheduled: unschedulable(1) }), { reason: 'Unschedulable', final: false }],
+    ['no room for a while', pod({ scheduled: unschedulable(9) }), { reason: 'Unschedulable', final: true, byTime: true }],
+    [
+      'an image that does not exist',
+      pod({ state: waiting('ErrImagePull', 'registry.example/app:1: not found') }),
+      { reason: 'ImagePull', final: true },
+    ],
+    [
+      'an image whose registry stumbled',
+      pod({ state: waiting('ErrImagePull', 'connection reset by peer') }),
+      { reason: 'ImagePull', final: false },
+    ],
+    [
+      'an image that would run as root',
+      pod({ state: waiting('CreateContainerConfigError', 'container has runAsNonRoot and image will run as root') }),
+      { reason: 'CreateContainer', final: true },
+    ],
+    [
+      'a Secret that is not there yet',
+      pod({ state: waiting('CreateContainerConfigError', 'secret "x" not found') }),
+      { reason: 'CreateContainer', final: false },
+    ],
+    ['one crash, just now', pod({ state: terminated(1, 1) }), { reason: 'Crashed', final: false, exitCode: 1 }],
+    [
+      'one crash and not ready for 10 s after',
+      pod({ state: running(9), lastState: terminated(1, 10), restarts: 1 }),
+      { reason: 'Crashed', final: true, byTime: true },
+    ],
+    [
+      'two crashes',
+      pod({ state: terminated(3, 0), lastState: terminated(3, 2), restarts: 1 }),
+      { reason: 'Crashed', final: true, exitCode: 3 },
+    ],
+    [
+      'two crashes, waiting for the next start',
+      pod({ state: waiting('CrashLoopBackOff'), lastState: terminated(3, 2), restarts: 2 }),
+      { reason: 'Crashed', final: true },
+    ],
+    [
+      'too much memory, twice',
+      pod({ state: terminated(137, 0, { reason: 'OOMKilled' }), restarts: 1 }),
+      { reason: 'OutOfMemory', final: true },
+    ],
+    [
+      'a command that cannot be started, twice',
+      pod({ state: terminated(128, 0, { reason: 'StartError', message: 'exec: "x": not found' }), restarts: 1 }),
+      { reason: 'CreateContainer', final: true },
+    ],
+    ['an app that has not answered for some seconds', pod({ state: running(10) }), { reason: 'HealthCheckFailed', final: false }],
+    ['an app that started to answer, not ready yet', pod({ state: running(10), started: true }), undefined],
+    ['an app that never answered in its time', pod({ state: running(63) }), { reason: 'HealthCheckFailed', final: true, byTime: true }],
+    [
+      'an app that was ended because it never answered',
+      pod({ state: running(1), lastState: terminated(143, 1, { startedAt: ago(62) }), restarts: 1 }),
+      { reason: 'HealthCheckFailed', final: true },
+    ],
+    ['nothing known for minutes', pod({ state: waiting('ContainerCreating'), age: 200 }), { reason: 'StartTimeout', final: true }],
+  ])('%s', (_name, given, expected) => {
+    const problem = problemOf(given, facts());
+    if (expected === undefined) expect(problem).toBeUndefined();
+    else expect(problem).toMatchObject(expected);
+  });
+
+  test('a stumbling registry becomes the verdict after some patience', () => {
+    const stumbling = pod({ state: waiting('ImagePullBackOff', 'i/o timeout') });
+    expect(problemOf(stumbling, facts({ firstSeen: () => now - 7_000 }))).toMatchObject({ final: false, lookAgainMs: 1_000 });
+    expect(problemOf(stumbling, facts({ firstSeen: () => now - 8_000 }))).toMatchObject({ final: true });
+  });
+
+  test('an app without a check is never told that it does not answer', () => {
+    expect(problemOf(pod({ state: running(100) }), facts({ expectations: { startSeconds: 0 } }))).toBeUndefined();
+  });
+
+  test('an http check is named with its path', () => {
+    const expectations = { startSeconds: 60, port: 8080, path: '/health' };
+    expect(problemOf(pod({ state: running(63) }), facts({ expectations }))?.message).toContain('GET /health on port 8080');
+  });
+});
+
+describe('instances', () => {
+  test.each([
+    ['RUNNING', pod({ state: running(5), ready: true })],
+    ['STARTING', pod({ state: running(1) })],
+    ['STARTING', pod({ state: waiting('ContainerCreating') })],
+    ['CRASHED', pod({ state: waiting('CrashLoopBackOff'), lastState: terminated(1, 2), restarts: 2 })],
+    ['CRASHED', pod({ state: terminated(1, 1) })],
+    ['DOWN', pod({ scheduled: unschedulable(1) })],
+    ['DOWN', pod({ state: running(5), ready: true, deleted: true })],
+  ])('are %s', (state, given) => {
+    expect(instanceOf(given, facts()).state).toBe(state);
+  });
+
+  test('carry index, generation, restarts and the last exit code', () => {
+    const instance = instanceOf(pod({ state: running(2), lastState: terminated(7, 3), restarts: 4 }), facts());
+    expect(instance).toMatchObject({ index: 2, generation: 'abc', restarts: 4, exitCode: 7, ready: false, pod: 'app-space-0123456789-2' });
+  });
+});
+
+test('of a log the last 20 lines of 500 characters are kept', () => {
+  const lines = cutLines(`${Array.from({ length: 30 }, (_, index) => `${String(index)} ${'x'.repeat(600)}`).join('\r\n')}\n\n`);
+  expect(lines).toHaveLength(20);
+  expect(lines[0]?.startsWith('10 x')).toBe(true);
+  expect(lines.every((line) => line.length === 500)).toBe(true);
+});
