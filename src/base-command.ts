@@ -5,7 +5,7 @@ import type { Input, ParserOutput } from '@oclif/core/interfaces';
 import { globalFlags } from './flags.ts';
 import { readDeclared, type ArgDefinition, type FlagDefinition } from './lib/cf/definitions.ts';
 import { wantsHelp } from './lib/cf/usage.ts';
-import { KfError } from './lib/errors.ts';
+import type { KfError } from './lib/errors.ts';
 import type { Reporter } from './lib/ops/reporter.ts';
 import { printFailure, printResult, toKfError } from './lib/output/error.ts';
 import type { HelpSubject } from './lib/output/help.ts';
@@ -225,7 +225,7 @@ function declaredBy(command: CommandStatics): {
   dashesAreData: boolean;
 } {
   return {
-    flags: ownFirst(command.flags as Record<string, FlagDefinition>, command.baseFlags as Record<string, FlagDefinition>),
+    flags: ownFirst(command.flags as Record<string, FlagDefinition>, command.baseFlags),
     args: command.args as Record<string, ArgDefinition>,
     dashesAreData: command.dashesAreData,
   };

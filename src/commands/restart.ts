@@ -26,7 +26,7 @@ export default class Restart extends KfCommand<AppDetails> {
     this.say`Restarting app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
     const { app, deployId } = await restartApp(session, await findApp(session, name));
     this.print([line(), line('Waiting for app to start...'), line()]);
-    const served = flags['no-wait'] ? app : await waitUntilServing(session, app, deployId);
+    const served = flags['no-wait'] ? app : await waitUntilServing(session, app, deployId, 'restart');
     const details = await describeApp(session, served);
     this.print(renderApp(details));
     return details;

@@ -30,7 +30,7 @@ export default class Start extends KfCommand<AppDetails> {
       return describeApp(session, app);
     }
     this.print([line(), line('Waiting for app to start...'), line()]);
-    const details = await describeApp(session, await waitUntilServing(session, app, deployId));
+    const details = await describeApp(session, await waitUntilServing(session, app, deployId, 'start'));
     this.print(renderApp(details));
     return details;
   }

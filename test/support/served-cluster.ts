@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { configMapType, podType, secretType } from '../../src/lib/api/core.ts';
+import { configMapType, podType, secretType, statefulSetType } from '../../src/lib/api/core.ts';
 import { kinds, places } from '../../src/lib/api/group.ts';
 import type { KfInfo } from '../../src/lib/api/kf-info.ts';
 import { resource, type KubeObject, type ResourceType } from '../../src/lib/api/object.ts';
@@ -12,7 +12,7 @@ import { MemoryCluster } from './memory-cluster.ts';
 
 const roleBindings = resource('rbac.authorization.k8s.io', 'v1', 'RoleBinding', 'rolebindings');
 const podMetrics = resource('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
-const known: ResourceType[] = [...Object.values(kinds), secretType, configMapType, podType, roleBindings, podMetrics];
+const known: ResourceType[] = [...Object.values(kinds), secretType, configMapType, podType, statefulSetType, roleBindings, podMetrics];
 
 interface Place {
   type: ResourceType;
@@ -134,7 +134,7 @@ export class ServedCluster {
     if (place.subresource === 'log') return call.text(this.memory.logTexts.get(`${ns ?? ''}/${name}`) ?? '');
     if (call.method === 'PATCH') return call.json(await this.#patch(place, body));
     if (call.method === 'DELETE') {
-      const deleted = await this.memory.delete(type, ns, name, (body['preconditions'] ?? {}) as object);
+      const deleted = await this.memory.delete(type, ns, name, body['preconditions'] ?? {});
       return deleted ? call.json({ kind: 'Status', status: 'Success' }) : this.#notFound(call, place);
     }
     const found = await this.memory.get(type, ns, name);
@@ -148,7 +148,7 @@ export class ServedCluster {
   #patch({ type, ns, name = '', subresource }: Place, body: Record<string, unknown>): Promise<KubeObject> {
     if (subresource !== 'scale') return this.memory.mergePatch(type, ns, name, body, subresource === undefined ? {} : { subresource });
     const { replicas } = body['spec'] as { replicas: number };
-    return this.memory.mergePatch(type, ns, name, { spec: { desiredInstances: replicas } });
+    return this.memory.mergePatch(type, ns, name, { spec: type.kind === 'CFProcess' ? { desiredInstances: replicas } : { replicas } });
   }
 
   #scope(call: Call, ns: string | undefined): { ns?: string; labelSelector?: string; fieldSelector?: string } {

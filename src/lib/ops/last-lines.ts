@@ -8,14 +8,13 @@ const tailLines = 20;
 const lineLimit = 500;
 const patienceMs = 5000;
 
-async function read(
-  cluster: Cluster,
-  ns: string,
-  pod: string,
-  container: string,
-  previous: boolean,
-  signal: AbortSignal,
-): Promise<string[]> {
+interface Place {
+  ns: string;
+  pod: string;
+  container: string;
+}
+
+async function read(cluster: Cluster, { ns, pod, container }: Place, previous: boolean, signal: AbortSignal): Promise<string[]> {
   try {
     const body = await cluster.logs(ns, pod, { container, previous, tailLines, limitBytes: 64 * 1024, signal });
     let text = '';
@@ -34,6 +33,7 @@ export async function lastLines(cluster: Cluster, app: CFApp, deployment: Deploy
   if (pod === undefined || ns === undefined) return [];
   const limit = AbortSignal.timeout(patienceMs);
   const both = signal === undefined ? limit : AbortSignal.any([limit, signal]);
-  const [before, now] = await Promise.all([read(cluster, ns, pod, container, true, both), read(cluster, ns, pod, container, false, both)]);
+  const place = { ns, pod, container };
+  const [before, now] = await Promise.all([read(cluster, place, true, both), read(cluster, place, false, both)]);
   return [...before, ...now].slice(-tailLines).map((line) => line.slice(0, lineLimit));
 }

@@ -1,10 +1,12 @@
 // start, stop, restart: each is one patch of the CFApp; the controller does the rest and judges it.
 
 import { appRevOf } from '../api/app.ts';
-import { annotations } from '../api/group.ts';
+import { annotations, kinds } from '../api/group.ts';
 import type { CFApp } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
+import { watchObject } from '../kube/watch-list.ts';
 import type { SpaceSession } from '../target/session.ts';
+import { absentAfterMs, restartDirectly, startDirectly, stopDirectly, unlessAbsent } from './break-glass.ts';
 import { changeApp, newDeployId } from './changes.ts';
 import { startTimeoutMs, waitForDeployment } from './verdict.ts';
 
@@ -19,10 +21,41 @@ const isStarted = (app: CFApp): boolean => app.spec.desiredState === 'STARTED';
 /** The revision that the next generation carries: what is frozen into it is read anew. */
 const nextRev = (app: CFApp): string => String(appRevOf(app) + 1);
 
-export async function waitUntilServing(session: SpaceSession, app: CFApp, deployId: string): Promise<CFApp> {
+/** What is done instead when no controller answers, and after how long. */
+const withoutController = {
+  start: { act: startDirectly, patienceMs: absentAfterMs },
+  // A restart without the controller has a gap, so a leader that is just changing is waited for.
+  restart: { act: restartDirectly, patienceMs: 20_000 },
+} as const;
+
+/** @param verb what to do directly when the controller is down; left out: `accepted` is thrown */
+export async function waitUntilServing(session: SpaceSession, app: CFApp, deployId: string, verb?: 'start' | 'restart'): Promise<CFApp> {
   const { cluster, reporter, signal, env, bin } = session;
-  const verdict = await waitForDeployment(cluster, app, deployId, { timeoutMs: startTimeoutMs(env), reporter, signal, bin });
-  return verdict.app;
+  const instead = verb === undefined ? undefined : withoutController[verb];
+  const patience = instead === undefined ? {} : { patienceMs: instead.patienceMs };
+  try {
+    const options = { timeoutMs: startTimeoutMs(env), reporter, signal, bin, ...patience };
+    return (await waitForDeployment(cluster, app, deployId, options)).app;
+  } catch (error) {
+    const isAbsent = error instanceof KfError && error.code === 'accepted';
+    if (!isAbsent || instead === undefined || !(await instead.act(session, app))) throw error;
+    return app;
+  }
+}
+
+/** Until the controller has emptied the sets; without one they are emptied directly. */
+async function waitUntilStopped(session: SpaceSession, app: CFApp, deployId: string): Promise<void> {
+  const { cluster, space, signal, env } = session;
+  const { name = '' } = app.metadata;
+  const check = (seen: CFApp | undefined): true | undefined =>
+    seen === undefined || seen.status?.deployment?.id === deployId || seen.metadata.annotations?.[annotations.deployId] !== deployId
+      ? true
+      : undefined;
+  const how = { timeoutMs: startTimeoutMs(env), describe: `app '${app.spec.displayName}' to stop` };
+  const seen = await unlessAbsent(signal, (until) =>
+    watchObject(cluster, kinds.app, { ns: space.guid, name, known: app }, check, { ...how, signal: until }),
+  );
+  if (seen === undefined) await stopDirectly(session, app);
 }
 
 function assertDroplet(app: CFApp, bin: string): void {
@@ -45,12 +78,14 @@ export async function startApp(session: SpaceSession, app: CFApp): Promise<Chang
 /** Stops the app. The revision moves, so that the next start takes environment and bindings as they are then. */
 export async function stopApp(session: SpaceSession, app: CFApp): Promise<Changed> {
   if (!isStarted(app)) return { app, changed: false };
+  const deployId = newDeployId();
   const stopped = await changeApp(session, app, (current) => {
     if (!isStarted(current)) return undefined;
     const rev = nextRev(current);
-    const marks = { [annotations.appRev]: rev, [annotations.lastStopAppRev]: rev, [annotations.deployId]: newDeployId() };
+    const marks = { [annotations.appRev]: rev, [annotations.lastStopAppRev]: rev, [annotations.deployId]: deployId };
     return { spec: { desiredState: 'STOPPED' }, annotations: marks };
   });
+  await waitUntilStopped(session, stopped, deployId);
   return { app: stopped, changed: true };
 }
 

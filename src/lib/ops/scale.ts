@@ -6,6 +6,7 @@ import type { CFApp, CFProcess } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
 import { watchObject } from '../kube/watch-list.ts';
 import type { SpaceSession } from '../target/session.ts';
+import { scaleDirectly, unlessAbsent } from './break-glass.ts';
 import { changeApp, changeProcess, newDeployId } from './changes.ts';
 import { waitUntilServing } from './lifecycle.ts';
 import { startTimeoutMs } from './verdict.ts';
@@ -49,8 +50,9 @@ async function waitForInstances(session: SpaceSession, app: CFApp, process: CFPr
   const { cluster, space, signal, env, reporter, bin } = session;
   const { name = '' } = process.metadata;
   let last: CFProcess | undefined;
-  const check = (seen: CFProcess | undefined): true | undefined => {
+  const check = (seen: CFProcess | undefined, alive: () => void): true | undefined => {
     last = seen;
+    if (seen?.status?.observedGeneration === seen?.metadata.generation) alive();
     const instances = Object.entries(seen?.status?.instancesStatus ?? {});
     const running = instances.filter(([index, { state }]) => Number(index) < wanted && state === 'RUNNING').length;
     const extra = instances.filter(([index]) => Number(index) >= wanted).length;
@@ -69,12 +71,22 @@ async function waitForInstances(session: SpaceSession, app: CFApp, process: CFPr
     reporter.step(describeInstances(seen, wanted));
     return undefined;
   };
-  await watchObject(cluster, kinds.process, { ns: space.guid, name }, check, {
+  const how = {
     timeoutMs: startTimeoutMs(env),
-    signal,
     describe: () => `${wanted} instances of '${process.spec.processType}': ${describeInstances(last, wanted)}`,
-  });
+  };
+  const done = await unlessAbsent(signal, (until, alive) =>
+    watchObject(cluster, kinds.process, { ns: space.guid, name }, (seen) => check(seen, alive), { ...how, signal: until }),
+  );
   reporter.done();
+  if (done === true || (await scaleDirectly(session, app, process, wanted))) return;
+  throw new KfError(
+    'accepted',
+    `The new number of instances is accepted, but the controller has not taken it up; it waits in the cluster.`,
+    {
+      hints: ['kubectl get pods -n kf-system'],
+    },
+  );
 }
 
 /** Changes what is given and waits until it holds. Sizes go first: the new instances are made with them. */

@@ -18,6 +18,8 @@ export interface VerdictOptions {
   signal?: AbortSignal;
   /** Ready to be pasted into hints. */
   bin?: string;
+  /** How long the controller may take to say anything about the change; 20 s unless told. */
+  patienceMs?: number;
   /** Instead of a watch of its own, for who follows the app already. */
   watch?: (check: (app: CFApp) => Verdict | undefined, options: WatchUntilOptions) => Promise<Verdict>;
 }
@@ -111,7 +113,7 @@ export async function waitForDeployment(cluster: Cluster, app: CFApp, deployId: 
   const { namespace, name = '' } = app.metadata;
   let last: CFApp | undefined = app;
   const absent = new AbortController();
-  const patience = setTimeout(() => absent.abort(nobodyThere(app)), Math.min(controllerPatienceMs, timeoutMs));
+  const patience = setTimeout(() => absent.abort(nobodyThere(app)), Math.min(options.patienceMs ?? controllerPatienceMs, timeoutMs));
   const check = (seen: CFApp | undefined): Verdict | undefined => {
     last = seen;
     if (seen === undefined) throw new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);

@@ -2,7 +2,7 @@
 
 import { group, kinds, places } from '../api/group.ts';
 import { configMapType } from '../api/core.ts';
-import { parseKfInfo, type KfInfo } from '../api/kf-info.ts';
+import { parseKfInfo, requireCompatible, type KfInfo } from '../api/kf-info.ts';
 import { KfError } from '../errors.ts';
 import { connect } from '../kube/client.ts';
 import type { Cluster } from '../kube/cluster.ts';
@@ -46,7 +46,10 @@ export interface Session {
   readonly space?: Named;
   /** What the installation says about itself; read once. @throws KfError `not-found` when kf is not set up */
   info(): Promise<KfInfo>;
-  /** The user name for `kf/changed-by`; asked once and remembered. */
+  /**
+   * The user name for `kf/changed-by`; asked once and remembered. Every first write asks for it, so this is also where a kf that does not fit
+   * the installation ends. @throws KfError `conflict`
+   */
   changedBy(): Promise<string>;
   /** Fills org and space from flags, state or what setup made, as far as there are any. */
   findPlaceIfAny(): Promise<void>;
@@ -164,6 +167,7 @@ class OpenSession implements Session {
   }
 
   async changedBy(): Promise<string> {
+    requireCompatible(await this.info(), kfVersion());
     const { user: kubeconfigUser } = this.cluster.identity;
     if (this.state.userOf === kubeconfigUser && this.state.user !== undefined) return this.state.user;
     const user = await this.cluster.whoAmI(this.signal);

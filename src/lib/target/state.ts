@@ -69,7 +69,7 @@ function fromFile(file: StateFile): TargetState {
     org: named(file.OrganizationFields),
     space: named(file.SpaceFields),
   };
-  return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined)) as TargetState;
+  return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined));
 }
 
 /** Nothing, when there is no file, when it cannot be read or when it is another program's (cf's own). */

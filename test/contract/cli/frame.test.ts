@@ -1,6 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { configMapType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';
@@ -207,6 +208,18 @@ describe('the target', () => {
 });
 
 describe('a cluster', () => {
+  it('that needs a newer kf is not written to', async () => {
+    const newer = await (await ServedCluster.start()).installed();
+    const map = newer.memory.peek(configMapType, 'cf', 'kf-info');
+    const info = { ...(JSON.parse(map?.data?.['info.json'] ?? '{}') as object), oldestCli: '99.0.0' };
+    await newer.memory.mergePatch(configMapType, 'cf', 'kf-info', { data: { 'info.json': JSON.stringify(info) } });
+    const run = await user({ KUBECONFIG: newer.server.kubeconfig() }).run(['create-org', 'x']);
+    expect(run).toMatchObject({ code: 1 });
+    expect(run.stderr).toContain('is too old for the cluster');
+    expect(newer.memory.writes.filter(({ kind, name }) => kind === 'CFOrg' && name !== 'org-guid')).toEqual([]);
+    await newer.stop();
+  });
+
   it('that does not answer is named with its context', async () => {
     const gone = await ServedCluster.start();
     const kubeconfig = gone.server.kubeconfig();

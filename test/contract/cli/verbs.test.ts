@@ -124,8 +124,9 @@ describe('start, stop and restart', () => {
     expect(error.details['logTail']).toContain('from the container');
   });
 
-  it('stop moves the revision on and does not wait; a second one changes nothing', async () => {
+  it('stop moves the revision on; a second one changes nothing', async () => {
     await addApp();
+    judge({ phase: 'Stopped' });
     expect(await cli.run(['stop', 'my-app'])).toMatchObject({ code: 0, stderr: '' });
     expect(appNow()?.spec.desiredState).toBe('STOPPED');
     expect(appNow()?.metadata.annotations).toMatchObject({
@@ -246,6 +247,39 @@ describe('delete', () => {
     });
     expect((await cli.run(['delete', 'my-app', '-fr'])).code).toBe(0);
     expect([appNow(), cluster.memory.peek(kinds.route, ns, 'r')]).toEqual([undefined, undefined]);
+  });
+});
+
+describe('apps', () => {
+  it('lists names, states, instances and URLs by name, from rows instead of objects', async () => {
+    await addApp('zebra');
+    await addApp('ant', 'STOPPED');
+    await cluster.memory.mergePatch(kinds.process, ns, 'zebra-guid-web', { status: { actualInstances: 1 } }, { subresource: 'status' });
+    const spec = { appRef: { name: 'zebra-guid' }, processType: 'cron', desiredInstances: 2, memoryMB: 64, diskQuotaMB: 64 };
+    const healthCheck = { type: 'process' as const, data: { invocationTimeoutSeconds: 1, timeoutSeconds: 60 } };
+    await cluster.add(kinds.process, { metadata: { name: 'cron', namespace: ns }, spec: { ...spec, healthCheck } });
+    const route = { metadata: { name: 'r', namespace: ns, annotations: { [annotations.appGuids]: 'other\nzebra-guid' } } };
+    await cluster.add(kinds.route, { ...route, spec: { host: 'z', domainRef: { name: 'default-domain' } } });
+    await cluster.memory.mergePatch(kinds.route, ns, 'r', { status: { uri: 'z.apps.localhost/x' } }, { subresource: 'status' });
+    const run = await cli.run(['apps']);
+    expect(run.stdout.split('\n').slice(2)).toEqual([
+      'name    requested state   processes           routes',
+      'ant     stopped           web:0/1             ',
+      'zebra   started           web:1/1, cron:0/2   z.apps.localhost/x',
+      '',
+    ]);
+    expect(cluster.server.callsOf('GET .*cf(apps|processes|routes)').every((call) => call.query.get('includeObject') === 'None')).toBe(
+      true,
+    );
+  });
+
+  it('of a cluster with older kinds says that setup brings them up to date', async () => {
+    cluster.server.on('GET .*/cfprocesses', (call) =>
+      call.json({ kind: 'Table', metadata: {}, columnDefinitions: [{ name: 'Name', type: 'string', priority: 0 }], rows: [] }),
+    );
+    const run = await cli.run(['apps']);
+    expect(run).toMatchObject({ code: 1 });
+    expect(run.stderr).toContain("has no column 'AppGUID': its kinds are older than this kf.\n\nTIP:\n   kf setup");
   });
 });
 

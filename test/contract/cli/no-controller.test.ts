@@ -1,0 +1,124 @@
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { podType, statefulSetType } from '../../../src/lib/api/core.ts';
+import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
+import { bundleForTests, Cli } from '../../support/cli.ts';
+import { ServedCluster } from '../../support/served-cluster.ts';
+
+const bundle = bundleForTests();
+const ns = 'space-guid';
+let cluster: ServedCluster;
+let cli: Cli;
+
+beforeEach(async () => {
+  cluster = await (await ServedCluster.start()).installed();
+  cli = new Cli(bundle.program, { KUBECONFIG: cluster.server.kubeconfig(), KF_ORG: 'example-org', KF_SPACE: 'example-space' });
+});
+
+afterEach(async () => {
+  await cluster.stop();
+  cli.remove();
+});
+
+afterAll(() => bundle.remove());
+
+/** An app with two generations of its web process; nobody reconciles it. */
+async function addApp(desiredState: 'STARTED' | 'STOPPED'): Promise<void> {
+  const spec = {
+    displayName: 'my-app',
+    desiredState,
+    lifecycle: { type: 'buildpack' as const, data: { stack: '' } },
+    currentDropletRef: { name: 'd' },
+  };
+  await cluster.add(kinds.app, { metadata: { name: 'app', namespace: ns, annotations: { [annotations.appRev]: '1' } }, spec });
+  const healthCheck = { type: 'port' as const, data: { invocationTimeoutSeconds: 1, timeoutSeconds: 60 } };
+  await cluster.add(kinds.process, {
+    metadata: { name: 'web', namespace: ns, labels: { [labels.appGuid]: 'app' } },
+    spec: { appRef: { name: 'app' }, processType: 'web', desiredInstances: 2, memoryMB: 256, diskQuotaMB: 1024, healthCheck },
+  });
+  const generations = [{ process: 'web', hash: 'new', state: 'Current' as const, instances: 2, ready: 2 }];
+  await cluster.memory.mergePatch(
+    kinds.process,
+    ns,
+    'web',
+    { status: { rollout: { id: 'x', phase: 'Serving', generations } } },
+    { subresource: 'status' },
+  );
+  for (const hash of ['old', 'new']) {
+    const marks = { [labels.appGuid]: 'app', [labels.guid]: 'web', [labels.generation]: hash };
+    const replicas = desiredState === 'STARTED' && hash === 'new' ? 2 : 0;
+    await cluster.add(statefulSetType, {
+      metadata: { name: `set-${hash}`, namespace: ns, labels: marks },
+      spec: { replicas, selector: {}, template: { spec: { containers: [] } } },
+    });
+  }
+}
+
+/** Plays the StatefulSet controller and the kubelet. */
+function runPods(): void {
+  cluster.memory.intercept = (verb, type) => {
+    if (verb !== 'watch' || type.plural !== 'statefulsets') return;
+    setTimeout(() => {
+      for (const set of cluster.memory.all(statefulSetType)) {
+        const replicas = set.spec?.replicas ?? 0;
+        void cluster.memory.mergePatch(
+          statefulSetType,
+          ns,
+          set.metadata.name ?? '',
+          { status: { replicas, readyReplicas: replicas } },
+          { subresource: 'status' },
+        );
+      }
+    }, 20);
+  };
+}
+
+const replicasOf = (name: string): number | undefined => cluster.memory.peek(statefulSetType, ns, name)?.spec?.replicas;
+
+describe('with the controller down', () => {
+  it('stop empties every set and says that it did so itself', async () => {
+    await addApp('STARTED');
+    const run = await cli.run(['stop', 'my-app']);
+    expect(run.code).toBe(0);
+    expect(run.stderr).toContain('The controller does not answer: the instances were stopped directly.');
+    expect([replicasOf('set-new'), replicasOf('set-old')]).toEqual([0, 0]);
+    expect(cluster.memory.peek(kinds.app, ns, 'app')?.spec.desiredState).toBe('STOPPED');
+  });
+
+  it('start fills the last version again', async () => {
+    await addApp('STOPPED');
+    runPods();
+    const run = await cli.run(['start', 'my-app', '--json']);
+    expect(run.code).toBe(0);
+    expect((JSON.parse(run.stdout) as { warnings: string[] }).warnings[0]).toContain('the last version was started directly.');
+    expect([replicasOf('set-new'), replicasOf('set-old')]).toEqual([2, 0]);
+  });
+
+  it('scale changes the set that serves', async () => {
+    await addApp('STARTED');
+    runPods();
+    const run = await cli.run(['scale', 'my-app', '-i', '5']);
+    expect(run).toMatchObject({ code: 0 });
+    expect(run.stderr).toContain('the instances were scaled directly.');
+    expect([replicasOf('set-new'), replicasOf('set-old')]).toEqual([5, 0]);
+    expect(cluster.memory.peek(kinds.process, ns, 'web')?.spec.desiredInstances).toBe(5);
+  });
+
+  it('restart deletes the pods of the app and waits for the new ones', async () => {
+    await addApp('STARTED');
+    runPods();
+    const pod = { metadata: { name: 'set-new-0', namespace: ns, labels: { [labels.appGuid]: 'app', [labels.guid]: 'web' } } };
+    await cluster.add(podType, pod);
+    const run = await cli.run(['restart', 'my-app']);
+    expect(run.code).toBe(0);
+    expect(run.stderr).toContain('the instances were restarted directly, as the version that ran.');
+    expect(cluster.memory.peek(podType, ns, 'set-new-0')).toBeUndefined();
+  });
+
+  it('a start of what never ran is accepted and waits', async () => {
+    await addApp('STOPPED');
+    for (const set of cluster.memory.all(statefulSetType)) await cluster.memory.delete(statefulSetType, ns, set.metadata.name ?? '');
+    const run = await cli.run(['start', 'my-app'], { env: { KF_EXIT_CODES: 'class' } });
+    expect(run.code).toBe(12);
+    expect(run.stderr).toContain("The change of app 'my-app' is accepted, but the controller has not taken it up");
+  });
+});
