@@ -1,0 +1,216 @@
+import { describe, expect, test } from 'vitest';
+import type { AppWorkload, CFApp, CFProcess, CFRoute, Droplet } from '../../../src/lib/api/types.generated.ts';
+import { buildHttpRoute } from '../../../src/templates/http-route.ts';
+import { buildInstanceEnv, buildProcessEnv, databaseUrl, vcapServicesValue, type VcapService } from '../../../src/templates/pod-env.ts';
+import { buildBudget, buildStatefulSet } from '../../../src/templates/stateful-set.ts';
+import {
+  buildAppWorkload,
+  buildFrozenSecrets,
+  generationHash,
+  generationNames,
+  liveHash,
+  liveInputs,
+  type FrozenInputs,
+} from '../../../src/templates/workload.ts';
+
+const app: CFApp = {
+  metadata: {
+    name: '11111111-1111-4111-8111-111111111111',
+    namespace: 'space',
+    uid: 'app-uid',
+    annotations: { 'korifi.cloudfoundry.org/app-rev': '3' },
+  },
+  spec: { displayName: 'shop', desiredState: 'STARTED', lifecycle: { type: 'buildpack', data: { stack: '' } } },
+};
+const web: CFProcess = {
+  metadata: { name: 'adf88d59-873a-5df1-860b-00b9853c23b5', namespace: 'space', uid: 'process-uid' },
+  spec: {
+    appRef: { name: app.metadata.name ?? '' }, processType: 'web', memoryMB: 512, diskQuotaMB: 1024, detectedCommand: 'npm start',
+    healthCheck: { type: 'http', data: { httpEndpoint: '/health', invocationTimeoutSeconds: 2, timeoutSeconds: 30 } },
+  },
+}; // prettier-ignore
+const droplet: Droplet = { registry: { image: 'r/app@sha256:1', imagePullSecrets: [{ name: 'pull' }] }, architecture: 'arm64' };
+const frozen: FrozenInputs = {
+  env: { A: 'MQ==' },
+  bindings: [{ guid: 'b1', name: 'db', data: { uri: 'eA==' } }],
+  vcapApplication: { name: 'shop' },
+  drainSeconds: 4,
+};
+const live = liveInputs(app, web, droplet, [8080]);
+
+function workload(more: Partial<AppWorkload['spec']> = {}): AppWorkload {
+  const built = buildAppWorkload({ app, process: web, live, frozen, env: [] }, 'abcdef0123');
+  return { ...built, metadata: { ...built.metadata, uid: 'workload-uid' }, spec: { ...built.spec, ...more } };
+}
+const containerOf = (of: AppWorkload) => buildStatefulSet(of).spec?.template.spec.containers[0];
+
+describe('environment', () => {
+  const input = { secretName: 's', memoryMB: 256, ports: [8080], lifecycle: 'buildpack' as const };
+  const application = { application_id: 'a', application_name: 'shop' };
+  const env = (keys: string[], vcap: object = {}) =>
+    buildProcessEnv({ ...input, secretKeys: keys, vcapApplication: { ...application, ...vcap } });
+
+  test('the instance index enters VCAP_APPLICATION by expansion, and nothing else in it is expanded', () => {
+    const value = env([], { name: 'a $(HOME) $$ b' }).find(({ name }) => name === 'VCAP_APPLICATION')?.value ?? '';
+    // As the kubelet does it: `$$` is a dollar, `$(NAME)` a variable.
+    const expanded = value.replace(/\$\$|\$\((\w+)\)/g, (match, name: string | undefined) =>
+      match === '$$' ? '$' : name === 'CF_INSTANCE_INDEX' ? '7' : 'guid',
+    );
+    expect(JSON.parse(expanded)).toMatchObject({
+      name: 'a $(HOME) $$ b',
+      instance_index: 7,
+      instance_id: 'guid',
+      port: 8080,
+      host: '0.0.0.0',
+    });
+  });
+
+  test("the platform's own variables cannot be replaced, HOME and the like can", () => {
+    const variables = env(['PORT', 'HOME', 'COLOUR']);
+    expect(variables.filter(({ name }) => name === 'PORT')).toEqual([{ name: 'PORT', value: '8080' }]);
+    expect(variables.filter(({ name }) => name === 'HOME')).toEqual([
+      { name: 'HOME', valueFrom: { secretKeyRef: { name: 's', key: 'HOME' } } },
+    ]);
+    expect(variables.map(({ name }) => name)).toContain('COLOUR');
+    expect(new Set(variables.map(({ name }) => name)).size).toBe(variables.length);
+  });
+
+  test('without a port there is none to be told', () => {
+    const names = buildProcessEnv({ ...input, ports: [], secretKeys: [], vcapApplication: application }).map(({ name }) => name);
+    expect(names).not.toContain('PORT');
+    expect(buildInstanceEnv([], false).map(({ name }) => name)).not.toContain('CF_INSTANCE_PORTS');
+  });
+
+  test('a docker image keeps its own home', () => {
+    const names = buildProcessEnv({ ...input, lifecycle: 'docker', secretKeys: [], vcapApplication: application }).map(({ name }) => name);
+    expect(names).not.toContain('HOME');
+    expect(names).toContain('TMPDIR');
+  });
+
+  const service = (label: string, credentials: Record<string, unknown>): VcapService => ({
+    label, name: label, tags: [], instance_guid: '', instance_name: '', binding_guid: '', binding_name: null, credentials, syslog_drain_url: null, volume_mounts: [],
+  }); // prettier-ignore
+
+  test('services are listed by label, and the first database gives DATABASE_URL', () => {
+    const services = [service('mail', { uri: 'smtp://x' }), service('db', { uri: 'mysql://u:p@h/d' })];
+    expect(Object.keys(JSON.parse(vcapServicesValue(services)) as object)).toEqual(['mail', 'db']);
+    expect(vcapServicesValue([])).toBe('{}');
+    expect(databaseUrl(services)).toBe('mysql2://u:p@h/d');
+    expect(databaseUrl([service('mail', {})])).toBeUndefined();
+  });
+});
+
+describe('generations', () => {
+  const changed = (patch: Partial<CFProcess['spec']>, ports = [8080]) =>
+    liveHash(liveInputs(app, { ...web, spec: { ...web.spec, ...patch } }, droplet, ports));
+
+  test.each([
+    ['memory', { memoryMB: 513 }],
+    ['command', { command: 'node x' }],
+    ['health check', { healthCheck: { ...web.spec.healthCheck, type: 'port' as const } }],
+  ])('%s is live: a change makes a new one', (_name, patch) => {
+    expect(changed(patch)).not.toBe(liveHash(live));
+  });
+
+  test('the number of instances is not part of it', () => {
+    expect(changed({ desiredInstances: 9 })).toBe(liveHash(live));
+  });
+
+  test('the hash stays the same over releases of kf', () => {
+    expect(liveHash(live)).toBe('bd8ede79c7');
+    expect(generationHash('process', live, frozen)).toBe('89ebb780f8');
+  });
+
+  test('what is frozen decides the name, whatever the order of its keys', () => {
+    const first = generationHash('p', live, { ...frozen, env: { A: '1', B: '2' } });
+    expect(generationHash('p', live, { ...frozen, env: { B: '2', A: '1' } })).toBe(first);
+    expect(generationHash('p', live, { ...frozen, env: { B: '2', A: '3' } })).not.toBe(first);
+  });
+
+  test('Secrets are immutable, owned by the generation, and the environment comes last', () => {
+    const of = workload();
+    const secrets = buildFrozenSecrets(of, generationNames(web, 'abcdef0123'), frozen);
+    expect(secrets.map(({ metadata }) => metadata.name)).toEqual([`${of.metadata.name ?? ''}-b-0`, `${of.metadata.name ?? ''}-env`]);
+    for (const secret of secrets)
+      expect(secret).toMatchObject({ immutable: true, metadata: { ownerReferences: [{ uid: 'workload-uid', controller: true }] } });
+  });
+});
+
+describe('the StatefulSet', () => {
+  test('follows the contract and restricted pod security', () => {
+    const set = buildStatefulSet(workload());
+    expect(set.metadata.name).toMatch(/^11111111-1111-4111-8111-111111111111-spa-[0-9a-f]{10}$/);
+    expect(set.spec).toMatchObject({ replicas: 0, podManagementPolicy: 'Parallel', updateStrategy: { type: 'OnDelete' } });
+    expect(set.spec?.template.metadata?.labels).toMatchObject({
+      'korifi.cloudfoundry.org/guid': web.metadata.name, 'korifi.cloudfoundry.org/version': '3', 'kf.cloudfoundry.org/generation': 'abcdef0123',
+    }); // prettier-ignore
+    expect(set.spec?.template.spec).toMatchObject({
+      automountServiceAccountToken: false,
+      terminationGracePeriodSeconds: 14,
+      nodeSelector: { 'kubernetes.io/arch': 'arm64' },
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    });
+  });
+
+  test('checks each second until the app answers, then rarely', () => {
+    const container = containerOf(workload());
+    expect(container?.command).toEqual(['/cnb/lifecycle/launcher', 'npm start']);
+    expect(container).toMatchObject({
+      name: 'application',
+      imagePullPolicy: 'IfNotPresent',
+      lifecycle: { preStop: { sleep: { seconds: 4 } } },
+      startupProbe: { httpGet: { path: '/health', port: 8080 }, periodSeconds: 1, failureThreshold: 30, timeoutSeconds: 2 },
+      livenessProbe: { periodSeconds: 30, failureThreshold: 1 },
+      securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+    });
+  });
+
+  test('variables that refer to the instance stand after those that name it', () => {
+    const names = (containerOf(workload({ env: [{ name: 'VCAP_APPLICATION', value: '$(CF_INSTANCE_INDEX)' }] }))?.env ?? []).map(
+      ({ name }) => name,
+    );
+    expect(names.indexOf('CF_INSTANCE_INDEX')).toBeLessThan(names.indexOf('VCAP_APPLICATION'));
+  });
+
+  test('mounts bindings under their names', () => {
+    const container = containerOf(workload());
+    expect(container?.volumeMounts).toEqual([{ name: 'binding-0', mountPath: '/bindings/db', readOnly: true }]);
+    expect(container?.env?.find(({ name }) => name === 'SERVICE_BINDING_ROOT')?.value).toBe('/bindings');
+  });
+
+  test('has a budget over all generations of the process', () => {
+    expect(buildBudget(web).spec).toEqual({
+      minAvailable: '50%', unhealthyPodEvictionPolicy: 'AlwaysAllow', selector: { matchLabels: { 'korifi.cloudfoundry.org/guid': web.metadata.name } },
+    }); // prettier-ignore
+  });
+});
+
+describe('the HTTPRoute', () => {
+  const route: CFRoute = {
+    metadata: { name: 'r', namespace: 'space', uid: 'u' },
+    spec: { host: 'shop', path: '/API', domainRef: { name: 'd' } },
+  };
+  const build = (weights: [string, number][]) =>
+    buildHttpRoute({
+      route, fqdn: 'shop.example', gateway: { namespace: 'g', name: 'kf' }, serving: { p: 'old=1' }, marks: true,
+      backends: weights.map(([generation, weight]) => ({ service: `s-${generation}`, port: 8080, generation, weight })),
+    }); // prettier-ignore
+
+  test('spreads requests by weight and has a rule by which each generation can be asked alone', () => {
+    const rules = build([['old', 1], ['new', 0]]).spec?.rules ?? []; // prettier-ignore
+    expect(rules).toHaveLength(3);
+    expect(rules[1]).toMatchObject({
+      matches: [{ path: { value: '/api' }, headers: [{ name: 'kf-generation', value: 'new' }] }],
+      backendRefs: [{ name: 's-new', weight: 1 }],
+    });
+    expect(rules[2]?.backendRefs?.map(({ name, weight }) => [name, weight])).toEqual([['s-old', 1], ['s-new', 0]]); // prettier-ignore
+  });
+
+  test('says which weights it carries', () => {
+    expect(build([['old', 1]]).metadata.annotations).toEqual({ 'serving.kf.cloudfoundry.org/p': 'old=1' });
+  });
+
+  test('never has weights of 0 only: the gateway would answer with an error of its own', () => {
+    expect(build([['old', 0]]).spec?.rules?.at(-1)?.backendRefs?.[0]?.weight).toBe(1);
+  });
+});
