@@ -53,8 +53,8 @@ function showLog(session: SpaceSession, buildGuid: string, tail: string[]): Show
 function buildFailure(session: SpaceSession, appName: string, build: CFBuild, tail: string[]): KfError {
   const condition = findCondition(build, conditionTypes.succeeded);
   const message = condition?.message ?? 'the cause is unknown';
-  // The contract's message is `<reason>: <text>`; the condition's own reason only says that the build failed.
-  const reason = /^([A-Z]\w+): /.exec(message)?.[1] ?? condition?.reason;
+  // Our controller writes the class beside the sentence, Korifi's before it (`<reason>: <text>`); the condition's own reason only says that it failed.
+  const reason = build.status?.failure?.reason ?? /^([A-Z]\w+): /.exec(message)?.[1] ?? condition?.reason;
   const noMatch = reason === reasons.noBuildpackMatched;
   return new KfError('build', `Error staging application: ${message}`, {
     hints: noMatch
