@@ -32,7 +32,7 @@ const refused = [
   ['scale', app, '-i', '1'],
 ];
 
-const firstLine = (text: string): string => text.trim().split('\n')[0] ?? '';
+const namedRight = /may not \w+ "[^"]+"/;
 
 export async function benchRoles({ developer, auditor }: Scene): Promise<Row[]> {
   for (const args of demo) await developer.ok(...args);
@@ -41,7 +41,9 @@ export async function benchRoles({ developer, auditor }: Scene): Promise<Row[]> 
   for (const args of refused) {
     const { code, stdout, stderr } = await auditor.run(args);
     if (code === 0) throw new Error(`An auditor may: kf ${args.join(' ')}`);
-    refusals.push(`\`${args[0] ?? ''}\`: ${firstLine(stderr === '' ? stdout : stderr)}`);
+    const right = namedRight.exec(stdout + stderr)?.[0];
+    if (right === undefined) throw new Error(`The refusal of kf ${args.join(' ')} names no right: ${stdout}${stderr}`);
+    refusals.push(`\`${args[0] ?? ''}\`: ${right}`);
   }
   for (const args of cleanUp) await developer.ok(...args);
   return [
@@ -50,7 +52,7 @@ export async function benchRoles({ developer, auditor }: Scene): Promise<Row[]> 
       what: 'every read as SpaceAuditor',
       reach: 'works; a refusal names the right',
       measured: `works (${reads.length} commands)`,
-      beside: refusals.join(' · ').replaceAll('|', '\\|'),
+      beside: refusals.join(' · '),
     },
   ];
 }
