@@ -1,0 +1,81 @@
+// What can befall a cluster: programs killed, frozen and restarted, objects deleted under their keepers.
+
+import { readFileSync, readdirSync } from 'node:fs';
+import { processesInNamespaces, runInside } from '../cluster/namespaces.ts';
+import { readState } from '../cluster/state.ts';
+import { kubectl, ringEnv } from '../support/kf.ts';
+import { until } from '../support/until.ts';
+
+function initOfCluster(): NonNullable<ReturnType<typeof readState>>['init'] {
+  const name = ringEnv('KF_CLUSTER_NAME');
+  const state = readState(name);
+  if (state === undefined) throw new Error(`the cluster '${name}' is not from test/cluster: nothing of it may be broken`);
+  return state.init;
+}
+
+const commandOf = (pid: number): string => {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+  } catch {
+    return '';
+  }
+};
+
+/** Processes of this cluster, and of no other, whose command line contains `words`. */
+export function processesOf(words: string): number[] {
+  const init = initOfCluster();
+  if (init === undefined) return [];
+  const inside = new Set(processesInNamespaces(init).map(({ pid }) => pid));
+  const own = descendants(init.pid).filter((pid) => commandOf(pid).includes(words));
+  return [...new Set([...own, ...[...inside].filter((pid) => commandOf(pid).includes(words))])];
+}
+
+/** Containers live in pid namespaces of their own: they are found by their parents. */
+function descendants(root: number): number[] {
+  const children = new Map<number, number[]>();
+  for (const entry of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const stat = readFileSync(`/proc/${entry}/stat`, 'utf8');
+      const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+      children.set(parent, [...(children.get(parent) ?? []), Number(entry)]);
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  const found: number[] = [];
+  const queue = [root];
+  for (let pid = queue.shift(); pid !== undefined; pid = queue.shift()) {
+    found.push(pid);
+    queue.push(...(children.get(pid) ?? []));
+  }
+  return found;
+}
+
+export function signalAll(words: string, signal: NodeJS.Signals): number {
+  const pids = processesOf(words);
+  for (const pid of pids) process.kill(pid, signal);
+  return pids.length;
+}
+
+/** The controller's process ends at once; its kubelet starts it again. */
+export const killControllerProcess = (): number => signalAll('controller.mjs', 'SIGKILL');
+
+/** The controller's pod is gone at once, without a chance to give its Lease back. */
+export async function deleteControllerPod(): Promise<void> {
+  await kubectl('-n', 'kf-system', 'delete', 'pod', '-l', 'app=kf-controller', '--grace-period=0', '--force', '--wait=false');
+}
+
+/** The API server dies without a word and is started again by the node. */
+export async function killApiServer(): Promise<void> {
+  const init = initOfCluster();
+  if (init === undefined) throw new Error('the cluster does not run');
+  await runInside(init, ['/bin/sh', '-c', 'kill -9 "$(cat /run/kf/pids/kube-apiserver)"']);
+}
+
+export async function apiServerAnswers(): Promise<void> {
+  await until('the API server to answer', async () => (await kubectl('get', '--raw', '/readyz')) === 'ok', 60_000);
+}
+
+export async function controllerReady(): Promise<void> {
+  await kubectl('-n', 'kf-system', 'rollout', 'status', 'deployment/kf-controller', '--timeout=90s');
+}

@@ -1,0 +1,168 @@
+// kf under blows: everything that must hold when pushes collide, programs die and objects are deleted. A short slice; `npm run chaos` goes on.
+
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { apiServerAnswers, controllerReady, deleteControllerPod, killApiServer, signalAll } from '../chaos/blows.ts';
+import { interrupted } from '../chaos/interrupt.ts';
+import { probe } from '../chaos/probe.ts';
+import { chance, seedOfRun } from '../chaos/seed.ts';
+import { get } from '../support/http.ts';
+import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+import { until } from '../support/until.ts';
+
+interface Listed {
+  items: { metadata: { name: string; uid: string; deletionTimestamp?: string }; spec: { displayName?: string } }[];
+}
+
+const sample = (version: number): string => `${process.env['KF_CLUSTER_NODE_REGISTRY'] ?? ''}/kf/sample:${version}`;
+const seed = seedOfRun();
+const random = chance(seed);
+let kf: Kf;
+let folder: string;
+const space = (): string => ringEnv('KF_TEST_SPACE_GUID');
+const listed = (kind: string, selector = ''): Promise<Listed> =>
+  kubectlJson<Listed>('get', kind, '-n', space(), ...(selector === '' ? [] : ['-l', selector]));
+
+beforeAll(async () => {
+  process.stderr.write(`KF_CHAOS_SEED=${seed}\n`);
+  kf = await Kf.create();
+  folder = await mkdtemp(path.join(tmpdir(), 'kf-chaos-'));
+});
+afterAll(async () => {
+  for (const app of ['chaos-twenty', 'chaos-cut', 'chaos-app']) await kf.run(['delete', app, '-f', '-r']);
+  await kf.remove();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('pushes of one app at once', () => {
+  test('twenty first pushes end with one app that serves; all others name the later one', async () => {
+    const runs = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => kf.run(['push', 'chaos-twenty', '-o', sample((n % 2) + 1), '-m', '64M'])),
+    );
+    const failed = runs.filter(({ code }) => code !== 0);
+    for (const { code, stderr } of failed) expect([code, stderr]).toEqual([1, expect.stringContaining('A later push of app')]);
+    expect(runs.length - failed.length).toBeGreaterThanOrEqual(1);
+    const apps = (await listed('cfapps')).items.filter(({ spec }) => spec.displayName === 'chaos-twenty');
+    expect(apps).toHaveLength(1);
+    expect((await get('chaos-twenty.apps.localhost')).status).toBe(200);
+  });
+
+  test('the later push wins with its source and its settings', async () => {
+    const first = kf.run(['push', 'chaos-twenty', '-o', sample(1), '-m', '64M', '--force']);
+    await sleep(300 + random() * 700);
+    const second = await kf.run(['push', 'chaos-twenty', '-o', sample(2), '-m', '96M']);
+    expect(second.stderr + String(second.code)).toMatch(/0$/);
+    const { code, stderr } = await first;
+    if (code !== 0) expect(stderr).toMatch(/later (push|change)/);
+    await answers('chaos-twenty', 'kf sample 2');
+    expect((await kf.ok('app', 'chaos-twenty')).stdout).toContain('96M');
+  });
+});
+
+describe('an interrupted push', () => {
+  test('ends within two seconds wherever it is hit, and the next one builds on it', async () => {
+    const source = path.join(folder, 'cut');
+    await cp(path.resolve('test/fixtures/apps/node-hello'), source, { recursive: true });
+    await writeFile(path.join(source, 'data'), randomBytes(24 * 1024 * 1024));
+    const push = ['push', 'chaos-cut', '-p', source, '-m', '64M'];
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGKILL', 'SIGTERM'] as const) {
+      const { code, milliseconds, stderr } = await interrupted(kf.start(push), signal, 150 + random() * 3500);
+      expect(milliseconds).toBeLessThan(2_000);
+      if (signal !== 'SIGKILL' && code !== 0) expect([code, stderr]).toEqual([130, expect.stringContaining('Interrupted.')]);
+    }
+    const last = await kf.json<{ apps: { guid: string }[] }>(...push);
+    expect((await get('chaos-cut.apps.localhost')).status).toBe(200);
+    const own = `korifi.cloudfoundry.org/app-guid=${last.apps[0]?.guid ?? ''}`;
+    // Whatever was hit: the content lies in the registry once, and was built at most once after its build had begun.
+    expect((await listed('cfpackages', own)).items.length).toBeLessThanOrEqual(3);
+    expect((await listed('cfapps')).items.filter(({ spec }) => spec.displayName === 'chaos-cut')).toHaveLength(1);
+    const again = await kf.json<{ apps: { unchanged: boolean; layerBytesSent: number }[] }>(...push);
+    expect(again.apps[0]).toMatchObject({ unchanged: true, layerBytesSent: 0 });
+  });
+});
+
+describe('one instance behind a route', () => {
+  test('answers every request while it is changed and the controller dies', async () => {
+    await kf.ok('push', 'chaos-app', '-o', sample(1), '-m', '64M');
+    const user = probe('chaos-app.apps.localhost');
+    const blow = async (): Promise<void> => {
+      await sleep(200 + random() * 1500);
+      await deleteControllerPod();
+    };
+    const [pushed] = await Promise.all([kf.run(['push', 'chaos-app', '-o', sample(2), '-m', '64M']), blow()]);
+    expect([pushed.code, pushed.stderr]).toEqual([0, expect.any(String)]);
+    const bad = await kf.run(['push', 'chaos-app', '-o', `${process.env['KF_CLUSTER_NODE_REGISTRY'] ?? ''}/kf/crash:1`, '-m', '64M']);
+    expect(bad.code).toBe(1);
+    const [scaled] = await Promise.all([kf.run(['scale', 'chaos-app', '-i', '2']), blow()]);
+    expect(scaled.code).toBe(0);
+    await kf.ok('push', 'chaos-app', '-o', sample(1), '-m', '64M');
+    await kf.ok('scale', 'chaos-app', '-i', '1');
+    await sleep(5_000);
+    const { asked, failures } = await user.end();
+    expect(asked).toBeGreaterThan(100);
+    expect(failures).toEqual([]);
+  });
+
+  test('a push outlives a restart of the API server', async () => {
+    const pushing = kf.run(['push', 'chaos-app', '-o', sample(2), '-m', '64M']);
+    await sleep(300 + random() * 1200);
+    await killApiServer();
+    await apiServerAnswers();
+    const { code, stderr } = await pushing;
+    expect([code, code === 0 ? '' : stderr]).toEqual([0, '']);
+    await answers('chaos-app', 'kf sample 2');
+  });
+
+  test('a leader that was frozen writes nothing late, and work goes on', async () => {
+    await controllerReady();
+    expect(signalAll('controller.mjs', 'SIGSTOP')).toBe(1);
+    const pushing = kf.run(['restart', 'chaos-app']);
+    await sleep(14_000);
+    signalAll('controller.mjs', 'SIGCONT');
+    const { code, stderr } = await pushing;
+    expect([code, code === 0 ? '' : stderr]).toEqual([0, '']);
+    await controllerReady();
+  });
+
+  test('what declares a lasting state is back within five seconds', async () => {
+    await kf.ok('scale', 'chaos-app', '-i', '2');
+    // Secrets are looked at every four seconds: each must have been seen once.
+    await sleep(5_000);
+    const guid = (await kf.ok('app', 'chaos-app', '--guid')).stdout.trim();
+    const own = `korifi.cloudfoundry.org/app-guid=${guid}`;
+    const frozen = (await listed('secrets', own)).items.find(({ metadata }) => /-[0-9a-f]{10}-env$/.test(metadata.name));
+    const kept: [string, string][] = [
+      ['rolebinding', 'kf-controller-space'],
+      ['secret', 'image-registry-credentials'],
+      ['secret', 'kf-registry-push'],
+      ['secret', frozen?.metadata.name ?? ''],
+      ['serviceaccount', 'korifi-app'],
+    ];
+    for (const kind of ['service', 'statefulset', 'poddisruptionbudget'])
+      kept.push([kind, (await listed(kind, own)).items[0]?.metadata.name ?? '']);
+    kept.push(['httproute', (await listed('cfroutes')).items[0]?.metadata.name ?? '']);
+    await Promise.all(kept.map(([kind, name]) => comesBack(kind, name)));
+  });
+});
+
+/** The gateway takes a moment to load what the API server says it has taken. */
+async function answers(app: string, text: string): Promise<void> {
+  await until(`${app} to answer '${text}'`, async () => (await get(`${app}.apps.localhost`)).body.includes(text), 10_000);
+}
+
+async function comesBack(kind: string, name: string): Promise<void> {
+  const read = async (): Promise<Listed['items'][number]> => kubectlJson<Listed['items'][number]>('get', kind, name, '-n', space());
+  const before = (await read()).metadata.uid;
+  const started = Date.now();
+  await kubectl('delete', kind, name, '-n', space(), '--wait=false');
+  const isBack = async (): Promise<boolean> => {
+    const { uid, deletionTimestamp } = (await read()).metadata;
+    return uid !== before && deletionTimestamp === undefined;
+  };
+  await until(`${kind} ${name} to come back`, isBack, 15_000);
+  expect([kind, Date.now() - started]).toEqual([kind, expect.toSatisfy((ms: number) => ms < 6_000)]);
+}
