@@ -39,6 +39,7 @@ export function setupBlocks(view: SetupView): Block[] {
 
 export interface UninstallView {
   apps: number;
+  keptApps: number;
   orgs: number;
   removed: string[];
   kept: { object: string; reason: string }[];
@@ -47,7 +48,12 @@ export interface UninstallView {
 export function uninstallBlocks(view: UninstallView): Block[] {
   return [
     line(),
-    pairs(['apps removed:', String(view.apps)], ['orgs removed:', String(view.orgs)], ['objects removed:', String(view.removed.length)]),
+    pairs(
+      ...(view.keptApps === 0 ? [] : ([['apps that go on:', String(view.keptApps)]] as [string, string][])),
+      ['apps removed:', String(view.apps)],
+      ['orgs removed:', String(view.orgs)],
+      ['objects removed:', String(view.removed.length)],
+    ),
     ...view.kept.map((kept) => line(`${kept.object} stays: ${kept.reason}`)),
     line(),
   ];

@@ -8,6 +8,9 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { rootNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { buildDomain, buildOrg, buildSpace } from '../../../templates/tenancy.ts';
 
+/** Object name of the default domain. */
+export const defaultDomain = 'default-domain';
+
 export interface Defaults {
   /** In the root namespace. */
   root: KubeObject[];
@@ -44,14 +47,14 @@ function stable(object: KubeObject): KubeObject {
 /** Builds the defaults with the GUIDs that are already there. */
 export async function buildDefaults(cluster: Cluster, plan: SetupPlan): Promise<Defaults> {
   const author = { changedBy: '', now: new Date(0) };
-  const orgGuid = await guidOf(cluster, kinds.org as ResourceType<KubeObject>, { ns: rootNamespace, label: labels.orgName }, plan.org.name);
+  const orgGuid = await guidOf(cluster, kinds.org, { ns: rootNamespace, label: labels.orgName }, plan.org.name);
   const spaceGuid = await guidOf(
     cluster,
-    kinds.space as ResourceType<KubeObject>,
+    kinds.space,
     { ns: orgGuid, label: labels.spaceName },
     plan.space.name,
   );
-  const domain = buildDomain({ guid: 'default-domain', rootNamespace, name: plan.domain }, author);
+  const domain = buildDomain({ guid: defaultDomain, rootNamespace, name: plan.domain }, author);
   const org = buildOrg({ guid: orgGuid, rootNamespace, displayName: plan.org.name }, author);
   const space = buildSpace({ guid: spaceGuid, orgGuid, displayName: plan.space.name }, author);
   const apiVersion = 'korifi.cloudfoundry.org/v1alpha1';

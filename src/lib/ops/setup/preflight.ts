@@ -1,9 +1,13 @@
 // What must be true before setup writes anything: the API server's version, what runs there, storage, the gateway's kind, the caller's rights.
 
 import { deploymentType, nodeType, serviceType, storageClassType } from '../../api/core.ts';
+import { kinds } from '../../api/group.ts';
 import { resource, type KubeObject } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { rootNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
+import { defaultDomain } from './defaults.ts';
+import { kindNamed } from './kinds.ts';
 
 /** CEL in CRDs, ValidatingAdmissionPolicy v1, `preStop.sleep` and the pod-index label are all there from this minor on. */
 const oldestMinor = 30;
@@ -79,4 +83,40 @@ export function checkStorage(facts: ClusterFacts, wanted: { storageClass?: strin
   throw new KfError('failed', 'The registry needs a volume, and this cluster has no default StorageClass.', {
     hints: ['kf setup --storage-class NAME', 'kf setup --registry HOST/PREFIX', 'kubectl get storageclasses'],
   });
+}
+
+/** Undefined also while the kind itself is not there. */
+async function getIfAny(cluster: Cluster, kind: string, ns: string | undefined, name: string): Promise<KubeObject | undefined> {
+  try {
+    return await cluster.get(kindNamed(kind), ns, name);
+  } catch (error) {
+    if (error instanceof KfError && error.code === 'not-found') return undefined;
+    throw error;
+  }
+}
+
+async function checkGateway(cluster: Cluster, { existing, className }: SetupPlan['gateway']): Promise<void> {
+  if (existing !== undefined && (await getIfAny(cluster, 'Gateway', existing.namespace, existing.name)) === undefined) {
+    throw new KfError('not-found', `There is no Gateway '${existing.name}' in namespace '${existing.namespace}'.`, {
+      hints: ['kubectl get gateways -A'],
+    });
+  }
+  if (existing === undefined && className !== undefined && (await getIfAny(cluster, 'GatewayClass', undefined, className)) === undefined) {
+    throw new KfError('not-found', `There is no GatewayClass '${className}'.`, { hints: ['kubectl get gatewayclasses'] });
+  }
+}
+
+/** A domain's name is for ever: routes are made of it. */
+async function checkDomain(cluster: Cluster, wanted: string): Promise<void> {
+  const live = await getIfAny(cluster, kinds.domain.kind, rootNamespace, defaultDomain);
+  const name = (live as { spec?: { name?: string } } | undefined)?.spec?.name;
+  if (name === undefined || name === wanted) return;
+  throw new KfError('conflict', `This installation's default domain is '${name}'; it cannot become '${wanted}' in place.`, {
+    hints: [`kf setup --domain ${name}`, `kubectl delete cfdomain -n ${rootNamespace} ${defaultDomain}`],
+  });
+}
+
+/** What a plan names must be there, and what lasts must stay. Called before anything is written. @throws KfError */
+export async function checkPlan(cluster: Cluster, plan: SetupPlan): Promise<void> {
+  await Promise.all([checkGateway(cluster, plan.gateway), checkDomain(cluster, plan.domain)]);
 }

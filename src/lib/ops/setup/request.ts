@@ -81,7 +81,7 @@ export async function readSetupFile(file: string): Promise<SetupRequest> {
       hints: [`Known keys: ${knownKeys.join(', ')}`],
     });
   }
-  return content as SetupRequest;
+  return content;
 }
 
 /** `docker.io/library/node:24` behind a mirror: host and the rest's folders are kept below the prefix. */

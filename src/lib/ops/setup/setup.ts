@@ -16,7 +16,7 @@ import { applyPlanned, planObjects, pruneSet, type ObjectSet, type PlannedChange
 import { readPrograms } from './assets.ts';
 import { buildDefaults } from './defaults.ts';
 import { allObjects, buildInstallation, type Installation } from './installation.ts';
-import { checkStorage, inspectCluster } from './preflight.ts';
+import { checkPlan, checkStorage, inspectCluster } from './preflight.ts';
 import { provePull, proveReach, type ReachResult } from './proofs.ts';
 import { pushTestImage } from './push-test.ts';
 import { resolvePlan, type SetupRequest } from './request.ts';
@@ -64,6 +64,7 @@ async function prepare(
     outsideRegistry: plan.registry !== undefined,
     ...(plan.storageClass === undefined ? {} : { storageClass: plan.storageClass }),
   });
+  await checkPlan(context.cluster, plan);
   const installation = await buildInstallation(plan, await readPrograms(), !facts.hasGatewayApi);
   return { plan, installation, kubernetes: facts.version };
 }

@@ -19,6 +19,8 @@ export interface UninstallContext {
 
 export interface UninstallResult {
   apps: number;
+  /** With --keep-data apps go on serving. */
+  keptApps: number;
   orgs: number;
   removed: string[];
   /** What stays although setup made it, with the reason. */
@@ -143,7 +145,8 @@ const clusterWideKinds = ['ValidatingAdmissionPolicyBinding', 'ValidatingAdmissi
 
 /** Takes kf and all its apps from the cluster. @throws KfError `timeout` naming what does not go */
 export async function uninstall(context: UninstallContext): Promise<UninstallResult> {
-  const result: UninstallResult = { apps: (await listAppsOfInstallation(context.cluster)).length, orgs: 0, removed: [], kept: [] };
+  const apps = (await listAppsOfInstallation(context.cluster)).length;
+  const result: UninstallResult = { apps, keptApps: 0, orgs: 0, removed: [], kept: [] };
   result.orgs = await removeOrgs(context);
   context.reporter.step('Removing gateway, controller and registry');
   for (const kind of ['HTTPRoute', 'Gateway', 'GatewayClass', 'Deployment', 'Service']) await removeLabelled(context, kind, result);
@@ -160,7 +163,8 @@ export async function uninstall(context: UninstallContext): Promise<UninstallRes
  * Removes the controller and its policies only: apps keep serving, registry and gateway stay, a later setup adopts everything.
  */
 export async function uninstallKeepingData(context: UninstallContext): Promise<UninstallResult> {
-  const result: UninstallResult = { apps: (await listAppsOfInstallation(context.cluster)).length, orgs: 0, removed: [], kept: [] };
+  const keptApps = (await listAppsOfInstallation(context.cluster)).length;
+  const result: UninstallResult = { apps: 0, keptApps, orgs: 0, removed: [], kept: [] };
   context.reporter.step('Removing the controller; apps, registry and gateway stay');
   const type = kindNamed('Deployment');
   if (await context.cluster.delete(type, systemNamespace, controllerName, { propagation: 'Foreground' })) {

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { kinds } from '../../../src/lib/api/group.ts';
+import { checkPlan } from '../../../src/lib/ops/setup/preflight.ts';
+import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/setup/request.ts';
+import { kindNamed } from '../../../src/lib/ops/setup/kinds.ts';
+import { MemoryCluster } from '../../support/memory-cluster.ts';
+
+const check = (cluster: MemoryCluster, request: SetupRequest): Promise<void> =>
+  checkPlan(cluster, resolvePlan(request, '0.1.0', 'hostport'));
+
+test('a Gateway or a class that is not there is refused by name', async () => {
+  await expect(check(new MemoryCluster(), { gateway: 'infra/public' })).rejects.toThrow(
+    "There is no Gateway 'public' in namespace 'infra'.",
+  );
+  await expect(check(new MemoryCluster(), { gatewayClass: 'nginx' })).rejects.toThrow("There is no GatewayClass 'nginx'.");
+});
+
+test('a Gateway that is there is accepted', async () => {
+  const cluster = new MemoryCluster();
+  const type = kindNamed('Gateway');
+  await cluster.create(type, {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'Gateway',
+    metadata: { namespace: 'infra', name: 'public' },
+  });
+  await expect(check(cluster, { gateway: 'infra/public' })).resolves.toBeUndefined();
+});
+
+test('another default domain than the present one is refused before anything is written', async () => {
+  const cluster = new MemoryCluster();
+  const metadata = { namespace: 'cf', name: 'default-domain' };
+  await cluster.create(kinds.domain, {
+    apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
+    kind: 'CFDomain',
+    metadata,
+    spec: { name: 'apps.localhost' },
+  });
+  await expect(check(cluster, { domain: 'apps.example.com' })).rejects.toMatchObject({
+    code: 'conflict',
+    message: "This installation's default domain is 'apps.localhost'; it cannot become 'apps.example.com' in place.",
+  });
+  await expect(check(cluster, {})).resolves.toBeUndefined();
+});
