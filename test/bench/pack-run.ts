@@ -20,7 +20,8 @@ lap('list');
 const packed = await packSource(listing, { cacheDir, compression: compression as 'gzip' | 'zstd' });
 listing.close();
 lap('pack');
-const connection = directConnection(registry);
+// The bench's registries speak plain HTTP.
+const connection = directConnection(registry, { insecure: true });
 const client = new RegistryClient({ send: connection.send });
 await pushSource(packed, { client, repository, tag: 'bench' });
 connection.close();
