@@ -11,6 +11,8 @@ import { domainReconciler } from './reconcilers/domain.ts';
 import { frozenSecretsReconciler } from './reconcilers/frozen-secrets.ts';
 import { processReconciler } from './reconcilers/process.ts';
 import { routeReconciler } from './reconcilers/route.ts';
+import { taskReconciler } from './reconcilers/task.ts';
+import { taskWorkloadReconciler } from './reconcilers/task-workload.ts';
 import { createLogger, type Logger } from './runtime/log.ts';
 import { Manager } from './runtime/manager.ts';
 import type { Reconciler } from './runtime/reconciler.ts';
@@ -32,6 +34,8 @@ function choose(settings: Settings): Reconciler[] {
     frozenSecretsReconciler(),
     routeReconciler,
     domainReconciler,
+    taskReconciler,
+    taskWorkloadReconciler,
   ];
   if (settings.reconcilers.length === 0) return all;
   const unknown = settings.reconcilers.filter((name) => !all.some((reconciler) => reconciler.name === name));

@@ -8,6 +8,9 @@ export interface QueueOptions {
   now?: () => number;
 }
 
+/** Timers cannot count further; a key that is due later comes back earlier and waits again. */
+const longestDelayMs = 24 * 60 * 60 * 1_000;
+
 interface Delayed {
   at: number;
   timer: NodeJS.Timeout;
@@ -58,7 +61,8 @@ export class WorkQueue {
       this.add(key);
       return;
     }
-    const at = this.#now() + delayMs;
+    const delay = Math.min(delayMs, longestDelayMs);
+    const at = this.#now() + delay;
     const earlier = this.#delayed.get(key);
     if (earlier !== undefined) {
       if (earlier.at <= at) return;
@@ -67,7 +71,7 @@ export class WorkQueue {
     const timer = setTimeout(() => {
       this.#delayed.delete(key);
       this.add(key);
-    }, delayMs);
+    }, delay);
     this.#delayed.set(key, { at, timer });
   }
 

@@ -1,0 +1,83 @@
+// The runner of tasks: each TaskWorkload is one Job, made once and never again.
+
+import { findCondition } from '../../lib/api/conditions.ts';
+import { jobType, podType, type Job, type Pod } from '../../lib/api/core.ts';
+import { conditionTypes, kinds, labels } from '../../lib/api/group.ts';
+import type { TaskWorkload } from '../../lib/api/types.generated.ts';
+import { buildTaskJob } from '../../templates/task-job.ts';
+import { problemOf } from '../instances/pod-state.ts';
+import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
+import type { Result } from '../runtime/result.ts';
+import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
+import { splitKey } from '../runtime/store.ts';
+
+const keyOfTask = (object: Job | Pod): string[] => {
+  const name = object.metadata.labels?.[labels.taskGuid];
+  return name === undefined ? [] : [`${object.metadata.namespace ?? ''}/${name}`];
+};
+const podsByTask = index<Pod>(podType, 'task', keyOfTask);
+
+export const taskWorkloadReconciler: Reconciler = {
+  name: 'task-workload',
+  watches: [watch(kinds.taskWorkload), watch<Job>(jobType, keyOfTask), watch<Pod>(podType, keyOfTask)],
+  indexes: [podsByTask],
+  reconcile: async (key, context) => {
+    const { ns, name } = splitKey(key);
+    const workload = context.stores.of(kinds.taskWorkload).get(ns, name);
+    if (workload === undefined || workload.metadata.deletionTimestamp !== undefined) return undefined;
+    const has = (type: string): boolean => findCondition(workload, type)?.status === 'True';
+    if (has(conditionTypes.succeeded) || has(conditionTypes.failed)) return undefined;
+    const job = context.stores.of(jobType).get(ns, name);
+    if (job === undefined && !has(conditionTypes.started)) {
+      await context.cluster.create(jobType, buildTaskJob(workload), { signal: context.signal });
+      await write(context, workload, { type: conditionTypes.started, status: 'True', reason: 'JobStarted', message: '' });
+      return undefined;
+    }
+    return observe(context, workload, job, context.stores.of(podType).by(podsByTask.name, key)[0]);
+  },
+};
+
+async function write(context: Context, workload: TaskWorkload, ...statements: Statement[]): Promise<void> {
+  await writeStatus(context, kinds.taskWorkload, workload, {
+    ...workload.status,
+    conditions: conditionsWith(workload, ...statements, readyStatement),
+  });
+}
+
+const failed = (reason: string, message: string): Statement => ({ type: conditionTypes.failed, status: 'True', reason, message });
+
+async function observe(context: Context, workload: TaskWorkload, job: Job | undefined, pod: Pod | undefined): Promise<Result | undefined> {
+  if (job === undefined) {
+    await write(context, workload, failed('JobDeleted', 'The Job of the task was deleted.'));
+    return undefined;
+  }
+  const ended = pod?.status?.containerStatuses?.[0]?.state?.terminated;
+  const started: Statement = { type: conditionTypes.started, status: 'True', reason: 'JobStarted', message: '' };
+  if (job.status?.conditions?.some(({ type, status }) => type === 'Complete' && status === 'True') === true) {
+    await write(context, workload, started, { type: conditionTypes.succeeded, status: 'True', reason: 'JobSucceeded', message: '' });
+    return undefined;
+  }
+  const failure = job.status?.conditions?.find(({ type, status }) => type === 'Failed' && status === 'True');
+  if (failure !== undefined) {
+    const message = ended === undefined ? (failure.message ?? '') : `Failed with exit code: ${String(ended.exitCode)}`;
+    await write(context, workload, started, failed(ended?.reason ?? failure.reason ?? 'Unknown', message));
+    return undefined;
+  }
+  await write(context, workload, started);
+  return ended === undefined && pod !== undefined ? giveUp(context, workload, job, pod) : undefined;
+}
+
+/** A pod that cannot start would wait for ever: the task fails with the cause, and the Job goes. */
+async function giveUp(context: Context, workload: TaskWorkload, job: Job, pod: Pod): Promise<Result | undefined> {
+  const now = context.now();
+  const created = Date.parse(pod.metadata.creationTimestamp ?? '') || now;
+  const problem = problemOf(pod, { now, expectations: { startSeconds: 0 }, firstSeen: () => created });
+  if (problem === undefined) return undefined;
+  if (!problem.final) return { requeueAfterMs: problem.lookAgainMs ?? 2_000 };
+  // Running tasks are not judged by time: they may take as long as they want.
+  if (problem.reason === 'StartTimeout') return undefined;
+  await write(context, workload, failed(problem.reason, problem.message));
+  const { namespace, name = '', uid } = job.metadata;
+  if (uid !== undefined) await context.cluster.delete(jobType, namespace, name, { uid, propagation: 'Background', signal: context.signal });
+  return undefined;
+}

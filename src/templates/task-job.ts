@@ -1,0 +1,108 @@
+// A task's run: the TaskWorkload that says what shall run, and the Job that runs it once.
+
+import type { Job } from '../lib/api/core.ts';
+import { annotations, contractVersion, kinds, labels } from '../lib/api/group.ts';
+import { apiVersionOf } from '../lib/api/object.ts';
+import type { CFApp, CFTask, Droplet, EnvVar, TaskWorkload } from '../lib/api/types.generated.ts';
+import { ownerReference } from './metadata.ts';
+
+export interface TaskInput {
+  app: CFApp;
+  task: CFTask;
+  command: string;
+  droplet: Droplet;
+  memoryMB: number;
+  diskMB: number;
+  env: EnvVar[];
+}
+
+/** Finished Jobs and their pods, with their logs, are kept for a day, as the contract has it. */
+const keptSeconds = 86_400;
+const taskAccount = 'korifi-task';
+
+/** What a task is told: the app's variables and services as they are when it starts. */
+export function buildTaskEnv(app: CFApp, variables: readonly string[], memoryMB: number): EnvVar[] {
+  const name = app.metadata.name ?? '';
+  const secret = (variable: string, of: string): EnvVar => ({ name: variable, valueFrom: { secretKeyRef: { name: of, key: variable } } });
+  const own = new Set(['MEMORY_LIMIT', 'VCAP_APPLICATION', 'VCAP_SERVICES']);
+  return [
+    ...variables.filter((variable) => !own.has(variable)).map((variable) => secret(variable, app.spec.envSecretName ?? '')),
+    { name: 'MEMORY_LIMIT', value: `${String(memoryMB)}M` },
+    secret('VCAP_APPLICATION', `${name}-vcap-application`),
+    secret('VCAP_SERVICES', `${name}-vcap-services`),
+  ];
+}
+
+export function buildTaskWorkload({ app, task, command, droplet, memoryMB, diskMB, env }: TaskInput): TaskWorkload {
+  const { name = '', namespace = '' } = task.metadata;
+  const size = { memory: `${String(memoryMB)}Mi`, 'ephemeral-storage': `${String(diskMB)}Mi` };
+  const launcher = app.spec.lifecycle.type === 'docker' ? ['/bin/sh', '-c'] : ['/cnb/lifecycle/launcher'];
+  return {
+    apiVersion: apiVersionOf(kinds.taskWorkload),
+    kind: kinds.taskWorkload.kind,
+    metadata: {
+      name,
+      namespace,
+      labels: { [labels.taskGuid]: name, [labels.appGuid]: app.metadata.name ?? '' },
+      annotations: { [annotations.creationVersion]: contractVersion },
+      ownerReferences: [ownerReference(kinds.task, task)],
+    },
+    spec: {
+      command: [...launcher, command],
+      image: droplet.registry.image,
+      imagePullSecrets: droplet.registry.imagePullSecrets ?? [],
+      env,
+      resources: { requests: { cpu: `${String(Math.max(5, Math.floor((100 * memoryMB) / 1024)))}m`, ...size }, limits: size },
+    },
+  };
+}
+
+/** One pod, one try: a task never starts again by itself. */
+export function buildTaskJob(workload: TaskWorkload): Job {
+  const { name = '', namespace = '', labels: marks = {} } = workload.metadata;
+  const { spec } = workload;
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name, namespace, labels: marks, ownerReferences: [ownerReference(kinds.taskWorkload, workload)] },
+    spec: {
+      backoffLimit: 0,
+      parallelism: 1,
+      completions: 1,
+      ttlSecondsAfterFinished: keptSeconds,
+      template: {
+        metadata: { labels: marks },
+        spec: {
+          restartPolicy: 'Never',
+          serviceAccountName: taskAccount,
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          imagePullSecrets: (spec.imagePullSecrets ?? []).flatMap((secret) => (secret.name === undefined ? [] : [{ name: secret.name }])),
+          securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+          containers: [
+            {
+              name: 'workload',
+              image: spec.image,
+              imagePullPolicy: 'IfNotPresent',
+              command: spec.command,
+              env: (spec.env ?? []) as NonNullable<NonNullable<Job['spec']>['template']['spec']['containers'][number]['env']>,
+              ...(spec.resources === undefined
+                ? {}
+                : { resources: { requests: stringsOf(spec.resources.requests), limits: stringsOf(spec.resources.limits) } }),
+              terminationMessagePolicy: 'FallbackToLogsOnError',
+              securityContext: {
+                allowPrivilegeEscalation: false,
+                capabilities: { drop: ['ALL'] },
+                seccompProfile: { type: 'RuntimeDefault' },
+              },
+            },
+          ],
+        },
+      },
+    },
+  };
+}
+
+function stringsOf(quantities: Record<string, number | string> | undefined): Record<string, string> {
+  return Object.fromEntries(Object.entries(quantities ?? {}).map(([name, quantity]) => [name, String(quantity)]));
+}
