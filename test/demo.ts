@@ -21,7 +21,8 @@ const usage = `usage: npm run demo [-- OPTIONS]
   --context NAME   take this cluster of your kubeconfig instead of one of the demo's own
   --down           take the demo's cluster down`;
 
-const clusterName = 'demo';
+/** KF_DEMO_CLUSTER: for who must not touch a demo that somebody else has running. */
+const clusterName = process.env['KF_DEMO_CLUSTER'] ?? 'demo';
 const started = Date.now();
 let running: ChildProcess | undefined;
 
