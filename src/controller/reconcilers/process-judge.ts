@@ -4,6 +4,7 @@ import { kinds } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
 import { statefulSetNameOf } from '../../templates/stateful-set.ts';
 import type { Expectations, Instance, Instances, Problem } from '../instances/instances.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import type { Proof } from './process-proof.ts';
 import type { Cause } from './process-status.ts';
@@ -37,6 +38,8 @@ export interface Verdict {
   failed: boolean;
   cause?: Cause;
   awaited?: Problem | { reason: string; message: string };
+  /** Why instances that should exist do not. */
+  absent?: Problem;
 }
 
 export function readyOf(instances: readonly Instance[], hash: string): number {
@@ -81,12 +84,13 @@ async function confirm(view: View, problem: Problem, instance: Instance | undefi
 
 export class Judge {
   /** Since when pods are missing, per generation. */
-  readonly #missing = new Map<string, number>();
+  readonly #missing = new BoundedMap<string, number>(5_000);
 
   /** A verdict holds for its change: Serving for good, Failed until the generation recovers by itself. */
   async judge(view: View, proof: Proof): Promise<Verdict> {
     const before = saidBefore(view);
-    if (view.desired === 0 || before === 'Serving') return { failed: false };
+    if (view.desired === 0) return { failed: false };
+    if (before === 'Serving') return this.#serving(view);
     const isFull = readyOf(view.instances, view.hash) >= view.desired;
     if (before === 'Failed') return { failed: !isFull || proof.state !== 'proven' };
     if (isFull && proof.state === 'proven') return { failed: false };
@@ -99,6 +103,12 @@ export class Judge {
     return confirmed === undefined ? { failed: false, awaited: { ...problem, final: false } } : this.#fail(view, confirmed, instance);
   }
 
+  /** What served is not judged again; that it cannot grow is told. */
+  async #serving(view: View): Promise<Verdict> {
+    const absent = await this.#missingInstances(view, ownOf(view).length);
+    return { failed: false, ...(absent === undefined ? {} : { absent }) };
+  }
+
   async #fail(view: View, problem: Problem, instance: Instance | undefined): Promise<Verdict> {
     const logTail = instance === undefined ? [] : await view.seam.lastLines(view.process.metadata.namespace ?? '', instance);
     const message = `${view.process.spec.processType}: ${problem.message}`;
@@ -108,7 +118,7 @@ export class Judge {
 
   async #worst(view: View, proof: Proof): Promise<{ problem?: Problem; instance?: Instance }> {
     if (proof.state === 'refused') return { problem: { reason: proof.reason, message: proof.message, final: true } };
-    const own = view.instances.filter(({ generation, ending }) => generation === view.hash && !ending);
+    const own = ownOf(view);
     const makesRoom = view.instances.some(({ ending }) => ending);
     const [instance] = own
       .filter(({ problem }) => problem !== undefined)
@@ -138,6 +148,10 @@ export class Judge {
     }
     return view.seam.missing(view.process.metadata.namespace ?? '', view.hash, statefulSetNameOf(view.target));
   }
+}
+
+function ownOf({ instances, hash }: View): Instance[] {
+  return instances.filter(({ generation, ending }) => generation === hash && !ending);
 }
 
 function awaitedOf(proof: Proof): Pick<Verdict, 'awaited'> {

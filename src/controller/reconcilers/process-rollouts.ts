@@ -6,16 +6,18 @@ import type { AppWorkload, CFApp, CFProcess, CFProcessStatus, GenerationStatus }
 import { servingAnnotation } from '../../templates/http-route.ts';
 import { generationOf } from '../../templates/stateful-set.ts';
 import { podInstances } from '../instances/pod-instances.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { routesTo, wantedInstances } from './app-indexes.ts';
 import { workloadsOf } from './process-generation.ts';
 import { acceptance, type Proof, type Proofs } from './process-proof.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './process-rollout.ts';
 import { expectationsOf, Judge, readyOf, type View } from './process-judge.ts';
-import { instancesStatus, rolloutStatus, type RolloutFacts } from './process-status.ts';
+import { instancesStatus, rolloutStatus, withAbsent, type RolloutFacts } from './process-status.ts';
 
 /** An app without a check counts as well when it has run for so long without a fall. */
 const stableMs = 3_000;
+const refusedPollMs = 10_000;
 
 export interface StepOutcome {
   status: CFProcessStatus;
@@ -26,7 +28,7 @@ export class Rollouts {
   readonly #proofs: Proofs;
   readonly #judge = new Judge();
   /** Since when all routes carry the same weights, per process. */
-  readonly #settling = new Map<string, { text: string; since: number }>();
+  readonly #settling = new BoundedMap<string, { text: string; since: number }>(5_000);
 
   constructor(proofs: Proofs) {
     this.#proofs = proofs;
@@ -53,6 +55,7 @@ export class Rollouts {
       failed: verdict.failed,
       ...(verdict.cause === undefined ? {} : { cause: verdict.cause }),
       ...(verdict.awaited === undefined ? {} : { awaited: verdict.awaited }),
+      ...(verdict.absent === undefined ? {} : { absent: verdict.absent }),
       ...(proof.state === 'proven' && proof.through !== 'gateway' && view.routed ? { note: routeNote(proof.through) } : {}),
       now: context.now(),
     };
@@ -93,6 +96,8 @@ export class Rollouts {
       if (this.#provenBefore(view, hash)) return { state: 'proven', through: 'gateway' };
       const proof = this.#proofs.check(context, process, hash, own, view.target.spec.ports?.[0] ?? 8080);
       if (proof.state === 'awaited' && proof.lookAgainMs !== undefined) view.lookAgain.push(proof.lookAgainMs);
+      // It may recover by itself; nothing else would tell.
+      if (proof.state === 'refused') view.lookAgain.push(refusedPollMs);
       return proof;
     }
     const oldest = Math.min(...own.map(({ readySince }) => readySince ?? context.now()));
@@ -208,7 +213,7 @@ export class Rollouts {
     const isStarted = view.app.spec.desiredState === 'STARTED';
     const status: CFProcessStatus = {
       actualInstances: view.instances.filter(({ ready }) => ready).length,
-      instancesStatus: instancesStatus(view.instances, view.hash),
+      instancesStatus: withAbsent(instancesStatus(view.instances, view.hash), view.desired, facts.absent),
       serving: weights,
       rollout: rolloutStatus(facts, isStarted),
     };

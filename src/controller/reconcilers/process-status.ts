@@ -43,6 +43,21 @@ export function instancesStatus(instances: readonly Instance[], wanted: string):
   return Object.fromEntries([...chosen].sort(([a], [b]) => a - b).map(([index, instance]) => [String(index), statusOf(instance)]));
 }
 
+/** With an entry for each index that should be there and is not, saying why. */
+export function withAbsent(
+  present: Record<string, InstanceStatus>,
+  wanted: number,
+  absent: Problem | undefined,
+): Record<string, InstanceStatus> {
+  if (absent === undefined) return present;
+  const { reason, message } = absent;
+  const missing = Array.from({ length: wanted }, (_, index) => String(index)).filter((index) => present[index] === undefined);
+  return {
+    ...present,
+    ...Object.fromEntries(missing.map((index) => [index, { state: 'DOWN' as const, ready: false, reason, details: message }])),
+  };
+}
+
 /** The verdict's cause as it is kept. */
 export interface Cause {
   problem: Problem;
@@ -68,6 +83,8 @@ export interface RolloutFacts {
   cause?: Cause;
   /** What is waited for, where something is known. */
   awaited?: Problem | { reason: string; message: string };
+  /** Why instances that should exist do not. */
+  absent?: Problem;
   /** A note for a success, such as that the gateway could not be asked. */
   note?: string;
   now: number;

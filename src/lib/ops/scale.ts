@@ -45,28 +45,56 @@ function describeInstances(process: CFProcess | undefined, wanted: number): stri
     : `Instances starting... (${running} of ${wanted} running)`;
 }
 
-/** Until as many instances run as were asked for; a crashed one among them fails. */
+/** A cause that may pass by itself is told as the end when it has lasted so long. */
+const causePatienceMs = 8000;
+
+/** What keeps an instance from running: a crash at once, anything else that has a name after some patience. */
+function failedInstance(
+  session: SpaceSession,
+  app: CFApp,
+  process: CFProcess,
+  wanted: number,
+): (KfError & { isCrash: boolean }) | undefined {
+  const instances = Object.entries(process.status?.instancesStatus ?? {}).filter(([index]) => Number(index) < wanted);
+  const crashed = instances.find(([, { state }]) => state === 'CRASHED');
+  const stuck =
+    crashed ?? instances.find(([, { state, reason }]) => state !== 'RUNNING' && reason !== undefined && reason !== 'HealthCheckFailed');
+  if (stuck === undefined) return undefined;
+  const [index, { details, reason }] = stuck;
+  const cause = details ?? reason ?? 'cause unknown';
+  const name = app.spec.displayName;
+  const { processType } = process.spec;
+  const text =
+    crashed === undefined
+      ? `instance ${index} of '${processType}' does not run: ${cause}`
+      : `instance ${index} of '${processType}' has crashed: ${cause}`;
+  const error = new KfError(reason === 'QuotaExceeded' ? 'quota' : 'start', `Start unsuccessful: ${text}`, {
+    hints: [`${session.bin} logs ${name} --recent`, `${session.bin} app ${name}`],
+    details: { reason, instance: Number(index) },
+  });
+  return Object.assign(error, { isCrash: crashed !== undefined });
+}
+
+/** Until as many instances run as were asked for; one that crashed, or that cannot come for a cause that lasts, fails. */
 async function waitForInstances(session: SpaceSession, app: CFApp, process: CFProcess, wanted: number): Promise<void> {
-  const { cluster, space, signal, env, reporter, bin } = session;
+  const { cluster, space, signal, env, reporter } = session;
   const { name = '' } = process.metadata;
   let last: CFProcess | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const stuck = new AbortController();
+  const patient = (error: KfError): void => {
+    timer ??= setTimeout(() => stuck.abort(failedInstance(session, app, last ?? process, wanted) ?? error), causePatienceMs);
+  };
   const check = (seen: CFProcess | undefined, alive: () => void): true | undefined => {
     last = seen;
     if (seen?.status?.observedGeneration === seen?.metadata.generation) alive();
     const instances = Object.entries(seen?.status?.instancesStatus ?? {});
     const running = instances.filter(([index, { state }]) => Number(index) < wanted && state === 'RUNNING').length;
     const extra = instances.filter(([index]) => Number(index) >= wanted).length;
-    const crashed = instances.find(([, { state }]) => state === 'CRASHED');
-    if (crashed !== undefined) {
-      const [index, { details, reason }] = crashed;
-      throw new KfError(
-        'start',
-        `Start unsuccessful: instance ${index} of '${process.spec.processType}' has crashed: ${details ?? reason ?? 'cause unknown'}`,
-        {
-          hints: [`${bin} logs ${app.spec.displayName} --recent`],
-        },
-      );
-    }
+    const failed = seen === undefined ? undefined : failedInstance(session, app, seen, wanted);
+    if (failed?.isCrash === true) throw failed;
+    if (failed === undefined) timer = void clearTimeout(timer);
+    else patient(failed);
     if (running === wanted && extra === 0) return true;
     reporter.step(describeInstances(seen, wanted));
     return undefined;
@@ -75,9 +103,9 @@ async function waitForInstances(session: SpaceSession, app: CFApp, process: CFPr
     timeoutMs: startTimeoutMs(env),
     describe: () => `${wanted} instances of '${process.spec.processType}': ${describeInstances(last, wanted)}`,
   };
-  const done = await unlessAbsent(signal, (until, alive) =>
+  const done = await unlessAbsent(AbortSignal.any([signal, stuck.signal]), (until, alive) =>
     watchObject(cluster, kinds.process, { ns: space.guid, name }, (seen) => check(seen, alive), { ...how, signal: until }),
-  );
+  ).finally(() => clearTimeout(timer));
   reporter.done();
   if (done === true || (await scaleDirectly(session, app, process, wanted))) return;
   throw new KfError(
