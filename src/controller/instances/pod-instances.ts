@@ -4,6 +4,7 @@ import { eventType, podType, statefulSetType, type KubeEvent, type Pod } from '.
 import { labels } from '../../lib/api/group.ts';
 import type { ContainerStatus } from '../../lib/api/pod.ts';
 import { messageOf } from '../../lib/errors.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context, Index } from '../runtime/reconciler.ts';
 import { index } from '../runtime/reconciler.ts';
 import type { Instances, Problem } from './instances.ts';
@@ -21,15 +22,13 @@ export const podsByProcess: Index = index<Pod>(podType, 'process', (pod) => {
 });
 
 /** When a cause was first seen: waiting containers carry no times. Starting anew only makes the patience longer. */
-const firstSeenAt = new Map<string, number>();
+const firstSeenAt = new BoundedMap<string, number>(rememberedCauses);
 
 function firstSeen(uid: string, cause: string, now: number): number {
   const key = `${uid} ${cause}`;
   const known = firstSeenAt.get(key);
   if (known !== undefined) return known;
   firstSeenAt.set(key, now);
-  const oldest = firstSeenAt.size > rememberedCauses ? firstSeenAt.keys().next().value : undefined;
-  if (oldest !== undefined) firstSeenAt.delete(oldest);
   return now;
 }
 

@@ -4,10 +4,12 @@ import { createHash } from 'node:crypto';
 import { secretType, type Secret } from '../../lib/api/core.ts';
 import { isReady } from '../../lib/api/conditions.ts';
 import { kinds, labels } from '../../lib/api/group.ts';
+import { addressOf } from '../../lib/api/names.ts';
 import { apiVersionOf } from '../../lib/api/object.ts';
 import type { BoundService, CFApp, CFProcess, CFServiceBinding, CFServiceInstance } from '../../lib/api/types.generated.ts';
 import { encoded, ownerReference } from '../../templates/metadata.ts';
 import { vcapServicesKey, vcapServicesValue, type VcapApplication, type VcapService } from '../../templates/pod-env.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { bindingsByApp, routesByApp } from './app-indexes.ts';
@@ -15,6 +17,7 @@ import { bindingsByApp, routesByApp } from './app-indexes.ts';
 const vcapApplicationKey = 'VCAP_APPLICATION';
 /** cf's limit of open files, which its apps are told. */
 const fileDescriptors = 16_384;
+const rememberedObjects = 5_000;
 
 export function vcapApplicationSecretName(app: CFApp): string {
   return `${app.metadata.name ?? ''}-vcap-application`;
@@ -29,7 +32,11 @@ function urisOf(context: Context, app: CFApp): string[] {
   const routes = context.stores.of(kinds.route).by(routesByApp.name, `${app.metadata.namespace ?? ''}/${app.metadata.name ?? ''}`);
   return routes
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''))
-    .flatMap((route) => route.status?.uri ?? []);
+    .flatMap((route) => {
+      // A route that was made together with the app may not have been looked at yet.
+      const domain = context.stores.of(kinds.domain).get(route.spec.domainRef.namespace, route.spec.domainRef.name ?? '');
+      return route.status?.uri ?? (domain === undefined ? [] : addressOf(route, domain).uri);
+    });
 }
 
 /** What every instance of the app, or of one of its processes, is told about itself. */
@@ -114,7 +121,7 @@ async function credentialsOf(context: Context, binding: CFServiceBinding): Promi
   return text === undefined ? {} : (JSON.parse(Buffer.from(text, 'base64').toString('utf8')) as Record<string, unknown>);
 }
 
-const services = new Map<string, { versions: string; service: VcapService }>();
+const services = new BoundedMap<string, { versions: string; service: VcapService }>(rememberedObjects);
 
 /** Credentials are read again only when the binding or its instance changed, or when somebody forgot them. */
 async function vcapService(context: Context, binding: CFServiceBinding): Promise<VcapService> {
@@ -146,7 +153,7 @@ async function readService(context: Context, binding: CFServiceBinding, instance
 }
 
 /** What was last written, so that a reconcile that changes nothing asks nothing. */
-const written = new Map<string, string>();
+const written = new BoundedMap<string, string>(rememberedObjects);
 
 async function ensure(context: Context, app: CFApp, name: string, texts: Record<string, string>): Promise<void> {
   const ns = app.metadata.namespace ?? '';

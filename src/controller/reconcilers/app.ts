@@ -26,7 +26,7 @@ export const appReconciler: Reconciler = {
     watch<CFRoute>(kinds.route, (route) => (route.spec.destinations ?? []).flatMap(({ appRef }) => inOwn(route, appRef.name))),
     watch<CFBuild>(kinds.build, (build, stores) => stores.of(kinds.app).by(appsByDroplet.name, keyOf(build)).map(keyOf)),
   ],
-  reads: [kinds.serviceInstance, kinds.space, kinds.org],
+  reads: [kinds.serviceInstance, kinds.space, kinds.org, kinds.domain],
   indexes: appIndexes,
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
@@ -50,11 +50,25 @@ async function removeBindings(context: Context, ns: string, name: string): Promi
   }
 }
 
+/** Longer than a push takes to see that it did not get the name. */
+const abandonedMs = 30_000;
+
 const deployIdOf = (app: CFApp): string => app.metadata.annotations?.[annotations.deployId] ?? '';
+
+/** A push that does not get the name deletes what it made for it; one that was killed before leaves it, and it would take the name one day. */
+function isAbandoned({ metadata, spec }: CFApp, now: number): boolean {
+  const isFirstPush = metadata.annotations?.[annotations.pushId] !== undefined && (spec.currentDropletRef?.name ?? '') === '';
+  return isFirstPush && now - Date.parse(metadata.creationTimestamp ?? '') > abandonedMs;
+}
 
 async function keep(context: Context, live: CFApp): Promise<Result | undefined> {
   const claim = await claimName(context, { entity: 'app', object: live });
   if (claim.notReady !== undefined) {
+    if (isAbandoned(live, context.now())) {
+      const { uid = '', resourceVersion = '', namespace, name = '' } = live.metadata;
+      await context.cluster.delete(kinds.app, namespace, name, { uid, resourceVersion, signal: context.signal });
+      return undefined;
+    }
     await writeStatus(context, kinds.app, live, { ...live.status, conditions: conditionsWith(live, claim.claimed, claim.notReady) });
     return { requeueAfterMs: duplicateRetryMs };
   }

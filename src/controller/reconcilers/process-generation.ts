@@ -12,6 +12,7 @@ import {
   type FrozenBinding, type FrozenInputs, type LiveInputs,
 } from '../../templates/workload.ts'; // prettier-ignore
 import { generationOf } from '../../templates/stateful-set.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { routesTo, workloadsByProcess } from './app-indexes.ts';
@@ -97,7 +98,7 @@ async function createSecrets(context: Context, secrets: readonly Secret[]): Prom
 }
 
 /** Uids of AppWorkloads whose Secrets are known to be there. */
-const sealed = new Set<string>();
+const sealed = new BoundedMap<string, true>(5_000);
 
 /**
  * Freezes env and bindings as they are now and creates the generation, without instances. The Secret with the env comes last: it being there
@@ -120,7 +121,7 @@ export async function createGeneration(context: Context, app: CFApp, process: CF
   const secrets = buildFrozenSecrets(workload, names, frozen);
   await createSecrets(context, secrets.slice(0, -1));
   await createSecrets(context, secrets.slice(-1));
-  sealed.add(workload.metadata.uid ?? '');
+  sealed.set(workload.metadata.uid ?? '', true);
   context.event(kinds.process, process, {
     type: 'Normal',
     reason: 'GenerationCreated',
@@ -139,7 +140,7 @@ export async function isWhole(context: Context, process: CFProcess, workload: Ap
   if (sealed.has(uid) || workload.spec.instances > 0 || marks[annotations.liveHash] === undefined) return true;
   const secret = await context.cluster.get(secretType, namespace, generationNames(process, generationOf(workload)).env, context.signal);
   if (secret !== undefined) {
-    sealed.add(uid);
+    sealed.set(uid, true);
     return true;
   }
   await context.cluster.delete(kinds.appWorkload, namespace, name, { uid, propagation: 'Background', signal: context.signal });

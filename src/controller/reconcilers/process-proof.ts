@@ -9,6 +9,7 @@ import type { Condition } from '../../lib/api/object.ts';
 import type { CFProcess, CFRoute } from '../../lib/api/types.generated.ts';
 import { generationHeader } from '../../templates/http-route.ts';
 import type { Instance } from '../instances/instances.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { routesTo } from './app-indexes.ts';
 
@@ -85,7 +86,7 @@ function hasRule(route: HttpRoute, generation: string): boolean {
 }
 
 export class Proofs {
-  readonly #attempts = new Map<string, Attempts>();
+  readonly #attempts = new BoundedMap<string, Attempts>(5_000);
 
   /** Asks anew next time. */
   forget(process: CFProcess, generation: string): void {

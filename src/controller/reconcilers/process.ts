@@ -50,7 +50,7 @@ export function processReconciler(): Reconciler {
       ),
       watch<PodDisruptionBudget>(podDisruptionBudgetType, (budget) => ownKey(budget, budget.metadata.labels?.[labels.guid])),
     ],
-    reads: [kinds.space, kinds.org],
+    reads: [kinds.space, kinds.org, kinds.domain],
     indexes: [...appIndexes, podsByProcess],
     reconcile: (key, context) => reconcile(key, context, rollouts),
   };

@@ -3,6 +3,7 @@
 import { eventType, type KubeEvent } from '../../lib/api/core.ts';
 import { apiVersionOf, type KubeObject, type ResourceType } from '../../lib/api/object.ts';
 import type { Cluster } from '../../lib/kube/cluster.ts';
+import { BoundedMap } from './bounded-map.ts';
 import type { Logger } from './log.ts';
 
 export interface EventNote {
@@ -20,7 +21,7 @@ export class EventRecorder {
   readonly #log: Logger;
   readonly #instance: string;
   /** Last note per object and topic: the same note twice in a row is no transition. */
-  readonly #last = new Map<string, string>();
+  readonly #last = new BoundedMap<string, string>(rememberedObjects);
   #count = 0;
 
   constructor(cluster: Cluster, instance: string, log: Logger) {
@@ -34,10 +35,7 @@ export class EventRecorder {
     const about = `${object.metadata.uid ?? ''} ${topic}`;
     const text = `${note.reason} ${note.message}`;
     if (this.#last.get(about) === text) return;
-    this.#last.delete(about);
     this.#last.set(about, text);
-    const oldest = this.#last.size > rememberedObjects ? this.#last.keys().next().value : undefined;
-    if (oldest !== undefined) this.#last.delete(oldest);
     this.#cluster.create(eventType, this.#build(type, object, note)).catch((error: unknown) => {
       this.#log.debug('event not sent', { reason: note.reason, error: (error as Error).message });
     });

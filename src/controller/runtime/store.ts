@@ -1,6 +1,7 @@
 // The cache of one kind: objects by namespace and name, with indexes, and never older than what was once seen.
 
 import type { KubeObject } from '../../lib/api/object.ts';
+import { BoundedMap } from './bounded-map.ts';
 
 /** `namespace/name`, or `/name` for a cluster-scoped object: what queues carry. */
 export function keyOf(object: KubeObject): string {
@@ -32,7 +33,7 @@ export class Store<T extends KubeObject> {
   steadySince = 0;
   readonly #objects = new Map<string, T>();
   readonly #indexes = new Map<string, { of: IndexFunction<T>; keys: Map<string, Set<string>> }>();
-  readonly #deleted = new Map<string, string>();
+  readonly #deleted = new BoundedMap<string, string>(rememberedDeletions);
 
   get size(): number {
     return this.#objects.size;
@@ -80,11 +81,7 @@ export class Store<T extends KubeObject> {
     const key = keyOf(object);
     const current = this.#objects.get(key);
     const { uid } = object.metadata;
-    if (uid !== undefined) {
-      this.#deleted.set(uid, key);
-      const oldest = this.#deleted.size > rememberedDeletions ? this.#deleted.keys().next().value : undefined;
-      if (oldest !== undefined) this.#deleted.delete(oldest);
-    }
+    if (uid !== undefined) this.#deleted.set(uid, key);
     if (current === undefined || (uid !== undefined && current.metadata.uid !== uid)) return;
     this.#unindex(key, current);
     this.#objects.delete(key);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
-import { podType, secretType, serviceType, statefulSetType } from '../../../src/lib/api/core.ts';
+import { nodeType, podType, secretType, serviceType, statefulSetType } from '../../../src/lib/api/core.ts';
 import { httpRouteType } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import type { ResourceType } from '../../../src/lib/api/object.ts';
@@ -248,4 +248,20 @@ describe('an app without routes', () => {
     await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Failed' }));
     await scene.until(() => expect(scene.cluster.all(podType).map(({ metadata }) => metadata.uid)).toEqual([uid]));
   });
+});
+
+test('a pod that is overdue on a node that went silent is deleted for good', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  const [pod] = scene.cluster.all(podType);
+  const since = new Date(Date.now() - 60_000).toISOString();
+  await scene.cluster.create(nodeType, {
+    metadata: { name: 'dead' },
+    status: { conditions: [{ type: 'Ready', status: 'Unknown', lastTransitionTime: since }] },
+  });
+  const metadata = { name: 'stuck', namespace: ns, labels: { ...pod?.metadata.labels }, deletionTimestamp: since };
+  await scene.cluster.create(podType, { metadata, spec: { containers: [], nodeName: 'dead' } });
+  await scene.until(() => expect(scene.cluster.peek(podType, ns, 'stuck')).toBeUndefined());
+  const body = scene.cluster.writes.find(({ verb, name }) => verb === 'delete' && name === 'stuck')?.body;
+  expect(body).toMatchObject({ gracePeriodSeconds: 0, uid: expect.any(String) as string });
 });
