@@ -38,7 +38,8 @@ export function ratio(values: readonly number[], others: readonly number[]): str
   return `${median(values.map((value, index) => value / (others[index] ?? NaN))).toFixed(2)} ×`;
 }
 
-export const rowLine = ({ what, reach, measured, beside = '' }: Row): string => `| ${[what, reach, measured, beside].join(' | ')} |`;
+export const rowLine = ({ what, reach, measured, beside = '' }: Row): string =>
+  `| ${[what, reach, measured, beside].map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 
 export function renderTable(rows: readonly Row[]): string {
   return ['| what | reach | measured: median [min–max] | beside |', '| --- | --- | --- | --- |', ...rows.map(rowLine), ''].join('\n');
