@@ -1,12 +1,13 @@
 // The way of source images into the registry: through the API server's service proxy, so that a kubeconfig is all a developer needs.
 
 import type { KfInfo } from '../api/kf-info.ts';
+import { insecureRegistries, isInClusterRegistry } from '../api/repositories.ts';
 import { secretType } from '../api/core.ts';
 import { pushSecretName } from '../api/registry-credentials.ts';
 import { KfError } from '../errors.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import { basicAuthenticator } from '../oci/auth.ts';
-import type { HttpSend } from '../oci/http.ts';
+import { basicAuthenticator, challengeAuthenticator } from '../oci/auth.ts';
+import { directConnection, type HttpSend } from '../oci/http.ts';
 import { RegistryClient } from '../oci/registry.ts';
 
 type RegistryPlace = Pick<KfInfo['registry'], 'namespace' | 'service' | 'port'>;
@@ -27,6 +28,17 @@ function throughServiceProxy(cluster: Cluster, place: RegistryPlace): HttpSend {
 /** A client of the in-cluster registry's push door. The API server strips `Authorization`, so the credential travels in a header of ours. */
 export function openPushDoor(cluster: Cluster, place: RegistryPlace, credential: Credential): RegistryClient {
   return new RegistryClient({ send: throughServiceProxy(cluster, place), authenticator: basicAuthenticator(credential, 'proxy') });
+}
+
+/** A client of the registry that apps are uploaded to: the installation's own through the API server, an outside one straight from here. */
+export function openUploads(cluster: Cluster, info: Pick<KfInfo, 'registry' | 'builder'>, credential: Credential): RegistryClient {
+  if (isInClusterRegistry(info.registry)) return openPushDoor(cluster, info.registry, credential);
+  const registry = info.registry.pushHost;
+  const { send, sendUrl } = directConnection(registry, insecureRegistries(info).includes(registry) ? { insecure: true } : {});
+  return new RegistryClient({
+    send,
+    authenticator: challengeAuthenticator({ registry, credentials: () => Promise.resolve(credential), sendUrl }),
+  });
 }
 
 /** The push credential of a space. @throws KfError when the controller has not written it, or it may not be read */

@@ -21,7 +21,7 @@ export function kfInfo(plan: SetupPlan): KfInfo {
       name: 'kf-builder',
       image: plan.images.builder,
       runImage: plan.images.run,
-      insecureRegistries: plan.insecureRegistries,
+      insecureRegistries: [...new Set([...plan.insecureRegistries, ...(plan.registry?.insecure === true ? [plan.registry.host] : [])])],
       env: plan.buildEnv,
     },
     programImage: plan.controllerImage ?? plan.images.node,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { secretType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { checkPlan } from '../../../src/lib/ops/setup/preflight.ts';
 import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/setup/request.ts';
@@ -40,4 +41,16 @@ test('another default domain than the present one is refused before anything is 
     message: "This installation's default domain is 'apps.localhost'; it cannot become 'apps.example.com' in place.",
   });
   await expect(check(cluster, {})).resolves.toBeUndefined();
+});
+
+test('an outside registry without its credentials is refused, with the commands that bring them', async () => {
+  const cluster = new MemoryCluster();
+  const type = secretType;
+  await cluster.create(type, { apiVersion: 'v1', kind: 'Secret', metadata: { namespace: 'cf', name: 'image-registry-credentials' } });
+  const refused = check(cluster, { registry: 'registry.example.com/apps' });
+  await expect(refused).rejects.toThrow(
+    "The credentials of registry.example.com are missing: Secret 'kf-registry-push' in namespace 'cf'.",
+  );
+  await cluster.create(type, { apiVersion: 'v1', kind: 'Secret', metadata: { namespace: 'cf', name: 'kf-registry-push' } });
+  await expect(check(cluster, { registry: 'registry.example.com/apps' })).resolves.toBeUndefined();
 });

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { secretType } from '../../api/core.ts';
 import { annotations, kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
+import { pushRepository, repositoryPath } from '../../api/repositories.ts';
 import type { CFBuild, CFPackage } from '../../api/types.generated.ts';
 import { BugError } from '../../errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
@@ -15,7 +16,7 @@ import { packSource, pushSource } from '../../source/pack.ts';
 import type { SpaceSession } from '../../target/session.ts';
 import { buildBuild, buildBuildEnvSecret, buildEnvSecretName, buildPackage } from '../../../templates/build.ts';
 import type { Authorship } from '../../../templates/metadata.ts';
-import { openPushDoor, readPushCredential } from '../push-door.ts';
+import { openUploads, readPushCredential } from '../push-door.ts';
 import type { AppFollower } from './app-follower.ts';
 import { buildKey, packageWithContent, reusableBuild } from './build-key.ts';
 import { waitForBuild } from './build.ts';
@@ -61,7 +62,8 @@ async function uploadSource(
   const { cluster, reporter, signal } = session;
   const app = follower.app;
   const guid = randomUUID();
-  const repository = `${session.space.guid}/${app.metadata.name ?? ''}-packages`;
+  const place = [info.registry, session.space.guid, app.metadata.name ?? '', 'packages'] as const;
+  const repository = repositoryPath(...place);
   reporter.say('Packaging files to upload...');
   reporter.step(`Packing ${listing.files} files`);
   const [packed, credential] = await Promise.all([
@@ -71,7 +73,7 @@ async function uploadSource(
   reporter.say('Uploading files...');
   reporter.step('Uploading');
   const pushed = await pushSource(packed, {
-    client: openPushDoor(cluster, info.registry, credential),
+    client: openUploads(cluster, info, credential),
     repository,
     tag: guid,
     annotations: { [annotations.contentHash]: listing.contentHash },
@@ -80,7 +82,7 @@ async function uploadSource(
   });
   reporter.done();
   if (pushed.layerBytesSent === 0) reporter.say('All files found in remote cache; nothing to upload.');
-  const image = `${info.registry.pushHost}/${repository}@${pushed.digest}`;
+  const image = `${pushRepository(...place)}@${pushed.digest}`;
   const created = await cluster.create(
     kinds.package,
     buildPackage({ guid, app: follower.app, type: 'bits', image, pushId, contentHash: listing.contentHash }, await authorOfPush(session)),

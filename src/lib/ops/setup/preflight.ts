@@ -1,7 +1,7 @@
 // What must be true before setup writes anything: the API server's version, what runs there, storage, the gateway's kind, the caller's rights.
 
-import { deploymentType, nodeType, serviceType, storageClassType } from '../../api/core.ts';
-import { kinds } from '../../api/group.ts';
+import { deploymentType, nodeType, secretType, serviceType, storageClassType } from '../../api/core.ts';
+import { kinds, places } from '../../api/group.ts';
 import { resource, type KubeObject } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -116,7 +116,30 @@ async function checkDomain(cluster: Cluster, wanted: string): Promise<void> {
   });
 }
 
+/** An outside registry's credentials are the operator's to bring: one Secret for the kubelet, one for uploads and builds. */
+async function checkRegistry(cluster: Cluster, registry: NonNullable<SetupPlan['registry']>): Promise<void> {
+  const names = [places.pullSecret, places.pushSecret];
+  const found = await Promise.all(names.map((name) => cluster.get(secretType, rootNamespace, name)));
+  const lacking = names.filter((_, index) => found[index] === undefined);
+  if (lacking.length === 0) return;
+  throw new KfError(
+    'not-found',
+    `The credentials of ${registry.host} are missing: Secret ${lacking.map((name) => `'${name}'`).join(' and ')} in namespace '${rootNamespace}'.`,
+    {
+      hints: [
+        `kubectl create namespace ${rootNamespace}`,
+        `kubectl create secret docker-registry ${places.pullSecret} -n ${rootNamespace} --docker-server=${registry.host} --docker-username=USER --docker-password=PASSWORD`,
+        `kubectl create secret generic ${places.pushSecret} -n ${rootNamespace} --from-literal=username=USER --from-literal=password=PASSWORD`,
+      ],
+    },
+  );
+}
+
 /** What a plan names must be there, and what lasts must stay. Called before anything is written. @throws KfError */
 export async function checkPlan(cluster: Cluster, plan: SetupPlan): Promise<void> {
-  await Promise.all([checkGateway(cluster, plan.gateway), checkDomain(cluster, plan.domain)]);
+  await Promise.all([
+    checkGateway(cluster, plan.gateway),
+    checkDomain(cluster, plan.domain),
+    plan.registry === undefined ? undefined : checkRegistry(cluster, plan.registry),
+  ]);
 }
