@@ -1,7 +1,7 @@
 // kf under blows: everything that must hold when pushes collide, programs die and objects are deleted. A short slice; `npm run chaos` goes on.
 
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -23,6 +23,7 @@ const seed = seedOfRun();
 const random = chance(seed);
 let kf: Kf;
 let folder: string;
+let orphan = '';
 const space = (): string => ringEnv('KF_TEST_SPACE_GUID');
 const listed = (kind: string, selector = ''): Promise<Listed> =>
   kubectlJson<Listed>('get', kind, '-n', space(), ...(selector === '' ? [] : ['-l', selector]));
@@ -49,6 +50,7 @@ describe('pushes of one app at once', () => {
     const apps = (await listed('cfapps')).items.filter(({ spec }) => spec.displayName === 'chaos-twenty');
     expect(apps).toHaveLength(1);
     expect((await get('chaos-twenty.apps.localhost')).status).toBe(200);
+    if (apps[0] !== undefined) orphan = await leaveOrphan(apps[0]);
   });
 
   test('the later push wins with its source and its settings', async () => {
@@ -84,6 +86,21 @@ describe('an interrupted push', () => {
     expect(again.apps[0]).toMatchObject({ unchanged: true, layerBytesSent: 0 });
   });
 });
+
+/** What a push leaves that is killed while another one of that name is faster: an app without its name. */
+async function leaveOrphan(holder: Listed['items'][number]): Promise<string> {
+  const whole = await kubectlJson<{ spec: Record<string, unknown> }>('get', 'cfapp', holder.metadata.name, '-n', space());
+  const name = randomUUID();
+  const metadata = { name, namespace: space(), annotations: { 'kf.cloudfoundry.org/push-id': randomUUID() } };
+  const { displayName, lifecycle } = whole.spec;
+  const file = path.join(folder, 'orphan.json');
+  await writeFile(
+    file,
+    JSON.stringify({ ...whole, metadata, status: undefined, spec: { displayName, lifecycle, desiredState: 'STOPPED' } }),
+  );
+  await kubectl('create', '-f', file);
+  return name;
+}
 
 describe('one instance behind a route', () => {
   test('answers every request while it is changed and the controller dies', async () => {
@@ -128,12 +145,19 @@ describe('one instance behind a route', () => {
     await controllerReady();
   });
 
+  test('what a killed push left without a name is gone by now', async () => {
+    expect(orphan).not.toBe('');
+    await until('the orphan to go', async () => !(await listed('cfapps')).items.some(({ metadata }) => metadata.name === orphan), 40_000);
+    expect((await listed('cfapps')).items.some(({ spec }) => spec.displayName === 'chaos-twenty')).toBe(true);
+  });
+
   test('what declares a lasting state is back within five seconds', async () => {
     await kf.ok('scale', 'chaos-app', '-i', '2');
     // Secrets are looked at every four seconds: each must have been seen once.
     await sleep(5_000);
     const guid = (await kf.ok('app', 'chaos-app', '--guid')).stdout.trim();
     const own = `korifi.cloudfoundry.org/app-guid=${guid}`;
+    await until('the version before to be gone', async () => (await listed('service', own)).items.length === 1, 40_000);
     const frozen = (await listed('secrets', own)).items.find(({ metadata }) => /-[0-9a-f]{10}-env$/.test(metadata.name));
     const kept: [string, string][] = [
       ['rolebinding', 'kf-controller-space'],

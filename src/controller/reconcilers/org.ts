@@ -1,8 +1,9 @@
 // CFOrg: a namespace with the org's marks, the roles that hold in all orgs, and an end in order.
 
+import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType, roleBindingType } from '../../lib/api/core.ts';
 import type { Namespace, RoleBinding } from '../../lib/api/core.ts';
-import { finalizers, kinds, labels } from '../../lib/api/group.ts';
+import { conditionTypes, finalizers, kinds, labels } from '../../lib/api/group.ts';
 import type { CFOrg, CFSpace } from '../../lib/api/types.generated.ts';
 import { orgNamespace } from '../../templates/namespace.ts';
 import { watch } from '../runtime/reconciler.ts';
@@ -82,6 +83,12 @@ async function write(context: Context, org: CFOrg, ...statements: Statement[]): 
   await writeStatus(context, kinds.org, org, { ...org.status, guid: org.metadata.name ?? '', conditions });
 }
 
+/** A space that is being deleted, with what keeps it. */
+function spaceWithReason(space: CFSpace): string {
+  const ready = findCondition(space, conditionTypes.ready);
+  return `'${space.spec.displayName}'${ready?.reason === 'Deleting' ? ` (${ready.message})` : ''}`;
+}
+
 async function remove(context: Context, org: CFOrg): Promise<Result | undefined> {
   const { name = '', finalizers: present = [] } = org.metadata;
   if (!present.includes(finalizers.org)) return undefined;
@@ -91,8 +98,7 @@ async function remove(context: Context, org: CFOrg): Promise<Result | undefined>
     await context.cluster.delete(kinds.space, name, metadata.name ?? '', { uid: metadata.uid, signal: context.signal });
   }
   if (spaces.length > 0) {
-    const names = spaces.map((space) => `'${space.spec.displayName}'`).join(', ');
-    await reportDeleting(context, kinds.org, org, `Waits until these spaces are gone: ${names}.`);
+    await reportDeleting(context, kinds.org, org, `Waits until these spaces are gone: ${spaces.map(spaceWithReason).join(', ')}.`);
     return { requeueAfterMs: deletionPollMs };
   }
   const end = await removeNamespace(context, name);

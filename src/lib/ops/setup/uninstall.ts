@@ -2,8 +2,10 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { namespaceType } from '../../api/core.ts';
-import { finalizers, kinds, labels } from '../../api/group.ts';
+import { findCondition } from '../../api/conditions.ts';
+import { conditionTypes, finalizers, kinds, labels } from '../../api/group.ts';
 import { resource, type KubeObject, type ResourceType } from '../../api/object.ts';
+import type { CFOrg } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { controllerName } from '../../../templates/setup/controller.ts';
@@ -62,15 +64,18 @@ async function waitUntilGone(context: UninstallContext, what: string, look: () =
   }
 }
 
+function describeOrg(org: CFOrg): string {
+  const why = findCondition(org, conditionTypes.ready);
+  return `org ${org.spec.displayName}${why?.reason === 'Deleting' ? ` (${why.message})` : ''}`;
+}
+
 /** Orgs go while the controller runs, which empties their spaces and takes their namespaces. */
 async function removeOrgs(context: UninstallContext): Promise<number> {
   const { items } = await listOrNone(context.cluster, kinds.org);
   await Promise.all(
     items.map((org) => context.cluster.delete(kinds.org, org.metadata.namespace, org.metadata.name ?? '', { propagation: 'Background' })),
   );
-  await waitUntilGone(context, 'the orgs', async () =>
-    (await listOrNone(context.cluster, kinds.org)).items.map((org) => `org ${org.spec.displayName}`),
-  );
+  await waitUntilGone(context, 'the orgs', async () => (await listOrNone(context.cluster, kinds.org)).items.map((org) => describeOrg(org)));
   return items.length;
 }
 
