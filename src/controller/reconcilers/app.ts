@@ -167,4 +167,12 @@ async function write(context: Context, app: CFApp, { serviceBindings, error }: F
     conditions: conditionsWith(app, claimed, readiness(app, processes, actualState, error)),
   };
   await writeStatus(context, kinds.app, app, status);
+  const { phase = '' } = status.deployment ?? {};
+  const isNews = app.status?.deployment?.phase !== phase && (phase === 'Serving' || phase === 'Stopped');
+  if (isNews)
+    context.event(kinds.app, app, {
+      type: 'Normal',
+      reason: phase,
+      message: phase === 'Serving' ? 'The app serves.' : 'All instances have ended.',
+    });
 }

@@ -100,15 +100,22 @@ export async function writeStatus<T extends WithStatus>(
   return written;
 }
 
+/** Conditions that tell of trouble when they are False; others are just steps. */
+const troubled = new Set<string>([conditionTypes.ready, conditionTypes.succeeded, conditionTypes.claimed]);
+
 function recordTransitions<T extends WithStatus>(context: Context, type: ResourceType<T>, before: T, after: readonly Condition[]): void {
   for (const condition of after) {
     const old = findCondition(before, condition.type);
     if (old?.status === condition.status && old.reason === condition.reason) continue;
-    if (condition.status === 'Unknown' || (old === undefined && condition.status === 'False')) continue;
+    // That something fresh is not ready yet is no news.
+    const isFresh = old === undefined && condition.type === conditionTypes.ready && condition.status === 'False';
+    if (condition.status === 'Unknown' || isFresh) continue;
+    const isTrouble =
+      condition.type === conditionTypes.failed ? condition.status === 'True' : troubled.has(condition.type) && condition.status === 'False';
     context.event(type, before, {
-      type: condition.status === 'True' ? 'Normal' : 'Warning',
+      type: isTrouble ? 'Warning' : 'Normal',
       reason: condition.reason,
-      message: condition.message === '' ? `${type.kind} is ${condition.reason}` : condition.message,
+      message: condition.message === '' ? `Condition ${condition.type} is ${condition.status}` : condition.message,
     });
   }
 }
