@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KfError, messageOf } from '../errors.ts';
 import type { LayerEntry } from '../oci/layer.ts';
-import { resolveSourceRoot, type SourceEntry, walkSource } from './files.ts';
+import { emptySource, resolveSourceRoot, type SourceEntry, walkSource } from './files.ts';
 import { type HashedEntry, type IndexListing, StatIndexReader, StatIndexWriter } from './stat-index.ts';
 
 export interface ListOptions {
@@ -59,7 +59,7 @@ export async function listSource(path: string, options: ListOptions): Promise<So
       totals.bytesRead = read.bytes;
       options.progress?.(totals.entries, totals.bytes);
     }
-    if (totals.entries === 0) throw new KfError('usage', `No app files found in '${path}'`);
+    if (totals.entries === 0) throw emptySource(path);
   } catch (error) {
     index.discard();
     throw fromSystem(error, options.cacheDir);

@@ -72,6 +72,17 @@ export async function* walkSource(root: string, options: WalkOptions = {}): Asyn
   }
 }
 
+export function emptySource(path: string): KfError {
+  return new KfError('usage', `No app files found in '${path}'`);
+}
+
+/** Looks no further than the first entry. @throws KfError `usage` when a push of the folder would take nothing */
+export function assertSource(path: string): void {
+  const root = resolveSourceRoot(path);
+  const walk: Walk = { root, rules: parseIgnoreRules(readIgnoreFile(root)), warn: () => undefined };
+  if (walkFolder(walk, '').next().done === true) throw emptySource(path);
+}
+
 /** The order in which {@link walkSource} gives paths: as if `/` came before every other character, else by code points. */
 export function comparePaths(a: string, b: string): number {
   const length = Math.min(a.length, b.length);

@@ -229,7 +229,9 @@ class OpenSession implements Session {
       delete this.space;
     }
     if (this.org === undefined) return;
-    if (space !== undefined && space !== this.space?.name) this.space = await findSpace(this, this.org, space);
+    // create-space with KF_SPACE naming the space that is to be: a command about the org asks for no space.
+    if (this.#options.needs !== 'org' && space !== undefined && space !== this.space?.name)
+      this.space = await findSpace(this, this.org, space);
   }
 
   /** The org and space that setup made, if this user can see them. */

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { comparePaths, resolveSourceRoot, type SourceEntry, walkSource } from '../../../src/lib/source/files.ts';
+import { assertSource, comparePaths, resolveSourceRoot, type SourceEntry, walkSource } from '../../../src/lib/source/files.ts';
 
 let root: string;
 beforeEach(() => {
@@ -139,4 +139,12 @@ test('an aborted signal ends the walk of a large folder', async () => {
       for await (const entry of walking) expect(entry.type).toBe('file');
     })(),
   ).rejects.toMatchObject({ name: 'AbortError' });
+});
+
+test('a folder of which a push would take nothing is told from one with a single file', () => {
+  put('.cfignore', '*.log\n');
+  put('debug.log');
+  expect(() => assertSource(root)).toThrow(expect.objectContaining({ code: 'usage', message: `No app files found in '${root}'` }) as Error);
+  put('deep/one.txt');
+  expect(() => assertSource(root)).not.toThrow();
 });

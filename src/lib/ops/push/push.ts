@@ -6,6 +6,7 @@ import { annotations } from '../../api/group.ts';
 import { requireCompatible, type KfInfo } from '../../api/kf-info.ts';
 import type { CFApp, CFRoute, CFServiceInstance } from '../../api/types.generated.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
+import { assertSource } from '../../source/files.ts';
 import type { SpaceSession } from '../../target/session.ts';
 import { kfVersion } from '../../version.ts';
 import type { KnownOfApp } from '../apps.ts';
@@ -48,13 +49,21 @@ interface Changes {
   services: { instance: CFServiceInstance; bindingName?: string }[];
   unmap: boolean;
   droplet: boolean;
-  start: boolean;
+  /** It is to be started, or with `--no-start` stopped. */
+  state: boolean;
 }
 
-async function decide({ session, plan }: Prepared, facts: AppFacts, app: CFApp, droplet: string, wanted: WantedRoute[]): Promise<Changes> {
+async function decide(
+  { session, plan, push }: Prepared,
+  facts: AppFacts,
+  app: CFApp,
+  droplet: string,
+  wanted: WantedRoute[],
+): Promise<Changes> {
   const services = await Promise.all(
     plan.services.map(async (service) => ({ service, instance: await findService(session, service.name) })),
   );
+  const isStarted = app.spec.desiredState === 'STARTED';
   const bound = new Set((app.status?.serviceBindings ?? []).map((binding) => binding.name));
   return {
     processes: processSteps(plan, facts),
@@ -65,7 +74,7 @@ async function decide({ session, plan }: Prepared, facts: AppFacts, app: CFApp, 
       .map(({ service, instance }) => ({ instance, ...(service.bindingName === undefined ? {} : { bindingName: service.bindingName }) })),
     unmap: plan.noRoute && facts.ownRoutes.length > 0,
     droplet: app.spec.currentDropletRef?.name !== droplet,
-    start: app.spec.desiredState !== 'STARTED' || app.status?.deployment?.phase !== 'Serving',
+    state: push.start ? !isStarted || app.status?.deployment?.phase !== 'Serving' : isStarted,
   };
 }
 
@@ -79,8 +88,8 @@ function isMapped(facts: AppFacts, { host, domain, path }: WantedRoute): boolean
 }
 
 function isNothing(changes: Changes): boolean {
-  const { processes, env, routes, services, unmap, droplet, start } = changes;
-  return processes.length + Object.keys(env).length + routes.length + services.length === 0 && !unmap && !droplet && !start;
+  const { processes, env, routes, services, unmap, droplet, state } = changes;
+  return processes.length + Object.keys(env).length + routes.length + services.length === 0 && !unmap && !droplet && !state;
 }
 
 /** Everything but the switch itself. The app is locked, so no other push writes at the same time. Returns the routes that were added. */
@@ -97,22 +106,28 @@ async function writeSettings(session: SpaceSession, info: KfInfo, app: CFApp, fa
   return routes;
 }
 
-/** The one patch that makes the new state the app's: droplet, start, deploy-id; the lock goes with it. */
+/** The one patch that makes the new state the app's: droplet, started or not, deploy-id; the lock goes with it. */
 function switchApp(
   session: SpaceSession,
   app: CFApp,
   plan: AppPlan,
   droplet: string,
-  deploy: { id: string; newRev: boolean },
+  deploy: { id: string; newRev: boolean; start: boolean },
 ): Promise<CFApp> {
   const lifecycle = lifecycleOf(plan);
   const patch = (live: CFApp) => {
-    const rev = deploy.newRev ? { [annotations.appRev]: String(appRevOf(live) + 1) } : {};
+    const next = String(appRevOf(live) + 1);
+    const isStop = !deploy.start && live.spec.desiredState === 'STARTED';
+    const rev = isStop
+      ? { [annotations.appRev]: next, [annotations.lastStopAppRev]: next }
+      : deploy.newRev
+        ? { [annotations.appRev]: next }
+        : {};
     return {
       metadata: { annotations: { [annotations.deployId]: deploy.id, [annotations.applying]: null, ...rev } },
       spec: {
         currentDropletRef: { name: droplet },
-        desiredState: 'STARTED',
+        desiredState: deploy.start ? 'STARTED' : 'STOPPED',
         ...(plan.buildpacks === undefined ? {} : { lifecycle: { data: { buildpacks: lifecycle.data.buildpacks ?? null } } }),
       },
     };
@@ -141,7 +156,7 @@ async function apply(
   try {
     const added = await writeSettings(session, info, locked, facts, changes);
     const newRev = options.force || Object.keys(changes.env).length > 0 || changes.services.length > 0;
-    const deploy = { id: target.pushId, newRev: newRev && app.spec.desiredState === 'STARTED' };
+    const deploy = { id: target.pushId, newRev: newRev && app.spec.desiredState === 'STARTED', start: prepared.push.start };
     const switched = await switchApp(session, locked, plan, target.droplet, deploy);
     return { switched, routes: [...(changes.unmap ? [] : facts.ownRoutes), ...added] };
   } catch (error) {
@@ -183,7 +198,8 @@ export async function pushApp(session: SpaceSession, push: PushPlan, plan: AppPl
   const [seen] = await Promise.all([readFacts(session, plan, found), found === undefined ? assertMayPush(session, info, plan) : undefined]);
   const domains = needsDomains(plan, seen.ownRoutes.length > 0) ? await listDomainObjects(session) : [];
   const pushId = randomUUID();
-  // Wrong routes are told before anything is made.
+  // Wrong routes and an empty folder are told before anything is made.
+  if (plan.path !== undefined && plan.lifecycle !== 'docker') assertSource(plan.path);
   wantedRoutes(plan, domains, seen.ownRoutes.length > 0);
   const { follower, asFound } = await claimApp(session, plan, found, pushId);
   try {
@@ -201,12 +217,12 @@ export async function pushApp(session: SpaceSession, push: PushPlan, plan: AppPl
       known: { build: artifact.build, ...(plan.docker === undefined ? {} : { image: plan.docker.image }) },
     };
     const changes = await decide(prepared, facts, follower.app, droplet, routes);
-    if (!push.start) return { ...result, unchanged: false, app: follower.app };
     if (isNothing(changes) && !options.force) return unchanged(result, facts, follower.app);
     session.reporter.step('Writing settings');
     const { switched, routes: mapped } = await apply(prepared, follower.app, facts, changes, { droplet, pushId });
     session.reporter.done();
-    const known = { ...result.known, isFresh: changes.droplet || changes.start, ...(mapped.every(hasAddress) ? { routes: mapped } : {}) };
+    if (!push.start) return { ...result, unchanged: false, app: switched };
+    const known = { ...result.known, isFresh: changes.droplet || changes.state, ...(mapped.every(hasAddress) ? { routes: mapped } : {}) };
     return { ...result, known, unchanged: false, app: await verdict(prepared, switched, pushId, follower) };
   } finally {
     follower.stop();

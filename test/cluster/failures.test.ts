@@ -1,0 +1,164 @@
+// Bad input and bad places get a clear error, within seconds, and nothing is lost: what only a real cluster can show.
+
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { get } from '../support/http.ts';
+import { Kf, kubectl, kubectlJson, ringEnv, type Ran } from '../support/kf.ts';
+
+const registry = ringEnv('KF_CLUSTER_NODE_REGISTRY');
+const sample = `${registry}/kf/sample:1`;
+const second = { name: 'failures-elsewhere', guid: '', org: '' };
+let kf: Kf;
+let elsewhere: Kf;
+let folder: string;
+
+interface Spaces {
+  items: { metadata: { name: string; namespace: string }; spec: { displayName: string } }[];
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'kf-failures-'));
+  kf = await Kf.create();
+  elsewhere = await Kf.create('admin', { KF_SPACE: second.name });
+  await elsewhere.ok('create-space', second.name);
+  const { items } = await kubectlJson<Spaces>('get', 'cfspaces', '-A');
+  const space = items.find(({ spec }) => spec.displayName === second.name);
+  Object.assign(second, { guid: space?.metadata.name ?? '', org: space?.metadata.namespace ?? '' });
+  await elsewhere.ok('push', 'elsewhere', '-o', sample, '-m', '128M', '--no-start');
+  await elsewhere.ok('map-route', 'elsewhere', 'apps.localhost', '-n', 'failures-taken');
+});
+afterAll(async () => {
+  for (const app of ['failures', 'failures-taken']) await kf.run(['delete', app, '-r', '-f']);
+  if (second.guid !== '') await kubectl('delete', 'cfspace', second.guid, '-n', second.org, '--wait=false');
+  await Promise.all([kf.remove(), elsewhere.remove(), rm(folder, { recursive: true, force: true })]);
+});
+
+/** Exit 1, cf's FAILED as the last line of stdout, the cause on stderr. */
+function expectFailure(ran: Ran, ...causes: (string | RegExp)[]): void {
+  expect(ran.code, ran.stdout + ran.stderr).toBe(1);
+  expect(ran.stdout).toContain('FAILED\n');
+  for (const cause of causes) expect(ran.stderr).toMatch(cause);
+}
+
+describe('what is typed wrong is told before anything is made', () => {
+  test('a key of the manifest: its place, the nearest key, the allowed ones', async () => {
+    await writeFile(path.join(folder, 'typo.yml'), 'applications:\n- name: failures\n  memroy: 1G\n  instances: many\n');
+    const ran = await kf.run(['push', '-f', path.join(folder, 'typo.yml')]);
+    expectFailure(ran, /typo\.yml:3:3: 'memroy' .*'memory'/, /typo\.yml:4:14: /, /Allowed in an application: .*health-check-type/);
+  });
+
+  test('text that is no YAML', async () => {
+    await writeFile(path.join(folder, 'broken.yml'), 'applications:\n- name: "failures\n');
+    expectFailure(
+      await kf.run(['push', '-f', path.join(folder, 'broken.yml')]),
+      /Unable to push app because manifest .*broken\.yml is not valid yaml/,
+    );
+  });
+
+  test('a path that is not there, or holds nothing', async () => {
+    const missing = path.join(folder, 'missing');
+    const wrong = await kf.run(['push', 'failures', '-p', missing]);
+    expect(wrong).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`Incorrect Usage: The specified path '${missing}' does not exist.`) as string,
+    });
+    await mkdir(path.join(folder, 'empty'));
+    expectFailure(await kf.run(['push', 'failures', '-p', path.join(folder, 'empty')]), /No app files found in/);
+    await writeFile(path.join(folder, 'path.yml'), 'applications:\n- name: failures\n  path: nowhere\n');
+    expectFailure(
+      await kf.run(['push', '-f', path.join(folder, 'path.yml')]),
+      /File not found locally, make sure the file exists at given path .*nowhere/,
+    );
+  });
+
+  test('a context, an org, a space that there is not', async () => {
+    expectFailure(await kf.run(['apps', '--context', 'kf-tset']), /no context "kf-tset"/, /"kf-test"/);
+    expectFailure(await kf.run(['apps', '--org', 'nowhere']), "Organization 'nowhere' not found.");
+    expectFailure(await kf.run(['apps', '--space', 'failures-elsewere']), "Space 'failures-elsewere' not found.", /failures-elsewhere/);
+  });
+
+  test('none of it has made an app', async () => {
+    expect((await kf.ok('apps')).stdout).not.toContain('failures');
+  });
+});
+
+describe('what somebody may not do names the right and the user', () => {
+  test.each([
+    ['push in a space without a role', ['push', 'failures', '-o', sample, '--space', second.name], /may not list "cfapps\.korifi/],
+    ['a space', ['create-space', 'failures-third'], /may not create "cfspaces\.korifi/],
+    ['an org', ['create-org', 'failures-org'], /may not create "cforgs\.korifi/],
+  ])('%s', async (_what, args, right) => {
+    expectFailure(await kf.run(args), /the user "system:serviceaccount:kf-test-users:spacedeveloper-\w+"/, right, /kubectl auth can-i/);
+  });
+});
+
+describe('what others have', () => {
+  test('a host that leads to an app of another space: push and map-route say where it is', async () => {
+    const ran = await kf.run(['push', 'failures-taken', '-o', sample, '-m', '128M']);
+    expectFailure(ran, "Route already exists with host 'failures-taken' for domain 'apps.localhost'.", second.guid);
+    const mapped = await kf.run(['map-route', 'failures-taken', 'apps.localhost', '-n', 'failures-taken']);
+    expectFailure(mapped, /Route already exists/);
+    const routes = await kubectlJson<{ items: { spec: { host: string } }[] }>('get', 'cfroutes', '-n', ringEnv('KF_TEST_SPACE_GUID'));
+    expect(routes.items.filter(({ spec }) => spec.host === 'failures-taken')).toEqual([]);
+  });
+
+  test('the same app with a host of its own then starts', async () => {
+    await writeFile(
+      path.join(folder, 'own.yml'),
+      `applications:\n- name: failures-taken\n  docker: {image: '${sample}'}\n  memory: 128M\n  routes: [{route: failures-own.apps.localhost}]\n`,
+    );
+    await kf.ok('push', '-f', path.join(folder, 'own.yml'));
+    expect((await get('failures-own.apps.localhost')).status).toBe(200);
+  });
+});
+
+describe('an app that does not start', () => {
+  test('a registry that nobody reaches: the image, and what the node met', async () => {
+    const ran = await kf.run(['push', 'failures', '-o', 'localhost:1/kf/none:1', '-m', '128M']);
+    expectFailure(ran, /The image localhost:1\/kf\/none:1 cannot be pulled: .*connection refused/);
+    expect(ran.milliseconds).toBeLessThan(30_000);
+  });
+
+  test('an image that runs as root', async () => {
+    expectFailure(await kf.run(['push', 'failures', '-o', `${registry}/kf/root:1`]), /runs as root, which is not allowed here/);
+  });
+
+  test('one that never listens: the port, the last check, its own last line', async () => {
+    const ran = await kf.run(['push', 'failures', '-o', `${registry}/kf/silent:1`, '-m', '128M', '-t', '5']);
+    expectFailure(ran, /did not answer on port 8080 within 5 s/, /busy with something else/);
+    expect(ran.milliseconds).toBeLessThan(20_000);
+  });
+
+  test('a good image afterwards replaces what never worked', async () => {
+    await kf.ok('push', 'failures', '-o', sample, '-m', '128M', '-t', '30');
+    expect((await get('failures.apps.localhost')).status).toBe(200);
+  });
+});
+
+describe('a space with a quota', () => {
+  beforeAll(() => kubectl('create', 'quota', 'failures', '-n', second.guid, '--hard=limits.memory=200Mi,pods=1'));
+  afterAll(() => kubectl('delete', 'quota', 'failures', '-n', second.guid));
+
+  test('refuses a push that needs more, by the name of the quota', async () => {
+    const ran = await elsewhere.run(['push', 'failures-quota', '-o', sample, '-m', '512M', '--no-route']);
+    expectFailure(ran, /The quota of the space is used up: .*exceeded quota: failures, requested: limits\.memory=512Mi/);
+    expect(ran.milliseconds).toBeLessThan(15_000);
+  });
+
+  test('lets scale end with its name, and what runs goes on', async () => {
+    await elsewhere.ok('start', 'elsewhere');
+    const ran = await elsewhere.run(['scale', 'elsewhere', '-i', '3']);
+    expectFailure(ran, /instance \d of 'web' does not run: The quota of the space is used up: .*exceeded quota: failures/);
+    expect(ran.milliseconds).toBeLessThan(20_000);
+    expect((await get('failures-taken.apps.localhost')).status).toBe(200);
+    await elsewhere.ok('scale', 'elsewhere', '-i', '1');
+  });
+
+  test('refuses a build, and says so at once', async () => {
+    const ran = await elsewhere.run(['push', 'failures-build', '-p', path.resolve('test/fixtures/apps/node-hello'), '--no-route']);
+    expectFailure(ran, /Error staging application: .*exceeded quota: failures/);
+    expect(ran.milliseconds).toBeLessThan(20_000);
+  });
+});
