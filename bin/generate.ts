@@ -1,6 +1,6 @@
 // Writes every generated file of the repository: `node bin/generate.ts`; with --check it only compares and fails on a difference.
 
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { definitionOf } from './crds/definition.ts';
 import { networkKinds } from './crds/network.ts';
@@ -8,13 +8,20 @@ import { runtimeKinds } from './crds/runtime.ts';
 import { serviceKinds } from './crds/services.ts';
 import { typesOf } from './crds/types.ts';
 import { workloadKinds } from './crds/workloads.ts';
+import { documentFiles } from './documents.ts';
 import { roleFiles } from './roles.ts';
 
 const root = join(import.meta.dirname, '..');
 const kinds = [...workloadKinds, ...networkKinds, ...serviceKinds, ...runtimeKinds];
 
 async function generated(): Promise<{ file: string; text: string }[]> {
-  return [...kinds.map(definitionOf), { file: 'src/lib/api/types.generated.ts', text: await typesOf(kinds) }, ...(await roleFiles(root))];
+  const commands = (await readdir(join(root, 'src/commands'))).map((file) => file.replace(/\.ts$/, ''));
+  return [
+    ...kinds.map(definitionOf),
+    { file: 'src/lib/api/types.generated.ts', text: await typesOf(kinds) },
+    ...(await roleFiles(root)),
+    ...(await documentFiles(root, commands)),
+  ];
 }
 
 async function current(file: string): Promise<string> {
