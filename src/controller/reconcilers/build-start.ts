@@ -38,6 +38,14 @@ export function appGuidOf(context: Context, workload: BuildWorkload): string {
   return workload.metadata.labels?.[labels.appGuid] ?? build?.spec.appRef.name ?? '';
 }
 
+/** That there is no such image, or that it may not be pulled, does not pass by itself; what was said of another image does not count. */
+function isHopeless(message: string, image: string): boolean {
+  return (
+    message.includes(`'${image}'`) &&
+    /not found|manifest unknown|unauthorized|denied|forbidden|no match for platform|invalid reference/i.test(message)
+  );
+}
+
 /** Facts of the builder; a TerminalError when there is none to be had. */
 function builderFacts(context: Context, workload: BuildWorkload): { facts: BuilderFacts; offered: { id: string; version: string }[] } {
   const info = context.info();
@@ -46,7 +54,8 @@ function builderFacts(context: Context, workload: BuildWorkload): { facts: Build
     return { facts: live.status.builder, offered: live.status.buildpacks.map(({ name, version }) => ({ id: name, version })) };
   const problem = live === undefined ? undefined : findCondition(live, conditionTypes.ready);
   const age = context.now() - Date.parse(workload.metadata.creationTimestamp ?? '');
-  if (problem?.status === 'False' && age > builderPatienceMs) throw new TerminalError(reasons.builderNotFound, problem.message);
+  const isLost = problem?.status === 'False' && (age > builderPatienceMs || isHopeless(problem.message, info.builder.image));
+  if (isLost) throw new TerminalError(reasons.builderNotFound, problem.message);
   throw new WaitingError('BuilderNotReady', problem?.message ?? 'The builder image is being looked at for the first time.', 1_000);
 }
 

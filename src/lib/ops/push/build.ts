@@ -76,7 +76,12 @@ export async function waitForBuild(session: SpaceSession, appName: string, build
   const shown = build.spec.lifecycle.type === 'docker' ? undefined : showLog(session, name, tail);
   const timeoutMs = buildTimeoutMs(env);
   try {
-    const check = (live: CFBuild | undefined): CFBuild | undefined => (live !== undefined && hasEnded(live) ? live : undefined);
+    const check = (live: CFBuild | undefined): CFBuild | undefined => {
+      if (live !== undefined && hasEnded(live)) return live;
+      const awaited = live === undefined ? undefined : findCondition(live, conditionTypes.staging)?.message;
+      if (awaited !== undefined && awaited !== '') session.reporter.step(`Waiting: ${awaited}`);
+      return undefined;
+    };
     const watched = watchObject(cluster, kinds.build, { ns: space.guid, name, known: build }, check, {
       timeoutMs,
       signal,
