@@ -1,0 +1,141 @@
+// A push that is cut off, by its user or by what it needs, says so in time; the same again ends well and sends nothing twice.
+
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parse, stringify } from 'yaml';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CertificateAuthority } from '../support/certificates.ts';
+import { ConnectProxy } from '../support/connect-proxy.ts';
+import { get } from '../support/http.ts';
+import { Kf, kubectl, ringEnv } from '../support/kf.ts';
+
+const fixture = path.resolve('test/fixtures/apps/node-hello');
+let kf: Kf;
+let folder: string;
+let source: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'kf-interrupted-'));
+  source = path.join(folder, 'source');
+  await cp(fixture, source, { recursive: true });
+  kf = await Kf.create('developer', { XDG_CACHE_HOME: path.join(folder, 'cache') });
+});
+afterAll(async () => {
+  for (const app of ['interrupted', 'no-builder']) await kf.run(['delete', app, '-r', '-f']);
+  await kf.remove();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Random bytes stay as many when they are packed. */
+function ballast(megabytes: number): Promise<void> {
+  return writeFile(path.join(source, 'ballast.bin'), randomBytes(megabytes * 1024 * 1024));
+}
+
+interface Ended {
+  code: number | null;
+  output: string;
+  /** From the signal to the end. */
+  milliseconds: number;
+}
+
+/** Pushes and sends the signal as soon as the text has appeared. */
+function interruptAt(text: string, signal: NodeJS.Signals): Promise<Ended> {
+  const child = kf.start(['push', 'interrupted', '-p', source, '-m', '128M']);
+  let output = '';
+  let sent = 0;
+  const read = (part: string): void => {
+    output += part;
+    if (sent === 0 && output.includes(text)) {
+      sent = performance.now();
+      child.kill(signal);
+    }
+  };
+  child.stdout?.setEncoding('utf8').on('data', read);
+  child.stderr?.setEncoding('utf8').on('data', read);
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, output, milliseconds: performance.now() - sent })));
+}
+
+interface Pushed {
+  apps: { built: boolean; layerBytesSent: number }[];
+}
+
+describe('a signal', () => {
+  test.each([
+    ['Packing', 'SIGINT', 6],
+    ['Uploading', 'SIGTERM', 40],
+    ['Staging', 'SIGINT', 1],
+    ['Waiting: ', 'SIGTERM', 1],
+  ] as const)('at "%s" (%s) ends the push within two seconds with 130, and the same again ends well', async (text, signal, megabytes) => {
+    await ballast(megabytes);
+    const ended = await interruptAt(text, signal);
+    expect(ended.output).toContain(text);
+    expect(ended.code, ended.output).toBe(130);
+    expect(ended.milliseconds).toBeLessThan(2_000);
+    const again = await kf.json<Pushed>('push', 'interrupted', '-p', source, '-m', '128M');
+    // What had been uploaded when the signal came is not uploaded again.
+    if (text === 'Staging' || text.startsWith('Waiting')) expect(again.apps[0]?.layerBytesSent).toBe(0);
+    if (text.startsWith('Waiting')) expect(again.apps[0]?.built).toBe(false);
+    expect((await get('interrupted.apps.localhost')).status).toBe(200);
+  });
+});
+
+test('a registry that goes away in the middle of the upload is waited for, and the upload goes on', async () => {
+  await ballast(6);
+  const authority = new CertificateAuthority('interrupter');
+  let gone: Promise<string> | undefined;
+  const before = async (method: string): Promise<void> => {
+    if (method !== 'PATCH') return;
+    gone ??= kubectl('delete', 'pod', '-n', 'kf-system', '-l', 'app=kf-registry', '--grace-period=1');
+    await gone;
+  };
+  const proxy = await ConnectProxy.start({ inspectWith: authority, before });
+  const config = parse(await readFile(ringEnv('KF_TEST_DEVELOPER'), 'utf8')) as { clusters: { cluster: Record<string, unknown> }[] };
+  Object.assign(config.clusters[0]?.cluster ?? {}, {
+    'proxy-url': proxy.url,
+    'certificate-authority-data': Buffer.from(authority.cert).toString('base64'),
+    'tls-server-name': 'localhost',
+  });
+  const kubeconfig = path.join(folder, 'kubeconfig');
+  await writeFile(kubeconfig, stringify(config), { mode: 0o600 });
+  const ran = await kf.run(['push', 'interrupted', '-p', source, '-m', '128M', '--json'], { env: { KUBECONFIG: kubeconfig } });
+  await proxy.stop();
+  expect(await gone).toContain('deleted');
+  expect(ran.code, ran.stderr + ran.stdout).toBe(0);
+  expect((await get('interrupted.apps.localhost')).status).toBe(200);
+});
+
+describe('an installation whose builder image does not exist', () => {
+  let admin: Kf;
+
+  beforeAll(async () => {
+    admin = await Kf.create('admin');
+    const settings = parse(await readFile(ringEnv('KF_TEST_SETUP_FILE'), 'utf8')) as { images: Record<string, string> };
+    settings.images['builder'] = `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/builder:none`;
+    const file = path.join(folder, 'setup.yaml');
+    await writeFile(file, stringify(settings));
+    await admin.ok('setup', '-f', file);
+  });
+  afterAll(async () => {
+    await admin.ok('setup', '-f', ringEnv('KF_TEST_SETUP_FILE'));
+    await admin.remove();
+  });
+
+  test('says so at the push of source, names the image, and still runs ready images', async () => {
+    const ran = await kf.run(['push', 'no-builder', '-p', fixture, '--json']);
+    expect(ran.code).toBe(1);
+    const { error } = JSON.parse(ran.stdout) as { error: { code: string; message: string; details: { reason: string } } };
+    expect(error.code).toBe('build');
+    expect(error.details.reason).toBe('BuilderNotFound');
+    expect(error.message).toContain('/kf/builder:none');
+    expect(ran.milliseconds).toBeLessThan(30_000);
+    expect((await get('interrupted.apps.localhost')).status).toBe(200);
+  });
+
+  test('and builds again as soon as it is put right', async () => {
+    await admin.ok('setup', '-f', ringEnv('KF_TEST_SETUP_FILE'));
+    await kf.ok('push', 'no-builder', '-p', fixture, '-m', '128M');
+    expect((await get('no-builder.apps.localhost')).status).toBe(200);
+  });
+});
