@@ -38,7 +38,8 @@ const defaultImages: SetupImages = {
   run: 'docker.io/paketobuildpacks/run-jammy-base:latest',
 };
 
-const knownKeys = [
+/** Keys of `setup.yaml`. */
+export const knownKeys = [
   'domain',
   'registry',
   'insecureRegistry',
