@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { apiServerAnswers, controllerReady, deleteControllerPod, killApiServer, signalAll } from '../chaos/blows.ts';
+import { apiServerAnswers, controllerReady, deleteControllerPod, killApiServer, killControllerProcess, signalAll } from '../chaos/blows.ts';
 import { interrupted } from '../chaos/interrupt.ts';
 import { probe } from '../chaos/probe.ts';
 import { chance, seedOfRun } from '../chaos/seed.ts';
@@ -108,7 +108,8 @@ describe('one instance behind a route', () => {
     const user = probe('chaos-app.apps.localhost');
     const blow = async (): Promise<void> => {
       await sleep(200 + random() * 1500);
-      await deleteControllerPod();
+      if (random() < 0.5) killControllerProcess();
+      else await deleteControllerPod();
     };
     const [pushed] = await Promise.all([kf.run(['push', 'chaos-app', '-o', sample(2), '-m', '64M']), blow()]);
     expect([pushed.code, pushed.stderr]).toEqual([0, expect.any(String)]);

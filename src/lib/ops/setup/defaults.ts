@@ -48,12 +48,7 @@ function stable(object: KubeObject): KubeObject {
 export async function buildDefaults(cluster: Cluster, plan: SetupPlan): Promise<Defaults> {
   const author = { changedBy: '', now: new Date(0) };
   const orgGuid = await guidOf(cluster, kinds.org, { ns: rootNamespace, label: labels.orgName }, plan.org.name);
-  const spaceGuid = await guidOf(
-    cluster,
-    kinds.space,
-    { ns: orgGuid, label: labels.spaceName },
-    plan.space.name,
-  );
+  const spaceGuid = await guidOf(cluster, kinds.space, { ns: orgGuid, label: labels.spaceName }, plan.space.name);
   const domain = buildDomain({ guid: defaultDomain, rootNamespace, name: plan.domain }, author);
   const org = buildOrg({ guid: orgGuid, rootNamespace, displayName: plan.org.name }, author);
   const space = buildSpace({ guid: spaceGuid, orgGuid, displayName: plan.space.name }, author);
