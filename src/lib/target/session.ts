@@ -192,6 +192,8 @@ class OpenSession implements Session {
     if (isMissingKind(error) && error.message.includes(group)) return notSetUp(this);
     if (error.code !== 'forbidden' && error.code !== 'not-found') return error;
     try {
+      // The kinds alone, without the installation's facts: a setup that was cut off, or an uninstall that kept the data.
+      if (error.code === 'not-found') await this.info();
       await this.assertPlaceExists();
       return error;
     } catch (found) {
