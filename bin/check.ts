@@ -1,7 +1,7 @@
 // `npm run check [NAME…] [--fix]`: everything a machine can say about the code without running it. All checks run, then the failures are named.
 
 import { spawnSync } from 'node:child_process';
-import path from 'node:path';
+import { toolsEnv } from './tools.ts';
 
 const checks: Record<string, string[]> = {
   types: ['tsc', '-p', '.'],
@@ -12,8 +12,6 @@ const checks: Record<string, string[]> = {
   generated: ['node', 'bin/generate.ts', '--check'],
 };
 
-const tools = path.join(import.meta.dirname, '..', 'node_modules', '.bin');
-const env = { ...process.env, PATH: [tools, process.env['PATH'] ?? ''].join(path.delimiter) };
 const args = process.argv.slice(2);
 const fix = args.includes('--fix');
 const named = args.filter((arg) => !arg.startsWith('-'));
@@ -26,7 +24,7 @@ for (const name of wanted) {
   const fixed = fix ? command.map((word) => (word === '--check' && name === 'format' ? '--write' : word)) : command;
   const [program = '', ...rest] = fixed;
   const started = Date.now();
-  const result = spawnSync(program, fix && name === 'lint' ? [...rest, '--fix'] : rest, { stdio: 'inherit', env });
+  const result = spawnSync(program, fix && name === 'lint' ? [...rest, '--fix'] : rest, { stdio: 'inherit', env: toolsEnv });
   const seconds = ((Date.now() - started) / 1000).toFixed(1);
   console.log(`${result.status === 0 ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)`);
   if (result.status !== 0) failed.push(name);

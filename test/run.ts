@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { toolsEnv } from '../bin/tools.ts';
 import { withCluster, withControlPlane } from './support/rings.ts';
 
 interface Counts {
@@ -19,7 +20,7 @@ const named = args.filter((arg) => !arg.startsWith('-'));
 
 function run(command: string, commandArgs: string[], env: Record<string, string> = {}): Promise<number> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, commandArgs, { stdio: ['ignore', 'inherit', 'inherit'], env: { ...process.env, ...env } });
+    const child = spawn(command, commandArgs, { stdio: ['ignore', 'inherit', 'inherit'], env: { ...toolsEnv, ...env } });
     child.on('error', reject);
     child.on('exit', (code) => resolve(code ?? 1));
   });

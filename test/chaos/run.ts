@@ -2,6 +2,7 @@
 // `KF_CHAOS_SEED=N npm run chaos 1` repeats one round.
 
 import { spawn } from 'node:child_process';
+import { toolsEnv } from '../../bin/tools.ts';
 import { withCluster } from '../support/rings.ts';
 import { chance, seedOfRun } from './seed.ts';
 
@@ -12,7 +13,7 @@ function round(seed: number, env: Record<string, string>): Promise<number> {
     const args = ['run', '--project', 'cluster', 'test/cluster/chaos.test.ts'];
     const child = spawn('vitest', args, {
       stdio: ['ignore', 'inherit', 'inherit'],
-      env: { ...process.env, ...env, KF_CHAOS_SEED: String(seed) },
+      env: { ...toolsEnv, ...env, KF_CHAOS_SEED: String(seed) },
     });
     child.on('error', reject);
     child.on('exit', (code) => resolve(code ?? 1));
