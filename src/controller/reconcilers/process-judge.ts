@@ -119,7 +119,7 @@ export class Judge {
   async #worst(view: View, proof: Proof): Promise<{ problem?: Problem; instance?: Instance }> {
     if (proof.state === 'refused') return { problem: { reason: proof.reason, message: proof.message, final: true } };
     const own = ownOf(view);
-    const makesRoom = view.instances.some(({ ending }) => ending);
+    const makesRoom = othersLeave(view);
     const [instance] = own
       .filter(({ problem }) => problem !== undefined)
       .toSorted((a, b) => Number(b.problem?.final) - Number(a.problem?.final));
@@ -148,6 +148,12 @@ export class Judge {
     }
     return view.seam.missing(view.process.metadata.namespace ?? '', view.hash, statefulSetNameOf(view.target));
   }
+}
+
+/** Instances are about to end, or more of them serve than shall: what is on its way out. */
+function othersLeave({ instances, hash, desired }: View): boolean {
+  const staying = instances.filter(({ generation, ready, ending }) => !ending && (ready || generation !== hash));
+  return instances.some(({ ending }) => ending) || staying.length > desired;
 }
 
 function ownOf({ instances, hash }: View): Instance[] {

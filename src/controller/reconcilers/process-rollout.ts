@@ -8,6 +8,8 @@ export interface Generation {
   ready: number;
   /** Instances that exist, those about to end included. */
   present: number;
+  /** Those of `present` whose end has begun. */
+  ending: number;
   /** Fit to take the place of another: reached by a request, or running without a fall for long enough. */
   proven: boolean;
   /** Creation, for order. */
@@ -17,7 +19,7 @@ export interface Generation {
 export interface RolloutState {
   /** Instances that the user wants; 0 when the app is stopped. */
   desired: number;
-  /** Instances that may exist beyond `desired` while generations change. */
+  /** Instances that may exist beyond `desired` while generations change; as many again may be there that are to end. */
   maxInFlight: number;
   /** Requests reach this process through routes. Without them two versions never run side by side, but for one trial. */
   routed: boolean;
@@ -44,8 +46,7 @@ export interface RolloutPlan {
   complete: boolean;
 }
 
-const sum = (generations: readonly Generation[], of: (generation: Generation) => number): number =>
-  generations.reduce((total, generation) => total + of(generation), 0);
+const sum = <T>(items: Iterable<T>, of: (item: T) => number): number => [...items].reduce((total, item) => total + of(item), 0);
 
 const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value));
 
@@ -79,22 +80,23 @@ interface Numbers {
 function roll(state: RolloutState, goal: Generation, others: readonly Generation[]): Numbers {
   const { desired, maxInFlight, settled } = state;
   const serving = others.filter(({ ready }) => ready > 0).toSorted((a, b) => b.ready - a.ready || b.created - a.created);
-  const occupied = sum(others, ({ instances, present, ready }) => (ready > 0 ? Math.max(instances, present) : present));
-  const room = desired + maxInFlight - occupied;
+  const taken = goal.proven ? Math.min(goal.ready, desired) : 0;
+  const keep = Math.max(0, desired - taken);
+  const staying = share(serving, keep, ({ instances }) => instances);
+  const occupied = sum(staying.values(), (part) => part);
+  const leaving = sum(others, ({ instances, present, ending }) => Math.max(instances, present - ending)) - occupied;
+  // What ends takes no room, nor does one step of what is going to (docs/decisions/0009).
+  const room = desired + maxInFlight - occupied - Math.max(0, leaving - maxInFlight);
   const up = clamp(Math.max(goal.instances, room), 0, desired);
   if (serving.length === 0) return { goal: up, others: new Map(), weights: { [goal.hash]: 1 } };
 
-  const taken = goal.proven ? Math.min(goal.ready, desired) : 0;
-  const keep = Math.max(0, desired - taken);
   const shares = share(serving, keep, ({ ready }) => ready);
   const weights: Record<string, number> = Object.fromEntries([...shares].filter(([, part]) => part > 0));
   if (taken > 0) weights[goal.hash] = taken;
 
   // Instances go only after the gateway has sent to their successors for a while.
   const hasSettled = settled !== undefined && isSameWeights(settled, weights);
-  const kept = hasSettled
-    ? share(serving, keep, ({ instances }) => instances)
-    : new Map(serving.map(({ hash, instances }) => [hash, instances]));
+  const kept = hasSettled ? staying : new Map(serving.map(({ hash, instances }) => [hash, instances]));
   return { goal: up, others: kept, weights };
 }
 
@@ -116,7 +118,7 @@ function isSameWeights(a: Readonly<Record<string, number>>, b: Readonly<Record<s
 
 /**
  * The next step. Rules: what serves never shrinks before its successor does serve; pods that serve nothing go first; never more instances than
- * `desired + maxInFlight`; a failed target gives its place back to what still serves and is kept, empty, for reading.
+ * `desired + maxInFlight` and, of those that are to end, one step more; a failed target gives its place back to what still serves and is kept, empty, for reading.
  */
 export function planRollout(state: RolloutState): RolloutPlan {
   const { desired, target, generations } = state;

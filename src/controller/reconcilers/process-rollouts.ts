@@ -142,11 +142,13 @@ export class Rollouts {
   #plan(view: View, proven: boolean, failed: boolean): RolloutPlan {
     const generations = view.workloads.map((workload): Generation => {
       const hash = generationOf(workload);
+      const own = view.instances.filter(({ generation }) => generation === hash);
       return {
         hash,
         instances: workload.spec.instances,
         ready: readyOf(view.instances, hash),
-        present: view.instances.filter(({ generation }) => generation === hash).length,
+        present: own.length,
+        ending: own.filter(({ ending }) => ending).length,
         proven: hash === view.hash ? proven : this.#provenBefore(view, hash),
         created: Date.parse(workload.metadata.creationTimestamp ?? '') || 0,
       };

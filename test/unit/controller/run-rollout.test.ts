@@ -13,6 +13,7 @@ const generation = (hash: string, instances: number, ready: number, more: Partia
   instances,
   ready,
   present: Math.max(instances, ready),
+  ending: 0,
   proven: ready > 0,
   created: hash === 'new' ? 2 : 1,
   ...more,
@@ -85,10 +86,28 @@ describe('rolling behind routes', () => {
     const generations = [generation('old', 1, 1), generation('half', 1, 0, { created: 1.5 }), generation('new', 0, 0)];
     const next = plan({ generations });
     expect(next.instances).toMatchObject({ old: 1, half: 0 });
-    // The half-started pod still takes the place of one step.
-    expect(next.instances['new']).toBe(0);
+    expect(next.instances['new']).toBe(1);
     const after = plan({ generations: [generation('old', 1, 1), generation('half', 0, 0, { created: 1.5 }), generation('new', 0, 0)] });
     expect(after).toMatchObject({ instances: { new: 1 }, remove: ['half'] });
+  });
+
+  test('what ends takes no place, nor does one instance that is going to; a second one does', () => {
+    const after = (leaving: number, ending: number) =>
+      plan({
+        generations: [
+          generation('before', leaving, leaving, { present: leaving + ending, ending, created: 0 }),
+          generation('old', 1, 1),
+          generation('new', 0, 0),
+        ],
+      }).instances['new'];
+    expect([after(0, 3), after(1, 3), after(2, 0)]).toEqual([1, 1, 0]);
+  });
+
+  test('a step does not wait for the requests of the one before to settle', () => {
+    const generations = [generation('old', 3, 3), generation('new', 1, 1)];
+    expect(plan({ desired: 3, generations })).toMatchObject({ instances: { old: 3, new: 2 }, weights: { old: 2, new: 1 } });
+    const twice = [generation('old', 3, 3), generation('new', 2, 2)];
+    expect(plan({ desired: 3, generations: twice })).toMatchObject({ instances: { old: 3, new: 2 }, weights: { old: 1, new: 2 } });
   });
 
   test('going back to a version that still serves only scales it up', () => {
@@ -171,11 +190,15 @@ function play(
       .filter(({ hash }) => !next.remove.includes(hash))
       .map((item) => {
         const instances = next.instances[item.hash] ?? 0;
-        const present = item.present > instances ? item.present - 1 : Math.min(instances, item.present + 1);
+        const staying = item.present - item.ending;
+        // One instance is gone for good in each round; what is too much begins to end.
+        const ending = Math.max(0, item.ending - 1) + Math.max(0, staying - instances);
+        const present = ending + Math.min(instances, staying + 1);
         return {
           ...item,
           instances,
           present,
+          ending,
           ready: Math.min(instances, item.ready < item.present ? item.ready + 1 : item.ready),
           proven: item.present > 0,
         };
@@ -196,9 +219,9 @@ describe('a whole change', () => {
     [4, 9],
   ])('of %i instances in steps of %i ends, never serves less and never exceeds the surge', (desired, maxInFlight) => {
     const end = play([generation('old', desired, desired), generation('new', 0, 0)], { desired, maxInFlight }, (generations, weights) => {
-      const total = generations.reduce((count, item) => count + item.present, 0);
+      const total = generations.reduce((count, item) => count + item.present - item.ending, 0);
       const ready = generations.reduce((count, item) => count + item.ready, 0);
-      expect(total).toBeLessThanOrEqual(desired + maxInFlight);
+      expect(total).toBeLessThanOrEqual(desired + 2 * maxInFlight);
       expect(ready).toBeGreaterThanOrEqual(desired);
       for (const [hash, weight] of Object.entries(weights)) {
         if (weight > 0) expect(generations.find((item) => item.hash === hash)?.ready).toBeGreaterThan(0);
