@@ -69,6 +69,7 @@ export class ServedCluster {
     this.server = server;
     server.on('.*', (call) => this.#answer(call));
     server.on('GET /version', (call) => call.json({ major: '1', minor: '36', gitVersion: 'v1.36.0' }));
+    server.on('POST .*/selfsubjectaccessreviews', (call) => call.json({ status: { allowed: true } }, 201));
     server.on('POST .*/selfsubjectreviews', (call) => call.json({ status: { userInfo: { username: this.user } } }, 201));
   }
 

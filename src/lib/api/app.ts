@@ -54,11 +54,6 @@ export function instancesOf(app: CFApp, process: CFProcess): Instance[] {
   return known.toSorted((a, b) => a.index - b.index);
 }
 
-/** How many instances answer. */
-export function runningInstances(process: CFProcess): number {
-  return Object.values(process.status?.instancesStatus ?? {}).filter((instance) => instance.state === 'RUNNING').length;
-}
-
 /** Revision number in annotation app-rev; 0 where it is missing or not a number. */
 export function appRevOf(app: CFApp): number {
   const rev = Number(app.metadata.annotations?.[annotations.appRev] ?? '0');

@@ -1,12 +1,14 @@
 // Reads one app with its processes and instances.
 
-import { addressesOf, desiredInstances, effectiveCommand, instancesOf, processesOf, runningInstances } from '../api/app.ts';
+import { addressesOf, desiredInstances, effectiveCommand, instancesOf, processesOf } from '../api/app.ts';
+import type { Pod } from '../api/core.ts';
 import { kinds, labels } from '../api/group.ts';
 import { resource, type KubeObject } from '../api/object.ts';
-import type { AppDetails, AppState, DeploymentDetails, InstanceDetails, ProcessCount, ProcessDetails } from '../api/results.ts';
+import type { AppDetails, AppState, DeploymentDetails, InstanceDetails, ProcessDetails } from '../api/results.ts';
 import type { CFApp, CFBuild, CFProcess, CFRoute } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
 import type { SpaceSession } from '../target/session.ts';
+import { readPods, withPods } from './live-instances.ts';
 
 interface PodMetrics extends KubeObject {
   containers?: { name: string; usage?: { cpu?: string; memory?: string } }[];
@@ -15,14 +17,6 @@ interface PodMetrics extends KubeObject {
 const podMetrics = resource<PodMetrics>('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
 
 const stateOf = (app: CFApp): AppState => (app.spec.desiredState === 'STARTED' ? 'started' : 'stopped');
-
-function countOf(app: CFApp, process: CFProcess): ProcessCount {
-  return {
-    type: process.spec.processType,
-    running: app.spec.desiredState === 'STARTED' ? runningInstances(process) : 0,
-    instances: desiredInstances(process),
-  };
-}
 
 const cpuUnits: Record<string, number> = { n: 1e-9, u: 1e-6, m: 1e-3, '': 1 };
 const memoryUnits: Record<string, number> = { '': 1, Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3, k: 1e3, M: 1e6, G: 1e9 };
@@ -46,8 +40,16 @@ async function readUsage({ cluster, space, signal }: SpaceSession, appGuid: stri
 
 const instanceStates = { RUNNING: 'running', STARTING: 'starting', CRASHED: 'crashed', DOWN: 'down' } as const;
 
-function instanceDetails(app: CFApp, process: CFProcess, usage: Map<string, PodMetrics>): InstanceDetails[] {
-  return instancesOf(app, process).map((instance) => {
+/** What is known of running instances from elsewhere than the process' status. */
+interface Live {
+  usage: Map<string, PodMetrics>;
+  pods?: Pod[] | undefined;
+}
+
+function instanceDetails(app: CFApp, process: CFProcess, { usage, pods }: Live): InstanceDetails[] {
+  const wanted = app.spec.desiredState === 'STARTED' ? desiredInstances(process) : 0;
+  const instances = instancesOf(app, process);
+  return (pods === undefined ? instances : withPods(instances, process, pods, wanted)).map((instance) => {
     const container = usage.get(instance.pod ?? '')?.containers?.find((one) => one.name === 'application');
     const cpu = quantity(container?.usage?.cpu, cpuUnits);
     const memoryBytes = quantity(container?.usage?.memory, memoryUnits);
@@ -66,16 +68,19 @@ function instanceDetails(app: CFApp, process: CFProcess, usage: Map<string, PodM
   });
 }
 
-function processDetails(app: CFApp, process: CFProcess, usage: Map<string, PodMetrics>): ProcessDetails {
+function processDetails(app: CFApp, process: CFProcess, live: Live): ProcessDetails {
   const command = effectiveCommand(process);
   const { logRateLimitBPS } = process.spec;
+  const instances = instanceDetails(app, process, live);
   return {
-    ...countOf(app, process),
+    type: process.spec.processType,
+    running: app.spec.desiredState === 'STARTED' ? instances.filter(({ state }) => state === 'running').length : 0,
+    instances: desiredInstances(process),
     guid: process.metadata.name ?? '',
     memoryMB: process.spec.memoryMB,
     diskMB: process.spec.diskQuotaMB,
     healthCheck: process.spec.healthCheck.type,
-    instanceDetails: instanceDetails(app, process, usage),
+    instanceDetails: instances,
     ...(command === undefined ? {} : { command }),
     ...(logRateLimitBPS === undefined || logRateLimitBPS < 0 ? {} : { logRateLimit: logRateLimitBPS }),
   };
@@ -123,16 +128,27 @@ async function readDroplet(
   return { build, ...(image === undefined ? {} : { image }) };
 }
 
+/** What runs of an app, from elsewhere than its processes' status. */
+async function readLive(session: SpaceSession, app: CFApp, known: KnownOfApp): Promise<Live> {
+  if (known.isFresh === true) return { usage: new Map() };
+  const [usage, pods] = await Promise.all([
+    readUsage(session, app.metadata.name ?? ''),
+    // Whoever has just waited for the controller knows that it is there.
+    known.processes === undefined ? readPods(session, app) : undefined,
+  ]);
+  return { usage, pods };
+}
+
 /** One app with everything that `kf app` shows. @param known is not read again */
 export async function describeApp(session: SpaceSession, app: CFApp, known: KnownOfApp = {}): Promise<AppDetails> {
   const { cluster, space, signal } = session;
   const guid = app.metadata.name ?? '';
   const options = { ns: space.guid, signal };
-  const [processes, routes, { build, image }, usage] = await Promise.all([
+  const [processes, routes, { build, image }, live] = await Promise.all([
     known.processes ?? cluster.list(kinds.process, { ...options, labelSelector: `${labels.appGuid}=${guid}` }).then(({ items }) => items),
     known.routes ?? cluster.list(kinds.route, options).then(({ items }) => items),
     readDroplet(session, app, known),
-    known.isFresh === true ? new Map<string, PodMetrics>() : readUsage(session, guid),
+    readLive(session, app, known),
   ]);
   const stack = build?.status?.droplet?.stack ?? app.spec.lifecycle.data.stack;
   const deployment = deploymentDetails(app);
@@ -146,7 +162,7 @@ export async function describeApp(session: SpaceSession, app: CFApp, known: Know
     ...(stack === '' ? {} : { stack }),
     buildpacks: build?.status?.droplet?.buildpacks ?? [],
     ...(image === undefined ? {} : { dockerImage: image }),
-    processes: processesOf(app, processes).map((process) => processDetails(app, process, usage)),
+    processes: processesOf(app, processes).map((process) => processDetails(app, process, live)),
     ...(deployment === undefined ? {} : { deployment }),
   };
 }

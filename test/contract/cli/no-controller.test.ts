@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { podType, statefulSetType } from '../../../src/lib/api/core.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
+import { sha224 } from '../../../src/lib/api/names.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';
 
@@ -29,7 +30,11 @@ async function addApp(desiredState: 'STARTED' | 'STOPPED'): Promise<void> {
     lifecycle: { type: 'buildpack' as const, data: { stack: '' } },
     currentDropletRef: { name: 'd' },
   };
-  await cluster.add(kinds.app, { metadata: { name: 'app', namespace: ns, annotations: { [annotations.appRev]: '1' } }, spec });
+  const marks = { [labels.displayName]: sha224('my-app') };
+  await cluster.add(kinds.app, {
+    metadata: { name: 'app', namespace: ns, labels: marks, annotations: { [annotations.appRev]: '1' } },
+    spec,
+  });
   const healthCheck = { type: 'port' as const, data: { invocationTimeoutSeconds: 1, timeoutSeconds: 60 } };
   await cluster.add(kinds.process, {
     metadata: { name: 'web', namespace: ns, labels: { [labels.appGuid]: 'app' } },
@@ -113,6 +118,36 @@ describe('with the controller down', () => {
     expect(run.stderr).toContain('the instances were restarted directly, as the version that ran.');
     expect(cluster.memory.peek(podType, ns, 'set-new-0')).toBeUndefined();
   });
+
+  it('app shows the pods that are there, whatever was written of instances before', async () => {
+    await addApp('STARTED');
+    const instancesStatus = {
+      '0': { state: 'RUNNING' as const, ready: true, pod: 'set-new-0' },
+      '1': { state: 'RUNNING' as const, ready: true, pod: 'set-new-1' },
+      '2': { state: 'RUNNING' as const, ready: true, pod: 'set-new-2' },
+    };
+    await cluster.memory.mergePatch(kinds.process, ns, 'web', { status: { instancesStatus } }, { subresource: 'status' });
+    const marks = { [labels.appGuid]: 'app', [labels.guid]: 'web', [labels.podIndex]: '0' };
+    await cluster.add(podType, { metadata: { name: 'set-new-0', namespace: ns, labels: marks } });
+    const shown = await cli.run(['app', 'my-app', '--json']);
+    const { processes } = (JSON.parse(shown.stdout) as { result: { processes: { running: number; instanceDetails: object[] }[] } }).result;
+    expect(processes[0]?.running).toBe(1);
+    expect(processes[0]?.instanceDetails).toMatchObject([
+      { index: 0, state: 'running', ready: true },
+      { index: 1, state: 'down' },
+    ]);
+  });
+
+  it('a push whose build nobody takes up is accepted, and leaves the app as it was', async () => {
+    await addApp('STARTED');
+    await cluster.memory.mergePatch(kinds.app, ns, 'app', { spec: { lifecycle: { type: 'docker' } } });
+    const run = await cli.run(['push', 'my-app', '-o', 'example.com/image:2'], { env: { KF_EXIT_CODES: 'class' } });
+    expect([run.code, run.stderr]).toEqual([
+      12,
+      expect.stringContaining("The build of app 'my-app' is asked for, but no controller has taken it up"),
+    ]);
+    expect(cluster.memory.peek(kinds.app, ns, 'app')?.spec.currentDropletRef?.name).toBe('d');
+  }, 40_000);
 
   it('a start of what never ran is accepted and waits', async () => {
     await addApp('STOPPED');

@@ -8,6 +8,7 @@ import { watchObject } from '../../kube/watch-list.ts';
 import { formatStagingLines } from '../../logs/format.ts';
 import { followLogs } from '../../logs/stream.ts';
 import type { SpaceSession } from '../../target/session.ts';
+import { unlessAbsent } from '../break-glass.ts';
 
 const defaultBuildMinutes = 15;
 /** The log of a pod that has ended is read to its end, but never longer than this. */
@@ -25,6 +26,15 @@ const hasEnded = (build: CFBuild): boolean => build.status?.state === 'STAGED' |
 interface ShownLog {
   /** Waits at most a moment for what the ended pod still has to say. */
   finish(): Promise<void>;
+}
+
+/** A build that no controller has taken up by then is reported as accepted, controller absent. */
+const controllerPatienceMs = 20_000;
+
+function nobodyBuilds(session: SpaceSession, appName: string): KfError {
+  return new KfError('accepted', `The build of app '${appName}' is asked for, but no controller has taken it up; the app is as it was.`, {
+    hints: ['kubectl -n kf-system get deployment kf-controller', `${session.bin} push ${appName}`],
+  });
 }
 
 /** Follows the build's log into the reporter; a lost stream is a warning and never changes the result. */
@@ -67,7 +77,7 @@ function buildFailure(session: SpaceSession, appName: string, build: CFBuild, ta
 /**
  * Waits until the build has ended well.
  * @param stillOurs rejects when a later push has taken over; left out where the wait is so short that the next write finds out
- * @throws KfError `build` with the cause, `timeout` naming app and minutes
+ * @throws KfError `build` with the cause, `timeout` naming app and minutes, `accepted` (no controller)
  */
 export async function waitForBuild(session: SpaceSession, appName: string, build: CFBuild, stillOurs?: Promise<never>): Promise<CFBuild> {
   const { cluster, space, signal, env } = session;
@@ -76,18 +86,26 @@ export async function waitForBuild(session: SpaceSession, appName: string, build
   const shown = build.spec.lifecycle.type === 'docker' ? undefined : showLog(session, name, tail);
   const timeoutMs = buildTimeoutMs(env);
   try {
-    const check = (live: CFBuild | undefined): CFBuild | undefined => {
-      if (live !== undefined && hasEnded(live)) return live;
-      const awaited = live === undefined ? undefined : findCondition(live, conditionTypes.staging)?.message;
-      if (awaited !== undefined && awaited !== '') session.reporter.step(`Waiting: ${awaited}`);
-      return undefined;
-    };
-    const watched = watchObject(cluster, kinds.build, { ns: space.guid, name, known: build }, check, {
-      timeoutMs,
+    const ended = await unlessAbsent(
       signal,
-      describe: () => `the build of app '${appName}'`,
-    });
-    const ended = await (stillOurs === undefined ? watched : Promise.race([watched, stillOurs]));
+      (present, alive) => {
+        const check = (live: CFBuild | undefined): CFBuild | undefined => {
+          if (live?.status?.conditions !== undefined) alive();
+          if (live !== undefined && hasEnded(live)) return live;
+          const awaited = live === undefined ? undefined : findCondition(live, conditionTypes.staging)?.message;
+          if (awaited !== undefined && awaited !== '') session.reporter.step(`Waiting: ${awaited}`);
+          return undefined;
+        };
+        const watched = watchObject(cluster, kinds.build, { ns: space.guid, name, known: build }, check, {
+          timeoutMs,
+          signal: present,
+          describe: () => `the build of app '${appName}'`,
+        });
+        return stillOurs === undefined ? watched : Promise.race([watched, stillOurs]);
+      },
+      Math.min(controllerPatienceMs, timeoutMs),
+    );
+    if (ended === undefined) throw nobodyBuilds(session, appName);
     await shown?.finish();
     if (ended.status?.state === 'FAILED') throw buildFailure(session, appName, ended, tail);
     return ended;

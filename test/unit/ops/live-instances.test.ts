@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import type { Instance } from '../../../src/lib/api/app.ts';
+import type { Pod } from '../../../src/lib/api/core.ts';
+import { labels } from '../../../src/lib/api/group.ts';
+import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
+import { withPods } from '../../../src/lib/ops/live-instances.ts';
+
+const process = { metadata: { name: 'web' } } as CFProcess;
+const told = (index: number, pod?: string): Instance => ({ index, state: 'RUNNING', ready: true, ...(pod === undefined ? {} : { pod }) });
+const pod = (name: string, index: number, more: { ready?: boolean; ending?: boolean; of?: string } = {}): Pod => ({
+  metadata: {
+    name,
+    labels: { [labels.guid]: more.of ?? 'web', [labels.podIndex]: String(index) },
+    ...(more.ending === true ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}),
+  },
+  status: { conditions: [{ type: 'Ready', status: more.ready === true ? 'True' : 'False' }] },
+});
+
+test('what was told stays as long as its pod is there', () => {
+  expect(withPods([told(0, 'a')], process, [pod('a', 0)], 1)).toEqual([told(0, 'a')]);
+});
+
+test('a wanted instance whose pod is gone is down, one that is not wanted is left out', () => {
+  expect(withPods([told(0, 'a'), told(1, 'b')], process, [pod('b', 1, { ending: true })], 1)).toEqual([{ index: 0, state: 'DOWN' }]);
+});
+
+test('pods that nobody has told of are there, ready or starting', () => {
+  const seen = withPods(
+    [{ index: 0, state: 'DOWN' }],
+    process,
+    [pod('a', 0, { ready: true }), pod('b', 1), pod('c', 0, { of: 'worker' })],
+    2,
+  );
+  expect(seen).toMatchObject([
+    { index: 0, state: 'RUNNING', pod: 'a' },
+    { index: 1, state: 'STARTING', pod: 'b' },
+  ]);
+});
+
+test('two versions that share an index are one instance', () => {
+  expect(withPods([told(0, 'new-0')], process, [pod('old-0', 0, { ready: true }), pod('new-0', 0)], 1)).toEqual([told(0, 'new-0')]);
+});
+
+test('an instance that the cluster refused keeps its reason', () => {
+  const refused: Instance = { index: 0, state: 'DOWN', reason: 'QuotaExceeded' };
+  expect(withPods([refused], process, [], 1)).toEqual([refused]);
+});
