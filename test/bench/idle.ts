@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { kubectl } from '../support/kf.ts';
-import { listed, tally } from './requests.ts';
-import { auditEnd, auditFrom, type Scene } from './scene.ts';
+import { auditEnd, auditFrom, listed, tally } from '../support/audit.ts';
+import type { Scene } from './scene.ts';
 import type { Row } from './table.ts';
 
 const apps = 20;

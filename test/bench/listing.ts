@@ -7,7 +7,8 @@ import { writeRoleKubeconfig } from '../support/developer.ts';
 import { Kf, kubectlJson, ringEnv } from '../support/kf.ts';
 import { until } from '../support/until.ts';
 import { addApps } from './many-apps.ts';
-import { auditEnd, auditFrom, timed, type Scene } from './scene.ts';
+import { auditEnd, auditFrom } from '../support/audit.ts';
+import { timed, type Scene } from './scene.ts';
 import { millis, ratio, type Row } from './table.ts';
 
 const pairs = 9;

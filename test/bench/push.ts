@@ -5,7 +5,7 @@ import path from 'node:path';
 import type { Kf, Ran } from '../support/kf.ts';
 import { kubectlJson } from '../support/kf.ts';
 import { until } from '../support/until.ts';
-import { countRequests, listed, type RequestCounts } from './requests.ts';
+import { countRequests, listed, type RequestCounts } from '../support/audit.ts';
 import type { Scene } from './scene.ts';
 import { counts, seconds, type Row } from './table.ts';
 

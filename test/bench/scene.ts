@@ -1,10 +1,10 @@
 // Who measures, and on what: a space developer and an auditor with homes of their own, who have targeted the space that setup made.
 
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, open, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Kf, ringEnv, type AuditEntry, type Ran } from '../support/kf.ts';
+import { Kf, ringEnv, type Ran } from '../support/kf.ts';
 
 export interface Scene {
   developer: Kf;
@@ -41,24 +41,6 @@ export async function openScene(): Promise<Scene> {
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** Where the audit log ends now: {@link auditFrom} reads what comes after. */
-export async function auditEnd(): Promise<number> {
-  return (await stat(ringEnv('KF_CLUSTER_AUDIT_LOG'))).size;
-}
-
-/** The requests that ended since `offset`. */
-export async function auditFrom(offset: number): Promise<AuditEntry[]> {
-  const file = await open(ringEnv('KF_CLUSTER_AUDIT_LOG'));
-  try {
-    const { size } = await file.stat();
-    const { buffer } = await file.read(Buffer.alloc(size - offset), 0, size - offset, offset);
-    const lines = buffer.toString('utf8').split('\n').slice(0, -1);
-    return lines.map((line) => JSON.parse(line) as AuditEntry).filter((entry) => entry.stage === 'ResponseComplete');
-  } finally {
-    await file.close();
-  }
 }
 
 /** A child process that must succeed, and how long it took. */

@@ -4,6 +4,7 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { countRequests } from '../support/audit.ts';
 import { get } from '../support/http.ts';
 import { Kf } from '../support/kf.ts';
 
@@ -27,14 +28,20 @@ interface PushResult {
 describe('push of source code', () => {
   test('a folder becomes an app that answers, and its build log is shown', async () => {
     await cp(path.join(fixtures, 'node-hello'), path.join(folder, 'hello'), { recursive: true });
-    const ran = await kf.ok('push', 'source-app', '-p', path.join(folder, 'hello'), '-m', '128M');
+    const push = () => kf.ok('push', 'source-app', '-p', path.join(folder, 'hello'), '-m', '128M');
+    const { result: ran, requests } = await countRequests(push);
+    expect(requests.api).toBeGreaterThan(5);
+    expect(requests.api).toBeLessThanOrEqual(25);
+    expect(requests.registry).toBeLessThanOrEqual(13);
     expect(ran.stdout).toContain('Staging app and tracing logs...');
     expect((await get('source-app.apps.localhost')).status).toBe(200);
   });
 
   test('an unchanged folder sends no layer byte and builds nothing', async () => {
-    const pushed = await kf.json<PushResult>('push', 'source-app', '-p', path.join(folder, 'hello'), '-m', '128M');
-    expect(pushed.apps[0]).toMatchObject({ unchanged: true, built: false, layerBytesSent: 0 });
+    const push = () => kf.json<PushResult>('push', 'source-app', '-p', path.join(folder, 'hello'), '-m', '128M');
+    const { result, requests } = await countRequests(push);
+    expect(result.apps[0]).toMatchObject({ unchanged: true, built: false, layerBytesSent: 0 });
+    expect([requests.api <= 12, requests.registry]).toEqual([true, 0]);
   });
 
   test('one more file is a new build', async () => {

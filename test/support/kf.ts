@@ -1,7 +1,7 @@
 // Runs the installed kf as a user would: a child process from an empty folder, with a home that cannot be written.
 
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
@@ -112,24 +112,4 @@ export function kubectl(...args: string[]): Promise<string> {
 
 export async function kubectlJson<T>(...args: string[]): Promise<T> {
   return JSON.parse(await kubectl(...args, '-o', 'json')) as T;
-}
-
-export interface AuditEntry {
-  stage: string;
-  verb: string;
-  requestURI: string;
-  user: { username: string };
-  objectRef?: { resource?: string; subresource?: string; namespace?: string; name?: string };
-  requestReceivedTimestamp: string;
-  userAgent?: string;
-}
-
-/** Completed requests that the API server has logged since `since`. */
-export async function auditSince(since: Date): Promise<AuditEntry[]> {
-  const text = await readFile(ringEnv('KF_CLUSTER_AUDIT_LOG'), 'utf8');
-  return text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as AuditEntry)
-    .filter((entry) => entry.stage === 'ResponseComplete' && new Date(entry.requestReceivedTimestamp) >= since);
 }

@@ -25,7 +25,7 @@ export interface KfInfo {
   /** Image that runs kf's own programs in the cluster (source lane). */
   programImage?: string;
   /** Org and space that setup made. */
-  defaults?: { org: string; space: string };
+  defaults?: { org: { name: string; guid?: string }; space: { name: string; guid?: string } };
   drainSeconds: number;
   processDefaults: { memoryMB: number; diskQuotaMB: number };
   staging: { memoryMB: number; diskMB: number };

@@ -107,8 +107,8 @@ export interface KnownOfApp {
   build?: CFBuild;
   /** The image as it was typed. */
   image?: string;
-  /** The instances are too young to have been measured. */
-  isFresh?: boolean;
+  /** What instances use and which pods are there is not asked for: they are too young, or it is not worth two requests. */
+  withoutUsage?: boolean;
 }
 
 /** The current droplet and, for docker apps, the image as it was typed. */
@@ -130,7 +130,7 @@ async function readDroplet(
 
 /** What runs of an app, from elsewhere than its processes' status. */
 async function readLive(session: SpaceSession, app: CFApp, known: KnownOfApp): Promise<Live> {
-  if (known.isFresh === true) return { usage: new Map() };
+  if (known.withoutUsage === true) return { usage: new Map() };
   const [usage, pods] = await Promise.all([
     readUsage(session, app.metadata.name ?? ''),
     // Whoever has just waited for the controller knows that it is there.

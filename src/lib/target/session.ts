@@ -141,6 +141,8 @@ class OpenSession implements Session {
   org?: Named;
   space?: Named;
   readonly #options: SessionOptions;
+  /** Where the place comes from: looked up by name, from the stored target, or what setup made. Only the first is sure to be there. */
+  #placeFrom: 'names' | 'target' | 'defaults';
   #info: Promise<KfInfo> | undefined;
 
   constructor(cluster: Cluster, state: TargetState, options: SessionOptions) {
@@ -154,6 +156,7 @@ class OpenSession implements Session {
     this.#options = options;
     if (state.org !== undefined) this.org = state.org;
     if (state.space !== undefined) this.space = state.space;
+    this.#placeFrom = state.space === undefined ? 'names' : 'target';
   }
 
   get user(): string {
@@ -191,6 +194,7 @@ class OpenSession implements Session {
   async explain(error: KfError): Promise<KfError> {
     if (isMissingKind(error) && error.message.includes(group)) return notSetUp(this);
     if (error.code !== 'forbidden' && error.code !== 'not-found') return error;
+    if (error.code === 'forbidden' && this.#placeFrom === 'defaults') error.hints.push(`${this.bin} target -o ORG -s SPACE`);
     try {
       // The kinds alone, without the installation's facts: a setup that was cut off, or an uninstall that kept the data.
       if (error.code === 'not-found') await this.info();
@@ -202,11 +206,12 @@ class OpenSession implements Session {
   }
 
   async assertPlaceExists(): Promise<void> {
-    const { org, space } = this.state;
-    if (org === undefined || space === undefined || this.space?.guid !== space.guid) return;
+    const { org, space } = this;
+    if (org === undefined || space === undefined || this.#placeFrom === 'names') return;
     const found = await this.cluster.get(kinds.space, org.guid, space.guid, this.signal);
     if (found !== undefined && found.metadata.deletionTimestamp === undefined) return;
-    throw new KfError('not-found', `The targeted space '${space.name}' of org '${org.name}' is not there any more.`, {
+    const whose = this.#placeFrom === 'defaults' ? `The space '${space.name}' that setup made in` : `The targeted space '${space.name}' of`;
+    throw new KfError('not-found', `${whose} org '${org.name}' is not there any more.`, {
       hints: [`${this.bin} target -o ${org.name} -s SPACE`],
     });
   }
@@ -225,25 +230,36 @@ class OpenSession implements Session {
 
   async findPlaceIfAny(): Promise<void> {
     const { org, space } = this.#options;
-    if (org === undefined && space === undefined && this.org === undefined) await this.#takeDefaults();
+    if (this.org === undefined && (org === undefined) === (space === undefined)) await this.#takeDefaults(org, space);
     if (org !== undefined && org !== this.org?.name) {
       this.org = await findOrg(this, org);
+      this.#placeFrom = 'names';
       delete this.space;
     }
     if (this.org === undefined) return;
     // create-space with KF_SPACE naming the space that is to be: a command about the org asks for no space.
-    if (this.#options.needs !== 'org' && space !== undefined && space !== this.space?.name)
+    if (this.#options.needs !== 'org' && space !== undefined && space !== this.space?.name) {
+      this.#placeFrom = 'names';
       this.space = await findSpace(this, this.org, space);
+    }
   }
 
-  /** The org and space that setup made, if this user can see them. */
-  async #takeDefaults(): Promise<void> {
+  /** The org and space that setup made, if this user can see them and, where names are given, if those are theirs. */
+  async #takeDefaults(orgName: string | undefined, spaceName: string | undefined): Promise<void> {
     const { defaults } = await this.info();
     if (defaults === undefined) return;
-    try {
-      const org = await findOrg(this, defaults.org);
-      this.space = await findSpace(this, org, defaults.space);
+    const { org, space } = defaults;
+    if ((orgName !== undefined && orgName !== org.name) || (spaceName !== undefined && spaceName !== space.name)) return;
+    if (isFound(org) && isFound(space)) {
       this.org = org;
+      this.space = space;
+      this.#placeFrom = 'defaults';
+      return;
+    }
+    try {
+      const found = await findOrg(this, org.name);
+      this.space = await findSpace(this, found, space.name);
+      this.org = found;
     } catch (error) {
       if (!(error instanceof KfError) || (error.code !== 'not-found' && error.code !== 'forbidden')) throw error;
     }
@@ -256,6 +272,8 @@ class OpenSession implements Session {
     return parseKfInfo(text);
   }
 }
+
+const isFound = (place: { name: string; guid?: string }): place is Named => place.guid !== undefined;
 
 /** kf is not installed in that cluster. */
 export function notSetUp({ cluster, bin }: Pick<Session, 'cluster' | 'bin'>): KfError {

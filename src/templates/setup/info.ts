@@ -41,7 +41,7 @@ export function kfInfo(plan: SetupPlan): KfInfo {
     drainSeconds: plan.drainSeconds,
     processDefaults: plan.processDefaults,
     staging: plan.staging,
-    defaults: { org: plan.org.name, space: plan.space.name },
+    defaults: { org: plan.org, space: plan.space },
   };
 }
 

@@ -48,8 +48,9 @@ export interface SetupPlan {
   /** An image that holds the programs, instead of the ConfigMap with the bundle. */
   controllerImage?: string;
   /** Default org and space; GUIDs are kept when they exist. */
-  org: { name: string };
-  space: { name: string };
+  /** The GUIDs are known once the objects are there, or are about to be made. */
+  org: { name: string; guid?: string };
+  space: { name: string; guid?: string };
 }
 
 export const systemNamespace = 'kf-system';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { secretType } from '../../../src/lib/api/core.ts';
-import { kinds } from '../../../src/lib/api/group.ts';
+import { configMapType, secretType } from '../../../src/lib/api/core.ts';
+import { kinds, places } from '../../../src/lib/api/group.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';
@@ -152,6 +152,40 @@ describe('services', () => {
     expect((await cli.run(['bind-service', 'my-app', 'databse'])).stderr).toContain(
       "Service instance 'databse' not found\n\nTIP:\n   Did you mean 'database'?",
     );
+  });
+});
+
+describe('where nothing is targeted', () => {
+  const nowhere = { KF_ORG: '', KF_SPACE: '' };
+
+  /** Setup tells of the org and space that it made. */
+  async function tellDefaults(org: { name: string; guid: string }, space: { name: string; guid: string }): Promise<void> {
+    const map = await cluster.memory.get(configMapType, 'cf', places.info);
+    const info = { ...(JSON.parse(map?.data?.[places.infoKey] ?? '{}') as object), defaults: { org, space } };
+    await cluster.memory.mergePatch(configMapType, 'cf', places.info, { data: { [places.infoKey]: JSON.stringify(info) } });
+  }
+
+  it('what setup made is taken without looking it up', async () => {
+    await tellDefaults({ name: 'example-org', guid: 'org-guid' }, { name: 'example-space', guid: ns });
+    const run = await cli.run(['services'], { env: nowhere });
+    expect(run.stdout).toContain('Getting service instances in org example-org / space example-space');
+    const asked = cluster.server.calls.map(({ path }) => path);
+    expect(asked.filter((path) => /cforgs|cfspaces/.test(path))).toEqual([]);
+  });
+
+  it('the same holds for its names, and not for others', async () => {
+    await tellDefaults({ name: 'first', guid: 'none' }, { name: 'first', guid: 'none' });
+    const run = await cli.run(['services']);
+    expect(run.stdout).toContain('in org example-org / space example-space');
+  });
+
+  it('a default that has gone since is named', async () => {
+    await tellDefaults({ name: 'default', guid: 'org-guid' }, { name: 'default', guid: 'gone' });
+    const run = await cli.run(['app', 'my-app'], { env: nowhere });
+    expect([run.code, run.stderr]).toEqual([
+      1,
+      expect.stringContaining("The space 'default' that setup made in org 'default' is not there any more."),
+    ]);
   });
 });
 

@@ -183,7 +183,7 @@ async function verdict({ session, plan, push }: Prepared, app: CFApp, pushId: st
 const hasAddress = ({ status }: CFRoute): boolean => (status?.uri ?? '') !== '';
 
 function unchanged(pushed: Omit<PushedApp, 'unchanged' | 'app'>, { processes, ownRoutes: routes }: AppFacts, app: CFApp): PushedApp {
-  return { ...pushed, unchanged: true, app, known: { ...pushed.known, processes, routes } };
+  return { ...pushed, unchanged: true, app, known: { ...pushed.known, processes, routes, withoutUsage: true } };
 }
 
 /**
@@ -222,7 +222,11 @@ export async function pushApp(session: SpaceSession, push: PushPlan, plan: AppPl
     const { switched, routes: mapped } = await apply(prepared, follower.app, facts, changes, { droplet, pushId });
     session.reporter.done();
     if (!push.start) return { ...result, unchanged: false, app: switched };
-    const known = { ...result.known, isFresh: changes.droplet || changes.state, ...(mapped.every(hasAddress) ? { routes: mapped } : {}) };
+    const known = {
+      ...result.known,
+      withoutUsage: changes.droplet || changes.state,
+      ...(mapped.every(hasAddress) ? { routes: mapped } : {}),
+    };
     return { ...result, known, unchanged: false, app: await verdict(prepared, switched, pushId, follower) };
   } finally {
     follower.stop();

@@ -1,10 +1,10 @@
 // The objects that make a fresh installation usable: default domain, org and space, and what `kf buildpacks` reads.
 
-import { randomUUID } from 'node:crypto';
 import { kinds, labels, places } from '../../api/group.ts';
 import { sha224 } from '../../api/names.ts';
 import type { KubeObject, ResourceType } from '../../api/object.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { isMissingKind } from '../../kube/errors.ts';
 import { rootNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { buildDomain, buildOrg, buildSpace } from '../../../templates/tenancy.ts';
 
@@ -15,24 +15,36 @@ export interface Defaults {
   /** In the root namespace. */
   root: KubeObject[];
   space: KubeObject;
-  orgGuid: string;
-  spaceGuid: string;
 }
 
 interface Named extends KubeObject {
   spec: { displayName: string };
 }
 
-/** GUID of the object with this display name, or a fresh one. */
+/** GUID of the object with this display name; undefined also where its kind is not there yet. */
 async function guidOf(
   cluster: Cluster,
   type: ResourceType<KubeObject>,
   where: { ns: string; label: string },
   name: string,
-): Promise<string> {
-  const { items } = await cluster.list(type as ResourceType<Named>, { ns: where.ns, labelSelector: `${where.label}=${sha224(name)}` });
-  const found = items.find((item) => item.spec.displayName === name);
-  return found?.metadata.name ?? randomUUID();
+): Promise<string | undefined> {
+  const labelSelector = `${where.label}=${sha224(name)}`;
+  const items = await cluster.list(type as ResourceType<Named>, { ns: where.ns, labelSelector }).then(
+    (list) => list.items,
+    (error: unknown) => {
+      if (isMissingKind(error)) return [];
+      throw error;
+    },
+  );
+  return items.find((item) => item.spec.displayName === name && item.metadata.deletionTimestamp === undefined)?.metadata.name;
+}
+
+/** The plan with the GUIDs of default org and space as far as they exist. */
+export async function withDefaultGuids(cluster: Cluster, plan: SetupPlan): Promise<SetupPlan> {
+  const org = await guidOf(cluster, kinds.org, { ns: rootNamespace, label: labels.orgName }, plan.org.name);
+  if (org === undefined) return plan;
+  const space = await guidOf(cluster, kinds.space, { ns: org, label: labels.spaceName }, plan.space.name);
+  return { ...plan, org: { ...plan.org, guid: org }, space: { ...plan.space, ...(space === undefined ? {} : { guid: space }) } };
 }
 
 /** Labels and annotations that change with time or author would make every setup a change; an existing object keeps its own. */
@@ -44,11 +56,9 @@ function stable(object: KubeObject): KubeObject {
   return { ...object, metadata: { ...metadata, labels: kept, annotations: {}, ...(finalizers === undefined ? {} : { finalizers }) } };
 }
 
-/** Builds the defaults with the GUIDs that are already there. */
-export async function buildDefaults(cluster: Cluster, plan: SetupPlan): Promise<Defaults> {
+/** The defaults of a plan, with its GUIDs. */
+export function buildDefaults(plan: SetupPlan, { orgGuid, spaceGuid }: { orgGuid: string; spaceGuid: string }): Defaults {
   const author = { changedBy: '', now: new Date(0) };
-  const orgGuid = await guidOf(cluster, kinds.org, { ns: rootNamespace, label: labels.orgName }, plan.org.name);
-  const spaceGuid = await guidOf(cluster, kinds.space, { ns: orgGuid, label: labels.spaceName }, plan.space.name);
   const domain = buildDomain({ guid: defaultDomain, rootNamespace, name: plan.domain }, author);
   const org = buildOrg({ guid: orgGuid, rootNamespace, displayName: plan.org.name }, author);
   const space = buildSpace({ guid: spaceGuid, orgGuid, displayName: plan.space.name }, author);
@@ -62,5 +72,5 @@ export async function buildDefaults(cluster: Cluster, plan: SetupPlan): Promise<
       ...{ spec: { runnerName: places.runner } },
     },
   ];
-  return { root: [stable(domain), stable(org), ...infos], space: stable(space), orgGuid, spaceGuid };
+  return { root: [stable(domain), stable(org), ...infos], space: stable(space) };
 }

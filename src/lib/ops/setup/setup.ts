@@ -14,8 +14,8 @@ import { buildPullSecret } from '../../../templates/setup/pull-test.ts';
 import type { Reporter } from '../reporter.ts';
 import { applyPlanned, planObjects, pruneSet, type ObjectSet, type PlannedChange } from './applier.ts';
 import { readPrograms } from './assets.ts';
-import { buildDefaults } from './defaults.ts';
-import { allObjects, buildInstallation, type Installation } from './installation.ts';
+import { buildDefaults, withDefaultGuids } from './defaults.ts';
+import { allObjects, buildInstallation } from './installation.ts';
 import { checkPlan, checkStorage, inspectCluster } from './preflight.ts';
 import { provePull, proveReach, type ReachResult } from './proofs.ts';
 import { pushTestImage } from './push-test.ts';
@@ -49,14 +49,14 @@ const startMs = 180_000;
 
 /** The objects that a setup with these settings would apply; nothing is written. */
 export async function previewSetup(context: SetupContext, request: SetupRequest): Promise<KubeObject[]> {
-  const { installation } = await prepare(context, request);
-  return allObjects(installation);
+  const { plan, hasGatewayApi } = await prepare(context, request);
+  return allObjects(await buildInstallation(plan, await readPrograms(), !hasGatewayApi));
 }
 
 async function prepare(
   context: SetupContext,
   request: SetupRequest,
-): Promise<{ plan: SetupPlan; installation: Installation; kubernetes: string }> {
+): Promise<{ plan: SetupPlan; hasGatewayApi: boolean; kubernetes: string }> {
   context.reporter.step('Looking at the cluster');
   const facts = await inspectCluster(context.cluster);
   const plan = resolvePlan(request, context.version, facts.exposure);
@@ -65,8 +65,7 @@ async function prepare(
     ...(plan.storageClass === undefined ? {} : { storageClass: plan.storageClass }),
   });
   await checkPlan(context.cluster, plan);
-  const installation = await buildInstallation(plan, await readPrograms(), !facts.hasGatewayApi);
-  return { plan, installation, kubernetes: facts.version };
+  return { plan: await withDefaultGuids(context.cluster, plan), hasGatewayApi: facts.hasGatewayApi, kubernetes: facts.version };
 }
 
 /** Plans and applies one set of objects; namespaces go first, since others live in them. */
@@ -143,7 +142,10 @@ async function waitForPrograms(context: SetupContext, plan: SetupPlan): Promise<
  */
 export async function setup(context: SetupContext, request: SetupRequest): Promise<SetupResult> {
   const { cluster, reporter } = context;
-  const { plan, installation, kubernetes } = await prepare(context, request);
+  const { plan: found, hasGatewayApi, kubernetes } = await prepare(context, request);
+  const guids = { orgGuid: found.org.guid ?? randomUUID(), spaceGuid: found.space.guid ?? randomUUID() };
+  const plan = { ...found, org: { ...found.org, guid: guids.orgGuid }, space: { ...found.space, guid: guids.spaceGuid } };
+  const installation = await buildInstallation(plan, await readPrograms(), !hasGatewayApi);
 
   const changes = await applyStage(context, 'Installing the kinds', installation.kinds);
   await waitForCondition(context, installation.kinds, 'Established', 30_000);
@@ -156,7 +158,7 @@ export async function setup(context: SetupContext, request: SetupRequest): Promi
     if (programs.some((change) => change.action !== 'unchanged')) await proveRegistry(context, plan, key);
   }
   await waitForPrograms(context, plan);
-  const defaults = await buildDefaults(cluster, plan);
+  const defaults = buildDefaults(plan, guids);
   changes.push(...(await applyStage(context, 'Making the default domain and org', defaults.root)));
   await waitForCondition(
     context,
@@ -181,7 +183,7 @@ export async function setup(context: SetupContext, request: SetupRequest): Promi
     requests: sumRequests(allObjects(installation)),
     reach,
     domain: plan.domain,
-    org: { name: plan.org.name, guid: defaults.orgGuid },
-    space: { name: plan.space.name, guid: defaults.spaceGuid },
+    org: plan.org,
+    space: plan.space,
   };
 }

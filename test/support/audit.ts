@@ -1,8 +1,18 @@
 // What the API server was asked for while a command ran, by its own audit log.
 
+import { open, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AuditEntry } from '../support/kf.ts';
-import { auditEnd, auditFrom } from './scene.ts';
+import { ringEnv } from './kf.ts';
+
+export interface AuditEntry {
+  stage: string;
+  verb: string;
+  requestURI: string;
+  user: { username: string };
+  objectRef?: { resource?: string; subresource?: string; namespace?: string; name?: string };
+  requestReceivedTimestamp: string;
+  userAgent?: string;
+}
 
 export interface RequestCounts {
   api: number;
@@ -10,6 +20,24 @@ export interface RequestCounts {
   registry: number;
   /** `list cfapps`, with how often each came. */
   byKind: Map<string, number>;
+}
+
+/** Where the audit log ends now: {@link auditFrom} reads what comes after. */
+export async function auditEnd(): Promise<number> {
+  return (await stat(ringEnv('KF_CLUSTER_AUDIT_LOG'))).size;
+}
+
+/** The requests that ended since `offset`. */
+export async function auditFrom(offset: number): Promise<AuditEntry[]> {
+  const file = await open(ringEnv('KF_CLUSTER_AUDIT_LOG'));
+  try {
+    const { size } = await file.stat();
+    const { buffer } = await file.read(Buffer.alloc(size - offset), 0, size - offset, offset);
+    const lines = buffer.toString('utf8').split('\n').slice(0, -1);
+    return lines.map((line) => JSON.parse(line) as AuditEntry).filter((entry) => entry.stage === 'ResponseComplete');
+  } finally {
+    await file.close();
+  }
 }
 
 /** A watch is written down when its connection is gone, a moment after the command. */
