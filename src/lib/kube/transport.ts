@@ -5,6 +5,7 @@ import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:h
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { pipeline } from 'node:stream';
 import type { Readable } from 'node:stream';
+import { createSecureContext } from 'node:tls';
 import { abortError, backoffMs, sleep, throwIfAborted } from '../wait.ts';
 import type { Credential } from './credential.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -189,19 +190,27 @@ export class Transport {
       return this.#agent;
     const { url, ca, insecure, serverName, proxy } = this.#endpoint;
     const secure = url.protocol === 'https:';
+    const material = {
+      ...(ca === undefined ? {} : { ca }),
+      ...(credential.cert === undefined ? {} : { cert: credential.cert }),
+      ...(credential.key === undefined ? {} : { key: credential.key }),
+    };
     const options = {
       keepAlive: true,
       keepAliveMsecs: keepAliveProbeMs,
       timeout: idleSocketMs,
       scheduling: 'lifo' as const,
-      ...(ca === undefined ? {} : { ca }),
-      ...(credential.cert === undefined ? {} : { cert: credential.cert }),
-      ...(credential.key === undefined ? {} : { key: credential.key }),
+      ...material,
       ...(serverName === undefined ? {} : { servername: serverName }),
       rejectUnauthorized: !insecure,
     };
-    const direct = secure ? HttpsAgent : HttpAgent;
-    const agent = proxy === undefined ? new direct(options) : tunnelAgent(proxy, secure, options);
+    const agent =
+      proxy !== undefined
+        ? tunnelAgent(proxy, secure, options)
+        : secure
+          ? // Made once: left to each connection, authorities and keys are parsed again and again.
+            new HttpsAgent({ ...options, secureContext: createSecureContext(material) })
+          : new HttpAgent(options);
     this.#agents.add(agent);
     this.#agent = agent;
     this.#agentCredential = credential;
