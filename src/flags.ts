@@ -3,6 +3,7 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { parseChoice, parseSize, parseWholeNumber } from './lib/cf/values.ts';
+import { KfError } from './lib/errors.ts';
 
 const GLOBAL = 'GLOBAL';
 
@@ -43,10 +44,17 @@ export function numberFlag(options: FlagOptions & { name: string; least: number 
 const strategies = ['rolling', 'canary'] as const;
 export type Strategy = (typeof strategies)[number];
 
+/** A canary that is not watched would be a promise not kept: it is refused rather than rolled out. */
+function parseStrategy(text: string): Strategy {
+  const strategy = parseChoice(text, '--strategy', strategies);
+  if (strategy === 'rolling') return strategy;
+  throw new KfError('usage', "'--strategy canary' is not there yet in kf.", { hints: ['Meanwhile: --strategy rolling'] });
+}
+
 export const strategyFlag = () =>
   Flags.custom<Strategy>({
-    parse: (text) => Promise.resolve(parseChoice(text, '--strategy', strategies)),
-    summary: 'how instances are replaced (rolling, canary)',
+    parse: (text) => Promise.resolve().then(() => parseStrategy(text)),
+    summary: 'how instances are replaced (rolling)',
     helpValue: 'STRATEGY',
   })();
 

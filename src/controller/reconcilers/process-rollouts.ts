@@ -213,9 +213,11 @@ export class Rollouts {
   #report(view: View, plan: RolloutPlan, facts: RolloutFacts): StepOutcome {
     const weights = printWeights(plan.weights);
     const isStarted = view.app.spec.desiredState === 'STARTED';
+    const present = instancesStatus(view.instances, view.hash);
     const status: CFProcessStatus = {
-      actualInstances: view.instances.filter(({ ready }) => ready).length,
-      instancesStatus: withAbsent(instancesStatus(view.instances, view.hash), view.desired, facts.absent),
+      // By index: while generations change, two instances of one index are one.
+      actualInstances: Object.values(present).filter(({ ready }) => ready === true).length,
+      instancesStatus: withAbsent(present, view.desired, facts.absent),
       serving: weights,
       rollout: rolloutStatus(facts, isStarted),
     };

@@ -113,6 +113,12 @@ describe('a wrong command line', () => {
     expect(run.stderr).toContain('Meanwhile: kubectl exec');
   });
 
+  it('of a strategy that is not there yet is no silent rollout', async () => {
+    const run = await user().run(['push', 'app', '--strategy', 'canary']);
+    expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
+    expect(run.stderr).toContain("'--strategy canary' is not there yet in kf.");
+  });
+
   it('ends with the number of its class when classes are asked for', async () => {
     const cli = user({ KF_EXIT_CODES: 'class' });
     expect((await cli.run(['scale'])).code).toBe(2);
