@@ -141,6 +141,10 @@ describe('with the controller down', () => {
   it('a push whose build nobody takes up is accepted, and leaves the app as it was', async () => {
     await addApp('STARTED');
     await cluster.memory.mergePatch(kinds.app, ns, 'app', { spec: { lifecycle: { type: 'docker' } } });
+    const conditions = [
+      { type: 'Claimed', status: 'True' as const, reason: 'Claimed', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' },
+    ];
+    await cluster.memory.mergePatch(kinds.app, ns, 'app', { status: { conditions } }, { subresource: 'status' });
     const run = await cli.run(['push', 'my-app', '-o', 'example.com/image:2'], { env: { KF_EXIT_CODES: 'class' } });
     expect([run.code, run.stderr]).toEqual([
       12,

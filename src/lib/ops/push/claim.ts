@@ -46,12 +46,14 @@ async function createApp(session: SpaceSession, plan: AppPlan, pushId: string): 
   return session.cluster.create(kinds.app, app, { fieldManager: 'kf-push', signal: session.signal });
 }
 
+const isClaimed = (app: CFApp): boolean => findCondition(app, conditionTypes.claimed)?.status === 'True';
+
 /** True: holds its name; false: somebody else does. */
 async function settleName(session: SpaceSession, follower: AppFollower, name: string): Promise<boolean> {
   const isJudged = (app: CFApp): boolean => (findCondition(app, conditionTypes.claimed)?.status ?? 'Unknown') !== 'Unknown';
   try {
     const app = await follower.until(`the name '${name}' to be claimed`, claimMs, isJudged, session.signal);
-    return findCondition(app, conditionTypes.claimed)?.status === 'True';
+    return isClaimed(app);
   } catch (error) {
     if (error instanceof KfError && error.code === 'timeout') throw nobodyClaims(name);
     throw error;
@@ -71,6 +73,27 @@ async function holdsName(session: SpaceSession, follower: AppFollower, display: 
   follower.stop();
   await session.cluster.delete(kinds.app, session.space.guid, name, uid === undefined ? {} : { uid });
   return false;
+}
+
+/**
+ * An existing app as this push's own; undefined when it is gone, or was made by another first push that did not get the name. Such an app is
+ * deleted by who made it, at any moment: it is followed until it holds the name.
+ */
+async function takeExisting(session: SpaceSession, app: CFApp, plan: AppPlan, pushId: string): Promise<Claimed | undefined> {
+  let follower: AppFollower | undefined;
+  try {
+    const taken = await takeOver(session.cluster, app, { pushId, user: await session.changedBy() }, session.signal);
+    follower = new AppFollower(session.cluster, taken.app, pushId);
+    if (isClaimed(taken.app) || (await settleName(session, follower, plan.name)))
+      return { follower, asFound: taken.first && !isLocked(app) };
+  } catch (error) {
+    if (!(error instanceof KfError) || error.code !== 'not-found') {
+      follower?.stop();
+      throw error;
+    }
+  }
+  follower?.stop();
+  return undefined;
 }
 
 /** Another push writes its settings, or died while it did. */
@@ -93,9 +116,10 @@ export async function claimApp(session: SpaceSession, plan: AppPlan, found: CFAp
   for (let attempt = 0; attempt < tries; attempt += 1) {
     if (existing !== undefined) {
       checkLifecycle(existing, plan);
-      const taken = await takeOver(session.cluster, existing, { pushId, user: await session.changedBy() }, session.signal);
-      const asFound = existing === found && taken.first && !isLocked(existing);
-      return { follower: new AppFollower(session.cluster, taken.app, pushId), asFound };
+      const taken = await takeExisting(session, existing, plan, pushId);
+      if (taken !== undefined) return { ...taken, asFound: taken.asFound && existing === found };
+      existing = await findAppIfAny(session, plan.name);
+      continue;
     }
     const created = await createApp(session, plan, pushId);
     const follower = new AppFollower(session.cluster, created, pushId);
