@@ -77,7 +77,9 @@ export async function notReady(client: ApiClient, objects: Pick<ApiObject, 'apiV
   const states = await Promise.all(
     objects.map(async (object) => {
       const condition = readyCondition[object.kind];
-      const ready = condition === undefined || isTrue(await client.get(object), condition);
+      const live = condition === undefined ? undefined : await client.get(object);
+      // A node that has just become ready carries its taint for a moment, and takes no pod until it is gone.
+      const ready = condition === undefined || (isTrue(live, condition) && live?.spec?.['taints'] === undefined);
       return ready ? [] : [`${object.kind} ${object.metadata.name}`];
     }),
   );

@@ -34,6 +34,8 @@ const requestTimeoutMs = 5_000;
 /** Answers of the gateway itself that pass once it knows the new pods; longer than this is the app's fault. */
 const refusalPatienceMs = 15_000;
 const gatewayPatienceMs = 3_000;
+/** Clients of an API server that was away ask again after a pause that grows to a minute and more; a gateway knows of nothing new until then. */
+const catchUpMs = 95_000;
 /** A gateway that marks nothing may still answer 404 for a route that it has not loaded. */
 const unmarkedPatienceMs = 1_000;
 const notServed = new Set([502, 503, 504]);
@@ -198,13 +200,14 @@ export class Proofs {
 
   #attemptsOf(process: CFProcess, generation: string, now: number, steadySince: number): Attempts {
     const key = this.#key(process, generation);
+    const fair = steadySince === 0 ? 0 : steadySince + catchUpMs;
     const known = this.#attempts.get(key);
     if (known !== undefined) {
       // While the API server was away, gateways heard of nothing: their time starts anew.
-      known.since = Math.max(known.since, steadySince);
+      known.since = Math.max(known.since, fair);
       return known;
     }
-    const fresh: Attempts = { since: now, count: 0, direct: false };
+    const fresh: Attempts = { since: Math.max(now, fair), count: 0, direct: false };
     this.#attempts.set(key, fresh);
     return fresh;
   }

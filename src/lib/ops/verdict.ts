@@ -4,6 +4,7 @@ import { annotations, kinds } from '../api/group.ts';
 import type { CFApp, DeploymentStatus } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
 import type { Cluster } from '../kube/cluster.ts';
+import type { KubeError } from '../kube/errors.ts';
 import { watchObject, type WatchUntilOptions } from '../kube/watch-list.ts';
 import { lastLines } from './last-lines.ts';
 import type { Reporter } from './reporter.ts';
@@ -80,11 +81,25 @@ async function failure(cluster: Cluster, app: CFApp, deployment: DeploymentStatu
   });
 }
 
-async function timedOut(cluster: Cluster, app: CFApp | undefined, deployId: string, options: VerdictOptions): Promise<KfError> {
+/** What the wait knew when its time was up. */
+interface LastView {
+  app: CFApp | undefined;
+  /** The API server did not answer the last time. */
+  outage: KubeError | undefined;
+}
+
+async function timedOut(cluster: Cluster, { app, outage }: LastView, deployId: string, options: VerdictOptions): Promise<KfError> {
   const minutes = Math.round(options.timeoutMs / 6000) / 10;
   const deployment = app === undefined ? undefined : deploymentOf(app, deployId);
   const name = app?.spec.displayName ?? '';
   const awaited = awaitedIn(deployment?.message ?? 'the controller to take up the change');
+  if (outage !== undefined) {
+    return new KfError(
+      'timeout',
+      `Start app timeout: after ${minutes} min the API server does not answer; the last that is known of app '${name}': ${awaited}`,
+      { hints: [...outage.hints, `${options.bin ?? 'kf'} app ${name}`], cause: outage },
+    );
+  }
   return new KfError('timeout', `Start app timeout: after ${minutes} min app '${name}' still waits for: ${awaited}`, {
     hints: [`${options.bin ?? 'kf'} logs ${name} --recent`, 'CF_STARTUP_TIMEOUT=10 gives it ten minutes.'],
     details:
@@ -111,11 +126,11 @@ function nobodyThere(app: CFApp): KfError {
 export async function waitForDeployment(cluster: Cluster, app: CFApp, deployId: string, options: VerdictOptions): Promise<Verdict> {
   const { reporter, signal, timeoutMs } = options;
   const { namespace, name = '' } = app.metadata;
-  let last: CFApp | undefined = app;
+  const last: LastView = { app, outage: undefined };
   const absent = new AbortController();
   const patience = setTimeout(() => absent.abort(nobodyThere(app)), Math.min(options.patienceMs ?? controllerPatienceMs, timeoutMs));
   const check = (seen: CFApp | undefined): Verdict | undefined => {
-    last = seen;
+    Object.assign(last, { app: seen, outage: undefined });
     if (seen === undefined) throw new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
     if (seen.metadata.annotations?.[annotations.deployId] !== deployId) throw overtaken(seen);
     const deployment = deploymentOf(seen, deployId);
@@ -132,7 +147,10 @@ export async function waitForDeployment(cluster: Cluster, app: CFApp, deployId: 
       timeoutMs,
       signal: signal === undefined ? absent.signal : AbortSignal.any([signal, absent.signal]),
       describe: `app '${app.spec.displayName}' to start`,
-      onInterruption: () => reporter.step('The API server does not answer; trying again'),
+      onInterruption: (error) => {
+        last.outage = error;
+        reporter.step('The API server does not answer; trying again');
+      },
     };
     const target = { name, known: app, ...(namespace === undefined ? {} : { ns: namespace }) };
     const verdict = await (options.watch?.(check, how) ?? watchObject(cluster, kinds.app, target, check, how));

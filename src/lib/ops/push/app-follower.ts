@@ -144,10 +144,13 @@ export class AppFollower {
   }
 
   async #readAgain(namespace: string, name: string): Promise<string | undefined> {
-    const live = await this.#cluster.get(kinds.app, namespace, name, this.#stopped.signal).catch((error: unknown) => {
-      if (error instanceof KfError && error.code === 'unreachable') return this.#app;
+    let live: CFApp | undefined;
+    try {
+      live = await this.#cluster.get(kinds.app, namespace, name, this.#stopped.signal);
+    } catch (error) {
+      if (error instanceof KfError && error.code === 'unreachable') return this.#app.metadata.resourceVersion;
       throw error;
-    });
+    }
     if (live === undefined) throw this.#deleted();
     this.#awaited = undefined;
     this.#see(live);

@@ -9,7 +9,10 @@ import { sleep } from '../../wait.ts';
 /** A lock older than this belongs to a push that died. */
 const staleLockMs = 10_000;
 const lockPollMs = 150;
-const conflictTries = 10;
+/** As long as others keep changing the app; twenty pushes at once need a few seconds to get past each other. */
+const conflictPatienceMs = 30_000;
+/** Each conflict after the first waits a random time up to this, so that many at once do not meet again. */
+const conflictSpreadMs = 250;
 
 export interface PushIdentity {
   pushId: string;
@@ -70,7 +73,9 @@ async function patchAsSeen(
   signal: AbortSignal | undefined,
 ): Promise<CFApp> {
   let app = first;
-  for (let attempt = 0; attempt < conflictTries;) {
+  let conflicts = 0;
+  const until = Date.now() + conflictPatienceMs;
+  for (;;) {
     signal?.throwIfAborted();
     if (!mayWrite(app)) {
       await sleep(lockPollMs, signal);
@@ -84,11 +89,21 @@ async function patchAsSeen(
       return await cluster.mergePatch(kinds.app, namespace, name, { ...rest, metadata: { ...metadata, resourceVersion } }, options);
     } catch (error) {
       if (!isConflict(error)) throw error;
-      attempt += 1;
+      conflicts += 1;
+      if (conflicts > 1) await sleep(Math.random() * conflictSpreadMs, signal);
+      if (Date.now() > until) throw busy(first);
       app = await readApp(cluster, app);
     }
   }
-  throw new KfError('conflict', `App '${first.spec.displayName}' is being changed by others all the time; nothing was written.`);
+}
+
+function busy(app: CFApp): KfError {
+  const { displayName } = app.spec;
+  return new KfError(
+    'conflict',
+    `App '${displayName}' has been changed by others for ${conflictPatienceMs / 1000} s without a pause; nothing was written.`,
+    { hints: [`kf app ${displayName}`, `kf push ${displayName}`] },
+  );
 }
 
 /** Makes this the app's push; waits while another one writes its settings. `first`: nobody had changed the app as it was given. */

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { Proofs } from '../../../src/controller/reconcilers/process-proof.ts';
+import { routesByApp } from '../../../src/controller/reconcilers/app-indexes.ts';
+import type { Context, Stores } from '../../../src/controller/runtime/reconciler.ts';
+import { Store } from '../../../src/controller/runtime/store.ts';
+import { httpRouteType, type HttpRoute } from '../../../src/lib/api/gateway.ts';
+import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
+import type { CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
+
+const start = 1_700_000_000_000;
+const seconds = 1_000;
+
+const process = {
+  metadata: { name: 'p', namespace: 'ns', uid: 'p-uid' },
+  spec: { appRef: { name: 'a' }, processType: 'web' },
+} as CFProcess;
+const route = {
+  metadata: { name: 'r', namespace: 'ns', uid: 'r-uid', resourceVersion: '1' },
+  spec: { host: 'a', domainRef: { name: 'd', namespace: 'cf' }, destinations: [{ appRef: { name: 'a' }, processType: 'web' }] },
+  status: { uri: 'a.example.com', fqdn: 'a.example.com' },
+} as unknown as CFRoute;
+
+/** A route that no gateway has looked at, in a view whose last gap was `gapBefore` ms before `start` (undefined: none). */
+function scene(gapBefore?: number) {
+  const routes = new Store<CFRoute>();
+  routes.addIndex(routesByApp.name, routesByApp.of);
+  routes.put(route);
+  const httpRoutes = new Store<HttpRoute>();
+  if (gapBefore !== undefined) httpRoutes.steadySince = start - gapBefore;
+  let now = start;
+  const stores = {
+    of: <T extends KubeObject>(type: ResourceType<T>) => (type.kind === httpRouteType.kind ? httpRoutes : routes),
+  } as unknown as Stores;
+  const context = {
+    stores,
+    now: () => now,
+    info: () => ({ gateway: { features: [], internalAddress: 'http://gateway' } }),
+  } as unknown as Context;
+  const proofs = new Proofs();
+  const look = (afterMs: number) => {
+    now = start + afterMs;
+    return proofs.check(context, process, 'g', [], 8080).state;
+  };
+  return { look, gap: (afterMs: number) => (httpRoutes.steadySince = start + afterMs) };
+}
+
+describe('a gateway that has not looked at a route', () => {
+  test('is waited for, and then named as the cause', () => {
+    const { look } = scene();
+    expect(look(0)).toBe('awaited');
+    expect(look(15 * seconds)).toBe('awaited');
+    expect(look(15 * seconds + 1)).toBe('refused');
+  });
+
+  test('gets the time that its client needs to come back when the API server was away during the push', () => {
+    const { look, gap } = scene();
+    expect(look(0)).toBe('awaited');
+    gap(10 * seconds);
+    expect(look(100 * seconds)).toBe('awaited');
+    expect(look(121 * seconds)).toBe('refused');
+  });
+
+  test('gets it also when the API server was away shortly before', () => {
+    const { look } = scene(30 * seconds);
+    expect(look(0)).toBe('awaited');
+    expect(look(75 * seconds)).toBe('awaited');
+    expect(look(81 * seconds)).toBe('refused');
+  });
+
+  test('gets no more than others long after', () => {
+    const { look } = scene(3_600 * seconds);
+    expect(look(0)).toBe('awaited');
+    expect(look(16 * seconds)).toBe('refused');
+  });
+});
