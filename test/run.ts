@@ -1,4 +1,4 @@
-// `npm test [RING…]`: the checks and the four rings, with whatever each needs started before and stopped after; ends with one line over all.
+// `npm test [RING…] [FILE…]`: the checks and the four rings, with whatever each needs started before and stopped after; ends with one line over all.
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
@@ -16,7 +16,10 @@ const resultsDir = 'test-results';
 const isCI = process.env['CI'] === 'true';
 const args = process.argv.slice(2);
 const update = args.includes('--update');
-const named = args.filter((arg) => !arg.startsWith('-'));
+const positional = args.filter((arg) => !arg.startsWith('-'));
+const named = positional.filter((arg) => !arg.includes('/'));
+/** Test files to run alone, by path; all of a ring without any. */
+const files = positional.filter((arg) => arg.includes('/'));
 
 function run(command: string, commandArgs: string[], env: Record<string, string> = {}): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -49,7 +52,7 @@ function readCounts(file: string, exitCode: number): Counts {
 async function vitest(ring: string, env: Record<string, string> = {}): Promise<Counts> {
   const report = path.join(resultsDir, `${ring}.json`);
   rmSync(report, { force: true });
-  const flags = ['run', '--project', ring, '--reporter', 'default', '--reporter', 'json', '--outputFile.json', report];
+  const flags = ['run', '--project', ring, '--reporter', 'default', '--reporter', 'json', '--outputFile.json', report, ...files];
   const exitCode = await run('vitest', update ? [...flags, '--update'] : flags, env);
   return readCounts(report, exitCode);
 }

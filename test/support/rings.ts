@@ -52,8 +52,14 @@ async function setUp(binary: string, env: ClusterEnv, folder: string): Promise<C
   };
 }
 
-/** Runs `use` with a whole cluster, the packed and installed kf (`KF_TEST_BIN`), and kf set up in it. */
-export async function withCluster<T>(use: (env: ClusterEnv) => Promise<T>, name = 'cluster-ring'): Promise<T> {
+/**
+ * Runs `use` with a whole cluster, the packed and installed kf (`KF_TEST_BIN`), and kf set up in it. `KF_TEST_CLUSTER` names another cluster than
+ * the ring's own, for a second run beside it; with `KF_KEEP_CLUSTER=1` it stays.
+ */
+export async function withCluster<T>(
+  use: (env: ClusterEnv) => Promise<T>,
+  name = process.env['KF_TEST_CLUSTER'] ?? 'cluster-ring',
+): Promise<T> {
   const folder = await mkdtemp(path.join(tmpdir(), 'kf-ring-'));
   const [env, binary] = await Promise.all([clusterUp(name), installPackedKf(path.join(folder, 'installed'))]);
   try {
