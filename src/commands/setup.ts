@@ -4,7 +4,7 @@ import { numberFlag } from '../flags.ts';
 import type { SetupRequest } from '../lib/ops/setup/request.ts';
 import type { SetupResult } from '../lib/ops/setup/setup.ts';
 import { kfVersion } from '../lib/version.ts';
-import { setupBlocks } from '../lib/views/setup.ts';
+import { planBlocks, setupBlocks } from '../lib/views/setup.ts';
 
 const text = (summary: string, helpValue: string) => Flags.string({ summary, helpValue });
 
@@ -44,12 +44,12 @@ export default class Setup extends KfCommand<SetupResult | { objects: unknown[] 
       return { objects };
     }
     this.say`Setting up kf in cluster ${session.cluster.identity.context} as ${session.user}...`;
-    const result = await setup(context, request);
+    const result = await setup({ ...context, onPlan: (plan) => this.print(planBlocks(plan)) }, request);
     const { identity } = session.cluster;
     session.save({ ...session.state, context: identity.context, server: identity.server, org: result.org, space: result.space });
     this.print(setupBlocks(result));
     this.ok();
-    if (!result.reach.reachable) this.reporter.warn(`${result.reach.message ?? ''} See: ${result.reach.hint ?? ''}`);
+    if (!result.reach.reachable) this.reporter.warn([result.reach.message, ...(result.reach.hints ?? [])].join('\n   '));
     this.terminal.err(`Next: ${this.frame.bin} push APP -p PATH`);
     return result;
   }

@@ -91,7 +91,14 @@ export interface Node extends KubeObject {
     addresses?: { type: string; address: string }[];
     allocatable?: Record<string, string>;
     capacity?: Record<string, string>;
-    nodeInfo?: { architecture: string; kubeletVersion: string; containerRuntimeVersion: string; kernelVersion: string };
+    nodeInfo?: {
+      architecture: string;
+      kubeletVersion: string;
+      containerRuntimeVersion: string;
+      kernelVersion: string;
+      osImage?: string;
+      operatingSystem?: string;
+    };
     images?: { names?: string[]; sizeBytes?: number }[];
   };
 }

@@ -10,10 +10,42 @@ export interface SetupView {
   changed: number;
   unchanged: number;
   requests: { cpuMilli: number; memoryMiB: number };
-  reach: { url: string; reachable: boolean; message?: string; hint?: string };
+  reach: { url: string; reachable: boolean; message?: string; hints?: string[] };
   domain: string;
   org: { name: string };
   space: { name: string };
+}
+
+export interface PlanView {
+  changes: { action: 'create' | 'change' | 'unchanged'; object: { kind?: string; metadata: { name?: string; namespace?: string } } }[];
+  requests: { cpuMilli: number; memoryMiB: number };
+}
+
+/** More changed objects than this are counted, not named. */
+const namedChanges = 12;
+
+function countByKind(changes: PlanView['changes']): string {
+  const counts = new Map<string, number>();
+  for (const { object } of changes) counts.set(object.kind ?? '', (counts.get(object.kind ?? '') ?? 0) + 1);
+  return [...counts].map(([kind, count]) => `${count} ${kind}`).join(', ');
+}
+
+function nameOf({ object: { kind = '', metadata } }: PlanView['changes'][number]): string {
+  return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name ?? ''}`;
+}
+
+/** What setup is about to write; nothing when there is nothing to write. */
+export function planBlocks({ changes, requests }: PlanView): Block[] {
+  const of = (action: string) => changes.filter((change) => change.action === action);
+  const [created, changed] = [of('create'), of('change')];
+  if (created.length + changed.length === 0) return [];
+  const rows: [string, string][] = [];
+  if (created.length > 0) rows.push(['to create:', countByKind(created)]);
+  if (changed.length > 0) {
+    rows.push(['to change:', changed.length > namedChanges ? countByKind(changed) : changed.map((change) => nameOf(change)).join(', ')]);
+  }
+  rows.push(['to request:', `${requests.cpuMilli}m CPU, ${requests.memoryMiB} MiB memory in all`]);
+  return [line(), pairs(...rows)];
 }
 
 export function setupBlocks(view: SetupView): Block[] {

@@ -6,9 +6,10 @@ import { gatewayName } from './gateway.ts';
 import { gatewayNamespace } from './namespaces.ts';
 import { systemNamespace, type SetupPlan } from './options.ts';
 
-/** Host that only this check uses. */
+/** Host that only this check of this installation uses: another cluster behind the same address does not answer it. */
 export function checkHost(plan: SetupPlan): string {
-  return `kf-setup-check.${plan.domain}`;
+  const own = plan.org.guid === undefined ? '' : `-${plan.org.guid.slice(0, 8)}`;
+  return `kf-setup-check${own}.${plan.domain}`;
 }
 
 /** Leads `checkHost` to the controller's `/healthz`. */

@@ -3,7 +3,10 @@
 import type { Pod, Secret } from '../../lib/api/core.ts';
 import { restrictedContainer, restrictedPod } from './pod-security.ts';
 
-export function buildPullTest(namespace: string, name: string, image: string, pullSecret: string): Pod {
+/** @param node where it runs; chosen by the scheduler when left out */
+export function buildPullTest(namespace: string, name: string, image: string, pullSecret: string, node?: string): Pod {
+  const onNode = { matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] };
+  const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [onNode] } } };
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -12,6 +15,7 @@ export function buildPullTest(namespace: string, name: string, image: string, pu
       restartPolicy: 'Never',
       automountServiceAccountToken: false,
       terminationGracePeriodSeconds: 0,
+      ...(node === undefined ? {} : { affinity }),
       securityContext: restrictedPod,
       imagePullSecrets: [{ name: pullSecret }],
       containers: [{ name: 'pull', image, imagePullPolicy: 'Always', command: ['/none'], securityContext: restrictedContainer }],

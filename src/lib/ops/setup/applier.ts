@@ -36,22 +36,42 @@ function marked(set: ObjectSet, object: KubeObject): KubeObject {
   return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, [set.label.key]: set.label.value } } };
 }
 
-async function planOne(cluster: Cluster, set: ObjectSet, object: KubeObject): Promise<PlannedChange> {
-  const type = kindOf(object);
-  const live = await cluster.get(type, object.metadata.namespace, object.metadata.name ?? '').catch((error: unknown) => {
-    // The kind itself, or the namespace, is part of what is to be made.
-    if (error instanceof KfError && error.code === 'not-found') return undefined;
-    throw error;
-  });
-  if (live === undefined) return { action: 'create', object };
-  const result = await cluster.apply(type, object, { fieldManager: set.manager, force: true, dryRun: true });
-  return { action: isDeepStrictEqual(comparable(live), comparable(result)) ? 'unchanged' : 'change', object };
+/** The kind itself, or the namespace, is part of what is to be made. Whether the caller may make it the server has said before. */
+function isYetToBeMade(error: unknown): boolean {
+  return error instanceof KfError && error.code === 'not-found';
 }
 
-/** Compares each object with the cluster by a dry-run apply: nothing is written. */
+async function planOne(cluster: Cluster, set: ObjectSet, object: KubeObject): Promise<PlannedChange> {
+  const type = kindOf(object);
+  try {
+    const live = await cluster.get(type, object.metadata.namespace, object.metadata.name ?? '');
+    const result = await cluster.apply(type, object, { fieldManager: set.manager, force: true, dryRun: true });
+    if (live === undefined) return { action: 'create', object };
+    return { action: isDeepStrictEqual(comparable(live), comparable(result)) ? 'unchanged' : 'change', object };
+  } catch (error) {
+    if (isYetToBeMade(error)) return { action: 'create', object };
+    throw refused(object, error);
+  }
+}
+
+/**
+ * Compares each object with the cluster by a dry-run apply: nothing is written, and what the caller may not do comes out before anything is.
+ * @throws KfError with every refusal in `details.refused`
+ */
 export async function planObjects(cluster: Cluster, set: ObjectSet, objects: KubeObject[]): Promise<PlannedChange[]> {
   const limit = pLimit(parallelRequests);
-  return Promise.all(objects.map((object) => limit(() => planOne(cluster, set, marked(set, object)))));
+  const plans = await Promise.allSettled(objects.map((object) => limit(() => planOne(cluster, set, marked(set, object)))));
+  const refusals = plans.flatMap((plan) => (plan.status === 'rejected' ? [plan.reason as KfError] : []));
+  const [first] = refusals;
+  if (first !== undefined) {
+    const others = refusals.length === 1 ? '' : ` So would ${refusals.length - 1} more.`;
+    throw new KfError(first.code, `${first.message}${others} Nothing was written.`, {
+      hints: first.hints,
+      details: { refused: refusals.map(({ message }) => message) },
+      cause: first,
+    });
+  }
+  return plans.flatMap((plan) => (plan.status === 'fulfilled' ? [plan.value] : []));
 }
 
 /** Applies what the plan says is new or different, all at once. */

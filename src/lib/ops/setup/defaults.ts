@@ -14,7 +14,7 @@ export const defaultDomain = 'default-domain';
 export interface Defaults {
   /** In the root namespace. */
   root: KubeObject[];
-  space: KubeObject;
+  space: KubeObject[];
 }
 
 interface Named extends KubeObject {
@@ -72,5 +72,5 @@ export function buildDefaults(plan: SetupPlan, { orgGuid, spaceGuid }: { orgGuid
       ...{ spec: { runnerName: places.runner } },
     },
   ];
-  return { root: [stable(domain), stable(org), ...infos], space: stable(space) };
+  return { root: [stable(domain), stable(org), ...infos], space: [stable(space)] };
 }

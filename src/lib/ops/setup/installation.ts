@@ -11,14 +11,14 @@ import { buildRegistry } from '../../../templates/setup/registry.ts';
 import { readManifest, readManifests } from './assets.ts';
 
 export interface Installation {
+  /** Namespaces, the programs' text, the registry: nodes must be able to pull from it before anything else is there. */
+  registry: KubeObject[];
   /** Kinds of kf (and of the Gateway API when the cluster has none): must be Established before the rest. */
   kinds: KubeObject[];
-  /** Namespaces and roles. */
-  ground: KubeObject[];
-  /** Registry, controller, gateway. */
+  /** Roles, controller, policies, and what CLIs read. */
   programs: KubeObject[];
-  /** Objects of kf's kinds, and the route of the check. */
-  content: KubeObject[];
+  /** The gateway, and the route of the check. */
+  gateway: KubeObject[];
 }
 
 /** Binds the generated ClusterRoles to the controller's account: cluster-wide and in the root namespace. */
@@ -54,20 +54,14 @@ export async function buildInstallation(plan: SetupPlan, programs: ControllerPro
   ]);
   const bundle = bundleName(programs);
   return {
+    registry: [...buildNamespaces(plan), buildBundle(programs), ...(plan.registry === undefined ? buildRegistry(plan, bundle) : [])],
     kinds: [...kinds, ...gatewayKinds],
-    ground: [...buildNamespaces(plan), ...roles, ...controllerBindings()],
-    programs: [
-      buildBundle(programs),
-      ...(plan.registry === undefined ? buildRegistry(plan, bundle) : []),
-      ...buildController(plan, bundle),
-      ...buildInfo(plan),
-      ...policies,
-    ],
-    content: [...buildGateway(plan), buildCheckRoute(plan)],
+    programs: [...roles, ...controllerBindings(), ...buildController(plan, bundle), ...buildInfo(plan), ...policies],
+    gateway: [...buildGateway(plan), buildCheckRoute(plan)],
   };
 }
 
 /** All objects in order, for `--dry-run -o yaml`. */
 export function allObjects(installation: Installation): KubeObject[] {
-  return [...installation.kinds, ...installation.ground, ...installation.programs, ...installation.content];
+  return [...installation.registry, ...installation.kinds, ...installation.programs, ...installation.gateway];
 }

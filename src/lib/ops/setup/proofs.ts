@@ -6,6 +6,8 @@ import { podType, type Pod } from '../../api/core.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { checkHost } from '../../../templates/setup/check-route.ts';
+import { gatewayName, traefikName } from '../../../templates/setup/gateway.ts';
+import { gatewayNamespace } from '../../../templates/setup/namespaces.ts';
 import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { buildPullTest } from '../../../templates/setup/pull-test.ts';
 import { reachThroughGateway, urlOf } from '../reach.ts';
@@ -13,8 +15,15 @@ import { reachThroughGateway, urlOf } from '../reach.ts';
 const pullTestMs = 60_000;
 const pullFailures = ['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ImageInspectError', 'RegistryUnavailable'];
 
+/** Why the scheduler has no node for a pod, in its own words. */
+function unplacedMessage(pod: Pod | undefined): string | undefined {
+  return pod?.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False')?.message;
+}
+
 /** What the pod says of its image: pulled, failed with the kubelet's words, or not yet known. */
 export function judgePull(pod: Pod | undefined): { pulled: boolean; failure?: string } {
+  const unplaced = unplacedMessage(pod);
+  if (unplaced !== undefined) return { pulled: false, failure: unplaced };
   const state = pod?.status?.containerStatuses?.[0]?.state;
   if (state?.waiting?.reason !== undefined && pullFailures.includes(state.waiting.reason)) {
     return { pulled: false, failure: `${state.waiting.reason}: ${state.waiting.message ?? ''}` };
@@ -27,12 +36,20 @@ export function judgePull(pod: Pod | undefined): { pulled: boolean; failure?: st
   return { pulled: beyondPull };
 }
 
+export interface PullTest {
+  image: string;
+  /** Name of the pull secret, in kf's own namespace. */
+  pullSecret: string;
+  /** Which node pulls; the scheduler's choice when left out. */
+  node?: string;
+}
+
 /**
- * Lets a node pull `image` with the pull secret named.
- * @throws KfError `failed` with the kubelet's own message
+ * Lets a node pull an image.
+ * @throws KfError `failed` with the kubelet's own message, or the scheduler's
  */
-export async function provePull(cluster: Cluster, image: string, pullSecret: string, signal?: AbortSignal): Promise<void> {
-  const pod = buildPullTest(systemNamespace, `kf-pull-test-${randomUUID().slice(0, 8)}`, image, pullSecret);
+export async function provePull(cluster: Cluster, { image, pullSecret, node }: PullTest, signal?: AbortSignal): Promise<void> {
+  const pod = buildPullTest(systemNamespace, `kf-pull-test-${randomUUID().slice(0, 8)}`, image, pullSecret, node);
   const name = pod.metadata.name ?? '';
   await cluster.create(podType, pod);
   try {
@@ -49,7 +66,7 @@ export async function provePull(cluster: Cluster, image: string, pullSecret: str
     }
     throw new KfError(
       'failed',
-      `A node could not pull from the registry that setup installed: ${failure ?? 'no answer from the kubelet within 60 s'}`,
+      `Node ${node ?? '(any)'} could not pull from the registry that setup installed: ${failure ?? 'no answer from the kubelet within 60 s'} Nothing but the registry was installed.`,
       {
         hints: [
           'kube-proxy must serve node ports on localhost (iptables or ipvs mode); with another mode use an outside registry:',
@@ -65,9 +82,10 @@ export async function provePull(cluster: Cluster, image: string, pullSecret: str
 export interface ReachResult {
   url: string;
   reachable: boolean;
-  /** Why not, as one sentence, and the command that works anyway. */
+  /** Why not, as one sentence. */
   message?: string;
-  hint?: string;
+  /** Commands that reach the gateway anyway, or show what it lacks. */
+  hints?: string[];
 }
 
 const sentences = {
@@ -76,6 +94,18 @@ const sentences = {
   timeout: () => 'The gateway did not answer from this machine in time.',
   other: () => 'The request through the gateway failed.',
 };
+
+/** A way to the gateway that needs neither name nor address: through the API server. */
+export function wayAround(plan: SetupPlan): string[] {
+  const { existing, className } = plan.gateway;
+  const namespace = gatewayNamespace(plan);
+  if (existing !== undefined || className !== undefined)
+    return [`kubectl get gateway -n ${namespace} ${existing?.name ?? gatewayName} -o yaml`];
+  return [
+    `kubectl port-forward -n ${namespace} deployment/${traefikName} 8000`,
+    `curl -H 'Host: ${checkHost(plan)}' http://127.0.0.1:8000/healthz`,
+  ];
+}
 
 /** Asks for the check route from here until it answers 200 or `timeoutMs` is over; never throws. */
 export async function proveReach(plan: SetupPlan, timeoutMs: number, signal?: AbortSignal): Promise<ReachResult> {
@@ -95,7 +125,8 @@ export async function proveReach(plan: SetupPlan, timeoutMs: number, signal?: Ab
       const message = reached.ok
         ? `The gateway answers ${reached.status} for ${host}.`
         : `${sentences[reached.problem](host)} (${reached.message})`;
-      return { url, reachable: false, message, hint: `kubectl -n ${systemNamespace} get httproute kf-setup-check -o yaml` };
+      const look = `kubectl get httproute -n ${systemNamespace} kf-setup-check -o yaml`;
+      return { url, reachable: false, message, hints: reached.ok ? [look] : [...wayAround(plan), look] };
     }
     await sleep(200, undefined, signal === undefined ? {} : { signal });
   }

@@ -1,24 +1,22 @@
 // `kf setup`: look, plan, apply in order, prove, and say what is there now.
 
-import { randomBytes, randomUUID } from 'node:crypto';
-import { configMapType, secretType, type Secret } from '../../api/core.ts';
+import { randomUUID } from 'node:crypto';
+import { configMapType } from '../../api/core.ts';
 import type { KubeObject } from '../../api/object.ts';
-import { dockerConfigJson, pullUser, pushUser, registryPassword } from '../../api/registry-credentials.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { controllerName } from '../../../templates/setup/controller.ts';
 import { traefikName } from '../../../templates/setup/gateway.ts';
 import { gatewayNamespace } from '../../../templates/setup/namespaces.ts';
 import { partOfLabel, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
-import { pullPrefix, registryKeySecret, registryName } from '../../../templates/setup/registry.ts';
-import { buildPullSecret } from '../../../templates/setup/pull-test.ts';
+import { registryName } from '../../../templates/setup/registry.ts';
 import type { Reporter } from '../reporter.ts';
 import { applyPlanned, planObjects, pruneSet, type ObjectSet, type PlannedChange } from './applier.ts';
 import { readPrograms } from './assets.ts';
-import { buildDefaults, withDefaultGuids } from './defaults.ts';
-import { allObjects, buildInstallation } from './installation.ts';
+import { buildDefaults, withDefaultGuids, type Defaults } from './defaults.ts';
+import { allObjects, buildInstallation, type Installation } from './installation.ts';
 import { checkPlan, checkStorage, inspectCluster } from './preflight.ts';
-import { provePull, proveReach, type ReachResult } from './proofs.ts';
-import { pushTestImage } from './push-test.ts';
+import { proveReach, type ReachResult } from './proofs.ts';
+import { ensureRegistryKey, proveRegistry } from './registry-proof.ts';
 import { resolvePlan, type SetupRequest } from './request.ts';
 import { sumRequests, type RequestedResources } from './requests.ts';
 import { waitForCondition, waitForDeployment } from './waits.ts';
@@ -41,6 +39,8 @@ export interface SetupContext {
   cluster: Cluster;
   reporter: Reporter;
   version: string;
+  /** Hears what is going to be written, before anything is. */
+  onPlan?: (plan: { changes: PlannedChange[]; requests: RequestedResources }) => void;
   signal?: AbortSignal;
 }
 
@@ -68,63 +68,13 @@ async function prepare(
   return { plan: await withDefaultGuids(context.cluster, plan), hasGatewayApi: facts.hasGatewayApi, kubernetes: facts.version };
 }
 
-/** Plans and applies one set of objects; namespaces go first, since others live in them. */
-async function applyStage(context: SetupContext, title: string, objects: KubeObject[]): Promise<PlannedChange[]> {
+/** Applies one stage of the plan; namespaces go first, since others live in them. */
+async function applyStage(context: SetupContext, title: string, stage: PlannedChange[]): Promise<void> {
+  if (stage.every(({ action }) => action === 'unchanged')) return;
   context.reporter.step(title);
-  const isNamespace = (object: KubeObject) => object.kind === 'Namespace';
-  const done: PlannedChange[] = [];
-  for (const part of [objects.filter(isNamespace), objects.filter((object) => !isNamespace(object))]) {
-    const planned = await planObjects(context.cluster, setupSet, part);
-    await applyPlanned(context.cluster, setupSet, planned, context.signal);
-    done.push(...planned);
-  }
-  return done;
-}
-
-/** The HMAC key of the registry's gate: made once, kept for ever (a new key would lock every space out). */
-async function ensureRegistryKey(cluster: Cluster): Promise<Buffer> {
-  const found = await cluster.get(secretType, systemNamespace, registryKeySecret);
-  const present = found?.data?.['key'];
-  if (present !== undefined) return Buffer.from(present, 'base64');
-  const key = randomBytes(32).toString('hex');
-  const secret: Secret = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: registryKeySecret, namespace: systemNamespace, labels: { [partOfLabel]: 'setup' } },
-    type: 'Opaque',
-    immutable: true,
-    stringData: { key },
-  };
-  await cluster.create(secretType, secret);
-  return Buffer.from(key);
-}
-
-/** Scope of the pull test; no space can have this name. */
-const testScope = 'kf-setup';
-
-/** Pushes an image through the push door and lets a node pull it, with credentials made for this alone. */
-async function proveRegistry(context: SetupContext, plan: SetupPlan, key: Buffer): Promise<void> {
-  context.reporter.step('Proving that a node pulls what was pushed');
-  const push = pushUser(testScope);
-  const repository = `${testScope}/pull-test`;
-  const digest = await pushTestImage(
-    context.cluster,
-    repository,
-    { username: push, password: registryPassword(key, push) },
-    context.signal,
-  );
-  const pull = pullUser(testScope);
-  const host = pullPrefix(plan).split('/')[0] ?? '';
-  const secret = buildPullSecret(
-    systemNamespace,
-    `kf-pull-test-${randomUUID().slice(0, 8)}`,
-    dockerConfigJson(host, pull, registryPassword(key, pull)),
-  );
-  await context.cluster.create(secretType, secret);
-  try {
-    await provePull(context.cluster, `${pullPrefix(plan)}${repository}@${digest}`, secret.metadata.name ?? '', context.signal);
-  } finally {
-    await context.cluster.delete(secretType, systemNamespace, secret.metadata.name ?? '');
+  const isNamespace = ({ object }: PlannedChange) => object.kind === 'Namespace';
+  for (const part of [stage.filter((change) => isNamespace(change)), stage.filter((change) => !isNamespace(change))]) {
+    await applyPlanned(context.cluster, setupSet, part, context.signal);
   }
 }
 
@@ -134,6 +84,43 @@ async function waitForPrograms(context: SetupContext, plan: SetupPlan): Promise<
     waitForDeployment(context, systemNamespace, controllerName, startMs),
     ...(own ? [waitForDeployment(context, gatewayNamespace(plan), traefikName, startMs)] : []),
   ]);
+}
+
+type Stages = Record<keyof Installation | keyof Defaults, PlannedChange[]>;
+
+/** Every object of setup beside what is in the cluster. Nothing is written; who may not do it all is told here. @throws KfError */
+async function planStages(context: SetupContext, objects: Record<keyof Stages, KubeObject[]>): Promise<Stages> {
+  context.reporter.step('Planning');
+  const names = Object.keys(objects) as (keyof Stages)[];
+  const planned = await planObjects(context.cluster, setupSet, Object.values(objects).flat());
+  let at = 0;
+  return Object.fromEntries(names.map((name) => [name, planned.slice(at, (at += objects[name].length))])) as Stages;
+}
+
+const objectsOf = (changes: PlannedChange[]): KubeObject[] => changes.map(({ object }) => object);
+
+/** The registry first, and proven: where nodes cannot pull from it nothing else is installed. */
+async function installRegistry(context: SetupContext, plan: SetupPlan, stage: PlannedChange[]): Promise<void> {
+  await applyStage(context, 'Installing the registry', stage);
+  if (plan.registry !== undefined) return;
+  const key = await ensureRegistryKey(context.cluster);
+  await waitForDeployment(context, systemNamespace, registryName, startMs);
+  if (stage.every(({ action }) => action === 'unchanged')) return;
+  context.reporter.step('Proving that nodes pull what was pushed');
+  await proveRegistry(context.cluster, plan, key, context.signal);
+}
+
+async function installDefaults(context: SetupContext, { root, space }: Stages): Promise<void> {
+  await applyStage(context, 'Making the default domain and org', root);
+  const isInfo = (object: KubeObject) => object.kind === 'RunnerInfo' || object.kind === 'BuilderInfo';
+  await waitForCondition(
+    context,
+    objectsOf(root).filter((object) => !isInfo(object)),
+    'Ready',
+    60_000,
+  );
+  await applyStage(context, 'Making the default space', space);
+  await waitForCondition(context, objectsOf(space), 'Ready', 60_000);
 }
 
 /**
@@ -146,28 +133,18 @@ export async function setup(context: SetupContext, request: SetupRequest): Promi
   const guids = { orgGuid: found.org.guid ?? randomUUID(), spaceGuid: found.space.guid ?? randomUUID() };
   const plan = { ...found, org: { ...found.org, guid: guids.orgGuid }, space: { ...found.space, guid: guids.spaceGuid } };
   const installation = await buildInstallation(plan, await readPrograms(), !hasGatewayApi);
+  const stages = await planStages(context, { ...installation, ...buildDefaults(plan, guids) });
+  const changes = Object.values(stages).flat();
+  const requests = sumRequests(allObjects(installation));
+  context.onPlan?.({ changes, requests });
 
-  const changes = await applyStage(context, 'Installing the kinds', installation.kinds);
+  await installRegistry(context, plan, stages.registry);
+  await applyStage(context, 'Installing the kinds', stages.kinds);
   await waitForCondition(context, installation.kinds, 'Established', 30_000);
-  changes.push(...(await applyStage(context, 'Installing namespaces and roles', installation.ground)));
-  const key = plan.registry === undefined ? await ensureRegistryKey(cluster) : undefined;
-  const programs = await applyStage(context, 'Installing registry and controller', installation.programs);
-  changes.push(...programs, ...(await applyStage(context, 'Installing the gateway', installation.content)));
-  if (key !== undefined) {
-    await waitForDeployment(context, systemNamespace, registryName, startMs);
-    if (programs.some((change) => change.action !== 'unchanged')) await proveRegistry(context, plan, key);
-  }
+  await applyStage(context, 'Installing the controller', stages.programs);
+  await applyStage(context, 'Installing the gateway', stages.gateway);
   await waitForPrograms(context, plan);
-  const defaults = buildDefaults(plan, guids);
-  changes.push(...(await applyStage(context, 'Making the default domain and org', defaults.root)));
-  await waitForCondition(
-    context,
-    defaults.root.filter((object) => object.kind !== 'RunnerInfo' && object.kind !== 'BuilderInfo'),
-    'Ready',
-    60_000,
-  );
-  changes.push(...(await applyStage(context, 'Making the default space', [defaults.space])));
-  await waitForCondition(context, [defaults.space], 'Ready', 60_000);
+  await installDefaults(context, stages);
   reporter.step('Asking for a URL through the gateway');
   const reach = await proveReach(plan, 20_000, context.signal);
   const removed = await pruneSet(cluster, setupSet, [{ type: configMapType, ns: systemNamespace }], allObjects(installation));
@@ -180,7 +157,7 @@ export async function setup(context: SetupContext, request: SetupRequest): Promi
     changed: count('change'),
     unchanged: count('unchanged'),
     removed,
-    requests: sumRequests(allObjects(installation)),
+    requests,
     reach,
     domain: plan.domain,
     org: plan.org,

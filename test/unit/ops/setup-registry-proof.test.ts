@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import type { Node } from '../../../src/lib/api/core.ts';
+import { judgePull } from '../../../src/lib/ops/setup/proofs.ts';
+import { nodesOfEachClass } from '../../../src/lib/ops/setup/registry-proof.ts';
+
+const ready = [{ type: 'Ready', status: 'True' }];
+const nodeInfo = {
+  architecture: 'amd64',
+  kubeletVersion: '',
+  containerRuntimeVersion: 'containerd://2.1',
+  kernelVersion: '',
+  osImage: 'Debian 13',
+  operatingSystem: 'linux',
+};
+const node = (name: string, info: Partial<typeof nodeInfo> = {}, spec: Node['spec'] = {}, conditions = ready): Node =>
+  ({ metadata: { name }, spec, status: { conditions, nodeInfo: { ...nodeInfo, ...info } } }) as Node;
+
+test('one node of each class pulls: runtime, system and architecture make a class', () => {
+  const nodes = [
+    node('a'),
+    node('b'),
+    node('arm', { architecture: 'arm64' }),
+    node('crio', { containerRuntimeVersion: 'cri-o://1.36' }),
+    node('flat', { osImage: 'Flatcar' }),
+  ];
+  expect(nodesOfEachClass(nodes)).toEqual(['a', 'arm', 'crio', 'flat']);
+});
+
+test('nodes that take no pods do not count', () => {
+  const nodes = [
+    node('away', {}, {}, [{ type: 'Ready', status: 'Unknown' }]),
+    node('cordoned', {}, { unschedulable: true }),
+    node('control-plane', {}, { taints: [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }] }),
+    node('windows', { operatingSystem: 'windows' }),
+    node('last', {}, { taints: [{ key: 'spot', effect: 'PreferNoSchedule' }] }),
+  ];
+  expect(nodesOfEachClass(nodes)).toEqual(['last']);
+});
+
+test("a pull that failed is told in the kubelet's words, one that nobody placed in the scheduler's", () => {
+  const state = (waiting: object) => ({ status: { containerStatuses: [{ name: 'pull', state: { waiting } }] } }) as never;
+  expect(judgePull(state({ reason: 'ErrImagePull', message: 'connection refused' }))).toEqual({
+    pulled: false,
+    failure: 'ErrImagePull: connection refused',
+  });
+  expect(judgePull(state({ reason: 'CreateContainerError', message: 'no command' }))).toEqual({ pulled: true });
+  const unplaced = [{ type: 'PodScheduled', status: 'False', message: '0/1 nodes are available' }];
+  expect(judgePull({ status: { conditions: unplaced } } as never)).toEqual({ pulled: false, failure: '0/1 nodes are available' });
+  expect(judgePull(undefined)).toEqual({ pulled: false });
+});
