@@ -29,6 +29,8 @@ export interface RolloutState {
   failed: boolean;
   /** All that exist, the target among them. */
   generations: readonly Generation[];
+  /** The weights that were planned last: who serves, whether or not the gateway knows all of it yet. */
+  carried: Readonly<Record<string, number>>;
   /** The weights that all routes carry and have carried long enough for the gateway; undefined while they change. */
   settled: Readonly<Record<string, number>> | undefined;
 }
@@ -50,12 +52,26 @@ const sum = <T>(items: Iterable<T>, of: (item: T) => number): number => [...item
 
 const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value));
 
-/** What goes on serving when the target failed: of those that still have instances the one with the most ready ones. */
-function fallbackOf({ failed, target, generations }: RolloutState): Generation | undefined {
-  if (!failed) return undefined;
-  return generations
-    .filter(({ hash, instances }) => hash !== target && instances > 0)
-    .toSorted((a, b) => b.ready - a.ready || b.instances - a.instances || b.created - a.created)[0];
+/**
+ * Best to keep first: what serves requests now. A version may be ready, newer, and never have answered a request, when another push came
+ * before its verdict; then most ready instances, most instances, newest.
+ */
+function byWorth({ carried }: RolloutState): (a: Generation, b: Generation) => number {
+  const serves = ({ hash, ready }: Generation): number => (ready > 0 && (carried[hash] ?? 0) > 0 ? 1 : 0);
+  return (a, b) => serves(b) - serves(a) || b.ready - a.ready || b.instances - a.instances || b.created - a.created;
+}
+
+/** Those of `others` that requests may go to: who carries them now or has proven itself; any that is ready where there is no such one. */
+function servingOf(state: RolloutState, others: readonly Generation[]): Generation[] {
+  const ready = others.filter((generation) => generation.ready > 0);
+  const fit = ready.filter(({ hash, proven }) => proven || (state.carried[hash] ?? 0) > 0);
+  return (fit.length > 0 ? fit : ready).toSorted(byWorth(state));
+}
+
+/** What goes on serving when the target failed, of those that still have instances. */
+function fallbackOf(state: RolloutState): Generation | undefined {
+  if (!state.failed) return undefined;
+  return state.generations.filter(({ hash, instances }) => hash !== state.target && instances > 0).toSorted(byWorth(state))[0];
 }
 
 /** Hands out `total` among generations in order, at most `most` to each. */
@@ -79,7 +95,7 @@ interface Numbers {
 /** Side by side: a step up, served, a step down. */
 function roll(state: RolloutState, goal: Generation, others: readonly Generation[]): Numbers {
   const { desired, maxInFlight, settled } = state;
-  const serving = others.filter(({ ready }) => ready > 0).toSorted((a, b) => b.ready - a.ready || b.created - a.created);
+  const serving = servingOf(state, others);
   const taken = goal.proven ? Math.min(goal.ready, desired) : 0;
   const keep = Math.max(0, desired - taken);
   const staying = share(serving, keep, ({ instances }) => instances);

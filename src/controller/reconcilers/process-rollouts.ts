@@ -82,7 +82,8 @@ export class Rollouts {
   /** Kept in the status, so that a new controller asks nothing twice. */
   #provenBefore(view: View, hash: string): boolean {
     const before = view.process.status?.rollout?.generations?.find((generation) => generation.hash === hash);
-    return before?.verified === true || (before?.state === 'Old' && before.ready > 0);
+    const carries = (parseWeights(view.process.status?.serving)[hash] ?? 0) > 0;
+    return before?.verified === true || (before?.state === 'Old' && before.ready > 0 && (carries || !view.routed));
   }
 
   #proof(view: View): Proof {
@@ -160,6 +161,7 @@ export class Rollouts {
       target: view.hash,
       failed,
       generations,
+      carried: parseWeights(view.process.status?.serving),
     };
     const isAlone = generations.every(({ hash, present, instances }) => hash === view.hash || (present === 0 && instances === 0));
     return planRollout({ ...state, settled: isAlone ? undefined : this.#settled(view) });

@@ -19,7 +19,7 @@ const generation = (hash: string, instances: number, ready: number, more: Partia
   ...more,
 });
 const plan = (state: Partial<RolloutState> & Pick<RolloutState, 'generations'>): RolloutPlan =>
-  planRollout({ desired: 1, maxInFlight: 1, routed: true, target: 'new', failed: false, settled: undefined, ...state });
+  planRollout({ desired: 1, maxInFlight: 1, routed: true, target: 'new', failed: false, carried: { old: 1 }, settled: undefined, ...state });
 
 describe('first version', () => {
   test('all instances start at once', () => {
@@ -89,6 +89,21 @@ describe('rolling behind routes', () => {
     expect(next.instances['new']).toBe(1);
     const after = plan({ generations: [generation('old', 1, 1), generation('half', 0, 0, { created: 1.5 }), generation('new', 0, 0)] });
     expect(after).toMatchObject({ instances: { new: 1 }, remove: ['half'] });
+  });
+
+  test('a version that is ready but was never reached by a request takes nothing over when a third one comes', () => {
+    const half = generation('half', 1, 1, { created: 1.5, proven: false });
+    const next = plan({ generations: [generation('old', 1, 1), half, generation('new', 0, 0)], settled: { old: 1 } });
+    expect(next).toMatchObject({ instances: { old: 1, half: 0, new: 1 }, weights: { old: 1 } });
+    const some = plan({ desired: 3, generations: [generation('old', 3, 2), half, generation('new', 0, 0)] });
+    expect(some.weights).toEqual({ old: 2 });
+    const failed = plan({ failed: true, generations: [generation('old', 1, 1), half, generation('new', 1, 1)] });
+    expect(failed).toMatchObject({ goal: 'old', weights: { old: 1 } });
+  });
+
+  test('where nothing serves, what is ready does until the next version is', () => {
+    const half = generation('half', 1, 1, { created: 1.5, proven: false });
+    expect(plan({ generations: [generation('old', 1, 0), half, generation('new', 0, 0)] }).weights).toEqual({ half: 1 });
   });
 
   test('what ends takes no place, nor does one instance that is going to; a second one does', () => {
