@@ -24,7 +24,7 @@ for (const name of wanted) {
   const fixed = fix ? command.map((word) => (word === '--check' && name === 'format' ? '--write' : word)) : command;
   const [program = '', ...rest] = fixed;
   const started = Date.now();
-  const result = spawnSync(program, fix && name === 'lint' ? [...rest, '--fix'] : rest, { stdio: 'inherit', env: toolsEnv });
+  const result = spawnSync(program, fix && name === 'lint' ? [...rest, '--fix'] : rest, { stdio: 'inherit', env: toolsEnv() });
   const seconds = ((Date.now() - started) / 1000).toFixed(1);
   console.log(`${result.status === 0 ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)`);
   if (result.status !== 0) failed.push(name);

@@ -4,5 +4,8 @@ import path from 'node:path';
 
 const folder = path.join(import.meta.dirname, '..', 'node_modules', '.bin');
 
-/** The environment of this process with the tools of node_modules before everything else on the path. */
-export const toolsEnv: NodeJS.ProcessEnv = { ...process.env, PATH: [folder, process.env['PATH'] ?? ''].join(path.delimiter) };
+/** The environment of this process, and `more` over it, with the tools of node_modules before everything else on the path. */
+export function toolsEnv(more: Record<string, string> = {}): NodeJS.ProcessEnv {
+  const env = { ...process.env, ...more };
+  return { ...env, PATH: [folder, env['PATH'] ?? ''].join(path.delimiter) };
+}

@@ -23,7 +23,7 @@ const files = positional.filter((arg) => arg.includes('/'));
 
 function run(command: string, commandArgs: string[], env: Record<string, string> = {}): Promise<number> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, commandArgs, { stdio: ['ignore', 'inherit', 'inherit'], env: { ...toolsEnv, ...env } });
+    const child = spawn(command, commandArgs, { stdio: ['ignore', 'inherit', 'inherit'], env: toolsEnv(env) });
     child.on('error', reject);
     child.on('exit', (code) => resolve(code ?? 1));
   });

@@ -44,6 +44,12 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
+/** Node's timers take 32 bits; a longer time, meant as "never", would be over at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
+/** A time limit that a timer can keep: as asked, at most 24 days. */
+export const timerMs = (ms: number): number => Math.min(ms, longestTimerMs);
+
 /** Milliseconds before try number `attempt` (0 = first repeat): doubling from `baseMs` to `maxMs`, a quarter of it random. */
 export function backoffMs(attempt: number, { baseMs = 100, maxMs = 5_000 }: { baseMs?: number; maxMs?: number } = {}): number {
   const full = Math.min(maxMs, baseMs * 2 ** Math.min(attempt, 30));

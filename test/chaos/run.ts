@@ -13,7 +13,7 @@ function round(seed: number, env: Record<string, string>): Promise<number> {
     const args = ['run', '--project', 'cluster', 'test/cluster/chaos.test.ts'];
     const child = spawn('vitest', args, {
       stdio: ['ignore', 'inherit', 'inherit'],
-      env: { ...toolsEnv, ...env, KF_CHAOS_SEED: String(seed) },
+      env: toolsEnv({ ...env, KF_CHAOS_SEED: String(seed) }),
     });
     child.on('error', reject);
     child.on('exit', (code) => resolve(code ?? 1));

@@ -4,6 +4,7 @@ import { eventType, podType, statefulSetType, type KubeEvent, type Pod } from '.
 import { labels } from '../../lib/api/group.ts';
 import type { ContainerStatus } from '../../lib/api/pod.ts';
 import { messageOf } from '../../lib/errors.ts';
+import { endOf } from '../../lib/kube/lines.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context, Index } from '../runtime/reconciler.ts';
 import { index } from '../runtime/reconciler.ts';
@@ -12,6 +13,8 @@ import { instanceOf } from './pod-state.ts';
 
 const mostLines = 20;
 const longestLine = 500;
+/** Of a log, before it is cut to lines; the newest count. */
+const mostBytes = 64 * 1024;
 const rememberedCauses = 1_000;
 
 /** Index of the pod store by process. */
@@ -70,11 +73,10 @@ async function linesOf(context: Context, ns: string, pod: string, status: Contai
   if (ended?.message !== undefined && ended.message !== '') return cutLines(ended.message);
   if (status.containerID === undefined) return [];
   const previous = status.state?.terminated === undefined && status.restartCount > 0;
-  const options = { container: status.name, previous, tailLines: mostLines, limitBytes: 16_384, signal: context.signal };
+  const options = { container: status.name, previous, tailLines: mostLines, signal: context.signal };
   try {
-    const chunks: Buffer[] = [];
-    for await (const chunk of await context.cluster.logs(ns, pod, options)) chunks.push(Buffer.from(chunk as Uint8Array | string));
-    return cutLines(Buffer.concat(chunks).toString('utf8'));
+    const stream = (await context.cluster.logs(ns, pod, options)) as AsyncIterable<Buffer>;
+    return cutLines((await endOf(stream, mostBytes)).toString('utf8'));
   } catch (error) {
     context.log.debug('no last lines', { pod, error: messageOf(error) });
     return [];

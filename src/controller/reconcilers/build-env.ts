@@ -11,6 +11,11 @@ const fromSecret = (secret: string, key: string, optional = false): EnvVar => ({
   valueFrom: { secretKeyRef: { name: secret, key, ...(optional ? { optional } : {}) } },
 });
 
+/** The CLI makes it a moment after the build; later than that only by another run. */
+const soonMs = 100;
+const laterMs = 2_000;
+const soonForMs = 10_000;
+
 /** Of several variables with one name the last counts. */
 export function lastOfEach(variables: readonly EnvVar[]): EnvVar[] {
   return [...new Map(variables.map((variable) => [variable.name, variable])).values()];
@@ -25,8 +30,11 @@ export async function buildEnvironment(context: Context, build: CFBuild, app: CF
   const own = build.metadata.annotations?.[annotations.envSecret];
   const name = own ?? app.spec.envSecretName ?? '';
   const secret = name === '' ? undefined : await context.cluster.get(secretType, ns, name, context.signal);
-  if (own !== undefined && secret === undefined)
-    throw new WaitingError('EnvironmentNotThere', `The Secret '${own}' with the build's environment is not there yet.`, 100);
+  if (own !== undefined && secret === undefined) {
+    const age = context.now() - Date.parse(build.metadata.creationTimestamp ?? '');
+    const message = `The Secret '${own}' with the build's environment is not there yet.`;
+    throw new WaitingError('EnvironmentNotThere', message, age > soonForMs ? laterMs : soonMs);
+  }
   const guid = app.metadata.name ?? '';
   return lastOfEach([
     ...Object.entries(context.info().builder.env ?? {}).map(([key, value]): EnvVar => ({ name: key, value })),

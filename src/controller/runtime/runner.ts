@@ -14,6 +14,8 @@ const timeLimitMs = 60_000;
 const outcomes = ['success', 'requeue', 'waiting', 'terminal', 'conflict', 'error'] as const;
 type Outcome = (typeof outcomes)[number];
 
+const notLeaderPauseMs = 200;
+
 export interface RunnerDependencies {
   /** Everything of a Context but log and signal; `requeue` queues the key again. */
   context: (log: Logger, signal: AbortSignal, requeue: () => void) => Context;
@@ -95,8 +97,9 @@ export class Runner {
       return 'waiting';
     }
     if (error instanceof NotLeaderError) {
-      // The key waits at the gate for the day this process leads again.
-      this.queue.add(key);
+      // The key waits at the gate for the day this process leads again. The gate closes a moment after the lease has run out; a key that were
+      // back at once would go in circles until then, and leave the gate no turn to close.
+      this.queue.addAfter(key, notLeaderPauseMs);
       return 'waiting';
     }
     this.queue.addRateLimited(key);

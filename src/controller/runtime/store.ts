@@ -33,6 +33,7 @@ export class Store<T extends KubeObject> {
   steadySince = 0;
   readonly #objects = new Map<string, T>();
   readonly #indexes = new Map<string, { of: IndexFunction<T>; keys: Map<string, Set<string>> }>();
+  /** Version at which an object was last known to be gone, by uid. One that only left the selector may come back with a later version. */
   readonly #deleted = new BoundedMap<string, string>(rememberedDeletions);
 
   get size(): number {
@@ -70,18 +71,24 @@ export class Store<T extends KubeObject> {
     const { uid, resourceVersion } = object.metadata;
     const current = this.#objects.get(key);
     const isOlder = current?.metadata.uid === uid && compareVersions(resourceVersion, current?.metadata.resourceVersion) < 0;
-    if (isOlder || (uid !== undefined && this.#deleted.has(uid))) return false;
+    if (isOlder || this.#isGone(uid, resourceVersion)) return false;
     if (current !== undefined) this.#unindex(key, current);
     this.#objects.set(key, object);
     this.#index(key, object, this.#indexes.keys());
     return true;
   }
 
-  remove(object: T): void {
+  #isGone(uid: string | undefined, version: string | undefined): boolean {
+    const goneAt = uid === undefined ? undefined : this.#deleted.get(uid);
+    return goneAt !== undefined && compareVersions(version, goneAt) <= 0;
+  }
+
+  /** @param version at which it is known to be gone; its own (that of a watch's event) unless told */
+  remove(object: T, version = object.metadata.resourceVersion): void {
     const key = keyOf(object);
     const current = this.#objects.get(key);
     const { uid } = object.metadata;
-    if (uid !== undefined) this.#deleted.set(uid, key);
+    if (uid !== undefined && version !== undefined) this.#deleted.set(uid, version);
     if (current === undefined || (uid !== undefined && current.metadata.uid !== uid)) return;
     this.#unindex(key, current);
     this.#objects.delete(key);
@@ -95,7 +102,7 @@ export class Store<T extends KubeObject> {
     const vanished = [...this.#objects]
       .filter(([key, object]) => !fresh.has(key) && compareVersions(object.metadata.resourceVersion, version) <= 0)
       .map(([, object]) => object);
-    for (const object of vanished) this.remove(object);
+    for (const object of vanished) this.remove(object, version);
     for (const object of objects) this.put(object);
     return vanished;
   }

@@ -298,10 +298,12 @@ class Client implements Cluster {
     });
     const status = response.statusCode ?? 0;
     if (status < 400) return response;
-    const text = await readBody(response, errorBodyLimit).then(
-      (buffer) => buffer.toString('utf8'),
-      () => '',
-    );
+    const text = await readBody(response, errorBodyLimit)
+      .then((body) => unpacked(response, body))
+      .then(
+        (buffer) => buffer.toString('utf8'),
+        () => '',
+      );
     throw errorFromAnswer(status, text, this.identity, call.path);
   }
 
@@ -311,8 +313,7 @@ class Client implements Cluster {
     for (let tries = 0; ; tries++) {
       const response = await this.#answer(packed);
       try {
-        const body = await readBody(response);
-        const plain = response.headers['content-encoding'] === 'gzip' ? (await import('node:zlib')).gunzipSync(body) : body;
+        const plain = await unpacked(response, await readBody(response));
         return JSON.parse(plain.toString('utf8')) as R;
       } catch (error) {
         throwIfAborted(call.signal);
@@ -320,6 +321,11 @@ class Client implements Cluster {
       }
     }
   }
+}
+
+/** A body as it was before the server, or a proxy before it, packed it. */
+async function unpacked(response: IncomingMessage, body: Buffer): Promise<Buffer> {
+  return response.headers['content-encoding'] === 'gzip' ? (await import('node:zlib')).gunzipSync(body) : body;
 }
 
 function writeQuery({ fieldManager, dryRun }: WriteOptions): { fieldManager: string | undefined; dryRun: string | undefined } {

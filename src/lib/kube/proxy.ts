@@ -138,7 +138,8 @@ type Connected = (error: Error | null, socket: Duplex) => void;
 /** The TLS session with the API server inside of the tunnel. */
 function secured(socket: Duplex, host: string, options: ConnectionOptions): Duplex {
   const { host: _host, port: _port, path: _path, ...tls } = options;
-  return tlsConnect({ ...tls, ...(tls.servername === undefined && isIP(host) === 0 ? { servername: host } : {}), socket });
+  // With a socket given, `host` is only what the certificate is compared with: for an address there is no server name to send.
+  return tlsConnect({ ...tls, ...(tls.servername === undefined && isIP(host) === 0 ? { servername: host } : {}), host, socket });
 }
 
 /** A keep-alive agent whose connections run through a proxy's tunnel. */

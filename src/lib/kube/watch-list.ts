@@ -1,7 +1,7 @@
 // Waits of the CLI: a list, then a watch that goes on through cut connections, expiry and restarts of the API server, until a check is satisfied.
 
 import type { KubeObject, ResourceType } from '../api/object.ts';
-import { abortError, backoffMs, sleep, timeoutError } from '../wait.ts';
+import { abortError, backoffMs, sleep, timeoutError, timerMs } from '../wait.ts';
 import type { Cluster, ListOptions, WatchEvent } from './cluster.ts';
 import { isExpired, isUnreachable, KubeError } from './errors.ts';
 
@@ -135,7 +135,7 @@ export async function watchUntil<T extends KubeObject, R>(
   }
   const stop = new AbortController();
   const { timeoutMs, describe } = options;
-  const timer = timeoutMs === Infinity ? undefined : setTimeout(() => stop.abort(timeoutError(timeoutMs, describe)), timeoutMs);
+  const timer = timeoutMs === Infinity ? undefined : setTimeout(() => stop.abort(timeoutError(timeoutMs, describe)), timerMs(timeoutMs));
   const signal = options.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, options.signal]);
   const scope = {
     ...(target.ns === undefined ? {} : { ns: target.ns }),

@@ -6,6 +6,9 @@ import { linesFrom } from '../kube/lines.ts';
 import { parseStamped } from './position.ts';
 import type { LogPosition, StampedLine } from './position.ts';
 
+/** An app that moves its cursor back instead of ending its lines would fill the memory. */
+const longestLine = 256 * 1024;
+
 export interface ReadRequest {
   cluster: Cluster;
   ns: string;
@@ -69,7 +72,7 @@ export async function readLog(request: ReadRequest, position: LogPosition): Prom
   const outcome: ReadOutcome = { how: 'end', lines: 0, caughtUp: true };
   try {
     // A rest without a newline is a line only when the container is over; until then it is read again.
-    for await (const raw of linesFrom(stream as AsyncIterable<Buffer>, { keepRest: !follow })) {
+    for await (const raw of linesFrom(stream as AsyncIterable<Buffer>, { keepRest: !follow, longest: longestLine })) {
       if (signal.aborted) break;
       await takeLine(raw, request, position, outcome);
       if (outcome.how === 'hole') break;

@@ -96,7 +96,7 @@ async function followRedirects(first: URL, request: HttpRequest, sendUrl: HttpSe
     if (!isRedirect || !isRead || location === undefined || hops === MAX_REDIRECTS) return response;
     response.body.resume();
     const next = new URL(location, url);
-    if (next.host !== url.host) headers = withoutCredentials(headers);
+    if (next.origin !== url.origin) headers = withoutCredentials(headers);
     url = next;
   }
 }

@@ -3,6 +3,7 @@
 import type { CFApp, DeploymentStatus } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
 import type { Cluster } from '../kube/cluster.ts';
+import { endOf } from '../kube/lines.ts';
 
 const tailLines = 20;
 const lineLimit = 500;
@@ -16,9 +17,8 @@ interface Place {
 
 async function read(cluster: Cluster, { ns, pod, container }: Place, previous: boolean, signal: AbortSignal): Promise<string[]> {
   try {
-    const body = await cluster.logs(ns, pod, { container, previous, tailLines, limitBytes: 64 * 1024, signal });
-    let text = '';
-    for await (const chunk of body) text += String(chunk);
+    const body = (await cluster.logs(ns, pod, { container, previous, tailLines, signal })) as AsyncIterable<Buffer>;
+    const text = (await endOf(body, 64 * 1024)).toString('utf8');
     return text.split('\n').filter((line) => line !== '');
   } catch (error) {
     if (error instanceof KfError || signal.aborted) return [];

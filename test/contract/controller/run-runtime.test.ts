@@ -7,7 +7,7 @@ import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { Manager } from '../../../src/controller/runtime/manager.ts';
 import { OutsideCalls } from '../../../src/controller/runtime/outside.ts';
 import { watch, type Reconciler } from '../../../src/controller/runtime/reconciler.ts';
-import { TerminalError, WaitingError } from '../../../src/controller/runtime/result.ts';
+import { NotLeaderError, TerminalError, WaitingError } from '../../../src/controller/runtime/result.ts';
 import { configMapType, leaseType, serviceType, type Service } from '../../../src/lib/api/core.ts';
 import { apiError, MemoryCluster } from '../../support/memory-cluster.ts';
 
@@ -231,6 +231,20 @@ describe('Manager', () => {
     await until(() => expect(seen.filter((key) => key === 'ns/late')).toHaveLength(2));
     expect(seen.filter((key) => key === 'ns/bad')).toHaveLength(1);
     expect(manager.renderMetrics()).toContain('kf_reconcile_total{reconciler="service",outcome="terminal"} 1');
+  });
+
+  test('a write refused for want of leadership leaves other work its turn', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.create(serviceType, service('a'));
+    let tries = 0;
+    manage(cluster, () => {
+      tries += 1;
+      // As a process does that was frozen beyond its lease: refused at once, by whoever has not heard of it yet.
+      return Promise.reject(new NotLeaderError());
+    });
+    await until(() => expect(tries).toBeGreaterThan(0));
+    await sleep(100);
+    expect(tries).toBeLessThan(3);
   });
 
   test('the same key is never reconciled twice at a time, though it changes meanwhile', async () => {

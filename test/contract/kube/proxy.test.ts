@@ -49,6 +49,13 @@ describe('a proxy before the API server', () => {
     expect(server.calls.map(({ clientName }) => clientName)).toEqual(['jane', 'jane']);
   });
 
+  test("lets an API server that is named by its address be checked against that address, not the proxy's name", async () => {
+    const authority = new CertificateAuthority();
+    const { server, proxy } = await start({ authority, names: ['127.0.0.1'] }, {});
+    await (await open(server, { cluster: { 'proxy-url': `http://localhost:${String(proxy.port)}` } })).list(podType);
+    expect(proxy.tunnels).toHaveLength(1);
+  });
+
   test('may speak TLS itself, signed by the authority of the kubeconfig', async () => {
     const authority = new CertificateAuthority();
     const { server, proxy } = await start({ authority }, { authority });

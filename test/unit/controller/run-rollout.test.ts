@@ -19,7 +19,16 @@ const generation = (hash: string, instances: number, ready: number, more: Partia
   ...more,
 });
 const plan = (state: Partial<RolloutState> & Pick<RolloutState, 'generations'>): RolloutPlan =>
-  planRollout({ desired: 1, maxInFlight: 1, routed: true, target: 'new', failed: false, carried: { old: 1 }, settled: undefined, ...state });
+  planRollout({
+    desired: 1,
+    maxInFlight: 1,
+    routed: true,
+    target: 'new',
+    failed: false,
+    carried: { old: 1 },
+    settled: undefined,
+    ...state,
+  });
 
 describe('first version', () => {
   test('all instances start at once', () => {

@@ -26,6 +26,16 @@ describe('Store', () => {
     expect(s.get('ns', 'a')?.metadata.resourceVersion).toBe('12');
   });
 
+  test('an object that left the selector comes back with a later version', () => {
+    const s = store();
+    s.put(object('a', '5'));
+    s.remove(object('a', '6'));
+    expect(s.put(object('a', '9'))).toBe(true);
+    expect(s.replaceAll([], '20')).toHaveLength(1);
+    expect(s.put(object('a', '20'))).toBe(false);
+    expect(s.put(object('a', '21'))).toBe(true);
+  });
+
   test('another object of the same name replaces it whatever its version', () => {
     const s = store();
     s.put(object('a', '12'));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { linesFrom } from '../../../src/lib/kube/lines.ts';
+import { endOf, linesFrom } from '../../../src/lib/kube/lines.ts';
 import { queryString, resourcePath } from '../../../src/lib/kube/paths.ts';
 import { namespaceType, podType, statefulSetType } from '../../../src/lib/api/core.ts';
 
@@ -26,6 +26,21 @@ describe('lines of a stream', () => {
     expect(await collect(chunks(...parts), false)).toEqual(['hello world']);
     expect(await collect(chunks(...parts), true)).toEqual(['hello world', 'rest']);
   });
+});
+
+describe('a line without an end', () => {
+  test('is handed out once, as far as it may be long; the next line stands alone again', async () => {
+    const parts = ['12345', '678', '9', '0\nnext', '\n'].map((part) => Buffer.from(part));
+    const lines: string[] = [];
+    for await (const line of linesFrom(chunks(...parts), { keepRest: false, longest: 7 })) lines.push(line);
+    expect(lines).toEqual(['1234567', 'next']);
+  });
+});
+
+test('the end of a stream is its newest bytes', async () => {
+  const parts = ['abc', 'defg', 'h'].map((part) => Buffer.from(part));
+  expect((await endOf(chunks(...parts), 4)).toString()).toBe('efgh');
+  expect((await endOf(chunks(...parts), 100)).toString()).toBe('abcdefgh');
 });
 
 describe('paths of the API', () => {

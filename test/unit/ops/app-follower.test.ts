@@ -23,10 +23,16 @@ function app(resourceVersion: string, deployId?: string, push = pushId): CFApp {
 /** A cluster whose watch brings what it is told, and that counts watches. */
 class News {
   watches = 0;
-  #queue: WatchEvent<CFApp>[] = [];
+  #queue: (WatchEvent<CFApp> | 'end')[] = [];
   #wake: () => void = () => undefined;
 
   readonly cluster = { watch: () => this.#events() } as unknown as Cluster;
+
+  /** The server ends the watch, as it does every few minutes. */
+  end(): void {
+    this.#queue.push('end');
+    this.#wake();
+  }
 
   bring(object: CFApp, type: 'MODIFIED' | 'DELETED' = 'MODIFIED'): void {
     this.#queue.push({ type, object });
@@ -37,6 +43,7 @@ class News {
     this.watches += 1;
     for (;;) {
       const event = this.#queue.shift();
+      if (event === 'end') return;
       if (event !== undefined) yield event;
       else await new Promise<void>((resolve) => (this.#wake = resolve));
     }
@@ -108,5 +115,23 @@ test('a wait that lasts too long names what was awaited', async () => {
     code: 'timeout',
     message: expect.stringContaining('the name to be claimed') as string,
   });
+  follower.stop();
+});
+
+test('a watch that begins at the own write, which it does not bring again, shows what comes after', async () => {
+  const news = new News();
+  const follower = new AppFollower(news.cluster, app('1'), pushId);
+  follower.begin();
+  follower.wrote(app('5', 'mine'));
+  const seen: (string | undefined)[] = [];
+  const waiting = follower.watch((live) => {
+    seen.push(live.metadata.resourceVersion);
+    return live.metadata.resourceVersion === '6' ? live : undefined;
+  }, options);
+  news.end();
+  news.bring(app('6', 'mine'));
+  await waiting;
+  expect(seen).toEqual(['5', '6']);
+  expect(news.watches).toBe(2);
   follower.stop();
 });

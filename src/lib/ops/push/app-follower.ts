@@ -8,7 +8,7 @@ import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isUnreachable, type KubeError } from '../../kube/errors.ts';
 import type { WatchUntilOptions } from '../../kube/watch-list.ts';
-import { timeoutError } from '../../wait.ts';
+import { timeoutError, timerMs } from '../../wait.ts';
 import { assertHolder } from './guard.ts';
 
 interface Waiter {
@@ -91,7 +91,7 @@ export class AppFollower {
       };
       const waiter: Waiter = { look, reject: fail, interrupted: onInterruption };
       const onAbort = (): void => fail(signal?.reason ?? new KfError('interrupted', 'Interrupted.'));
-      const timer = setTimeout(() => fail(timeoutError(timeoutMs, describe)), timeoutMs);
+      const timer = setTimeout(() => fail(timeoutError(timeoutMs, describe)), timerMs(timeoutMs));
       if (this.#failure !== undefined) return fail(this.#failure);
       this.#waiters.add(waiter);
       signal?.addEventListener('abort', onAbort, { once: true });
@@ -133,6 +133,8 @@ export class AppFollower {
       try {
         await this.#watchOnce(namespace, name, resourceVersion);
         resourceVersion = this.#app.metadata.resourceVersion;
+        // A watch that begins at the own write does not bring it again.
+        if (this.#awaited === resourceVersion) this.#awaited = undefined;
       } catch (error) {
         if (this.#stopped.signal.aborted) return;
         if (error instanceof KfError && !['unreachable', 'timeout', 'failed'].includes(error.code)) throw error;

@@ -9,6 +9,7 @@ import type { KfInfo } from '../../api/kf-info.ts';
 import { pushRepository, repositoryPath } from '../../api/repositories.ts';
 import type { CFBuild, CFPackage } from '../../api/types.generated.ts';
 import { BugError } from '../../errors.ts';
+import { isAlreadyExists } from '../../kube/errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import { openSourceCache } from '../../source/cache.ts';
 import { listSource, type SourceListing } from '../../source/content-hash.ts';
@@ -18,7 +19,7 @@ import { buildBuild, buildBuildEnvSecret, buildEnvSecretName, buildPackage } fro
 import type { Authorship } from '../../../templates/metadata.ts';
 import { openUploads, readPushCredential } from '../push-door.ts';
 import type { AppFollower } from './app-follower.ts';
-import { buildKey, packageWithContent, reusableBuild } from './build-key.ts';
+import { buildKey, packagesWithContent, reusableBuild } from './build-key.ts';
 import { waitForBuild } from './build.ts';
 import { lifecycleOf } from './claim.ts';
 import type { AppFacts } from './facts.ts';
@@ -141,10 +142,10 @@ async function fromSource(input: ArtifactInput): Promise<Artifact> {
       env: buildEnv,
     });
     const earlier = input.force ? undefined : reusableBuild(facts.builds, key);
-    if (earlier !== undefined) return { build: await finished(input, earlier), wasBuilt: false, layerBytesSent: 0 };
+    if (earlier !== undefined) return { build: await finished(input, earlier, buildEnv), wasBuilt: false, layerBytesSent: 0 };
     follower.begin();
     if (!facts.isNew) await assertMayBuild(session, info, plan);
-    const packaged = packageWithContent(facts.builds, listing.contentHash);
+    const packaged = await packageThatIsThere(input, listing.contentHash);
     const upload = packaged === undefined ? await uploadSource(input, listing, cache.dir) : undefined;
     const packageGuid = packaged ?? upload?.package.metadata.name ?? '';
     reporter.say();
@@ -158,9 +159,24 @@ async function fromSource(input: ArtifactInput): Promise<Artifact> {
   }
 }
 
-/** A build of another run that may still go on. */
-function finished({ session, plan, follower }: ArtifactInput, build: CFBuild): Promise<CFBuild> {
-  if (build.status?.state === 'STAGED') return Promise.resolve(build);
+/** A package with this content: builds outlive the packages that they were made of. */
+async function packageThatIsThere({ session, facts }: ArtifactInput, contentHash: string): Promise<string | undefined> {
+  for (const guid of packagesWithContent(facts.builds, contentHash)) {
+    const live = await session.cluster.get(kinds.package, session.space.guid, guid, session.signal);
+    if (live !== undefined && live.metadata.deletionTimestamp === undefined) return guid;
+  }
+  return undefined;
+}
+
+/** A build of another run that may still go on. A run that was cut right after it made the build left it without its environment. */
+async function finished({ session, plan, follower }: ArtifactInput, build: CFBuild, env: Record<string, string>): Promise<CFBuild> {
+  if (build.status?.state === 'STAGED') return build;
+  if (build.metadata.annotations?.[annotations.envSecret] !== undefined) {
+    const secret = buildBuildEnvSecret(build, env, await authorOfPush(session));
+    await session.cluster.create(secretType, secret, { fieldManager: 'kf-push', signal: session.signal }).catch((error: unknown) => {
+      if (!isAlreadyExists(error)) throw error;
+    });
+  }
   session.reporter.say();
   session.reporter.say('Staging app and tracing logs...');
   return waitForBuild(session, plan.name, build, follower.lost());

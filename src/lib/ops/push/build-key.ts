@@ -35,8 +35,8 @@ export function reusableBuild(builds: readonly CFBuild[], key: string): CFBuild 
   return same.find((build) => build.status?.state === 'STAGED') ?? same.find((build) => build.status?.state !== 'FAILED');
 }
 
-/** GUID of a package that already holds this content. */
-export function packageWithContent(builds: readonly CFBuild[], contentHash: string): string | undefined {
-  const found = builds.find((build) => build.metadata.annotations?.[annotations.contentHash] === contentHash);
-  return found?.spec.packageRef.name;
+/** GUIDs of packages that held this content when their builds were made; the controller may have deleted some since. */
+export function packagesWithContent(builds: readonly CFBuild[], contentHash: string): string[] {
+  const same = builds.filter((build) => build.metadata.annotations?.[annotations.contentHash] === contentHash);
+  return [...new Set(same.map((build) => build.spec.packageRef.name ?? ''))].filter((name) => name !== '');
 }

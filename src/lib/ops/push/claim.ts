@@ -64,7 +64,9 @@ async function settleName(session: SpaceSession, follower: AppFollower, name: st
 async function holdsName(session: SpaceSession, follower: AppFollower, display: string): Promise<boolean> {
   const { name = '', uid } = follower.app.metadata;
   const holds = await settleName(session, follower, display).catch(async (error: unknown) => {
-    if (error instanceof KfError && error.code === 'accepted') throw error;
+    // A later push that has taken the app over goes on with it.
+    const isAnothers = error instanceof KfError && error.details?.['reason'] === 'superseded';
+    if (isAnothers || (error instanceof KfError && error.code === 'accepted')) throw error;
     follower.stop();
     await session.cluster.delete(kinds.app, session.space.guid, name, uid === undefined ? {} : { uid }).catch(() => undefined);
     throw error;
@@ -82,7 +84,9 @@ async function holdsName(session: SpaceSession, follower: AppFollower, display: 
 async function takeExisting(session: SpaceSession, app: CFApp, plan: AppPlan, pushId: string): Promise<Claimed | undefined> {
   let follower: AppFollower | undefined;
   try {
-    const taken = await takeOver(session.cluster, app, { pushId, user: await session.changedBy() }, session.signal);
+    const onWait = (): void => session.reporter.step('Waiting for another push that writes its settings');
+    const identity = { pushId, user: await session.changedBy() };
+    const taken = await takeOver(session.cluster, app, identity, { signal: session.signal, onWait });
     follower = new AppFollower(session.cluster, taken.app, pushId);
     if (isClaimed(taken.app) || (await settleName(session, follower, plan.name)))
       return { follower, asFound: taken.first && !isLocked(app) };
@@ -123,7 +127,8 @@ export async function claimApp(session: SpaceSession, plan: AppPlan, found: CFAp
     }
     const created = await createApp(session, plan, pushId);
     const follower = new AppFollower(session.cluster, created, pushId);
-    if (await holdsName(session, follower, plan.name)) return { follower, asFound: true };
+    // What was read before belongs to the app that was there before, if any.
+    if (await holdsName(session, follower, plan.name)) return { follower, asFound: found === undefined };
     existing = await findAppIfAny(session, plan.name);
   }
   throw new KfError('conflict', `The name '${plan.name}' is claimed and freed again and again; nothing was uploaded.`, {

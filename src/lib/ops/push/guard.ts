@@ -6,7 +6,7 @@ import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { sleep } from '../../wait.ts';
 
-/** A lock older than this belongs to a push that died. */
+/** A lock that was not renewed for so long belongs to a push that died. */
 const staleLockMs = 10_000;
 const lockPollMs = 150;
 /** As long as others keep changing the app; twenty pushes at once need a few seconds to get past each other. */
@@ -20,10 +20,15 @@ export interface PushIdentity {
   user: string;
 }
 
-/** The push that holds the lock right now, unless it is ours or stale. */
-export function foreignLock(app: CFApp, pushId: string, nowMs: number): string | undefined {
-  const [holder = '', since = '0'] = (app.metadata.annotations?.[annotations.applying] ?? '').split('@');
-  return holder !== '' && holder !== pushId && nowMs - Number(since) < staleLockMs ? holder : undefined;
+/** Says of an app, each time it is seen, whether another push writes its settings. The time in a lock is another machine's, so the own clock counts. */
+export function lockJudge(pushId: string, now: () => number = () => performance.now()): (app: CFApp) => boolean {
+  let seen = { lock: '', since: 0 };
+  return (app) => {
+    const lock = app.metadata.annotations?.[annotations.applying] ?? '';
+    if (lock === '' || lock.startsWith(`${pushId}@`)) return false;
+    if (lock !== seen.lock) seen = { lock, since: now() };
+    return now() - seen.since < staleLockMs;
+  };
 }
 
 /** The error of a push that a later one has overtaken. */
@@ -111,9 +116,10 @@ export async function takeOver(
   cluster: Cluster,
   app: CFApp,
   identity: PushIdentity,
-  signal?: AbortSignal,
+  { signal, onWait }: { signal?: AbortSignal; onWait?: () => void } = {},
 ): Promise<{ app: CFApp; first: boolean }> {
   let looks = 0;
+  const isLocked = lockJudge(identity.pushId);
   const metadata = () => ({
     annotations: {
       [annotations.pushId]: identity.pushId,
@@ -121,11 +127,13 @@ export async function takeOver(
       [annotations.changedBy]: identity.user,
     },
   });
-  const isFree = (live: CFApp): boolean => {
+  const mayTake = (live: CFApp): boolean => {
     looks += 1;
-    return foreignLock(live, identity.pushId, Date.now()) === undefined;
+    const isFree = !isLocked(live);
+    if (!isFree) onWait?.();
+    return isFree;
   };
-  const taken = await patchAsSeen(cluster, app, () => ({ metadata: metadata() }), isFree, signal);
+  const taken = await patchAsSeen(cluster, app, () => ({ metadata: metadata() }), mayTake, signal);
   return { app: taken, first: looks === 1 };
 }
 
