@@ -80,6 +80,7 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
     this
       .say`Pushing app${plan.apps.length > 1 ? 's' : ''} ${names} to org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
     if (plan.manifest !== undefined) this.say`Applying manifest file ${plan.manifest.asGiven}...`;
+    for (const warning of plan.warnings) this.reporter.warn(warning);
     const apps: PushedDetails[] = [];
     for (const app of plan.apps) {
       const { app: live, known, unchanged, built, layerBytesSent } = await pushApp(session, plan, app, { force: flags.force });

@@ -2,6 +2,7 @@
 
 import { Fields } from './fields.ts';
 import type { Problems } from './fields.ts';
+import { notYetOf, type NotYet } from './not-yet.ts';
 import type { AppPlan, RoutePlan, ServicePlan, SidecarPlan } from './plan.ts';
 import { given, processKeys, readProcesses } from './process.ts';
 import { parseRoute } from './routes.ts';
@@ -14,6 +15,7 @@ export interface ManifestApp extends Omit<AppPlan, 'name' | 'lifecycle' | 'defau
   nameAt: Position;
   /** Where the path was named. */
   pathAt: Position;
+  notYet: NotYet[];
   defaultRoute?: boolean;
 }
 
@@ -61,7 +63,7 @@ export function readApplication(map: LocatedMap, problems: Problems): ManifestAp
   const randomRoute = fields.boolean('random-route') ?? false;
   const defaultRoute = fields.boolean('default-route');
   if (randomRoute && defaultRoute === true) fields.refuse('random-route', 'random-route and default-route cannot both be true.');
-  return {
+  const app = {
     nameAt: name === undefined ? fields.at : fields.positionOf('name'),
     pathAt: fields.positionOf('path'),
     ...given({ name, path: fields.text('path'), stack: fields.text('stack'), defaultRoute }),
@@ -76,6 +78,7 @@ export function readApplication(map: LocatedMap, problems: Problems): ManifestAp
     features: readFeatures(fields, problems),
     ...readMetadata(fields, problems),
   };
+  return { ...app, notYet: notYetOf(app, fields.value('cnb-credentials') !== undefined, (key) => fields.positionOf(key)) };
 }
 
 function readLifecycle(fields: Fields, problems: Problems): Pick<ManifestApp, 'buildpacks' | 'docker'> {
@@ -191,13 +194,28 @@ function readFeatures(fields: Fields, problems: Problems): Record<string, boolea
   );
 }
 
+/** Names and values as Kubernetes takes them; names below the platform's own domains are the platform's. */
+function metadataProblem(key: string, name: string, value: string): string | undefined {
+  const [, prefix, short = ''] = /^(?:([^/]*)\/)?(.*)$/.exec(name) ?? [];
+  const isName = /^[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?$/;
+  if (!isName.test(short) || (prefix !== undefined && !/^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/.test(prefix)))
+    return `'${name}' cannot be a name in ${key}: at most 63 letters, digits, '-', '_' and '.', with a domain and '/' before it or without.`;
+  if (prefix !== undefined && /(^|\.)(cloudfoundry\.org|kubernetes\.io|k8s\.io)$/.test(prefix))
+    return `Names with '${prefix}/' are the platform's own.`;
+  if (key === 'labels' && value !== '' && !isName.test(value))
+    return `'${value}' cannot be the value of a label: at most 63 letters, digits, '-', '_' and '.'.`;
+  return undefined;
+}
+
 function readMetadata(fields: Fields, problems: Problems): Pick<ManifestApp, 'labels' | 'annotations'> {
   const map = fields.map('metadata');
   if (map === undefined) return { labels: {}, annotations: {} };
   const metadata = new Fields(map, { noun: 'metadata', keys: ['labels', 'annotations'] }, problems);
   const texts = (key: string): Record<string, string | null> =>
     Object.fromEntries(
-      (metadata.map(key)?.entries ?? []).map(({ key: name, value }) => {
+      (metadata.map(key)?.entries ?? []).map(({ key: name, keyAt, value }) => {
+        const problem = metadataProblem(key, name, value.kind === 'scalar' ? value.text : '');
+        if (problem !== undefined) problems.add(keyAt, problem);
         if (value.kind !== 'scalar') problems.add(value.at, `${key} must be texts.`);
         return [name, value.kind === 'scalar' && value.value !== null ? value.text : null];
       }),

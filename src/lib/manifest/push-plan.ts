@@ -8,6 +8,7 @@ import type { ManifestApp } from './application.ts';
 import { checkAgainst, checkFlags, checkSeveral, parseInstanceSteps, processesWith } from './flags.ts';
 import type { AppPlan, PushFlags, PushPlan } from './plan.ts';
 import { given } from './process.ts';
+import { located } from './tree.ts';
 
 /** A manifest that was found and parsed. */
 export interface ReadManifest {
@@ -36,6 +37,12 @@ export function planPush({ workingFolder, flags, manifest }: PlanInput): PushPla
   const chosen = chooseApps(manifest?.apps ?? [emptyApp()], flags, manifest);
   if (chosen.length > 1) checkSeveral(flags);
   for (const app of chosen) checkAgainst(flags, app);
+  const notYet = (refused: boolean): string[] =>
+    chosen.flatMap((app) =>
+      app.notYet.filter((found) => found.refused === refused).map(({ at, text }) => located(manifest?.asGiven ?? '', at, text)),
+    );
+  const refusals = notYet(true);
+  if (refusals.length > 0) throw new KfError('usage', refusals.join('\n'));
   const base = manifest === undefined ? workingFolder : resolve(manifest.path, '..');
   const task = flags.task === true;
   return {
@@ -46,6 +53,7 @@ export function planPush({ workingFolder, flags, manifest }: PlanInput): PushPla
     wait: flags.noWait !== true,
     task,
     redactEnv: flags.redactEnv === true,
+    warnings: notYet(false),
   };
 }
 
@@ -55,6 +63,7 @@ function emptyApp(): ManifestApp {
   return {
     nameAt: nowhere,
     pathAt: nowhere,
+    notYet: [],
     env: {},
     services: [],
     routes: [],
@@ -101,6 +110,7 @@ function appPlan(app: ManifestApp & { name: string }, flags: PushFlags, folders:
   const {
     nameAt: _nameAt,
     pathAt: _pathAt,
+    notYet: _notYet,
     path: _path,
     pathAsGiven: _pathAsGiven,
     docker: _docker,

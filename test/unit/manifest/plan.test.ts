@@ -41,6 +41,7 @@ describe('without a manifest', () => {
       wait: true,
       task: false,
       redactEnv: false,
+      warnings: [],
     });
   });
 
@@ -185,5 +186,50 @@ describe('canary steps', () => {
 
   test.each(['60,20', '0', '101', '20, 60', 'x', '20,20'])('%j are refused', (steps) => {
     expect(() => plan({ name: 'a', strategy: 'canary', instanceSteps: steps })).toThrow('--instance-steps must be percentages');
+  });
+});
+
+describe('what kf cannot do yet', () => {
+  const one = (entry: string) => `applications:\n- name: a\n  ${entry}`;
+
+  test.each<[string, string]>([
+    ['sidecars: [{name: b, command: c, process_types: [web]}]', '../deploy/manifest.yml:3:13: Sidecars are not there yet in kf.'],
+    ['docker: {image: b, username: c}', '../deploy/manifest.yml:3:11: A user for the registry is not there yet'],
+    ['services: [{name: b, parameters: {c: d}}]', "../deploy/manifest.yml:3:13: Service 'b' cannot take parameters"],
+  ])('%s is refused with its place: the app would lack what it was written for', (entry, message) => {
+    expect(() => plan({}, one(entry))).toThrow(message);
+    expect(() => plan({ name: 'other' }, `applications:\n- name: other\n- name: a\n  ${entry}`)).not.toThrow();
+  });
+
+  test.each<[string, string]>([
+    ['features: {ssh: true}', "The feature 'ssh' is not there yet in kf. It was left out."],
+    ['routes: [{route: a.example.com, options: {loadbalancing: round-robin}}]', 'Options of a route (a.example.com)'],
+    ['routes: [{route: a.example.com, protocol: http2}]', 'requests reach the app by HTTP/1.1'],
+    ['cnb-credentials: {a: b}', 'Credentials for buildpack images are not there yet'],
+  ])('%s is left out, and said', (entry, message) => {
+    expect(plan({}, one(entry)).warnings).toEqual([expect.stringContaining(message)]);
+  });
+
+  test('what an app does without anyway needs no word', () => {
+    const { warnings } = plan({}, one('features: {ssh: false, service-binding-k8s: true}'));
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('metadata', () => {
+  const metadata = (text: string) => plan({}, `applications:\n- name: a\n  metadata: ${text}`);
+
+  test('is the labels and annotations of the app; null removes', () => {
+    const { apps } = metadata('{labels: {team: pay, example.com/tier: "1"}, annotations: {note: any text, old: null}}');
+    expect(apps[0]).toMatchObject({ labels: { team: 'pay', 'example.com/tier': '1' }, annotations: { note: 'any text', old: null } });
+  });
+
+  test.each<[string, string]>([
+    ['{labels: {korifi.cloudfoundry.org/app-guid: x}}', "the platform's own"],
+    ['{annotations: {app.kubernetes.io/name: x}}', "the platform's own"],
+    ['{labels: {-team: x}}', "'-team' cannot be a name in labels"],
+    ['{labels: {team: two words}}', "'two words' cannot be the value of a label"],
+  ])('%s is refused', (text, message) => {
+    expect(() => metadata(text)).toThrow(message);
   });
 });

@@ -21,7 +21,7 @@ import { readFacts, type AppFacts } from './facts.ts';
 import { lockSettings, writeAsHolder } from './guard.ts';
 import { assertMayPush } from './rights.ts';
 import { needsDomains, wantedRoutes, type WantedRoute } from './route-plan.ts';
-import { envChanges, processSteps, writeEnv, writeProcesses, type ProcessStep } from './settings.ts';
+import { envChanges, metadataChanges, processSteps, writeEnv, writeProcesses, type ProcessStep } from './settings.ts';
 
 export interface PushedApp {
   name: string;
@@ -45,6 +45,7 @@ export interface PushOptions {
 interface Changes {
   processes: ProcessStep[];
   env: Record<string, string>;
+  metadata: ReturnType<typeof metadataChanges>;
   routes: WantedRoute[];
   services: { instance: CFServiceInstance; bindingName?: string }[];
   unmap: boolean;
@@ -68,6 +69,7 @@ async function decide(
   return {
     processes: processSteps(plan, facts),
     env: envChanges(plan, facts),
+    metadata: metadataChanges(plan, app),
     routes: wanted.filter((route) => !isMapped(facts, route)),
     services: services
       .filter(({ service }) => !bound.has(service.bindingName ?? service.name))
@@ -88,8 +90,9 @@ function isMapped(facts: AppFacts, { host, domain, path }: WantedRoute): boolean
 }
 
 function isNothing(changes: Changes): boolean {
-  const { processes, env, routes, services, unmap, droplet, state } = changes;
-  return processes.length + Object.keys(env).length + routes.length + services.length === 0 && !unmap && !droplet && !state;
+  const { processes, env, metadata, routes, services, unmap, droplet, state } = changes;
+  const named = [env, metadata.labels, metadata.annotations].reduce((sum, entries) => sum + Object.keys(entries).length, 0);
+  return processes.length + named + routes.length + services.length === 0 && !unmap && !droplet && !state;
 }
 
 /** Everything but the switch itself. The app is locked, so no other push writes at the same time. Returns the routes that were added. */
@@ -112,9 +115,13 @@ function switchApp(
   app: CFApp,
   plan: AppPlan,
   droplet: string,
-  deploy: { id: string; newRev: boolean; start: boolean },
+  deploy: { id: string; newRev: boolean; start: boolean; metadata: Changes['metadata'] },
 ): Promise<CFApp> {
   const lifecycle = lifecycleOf(plan);
+  const data = {
+    ...(plan.buildpacks === undefined ? {} : { buildpacks: lifecycle.data.buildpacks ?? null }),
+    ...(plan.stack === undefined ? {} : { stack: lifecycle.data.stack }),
+  };
   const patch = (live: CFApp) => {
     const next = String(appRevOf(live) + 1);
     const isStop = !deploy.start && live.spec.desiredState === 'STARTED';
@@ -124,11 +131,14 @@ function switchApp(
         ? { [annotations.appRev]: next }
         : {};
     return {
-      metadata: { annotations: { [annotations.deployId]: deploy.id, [annotations.applying]: null, ...rev } },
+      metadata: {
+        labels: deploy.metadata.labels,
+        annotations: { ...deploy.metadata.annotations, [annotations.deployId]: deploy.id, [annotations.applying]: null, ...rev },
+      },
       spec: {
         currentDropletRef: { name: droplet },
         desiredState: deploy.start ? 'STARTED' : 'STOPPED',
-        ...(plan.buildpacks === undefined ? {} : { lifecycle: { data: { buildpacks: lifecycle.data.buildpacks ?? null } } }),
+        ...(Object.keys(data).length === 0 ? {} : { lifecycle: { data } }),
       },
     };
   };
@@ -156,7 +166,12 @@ async function apply(
   try {
     const added = await writeSettings(session, info, locked, facts, changes);
     const newRev = options.force || Object.keys(changes.env).length > 0 || changes.services.length > 0;
-    const deploy = { id: target.pushId, newRev: newRev && app.spec.desiredState === 'STARTED', start: prepared.push.start };
+    const deploy = {
+      id: target.pushId,
+      newRev: newRev && app.spec.desiredState === 'STARTED',
+      start: prepared.push.start,
+      metadata: changes.metadata,
+    };
     const switched = await switchApp(session, locked, plan, target.droplet, deploy);
     return { switched, routes: [...(changes.unmap ? [] : facts.ownRoutes), ...added] };
   } catch (error) {

@@ -1,5 +1,6 @@
 // What the plan names and the cluster does not have yet: processes, environment, bindings, routes. Additive, as cf's.
 
+import { isDeepStrictEqual } from 'node:util';
 import { secretType } from '../../api/core.ts';
 import { kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
@@ -38,12 +39,32 @@ function healthCheckOf(
   return { type, data: { ...kept, ...given } };
 }
 
+/** Given values over present ones; undefined while neither says anything. */
+function readinessOf(
+  plan: HealthCheckPlan | undefined,
+  present: CFProcessSpec['readinessHealthCheck'],
+): CFProcessSpec['readinessHealthCheck'] {
+  if (plan === undefined) return present;
+  const type = plan.type ?? present?.type ?? 'process';
+  const { httpEndpoint: _old, ...kept } = present?.data ?? {};
+  const wanted = {
+    httpEndpoint: type === 'http' ? (plan.endpoint ?? present?.data?.httpEndpoint ?? '/') : undefined,
+    invocationTimeoutSeconds: plan.invocationTimeoutSeconds,
+    intervalSeconds: plan.intervalSeconds,
+  };
+  const given = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined));
+  return { type, data: { ...kept, ...given } };
+}
+
+/** As the API server gives it back: what is undefined is not sent. */
+const withoutAbsent = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+
 /** Fields of an existing process that the plan names and that differ; null removes. Instances are not among them. */
 export function processChanges(plan: ProcessPlan, process: CFProcess): Record<string, unknown> {
   const { spec } = process;
   const changes: Record<string, unknown> = {};
   const set = (key: keyof CFProcessSpec, wanted: unknown): void => {
-    if (wanted !== undefined && JSON.stringify(wanted) !== JSON.stringify(spec[key])) changes[key] = wanted;
+    if (wanted !== undefined && !isDeepStrictEqual(withoutAbsent(wanted), spec[key])) changes[key] = wanted;
   };
   set('memoryMB', plan.memoryMB);
   set('diskQuotaMB', plan.diskQuotaMB);
@@ -53,7 +74,19 @@ export function processChanges(plan: ProcessPlan, process: CFProcess): Record<st
     changes['command'] = plan.command;
   if (plan.healthCheck !== undefined || plan.timeoutSeconds !== undefined)
     set('healthCheck', healthCheckOf(plan.healthCheck, plan.timeoutSeconds, spec.healthCheck, plan.type));
+  if (plan.readinessHealthCheck !== undefined)
+    set('readinessHealthCheck', readinessOf(plan.readinessHealthCheck, spec.readinessHealthCheck));
   return changes;
+}
+
+/** Labels and annotations of the user that differ; null removes. */
+export function metadataChanges(plan: AppPlan, app: CFApp): Record<'labels' | 'annotations', Record<string, string | null>> {
+  const differing = (wanted: Record<string, string | null>, present: Record<string, string> = {}) =>
+    Object.fromEntries(Object.entries(wanted).filter(([name, value]) => (present[name] ?? null) !== value));
+  return {
+    labels: differing(plan.labels, app.metadata.labels),
+    annotations: differing(plan.annotations, app.metadata.annotations),
+  };
 }
 
 export interface ProcessStep {
@@ -87,6 +120,7 @@ async function makeProcess(session: SpaceSession, info: KfInfo, app: CFApp, plan
       instances: plan.instances,
       command: plan.command ?? undefined,
       healthCheck: healthCheckOf(plan.healthCheck, plan.timeoutSeconds, undefined, plan.type),
+      readinessHealthCheck: readinessOf(plan.readinessHealthCheck, undefined),
       user: plan.user,
       logRateLimitBPS: plan.logRateLimitBPS,
     },
