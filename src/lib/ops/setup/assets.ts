@@ -34,8 +34,8 @@ export async function readManifests(folder: string): Promise<KubeObject[]> {
 }
 
 const programNames = ['controller.mjs', 'gate.mjs', 'fetch.mjs'];
-/** A ConfigMap ends at 1 MiB; the rest of the object needs room too. */
-const largestBundle = 940 * 1024;
+/** A ConfigMap ends at 1 MiB; what comes near it has grown too much (docs/decisions/0010). */
+const largestBundle = 614 * 1024;
 
 /** The bundled programs that run in the cluster, by file name. */
 export async function readPrograms(): Promise<Record<string, string>> {
