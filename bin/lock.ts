@@ -1,0 +1,13 @@
+// `node bin/lock.ts [FILE]`: refuses a lockfile that names where packages were fetched from. Integrity says what they are; a mirror of one
+// machine in there would be asked by every other one.
+
+import { readFileSync } from 'node:fs';
+
+const file = process.argv[2] ?? 'package-lock.json';
+const found = readFileSync(file, 'utf8')
+  .split('\n')
+  .flatMap((line, index) => (/"resolved": *"https?:/i.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : []));
+if (found.length > 0) {
+  console.error(`${found.join('\n')}\n${file} names addresses of a registry. Write it anew with omit-lockfile-registry-resolved (.npmrc).`);
+  process.exitCode = 1;
+}
