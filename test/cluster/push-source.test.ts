@@ -34,6 +34,8 @@ describe('push of source code', () => {
     expect(requests.api).toBeLessThanOrEqual(25);
     expect(requests.registry).toBeLessThanOrEqual(13);
     expect(ran.stdout).toContain('Staging app and tracing logs...');
+    // The ring's homes cannot be written: that costs the cache and is said, nothing more.
+    expect(ran.stderr).toMatch(/The cache folder '\S+' cannot be used/);
     expect((await get('source-app.apps.localhost')).status).toBe(200);
   });
 

@@ -1,7 +1,7 @@
-// Runs the installed kf as a user would: a child process from an empty folder, with a home that cannot be written.
+// Runs the installed kf as a user would: a child process from an empty folder, with a home that nobody can write, root neither.
 
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
@@ -41,15 +41,16 @@ export class Kf {
   static async create(who: 'developer' | 'auditor' | 'admin' = 'developer', extra: Record<string, string> = {}): Promise<Kf> {
     const files = { developer: 'KF_TEST_DEVELOPER', auditor: 'KF_TEST_AUDITOR', admin: 'KF_TEST_KUBECONFIG' };
     const env = { KUBECONFIG: ringEnv(files[who]), KF_ORG: ringEnv('KF_TEST_ORG'), KF_SPACE: ringEnv('KF_TEST_SPACE'), ...extra };
-    const home = await mkdtemp(path.join(tmpdir(), 'kf-home-'));
+    const folder = await mkdtemp(path.join(tmpdir(), 'kf-home-'));
     const cwd = await mkdtemp(path.join(tmpdir(), 'kf-cwd-'));
-    await chmod(home, 0o500);
+    // A file: nothing can be made below it, and unlike a folder's mode that holds for root too.
+    const home = path.join(folder, 'home');
+    await writeFile(home, '');
     return new Kf(home, cwd, env);
   }
 
   async remove(): Promise<void> {
-    await chmod(this.#home, 0o700);
-    await rm(this.#home, { recursive: true, force: true });
+    await rm(path.dirname(this.#home), { recursive: true, force: true });
     await rm(this.#cwd, { recursive: true, force: true });
   }
 

@@ -58,7 +58,8 @@ async function readConfig(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '{}';
+    // ENOTDIR: a home that is no folder.
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return '{}';
     throw new KfError('usage', `The docker configuration '${path}' cannot be read: ${messageOf(error)}.`, { cause: error });
   }
 }

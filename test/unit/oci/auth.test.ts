@@ -109,8 +109,10 @@ function ask(settings: object, registry: string, helperTimeoutMs = 5000) {
   return dockerCredentials({ DOCKER_CONFIG: dir }, { helperTimeoutMs })(registry);
 }
 
-test('a missing config.json means no credentials', async () => {
+test('a missing config.json means no credentials, also below a home that is no folder', async () => {
   expect(await dockerCredentials({ DOCKER_CONFIG: join(dir, 'none') })('r.io')).toBeUndefined();
+  helper('none', 'exit 1');
+  expect(await dockerCredentials({ DOCKER_CONFIG: join(dir, 'bin', 'docker-credential-none', 'x') })('r.io')).toBeUndefined();
 });
 
 test('the helper of a registry is asked before the store of all', async () => {
