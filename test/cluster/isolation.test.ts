@@ -17,7 +17,7 @@ const own = ringEnv('KF_TEST_SPACE_GUID');
 const names = { space: `isolated-${randomUUID().slice(0, 6)}`, app: 'isolated-app', search: 'credential-search', pod: 'attempts' };
 let admin: Kf;
 let kf: Kf;
-let foreign: { org: string; space: string; packages: string; digest: string; layer: string };
+let foreign: { org: string; space: string; packages: string; digest: string; tag: string; layer: string; manifest: string };
 
 interface Named {
   metadata: { name: string; namespace: string };
@@ -52,9 +52,18 @@ beforeAll(async () => {
   await elsewhere.remove();
   const spaces = await kubectlJson<{ items: (Named & { spec: { displayName: string } })[] }>('get', 'cfspaces', '-A');
   const { name: space = '', namespace: org = '' } = spaces.items.find(({ spec }) => spec.displayName === names.space)?.metadata ?? {};
-  const packages = await kubectlJson<{ items: { spec: { source: { registry: { image: string } } } }[] }>('get', 'cfpackages', '-n', space);
+  const packages = await kubectlJson<{ items: (Named & { spec: { source: { registry: { image: string } } } })[] }>(
+    'get',
+    'cfpackages',
+    '-n',
+    space,
+  );
   const digest = packages.items[0]?.spec.source.registry.image.split('@')[1] ?? '';
-  foreign = { org, space, packages: `${space}/${pushed.apps[0]?.guid ?? ''}-packages`, digest, layer: '' };
+  const repository = `${space}/${pushed.apps[0]?.guid ?? ''}-packages`;
+  const { manifest, tags } = await contentOf(repository, digest, (await credentialsOf(space)).pull);
+  const { layers = [] } = JSON.parse(manifest) as { layers?: { digest: string }[] };
+  foreign = { org, space, packages: repository, digest, tag: tags[0] ?? '', layer: layers[0]?.digest ?? '', manifest };
+  expect([foreign.tag, foreign.layer]).toEqual([packages.items[0]?.metadata.name, expect.stringMatching(/^sha256:/)]);
 });
 
 afterAll(async () => {
@@ -77,29 +86,61 @@ interface Answer {
   body: string;
 }
 
-/** Everything that would touch the foreign image: reading, overwriting, deleting, borrowing its layer for the own space. */
-function attemptsOn(base: string, header: string, credential: string): Attempt[] {
-  const { packages, digest, layer } = foreign;
-  const manifest = '{"schemaVersion":2}';
+/** What the repository holds, as the pull door shows it: the manifest's own text, and all tags. */
+async function contentOf(repository: string, reference: string, pull: string): Promise<{ manifest: string; tags: string[] }> {
+  const ask = async (urlPath: string): Promise<string> => {
+    const answer = await fetch(`${pullDoor}/v2/${repository}/${urlPath}`, { headers: { authorization: pull, accept: manifestType } });
+    expect(answer.status, urlPath).toBe(200);
+    return answer.text();
+  };
+  const { tags } = JSON.parse(await ask('tags/list')) as { tags: string[] };
+  return { manifest: await ask(`manifests/${reference}`), tags };
+}
+
+/** A manifest that the registry takes in that repository, and that is not the one that lies there. */
+const replacement = (): string => JSON.stringify({ ...(JSON.parse(foreign.manifest) as object), annotations: { taken: 'over' } });
+
+interface Door {
+  base: string;
+  header: string;
+}
+
+function requestAt({ base, header }: Door, credential: string, method: string, urlPath: string, body?: string): Attempt {
   const headers = { [header]: credential, accept: manifestType };
-  const at = (method: string, urlPath: string, body?: string): Attempt => ({
-    url: `${base}/v2/${urlPath}`,
-    method,
-    headers,
-    ...(body === undefined ? {} : { body }),
+  const url = `${base}/v2/${urlPath}`;
+  return body === undefined ? { url, method, headers } : { url, method, headers: { ...headers, 'content-type': manifestType }, body };
+}
+
+type Refusal = 'DENIED' | 'UNAUTHORIZED' | 'UNSUPPORTED';
+
+/**
+ * Everything that would touch the foreign image: reading, overwriting, deleting, by its name and by other ways to write it; with the status that
+ * the gate has for a credential that is one, but of somebody else.
+ */
+function attemptsOn(door: Door, credential: string): (Attempt & { forOthers: number })[] {
+  const { packages, digest, layer, tag } = foreign;
+  const at = (forOthers: number, method: string, urlPath: string, body?: string): Attempt & { forOthers: number } => ({
+    ...requestAt(door, credential, method, urlPath, body),
+    forOthers,
   });
+  // The API server resolves what is encoded, so that the gate meets the plain path; kubectl's proxy redirects from `..` by itself.
+  const isResolved = door.base.includes('/proxy');
   return [
-    at('GET', `${packages}/manifests/${digest}`),
-    at('HEAD', `${packages}/manifests/${digest}`),
-    at('GET', `${packages}/blobs/${layer}`),
-    at('GET', `${packages}/tags/list`),
-    at('GET', '_catalog'),
-    at('PUT', `${packages}/manifests/taken-over`, manifest),
-    at('POST', `${packages}/blobs/uploads/`),
-    at('DELETE', `${packages}/manifests/${digest}`),
-    at('DELETE', `${packages}/blobs/${layer}`),
-    at('GET', `${own}/../${packages}/manifests/${digest}`),
-    at('GET', `${own}%2f..%2f${packages}/manifests/${digest}`),
+    at(403, 'GET', `${packages}/manifests/${digest}`),
+    at(403, 'HEAD', `${packages}/manifests/${digest}`),
+    at(403, 'GET', `${packages}/manifests/${tag}`),
+    at(403, 'GET', `${packages}/blobs/${layer}`),
+    at(403, 'GET', `${packages}/tags/list`),
+    at(403, 'PUT', `${packages}/manifests/taken-over`, replacement()),
+    at(403, 'PUT', `${packages}/manifests/${tag}`, replacement()),
+    at(403, 'PUT', `${packages}/manifests/${digest}`, foreign.manifest),
+    at(403, 'POST', `${packages}/blobs/uploads/`),
+    at(404, 'GET', '_catalog'),
+    at(isResolved ? 403 : 404, 'GET', `${own}%2f..%2f${packages}/manifests/${digest}`),
+    ...(isResolved ? [] : [at(404, 'GET', `${own}/../${packages}/manifests/${digest}`)]),
+    at(405, 'DELETE', `${packages}/manifests/${digest}`),
+    at(405, 'DELETE', `${packages}/manifests/${tag}`),
+    at(405, 'DELETE', `${packages}/blobs/${layer}`),
   ];
 }
 
@@ -155,39 +196,46 @@ async function throughApiServer<T>(use: (base: string) => Promise<T>): Promise<T
 
 const pullDoor = `http://${ringEnv('KF_CLUSTER_ADDRESS')}:32500`;
 const service = 'http://kf-registry.kf-system.svc:5000';
-const refused = [400, 401, 403, 404, 405];
 
-function expectRefused(attempts: Attempt[], answers: Answer[]): void {
-  const wrong = attempts.flatMap(({ method, url }, index) =>
-    refused.includes(answers[index]?.status ?? 0) ? [] : [`${method} ${url}: ${JSON.stringify(answers[index])}`],
-  );
+/** Every way to the registry: the pull door from outside, the push door from a pod and through the API server. */
+async function atEveryDoor(attempts: (door: Door) => Attempt[]): Promise<{ attempt: Attempt; answer: Answer }[]> {
+  const pairs = (asked: Attempt[], answers: Answer[]): { attempt: Attempt; answer: Answer }[] =>
+    asked.map((attempt, index) => ({ attempt, answer: answers[index] ?? { status: 0, body: 'not asked' } }));
+  const atPull = attempts({ base: pullDoor, header: 'authorization' });
+  const inPod = attempts({ base: service, header: 'authorization' });
+  const viaProxy = await throughApiServer(async (base) => {
+    const asked = attempts({ base, header: 'x-kf-authorization' });
+    return pairs(asked, await runHere(asked));
+  });
+  return [...pairs(atPull, await runHere(atPull)), ...pairs(inPod, await runInPod(inPod)), ...viaProxy];
+}
+
+const codes: Record<number, Refusal> = { 401: 'UNAUTHORIZED', 403: 'DENIED', 404: 'UNSUPPORTED', 405: 'UNSUPPORTED' };
+
+/** The gate's own refusal and nobody else's: that status with the gate's code, which no answer to HEAD carries. */
+function expectRefused(asked: { attempt: Attempt; answer: Answer }[], statusOf: (attempt: Attempt) => number): void {
+  const wrong = asked.flatMap(({ attempt, answer }) => {
+    const status = statusOf(attempt);
+    const isGate = attempt.method === 'HEAD' || answer.body.startsWith(`{"errors":[{"code":"${codes[status] ?? '?'}",`);
+    return answer.status === status && isGate ? [] : [`${attempt.method} ${attempt.url} (${status}): ${JSON.stringify(answer)}`];
+  });
   expect(wrong).toEqual([]);
 }
 
 describe('images of another space', () => {
   test('its own credentials open them: the attempts below fail for the credential alone', async () => {
     const { push, pull } = await credentialsOf(foreign.space);
-    const manifest = `${foreign.packages}/manifests/${foreign.digest}`;
-    const [atPull] = await runHere([
-      { url: `${pullDoor}/v2/${manifest}`, method: 'GET', headers: { authorization: pull, accept: manifestType } },
+    const { packages, digest } = foreign;
+    const credentialAt = ({ base }: Door): string => (base === pullDoor ? pull : push);
+    const asked = await atEveryDoor((door) => [
+      requestAt(door, credentialAt(door), 'GET', `${packages}/manifests/${digest}`),
+      requestAt(door, credentialAt(door), 'PUT', `${packages}/manifests/put-by-its-owner`, replacement()),
+      requestAt(door, credentialAt(door), 'POST', `${packages}/blobs/uploads/`),
+      requestAt(door, credentialAt(door), 'DELETE', `${packages}/manifests/${digest}`),
     ]);
-    expect(atPull?.status, atPull?.body).toBe(200);
-    const answers = await runInPod([
-      { url: `${service}/v2/${manifest}`, method: 'GET', headers: { authorization: push, accept: manifestType } },
-    ]);
-    expect(answers[0]?.status, answers[0]?.body).toBe(200);
-    const [atProxy] = await throughApiServer((base) =>
-      runHere([{ url: `${base}/v2/${manifest}`, method: 'GET', headers: { 'x-kf-authorization': push, accept: manifestType } }]),
-    );
-    expect(atProxy?.status, atProxy?.body).toBe(200);
-    const layer = /"layers":\[\{[^\]]*?"digest":"([^"]+)"/.exec(await fullManifest(pull, manifest))?.[1];
-    foreign.layer = layer ?? '';
-    expect(foreign.layer).toMatch(/^sha256:/);
+    // Nobody deletes, and the pull door takes nothing.
+    expect(asked.map(({ answer }) => answer.status)).toEqual([200, 403, 403, 405, 200, 201, 202, 405, 200, 201, 202, 405]);
   });
-
-  async function fullManifest(pull: string, manifest: string): Promise<string> {
-    return (await fetch(`${pullDoor}/v2/${manifest}`, { headers: { authorization: pull, accept: manifestType } })).text();
-  }
 
   test.each(['push', 'pull', 'none', 'guessed'] as const)(
     'the %s credential of this space reads, overwrites and deletes nothing at any door',
@@ -195,15 +243,9 @@ describe('images of another space', () => {
       const credentials = await credentialsOf(own);
       const password = createHash('sha256').update('guess').digest('base64url');
       const credential = { ...credentials, none: '', guessed: basic(`push.${foreign.space}`, password) }[which];
-      const viaProxy = await throughApiServer(async (base) => {
-        const attempts = attemptsOn(base, 'x-kf-authorization', credential);
-        return { attempts, answers: await runHere(attempts) };
-      });
-      expectRefused(viaProxy.attempts, viaProxy.answers);
-      const atPull = attemptsOn(pullDoor, 'authorization', credential);
-      expectRefused(atPull, await runHere(atPull));
-      const inPod = attemptsOn(service, 'authorization', credential);
-      expectRefused(inPod, await runInPod(inPod));
+      const isOne = which === 'push' || which === 'pull';
+      const asked = await atEveryDoor((door) => attemptsOn(door, credential));
+      expectRefused(asked, (attempt) => (isOne ? (attempt as Attempt & { forOthers: number }).forOthers : 401));
     },
   );
 
@@ -219,6 +261,10 @@ describe('images of another space', () => {
       ]),
     );
     expect(answer?.status).toBe(202);
+    const [borrowed] = await throughApiServer((base) =>
+      runHere([requestAt({ base, header: 'x-kf-authorization' }, push, 'GET', `${own}/mount-packages/blobs/${foreign.layer}`)]),
+    );
+    expect(borrowed?.status).toBe(404);
   });
 
   test('a developer of this space cannot read the credential of the other, nor the key behind them', async () => {
@@ -232,21 +278,18 @@ describe('images of another space', () => {
     }
   });
 
-  test('the image is as it was', async () => {
+  test('the image is as it was, under its digest and its tag, and has no tag that its owner did not give', async () => {
     const { pull } = await credentialsOf(foreign.space);
-    const [answer, taken] = await runHere([
-      {
-        url: `${pullDoor}/v2/${foreign.packages}/manifests/${foreign.digest}`,
-        method: 'GET',
-        headers: { authorization: pull, accept: manifestType },
-      },
-      {
-        url: `${pullDoor}/v2/${foreign.packages}/manifests/taken-over`,
-        method: 'GET',
-        headers: { authorization: pull, accept: manifestType },
-      },
-    ]);
-    expect([answer?.status, taken?.status]).toEqual([200, 404]);
+    const { packages, digest, tag, manifest, layer } = foreign;
+    expect(await contentOf(packages, digest, pull)).toEqual({
+      manifest,
+      tags: expect.arrayContaining([tag, 'put-by-its-owner']) as string[],
+    });
+    const { manifest: tagged, tags } = await contentOf(packages, tag, pull);
+    expect([tagged, tags.length]).toEqual([manifest, 2]);
+    const bytes = await fetch(`${pullDoor}/v2/${packages}/blobs/${layer}`, { headers: { authorization: pull } });
+    const content = Buffer.from(await bytes.arrayBuffer());
+    expect(`sha256:${createHash('sha256').update(content).digest('hex')}`).toBe(layer);
   });
 });
 
