@@ -19,8 +19,8 @@ export interface ProxyOptions {
   maxTunnelMs?: number;
   /** `user:password` that must come with CONNECT. */
   credentials?: string;
-  /** While inspecting: called with each request before it goes on; whatever it waits for, the request waits for too. */
-  before?: (method: string, path: string) => Promise<void>;
+  /** While inspecting: called with each request before it goes on; whatever it waits for, the request waits for too. `bytes`: of its body. */
+  before?: (method: string, path: string, bytes: number) => Promise<void>;
 }
 
 export class ConnectProxy {
@@ -120,7 +120,7 @@ export class ConnectProxy {
     request.on('error', () => undefined);
     request.on('end', () => {
       if (response.headersSent) return;
-      const held = this.#options.before?.(request.method ?? '', request.url ?? '') ?? Promise.resolve();
+      const held = this.#options.before?.(request.method ?? '', request.url ?? '', size) ?? Promise.resolve();
       void held.then(() => pass());
     });
     const pass = (): void => {

@@ -79,6 +79,8 @@ class BlobUpload {
   #restarts = 0;
   /** The server must be asked how far it came before anything else is sent. */
   #unsure = false;
+  /** The registry could not read the session's state and was asked for another; until a chunk goes through, that is done once. */
+  #renewed = false;
   /** The last failure was a cut and not an answer: when the server then answers at once, the size of the body is suspected. */
   #cut = false;
   /** The request under way carries a body. */
@@ -168,6 +170,7 @@ class BlobUpload {
     });
     this.#sending = false;
     await discard(response);
+    this.#renewed = false;
     this.#bytesSent += end - start;
     this.#moveTo(endOfRange(response) ?? end);
     this.#take(response);
@@ -204,9 +207,15 @@ class BlobUpload {
   async #recover(error: unknown): Promise<void> {
     if (isAbort(error, this.#options.signal)) throw error;
     const hadBody = this.#sending;
+    const wasAsking = this.#unsure;
     this.#sending = false;
     this.#unsure = this.#location !== undefined;
     if (hadBody && error instanceof RegistryError && isAboutSize(error)) return this.#refused(error);
+    // Distribution that restarted without a configured secret cannot read the states that it gave out, but has the bytes: asked, it gives a new one.
+    if (this.#unsure && !wasAsking && !this.#renewed && error instanceof RegistryError && error.has('BLOB_UPLOAD_INVALID')) {
+      this.#renewed = true;
+      return;
+    }
     if (this.#unsure && error instanceof RegistryError && isSessionLost(error)) return this.#restart(error);
     const outOfStep = error instanceof RegistryError && error.answer.status === 416;
     if (!outOfStep && !isTemporary(error)) throw error;
@@ -301,7 +310,7 @@ function isAboutSize(error: RegistryError): boolean {
   return !fromRegistry && status >= 400 && status < 500 && !NOT_ABOUT_SIZE.has(status);
 }
 
-/** 400 BLOB_UPLOAD_INVALID comes from distribution when it restarted with another secret: the session's state cannot be read any more. */
+/** BLOB_UPLOAD_INVALID only counts when asking has not helped. */
 function isSessionLost(error: RegistryError): boolean {
   return error.answer.status === 404 || error.has('BLOB_UPLOAD_UNKNOWN') || error.has('BLOB_UPLOAD_INVALID') || error.has('DIGEST_INVALID');
 }

@@ -158,6 +158,31 @@ test('a registry that goes away in the middle and comes back is continued, not b
   expect(registry.blobs.get(digest(bytes))).toEqual(bytes);
 });
 
+test('a registry that was replaced between two chunks is asked how far it came, and nothing is sent twice', async () => {
+  const bytes = randomBytes(1024 * KIB);
+  let replaced = false;
+  registry.switches.intercept = ({ method }) => {
+    if (method !== 'PATCH' || replaced || patches().length < 3) return undefined;
+    replaced = true;
+    registry.changeSecret();
+    return undefined;
+  };
+  expect(await upload(blob(bytes))).toMatchObject({ bytesSent: bytes.length });
+  expect(replaced).toBe(true);
+  expect(registry.methods().filter((method) => method === 'POST')).toHaveLength(1);
+  expect(patches().reduce((sum, sent) => sum + sent, 0)).toBe(bytes.length);
+  expect(registry.blobs.get(digest(bytes))).toEqual(bytes);
+});
+
+test('a registry that reads no state of its own ever is not asked for ever', async () => {
+  registry.switches.intercept = ({ method }) => {
+    if (method === 'PATCH') registry.changeSecret();
+    return undefined;
+  };
+  await expect(upload(blob(randomBytes(300 * KIB)))).rejects.toThrow(/./);
+  expect(registry.methods().filter((method) => method === 'POST').length).toBeLessThan(10);
+});
+
 test('a registry that stays away ends the upload with its name for what failed', async () => {
   const source = blob(randomBytes(300 * KIB));
   registry.switches.intercept = ({ method }) => {
