@@ -1,0 +1,210 @@
+// Tasks on a cluster in memory: what a CFTask fixes when it begins, the Job that runs it once, and how its end is told.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { taskReconciler } from '../../../src/controller/reconcilers/task.ts';
+import { taskWorkloadReconciler } from '../../../src/controller/reconcilers/task-workload.ts';
+import { createLogger } from '../../../src/controller/runtime/log.ts';
+import { Manager } from '../../../src/controller/runtime/manager.ts';
+import { sources } from '../../../src/controller/sources.ts';
+import { findCondition } from '../../../src/lib/api/conditions.ts';
+import { configMapType, jobType, podType, secretType, type Pod } from '../../../src/lib/api/core.ts';
+import { kinds, labels } from '../../../src/lib/api/group.ts';
+import type { CFApp, CFTask } from '../../../src/lib/api/types.generated.ts';
+import { MemoryCluster } from '../../support/memory-cluster.ts';
+import { info } from './build-scene.ts';
+
+const ns = 'space-1';
+let cluster: MemoryCluster;
+let stop: () => Promise<void>;
+
+beforeEach(async () => {
+  cluster = new MemoryCluster();
+  await cluster.create(configMapType, { metadata: { name: 'kf-info', namespace: 'cf' }, data: { 'info.json': JSON.stringify(info) } });
+  await cluster.create(secretType, { metadata: { name: 'env', namespace: ns }, data: { COLOUR: Buffer.from('red').toString('base64') } });
+  const aborter = new AbortController();
+  const running = new Manager({
+    cluster,
+    sources: sources('cf'),
+    reconcilers: [taskReconciler, taskWorkloadReconciler],
+    leader: { ns: 'kf-system', name: 'kf-controller', identity: 'one', followMs: 20 },
+    rootNamespace: 'cf',
+    log: createLogger('error', () => undefined),
+  }).run(aborter.signal);
+  stop = async () => {
+    aborter.abort();
+    await running;
+    cluster.close();
+  };
+});
+afterEach(() => stop());
+
+const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 8_000, interval: 5 });
+
+/** An app with a droplet and a process of type `worker`, which has sizes and a command. */
+async function makeApp(type: 'docker' | 'buildpack' = 'docker', more: Partial<CFApp['spec']> = {}): Promise<void> {
+  const lifecycle = { type, data: { stack: '' } };
+  await cluster.create(kinds.app, {
+    metadata: { name: 'app', namespace: ns },
+    spec: {
+      displayName: 'shop',
+      desiredState: 'STARTED',
+      lifecycle,
+      envSecretName: 'env',
+      currentDropletRef: { name: 'build-1' },
+      ...more,
+    },
+  });
+  await cluster.create(kinds.build, {
+    metadata: { name: 'build-1', namespace: ns },
+    spec: { appRef: { name: 'app' }, packageRef: { name: 'p' }, lifecycle, stagingMemoryMB: 1, stagingDiskMB: 1 },
+  });
+  const droplet = { registry: { image: 'shop:1', imagePullSecrets: [{ name: 'pull' }] } };
+  await cluster.mergePatch(kinds.build, ns, 'build-1', { status: { state: 'STAGED', droplet } }, { subresource: 'status' });
+  await cluster.create(kinds.process, {
+    metadata: { name: 'worker', namespace: ns, labels: { [labels.appGuid]: 'app', [labels.processType]: 'worker' } },
+    spec: {
+      appRef: { name: 'app' },
+      processType: 'worker',
+      command: 'work --hard',
+      memoryMB: 64,
+      diskQuotaMB: 512,
+      healthCheck: { type: 'process', data: { invocationTimeoutSeconds: 0, timeoutSeconds: 0 } },
+    },
+  });
+}
+
+const makeTask = (name: string, spec: Partial<CFTask['spec']> = { command: 'rake' }) =>
+  cluster.create(kinds.task, { metadata: { name, namespace: ns }, spec: { appRef: { name: 'app' }, ...spec } });
+
+const task = (name: string) => cluster.peek(kinds.task, ns, name);
+const job = (name: string) => cluster.peek(jobType, ns, name);
+const condition = (name: string, type: string) => findCondition(task(name) ?? { metadata: {} }, type);
+const jobsMade = (): string[] => cluster.writes.filter(({ verb, kind }) => verb === 'create' && kind === 'Job').map(({ name }) => name);
+
+/** The pod of the task's Job with one container in that state, as the Job controller and the kubelet make it. */
+async function givePod(name: string, state: object, phase: 'Pending' | 'Running' | 'Failed' | 'Succeeded' = 'Running'): Promise<void> {
+  const made = job(name);
+  const container = { name: 'workload', image: 'shop:1', imageID: '', ready: false, restartCount: 0, state };
+  await cluster.create<Pod>(podType, {
+    metadata: {
+      name: `${name}-pod`,
+      namespace: ns,
+      labels: { ...made?.spec?.template.metadata?.labels },
+      ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid: made?.metadata.uid ?? '' }],
+    },
+    status: { phase, containerStatuses: [container] },
+  });
+}
+
+async function endJob(name: string, type: 'Complete' | 'Failed', reason = ''): Promise<void> {
+  const conditions = [{ type, status: 'True', reason, message: 'Job has reached the specified backoff limit' }];
+  await cluster.mergePatch(jobType, ns, name, { status: { conditions } }, { subresource: 'status' });
+}
+
+const ended = (exitCode: number, reason: string) => ({ terminated: { exitCode, reason } });
+
+describe('a task that begins', () => {
+  test('fixes its number, its sizes and its droplet, and runs once with what the app has', async () => {
+    await makeApp();
+    await makeTask('task-1', { command: 'rake db:migrate' });
+    await until(() => expect(condition('task-1', 'Started')?.status).toBe('True'));
+    const { memoryMB, diskQuotaMB } = info.processDefaults;
+    expect(task('task-1')?.status).toMatchObject({ sequenceId: 1, memoryMB, diskQuotaMB, dropletRef: { name: 'build-1' } });
+    expect(condition('task-1', 'Initialized')?.status).toBe('True');
+    const { spec, metadata } = job('task-1') ?? {};
+    expect(metadata?.ownerReferences?.[0]).toMatchObject({ kind: 'TaskWorkload', name: 'task-1' });
+    expect(spec).toMatchObject({ backoffLimit: 0, completions: 1, template: { spec: { restartPolicy: 'Never' } } });
+    const [container] = spec?.template.spec.containers ?? [];
+    expect(container).toMatchObject({
+      name: 'workload',
+      image: 'shop:1',
+      command: ['/bin/sh', '-c', 'rake db:migrate'],
+      resources: { limits: { memory: `${String(memoryMB)}Mi`, 'ephemeral-storage': `${String(diskQuotaMB)}Mi` } },
+    });
+    expect(container?.env).toContainEqual({ name: 'COLOUR', valueFrom: { secretKeyRef: { name: 'env', key: 'COLOUR' } } });
+    expect(jobsMade()).toEqual(['task-1']);
+  });
+
+  test('takes command and sizes of the process type that it names; its own sizes are stronger; a droplet is started by its launcher', async () => {
+    await makeApp('buildpack');
+    await makeTask('of-process', { processType: 'worker' });
+    await makeTask('own-sizes', { processType: 'worker', memoryMB: 32, diskMB: 128 });
+    await until(() => expect([job('of-process'), job('own-sizes')]).not.toContain(undefined));
+    expect(task('of-process')?.status).toMatchObject({ memoryMB: 64, diskQuotaMB: 512 });
+    expect(task('own-sizes')?.status).toMatchObject({ memoryMB: 32, diskQuotaMB: 128 });
+    const container = (name: string) => job(name)?.spec?.template.spec.containers[0];
+    expect(container('of-process')?.command).toEqual(['/cnb/lifecycle/launcher', 'work --hard']);
+    expect(container('own-sizes')?.resources?.limits).toEqual({ memory: '32Mi', 'ephemeral-storage': '128Mi' });
+    expect(container('own-sizes')?.env).toContainEqual({ name: 'MEMORY_LIMIT', value: '32M' });
+  });
+
+  test('gets the next number of its app', async () => {
+    await makeApp();
+    for (const name of ['a', 'b', 'c']) {
+      await makeTask(name);
+      await until(() => expect(task(name)?.status?.sequenceId).toBeDefined());
+    }
+    expect(['a', 'b', 'c'].map((name) => task(name)?.status?.sequenceId)).toEqual([1, 2, 3]);
+  });
+
+  test('waits for a droplet, says so, and begins when there is one', async () => {
+    await makeApp('docker', { currentDropletRef: { name: '' } });
+    await makeTask('early');
+    await until(() => expect(condition('early', 'Ready')).toMatchObject({ status: 'False', reason: 'AppCurrentDropletRefNotSet' }));
+    expect(jobsMade()).toEqual([]);
+    await cluster.mergePatch(kinds.app, ns, 'app', { spec: { currentDropletRef: { name: 'build-1' } } });
+    await until(() => expect(condition('early', 'Started')?.status).toBe('True'));
+  });
+});
+
+describe('a task that ends', () => {
+  beforeEach(async () => {
+    await makeApp();
+    await makeTask('task-1');
+    await until(() => expect(job('task-1')).toBeDefined());
+  });
+
+  test('well has Succeeded, and nothing more is written', async () => {
+    await givePod('task-1', ended(0, 'Completed'), 'Succeeded');
+    await endJob('task-1', 'Complete');
+    await until(() => expect(condition('task-1', 'Succeeded')).toMatchObject({ status: 'True', reason: 'JobSucceeded' }));
+    expect(condition('task-1', 'Failed')?.status).not.toBe('True');
+    await sleep(100);
+    const before = cluster.writes.length;
+    await sleep(200);
+    expect(cluster.writes.slice(before).filter(({ kind }) => kind !== 'Lease')).toEqual([]);
+  });
+
+  test('badly has Failed with the exit code of its command', async () => {
+    await givePod('task-1', ended(7, 'Error'), 'Failed');
+    await endJob('task-1', 'Failed', 'BackoffLimitExceeded');
+    await until(() =>
+      expect(condition('task-1', 'Failed')).toMatchObject({ status: 'True', reason: 'Error', message: 'Failed with exit code: 7' }),
+    );
+    expect(condition('task-1', 'Succeeded')?.status).not.toBe('True');
+    expect(condition('task-1', 'Ready')?.status).toBe('True');
+  });
+
+  test('with an image that is not there says that and leaves no Job that waits for ever', async () => {
+    await givePod('task-1', { waiting: { reason: 'ErrImagePull', message: 'shop:1: not found' } }, 'Pending');
+    await until(() => expect(condition('task-1', 'Failed')).toMatchObject({ status: 'True', reason: 'ImagePull' }));
+    expect(condition('task-1', 'Failed')?.message).toContain('shop:1');
+    await until(() => expect(job('task-1')).toBeUndefined());
+  });
+
+  test.each(['Job', 'TaskWorkload'] as const)('because its %s was deleted has failed and never runs again', async (kind) => {
+    await until(() => expect(condition('task-1', 'Started')?.status).toBe('True'));
+    await cluster.delete(kind === 'Job' ? jobType : kinds.taskWorkload, ns, 'task-1');
+    await until(() => expect(condition('task-1', 'Failed')).toMatchObject({ status: 'True', reason: `${kind}Deleted` }));
+    await sleep(200);
+    expect([job('task-1'), jobsMade()]).toEqual([undefined, ['task-1']]);
+  });
+
+  test('by its user takes its Job with it', async () => {
+    await cluster.mergePatch(kinds.task, ns, 'task-1', { spec: { canceled: true } });
+    await until(() => expect(condition('task-1', 'Canceled')).toMatchObject({ status: 'True', reason: 'TaskCanceled' }));
+    expect(condition('task-1', 'Failed')).toMatchObject({ status: 'True', reason: 'TaskCanceled' });
+    await until(() => expect([cluster.peek(kinds.taskWorkload, ns, 'task-1'), job('task-1')]).toEqual([undefined, undefined]));
+  });
+});
