@@ -1,20 +1,18 @@
 // The environment and the bindings that a build sees.
 
 import { secretType } from '../../lib/api/core.ts';
-import { annotations } from '../../lib/api/group.ts';
+import { annotations, kinds } from '../../lib/api/group.ts';
 import type { BuildWorkloadSpec, CFApp, CFBuild, EnvVar } from '../../lib/api/types.generated.ts';
 import type { Context } from '../runtime/reconciler.ts';
-import { WaitingError } from '../runtime/result.ts';
+import { TerminalError, WaitingError } from '../runtime/result.ts';
+
+/** Between a build and its Secret lies one request; who has not made it by then has ended, and whoever waits for the build would wait for ever. */
+const abandonedMs = 30_000;
 
 const fromSecret = (secret: string, key: string, optional = false): EnvVar => ({
   name: key,
   valueFrom: { secretKeyRef: { name: secret, key, ...(optional ? { optional } : {}) } },
 });
-
-/** The CLI makes it a moment after the build; later than that only by another run. */
-const soonMs = 100;
-const laterMs = 2_000;
-const soonForMs = 10_000;
 
 /** Of several variables with one name the last counts. */
 export function lastOfEach(variables: readonly EnvVar[]): EnvVar[] {
@@ -24,6 +22,7 @@ export function lastOfEach(variables: readonly EnvVar[]): EnvVar[] {
 /**
  * The installation's variables, then the build's own Secret (annotation env-secret) or else the app's environment, then VCAP_*.
  * A build that names a Secret waits for it: the CLI can make it only after the build.
+ * @throws TerminalError when it does not come
  */
 export async function buildEnvironment(context: Context, build: CFBuild, app: CFApp): Promise<EnvVar[]> {
   const ns = build.metadata.namespace ?? '';
@@ -31,9 +30,13 @@ export async function buildEnvironment(context: Context, build: CFBuild, app: CF
   const name = own ?? app.spec.envSecretName ?? '';
   const secret = name === '' ? undefined : await context.cluster.get(secretType, ns, name, context.signal);
   if (own !== undefined && secret === undefined) {
-    const age = context.now() - Date.parse(build.metadata.creationTimestamp ?? '');
-    const message = `The Secret '${own}' with the build's environment is not there yet.`;
-    throw new WaitingError('EnvironmentNotThere', message, age > soonForMs ? laterMs : soonMs);
+    const since = Math.max(Date.parse(build.metadata.creationTimestamp ?? ''), context.stores.of(kinds.build).steadySince);
+    if (context.now() - since > abandonedMs)
+      throw new TerminalError(
+        'EnvironmentNotThere',
+        `The push that began the build ended before it made the Secret '${own}' with its environment.`,
+      );
+    throw new WaitingError('EnvironmentNotThere', `The Secret '${own}' with the build's environment is not there yet.`, 100);
   }
   const guid = app.metadata.name ?? '';
   return lastOfEach([

@@ -22,10 +22,9 @@ import { ensureOwner } from './package.ts';
 const byApp = 'build-by-app';
 const byPackage = 'build-by-package';
 const imageReadTimeoutMs = 15_000;
-/** What a build names may be made after it; what is not there after so long is not going to be: deleted, or never made by a push that was cut. */
-const inputPatienceMs = 10 * 60_000;
-const inputLookMs = 60_000;
-const inputsThatMayLack = ['PackageNotFound', 'EnvironmentNotThere'];
+/** A package may be made after its build; what is not there after so long was deleted. */
+const packagePatienceMs = 10 * 60_000;
+const packageLookMs = 60_000;
 
 const openBuilds = (builds: readonly CFBuild[]): string[] => builds.filter((build) => !isFinal(build)).map(keyOf);
 const related = (indexName: string) => (object: CFApp | CFPackage, stores: Stores) =>
@@ -71,24 +70,11 @@ async function stage(context: Context, live: CFBuild): Promise<Result | undefine
       return await fail(context, build, reasons.buildFailed, `Build, app and package disagree about the lifecycle: ${types.join(', ')}.`);
     return await (build.spec.lifecycle.type === 'docker' ? stageImage(context, build, source) : stageSource(context, build, app, source));
   } catch (error) {
-    if (hasWaitedTooLong(context, live, error)) {
-      const message = `${(error as Error).message} The build has waited ${inputPatienceMs / 60_000} min for it. Push again.`;
-      return await fail(context, live, reasons.stagingFailed, message);
-    }
-    if (error instanceof WaitingError || error instanceof TerminalError)
-      await write(
-        context,
-        context.stores.of(kinds.build).get(live.metadata.namespace, live.metadata.name ?? '') ?? live,
-        { state: 'STAGING' },
-        [notReady(error)],
-      );
+    const current = context.stores.of(kinds.build).get(live.metadata.namespace, live.metadata.name ?? '') ?? live;
+    if (error instanceof TerminalError) return fail(context, current, reasons.buildFailed, error.message);
+    if (error instanceof WaitingError) await write(context, current, { state: 'STAGING' }, [notReady(error)]);
     throw error;
   }
-}
-
-function hasWaitedTooLong(context: Context, build: CFBuild, error: unknown): boolean {
-  if (!(error instanceof WaitingError) || !inputsThatMayLack.includes(error.reason)) return false;
-  return context.now() - Date.parse(build.metadata.creationTimestamp ?? '') > inputPatienceMs;
 }
 
 function inputsOf(context: Context, live: CFBuild): { app: CFApp; source: CFPackage } {
@@ -99,8 +85,12 @@ function inputsOf(context: Context, live: CFBuild): { app: CFApp; source: CFPack
   if (findCondition(app, conditionTypes.claimed)?.status !== 'True')
     throw new WaitingError(reasons.duplicateName, "The app's name is not claimed.");
   const source = context.stores.of(kinds.package).get(ns, packageRef.name ?? '');
-  if (source === undefined)
-    throw new WaitingError('PackageNotFound', `The package '${packageRef.name ?? ''}' of the build does not exist.`, inputLookMs);
+  if (source === undefined) {
+    const message = `The package '${packageRef.name ?? ''}' of the build does not exist.`;
+    const since = Math.max(Date.parse(live.metadata.creationTimestamp ?? ''), context.stores.of(kinds.package).steadySince);
+    if (context.now() - since > packagePatienceMs) throw new TerminalError('PackageNotFound', message);
+    throw new WaitingError('PackageNotFound', message, packageLookMs);
+  }
   if ((source.spec.source?.registry.image ?? '') === '')
     throw new WaitingError('PackageNotReady', 'The source of the package is not uploaded yet.');
   return { app, source };

@@ -141,6 +141,16 @@ describe('builds', () => {
     await scene.until(() => expect(job()).toBeDefined());
   });
 
+  test('fail when their push ended before it made their environment: nobody waits for ever', async () => {
+    await start({ env: { FOO: 'bar' }, late: true });
+    await scene.until(() => expect(scene.condition(kinds.build, 's-1', 'b-1', 'Ready')?.reason).toBe('EnvironmentNotThere'));
+    const creationTimestamp = new Date(Date.now() - 60_000).toISOString();
+    await cluster.mergePatch(kinds.build, 's-1', 'b-1', { metadata: { creationTimestamp } });
+    await scene.until(() => expect(build()?.status?.state).toBe('FAILED'));
+    expect(scene.condition(kinds.build, 's-1', 'b-1', 'Succeeded')?.message).toContain('The push that began the build ended before');
+    expect(job()).toBeUndefined();
+  });
+
   test('use the layers of the newest droplet again', async () => {
     await start();
     await runPod(wellEnded, { phase: 'Succeeded' });
