@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
-import { nodeType, podType, secretType, serviceType, statefulSetType } from '../../../src/lib/api/core.ts';
+import { nodeType, podType, secretType, serviceType, statefulSetType, type Pod } from '../../../src/lib/api/core.ts';
 import { httpRouteType } from '../../../src/lib/api/gateway.ts';
-import { annotations, kinds } from '../../../src/lib/api/group.ts';
-import type { ResourceType } from '../../../src/lib/api/object.ts';
+import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
+import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
 import { appGuid, ns, readyPods, startRunScene, type RunScene } from './run-scene.ts';
 
 let scene: RunScene;
@@ -14,6 +14,23 @@ const deployment = () => scene.app()?.status?.deployment;
 const serving = async (id: string): Promise<void> => scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Serving' }));
 const text = (base64: string | undefined): string => Buffer.from(base64 ?? '', 'base64').toString('utf8');
 const webImages = () => scene.cluster.all(statefulSetType).map((set) => set.spec?.template.spec.containers[0]?.image);
+
+/** The pods of a process by their owners, from the pod up: set, workload, process. */
+function podsBelow(process: string): Pod[] {
+  const ownerOf = (object: KubeObject | undefined): string => object?.metadata.ownerReferences?.[0]?.name ?? '';
+  return scene.cluster
+    .all(podType)
+    .filter(
+      (pod) =>
+        ownerOf(scene.cluster.peek(kinds.appWorkload, ns, ownerOf(scene.cluster.peek(statefulSetType, ns, ownerOf(pod))))) === process,
+    );
+}
+
+/** What a label selector of equalities finds; nothing without one. */
+function selectedBy(selector: string | undefined): Pod[] {
+  const wanted = (selector ?? 'none=none').split(',').map((term) => term.split('='));
+  return scene.cluster.all(podType).filter(({ metadata }) => wanted.every(([key = '', value]) => metadata.labels?.[key] === value));
+}
 
 /** Watches that whatever gets requests has an instance that answers, until told to end. */
 function guardService(): { broken: string[]; end: () => void } {
@@ -181,6 +198,31 @@ describe('stop, start, scale, delete', () => {
     await scene.restartController();
     await scene.until(() => expect(scene.web()?.status).toMatchObject({ actualInstances: 5 }));
     expect(scene.cluster.all(podType).map(({ metadata }) => metadata.uid)).toEqual(pods);
+  });
+
+  test('the status of a process selects its pods, of all its generations, and no others', async () => {
+    scene = await startRunScene();
+    const spec = { appRef: { name: appGuid }, processType: 'worker', memoryMB: 1, diskQuotaMB: 1, command: 'work', desiredInstances: 2 };
+    const healthCheck = { type: 'process' as const, data: { invocationTimeoutSeconds: 0, timeoutSeconds: 0 } };
+    await scene.cluster.create(kinds.process, { metadata: { name: 'worker', namespace: ns }, spec: { ...spec, healthCheck } });
+    const wrong: string[] = [];
+    const generations = new Set<string>();
+    const look = (): void => {
+      for (const process of scene.cluster.all(kinds.process)) {
+        const pods = podsBelow(process.metadata.name ?? '');
+        for (const { metadata } of pods) generations.add(`${process.spec.processType} ${metadata.labels?.[labels.generation] ?? ''}`);
+        const [own, selected] = [pods, selectedBy(process.status?.selector)].map((list) => list.map(({ metadata }) => metadata.name));
+        if (pods.length > 0 && JSON.stringify(own) !== JSON.stringify(selected)) wrong.push(`${String(own)} but ${String(selected)}`);
+      }
+    };
+    const timer = setInterval(look, 2);
+    await serving(await scene.deploy('good:1'));
+    await serving(await scene.deploy('good:2'));
+    clearInterval(timer);
+    expect(wrong).toEqual([]);
+    expect([...generations].map((of) => of.split(' ')[0]).toSorted()).toEqual(['web', 'web', 'worker', 'worker']);
+    expect(scene.web()?.status?.selector).toBe(`korifi.cloudfoundry.org/guid=${scene.web()?.metadata.name ?? ''}`);
+    expect(selectedBy(scene.cluster.peek(kinds.process, ns, 'worker')?.status?.selector)).toHaveLength(2);
   });
 
   test('when the app goes its routes lose their destinations and its bindings go too', async () => {
