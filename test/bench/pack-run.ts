@@ -27,6 +27,7 @@ await pushSource(packed, { client, repository, tag: 'bench' });
 connection.close();
 lap('upload');
 const peakMiB = Math.round(process.resourceUsage().maxRSS / 1024);
-console.log(
-  JSON.stringify({ ...times, wall: Math.round(performance.now() - start), peakMiB, layerBytes: packed.layer.size, files: listing.files }),
-);
+const { files, entries, contentHash } = listing;
+const { size: layerBytes, digest } = packed.layer;
+const wall = Math.round(performance.now() - start);
+console.log(JSON.stringify({ ...times, wall, peakMiB, layerBytes, digest, files, entries, contentHash }));

@@ -28,7 +28,7 @@ export async function benchPack(env: NodeJS.ProcessEnv = process.env): Promise<P
   const registry = env['KF_BENCH_REGISTRY'] ?? own?.host ?? '';
   try {
     makeTree(join(dir, 'tree'));
-    const program = await bundle(dir);
+    const program = await bundlePackRun(dir);
     const figures = [
       await best('kf, first push', (run) => kf({ dir, program, registry, run, cold: true })),
       await best('kf, next push', (run) => kf({ dir, program, registry, run, cold: false })),
@@ -43,8 +43,8 @@ export async function benchPack(env: NodeJS.ProcessEnv = process.env): Promise<P
   }
 }
 
-/** As kf is shipped: stripping types at run time alone would cost 40 MiB. */
-async function bundle(dir: string): Promise<string> {
+/** pack-run.ts as kf is shipped: stripping types at run time alone would cost 40 MiB. */
+export async function bundlePackRun(dir: string): Promise<string> {
   const outfile = join(dir, 'pack-run.mjs');
   const banner = { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" };
   const entry = fileURLToPath(new URL('pack-run.ts', import.meta.url));
