@@ -9,6 +9,7 @@ const checks: Record<string, string[]> = {
   format: ['prettier', '--check', '--log-level', 'warn', '.'],
   layers: ['depcruise', '--config', '.dependency-cruiser.mjs', 'src', 'test', 'bin'],
   dead: ['knip'],
+  lock: ['node', 'bin/lock.ts'],
   generated: ['node', 'bin/generate.ts', '--check'],
 };
 
