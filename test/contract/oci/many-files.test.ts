@@ -44,7 +44,7 @@ beforeAll(async () => void (registry = await ScriptedRegistry.start()));
 afterAll(async () => {
   await registry.stop();
   rmSync(dir, { recursive: true, force: true });
-});
+}, 60_000);
 
 interface PackRun {
   files: number;
@@ -72,7 +72,7 @@ async function readLayer(layer: Buffer): Promise<{ files: number; wrong: string[
   const seen = { files: 0, wrong: [] as string[] };
   unpack.on('entry', ({ type, name }, stream, next) => {
     let content = '';
-    stream.setEncoding('utf8').on('data', (text: string) => (content += text));
+    stream.on('data', (bytes) => (content += String(bytes)));
     stream.on('end', () => {
       if (type === 'file') {
         const [, folder = '', file = ''] = /d(\d{3})\/f(\d{3})\.js$/.exec(name) ?? [];
