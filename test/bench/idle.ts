@@ -1,7 +1,7 @@
 // What the installation costs after twenty pushes, and what the controller does when nobody asks for anything.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { kubectl } from '../support/kf.ts';
+import { kubectl, kubectlJson } from '../support/kf.ts';
 import { auditEnd, auditFrom, listed, tally } from '../support/audit.ts';
 import type { Scene } from './scene.ts';
 import type { Row } from './table.ts';
@@ -9,6 +9,8 @@ import type { Row } from './table.ts';
 const apps = 20;
 const atOnce = 2;
 const system = 'kf-system';
+/** Where programs of kf run: controller and registry; the gateway. */
+const installation = [system, 'kf-node'];
 
 const nameOf = (index: number): string => `bench-idle-${index}`;
 
@@ -34,19 +36,31 @@ async function usageOfController(): Promise<Usage> {
 
 const mebibytes = (bytes: number): string => `${(bytes / 1024 ** 2).toFixed(0)} MiB`;
 
-/** `kubectl top` of the system's containers; metrics-server looks every 15 s. */
-async function workingSets(): Promise<string> {
+/** Mebibytes of `96Mi`, millicores of `3m`. */
+const amount = (text = ''): number => Number(/^\d+/.exec(text)?.[0] ?? NaN);
+
+/** `kubectl top` of the containers of the installation, the gateway with them; metrics-server looks every 15 s. */
+async function workingSets(): Promise<{ sum: string; each: string }> {
   await sleep(20_000);
-  const lines = (await kubectl('top', 'pods', '-n', system, '--containers', '--no-headers')).trim().split('\n');
-  return lines
-    .map((line) => line.split(/\s+/).slice(1))
-    .map(([container, cpu, memory]) => `${container} ${memory} ${cpu}`)
-    .join(', ');
+  const tops = await Promise.all(installation.map((ns) => kubectl('top', 'pods', '-n', ns, '--containers', '--no-headers')));
+  const rows = tops.flatMap((text) => text.trim().split('\n')).map((line) => line.split(/\s+/).slice(1));
+  const sum = rows.reduce((all, [, , memory]) => all + amount(memory), 0);
+  return { sum: `${sum} MiB`, each: rows.map(([container, cpu, memory]) => `${container} ${memory} ${cpu}`).join(', ') };
 }
 
-async function requested(): Promise<string> {
-  const jsonPath = '{range .items[*]}{range .spec.containers[*]}{.name} {.resources.requests.cpu}/{.resources.requests.memory}, {end}{end}';
-  return (await kubectl('get', 'pods', '-n', system, '-o', `jsonpath=${jsonPath}`)).replace(/, $/, '');
+interface Pods {
+  items: { spec: { containers: { name: string; resources?: { requests?: { cpu?: string; memory?: string } } }[] } }[];
+}
+
+/** What the same containers request. */
+async function requested(): Promise<{ sum: string; each: string }> {
+  const lists = await Promise.all(installation.map((ns) => kubectlJson<Pods>('get', 'pods', '-n', ns)));
+  const containers = lists.flatMap(({ items }) => items.flatMap(({ spec }) => spec.containers));
+  const sum = containers.reduce((all, { resources }) => all + amount(resources?.requests?.memory ?? '0'), 0);
+  const each = containers.map(
+    ({ name, resources: { requests } = {} }) => `${name} ${requests?.cpu ?? 'no cpu'}/${requests?.memory ?? 'no memory'}`,
+  );
+  return { sum: `${sum} MiB`, each: each.join(', ') };
 }
 
 async function watchIdle(minutes: number): Promise<Row> {
@@ -73,13 +87,13 @@ async function watchIdle(minutes: number): Promise<Row> {
 /** @param minutes of idleness */
 export async function benchIdle({ developer, sample }: Scene, minutes: number): Promise<Row[]> {
   await each((index) => developer.ok('push', nameOf(index), '-o', sample(1), '-m', '32M'));
-  const sets = await workingSets();
+  const [sets, requests] = [await workingSets(), await requested()];
   const rows = [
     {
-      what: `working set of ${system} after ${apps} pushes`,
-      reach: '256 MiB requested',
-      measured: sets,
-      beside: `requests: ${await requested()}`,
+      what: `working set of ${installation.join(' and ')} after ${apps} pushes`,
+      reach: `≤ what they request, and that ≤ 256 MiB`,
+      measured: `${sets.sum}: ${sets.each}`,
+      beside: `requested ${requests.sum}: ${requests.each}`,
     },
     await watchIdle(minutes),
   ];

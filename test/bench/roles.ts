@@ -1,21 +1,43 @@
 // The demo as somebody who holds only SpaceDeveloper, every read as somebody who holds only SpaceAuditor.
 
+import { get } from '../support/http.ts';
 import type { Scene } from './scene.ts';
 import type { Row } from './table.ts';
 
 const app = 'bench-roles';
+const host = `${app}.apps.localhost`;
+const uri = 'postgres://db.example.com/hello';
 
-const demo = [
+/** Commands, and after some of them what a user would look at. */
+const demo: (string[] | (() => Promise<void>))[] = [
   ['push', app, '-p', `${process.cwd()}/test/fixtures/apps/node-hello`, '-m', '64M'],
+  answers,
   ['logs', app, '--recent'],
   ['scale', app, '-i', '3'],
-  ['create-user-provided-service', 'bench-db', '-p', '{"uri":"postgres://db.example.com/hello"}'],
+  ['create-user-provided-service', 'bench-db', '-p', JSON.stringify({ uri })],
   ['bind-service', app, 'bench-db'],
   ['restart', app],
+  seesService,
   ['set-env', app, 'COLOUR', 'blue'],
   ['env', app],
   ['apps'],
 ];
+
+async function answers(): Promise<void> {
+  const { status, body } = await get(host);
+  if (status !== 200 || !body.startsWith('hello from instance')) throw new Error(`${host} answered ${status}: ${body}`);
+}
+
+/** All three instances, however the gateway spreads the requests: every answer has the service in its environment. */
+async function seesService(): Promise<void> {
+  const seen = new Set<string>();
+  for (let asked = 0; seen.size < 3; asked++) {
+    const { status, body } = await get(host, '/env');
+    if (status !== 200 || !body.includes(uri)) throw new Error(`${host}/env answered ${status} without the bound service.`);
+    seen.add((JSON.parse(body) as Record<string, string>)['CF_INSTANCE_INDEX'] ?? '');
+    if (asked === 200) throw new Error(`Of three instances of ${host} only ${seen.size} answered 200 requests.`);
+  }
+}
 
 const reads = [['apps'], ['app', app], ['routes'], ['domains'], ['services'], ['orgs'], ['spaces'], ['target'], ['logs', app, '--recent']];
 
@@ -35,7 +57,7 @@ const refused = [
 const namedRight = /may not \w+ "[^"]+"/;
 
 export async function benchRoles({ developer, auditor }: Scene): Promise<Row[]> {
-  for (const args of demo) await developer.ok(...args);
+  for (const step of demo) await (typeof step === 'function' ? step() : developer.ok(...step));
   for (const args of reads) await auditor.ok(...args);
   const refusals: string[] = [];
   for (const args of refused) {
@@ -47,7 +69,12 @@ export async function benchRoles({ developer, auditor }: Scene): Promise<Row[]> 
   }
   for (const args of cleanUp) await developer.ok(...args);
   return [
-    { what: 'the demo as SpaceDeveloper', reach: 'works', measured: `works (${demo.length} commands)` },
+    {
+      what: 'the demo as SpaceDeveloper',
+      reach: 'works',
+      measured: `works (${demo.filter((step) => typeof step !== 'function').length} commands)`,
+      beside: `${host} answers; all instances see the bound service`,
+    },
     {
       what: 'every read as SpaceAuditor',
       reach: 'works; a refusal names the right',

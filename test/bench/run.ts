@@ -1,7 +1,8 @@
-// `npm run bench [-- NAME…]`: measures what kf promises, on a real cluster of its own, and writes test-results/bench.md.
+// `npm run bench [-- NAME…]`: measures what kf promises, on a real cluster of its own, and writes test-results/bench.md, where what benches that
+// did not run had found stays.
 // Figures are reported and never fail the run; what does not work does. KF_BENCH_QUICK=1 shortens the idle watch.
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { withCluster } from '../support/rings.ts';
 import { benchDemo, benchSuite } from './demo.ts';
@@ -11,7 +12,8 @@ import { benchPack } from './pack.ts';
 import { benchImage, benchSource } from './push.ts';
 import { benchRoles } from './roles.ts';
 import { openScene, type Scene } from './scene.ts';
-import { renderTable, rowLine, type Row } from './table.ts';
+import { benchSetup } from './setup.ts';
+import { mergeResults, renderTable, rowLine, type Results, type Row } from './table.ts';
 
 const idleMinutes = process.env['KF_BENCH_QUICK'] === '1' ? 1 : 5;
 
@@ -28,6 +30,7 @@ async function packRows(): Promise<Row[]> {
 
 /** Each needs kf in the bench's own cluster. */
 const onCluster: Record<string, (scene: Scene) => Promise<Row[]>> = {
+  setup: benchSetup,
   start: benchStart,
   image: benchImage,
   source: benchSource,
@@ -40,17 +43,21 @@ const onCluster: Record<string, (scene: Scene) => Promise<Row[]>> = {
 /** Each brings up what it needs by itself. `suite` runs only when it is named. */
 const alone: Record<string, () => Promise<Row[]>> = { demo: benchDemo, suite: benchSuite };
 
-const rows: Row[] = [];
+const resultsDir = 'test-results';
+/** What the table is made of: rows by bench. */
+const resultsFile = path.join(resultsDir, 'bench.json');
+const results: Results = {};
 
 async function measure(name: string, bench: () => Promise<Row[]>): Promise<void> {
   console.log(`\n== ${name} ==`);
+  const when = new Date().toISOString().slice(0, 16).replace('T', ' ');
   try {
-    const measured = await bench();
-    rows.push(...measured);
-    for (const row of measured) console.log(rowLine(row));
+    results[name] = { when, rows: await bench() };
+    for (const row of results[name].rows) console.log(rowLine(row));
   } catch (error) {
     console.error(error);
-    rows.push({ what: name, reach: '', measured: 'failed', beside: error instanceof Error ? (error.message.split('\n')[0] ?? '') : '' });
+    const beside = error instanceof Error ? (error.message.split('\n')[0] ?? '') : '';
+    results[name] = { when, rows: [{ what: name, reach: '', measured: 'failed', beside }] };
     process.exitCode = 1;
   }
 }
@@ -71,9 +78,12 @@ async function main(): Promise<void> {
     }, 'bench');
   }
   for (const [name, bench] of Object.entries(alone)) if (wanted.includes(name)) await measure(name, bench);
-  const table = renderTable(rows);
-  mkdirSync('test-results', { recursive: true });
-  writeFileSync(path.join('test-results', 'bench.md'), table);
+  const before = existsSync(resultsFile) ? (JSON.parse(readFileSync(resultsFile, 'utf8')) as Results) : {};
+  const merged = mergeResults(known, before, results);
+  const table = renderTable(merged);
+  mkdirSync(resultsDir, { recursive: true });
+  writeFileSync(resultsFile, JSON.stringify(merged, undefined, 2));
+  writeFileSync(path.join(resultsDir, 'bench.md'), table);
   console.log(`\n${table}`);
 }
 

@@ -41,6 +41,16 @@ export function ratio(values: readonly number[], others: readonly number[]): str
 export const rowLine = ({ what, reach, measured, beside = '' }: Row): string =>
   `| ${[what, reach, measured, beside].map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 
-export function renderTable(rows: readonly Row[]): string {
-  return ['| what | reach | measured: median [min–max] | beside |', '| --- | --- | --- | --- |', ...rows.map(rowLine), ''].join('\n');
+/** What each bench found, by its name, and when. */
+export type Results = Record<string, { when: string; rows: Row[] }>;
+
+/** The benches of `order`, each with what it found last: now, else before. */
+export function mergeResults(order: readonly string[], before: Results, now: Results): Results {
+  const all = { ...before, ...now };
+  return Object.fromEntries(order.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]]])));
+}
+
+export function renderTable(results: Results): string {
+  const lines = Object.values(results).flatMap(({ when, rows }) => rows.map((row) => `${rowLine(row)} ${when} |`));
+  return ['| what | reach | measured: median [min–max] | beside | when |', '| --- | --- | --- | --- | --- |', ...lines, ''].join('\n');
 }
