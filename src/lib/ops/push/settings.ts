@@ -64,6 +64,7 @@ export function processChanges(plan: ProcessPlan, process: CFProcess): Record<st
   const { spec } = process;
   const changes: Record<string, unknown> = {};
   const set = (key: keyof CFProcessSpec, wanted: unknown): void => {
+    // The server sorts keys: the order says nothing.
     if (wanted !== undefined && !isDeepStrictEqual(withoutAbsent(wanted), spec[key])) changes[key] = wanted;
   };
   set('memoryMB', plan.memoryMB);
@@ -76,6 +77,11 @@ export function processChanges(plan: ProcessPlan, process: CFProcess): Record<st
     set('healthCheck', healthCheckOf(plan.healthCheck, plan.timeoutSeconds, spec.healthCheck, plan.type));
   if (plan.readinessHealthCheck !== undefined)
     set('readinessHealthCheck', readinessOf(plan.readinessHealthCheck, spec.readinessHealthCheck));
+  // The endpoint of an http check goes with it: a merge patch keeps what it does not name.
+  for (const key of ['healthCheck', 'readinessHealthCheck'] as const) {
+    const check = changes[key] as CFProcessSpec['readinessHealthCheck'];
+    if (check !== undefined) changes[key] = { ...check, data: { httpEndpoint: null, ...check.data } };
+  }
   return changes;
 }
 

@@ -1,0 +1,173 @@
+// One manifest with two apps, an image and source code: what it says arrives in the cluster, and pushed again it changes nothing.
+
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { get } from '../support/http.ts';
+import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+import { currentPodsOf } from '../support/pods.ts';
+import { until } from '../support/until.ts';
+
+const manifest = `applications:
+- name: mf-image
+  docker: {image: '${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:((version))'}
+  memory: ((size))
+  disk-quota: 200M
+  instances: ((count))
+  command: MARK="$COLOUR" exec node server.cjs
+  health-check-type: http
+  health-check-http-endpoint: /health
+  timeout: 45
+  routes:
+  - route: ((host)).apps.localhost
+  - route: mf-paths.apps.localhost/env
+  env:
+    COLOUR: ((colour))
+    TEXT: a ((colour)) one
+    RATIO: 1.10
+    SWITCH: true
+    LIST: [1, two]
+  services: [mf-db]
+- name: mf-source
+  path: app
+  buildpacks: [kf/procfile]
+  processes:
+  - type: web
+    memory: 64M
+    command: node server.js --title "((colour))"
+  - type: worker
+    instances: 2
+    memory: 48M
+    health-check-type: process
+`;
+
+interface Pushed {
+  name: string;
+  guid: string;
+  unchanged: boolean;
+  built: boolean;
+  routes: string[];
+  buildpacks: { name: string }[];
+}
+
+let kf: Kf;
+let folder: string;
+let pushed: Pushed[] = [];
+const guidOf = (app: string): string => pushed.find(({ name }) => name === app)?.guid ?? '';
+const ns = ringEnv('KF_TEST_SPACE_GUID');
+const credentials = { uri: 'postgres://db.example.com/mf' };
+
+const push = async (): Promise<Pushed[]> => {
+  const variables = ['--vars-file', path.join(folder, 'vars.yml'), '--vars-file', path.join(folder, 'more.yml'), '--var', 'count=2'];
+  return (await kf.json<{ apps: Pushed[] }>('push', '-f', path.join(folder, 'manifest.yml'), ...variables)).apps;
+};
+const env = async (): Promise<Record<string, string>> =>
+  JSON.parse((await get('mf-green.apps.localhost', '/env')).body) as Record<string, string>;
+
+beforeAll(async () => {
+  kf = await Kf.create();
+  folder = await mkdtemp(path.join(tmpdir(), 'kf-manifest-'));
+  // A path of a manifest counts from its folder.
+  await cp(path.resolve('test/fixtures/apps/procfile-worker'), path.join(folder, 'app'), { recursive: true });
+  await writeFile(path.join(folder, 'manifest.yml'), manifest);
+  await writeFile(path.join(folder, 'vars.yml'), 'version: 1\nsize: 96M\ncount: 3\ncolour: red\nhost: mf-green\n');
+  await writeFile(path.join(folder, 'more.yml'), 'colour: green\n');
+  await kf.ok('create-user-provided-service', 'mf-db', '-p', JSON.stringify(credentials));
+});
+afterAll(async () => {
+  await Promise.all(['mf-image', 'mf-source'].map((app) => kf.run(['delete', app, '-r', '-f'])));
+  await kf.run(['delete-service', 'mf-db', '-f']);
+  await Promise.all([kf.remove(), rm(folder, { recursive: true, force: true })]);
+});
+
+describe('a manifest with two apps', () => {
+  test('gives both apps at once, each on the routes that it names or else on its own name', async () => {
+    pushed = await push();
+    expect(pushed.map(({ name, built, unchanged }) => [name, built, unchanged])).toEqual([
+      ['mf-image', true, false],
+      ['mf-source', true, false],
+    ]);
+    expect(pushed[0]?.routes.toSorted()).toEqual(['mf-green.apps.localhost', 'mf-paths.apps.localhost/env']);
+    expect(pushed[1]?.routes).toEqual(['mf-source.apps.localhost']);
+    for (const [host, at, status] of [
+      ['mf-green', '/', 200],
+      ['mf-paths', '/env', 200],
+      ['mf-paths', '/', 404],
+      ['mf-source', '/', 200],
+      ['mf-image', '/', 404],
+    ] as const)
+      expect([host, at, (await get(`${host}.apps.localhost`, at)).status]).toEqual([host, at, status]);
+  });
+
+  test('fills in variables: --var over files, later files over earlier ones, numbers as numbers', async () => {
+    const seen = await env();
+    expect(seen).toMatchObject({ COLOUR: 'green', TEXT: 'a green one', SAMPLE_VERSION: '1' });
+    expect(await currentPodsOf(guidOf('mf-image'))).toHaveLength(2);
+  });
+
+  test('gives the environment as texts, the service and the command', async () => {
+    const seen = await env();
+    expect(seen).toMatchObject({ RATIO: '1.10', SWITCH: 'true', LIST: '[1,"two"]', MARK: 'green', MEMORY_LIMIT: '96M' });
+    const services = JSON.parse(seen['VCAP_SERVICES'] ?? '{}') as Record<string, unknown>;
+    expect(services).toEqual({ 'user-provided': [expect.objectContaining({ name: 'mf-db', label: 'user-provided', credentials })] });
+    expect(JSON.parse((await get('mf-green.apps.localhost', '/bindings')).body)).toMatchObject({ 'mf-db': credentials });
+  });
+
+  test('gives memory, disk and the health check to the pods', async () => {
+    for (const { spec } of await currentPodsOf(guidOf('mf-image'))) {
+      const [container] = spec.containers;
+      expect(container?.resources.limits).toEqual({ memory: '96Mi', 'ephemeral-storage': '200Mi' });
+      expect(container?.startupProbe).toMatchObject({ httpGet: { path: '/health' }, failureThreshold: 45 });
+      expect(container?.livenessProbe?.httpGet?.path).toBe('/health');
+    }
+    const [web] = await currentPodsOf(guidOf('mf-source'));
+    expect(web?.spec.containers[0]?.startupProbe).toMatchObject({ tcpSocket: { port: 8080 }, failureThreshold: 60 });
+  });
+
+  test('builds with the buildpacks that it names alone, and starts web by its command', async () => {
+    expect(pushed[1]?.buildpacks.map(({ name }) => name)).toEqual(['kf/procfile']);
+    expect((await get('mf-source.apps.localhost')).body).toBe('web green\n');
+  });
+
+  test('runs the worker beside web, with its own memory and number, without probes, Service and route', async () => {
+    const guid = guidOf('mf-source');
+    const [webs, workers] = await Promise.all([currentPodsOf(guid), currentPodsOf(guid, 'worker')]);
+    expect(webs.map(({ spec }) => spec.containers[0]?.resources.limits['memory'])).toEqual(['64Mi']);
+    expect(workers.map(({ status, spec }) => [status.phase, spec.containers[0]?.resources.limits['memory']])).toEqual([
+      ['Running', '48Mi'],
+      ['Running', '48Mi'],
+    ]);
+    expect(Object.keys(workers[0]?.spec.containers[0] ?? {}).filter((key) => key.endsWith('Probe'))).toEqual([]);
+    await until('its first words', async () =>
+      (await kubectl('logs', '-n', ns, workers[0]?.metadata.name ?? '')).includes('worker started'),
+    );
+    const { items: services } = await kubectlJson<{ items: { spec: { selector: Record<string, string> } }[] }>(
+      ...['get', 'services', '-n', ns, '-l', `korifi.cloudfoundry.org/app-guid=${guid}`],
+    );
+    expect(services).toHaveLength(1);
+    const { 'korifi.cloudfoundry.org/guid': behind } = services[0]?.spec.selector ?? {};
+    expect(behind).toBe(webs[0]?.metadata.labels['korifi.cloudfoundry.org/guid']);
+  });
+
+  test('pushed again is unchanged: no build, no new pod', async () => {
+    const uids = async (): Promise<string[]> => {
+      const pods = await Promise.all([
+        currentPodsOf(guidOf('mf-image')),
+        currentPodsOf(guidOf('mf-source')),
+        currentPodsOf(guidOf('mf-source'), 'worker'),
+      ]);
+      return pods
+        .flat()
+        .map(({ metadata }) => metadata.uid)
+        .sort();
+    };
+    const before = await uids();
+    const again = await push();
+    expect(again.map(({ name, built, unchanged }) => [name, built, unchanged])).toEqual([
+      ['mf-image', false, true],
+      ['mf-source', false, true],
+    ]);
+    expect(await uids()).toEqual(before);
+  });
+});
