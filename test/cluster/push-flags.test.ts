@@ -1,0 +1,148 @@
+// What each flag of push does to the app in the cluster.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { probe } from '../chaos/probe.ts';
+import { get } from '../support/http.ts';
+import { Kf, kubectlJson, ringEnv } from '../support/kf.ts';
+import { currentPodsOf, podsOf, type AppPod } from '../support/pods.ts';
+import { until } from '../support/until.ts';
+
+const sample = (version: number): string => `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:${version}`;
+const apps = ['flags', 'flags-random', 'flags-chance', 'flags-hidden', 'flags-later', 'flags-idle'];
+const ns = ringEnv('KF_TEST_SPACE_GUID');
+let kf: Kf;
+
+beforeAll(async () => {
+  kf = await Kf.create();
+});
+afterAll(async () => {
+  await Promise.all(apps.map((app) => kf.run(['delete', app, '-r', '-f'])));
+  await kf.remove();
+});
+
+interface Pushed {
+  guid: string;
+  state: string;
+  unchanged: boolean;
+  routes: string[];
+  processes: { running: number; instances: number }[];
+}
+
+async function pushVersion(version: number, app: string, ...flags: string[]): Promise<Pushed> {
+  const { apps: pushed } = await kf.json<{ apps: [Pushed] }>('push', app, '-o', sample(version), '-m', '64M', ...flags);
+  return pushed[0];
+}
+const push = (app: string, ...flags: string[]): Promise<Pushed> => pushVersion(1, app, ...flags);
+
+type Container = AppPod['spec']['containers'][number];
+
+async function containersOf({ guid }: Pushed): Promise<Container[]> {
+  return (await currentPodsOf(guid)).flatMap(({ spec }) => spec.containers);
+}
+
+const probesOf = (container: Container | undefined): string[] => Object.keys(container ?? {}).filter((key) => key.endsWith('Probe'));
+
+/** Hosts of the routes that lead to the app, as the cluster has them. */
+async function hostsOf({ guid }: Pushed): Promise<string[]> {
+  const { items } = await kubectlJson<{ items: { spec: { host: string; destinations?: { appRef: { name: string } }[] } }[] }>(
+    ...['get', 'cfroutes', '-n', ns],
+  );
+  return items.filter(({ spec }) => spec.destinations?.some(({ appRef }) => appRef.name === guid)).map(({ spec }) => spec.host);
+}
+
+describe('what runs', () => {
+  test('-i, -k, -m, -c, -t and -u http are in every pod', async () => {
+    const pushed = await push(
+      ...(['flags', '-i', '2', '-k', '128M', '-t', '45', '-u', 'http', '--endpoint', '/health'] as const),
+      ...['-c', 'MARK="of the command" exec node server.cjs'],
+    );
+    const containers = await containersOf(pushed);
+    expect(containers).toHaveLength(2);
+    for (const container of containers) {
+      expect(container.resources.limits).toEqual({ memory: '64Mi', 'ephemeral-storage': '128Mi' });
+      expect(container.startupProbe).toMatchObject({ httpGet: { path: '/health' }, failureThreshold: 45 });
+      expect(container.readinessProbe?.httpGet?.path).toBe('/health');
+    }
+    expect(JSON.parse((await get('flags.apps.localhost', '/env')).body)).toMatchObject({ MARK: 'of the command' });
+  });
+
+  test('-u process takes the probes away, and what is not named stays; again it is unchanged', async () => {
+    const containers = await containersOf(await push('flags', '-u', 'process'));
+    expect(containers.map(probesOf)).toEqual([[], []]);
+    expect(containers[0]?.resources.limits['ephemeral-storage']).toBe('128Mi');
+    expect((await push('flags', '-u', 'process')).unchanged).toBe(true);
+  });
+
+  test('-u port and -c null go back to the start, and -i to one instance', async () => {
+    const containers = await containersOf(await push('flags', '-u', 'port', '-c', 'null', '-i', '1'));
+    expect(containers).toHaveLength(1);
+    const [container] = containers;
+    expect(container?.command).toBeUndefined();
+    expect(container?.startupProbe).toMatchObject({ tcpSocket: { port: 8080 }, failureThreshold: 45 });
+    await until('the command of the image', async () => !(await get('flags.apps.localhost', '/env')).body.includes('MARK'));
+  });
+
+  test('--strategy rolling replaces the pods without a failed request', async () => {
+    const [before] = await currentPodsOf((await kf.json<Pushed>('app', 'flags')).guid);
+    const user = probe('flags.apps.localhost');
+    const pushed = await pushVersion(2, 'flags', '--strategy', 'rolling');
+    await until('the new version', async () => (await get('flags.apps.localhost')).body.startsWith('kf sample 2'));
+    const { asked, failures } = await user.end();
+    expect([asked > 20, failures]).toEqual([true, []]);
+    const [after] = await currentPodsOf(pushed.guid);
+    expect(after?.metadata.uid).not.toBe(before?.metadata.uid);
+  });
+
+  test('--stack does not go with an image', async () => {
+    const ran = await kf.run(['push', 'flags', '-o', sample(1), '-s', 'kf']);
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toContain('Incorrect Usage: The following arguments cannot be used together: --docker-image, -o, --stack, -s');
+  });
+});
+
+describe('routes', () => {
+  test('--random-route gives each app a host of its own that answers, and the same one ever after', async () => {
+    const [one, other] = await Promise.all([push('flags-random', '--random-route'), push('flags-chance', '--random-route')]);
+    const [[first = ''], [second = '']] = await Promise.all([hostsOf(one), hostsOf(other)]);
+    expect(first).toMatch(/^flags-random-[a-z]+-[a-z]+-[a-z]{2}$/);
+    expect(second).toMatch(/^flags-chance-[a-z]+-[a-z]+-[a-z]{2}$/);
+    for (const host of [first, second]) expect([host, (await get(`${host}.apps.localhost`)).status]).toEqual([host, 200]);
+    expect(await push('flags-random', '--random-route')).toMatchObject({ unchanged: true, routes: [`${first}.apps.localhost`] });
+  });
+
+  test('--no-route makes none and takes those that are there away, and the push shows it', async () => {
+    const ran = await kf.ok('push', 'flags-hidden', '-o', sample(1), '-m', '64M', '--no-route');
+    expect(ran.stdout).toMatch(/^routes: +$/m);
+    const hidden = await kf.json<Pushed>('app', 'flags-hidden');
+    expect([hidden.processes[0]?.running, await hostsOf(hidden)]).toEqual([1, []]);
+    expect((await get('flags-hidden.apps.localhost')).status).toBe(404);
+    const had = await push('flags-chance', '--no-route');
+    expect([had.routes, await hostsOf(had)]).toEqual([[], []]);
+  });
+});
+
+describe('starting', () => {
+  test('--no-wait is done before the app answers, which it does later', async () => {
+    const pushed = await push('flags-later', '--no-wait', '-c', 'sleep 2; exec node server.cjs');
+    expect(pushed).toMatchObject({ state: 'started', processes: [{ running: 0, instances: 1 }] });
+    expect((await get('flags-later.apps.localhost')).status).not.toBe(200);
+    await until('an answer', async () => (await get('flags-later.apps.localhost')).status === 200);
+  });
+
+  test('--no-start makes the app and its route but no pod; start then runs it', async () => {
+    const pushed = await push('flags-idle', '--no-start');
+    expect(pushed.state).toBe('stopped');
+    expect([await hostsOf(pushed), await podsOf(pushed.guid)]).toEqual([['flags-idle'], []]);
+    await kf.ok('start', 'flags-idle');
+    expect((await get('flags-idle.apps.localhost')).body).toBe('kf sample 1, instance 0\n');
+  });
+
+  test('--no-start on an app that runs stops it, with the new settings for its next start', async () => {
+    const pushed = await push('flags-idle', '--no-start', '-k', '150M');
+    expect(pushed.state).toBe('stopped');
+    await until('no pod', async () => (await podsOf(pushed.guid)).length === 0);
+    await until('no answer', async () => (await get('flags-idle.apps.localhost')).status !== 200);
+    await kf.ok('start', 'flags-idle');
+    expect((await containersOf(pushed))[0]?.resources.limits['ephemeral-storage']).toBe('150Mi');
+  });
+});
