@@ -2,15 +2,18 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { get } from '../support/http.ts';
-import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+import { Kf, kubectl, ringEnv } from '../support/kf.ts';
+import { currentPodsOf, podsOf, type AppPod } from '../support/pods.ts';
 import { until } from '../support/until.ts';
 
 const registry = process.env['KF_CLUSTER_NODE_REGISTRY'] ?? '';
 let kf: Kf;
+let guid = '';
 
 beforeAll(async () => {
   kf = await Kf.create();
   await kf.ok('push', 'verbs', '-o', `${registry}/kf/sample:1`, '-m', '128M');
+  guid = (await kf.ok('app', 'verbs', '--guid')).stdout.trim();
 });
 afterAll(async () => {
   await kf.run(['delete', 'verbs', '-r', '-f']);
@@ -20,32 +23,42 @@ afterAll(async () => {
 const envOf = async (): Promise<Record<string, string>> =>
   JSON.parse((await get('verbs.apps.localhost', '/env')).body) as Record<string, string>;
 
-describe('environment and services', () => {
-  test('the app sees what cf promises', async () => {
-    const env = await envOf();
-    expect(env['PORT']).toBe('8080');
-    expect(env['MEMORY_LIMIT']).toMatch(/^128[mM]$/);
-    expect(env['CF_INSTANCE_INDEX']).toBe('0');
-    const application = JSON.parse(env['VCAP_APPLICATION'] ?? '{}') as Record<string, unknown>;
-    expect(application).toMatchObject({ application_name: 'verbs', instance_index: 0 });
-  });
+const onePod = async (): Promise<AppPod> => {
+  const [pod, ...others] = await currentPodsOf(guid);
+  if (pod === undefined || others.length > 0) throw new Error(`${others.length + 1} pods or none`);
+  return pod;
+};
 
+/** Runs `kf logs` until `isEnough` says of what it has printed that it is; `provoke` makes the app speak. Returns the exit code after SIGINT. */
+async function follow(provoke: () => Promise<unknown>, isEnough: (seen: string) => boolean): Promise<number | null> {
+  const follower = kf.start(['logs', 'verbs']);
+  const ended = new Promise<number | null>((resolve) => follower.on('exit', (code) => resolve(code)));
+  let seen = '';
+  follower.stdout?.setEncoding('utf8').on('data', (text: string) => (seen += text));
+  try {
+    await until('the lines', async () => {
+      await provoke();
+      return isEnough(seen);
+    });
+  } finally {
+    follower.kill('SIGINT');
+  }
+  return ended;
+}
+
+describe('environment and services', () => {
   test('set-env reaches the app at its next restart and not before, also when the container or the pod dies', async () => {
-    const ns = ringEnv('KF_TEST_SPACE_GUID');
     await kf.ok('set-env', 'verbs', 'COLOUR', 'green');
     expect((await envOf())['COLOUR']).toBeUndefined();
-    const { guid } = await kf.json<{ guid: string }>('app', 'verbs', '--guid');
-    const pod = (
-      await kubectlJson<{ items: { metadata: { name: string } }[] }>(
-        'get',
-        'pods',
-        '-n',
-        ns,
-        '-l',
-        `korifi.cloudfoundry.org/app-guid=${guid}`,
-      )
-    ).items[0];
-    await kubectl('delete', 'pod', '-n', ns, pod?.metadata.name ?? '');
+    const before = await onePod();
+    const restarts = ({ status }: AppPod): number => status.containerStatuses?.[0]?.restartCount ?? 0;
+    await get('verbs.apps.localhost', '/exit?code=3');
+    await until('the container to be started again', async () => restarts(await onePod()) === restarts(before) + 1);
+    await until('the container to answer again', async () => (await get('verbs.apps.localhost')).status === 200);
+    expect((await envOf())['COLOUR']).toBeUndefined();
+    expect((await onePod()).metadata.uid).toBe(before.metadata.uid);
+    await kubectl('delete', 'pod', '-n', ringEnv('KF_TEST_SPACE_GUID'), before.metadata.name);
+    await until('another pod', async () => (await onePod()).metadata.uid !== before.metadata.uid);
     await until('the app to answer again', async () => (await get('verbs.apps.localhost')).status === 200);
     expect((await envOf())['COLOUR']).toBeUndefined();
     await kf.ok('restart', 'verbs');
@@ -57,14 +70,24 @@ describe('environment and services', () => {
     await kf.ok('create-user-provided-service', 'verbs-db', '-p', '{"uri":"postgres://db.example.com/x"}');
     await kf.ok('bind-service', 'verbs', 'verbs-db');
     await kf.ok('restart', 'verbs');
-    await until('the binding', async () => ((await envOf())['VCAP_SERVICES'] ?? '').includes('postgres://db.example.com/x'));
-    expect((await envOf())['SERVICE_BINDING_ROOT']).toBeDefined();
+    const bound = await until('the binding', async () => {
+      const env = await envOf();
+      return (env['VCAP_SERVICES'] ?? '').includes('postgres://db.example.com/x') ? env : undefined;
+    });
+    expect(bound).toMatchObject({ SERVICE_BINDING_ROOT: '/bindings', DATABASE_URL: 'postgres://db.example.com/x' });
+    const files = JSON.parse((await get('verbs.apps.localhost', '/bindings')).body) as Record<string, unknown>;
+    expect(files).toEqual({ 'verbs-db': { type: 'user-provided', uri: 'postgres://db.example.com/x' } });
     const services = await kf.ok('services');
     expect(services.stdout).toMatch(/verbs-db\s+user-provided/);
     await kf.ok('unbind-service', 'verbs', 'verbs-db');
     await kf.ok('delete-service', 'verbs-db', '-f');
     await kf.ok('restart', 'verbs');
-    await until('no binding', async () => !((await envOf())['VCAP_SERVICES'] ?? '').includes('postgres://'));
+    const unbound = await until('no binding', async () => {
+      const env = await envOf();
+      return env['VCAP_SERVICES'] === '{}' ? env : undefined;
+    });
+    expect(unbound['SERVICE_BINDING_ROOT']).toBeUndefined();
+    expect((await get('verbs.apps.localhost', '/bindings')).body).toBe('{}\n');
   });
 
   test('env shows what is set', async () => {
@@ -108,16 +131,8 @@ describe('life cycle and routes', () => {
   test('logs --recent shows its lines, logs follows new ones and ends on SIGINT with 0', async () => {
     await get('verbs.apps.localhost', '/for-the-log');
     await until('the line in the recent log', async () => (await kf.ok('logs', 'verbs', '--recent')).stdout.includes('/for-the-log'));
-    const follower = kf.start(['logs', 'verbs']);
-    let seen = '';
-    follower.stdout?.setEncoding('utf8').on('data', (text: string) => (seen += text));
-    await until('the stream', async () => {
-      await get('verbs.apps.localhost', '/while-following');
-      return seen.includes('/while-following');
-    });
-    const ended = new Promise<number | null>((resolve) => follower.on('exit', (code) => resolve(code)));
-    follower.kill('SIGINT');
-    expect(await ended).toBe(0);
+    const ask = () => get('verbs.apps.localhost', '/while-following');
+    expect(await follow(ask, (seen) => seen.includes('/while-following'))).toBe(0);
   });
 
   test('an auditor reads and may not change: the missing right is named', async () => {
@@ -128,5 +143,62 @@ describe('life cycle and routes', () => {
     expect(ran.code).toBe(1);
     expect(ran.stderr).toMatch(/patch/);
     expect(ran.stderr).toMatch(/cfapps/);
+  });
+});
+
+describe('three instances', () => {
+  let pods: AppPod[];
+  const said = (index: number): RegExp => new RegExp(`\\[APP/PROC/WEB/${index}\\] OUT GET /env 200$`, 'm');
+
+  beforeAll(async () => {
+    await kf.ok('scale', 'verbs', '-i', '3');
+    pods = await currentPodsOf(guid);
+  });
+
+  test('each sees what cf promises, with an index and addresses of its own', async () => {
+    const seen = new Map<string, Record<string, string>>();
+    await until('an answer of each', async () => {
+      const env = await envOf();
+      seen.set(env['CF_INSTANCE_INDEX'] ?? '', env);
+      return seen.size === 3;
+    });
+    expect([...seen.keys()].sort()).toEqual(['0', '1', '2']);
+    for (const [index, env] of seen) {
+      const pod = pods.find(({ metadata }) => metadata.labels['apps.kubernetes.io/pod-index'] === index);
+      const { hostIP = '', podIP = '' } = pod?.status ?? {};
+      expect(env).toMatchObject({
+        PORT: '8080',
+        HOME: '/home/vcap',
+        TMPDIR: '/tmp',
+        MEMORY_LIMIT: expect.stringMatching(/^128[mM]$/) as string,
+        CF_INSTANCE_GUID: pod?.metadata.uid,
+        CF_INSTANCE_IP: hostIP,
+        CF_INSTANCE_PORT: '8080',
+        CF_INSTANCE_ADDR: `${hostIP}:8080`,
+        CF_INSTANCE_INTERNAL_IP: podIP,
+      });
+      expect(JSON.parse(env['VCAP_APPLICATION'] ?? '{}')).toMatchObject({
+        application_name: 'verbs',
+        application_uris: ['verbs.apps.localhost'],
+        instance_id: pod?.metadata.uid,
+        instance_index: Number(index),
+        limits: { mem: 128 },
+        port: 8080,
+      });
+    }
+  });
+
+  test('logs follows all of them', async () => {
+    expect(await follow(envOf, (seen) => [0, 1, 2].every((index) => said(index).test(seen)))).toBe(0);
+  });
+
+  test('logs --recent has lines of all of them', async () => {
+    const { stdout } = await kf.ok('logs', 'verbs', '--recent');
+    for (const index of [0, 1, 2]) expect(stdout).toMatch(said(index));
+  });
+
+  test('stop takes all of them away', async () => {
+    await kf.ok('stop', 'verbs');
+    await until('no pod', async () => (await podsOf(guid)).length === 0);
   });
 });
