@@ -92,7 +92,7 @@ describe('a push that cannot work says why, and the old version serves on', () =
     const ran = await kf.run(['push', 'image-app', '-o', `${registry}/kf/crash:1`]);
     expect(ran.code).toBe(1);
     expect(ran.stdout).toMatch(/FAILED\n$/);
-    expect(ran.stderr).toContain('exit code 1');
+    expect(ran.stderr).toContain('Start unsuccessful: The app ended with exit code 1.\n   cannot start: no database named "orders"\n');
     expect((await get('image-app.apps.localhost')).status).toBe(200);
   });
 

@@ -6,7 +6,9 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { countRequests } from '../support/audit.ts';
 import { get } from '../support/http.ts';
-import { Kf } from '../support/kf.ts';
+import { Kf, kubectlJson, ringEnv } from '../support/kf.ts';
+import { currentPodsOf } from '../support/pods.ts';
+import { until } from '../support/until.ts';
 
 const fixtures = path.resolve('test/fixtures/apps');
 let kf: Kf;
@@ -17,13 +19,23 @@ beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'kf-source-'));
 });
 afterAll(async () => {
+  await Promise.all(['source-app', 'no-match', 'static-site', 'binary-app'].map((app) => kf.run(['delete', app, '-r', '-f'])));
   await kf.remove();
   await rm(folder, { recursive: true, force: true });
 });
 
 interface PushResult {
-  apps: { unchanged: boolean; built: boolean; layerBytesSent: number }[];
+  apps: { guid: string; unchanged: boolean; built: boolean; layerBytesSent: number; stack?: string; buildpacks: { name: string }[] }[];
 }
+
+interface CFApp {
+  metadata: { annotations: Record<string, string> };
+  spec: { currentDropletRef: { name: string } };
+}
+
+const ns = ringEnv('KF_TEST_SPACE_GUID');
+const guidOf = async (app: string): Promise<string> => (await kf.ok('app', app, '--guid')).stdout.trim();
+const appOf = async (app: string): Promise<CFApp> => kubectlJson<CFApp>('get', 'cfapp', await guidOf(app), '-n', ns);
 
 describe('push of source code', () => {
   test('a folder becomes an app that answers, and its build log is shown', async () => {
@@ -37,6 +49,15 @@ describe('push of source code', () => {
     // The ring's homes cannot be written: that costs the cache and is said, nothing more.
     expect(ran.stderr).toMatch(/The cache folder '\S+' cannot be used/);
     expect((await get('source-app.apps.localhost')).status).toBe(200);
+    const env = JSON.parse((await get('source-app.apps.localhost', '/env')).body) as Record<string, string>;
+    expect(env).toMatchObject({
+      PORT: '8080',
+      HOME: '/workspace',
+      TMPDIR: '/tmp',
+      USER: 'vcap',
+      LANG: 'en_US.UTF-8',
+      MEMORY_LIMIT: '128M',
+    });
   });
 
   test('an unchanged folder sends no layer byte and builds nothing', async () => {
@@ -53,23 +74,86 @@ describe('push of source code', () => {
     expect((await get('source-app.apps.localhost')).status).toBe(200);
   });
 
+  test('restage builds the same source again, and what was set since then is in force', async () => {
+    await kf.ok('set-env', 'source-app', 'COLOUR', 'green');
+    const before = await appOf('source-app');
+    const ran = await kf.ok('restage', 'source-app');
+    expect(ran.stdout).toMatch(/Staging app and tracing logs\.\.\.\n[^]* {6}kf\/nodejs: web process: node server\.js\n/);
+    const after = await appOf('source-app');
+    expect(after.spec.currentDropletRef.name).not.toBe(before.spec.currentDropletRef.name);
+    const { items: builds } = await kubectlJson<{ items: { spec: { packageRef: { name: string } } }[] }>(
+      ...['get', 'cfbuilds', '-n', ns, before.spec.currentDropletRef.name, after.spec.currentDropletRef.name],
+    );
+    expect(new Set(builds.map(({ spec }) => spec.packageRef.name)).size).toBe(1);
+    await until('the new value', async () => (await get('source-app.apps.localhost', '/env')).body.includes('"COLOUR": "green"'));
+  });
+
   test('a build that fails shows its own last lines and leaves the old version serving', async () => {
     const ran = await kf.run(['push', 'source-app', '-p', path.join(fixtures, 'broken-build')]);
     expect(ran.code).toBe(1);
-    expect(ran.stderr).toContain('Error staging application');
+    expect(ran.stdout).toMatch(/^ {6}npm error local: the compiler that this package needs is missing$/m);
+    expect(ran.stderr).toMatch(
+      /^Error staging application: The build failed with exit code 51: kf\/nodejs: npm ci .* failed with exit code 3\.$/m,
+    );
     expect((await get('source-app.apps.localhost')).status).toBe(200);
   });
 
   test('no buildpack that matches: what was looked for', async () => {
     const ran = await kf.run(['push', 'no-match', '-p', path.join(fixtures, 'no-match'), '--json']);
-    const { error } = JSON.parse(ran.stdout) as { error: { code: string; message: string; details: { reason: string } } };
+    const { error } = JSON.parse(ran.stdout) as {
+      error: { code: string; message: string; details: { reason: string; logTail: string[] } };
+    };
     expect(ran.code).toBe(1);
     expect(error.code).toBe('build');
+    expect(error.message).toBe(
+      'Error staging application: No buildpack recognised the source; tried: kf/nodejs, kf/staticfile, kf/binary.',
+    );
     expect(error.details.reason).toBe('NoBuildpackMatched');
+    for (const text of [
+      'looked for package.json in',
+      'looked for Staticfile or index.html in',
+      'looked for Procfile or an executable file',
+    ])
+      expect(error.details.logTail).toContainEqual(expect.stringContaining(text));
   });
 
   test('the logs of the app and of its build are there afterwards', async () => {
     const { stdout } = await kf.ok('logs', 'source-app', '--recent');
-    expect(stdout).toMatch(/\[APP\/PROC\/WEB\/0\] OUT /);
+    expect(stdout).toMatch(/^ {3}\S+ \[APP\/PROC\/WEB\/0\] OUT hello listens on port 8080$/m);
+    expect(stdout).toMatch(/^ {3}\S+ \[STG\/0\] OUT kf\/nodejs: web process: node server\.js$/m);
+    expect(stdout).toMatch(/^ {3}\S+ \[STG\/0\] OUT npm error local: the compiler that this package needs is missing$/m);
   });
+
+  test.each([
+    ['static-site', '<h1>A static site</h1>', 'kf/staticfile'],
+    ['binary-app', 'hello from an executable\n', 'kf/binary'],
+  ])('%s is recognised and answers, on the stack that is named', async (app, text, buildpack) => {
+    const pushed = await kf.json<PushResult>('push', app, '-p', path.join(fixtures, app), '-m', '64M', '-s', 'kf');
+    expect(pushed.apps[0]).toMatchObject({ built: true, stack: 'kf', buildpacks: [expect.objectContaining({ name: buildpack })] });
+    expect((await get(`${app}.apps.localhost`)).body).toContain(text);
+  });
+});
+
+test('of two pushes at once the later one wins with its source and its settings, and the earlier one names it', async () => {
+  const [early, late] = [path.join(folder, 'early'), path.join(folder, 'late')];
+  for (const copy of [early, late]) await cp(path.join(fixtures, 'node-hello'), copy, { recursive: true });
+  // Its build goes on until long after the other one has begun.
+  const scripts = { build: 'sleep 6', start: 'node server.js early' };
+  await writeFile(path.join(early, 'package.json'), JSON.stringify({ name: 'early', scripts }));
+  await writeFile(path.join(late, 'package.json'), JSON.stringify({ name: 'late', scripts: { start: 'node server.js late' } }));
+  const first = kf.start(['push', 'source-app', '-p', early, '-m', '96M', '-k', '300M']);
+  const ended = new Promise<number | null>((resolve) => first.on('close', resolve));
+  let [stdout, stderr] = ['', ''];
+  first.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  first.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  await until('the first build', () => Promise.resolve(stdout.includes('Staging app')));
+  const second = await kf.json<PushResult>('push', 'source-app', '-p', late, '-m', '80M');
+  const guid = second.apps[0]?.guid ?? '';
+  expect(await ended).toBe(1);
+  const { 'kf.cloudfoundry.org/changed-by': by, 'kf.cloudfoundry.org/push-started': at } = (await appOf('source-app')).metadata.annotations;
+  expect(stderr).toContain(`A later push of app 'source-app' (by ${by}, started ${at}) has taken over`);
+  const [pod] = await currentPodsOf(guid);
+  const process = await kf.json<{ processes: { command: string; memoryMB: number; diskMB: number }[] }>('app', 'source-app');
+  expect(process.processes[0]).toMatchObject({ command: 'node server.js late', memoryMB: 80, diskMB: 1024 });
+  expect(pod?.spec.containers[0]?.resources.limits).toEqual({ memory: '80Mi', 'ephemeral-storage': '1Gi' });
 });
