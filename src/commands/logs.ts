@@ -5,7 +5,10 @@ import type { PrintedEntry } from '../lib/ops/logs.ts';
 
 interface LogLine {
   time: string;
+  /** As in the text: `APP/PROC/WEB/0`. */
   source: string;
+  stream: 'OUT' | 'ERR';
+  pod: string;
   text: string;
 }
 
@@ -44,9 +47,9 @@ export default class Logs extends KfCommand<Result> {
   }
 
   /** Prints an entry; `--json` keeps it for the one document at the end. */
-  #show({ entry, lines }: PrintedEntry, shown: LogLine[]): void {
+  #show({ entry, source, lines }: PrintedEntry, shown: LogLine[]): void {
     if (this.terminal.json) {
-      shown.push({ time: entry.time, source: entry.source.pod, text: entry.text });
+      shown.push({ time: entry.time, source, stream: entry.stream, pod: entry.source.pod, text: entry.text });
       return;
     }
     const { ink } = this.terminal;

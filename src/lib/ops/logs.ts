@@ -2,7 +2,7 @@
 
 import { labels } from '../api/group.ts';
 import type { CFApp } from '../api/types.generated.ts';
-import { formatLogLines } from '../logs/format.ts';
+import { formatLogLines, formatSource } from '../logs/format.ts';
 import type { LogEntry } from '../logs/entry.ts';
 import { recentLogs } from '../logs/recent.ts';
 import { followLogs } from '../logs/stream.ts';
@@ -11,9 +11,11 @@ import type { SpaceSession } from '../target/session.ts';
 /** As many as cf's log system keeps. */
 const recentLines = 1000;
 
-/** One entry as cf prints it, and whether it came from stderr. */
+/** One entry as cf prints it, and what it is made of. */
 export interface PrintedEntry {
   entry: LogEntry;
+  /** `APP/PROC/WEB/0` */
+  source: string;
   lines: string[];
 }
 
@@ -21,7 +23,7 @@ function scopeOf(session: SpaceSession, app: CFApp): { ns: string; selector: str
   return { ns: session.space.guid, selector: `${labels.appGuid}=${app.metadata.name}` };
 }
 
-const printed = (entry: LogEntry): PrintedEntry => ({ entry, lines: formatLogLines(entry) });
+const printed = (entry: LogEntry): PrintedEntry => ({ entry, source: formatSource(entry.source), lines: formatLogLines(entry) });
 
 /** The last lines of all instances and builds, oldest first, the previous life of crashed containers among them. */
 export async function readRecentLogs(session: SpaceSession, app: CFApp): Promise<{ entries: PrintedEntry[]; notes: string[] }> {
