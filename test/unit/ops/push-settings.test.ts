@@ -1,30 +1,54 @@
-// What a plan changes of an app that is there.
+// What a push has to write of an app and its processes: only what differs from what the server has.
 
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CFApp, CFProcess } from '../../../src/lib/api/types.generated.ts';
 import type { AppPlan } from '../../../src/lib/manifest/plan.ts';
 import { metadataChanges, processChanges } from '../../../src/lib/ops/push/settings.ts';
 
-const process = (more: object = {}): CFProcess =>
-  ({
-    metadata: { name: 'p' },
-    spec: {
-      processType: 'web',
-      memoryMB: 64,
-      diskQuotaMB: 512,
-      healthCheck: { type: 'port', data: { timeoutSeconds: 60, invocationTimeoutSeconds: 1 } },
-      ...more,
-    },
-  }) as CFProcess;
+/** As an API server gives it: keys sorted. */
+const process: CFProcess = {
+  apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
+  kind: 'CFProcess',
+  metadata: { name: 'p', namespace: 'ns' },
+  spec: {
+    appRef: { name: 'a' },
+    diskQuotaMB: 1024,
+    healthCheck: { data: { httpEndpoint: '/health', invocationTimeoutSeconds: 1, timeoutSeconds: 45 }, type: 'http' },
+    memoryMB: 64,
+    processType: 'web',
+  },
+};
 
-test('a readiness check is written with what is named, and once', () => {
-  const readinessHealthCheck = { type: 'http' as const, endpoint: '/ready', intervalSeconds: 3 };
-  const written = { type: 'http', data: { httpEndpoint: '/ready', intervalSeconds: 3 } };
-  expect(processChanges({ type: 'web', readinessHealthCheck }, process())).toEqual({ readinessHealthCheck: written });
-  expect(processChanges({ type: 'web', readinessHealthCheck }, process({ readinessHealthCheck: written }))).toEqual({});
-  const slower = { intervalSeconds: 9 };
-  expect(processChanges({ type: 'web', readinessHealthCheck: slower }, process({ readinessHealthCheck: written }))).toEqual({
-    readinessHealthCheck: { type: 'http', data: { httpEndpoint: '/ready', intervalSeconds: 9 } },
+describe('processChanges', () => {
+  test('finds nothing when the plan says what is there', () => {
+    const plan = { type: 'web', memoryMB: 64, timeoutSeconds: 45, healthCheck: { type: 'http', endpoint: '/health' } } as const;
+    expect(processChanges(plan, process)).toEqual({});
+  });
+
+  test('takes the endpoint away with the http check, and keeps the rest', () => {
+    expect(processChanges({ type: 'web', healthCheck: { type: 'process' } }, process)).toEqual({
+      healthCheck: { type: 'process', data: { httpEndpoint: null, invocationTimeoutSeconds: 1, timeoutSeconds: 45 } },
+    });
+  });
+
+  test('changes one value of the check alone', () => {
+    expect(processChanges({ type: 'web', timeoutSeconds: 90 }, process)).toEqual({
+      healthCheck: { type: 'http', data: { httpEndpoint: '/health', invocationTimeoutSeconds: 1, timeoutSeconds: 90 } },
+    });
+  });
+
+  test('writes a readiness check with what is named, and once', () => {
+    const readinessHealthCheck = { type: 'http' as const, endpoint: '/ready', intervalSeconds: 3 };
+    const written = { data: { httpEndpoint: '/ready', intervalSeconds: 3 }, type: 'http' as const };
+    const present = { ...process, spec: { ...process.spec, readinessHealthCheck: written } };
+    expect(processChanges({ type: 'web', readinessHealthCheck }, process)).toEqual({ readinessHealthCheck: written });
+    expect(processChanges({ type: 'web', readinessHealthCheck }, present)).toEqual({});
+    expect(processChanges({ type: 'web', readinessHealthCheck: { intervalSeconds: 9 } }, present)).toEqual({
+      readinessHealthCheck: { type: 'http', data: { httpEndpoint: '/ready', intervalSeconds: 9 } },
+    });
+    expect(processChanges({ type: 'web', readinessHealthCheck: { type: 'process' } }, present)).toEqual({
+      readinessHealthCheck: { type: 'process', data: { httpEndpoint: null, intervalSeconds: 3 } },
+    });
   });
 });
 
