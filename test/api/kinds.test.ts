@@ -10,11 +10,22 @@ import { buildDomain, buildOrg, buildSpace } from '../../src/templates/tenancy.t
 import type { CFApp, CFBuild, CFServiceInstance } from '../../src/lib/api/types.generated.ts';
 import { ask, installKinds, installPolicies, kubectl, kubectlJson, makeSpaceLike } from './kubectl.ts';
 
+interface Schema {
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  'x-kubernetes-list-type'?: string;
+  'x-kubernetes-list-map-keys'?: string[];
+}
+
 interface Crd {
   metadata: { name: string };
   spec: {
     names: { kind: string; plural: string; categories?: string[] };
-    versions: { additionalPrinterColumns?: { name: string; jsonPath: string; priority?: number }[]; subresources?: object }[];
+    versions: {
+      additionalPrinterColumns?: { name: string; jsonPath: string; priority?: number }[];
+      subresources?: object;
+      schema: { openAPIV3Schema: Schema };
+    }[];
   };
   status: { conditions: { type: string; status: string }[] };
 }
@@ -181,6 +192,88 @@ describe('a process', () => {
     ]);
     expect(code).toBe(1);
     expect(stderr).toContain('spec.desiredInstances');
+  });
+});
+
+describe('a task', () => {
+  const task = (name: string, spec: object) => ({
+    apiVersion: `${group}/v1alpha1`,
+    kind: 'CFTask',
+    metadata: { name, namespace: ns },
+    spec: { appRef: { name: 'a' }, ...spec },
+  });
+  const create = (name: string, spec: object) => ask(['create', '--validate=strict', '-f', '-'], { input: task(name, spec) });
+
+  test('says its memory, its disk and the process type that it takes the rest from', async () => {
+    const spec = { command: 'rake', processType: 'worker', memoryMB: 128, diskMB: 512, displayName: 'migrate' };
+    expect(await create('sized', spec)).toMatchObject({ code: 0 });
+    expect(await kubectlJson<object>(['get', 'cftask', '-n', ns, 'sized'])).toMatchObject({ spec });
+    const status = { memoryMB: 128, diskQuotaMB: 512, sequenceId: 1, dropletRef: { name: 'build' } };
+    await kubectl(['patch', 'cftask', '-n', ns, 'sized', '--subresource=status', '--type=merge', '-p', JSON.stringify({ status })]);
+    expect(await kubectlJson<object>(['get', 'cftask', '-n', ns, 'sized'])).toMatchObject({ status });
+  });
+
+  test.each(['memoryMB', 'diskMB'])('cannot want less than no %s', async (field) => {
+    const { code, stderr } = await create(`negative-${field.toLowerCase()}`, { command: 'rake', [field]: -1 });
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`spec.${field}`)]);
+  });
+});
+
+describe('lists that several write to', () => {
+  /** `<kind>.<path>` of every list that is merged by key, with its key. */
+  async function keyed(): Promise<Record<string, string>> {
+    const found: Record<string, string> = {};
+    const walk = (schema: Schema, at: string): void => {
+      if (schema['x-kubernetes-list-type'] === 'map') found[at] = (schema['x-kubernetes-list-map-keys'] ?? []).join();
+      if (schema.items !== undefined) walk(schema.items, `${at}[]`);
+      for (const [name, inner] of Object.entries(schema.properties ?? {})) walk(inner, `${at}.${name}`);
+    };
+    for (const [kind, crd] of await crds()) walk(crd.spec.versions[0]?.schema.openAPIV3Schema ?? {}, kind);
+    return found;
+  }
+
+  test('are merged by key: conditions by type in every kind with a status, bindings and destinations by guid', async () => {
+    const lists = await keyed();
+    for (const kind of (await crds()).keys()) {
+      const hasStatus = !['CFServiceOffering', 'CFServicePlan'].includes(kind);
+      expect([kind, lists[`${kind}.status.conditions`]]).toEqual([kind, hasStatus ? 'type' : undefined]);
+    }
+    expect(lists).toMatchObject({
+      'CFApp.status.serviceBindings': 'guid',
+      'AppWorkload.spec.services': 'guid',
+      'CFRoute.spec.destinations': 'guid',
+      'CFRoute.status.destinations': 'guid',
+    });
+  });
+
+  test('keep what each writer of a status put there, conditions and bindings alike', async () => {
+    const lifecycle = { type: 'docker', data: { stack: '' } };
+    const named = { apiVersion: `${group}/v1alpha1`, kind: 'CFApp', metadata: { name: 'two-writers', namespace: ns } };
+    await kubectl(['create', '-f', '-'], { input: { ...named, spec: { displayName: 'two-writers', desiredState: 'STOPPED', lifecycle } } });
+    const lastTransitionTime = '2026-01-01T00:00:00Z';
+    const condition = (type: string) => ({ type, status: 'True', reason: 'R', message: '', lastTransitionTime });
+    const binding = (guid: string) => ({ guid, name: guid, secret: guid });
+    const tell = (manager: string, status: object) => {
+      const args = ['apply', '--server-side', '--subresource=status', `--field-manager=${manager}`, '-f', '-'];
+      return ask(args, { input: { ...named, status } });
+    };
+    for (const manager of ['One', 'Two']) {
+      const status = { conditions: [condition(manager)], serviceBindings: [binding(manager.toLowerCase())] };
+      expect(await tell(manager, status)).toMatchObject({ code: 0 });
+    }
+    const { status } = await kubectlJson<{ status: { conditions: { type: string }[]; serviceBindings: { guid: string }[] } }>([
+      'get',
+      'cfapp',
+      '-n',
+      ns,
+      'two-writers',
+    ]);
+    expect([status.conditions.map(({ type }) => type), status.serviceBindings.map(({ guid }) => guid)]).toEqual([
+      ['One', 'Two'],
+      ['one', 'two'],
+    ]);
+    const twice = await tell('Three', { conditions: [condition('Three'), condition('Three')] });
+    expect([twice.code, twice.stderr]).toEqual([1, expect.stringMatching(/duplicate/i)]);
   });
 });
 
