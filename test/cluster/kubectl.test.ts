@@ -1,0 +1,164 @@
+// A space developer with kubectl alone: processes are scaled by their scale subresource, tasks are objects that run once.
+
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findCondition } from '../../src/lib/api/conditions.ts';
+import type { CFProcess, CFTask } from '../../src/lib/api/types.generated.ts';
+import { Kf, ringEnv } from '../support/kf.ts';
+import { until } from '../support/until.ts';
+
+const execute = promisify(execFile);
+const api = 'korifi.cloudfoundry.org/v1alpha1';
+const label = (name: string): string => `korifi.cloudfoundry.org/${name}`;
+const app = 'by-kubectl';
+const space = ringEnv('KF_TEST_SPACE_GUID');
+const sample = (version: number): string => `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:${version}`;
+let kf: Kf;
+let guid: string;
+let web: string;
+
+/** kubectl as the developer of the ring's space. */
+async function kubectl(args: string[], input?: object): Promise<string> {
+  const child = execute('kubectl', ['-n', space, ...args], { env: { ...process.env, KUBECONFIG: ringEnv('KF_TEST_DEVELOPER') } });
+  child.child.stdin?.end(input === undefined ? '' : JSON.stringify(input));
+  return (await child).stdout;
+}
+
+const get = async <T>(...args: string[]): Promise<T> => JSON.parse(await kubectl(['get', ...args, '-o', 'json'])) as T;
+
+beforeAll(async () => {
+  kf = await Kf.create();
+  await kf.ok('push', app, '-o', sample(1), '-m', '64M');
+  await kf.ok('set-env', app, 'COLOUR', 'teal');
+  guid = (await kf.ok('app', app, '--guid')).stdout.trim();
+  const spec = { appRef: { name: guid }, processType: 'worker', memoryMB: 48, diskQuotaMB: 64, desiredInstances: 1 };
+  const healthCheck = { type: 'process', data: { invocationTimeoutSeconds: 0, timeoutSeconds: 0 } };
+  const command = 'node -e "setInterval(() => {}, 1000)"';
+  await kubectl(['apply', '-f', '-'], {
+    apiVersion: api,
+    kind: 'CFProcess',
+    metadata: { name: `${guid}-worker`, namespace: space },
+    spec: { ...spec, command, healthCheck },
+  });
+  const { items } = await get<{ items: CFProcess[] }>('cfprocesses', '-l', `${label('app-guid')}=${guid}`);
+  web = items.find(({ spec: { processType } }) => processType === 'web')?.metadata.name ?? '';
+});
+afterAll(async () => {
+  await kubectl(['delete', 'cftasks', '--all', '--wait=false']);
+  await kf.run(['delete', app, '-f', '-r']);
+  await kf.remove();
+});
+
+interface Pods {
+  items: { metadata: { name: string; labels: Record<string, string>; deletionTimestamp?: string }; status: { phase: string } }[];
+}
+
+interface Scale {
+  spec: { replicas?: number };
+  status: { replicas: number; selector: string };
+}
+
+const scale = (name: string): Promise<Scale> => get<Scale>('cfprocess', name, '--subresource=scale');
+
+/** All pods of the app, in one look, by the type of their process; beside it what the selector finds among them. */
+async function look(process: string, type: string): Promise<{ own: string[]; selected: string[]; generations: string[] }> {
+  const [key = '', value] = (await scale(process)).status.selector.split('=');
+  const { items } = await get<Pods>('pods');
+  const names = (pods: Pods['items']): string[] => pods.map(({ metadata }) => metadata.name).toSorted();
+  const own = items.filter(
+    ({ metadata: { labels } }) =>
+      labels[label('app-guid')] === guid && labels[label('process-type')] === type && labels[label('guid')] !== undefined,
+  );
+  const generations = own.map(({ metadata }) => metadata.labels['kf.cloudfoundry.org/generation'] ?? '');
+  return { own: names(own), selected: names(items.filter(({ metadata }) => metadata.labels[key] === value)), generations };
+}
+
+describe('the scale of a process', () => {
+  test('is what kubectl scale writes, and counts what runs', async () => {
+    expect(await scale(web)).toMatchObject({ spec: { replicas: 1 }, status: { replicas: 1 } });
+    await kubectl(['scale', 'cfprocess', web, '--replicas=3']);
+    await until('three instances', async () => (await scale(web)).status.replicas === 3, 60_000);
+    const { own, selected } = await look(web, 'web');
+    expect([own.length, selected]).toEqual([3, own]);
+    expect((await kf.ok('app', app)).stdout).toMatch(/instances: +3\/3/);
+  });
+
+  test('selects the pods of its process and no others, in the old version and in the new one', async () => {
+    await until('the worker', async () => (await look(`${guid}-worker`, 'worker')).own.length === 1, 60_000);
+    const pushing = kf.run(['push', app, '-o', sample(2), '-m', '64M']);
+    let isPushed = false;
+    const ended = pushing.finally(() => (isPushed = true));
+    const seen = new Set<string>();
+    while (!isPushed) {
+      const { own, selected, generations } = await look(web, 'web');
+      expect(selected).toEqual(own);
+      for (const generation of generations) seen.add(generation);
+    }
+    expect((await ended).code).toBe(0);
+    expect(seen.size).toBe(2);
+    const worker = await look(`${guid}-worker`, 'worker');
+    expect(worker.own).not.toEqual([]);
+    expect(worker.selected).toEqual(worker.own);
+  });
+
+  test('goes down to none and the process has no pods', async () => {
+    await kubectl(['scale', 'cfprocess', `${guid}-worker`, '--replicas=0']);
+    await until('the worker to end', async () => (await look(`${guid}-worker`, 'worker')).own.length === 0, 60_000);
+    const { spec, status } = await scale(`${guid}-worker`);
+    // The API server leaves a zero out of the spec of a Scale.
+    expect([spec.replicas ?? 0, status.replicas]).toEqual([0, 0]);
+    expect((await look(web, 'web')).own).toHaveLength(3);
+  });
+});
+
+describe('a task written by hand', () => {
+  async function run(name: string, spec: Partial<CFTask['spec']>, condition: 'Succeeded' | 'Failed'): Promise<CFTask> {
+    const metadata = { name: `${guid}-${name}`, namespace: space };
+    await kubectl(['apply', '-f', '-'], { apiVersion: api, kind: 'CFTask', metadata, spec: { appRef: { name: guid }, ...spec } });
+    await kubectl(['wait', `--for=condition=${condition}`, 'cftask', metadata.name, '--timeout=60s']);
+    return get<CFTask>('cftask', metadata.name);
+  }
+
+  const logs = (name: string): Promise<string> => kubectl(['logs', '-l', `${label('task-guid')}=${guid}-${name}`, '--tail=-1']);
+
+  test('runs with the code, the environment and the sizes of its app and succeeds; its pod has what it wrote', async () => {
+    const command = 'echo "painted $COLOUR with $MEMORY_LIMIT in $(ls /app | grep server)"';
+    const task = await run('paint', { command, memoryMB: 40, diskMB: 64 }, 'Succeeded');
+    expect(task.status).toMatchObject({ sequenceId: 1, memoryMB: 40, diskQuotaMB: 64 });
+    expect(findCondition(task, 'Failed')?.status).not.toBe('True');
+    expect(await logs('paint')).toBe('painted teal with 40M in server.cjs\n');
+    const { items } = await get<{ items: { spec: { containers: { resources: { limits: object } }[] } }[] }>(
+      'pods',
+      '-l',
+      `${label('task-guid')}=${guid}-paint`,
+    );
+    expect(items.map(({ spec }) => spec.containers[0]?.resources.limits)).toEqual([{ memory: '40Mi', 'ephemeral-storage': '64Mi' }]);
+  });
+
+  test('whose command fails has failed with its exit code, once, and what it wrote is there', async () => {
+    const task = await run('fail', { command: 'echo "no paint"; exit 7' }, 'Failed');
+    expect(findCondition(task, 'Failed')).toMatchObject({ status: 'True', message: 'Failed with exit code: 7' });
+    expect(findCondition(task, 'Succeeded')?.status).not.toBe('True');
+    expect(task.status?.sequenceId).toBe(2);
+    expect(await logs('fail')).toBe('no paint\n');
+    const { items } = await get<Pods>('pods', '-l', `${label('task-guid')}=${guid}-fail`);
+    expect(items.map(({ status }) => status.phase)).toEqual(['Failed']);
+  });
+
+  test('without a command runs the one of the process type that it names, until it is canceled', async () => {
+    const metadata = { name: `${guid}-work`, namespace: space };
+    const object = { apiVersion: api, kind: 'CFTask', metadata, spec: { appRef: { name: guid }, processType: 'worker' } };
+    await kubectl(['apply', '-f', '-'], object);
+    const pods = (): Promise<Pods> => get<Pods>('pods', '-l', `${label('task-guid')}=${metadata.name}`);
+    await until('the task to run', async () => (await pods()).items[0]?.status.phase === 'Running', 60_000);
+    expect((await get<CFTask>('cftask', metadata.name)).status).toMatchObject({ memoryMB: 48, diskQuotaMB: 64 });
+    await kubectl(['apply', '-f', '-'], { ...object, spec: { ...object.spec, canceled: true } });
+    await kubectl(['wait', '--for=condition=Canceled', 'cftask', metadata.name, '--timeout=60s']);
+    await until(
+      'its pod to end',
+      async () => (await pods()).items.every(({ metadata: { deletionTimestamp } }) => deletionTimestamp !== undefined),
+      60_000,
+    );
+  });
+});
