@@ -9,6 +9,11 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const check = (...args: string[]) => spawnSync(process.execPath, ['bin/lock.ts', ...args], { encoding: 'utf8' });
 
+test('npm run check looks at the lockfile', () => {
+  const checked = spawnSync(process.execPath, ['bin/check.ts', 'lock'], { encoding: 'utf8' });
+  expect([checked.status, checked.stdout]).toEqual([0, expect.stringMatching(/^ok +lock /)]);
+});
+
 test('the lockfile names no address of a registry, and npm is told to keep it so', () => {
   expect(check()).toMatchObject({ status: 0, stderr: '' });
   expect(readFileSync('.npmrc', 'utf8')).toMatch(/^omit-lockfile-registry-resolved=true$/m);
