@@ -51,6 +51,8 @@ export abstract class KfCommand<T> extends Command {
   static environment: [variable: string, meaning: string][] = [];
   /** The command changes something in the cluster. */
   static changes = false;
+  /** The command installs or removes kf: that kf is not there is no news, and explains none of its errors. */
+  static isAboutInstallation = false;
   /** `set-env`: what looks like an unknown flag is data. */
   static dashesAreData = false;
 
@@ -72,7 +74,7 @@ export abstract class KfCommand<T> extends Command {
     } catch (thrown) {
       this.#reporter?.done();
       const error = toKfError(thrown);
-      return await this.#fail((await this.#session?.explain(error)) ?? error);
+      return await this.#fail(await this.#explained(error));
     } finally {
       this.#session?.close();
     }
@@ -169,6 +171,11 @@ export abstract class KfCommand<T> extends Command {
     });
     if ((this.ctor as typeof KfCommand).changes) await this.#nameCluster(this.#session);
     return this.#session;
+  }
+
+  async #explained(error: KfError): Promise<KfError> {
+    if (this.#session === undefined || (this.ctor as typeof KfCommand).isAboutInstallation) return error;
+    return this.#session.explain(error);
   }
 
   /** Who has several clusters is told which one is about to change. */

@@ -15,6 +15,7 @@ export default class Setup extends KfCommand<SetupResult | { objects: unknown[] 
     'kf setup --domain apps.example.com --gateway infra/public',
     'kf setup -f setup.yaml --dry-run -o yaml',
   ];
+  static override isAboutInstallation = true;
   static override seeAlso = ['uninstall', 'target', 'push'];
   static override flags = {
     file: Flags.string({ char: 'f', summary: 'settings as YAML; flags win over it', helpValue: 'FILE' }),

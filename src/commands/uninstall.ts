@@ -6,6 +6,7 @@ import { uninstallBlocks } from '../lib/views/setup.ts';
 export default class Uninstall extends KfCommand<UninstallResult | { declined: true }> {
   static override summary = 'removes kf and all its apps from a cluster';
   static override examples = ['kf uninstall', 'kf uninstall --yes', 'kf uninstall --keep-data --yes'];
+  static override isAboutInstallation = true;
   static override seeAlso = ['setup'];
   static override flags = {
     yes: Flags.boolean({ char: 'y', summary: 'do not ask' }),
@@ -18,10 +19,7 @@ export default class Uninstall extends KfCommand<UninstallResult | { declined: t
     const { listAppsOfInstallation, uninstall, uninstallKeepingData } = await import('../lib/ops/setup/index.ts');
     this.say`Removing kf from cluster ${session.cluster.identity.context} as ${session.user}...`;
     const apps = await listAppsOfInstallation(session.cluster);
-    const question = flags['keep-data']
-      ? `Really remove the controller? ${apps.length} app(s) go on serving.`
-      : `Really remove kf and its ${apps.length} app(s): ${apps.map((app) => app.name).join(', ')}?`;
-    if (!flags.yes && !(await this.confirm(question, '--yes'))) {
+    if (!flags.yes && !(await this.confirm(questionFor(flags['keep-data'] === true, apps), '--yes'))) {
       this.say`kf has not been removed.`;
       return { declined: true };
     }
@@ -31,4 +29,10 @@ export default class Uninstall extends KfCommand<UninstallResult | { declined: t
     this.ok();
     return result;
   }
+}
+
+function questionFor(keepsData: boolean, apps: { name: string }[]): string {
+  if (keepsData) return `Really remove the controller? ${apps.length} app(s) go on serving.`;
+  if (apps.length === 0) return 'Really remove kf? It has no apps.';
+  return `Really remove kf and its ${apps.length} app(s): ${apps.map(({ name }) => name).join(', ')}?`;
 }

@@ -1,32 +1,7 @@
 // What setup finds on a bare control plane: no storage, no Gateway API, no kf.
 
-import { spawn } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
-
-interface Ran {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
-const root = join(import.meta.dirname, '../..');
-
-/** The bundled kf, which `test/run.ts` has built, with the ring's kubeconfig. */
-function kf(...args: string[]): Promise<Ran> {
-  const home = mkdtempSync(join(tmpdir(), 'kf-home-'));
-  const env = { PATH: process.env['PATH'] ?? '', HOME: home, KUBECONFIG: process.env['KF_TEST_KUBECONFIG'] ?? '' };
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [join(root, 'bin/run.js'), ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    const ran: Ran = { code: 0, stdout: '', stderr: '' };
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (ran.stdout += text));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (ran.stderr += text));
-    child.on('error', reject);
-    child.on('close', (code) => resolve({ ...ran, code: code ?? 255 }));
-  });
-}
+import { kf } from './kf.ts';
 
 test('setup without a StorageClass says that the registry needs a volume, and how else', async () => {
   const ran = await kf('setup', '--dry-run');

@@ -7,9 +7,13 @@ export interface Answer {
   body: string;
 }
 
-/** GET with the Host header of `host`, at the port where the cluster's gateway answers. */
-export function get(host: string, urlPath = '/', headers: Record<string, string> = {}): Promise<Answer> {
-  const port = Number(process.env['KF_CLUSTER_HTTP_PORT'] ?? '80');
+/** GET with the Host header of `host`, at the port where the gateway of the ring's cluster, or another, answers. */
+export function get(
+  host: string,
+  urlPath = '/',
+  headers: Record<string, string> = {},
+  port = Number(process.env['KF_CLUSTER_HTTP_PORT'] ?? '80'),
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
       { host: '127.0.0.1', port, path: urlPath, headers: { ...headers, host }, agent: false, timeout: 10_000 },

@@ -12,13 +12,18 @@ import { clusterDown, clusterUp, writeSetupFile, type ClusterEnv } from './local
 const execute = promisify(execFile);
 const keep = process.env['KF_KEEP_CLUSTER'] === '1';
 
-/** Runs `use` with a control plane alone: etcd, API server, controller manager. */
-export async function withControlPlane<T>(use: (env: ClusterEnv) => Promise<T>): Promise<T> {
-  const env = await clusterUp('api-ring', '--control-plane-only');
+const otherName = process.env['KF_TEST_CLUSTER'];
+
+/** Runs `use` with a control plane alone: etcd, API server, controller manager. `KF_TEST_CLUSTER` names it as in {@link withCluster}, plus `-api`. */
+export async function withControlPlane<T>(
+  use: (env: ClusterEnv) => Promise<T>,
+  name = otherName === undefined ? 'api-ring' : `${otherName}-api`,
+): Promise<T> {
+  const env = await clusterUp(name, '--control-plane-only');
   try {
     return await use(env);
   } finally {
-    if (!keep) await clusterDown('api-ring');
+    if (!keep) await clusterDown(name);
   }
 }
 
@@ -56,10 +61,7 @@ async function setUp(binary: string, env: ClusterEnv, folder: string): Promise<C
  * Runs `use` with a whole cluster, the packed and installed kf (`KF_TEST_BIN`), and kf set up in it. `KF_TEST_CLUSTER` names another cluster than
  * the ring's own, for a second run beside it; with `KF_KEEP_CLUSTER=1` it stays.
  */
-export async function withCluster<T>(
-  use: (env: ClusterEnv) => Promise<T>,
-  name = process.env['KF_TEST_CLUSTER'] ?? 'cluster-ring',
-): Promise<T> {
+export async function withCluster<T>(use: (env: ClusterEnv) => Promise<T>, name = otherName ?? 'cluster-ring'): Promise<T> {
   const folder = await mkdtemp(path.join(tmpdir(), 'kf-ring-'));
   const [env, binary] = await Promise.all([clusterUp(name), installPackedKf(path.join(folder, 'installed'))]);
   try {

@@ -78,6 +78,8 @@ export interface UninstallView {
 }
 
 export function uninstallBlocks(view: UninstallView): Block[] {
+  if (view.keptApps + view.orgs + view.removed.length + view.kept.length === 0)
+    return [line(), line('There was nothing to remove.'), line()];
   return [
     line(),
     pairs(

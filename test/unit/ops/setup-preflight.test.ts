@@ -1,9 +1,11 @@
+import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { secretType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
-import { checkPlan } from '../../../src/lib/ops/setup/preflight.ts';
+import { checkPlan, inspectCluster } from '../../../src/lib/ops/setup/preflight.ts';
 import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/setup/request.ts';
 import { kindNamed } from '../../../src/lib/ops/setup/kinds.ts';
+import type { Cluster } from '../../../src/lib/kube/cluster.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
 const check = (cluster: MemoryCluster, request: SetupRequest): Promise<void> =>
@@ -53,4 +55,23 @@ test('an outside registry without its credentials is refused, with the commands 
   );
   await cluster.create(type, { apiVersion: 'v1', kind: 'Secret', metadata: { namespace: 'cf', name: 'kf-registry-push' } });
   await expect(check(cluster, { registry: 'registry.example.com/apps' })).resolves.toBeUndefined();
+});
+
+/** An empty cluster whose API server says that it is this version. */
+function clusterOf(minor: string): Cluster {
+  const said = { major: '1', minor, gitVersion: `v1.${minor.replace('+', '')}.4` };
+  const raw = ({ path }: { path: string }) =>
+    Promise.resolve({ status: path === '/version' ? 200 : 404, headers: {}, body: Readable.from([JSON.stringify(said)]) });
+  return Object.assign(new MemoryCluster(), { raw });
+}
+
+test.each(['29', '29+', '9'])('Kubernetes 1.%s is refused by what it lacks', async (minor) => {
+  await expect(inspectCluster(clusterOf(minor))).rejects.toMatchObject({
+    code: 'failed',
+    message: `Kubernetes v1.${minor.replace('+', '')}.4 is too old: kf needs ValidatingAdmissionPolicy v1 and sleep hooks, which came with 1.30.`,
+  });
+});
+
+test.each(['30', '30+', '36'])('Kubernetes 1.%s is taken', async (minor) => {
+  await expect(inspectCluster(clusterOf(minor))).resolves.toMatchObject({ exposure: 'hostport', hasGatewayApi: false });
 });

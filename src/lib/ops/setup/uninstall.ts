@@ -1,7 +1,7 @@
 // `kf uninstall`: takes away what setup marked as its own, in an order in which each part can still clean up behind itself.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { namespaceType } from '../../api/core.ts';
+import { deploymentType, namespaceType, type Namespace } from '../../api/core.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { conditionTypes, finalizers, kinds, labels } from '../../api/group.ts';
 import { resource, type KubeObject, type ResourceType } from '../../api/object.ts';
@@ -29,6 +29,13 @@ export interface UninstallResult {
   kept: { object: string; reason: string }[];
 }
 
+/** An uninstall that is under way. */
+interface Running extends UninstallContext {
+  result: UninstallResult;
+  /** The command that goes on where this one stopped. */
+  again: string;
+}
+
 const selector = `${partOfLabel}=setup`;
 const goneMs = 180_000;
 
@@ -48,7 +55,7 @@ async function listOrNone<T extends KubeObject>(cluster: Cluster, type: Resource
   }
 }
 
-async function waitUntilGone(context: UninstallContext, what: string, look: () => Promise<string[]>): Promise<void> {
+async function waitUntilGone(context: Running, what: string, look: () => Promise<string[]>): Promise<void> {
   const deadline = Date.now() + goneMs;
   context.reporter.step(`Waiting for ${what} to go`);
   for (;;) {
@@ -57,7 +64,7 @@ async function waitUntilGone(context: UninstallContext, what: string, look: () =
     if (left.length === 0) return;
     if (Date.now() > deadline) {
       throw new KfError('timeout', `After ${goneMs / 1000} s these are still there: ${left.join(', ')}`, {
-        hints: ['kf uninstall --yes goes on where it stopped.'],
+        hints: [`${context.again} goes on where it stopped.`],
       });
     }
     await sleep(250, undefined, context.signal === undefined ? {} : { signal: context.signal });
@@ -69,14 +76,31 @@ function describeOrg(org: CFOrg): string {
   return `org ${org.spec.displayName}${why?.reason === 'Deleting' ? ` (${why.message})` : ''}`;
 }
 
-/** Orgs go while the controller runs, which empties their spaces and takes their namespaces. */
-async function removeOrgs(context: UninstallContext): Promise<number> {
+async function controllerRuns(cluster: Cluster): Promise<boolean> {
+  const live = await cluster.get(deploymentType, systemNamespace, controllerName);
+  return (live?.status?.availableReplicas ?? 0) > 0;
+}
+
+/** Orgs go while the controller runs, which empties their spaces and takes their namespaces. Without one there is nothing to wait for. */
+async function removeOrgs(context: Running): Promise<number> {
   const { items } = await listOrNone(context.cluster, kinds.org);
   await Promise.all(
     items.map((org) => context.cluster.delete(kinds.org, org.metadata.namespace, org.metadata.name ?? '', { propagation: 'Background' })),
   );
-  await waitUntilGone(context, 'the orgs', async () => (await listOrNone(context.cluster, kinds.org)).items.map((org) => describeOrg(org)));
+  if (await controllerRuns(context.cluster))
+    await waitUntilGone(context, 'the orgs', async () => (await listOrNone(context.cluster, kinds.org)).items.map(describeOrg));
   return items.length;
+}
+
+/** Returns when its pod has ended too: until then it would put finalizers back, and a setup would take the Deployment for present. */
+async function removeController(context: Running): Promise<void> {
+  const found = await context.cluster.delete(deploymentType, systemNamespace, controllerName, { propagation: 'Foreground' });
+  if (!found) return;
+  const named = `Deployment ${systemNamespace}/${controllerName}`;
+  context.result.removed.push(named);
+  await waitUntilGone(context, 'the controller', async () =>
+    (await context.cluster.get(deploymentType, systemNamespace, controllerName)) === undefined ? [] : [named],
+  );
 }
 
 /** Removes our finalizers from orgs and spaces, so that nothing hangs once the controller is gone. */
@@ -93,11 +117,11 @@ async function stripFinalizers(cluster: Cluster): Promise<void> {
   }
 }
 
-async function removeLabelled(context: UninstallContext, kind: string, result: UninstallResult): Promise<void> {
+async function removeLabelled({ cluster, result }: Running, kind: string): Promise<void> {
   const type = kindNamed(kind);
-  const { items } = await listOrNone(context.cluster, type, selector);
+  const { items } = await listOrNone(cluster, type, selector);
   for (const item of items) {
-    await context.cluster.delete(
+    await cluster.delete(
       type,
       item.metadata.namespace,
       item.metadata.name ?? '',
@@ -111,14 +135,15 @@ interface Crd extends KubeObject {
   spec: { group: string; names: { plural: string; kind: string }; scope: string; versions: { name: string; served: boolean }[] };
 }
 
+const crdType = kindNamed('CustomResourceDefinition') as ResourceType<Crd>;
+
 /** Kinds that setup brought stay when objects of somebody else still use them. */
-async function removeKinds(context: UninstallContext, result: UninstallResult): Promise<void> {
-  const type = kindNamed('CustomResourceDefinition') as ResourceType<Crd>;
-  const { items } = await listOrNone(context.cluster, type, selector);
+async function removeKinds({ cluster, result }: Running): Promise<void> {
+  const { items } = await listOrNone(cluster, crdType, selector);
   for (const crd of items) {
     const { group, names, scope, versions } = crd.spec;
     const served = versions.find((version) => version.served)?.name ?? '';
-    const left = await listOrNone(context.cluster, resource(group, served, names.kind, names.plural, scope === 'Namespaced'));
+    const left = await listOrNone(cluster, resource(group, served, names.kind, names.plural, scope === 'Namespaced'));
     const isOurs = group.endsWith('cloudfoundry.org');
     if (!isOurs && left.items.length > 0) {
       result.kept.push({
@@ -127,39 +152,65 @@ async function removeKinds(context: UninstallContext, result: UninstallResult): 
       });
       continue;
     }
-    await context.cluster.delete(type, undefined, crd.metadata.name ?? '');
+    await cluster.delete(crdType, undefined, crd.metadata.name ?? '');
     result.removed.push(`CustomResourceDefinition ${crd.metadata.name ?? ''}`);
   }
 }
 
-async function removeNamespaces(context: UninstallContext, result: UninstallResult): Promise<void> {
-  const own = [nodeNamespace, systemNamespace, rootNamespace];
-  const ours = async (): Promise<string[]> => {
-    const { items } = await context.cluster.list(namespaceType, { labelSelector: `${labels.managedBy}=kf` });
-    return items.map((item) => item.metadata.name ?? '').filter((name) => own.includes(name));
-  };
-  for (const name of await ours()) {
-    await context.cluster.delete(namespaceType, undefined, name);
-    result.removed.push(`Namespace ${name}`);
-  }
-  await waitUntilGone(context, 'the namespaces', ours);
+/** A kind is gone when its last object is; a setup before that would take it for present. */
+async function waitForKinds(context: Running): Promise<void> {
+  const kept = context.result.kept.map(({ object }) => object);
+  await waitUntilGone(context, 'the kinds', async () => {
+    const { items } = await listOrNone(context.cluster, crdType, selector);
+    return items.map(({ metadata }) => `CustomResourceDefinition ${metadata.name ?? ''}`).filter((named) => !kept.includes(named));
+  });
 }
 
-/** Cluster-wide kinds in the order in which they go. */
-const clusterWideKinds = ['ValidatingAdmissionPolicyBinding', 'ValidatingAdmissionPolicy', 'ClusterRoleBinding', 'ClusterRole'];
+/** Removes namespaces that kf has made. */
+async function removeNamespaces(context: Running, what: string, isWanted: (namespace: Namespace) => boolean): Promise<void> {
+  const left = async (): Promise<string[]> => {
+    const { items } = await context.cluster.list(namespaceType, { labelSelector: `${labels.managedBy}=kf` });
+    return items.filter(isWanted).map(({ metadata }) => metadata.name ?? '');
+  };
+  const names = await left();
+  for (const name of names) {
+    await context.cluster.delete(namespaceType, undefined, name);
+    context.result.removed.push(`Namespace ${name}`);
+  }
+  if (names.length > 0) await waitUntilGone(context, what, left);
+}
+
+const isOfOrg = ({ metadata }: Namespace): boolean => metadata.labels?.[labels.orgGuid] !== undefined;
+const isOwn = ({ metadata }: Namespace): boolean => [nodeNamespace, systemNamespace, rootNamespace].includes(metadata.name ?? '');
+
+/** In the order in which they go. */
+const programKinds = ['Deployment', 'Service'];
+const gatewayKinds = ['HTTPRoute', 'Gateway', 'GatewayClass'];
+const policyKinds = ['ValidatingAdmissionPolicyBinding', 'ValidatingAdmissionPolicy'];
+const roleKinds = ['ClusterRoleBinding', 'ClusterRole'];
+
+async function removeAllLabelled(context: Running, ...all: string[]): Promise<void> {
+  for (const kind of all) await removeLabelled(context, kind);
+}
 
 /** Takes kf and all its apps from the cluster. @throws KfError `timeout` naming what does not go */
 export async function uninstall(context: UninstallContext): Promise<UninstallResult> {
   const apps = (await listAppsOfInstallation(context.cluster)).length;
   const result: UninstallResult = { apps, keptApps: 0, orgs: 0, removed: [], kept: [] };
-  result.orgs = await removeOrgs(context);
+  const running: Running = { ...context, result, again: 'kf uninstall --yes' };
+  result.orgs = await removeOrgs(running);
   context.reporter.step('Removing gateway, controller and registry');
-  for (const kind of ['HTTPRoute', 'Gateway', 'GatewayClass', 'Deployment', 'Service']) await removeLabelled(context, kind, result);
+  await removeAllLabelled(running, ...gatewayKinds);
+  await removeController(running);
+  await removeAllLabelled(running, ...programKinds);
   await stripFinalizers(context.cluster);
+  // None is left where a controller ran. Objects in them would pass for somebody else's when it comes to the kinds.
+  await removeNamespaces(running, 'the namespaces of orgs and spaces', isOfOrg);
   context.reporter.step('Removing policies, kinds and namespaces');
-  for (const kind of clusterWideKinds) await removeLabelled(context, kind, result);
-  await removeKinds(context, result);
-  await removeNamespaces(context, result);
+  await removeAllLabelled(running, ...policyKinds, ...roleKinds);
+  await removeKinds(running);
+  await removeNamespaces(running, 'the namespaces', isOwn);
+  await waitForKinds(running);
   context.reporter.done();
   return result;
 }
@@ -170,12 +221,10 @@ export async function uninstall(context: UninstallContext): Promise<UninstallRes
 export async function uninstallKeepingData(context: UninstallContext): Promise<UninstallResult> {
   const keptApps = (await listAppsOfInstallation(context.cluster)).length;
   const result: UninstallResult = { apps: 0, keptApps, orgs: 0, removed: [], kept: [] };
+  const running: Running = { ...context, result, again: 'kf uninstall --keep-data --yes' };
   context.reporter.step('Removing the controller; apps, registry and gateway stay');
-  const type = kindNamed('Deployment');
-  if (await context.cluster.delete(type, systemNamespace, controllerName, { propagation: 'Foreground' })) {
-    result.removed.push(`Deployment ${systemNamespace}/${controllerName}`);
-  }
-  for (const kind of ['ValidatingAdmissionPolicyBinding', 'ValidatingAdmissionPolicy']) await removeLabelled(context, kind, result);
+  await removeController(running);
+  await removeAllLabelled(running, ...policyKinds);
   await stripFinalizers(context.cluster);
   context.reporter.done();
   return result;

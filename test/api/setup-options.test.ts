@@ -1,0 +1,438 @@
+// Every option of `kf setup`, as flag and as key of setup.yaml: which objects it changes, and to what.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parseAllDocuments, stringify } from 'yaml';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import Setup from '../../src/commands/setup.ts';
+import { knownKeys } from '../../src/lib/ops/setup/request.ts';
+import { auditEnd, auditFrom } from '../support/audit.ts';
+import { kf } from './kf.ts';
+import { kubectl, makeNamespace, type Answer } from './kubectl.ts';
+
+type Settings = Record<string, unknown>;
+/** By `Kind namespace/name`; `kf-info` is what its ConfigMap holds, `kf-bundle` the programs under whatever hash. */
+type Objects = Record<string, unknown>;
+
+interface Printed {
+  kind: string;
+  metadata: { name: string; namespace?: string };
+  data?: Record<string, string>;
+}
+
+const folder = mkdtempSync(path.join(tmpdir(), 'kf-options-'));
+const file = path.join(folder, 'setup.yaml');
+const everyRun = { storageClass: 'any' };
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function dryRun(settings: Settings, flags: string[] = []): Promise<Answer> {
+  writeFileSync(file, stringify({ ...everyRun, ...settings }));
+  return kf('setup', '-f', file, '--dry-run', '-o', 'yaml', ...flags);
+}
+
+function named(object: Printed): [name: string, object: unknown] {
+  const { kind, metadata, data } = object;
+  if (metadata.name === 'kf-info' && kind === 'ConfigMap') return ['kf-info', JSON.parse(data?.['info.json'] ?? '') as unknown];
+  if (metadata.name.startsWith('kf-bundle-')) return ['kf-bundle', Object.keys(data ?? {})];
+  return [`${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`, object];
+}
+
+/** What the dry run prints. */
+async function planned(settings: Settings, flags: string[] = []): Promise<Objects> {
+  const { code, stdout, stderr } = await dryRun(settings, flags);
+  expect(code, stderr).toBe(0);
+  return Object.fromEntries(parseAllDocuments(stdout).map((document) => named(document.toJS() as Printed)));
+}
+
+/** Names of the objects that are in one only, or differ. */
+function differing(one: Objects, other: Objects): string[] {
+  const names = [...new Set([...Object.keys(one), ...Object.keys(other)])];
+  return names.filter((name) => JSON.stringify(one[name]) !== JSON.stringify(other[name])).sort();
+}
+
+const info = 'kf-info';
+const controller = 'Deployment kf-system/kf-controller';
+const registry = 'Deployment kf-system/kf-registry';
+const claim = 'PersistentVolumeClaim kf-system/kf-registry';
+const checkRoute = 'HTTPRoute kf-system/kf-setup-check';
+/** Of the registry in the cluster. */
+const registryObjects = [
+  'ConfigMap kf-system/kf-registry',
+  registry,
+  claim,
+  'Service kf-system/kf-registry',
+  'Service kf-system/kf-registry-pull',
+  'ServiceAccount kf-system/kf-registry',
+];
+const traefikIn = (namespace: string): string[] => [
+  `Deployment ${namespace}/kf-gateway`,
+  `Gateway ${namespace}/kf`,
+  `Service ${namespace}/kf-gateway`,
+  `ServiceAccount ${namespace}/kf-gateway`,
+];
+/** Of the gateway that setup installs on ports of the nodes. */
+const traefikObjects = [
+  ...traefikIn('kf-node'),
+  'ClusterRole kf-gateway',
+  'ClusterRoleBinding kf-gateway',
+  'GatewayClass kf-traefik',
+  'Namespace kf-node',
+];
+
+const containers = (...images: string[]): object => ({ spec: { template: { spec: { containers: images.map((image) => ({ image })) } } } });
+const traefikPorts = (web: object): object => ({
+  spec: { template: { spec: { containers: [{ ports: [web, { name: 'admin' }] }] } } },
+});
+const viaGateway = (namespace: string, name: string): object => ({ spec: { parentRefs: [{ namespace, name }] } });
+
+interface Option {
+  key: string;
+  value: unknown;
+  /** Its flag; the run with it has `other` in the file. */
+  flag?: string;
+  other?: unknown;
+  /** The objects that differ from those without the option, with the fields that do. */
+  changes: Objects;
+  adds?: string[];
+  lacks?: string[];
+  /** Settings beside it. */
+  with?: Settings;
+}
+
+const options: Option[] = [
+  {
+    key: 'domain',
+    flag: '--domain',
+    value: 'apps.example.com',
+    other: 'other.example.com',
+    changes: {
+      [info]: { defaultDomain: 'apps.example.com', gateway: { externalUrl: { scheme: 'http', port: 80 } } },
+      [checkRoute]: { spec: { hostnames: ['kf-setup-check.apps.example.com'] } },
+    },
+  },
+  {
+    key: 'gatewayPort',
+    flag: '--gateway-port',
+    value: 8080,
+    other: 8081,
+    changes: { [info]: { gateway: { externalUrl: { scheme: 'http', port: 8080, address: '127.0.0.1' } } } },
+  },
+  { key: 'gatewayAddress', value: '192.0.2.7', changes: { [info]: { gateway: { externalUrl: { address: '192.0.2.7' } } } } },
+  {
+    key: 'gatewayExposure',
+    value: 'loadbalancer',
+    changes: {
+      'Service kf-system/kf-gateway': { spec: { type: 'LoadBalancer', ports: [{ port: 80, targetPort: 8000 }] } },
+      'Deployment kf-system/kf-gateway': traefikPorts(expect.not.objectContaining({ hostPort: 80 }) as object),
+      'Gateway kf-system/kf': { spec: { gatewayClassName: 'kf-traefik' } },
+      'ClusterRoleBinding kf-gateway': { subjects: [{ name: 'kf-gateway', namespace: 'kf-system' }] },
+      [checkRoute]: viaGateway('kf-system', 'kf'),
+      [info]: { gateway: { namespace: 'kf-system', internalAddress: 'http://kf-gateway.kf-system.svc' } },
+    },
+    adds: ['ServiceAccount kf-system/kf-gateway'],
+    lacks: [...traefikIn('kf-node'), 'Namespace kf-node'],
+  },
+  {
+    key: 'storageClass',
+    flag: '--storage-class',
+    value: 'fast',
+    other: 'slow',
+    changes: { [claim]: { spec: { storageClassName: 'fast' } } },
+  },
+  { key: 'registrySize', value: '50Gi', changes: { [claim]: { spec: { resources: { requests: { storage: '50Gi' } } } } } },
+  {
+    key: 'nodePort',
+    value: 32600,
+    changes: {
+      'Service kf-system/kf-registry-pull': { spec: { type: 'NodePort', ports: [{ name: 'pull', port: 5001, nodePort: 32600 }] } },
+      [info]: { registry: { pullPrefix: 'localhost:32600/', pushHost: 'kf-registry.kf-system.svc:5000' } },
+    },
+  },
+  {
+    key: 'controllerImage',
+    flag: '--controller-image',
+    value: 'registry.example.com/node:24',
+    other: 'registry.example.com/node:22',
+    changes: {
+      [controller]: containers('registry.example.com/node:24'),
+      [registry]: containers('docker.io/library/registry:3', 'registry.example.com/node:24'),
+      [info]: { programImage: 'registry.example.com/node:24' },
+    },
+  },
+  {
+    key: 'imagePrefix',
+    flag: '--image-prefix',
+    value: 'mirror.example.com/all',
+    other: 'mirror.example.com/other',
+    with: { images: { run: 'registry.example.com/run:1' } },
+    changes: {
+      [controller]: containers('mirror.example.com/all/library/node:24-slim'),
+      [registry]: containers('mirror.example.com/all/library/registry:3', 'mirror.example.com/all/library/node:24-slim'),
+      'Deployment kf-node/kf-gateway': containers('mirror.example.com/all/library/traefik:v3.6'),
+      [info]: {
+        programImage: 'mirror.example.com/all/library/node:24-slim',
+        builder: {
+          image: 'mirror.example.com/all/paketobuildpacks/builder-jammy-base:latest',
+          runImage: 'registry.example.com/run:1',
+        },
+      },
+    },
+  },
+  {
+    key: 'images',
+    value: { node: 'e.example.com/node:1', registry: 'e.example.com/registry:1', traefik: 'e.example.com/traefik:1' },
+    changes: {
+      [controller]: containers('e.example.com/node:1'),
+      [registry]: containers('e.example.com/registry:1', 'e.example.com/node:1'),
+      'Deployment kf-node/kf-gateway': containers('e.example.com/traefik:1'),
+      [info]: { programImage: 'e.example.com/node:1' },
+    },
+  },
+  {
+    key: 'images',
+    value: { builder: 'e.example.com/builder:1', run: 'e.example.com/run:1' },
+    changes: { [info]: { builder: { image: 'e.example.com/builder:1', runImage: 'e.example.com/run:1' } } },
+  },
+  {
+    key: 'insecureRegistries',
+    value: ['plain.example.com:5000'],
+    changes: { [info]: { builder: { insecureRegistries: ['plain.example.com:5000'] } } },
+  },
+  {
+    key: 'buildEnv',
+    value: { NPM_CONFIG_REGISTRY: 'https://npm.example.com/' },
+    changes: { [info]: { builder: { env: { NPM_CONFIG_REGISTRY: 'https://npm.example.com/' } } } },
+  },
+  { key: 'drainSeconds', value: 9, changes: { [info]: { drainSeconds: 9 } } },
+  { key: 'staging', value: { memoryMB: 2048 }, changes: { [info]: { staging: { memoryMB: 2048, diskMB: 4096 } } } },
+  { key: 'staging', value: { diskMB: 8192 }, changes: { [info]: { staging: { memoryMB: 1024, diskMB: 8192 } } } },
+  { key: 'processDefaults', value: { memoryMB: 512 }, changes: { [info]: { processDefaults: { memoryMB: 512, diskQuotaMB: 1024 } } } },
+  { key: 'processDefaults', value: { diskQuotaMB: 64 }, changes: { [info]: { processDefaults: { memoryMB: 256, diskQuotaMB: 64 } } } },
+  { key: 'org', value: 'acme', changes: { [info]: { defaults: { org: { name: 'acme' }, space: { name: 'default' } } } } },
+  { key: 'space', value: 'dev', changes: { [info]: { defaults: { org: { name: 'default' }, space: { name: 'dev' } } } } },
+];
+
+/** Options whose objects must be in the cluster first; their tests bring them. */
+const ofOutside: Record<'registry' | 'insecureRegistry' | 'gateway' | 'gatewayClass', Option> = {
+  registry: {
+    key: 'registry',
+    flag: '--registry',
+    value: 'registry.example.com/team/kf',
+    other: 'other.example.com',
+    changes: { [info]: { registry: { pushHost: 'registry.example.com', pullPrefix: 'registry.example.com/team/kf/' } } },
+    lacks: registryObjects,
+  },
+  insecureRegistry: {
+    key: 'insecureRegistry',
+    value: true,
+    with: { registry: 'registry.example.com/team/kf' },
+    changes: { [info]: { builder: { insecureRegistries: ['registry.example.com'] } } },
+  },
+  gateway: {
+    key: 'gateway',
+    flag: '--gateway',
+    value: 'infra/public',
+    other: 'infra/other',
+    changes: {
+      [info]: { gateway: { namespace: 'infra', name: 'public', features: ['HTTPRouteBackendWeight'] } },
+      [checkRoute]: viaGateway('infra', 'public'),
+    },
+    lacks: traefikObjects,
+  },
+  gatewayClass: {
+    key: 'gatewayClass',
+    flag: '--gateway-class',
+    value: 'edge',
+    other: 'other',
+    changes: {
+      'Gateway kf-system/kf': {
+        spec: {
+          gatewayClassName: 'edge',
+          listeners: [{ port: 80, protocol: 'HTTP', allowedRoutes: { namespaces: { from: 'All' } } }],
+        },
+      },
+      [info]: { gateway: { namespace: 'kf-system', name: 'kf', features: ['HTTPRouteBackendWeight'] } },
+      [checkRoute]: viaGateway('kf-system', 'kf'),
+    },
+    lacks: traefikObjects,
+  },
+};
+
+/** The option's objects and no others differ from those without it. */
+function expectChanges(option: Option, without: Objects, got: Objects): void {
+  const { changes, adds = [], lacks = [] } = option;
+  expect(got).toMatchObject(changes);
+  expect(without).not.toMatchObject(changes);
+  expect(differing(without, got)).toEqual([...Object.keys(changes), ...adds, ...lacks].sort());
+  for (const name of lacks) expect(got).not.toHaveProperty([name]);
+  for (const name of adds) expect(without).not.toHaveProperty([name]);
+}
+
+/** Given in the file, and by flag against another value in the file. */
+async function expectOption(option: Option, defaults?: Objects): Promise<void> {
+  const { key, value, flag, other } = option;
+  const beside = option.with ?? {};
+  const without = option.with === undefined && defaults !== undefined ? defaults : await planned(beside);
+  expectChanges(option, without, await planned({ ...beside, [key]: value }));
+  if (flag !== undefined) expectChanges(option, without, await planned({ ...beside, [key]: other }, [flag, String(value)]));
+}
+
+describe('the option', () => {
+  let defaults: Objects;
+
+  beforeAll(async () => {
+    defaults = await planned({});
+  });
+
+  test.each(options.map((option) => [`${option.key}: ${JSON.stringify(option.value)}`, option] as const))(
+    '%s changes its fields and nothing else',
+    (_, option) => expectOption(option, defaults),
+  );
+
+  test('is tried here, whichever setup.yaml or the command line knows', () => {
+    const tried = [...options, ...Object.values(ofOutside)];
+    expect(knownKeys.filter((known) => !tried.some(({ key }) => key === known))).toEqual([]);
+    const flags = Object.keys(Setup.flags).filter((name) => !['file', 'dry-run', 'output'].includes(name));
+    expect(flags.filter((name) => !tried.some(({ flag }) => flag === `--${name}`))).toEqual([]);
+  });
+});
+
+describe('the way in, when none is named', () => {
+  const namespace = 'kf-exposure';
+  const isBalanced = async (): Promise<boolean> => 'Service kf-system/kf-gateway' in (await planned({ gatewayExposure: 'auto' }));
+
+  beforeAll(() => makeNamespace(namespace));
+  afterAll(() => kubectl(['delete', 'namespace', namespace]));
+
+  test('is ports of the nodes on a cluster that shows no load balancer, also when asked for by name', async () => {
+    const unnamed = await planned({});
+    expect(unnamed['Deployment kf-node/kf-gateway']).toMatchObject(traefikPorts({ name: 'web', containerPort: 8000, hostPort: 80 }));
+    expect(unnamed['Service kf-node/kf-gateway']).toMatchObject({ spec: { type: 'ClusterIP' } });
+    expect(unnamed['Namespace kf-node']).toMatchObject({ metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } } });
+    expect(await planned({ gatewayExposure: 'auto' })).toEqual(unnamed);
+    expect(await planned({ gatewayExposure: 'hostport' })).toEqual(unnamed);
+  });
+
+  test('is a load balancer where a Service has got an address of one', async () => {
+    const service = { type: 'LoadBalancer', ports: [{ port: 80 }] };
+    await kubectl(['create', '-n', namespace, '-f', '-'], {
+      input: { apiVersion: 'v1', kind: 'Service', metadata: { name: 'balanced' }, spec: service },
+    });
+    expect(await isBalanced()).toBe(false);
+    const status = JSON.stringify({ status: { loadBalancer: { ingress: [{ ip: '192.0.2.8' }] } } });
+    await kubectl(['patch', 'service', 'balanced', '-n', namespace, '--subresource=status', '--type=merge', '-p', status]);
+    expect(await isBalanced()).toBe(true);
+    await kubectl(['delete', 'service', 'balanced', '-n', namespace]);
+  });
+
+  test('is a load balancer where a node is of a cloud', async () => {
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'kf-cloud-node' }, spec: { providerID: 'aws:///zone/i-1' } };
+    await kubectl(['create', '-f', '-'], { input: node });
+    const found = await isBalanced();
+    await kubectl(['delete', 'node', 'kf-cloud-node']);
+    expect(found).toBe(true);
+  });
+});
+
+describe('a registry outside', () => {
+  const secrets = ['image-registry-credentials', 'kf-registry-push'];
+  const remove = (): Promise<string> => kubectl(['delete', 'secret', '-n', 'cf', '--ignore-not-found', ...secrets]);
+
+  beforeAll(() => makeNamespace('cf', { 'kf.cloudfoundry.org/managed-by': 'kf' }));
+  afterEach(remove);
+
+  test('is refused while its credentials are missing, by the names of those that are', async () => {
+    const { registry: option } = ofOutside;
+    const none = await dryRun({}, ['--registry', String(option.value)]);
+    expect(none.code).toBe(1);
+    expect(none.stderr).toContain(`Secret 'image-registry-credentials' and 'kf-registry-push' in namespace 'cf'`);
+    await kubectl(['create', 'secret', 'generic', 'kf-registry-push', '-n', 'cf']);
+    const one = await dryRun({ registry: option.value });
+    expect(one.code).toBe(1);
+    expect(one.stderr).toContain(`Secret 'image-registry-credentials' in namespace 'cf'`);
+    expect(one.stderr).toContain(
+      'kubectl create secret docker-registry image-registry-credentials -n cf --docker-server=registry.example.com',
+    );
+  });
+
+  test('with its credentials takes the place of the one in the cluster, and may speak plain HTTP', async () => {
+    for (const name of secrets) await kubectl(['create', 'secret', 'generic', name, '-n', 'cf']);
+    await expectOption(ofOutside.registry);
+    await expectOption(ofOutside.insecureRegistry);
+  });
+
+  test('needs no StorageClass', async () => {
+    for (const name of secrets) await kubectl(['create', 'secret', 'generic', name, '-n', 'cf']);
+    const ran = await kf('setup', '--dry-run', '--registry', 'registry.example.com');
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stdout).not.toContain('PersistentVolumeClaim');
+  });
+});
+
+describe('a gateway of the operator', () => {
+  const kinds = path.join(import.meta.dirname, '../../manifests/gateway-api');
+  const apiVersion = 'gateway.networking.k8s.io/v1';
+  const listeners = [{ name: 'http', port: 80, protocol: 'HTTP' }];
+  const objects = [
+    { apiVersion, kind: 'GatewayClass', metadata: { name: 'edge' }, spec: { controllerName: 'example.com/edge' } },
+    {
+      apiVersion,
+      kind: 'Gateway',
+      metadata: { name: 'public', namespace: 'infra' },
+      spec: { gatewayClassName: 'edge', listeners },
+    },
+  ];
+
+  async function expectRefusals(): Promise<void> {
+    const named = await dryRun({}, ['--gateway', 'infra/public']);
+    expect(named.code).toBe(1);
+    expect(named.stderr).toContain("There is no Gateway 'public' in namespace 'infra'.");
+    const ofClass = await dryRun({}, ['--gateway-class', 'edge']);
+    expect(ofClass.code).toBe(1);
+    expect(ofClass.stderr).toContain("There is no GatewayClass 'edge'.");
+  }
+
+  beforeAll(() => makeNamespace('infra'));
+  afterAll(async () => {
+    await kubectl(['delete', '--ignore-not-found', '-f', kinds]);
+    await kubectl(['delete', 'namespace', 'infra']);
+  });
+
+  test('is refused by name where not even its kind is there', expectRefusals);
+
+  test('is refused by name where only its kind is there, which setup then does not bring', async () => {
+    await kubectl(['apply', '--server-side', '-f', kinds]);
+    await kubectl(['wait', '--for=condition=Established', '-f', kinds, '--timeout=30s']);
+    await expectRefusals();
+    expect(Object.keys(await planned({})).filter((name) => name.endsWith('gateway.networking.k8s.io'))).toEqual([]);
+  });
+
+  test('that is there is used instead of Traefik', async () => {
+    await kubectl(['apply', '--server-side', '-f', '-'], { input: objects });
+    await expectOption(ofOutside.gateway);
+    await expectOption(ofOutside.gatewayClass);
+  });
+
+  test.each(['public', 'infra/', 'a/b/c'])('as %s is a usage error', async (value) => {
+    const ran = await dryRun({}, ['--gateway', value]);
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toContain(`--gateway takes NAMESPACE/NAME, not '${value}'`);
+  });
+});
+
+test("beside Korifi's own controllers setup names them and writes nothing", async () => {
+  await makeNamespace('korifi');
+  await kubectl(['create', 'deployment', 'korifi-controllers-controller-manager', '-n', 'korifi', '--image=none']);
+  try {
+    const start = await auditEnd();
+    const ran = await kf('setup', '--storage-class', 'any');
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toContain("Korifi's own controllers run in this cluster (namespace 'korifi'); kf installs nothing over them.");
+    const requests = (await auditFrom(start)).filter(({ userAgent }) => userAgent?.startsWith('kf/') === true);
+    expect([...new Set(requests.map(({ verb }) => verb))].sort()).toEqual(['get', 'list']);
+  } finally {
+    await kubectl(['delete', 'namespace', 'korifi']);
+  }
+});
