@@ -9,8 +9,13 @@ import type { Answer } from './kubectl.ts';
 const root = join(import.meta.dirname, '../..');
 
 export function kf(...args: string[]): Promise<Answer> {
+  return kfWith(process.env['KF_TEST_KUBECONFIG'] ?? '', args);
+}
+
+/** @param kubeconfig of who runs it */
+export function kfWith(kubeconfig: string, args: readonly string[]): Promise<Answer> {
   const home = mkdtempSync(join(tmpdir(), 'kf-home-'));
-  const env = { PATH: process.env['PATH'] ?? '', HOME: home, KUBECONFIG: process.env['KF_TEST_KUBECONFIG'] ?? '' };
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home, KUBECONFIG: kubeconfig };
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [join(root, 'bin/run.js'), ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     const ran: Answer = { code: 0, stdout: '', stderr: '' };

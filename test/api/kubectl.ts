@@ -76,6 +76,12 @@ export async function installPolicies(): Promise<void> {
   await until('the policies to be obeyed', async () => (await ask(['create', '--dry-run=server', '-f', '-'], { input: probe })).code !== 0);
 }
 
+/** A StorageClass that makes no volumes, and is not the default. */
+export async function makeStorageClass(name: string): Promise<void> {
+  const input = { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', metadata: { name }, provisioner: 'example.com/none' };
+  await kubectl(['apply', '--server-side', '-f', '-'], { input });
+}
+
 export async function makeNamespace(name: string, labels: Record<string, string> = {}): Promise<void> {
   await kubectl(['apply', '--server-side', '-f', '-'], { input: { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } } });
 }

@@ -9,7 +9,7 @@ import Setup from '../../src/commands/setup.ts';
 import { knownKeys } from '../../src/lib/ops/setup/request.ts';
 import { auditEnd, auditFrom } from '../support/audit.ts';
 import { kf } from './kf.ts';
-import { kubectl, makeNamespace, type Answer } from './kubectl.ts';
+import { kubectl, makeNamespace, makeStorageClass, type Answer } from './kubectl.ts';
 
 type Settings = Record<string, unknown>;
 /** By `Kind namespace/name`; `kf-info` is what its ConfigMap holds, `kf-bundle` the programs under whatever hash. */
@@ -25,6 +25,9 @@ const folder = mkdtempSync(path.join(tmpdir(), 'kf-options-'));
 const file = path.join(folder, 'setup.yaml');
 const everyRun = { storageClass: 'any' };
 
+beforeAll(async () => {
+  for (const name of ['any', 'fast']) await makeStorageClass(name);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function dryRun(settings: Settings, flags: string[] = []): Promise<Answer> {

@@ -1,7 +1,14 @@
 // What setup finds on a bare control plane: no storage, no Gateway API, no kf.
 
-import { expect, test } from 'vitest';
-import { kf } from './kf.ts';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { auditEnd, auditFrom } from '../support/audit.ts';
+import { kf, kfWith } from './kf.ts';
+import { kubectl, kubectlJson, makeNamespace, makeStorageClass } from './kubectl.ts';
+
+beforeAll(() => makeStorageClass('any'));
 
 test('setup without a StorageClass says that the registry needs a volume, and how else', async () => {
   const ran = await kf('setup', '--dry-run');
@@ -9,6 +16,62 @@ test('setup without a StorageClass says that the registry needs a volume, and ho
   expect(ran.stdout).toMatch(/FAILED\n$/);
   expect(ran.stderr).toContain('no default StorageClass');
   expect(ran.stderr).toContain('kf setup --registry HOST/PREFIX');
+});
+
+test('a StorageClass that is not there is named, with those that are', async () => {
+  const ran = await kf('setup', '--storage-class', 'other');
+  expect([ran.code, ran.stderr]).toEqual([1, expect.stringMatching(/There is no StorageClass 'other'\.[^]*any/)]);
+});
+
+test('who may do only half is told before anything is written', async () => {
+  const rules = [
+    { apiGroups: [''], resources: ['*'], verbs: ['*'] },
+    {
+      apiGroups: ['apps', 'storage.k8s.io', 'apiextensions.k8s.io', 'gateway.networking.k8s.io', 'korifi.cloudfoundry.org'],
+      resources: ['*'],
+      verbs: ['*'],
+    },
+  ];
+  const name = 'half-an-admin';
+  const rbac = { apiVersion: 'rbac.authorization.k8s.io/v1', metadata: { name } };
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name };
+  const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name }];
+  await kubectl(['apply', '--server-side', '-f', '-'], {
+    input: [
+      { ...rbac, kind: 'ClusterRole', rules },
+      { ...rbac, kind: 'ClusterRoleBinding', roleRef, subjects },
+    ],
+  });
+  interface Config {
+    users: { user: Record<string, unknown> }[];
+  }
+  const config = await kubectlJson<Config>(['config', 'view', '--raw', '--flatten']);
+  for (const { user } of config.users) user['as'] = name;
+  const folder = mkdtempSync(path.join(tmpdir(), 'kf-half-'));
+  const file = path.join(folder, 'kubeconfig');
+  writeFileSync(file, JSON.stringify(config));
+  const start = await auditEnd();
+  const ran = await kfWith(file, ['setup', '--storage-class', 'any']);
+  rmSync(folder, { recursive: true });
+  expect(ran.code).toBe(1);
+  expect(ran.stderr).toMatch(/So would \d+ more\. Nothing was written\./);
+  expect(ran.stderr).toMatch(/half-an-admin|clusterroles|validatingadmissionpolicies|cfdomains/);
+  const requests = (await auditFrom(start)).filter(({ userAgent }) => userAgent?.startsWith('kf/') === true);
+  const writes = requests.filter(({ verb, requestURI }) => !['get', 'list'].includes(verb) && !/dryRun=All/.test(requestURI));
+  expect(writes).toEqual([]);
+});
+
+test('what is being deleted is waited for, not written into', async () => {
+  const finalizers = ['example.com/stays'];
+  await makeNamespace('kf-system');
+  await kubectl(['apply', '--server-side', '-f', '-'], {
+    input: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kf-registry', namespace: 'kf-system', finalizers } },
+  });
+  await kubectl(['delete', 'configmap', '-n', 'kf-system', 'kf-registry', '--wait=false']);
+  const ran = await kf('setup', '--storage-class', 'any');
+  await kubectl(['patch', 'configmap', '-n', 'kf-system', 'kf-registry', '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
+  expect([ran.code, ran.stderr]).toEqual([1, expect.stringContaining('ConfigMap kf-system/kf-registry is being deleted')]);
+  expect(ran.stderr).toContain('kubectl wait --for=delete configmap/kf-registry -n kf-system');
 });
 
 test('setup brings the Gateway API where there is none', async () => {

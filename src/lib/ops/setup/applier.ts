@@ -41,11 +41,28 @@ function isYetToBeMade(error: unknown): boolean {
   return error instanceof KfError && error.code === 'not-found';
 }
 
+function leaving(object: KubeObject): KfError {
+  return new KfError('conflict', `${describeObject(object)} is being deleted; what is applied now would go with it.`, {
+    hints: [`kubectl wait --for=delete ${(object.kind ?? '').toLowerCase()}/${object.metadata.name ?? ''}${at(object)}`, 'kf setup'],
+  });
+}
+
+const at = ({ metadata }: KubeObject): string => (metadata.namespace === undefined ? '' : ` -n ${metadata.namespace}`);
+
+/** The object as it is; undefined while it, its namespace or its kind is not there. */
+async function liveOf(cluster: Cluster, object: KubeObject): Promise<KubeObject | undefined> {
+  const live = await cluster.get(kindOf(object), object.metadata.namespace, object.metadata.name ?? '').catch((error: unknown) => {
+    if (isYetToBeMade(error)) return undefined;
+    throw refused(object, error);
+  });
+  if (live?.metadata.deletionTimestamp !== undefined) throw leaving(object);
+  return live;
+}
+
 async function planOne(cluster: Cluster, set: ObjectSet, object: KubeObject): Promise<PlannedChange> {
-  const type = kindOf(object);
+  const live = await liveOf(cluster, object);
   try {
-    const live = await cluster.get(type, object.metadata.namespace, object.metadata.name ?? '');
-    const result = await cluster.apply(type, object, { fieldManager: set.manager, force: true, dryRun: true });
+    const result = await cluster.apply(kindOf(object), object, { fieldManager: set.manager, force: true, dryRun: true });
     if (live === undefined) return { action: 'create', object };
     return { action: isDeepStrictEqual(comparable(live), comparable(result)) ? 'unchanged' : 'change', object };
   } catch (error) {

@@ -15,6 +15,7 @@ const oldestMinor = 30;
 export interface ClusterFacts {
   version: string;
   hasGatewayApi: boolean;
+  storageClasses: string[];
   /** The default StorageClass, or undefined. */
   defaultStorageClass?: string;
   exposure: 'hostport' | 'loadbalancer';
@@ -73,13 +74,20 @@ export async function inspectCluster(cluster: Cluster): Promise<ClusterFacts> {
     version,
     ...exposure,
     hasGatewayApi: gatewayApi !== undefined,
+    storageClasses: classes.items.map((item) => item.metadata.name ?? ''),
     ...(defaultStorageClass === undefined ? {} : { defaultStorageClass }),
   };
 }
 
 /** Refuses an in-cluster registry where nothing could hold its data. */
 export function checkStorage(facts: ClusterFacts, wanted: { storageClass?: string; outsideRegistry: boolean }): void {
-  if (wanted.outsideRegistry || wanted.storageClass !== undefined || facts.defaultStorageClass !== undefined) return;
+  if (wanted.outsideRegistry) return;
+  if (wanted.storageClass !== undefined && !facts.storageClasses.includes(wanted.storageClass)) {
+    throw new KfError('not-found', `There is no StorageClass '${wanted.storageClass}'.`, {
+      hints: [facts.storageClasses.length === 0 ? 'This cluster has none.' : `There are: ${facts.storageClasses.join(', ')}`],
+    });
+  }
+  if (wanted.storageClass !== undefined || facts.defaultStorageClass !== undefined) return;
   throw new KfError('failed', 'The registry needs a volume, and this cluster has no default StorageClass.', {
     hints: ['kf setup --storage-class NAME', 'kf setup --registry HOST/PREFIX', 'kubectl get storageclasses'],
   });
