@@ -18,7 +18,10 @@ let kf: Kf;
 beforeAll(async () => {
   kf = await Kf.create();
 });
-afterAll(() => kf.remove());
+afterAll(async () => {
+  await kf.run(['delete', 'image-app', '-r', '-f']);
+  await kf.remove();
+});
 
 const podsOf = async (guid: string): Promise<string[]> => {
   const list = await kubectlJson<PodList>(
