@@ -132,6 +132,17 @@ describe('push of source code', () => {
     expect(pushed.apps[0]).toMatchObject({ built: true, stack: 'kf', buildpacks: [expect.objectContaining({ name: buildpack })] });
     expect((await get(`${app}.apps.localhost`)).body).toContain(text);
   });
+
+  test('a stack that the builder lacks is refused with those that it has; a push without one keeps stack and build', async () => {
+    const push = ['push', 'static-site', '-p', path.join(fixtures, 'static-site')];
+    const ran = await kf.run([...push, '-s', 'cflinuxfs4']);
+    expect([ran.code, ran.stderr]).toEqual([
+      1,
+      expect.stringContaining("Stack 'cflinuxfs4' not found. The builder of this installation has: kf"),
+    ]);
+    const again = await kf.json<PushResult>(...push);
+    expect(again.apps[0]).toMatchObject({ unchanged: true, stack: 'kf' });
+  });
 });
 
 test('of two pushes at once the later one wins with its source and its settings, and the earlier one names it', async () => {

@@ -124,7 +124,8 @@ class Reader {
       } else {
         const name = this.convert(key, mapAt);
         if (name.kind !== 'scalar') return this.#refuse(keyAt, 'A key cannot be a list or a map.');
-        own.push({ key: name.text, keyAt, value: converted, anchored: hasAnchor(value) });
+        // A key is a name as it is written: `N` and `on` are no truth values.
+        own.push({ key: (isScalar(key) ? key.source : undefined) ?? name.text, keyAt, value: converted, anchored: hasAnchor(value) });
       }
     }
     const taken = new Set(own.map((entry) => entry.key));

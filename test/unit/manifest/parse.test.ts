@@ -85,6 +85,11 @@ sidecars:
     ]);
   });
 
+  test('has the names of its variables as they are written', () => {
+    const [app] = parseManifest('m', 'applications: [{name: a, env: {N: 1, on: 2, 07: 3, "yes": 4, ~: 5, 1.0: 6}}]');
+    expect(Object.keys(app?.env ?? {}).toSorted()).toEqual(['07', '1.0', 'N', 'on', 'yes', '~']);
+  });
+
   test('has services, routes, metadata, features and sidecars', () => {
     expect(app.services).toEqual([{ name: 'db' }, { name: 'cache', bindingName: 'fast', parameters: { size: 3 } }]);
     expect(app.routes).toEqual([

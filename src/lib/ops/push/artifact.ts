@@ -8,7 +8,7 @@ import { annotations, kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import { pushRepository, repositoryPath } from '../../api/repositories.ts';
 import type { CFBuild, CFPackage } from '../../api/types.generated.ts';
-import { BugError } from '../../errors.ts';
+import { BugError, KfError } from '../../errors.ts';
 import { isAlreadyExists } from '../../kube/errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import { openSourceCache } from '../../source/cache.ts';
@@ -51,6 +51,17 @@ function cacheFolder(env: Readonly<Record<string, string | undefined>>): string 
 
 async function authorOfPush(session: SpaceSession): Promise<Authorship> {
   return { changedBy: await session.changedBy(), now: new Date() };
+}
+
+/** @throws KfError `usage` when the builder says what it builds on, and it is something else */
+async function assertStack({ cluster, bin, signal }: SpaceSession, info: KfInfo, { stack }: AppPlan): Promise<void> {
+  if (stack === undefined) return;
+  const builder = await cluster.get(kinds.builderInfo, info.root, info.builder.name, signal);
+  const known = builder?.status?.stacks.map(({ name }) => name) ?? [];
+  if (known.length === 0 || known.includes(stack)) return;
+  throw new KfError('usage', `Stack '${stack}' not found. The builder of this installation has: ${known.join(', ')}`, {
+    hints: [`Leave the stack out, or: ${bin} push -s ${known[0] ?? ''}`],
+  });
 }
 
 /** Packs and uploads the source; the package then names it by digest. */
@@ -109,7 +120,7 @@ async function createBuild(input: ArtifactInput, request: BuildRequest): Promise
       guid,
       app: follower.app,
       packageGuid: request.packageGuid,
-      lifecycle: lifecycleOf(plan),
+      lifecycle: lifecycleOf(plan, follower.app),
       stagingMemoryMB: info.staging.memoryMB,
       stagingDiskMB: info.staging.diskMB,
       pushId,
@@ -130,17 +141,14 @@ async function fromSource(input: ArtifactInput): Promise<Artifact> {
   const { session, info, plan, facts, follower } = input;
   const { reporter, signal, env } = session;
   if (plan.path === undefined) throw new BugError('A plan for source code names no path.');
+  await assertStack(session, info, plan);
   const cache = openSourceCache(cacheFolder(env), (message) => reporter.warn(message));
   reporter.step('Reading files');
   const listing = await listSource(plan.path, { cacheDir: cache.dir, warn: (message) => reporter.warn(message), signal });
   try {
     const buildEnv = { ...facts.env, ...plan.env };
-    const key = buildKey(info, {
-      contentHash: listing.contentHash,
-      buildpacks: plan.buildpacks ?? [],
-      stack: plan.stack ?? '',
-      env: buildEnv,
-    });
+    const { buildpacks = [], stack } = lifecycleOf(plan, follower.app).data;
+    const key = buildKey(info, { contentHash: listing.contentHash, buildpacks, stack, env: buildEnv });
     const earlier = input.force ? undefined : reusableBuild(facts.builds, key);
     if (earlier !== undefined) return { build: await finished(input, earlier, buildEnv), wasBuilt: false, layerBytesSent: 0 };
     follower.begin();

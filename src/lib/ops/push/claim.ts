@@ -22,13 +22,12 @@ export interface Claimed {
   asFound: boolean;
 }
 
-export function lifecycleOf(plan: AppPlan): Lifecycle {
-  const stack = plan.stack ?? '';
+/** What the plan names over what the app has; an app that is new has nothing. */
+export function lifecycleOf(plan: AppPlan, app?: CFApp): Lifecycle {
   if (plan.lifecycle === 'docker') return { type: 'docker', data: { stack: '' } };
-  return {
-    type: 'buildpack',
-    data: { stack, ...(plan.buildpacks === undefined || plan.buildpacks.length === 0 ? {} : { buildpacks: plan.buildpacks }) },
-  };
+  const present = app?.spec.lifecycle.data;
+  const buildpacks = plan.buildpacks ?? present?.buildpacks ?? [];
+  return { type: 'buildpack', data: { stack: plan.stack ?? present?.stack ?? '', ...(buildpacks.length === 0 ? {} : { buildpacks }) } };
 }
 
 function nobodyClaims(name: string): KfError {
