@@ -141,10 +141,19 @@ function answer(upstream: IncomingMessage, response: ServerResponse, path: Regis
   });
 }
 
+/** When all was answered before the body's end, what is left of it is read for nothing: it would hold up its connection and whatever follows there. */
+function dropRest(request: IncomingMessage, forward: ClientRequest): void {
+  if (request.complete) return;
+  request.unpipe(forward);
+  request.resume();
+  forward.destroy();
+}
+
 function sendOn(request: IncomingMessage, response: ServerResponse, forward: ClientRequest, path: RegistryPath): void {
   let answered = false;
   forward.on('response', (upstream) => {
     answered = true;
+    upstream.once('close', () => dropRest(request, forward));
     answer(upstream, response, path);
   });
   forward.on('error', () => {

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -221,6 +222,38 @@ describe('bodies', () => {
     setTimeout(() => socket.destroy(), 50);
     expect(await gone).toBe('cut');
   });
+
+  test.each(['keeps', 'ends'] as const)(
+    'that the registry answers before it has read them do not hold up what follows on the connection (it %s its own)',
+    async (how) => {
+      const early: Upstream = ({ method, socket }, response) => {
+        if (method !== 'PATCH' || how === 'keeps') {
+          response.writeHead(method === 'PATCH' ? 400 : 200).end('{}');
+          return;
+        }
+        // As Go does it: the answer, its end of the connection, and half a second later the rest.
+        socket.pause();
+        socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}');
+        setTimeout(() => socket.destroy(), 500).unref();
+      };
+      const port = await open(early);
+      // As the API server does it: one connection for what follows as long as the whole body has left.
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      const ask = (method: string, path: string, body?: Buffer): Promise<number> =>
+        new Promise((resolve, reject) => {
+          const sent = request(
+            { host: '127.0.0.1', port, agent, method, path, headers: { ...headers, 'content-length': body?.length ?? 0 } },
+            (answer) => answer.resume().on('end', () => resolve(answer.statusCode ?? 0)),
+          );
+          sent.on('error', reject).end(body);
+        });
+      expect(await ask('PATCH', `/v2/${repository}/blobs/uploads/1?_state=x`, randomBytes(8 * 1024 * 1024))).toBe(400);
+      const started = performance.now();
+      expect(await ask('GET', `/v2/${repository}/blobs/${digest}`)).toBe(200);
+      expect(performance.now() - started).toBeLessThan(2_000);
+      agent.destroy();
+    },
+  );
 
   test('refused with 401 are read on a while, so that the client sees the answer', async () => {
     const port = await open();
