@@ -26,6 +26,9 @@ export function ringEnv(name: string): string {
   return value;
 }
 
+/** No command has more to show. */
+const mostScreen = 4 * 1024 * 1024;
+
 export class Kf {
   readonly #base: Record<string, string>;
   readonly #home: string;
@@ -88,6 +91,23 @@ export class Kf {
   async json<T>(...args: string[]): Promise<T> {
     const { stdout } = await this.ok(...args, '--json');
     return (JSON.parse(stdout) as { result: T }).result;
+  }
+
+  /** A run on a terminal of its own, made by `script`, which every Debian has: everything that a person would see, control characters included. `columns` 0: a terminal that nobody has given a size. */
+  onTerminal(args: string[], columns: number): Promise<{ code: number; screen: string }> {
+    const kf = [ringEnv('KF_TEST_BIN'), ...args].map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ');
+    const command = `stty rows 40 cols ${columns}; exec ${kf}`;
+    const env = { ...this.#env(), TERM: 'xterm-256color' };
+    const child = spawn('script', ['-qec', command, '/dev/null'], { env, cwd: this.#cwd, stdio: ['ignore', 'pipe', 'inherit'] });
+    let screen = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      screen += text;
+      if (screen.length > mostScreen) child.kill('SIGKILL');
+    });
+    return new Promise((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', (code) => resolve({ code: code ?? 255, screen }));
+    });
   }
 
   /** Starts a command and leaves it running. */

@@ -18,6 +18,8 @@ import { instancesStatus, rolloutStatus, withAbsent, type RolloutFacts } from '.
 /** An app without a check counts as well when it has run for so long without a fall. */
 const stableMs = 3_000;
 const refusedPollMs = 10_000;
+/** From a gateway's word that it has taken a route until requests follow it; Traefik gathers changes for 100 ms before it loads them. */
+const loadMs = 500;
 
 export interface StepOutcome {
   status: CFProcessStatus;
@@ -51,7 +53,7 @@ export class Rollouts {
       instances: view.instances,
       ready: readyOf(view.instances, view.hash),
       proven,
-      switched: !view.routed || onlyTarget(this.#carried(view), view.hash),
+      switched: this.#hasSwitched(view),
       failed: verdict.failed,
       ...(verdict.cause === undefined ? {} : { cause: verdict.cause }),
       ...(verdict.awaited === undefined ? {} : { awaited: verdict.awaited }),
@@ -119,6 +121,17 @@ export class Rollouts {
     );
     const [first] = texts;
     return texts.every((text) => text === first) ? first : undefined;
+  }
+
+  /** Requests reach the target alone: all routes say so, and where another version served before, the gateway has had the time to load it. */
+  #hasSwitched(view: View): boolean {
+    if (!view.routed) return true;
+    if (!onlyTarget(this.#carried(view), view.hash)) return false;
+    if (view.instances.every(({ generation }) => generation === view.hash)) return true;
+    const since = this.#settling.get(view.process.metadata.uid ?? '')?.since ?? view.context.now();
+    const left = since + loadMs - view.context.now();
+    if (left > 0) view.lookAgain.push(left);
+    return left <= 0;
   }
 
   #settled(view: View): Record<string, number> | undefined {

@@ -23,6 +23,9 @@ export interface TerminalOptions {
   json: boolean;
 }
 
+/** Narrower, a line that is drawn again is no line any more. */
+const leastColumns = 20;
+
 export class Terminal {
   readonly env: Env;
   readonly json: boolean;
@@ -45,9 +48,10 @@ export class Terminal {
     return this.#canAsk();
   }
 
-  /** stderr is a terminal, so progress may move. */
+  /** stderr is a terminal, so progress may move. One without a width (a pty that nobody has sized, as jobs get it) has no place to move in. */
   get lively(): boolean {
-    return this.#stderr().isTTY === true && this.env['CI'] === undefined && this.env['TERM'] !== 'dumb';
+    const { isTTY, columns = 0 } = this.#stderr();
+    return isTTY === true && columns >= leastColumns && this.env['CI'] === undefined && this.env['TERM'] !== 'dumb';
   }
 
   /** A line of cf's text; with `--json` it goes nowhere. */
@@ -78,7 +82,7 @@ export class Terminal {
 
   print(blocks: readonly Block[]): void {
     if (this.json) return;
-    const columns = this.#stdout.isTTY === true ? this.#stdout.columns : undefined;
+    const columns = this.#stdout.isTTY === true && this.#stdout.columns !== 0 ? this.#stdout.columns : undefined;
     const lines = layOut(blocks, { ink: this.ink, ...(columns === undefined ? {} : { columns }) });
     if (lines.length > 0) this.#stdout.write(`${lines.join('\n')}\n`);
   }

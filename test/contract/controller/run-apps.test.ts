@@ -77,6 +77,24 @@ describe('an app behind a route', () => {
     await scene.until(() => expect(scene.cluster.all(serviceType)).toHaveLength(1));
   });
 
+  test('says that it serves only when the gateway has had the time to load the switch', async () => {
+    scene = await startRunScene();
+    await serving(await scene.deploy('good:1'));
+    const before = scene.cluster.all(kinds.appWorkload)[0]?.metadata.labels?.[labels.generation] ?? '';
+    const id = await scene.deploy('good:2');
+    const weights = (): { name: string; weight?: number }[] =>
+      scene.cluster.peek(httpRouteType, ns, 'route-1')?.spec?.rules?.at(-1)?.backendRefs ?? [];
+    let switchedAt = 0;
+    const timer = setInterval(() => {
+      const isOver = weights().every(({ name, weight }) => !name.endsWith(before) || weight === 0);
+      if (switchedAt === 0 && weights().length > 0 && isOver) switchedAt = Date.now();
+    }, 2);
+    await serving(id);
+    clearInterval(timer);
+    expect(switchedAt).toBeGreaterThan(0);
+    expect(Date.now() - switchedAt).toBeGreaterThanOrEqual(490);
+  });
+
   test('keeps the old version when the new one crashes, and says why with its last lines', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));

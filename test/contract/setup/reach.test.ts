@@ -1,0 +1,75 @@
+// What setup says of a URL that does not answer from here, and the way that works anyway.
+
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { proveReach } from '../../../src/lib/ops/setup/proofs.ts';
+import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/setup/request.ts';
+
+let server: Server | undefined;
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+  server = undefined;
+});
+
+async function gatewayThat(answers: (host: string | undefined) => number | undefined): Promise<number> {
+  server = createServer((request, response) => {
+    const status = answers(request.headers.host);
+    if (status !== undefined) response.writeHead(status).end();
+  });
+  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+const plan = (request: SetupRequest) => {
+  const found = resolvePlan(request, '0.1.0', 'hostport');
+  return { ...found, org: { ...found.org, guid: '0123456789abcdef' } };
+};
+const portForward = 'kubectl port-forward -n kf-node deployment/kf-gateway 8000';
+const request = "curl -H 'Host: kf-setup-check-01234567.apps.localhost' http://127.0.0.1:8000/healthz";
+
+test('an answer to the name of this installation is reachable', async () => {
+  const port = await gatewayThat((host) => (host === 'kf-setup-check-01234567.apps.localhost' ? 200 : 404));
+  expect(await proveReach(plan({ gatewayPort: port }), 1000)).toEqual({
+    url: `http://kf-setup-check-01234567.apps.localhost:${port}`,
+    reachable: true,
+  });
+});
+
+test("another cluster's gateway at the same place is none", async () => {
+  const port = await gatewayThat(() => 404);
+  expect(await proveReach(plan({ gatewayPort: port }), 0)).toMatchObject({
+    reachable: false,
+    message: 'The gateway answers 404 for kf-setup-check-01234567.apps.localhost.',
+    hints: ['kubectl get httproute -n kf-system kf-setup-check -o yaml'],
+  });
+});
+
+test('a port at which nobody listens is told, with the way through the API server', async () => {
+  const port = await gatewayThat(() => 200);
+  await new Promise((resolve) => server?.close(resolve));
+  const { message, hints } = await proveReach(plan({ gatewayPort: port }), 0);
+  expect(message).toMatch(/^Nothing answers at the address and port of the gateway from this machine\. \(.*ECONNREFUSED/);
+  expect(hints?.slice(0, 2)).toEqual([portForward, request]);
+});
+
+test('a gateway that is silent is told too', async () => {
+  const port = await gatewayThat(() => undefined);
+  const { message, hints } = await proveReach(plan({ gatewayPort: port }), 0);
+  expect(message).toMatch(/^The gateway did not answer from this machine in time\./);
+  expect(hints?.[0]).toBe(portForward);
+});
+
+test('a name that nobody knows says where it must point', async () => {
+  const { message } = await proveReach(plan({ domain: 'apps.kf.invalid' }), 0);
+  expect(message).toMatch(
+    /^The name kf-setup-check-01234567\.apps\.kf\.invalid does not resolve here; point \*\.apps\.kf\.invalid at the gateway\./,
+  );
+});
+
+test('of a gateway that setup did not install its own description is what there is to see', async () => {
+  const port = await gatewayThat(() => undefined);
+  const { hints } = await proveReach(plan({ gatewayPort: port, gateway: 'infra/public' }), 0);
+  expect(hints?.[0]).toBe('kubectl get gateway -n infra public -o yaml');
+});
