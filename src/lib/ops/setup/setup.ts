@@ -99,13 +99,18 @@ async function planStages(context: SetupContext, objects: Record<keyof Stages, K
 
 const objectsOf = (changes: PlannedChange[]): KubeObject[] => changes.map(({ object }) => object);
 
+/** A registry that is as it should be was proven, unless the setup that made it ended before it went on to the controller. */
+export function needsProof({ registry, programs }: Pick<Stages, 'registry' | 'programs'>): boolean {
+  return registry.some(({ action }) => action !== 'unchanged') || programs.some(({ action }) => action === 'create');
+}
+
 /** The registry first, and proven: where nodes cannot pull from it nothing else is installed. */
-async function installRegistry(context: SetupContext, plan: SetupPlan, stage: PlannedChange[]): Promise<void> {
-  await applyStage(context, 'Installing the registry', stage);
+async function installRegistry(context: SetupContext, plan: SetupPlan, stages: Stages): Promise<void> {
+  await applyStage(context, 'Installing the registry', stages.registry);
   if (plan.registry !== undefined) return;
   const key = await ensureRegistryKey(context.cluster);
   await waitForDeployment(context, systemNamespace, registryName, startMs);
-  if (stage.every(({ action }) => action === 'unchanged')) return;
+  if (!needsProof(stages)) return;
   context.reporter.step('Proving that nodes pull what was pushed');
   await proveRegistry(context.cluster, plan, key, context.signal);
 }
@@ -138,7 +143,7 @@ export async function setup(context: SetupContext, request: SetupRequest): Promi
   const requests = sumRequests(allObjects(installation));
   context.onPlan?.({ changes, requests });
 
-  await installRegistry(context, plan, stages.registry);
+  await installRegistry(context, plan, stages);
   await applyStage(context, 'Installing the kinds', stages.kinds);
   await waitForCondition(context, installation.kinds, 'Established', 30_000);
   await applyStage(context, 'Installing the controller', stages.programs);
