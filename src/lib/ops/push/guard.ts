@@ -78,11 +78,11 @@ async function patchAsSeen(
   signal: AbortSignal | undefined,
 ): Promise<CFApp> {
   let app = first;
-  let conflicts = 0;
-  const until = Date.now() + conflictPatienceMs;
+  let contested: number | undefined;
   for (;;) {
     signal?.throwIfAborted();
     if (!mayWrite(app)) {
+      contested = undefined;
       await sleep(lockPollMs, signal);
       app = await readApp(cluster, app);
       continue;
@@ -94,9 +94,9 @@ async function patchAsSeen(
       return await cluster.mergePatch(kinds.app, namespace, name, { ...rest, metadata: { ...metadata, resourceVersion } }, options);
     } catch (error) {
       if (!isConflict(error)) throw error;
-      conflicts += 1;
-      if (conflicts > 1) await sleep(Math.random() * conflictSpreadMs, signal);
-      if (Date.now() > until) throw busy(first);
+      if (contested === undefined) contested = performance.now();
+      else await sleep(Math.random() * conflictSpreadMs, signal);
+      if (performance.now() - contested > conflictPatienceMs) throw busy(first);
       app = await readApp(cluster, app);
     }
   }
@@ -106,7 +106,7 @@ function busy(app: CFApp): KfError {
   const { displayName } = app.spec;
   return new KfError(
     'conflict',
-    `App '${displayName}' has been changed by others for ${conflictPatienceMs / 1000} s without a pause; nothing was written.`,
+    `App '${displayName}' has been changed by others for ${conflictPatienceMs / 1000} s without a pause; this push could not write its change.`,
     { hints: [`kf app ${displayName}`, `kf push ${displayName}`] },
   );
 }
