@@ -8,6 +8,7 @@ import { isAlreadyExists } from '../../kube/errors.ts';
 import { processGuid } from '../../api/names.ts';
 import type { CFApp, CFProcess, CFProcessSpec } from '../../api/types.generated.ts';
 import type { AppPlan, HealthCheckPlan, ProcessPlan } from '../../manifest/plan.ts';
+import { given } from '../../manifest/process.ts';
 import type { SpaceSession } from '../../target/session.ts';
 import { buildEnvSecret, buildProcess, envSecretName } from '../../../templates/app.ts';
 import type { Authorship } from '../../../templates/metadata.ts';
@@ -28,15 +29,21 @@ function healthCheckOf(
 ): CFProcessSpec['healthCheck'] {
   const usual = processType === 'web' ? 'port' : 'process';
   const type = plan.type ?? (present === undefined || present.type === '' ? usual : present.type);
-  const wanted = {
+  const { httpEndpoint, ...kept } = present?.data ?? { invocationTimeoutSeconds: 1, timeoutSeconds: 60 };
+  return { type, data: { ...kept, ...given({ timeoutSeconds }), ...checkData(plan, type, httpEndpoint) } };
+}
+
+/** What a plan says of a check of this type; the endpoint is kept while it stays an http check. */
+function checkData(
+  plan: HealthCheckPlan,
+  type: string,
+  present: string | undefined,
+): Omit<HealthCheckPlan, 'type'> & { httpEndpoint?: string } {
+  return given({
+    httpEndpoint: type === 'http' ? (plan.endpoint ?? present ?? '/') : undefined,
     invocationTimeoutSeconds: plan.invocationTimeoutSeconds,
-    timeoutSeconds,
-    httpEndpoint: type === 'http' ? (plan.endpoint ?? present?.data.httpEndpoint ?? '/') : undefined,
     intervalSeconds: plan.intervalSeconds,
-  };
-  const { httpEndpoint: _old, ...kept } = present?.data ?? { invocationTimeoutSeconds: 1, timeoutSeconds: 60 };
-  const given = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined));
-  return { type, data: { ...kept, ...given } };
+  });
 }
 
 /** Given values over present ones; undefined while neither says anything. */
@@ -46,14 +53,8 @@ function readinessOf(
 ): CFProcessSpec['readinessHealthCheck'] {
   if (plan === undefined) return present;
   const type = plan.type ?? present?.type ?? 'process';
-  const { httpEndpoint: _old, ...kept } = present?.data ?? {};
-  const wanted = {
-    httpEndpoint: type === 'http' ? (plan.endpoint ?? present?.data?.httpEndpoint ?? '/') : undefined,
-    invocationTimeoutSeconds: plan.invocationTimeoutSeconds,
-    intervalSeconds: plan.intervalSeconds,
-  };
-  const given = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined));
-  return { type, data: { ...kept, ...given } };
+  const { httpEndpoint, ...kept } = present?.data ?? {};
+  return { type, data: { ...kept, ...checkData(plan, type, httpEndpoint) } };
 }
 
 /** As the API server gives it back: what is undefined is not sent. */
