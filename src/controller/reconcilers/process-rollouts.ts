@@ -126,10 +126,11 @@ export class Rollouts {
   /** Requests reach the target alone: all routes say so, and where another version served before, the gateway has had the time to load it. */
   #hasSwitched(view: View): boolean {
     if (!view.routed) return true;
-    if (!onlyTarget(this.#carried(view), view.hash)) return false;
-    if (view.instances.every(({ generation }) => generation === view.hash)) return true;
-    const since = this.#settling.get(view.process.metadata.uid ?? '')?.since ?? view.context.now();
-    const left = since + loadMs - view.context.now();
+    const text = this.#carried(view);
+    if (!onlyTarget(text, view.hash)) return false;
+    // Noted only while there is another version to switch from.
+    const settling = this.#settling.get(view.process.metadata.uid ?? '');
+    const left = settling !== undefined && settling.text === text ? settling.since + loadMs - view.context.now() : 0;
     if (left > 0) view.lookAgain.push(left);
     return left <= 0;
   }
