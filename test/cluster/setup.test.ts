@@ -27,6 +27,8 @@ let admin: Kf;
 
 beforeAll(async () => {
   admin = await Kf.create('admin');
+  // The controller has to look into the builder's image first; what it then writes of it is no doing of a second setup.
+  await kubectl('wait', '--for=condition=Ready', 'builderinfos', '--all', '-n', 'cf', '--timeout=120s');
 });
 afterAll(async () => {
   await admin.remove();
