@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { toolsEnv } from '../bin/tools.ts';
+import { prepareRings } from './cluster/prepare.ts';
 import { withCluster, withControlPlane } from './support/rings.ts';
 
 interface Counts {
@@ -62,6 +63,14 @@ async function check(): Promise<Counts> {
   return { passed: exitCode === 0 ? 1 : 0, failed: exitCode === 0 ? 0 : 1, skipped: 0 };
 }
 
+/** No test waits for a compiler. What cannot be built is told here, and again by the ring that needs it. */
+async function prepare(wanted: readonly string[]): Promise<void> {
+  const started = Date.now();
+  console.log('\n== prepare ==');
+  await prepareRings(wanted, (line) => console.log(line)).catch((error: unknown) => console.error(error));
+  console.log(`== prepare: ${Math.round((Date.now() - started) / 1000)} s ==`);
+}
+
 const rings: Record<string, () => Promise<Counts>> = {
   check,
   unit: () => vitest('unit'),
@@ -75,6 +84,7 @@ async function main(): Promise<void> {
   const wanted = named.length > 0 ? named : Object.keys(rings);
   const sum: Counts = { passed: 0, failed: 0, skipped: 0 };
   if ((await run('node', ['bin/bundle.mjs'])) !== 0) throw new Error('The bundle that the rings run cannot be built.');
+  await prepare(wanted);
   for (const name of wanted) {
     const ring = rings[name];
     if (ring === undefined) throw new Error(`There is no ring '${name}'. Known: ${Object.keys(rings).join(', ')}.`);

@@ -1,7 +1,8 @@
-// Program: `npm run cluster -- up | down | status | env`.
+// Program: `npm run cluster -- prepare | up | down | status | env`.
 import { parseArgs } from 'node:util';
 
 import { down } from './down.ts';
+import { prepareRings } from './prepare.ts';
 import { clusterStatus, environmentLines } from './status.ts';
 import { readState } from './state.ts';
 import type { ClusterState } from './state.ts';
@@ -9,6 +10,7 @@ import { up } from './up.ts';
 
 const usage = `usage: npm run cluster -- COMMAND [--name NAME]
 
+  prepare build everything that clusters are made of, without starting one
   up      bring a cluster up; a healthy one stays as it is
             --control-plane-only   etcd, API server and controller manager, without a node
             --kwok N               N nodes played by kwok, with a scheduler
@@ -48,6 +50,8 @@ async function main(): Promise<void> {
     throw new Error(`"${name}" cannot name a cluster: lower case letters, digits and hyphens, at most 20.`);
   const command = values.help ? 'help' : positionals[0];
   switch (command) {
+    case 'prepare':
+      return prepareRings(['unit', 'api', 'cluster'], log);
     case 'up': {
       const kwokNodes = Number(values.kwok);
       if (!Number.isInteger(kwokNodes) || kwokNodes < 0) throw new Error('--kwok takes a number of nodes.');

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { reportTime } from '../support/figures.ts';
 import { until } from '../support/until.ts';
 import { hostLink, nodeRegistry } from './addresses.ts';
 import { cgroupName, processesInCgroups } from './cgroups.ts';
@@ -66,10 +67,10 @@ describe('a control plane alone', () => {
   const names = ['test-plane-a', 'test-plane-b'] as const;
   afterAll(() => Promise.all(names.map((name) => cluster('down', '--name', name))));
 
-  test('two come up side by side in less than 10 s each and do not see each other', async () => {
+  test('two come up side by side and do not see each other', async () => {
     const results = await Promise.all(names.map((name) => cluster('up', '--name', name, '--control-plane-only', '--kwok', '2')));
     expect(results.map((result) => result.code)).toEqual([0, 0]);
-    expect(Math.max(...results.map((result) => result.seconds))).toBeLessThan(10);
+    for (const { seconds } of results) reportTime('two control planes at once', seconds * 1_000);
     kubectl(names[0], 'create', 'namespace', 'only-here');
     expect(kubectl(names[1], 'get', 'namespaces', '-o', 'name')).not.toContain('only-here');
   });
@@ -95,8 +96,7 @@ describe('a whole cluster', () => {
     firewall = await hostFirewall();
     const up = await cluster('up', '--name', name);
     expect(up.output).toContain(`cluster ${name} is ready`);
-    // Everything is built and packed before, so this is a warm start.
-    expect(up.seconds).toBeLessThan(60);
+    reportTime('a whole cluster', up.seconds * 1_000);
   });
   afterAll(() => cluster('down', '--name', name));
 
@@ -177,7 +177,7 @@ describe('a whole cluster', () => {
     for (const { pid } of all) await tryRun('kill', ['-9', String(pid)]);
     const up = await cluster('up', '--name', name);
     expect(up.code).toBe(0);
-    expect(up.seconds).toBeLessThan(60);
+    reportTime('a killed cluster comes back', up.seconds * 1_000);
     expect(kubectl(name, 'get', 'configmap', 'seen-by-audit', '-o', 'name')).toContain('seen-by-audit');
     kubectl(name, 'delete', 'pod', 'server', '--wait=true', '--grace-period=0', '--force');
     kubectl(name, 'run', 'after', `--image=${sample}`);

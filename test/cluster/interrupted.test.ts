@@ -8,6 +8,7 @@ import { parse, stringify } from 'yaml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CertificateAuthority } from '../support/certificates.ts';
 import { ConnectProxy } from '../support/connect-proxy.ts';
+import { reportTime } from '../support/figures.ts';
 import { get } from '../support/http.ts';
 import { Kf, kubectl, ringEnv } from '../support/kf.ts';
 
@@ -67,12 +68,12 @@ describe('a signal', () => {
     ['Uploading', 'SIGTERM', 40],
     ['Staging', 'SIGINT', 1],
     ['Waiting: ', 'SIGTERM', 1],
-  ] as const)('at "%s" (%s) ends the push within two seconds with 130, and the same again ends well', async (text, signal, megabytes) => {
+  ] as const)('at "%s" (%s) ends the push with 130, and the same again ends well', async (text, signal, megabytes) => {
     await ballast(megabytes);
     const ended = await interruptAt(text, signal);
     expect(ended.output).toContain(text);
     expect(ended.code, ended.output).toBe(130);
-    expect(ended.milliseconds).toBeLessThan(2_000);
+    reportTime('a push ends after a signal', ended.milliseconds);
     const again = await kf.json<Pushed>('push', 'interrupted', '-p', source, '-m', '128M');
     // What had been uploaded when the signal came is not uploaded again.
     if (text === 'Staging' || text.startsWith('Waiting')) expect(again.apps[0]?.layerBytesSent).toBe(0);
@@ -146,7 +147,7 @@ describe('an installation whose builder image does not exist', () => {
     expect(error.code).toBe('build');
     expect(error.details.reason).toBe('BuilderNotFound');
     expect(error.message).toContain('/kf/builder:none');
-    expect(ran.milliseconds).toBeLessThan(30_000);
+    reportTime('a builder that does not exist is named', ran.milliseconds);
     expect((await get('interrupted.apps.localhost')).status).toBe(200);
   });
 

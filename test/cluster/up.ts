@@ -1,23 +1,18 @@
 // Brings a cluster up, or leaves it alone when it is.
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { expectedObjects, notReady } from './addons.ts';
-import { hostLink, nodeRegistry } from './addresses.ts';
+import { hostLink } from './addresses.ts';
 import { ApiClient } from './api.ts';
-import { cacheFolder } from './cache.ts';
 import { stopCluster } from './down.ts';
 import { ensureForwarder } from './forwarder.ts';
 import { bringImages } from './image-store.ts';
-import { buildImages } from './images/index.ts';
 import type { BuiltImage } from './images/index.ts';
-import { raiseLimits } from './limits.ts';
 import { restartProgram } from './namespaces.ts';
 import { fetchNpmPackages, npmMirror } from './npm-mirror.ts';
-import { installPackages } from './packages.ts';
-import { buildParts, partSets } from './parts.ts';
 import type { PartPaths } from './parts.ts';
+import { prepareCluster } from './prepare.ts';
 import { isRunning } from './process.ts';
 import { startCluster } from './start.ts';
 import { clusterPaths, listStates, readState, withLock, writeState } from './state.ts';
@@ -33,22 +28,8 @@ export interface UpOptions {
 
 /** Brings the cluster up. A healthy one stays untouched; one that was killed comes back with its objects. Returns its state. */
 export async function up(options: UpOptions): Promise<ClusterState> {
-  assertPossible();
-  raiseLimits(options.log);
-  await installPackages(options.log);
-  const names = options.mode === 'full' ? partSets.node : [...partSets.controlPlane];
-  const parts = await buildParts(options.kwokNodes > 0 ? [...names, ...partSets.kwok] : names, options.log);
-  const imageOptions = { cacheDir: join(cacheFolder(), 'images'), parts, log: options.log, insideRegistry: nodeRegistry };
-  const images = options.mode === 'full' ? await buildImages(imageOptions) : [];
+  const { parts, images } = await prepareCluster({ mode: options.mode, kwok: options.kwokNodes > 0 }, options.log);
   return withLock(options.name, () => upLocked(options, parts, images));
-}
-
-function assertPossible(): void {
-  const instead =
-    'With docker, make a cluster with kind or k3d instead, and give its kubeconfig context to kf and to `npm run demo -- --context NAME`.';
-  if (process.platform !== 'linux') throw new Error(`A cluster from packages needs Linux. ${instead}`);
-  if (process.getuid?.() !== 0)
-    throw new Error(`A cluster from packages needs root, since it makes namespaces, mounts and cgroups. ${instead}`);
 }
 
 async function upLocked(options: UpOptions, parts: PartPaths, images: BuiltImage[]): Promise<ClusterState> {

