@@ -1,11 +1,11 @@
-// A kubeconfig of somebody who holds one CF role in one space and nothing else: what tests run kf as.
+// A kubeconfig of somebody who holds one CF role in one org or space and nothing else: what tests run kf as.
 
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { parse, stringify } from 'yaml';
-import { cfRoles } from '../../src/lib/api/roles.ts';
+import { cfRoles, type CfRole } from '../../src/lib/api/roles.ts';
 import { buildRoleBinding } from '../../src/templates/tenancy.ts';
 
 const execute = promisify(execFile);
@@ -15,7 +15,8 @@ export interface Place {
   space: string;
 }
 
-type SpaceRole = 'spaceDeveloper' | 'spaceAuditor' | 'spaceManager';
+/** Roles of spaces and of orgs. */
+export type MemberRole = 'spaceDeveloper' | 'spaceAuditor' | 'spaceManager' | 'organizationManager' | 'organizationUser';
 
 async function kubectl(admin: string, args: string[]): Promise<string> {
   const { stdout } = await execute('kubectl', args, { env: { ...process.env, KUBECONFIG: admin } });
@@ -32,21 +33,26 @@ interface KubeConfig {
   clusters: { name: string; cluster: unknown }[];
 }
 
+/** The role itself, and with it what every CF user has: the user roles of the org and of the root namespace. */
+function grantsOf(role: MemberRole, place: Place | { org: string }): { role: CfRole; namespace: string }[] {
+  const space = 'space' in place ? place.space : undefined;
+  const own = cfRoles[role];
+  if (own.scope === 'space' && space === undefined) throw new Error(`The role ${role} needs a space.`);
+  const user = own === cfRoles.organizationUser ? [] : [{ role: cfRoles.organizationUser, namespace: place.org }];
+  return [{ role: own, namespace: own.scope === 'space' ? (space ?? '') : place.org }, ...user, { role: cfRoles.cfUser, namespace: 'cf' }];
+}
+
 /**
- * Makes a service account with one role in one space (and, as every CF user, the user roles of org and root) and writes its kubeconfig.
+ * Makes a service account with one role in one place (and, as every CF user, the user roles of org and root) and writes its kubeconfig.
  * @param admin path of a kubeconfig with all rights
+ * @returns the user name that the API server knows the account by
  */
-export async function writeRoleKubeconfig(admin: string, file: string, role: SpaceRole, place: Place): Promise<void> {
+export async function writeRoleKubeconfig(admin: string, file: string, role: MemberRole, place: Place | { org: string }): Promise<string> {
   const name = `${role.toLowerCase()}-${randomUUID().slice(0, 6)}`;
   const subject = { namespace: 'kf-test-users', name };
   await apply(admin, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: subject.namespace } });
   await apply(admin, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: subject });
-  const grants = [
-    { role: cfRoles[role], namespace: place.space },
-    { role: cfRoles.organizationUser, namespace: place.org },
-    { role: cfRoles.cfUser, namespace: 'cf' },
-  ];
-  for (const grant of grants) await apply(admin, buildRoleBinding({ ...grant, subject, guid: randomUUID() }));
+  for (const grant of grantsOf(role, place)) await apply(admin, buildRoleBinding({ ...grant, subject, guid: randomUUID() }));
   const token = (await kubectl(admin, ['-n', subject.namespace, 'create', 'token', name, '--duration', '10h'])).trim();
   const config = parse(await readFile(admin, 'utf8')) as KubeConfig;
   const [cluster] = config.clusters;
@@ -60,4 +66,5 @@ export async function writeRoleKubeconfig(admin: string, file: string, role: Spa
     'current-context': 'kf-test',
   };
   await writeFile(file, stringify(own), { mode: 0o600 });
+  return `system:serviceaccount:${subject.namespace}:${name}`;
 }

@@ -43,7 +43,12 @@ export class Kf {
   /** Somebody with a home of their own that cannot be written. Developers and auditors work in the ring's space. */
   static async create(who: 'developer' | 'auditor' | 'admin' = 'developer', extra: Record<string, string> = {}): Promise<Kf> {
     const files = { developer: 'KF_TEST_DEVELOPER', auditor: 'KF_TEST_AUDITOR', admin: 'KF_TEST_KUBECONFIG' };
-    const env = { KUBECONFIG: ringEnv(files[who]), KF_ORG: ringEnv('KF_TEST_ORG'), KF_SPACE: ringEnv('KF_TEST_SPACE'), ...extra };
+    return Kf.as(ringEnv(files[who]), { KF_ORG: ringEnv('KF_TEST_ORG'), KF_SPACE: ringEnv('KF_TEST_SPACE'), ...extra });
+  }
+
+  /** Whoever a kubeconfig is for; `extra` is their environment, the target among it. */
+  static async as(kubeconfig: string, extra: Record<string, string>): Promise<Kf> {
+    const env = { KUBECONFIG: kubeconfig, ...extra };
     const folder = await mkdtemp(path.join(tmpdir(), 'kf-home-'));
     const cwd = await mkdtemp(path.join(tmpdir(), 'kf-cwd-'));
     // A file: nothing can be made below it, and unlike a folder's mode that holds for root too.
