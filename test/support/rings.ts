@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { controllerLine, readControllerReport } from './controller-report.ts';
 import { writeRoleKubeconfig } from './developer.ts';
 import { installPackedKf } from './installed-kf.ts';
 import { clusterDown, clusterUp, writeSetupFile, type ClusterEnv } from './local-cluster.ts';
@@ -65,7 +66,9 @@ export async function withCluster<T>(use: (env: ClusterEnv) => Promise<T>, name 
   const folder = await mkdtemp(path.join(tmpdir(), 'kf-ring-'));
   const [env, binary] = await Promise.all([clusterUp(name), installPackedKf(path.join(folder, 'installed'))]);
   try {
-    return await use({ ...env, KF_TEST_BIN: binary, ...(await setUp(binary, env, folder)) });
+    const result = await use({ ...env, KF_TEST_BIN: binary, ...(await setUp(binary, env, folder)) });
+    for (const report of await readControllerReport(env['KF_TEST_KUBECONFIG'] ?? '')) console.log(controllerLine(report));
+    return result;
   } finally {
     if (!keep) await clusterDown(name);
     await rm(folder, { recursive: true, force: true });
