@@ -1,4 +1,5 @@
 // What the compiler cannot say: sizes, promises, one way out, names.
+import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
@@ -37,6 +38,15 @@ export default tseslint.config(
           message: 'Only bin/run.js and the programs of the controller decide when the process ends.',
         },
       ],
+    },
+  },
+  {
+    // What tenants, builds, images and registries write is matched in linear time. `report: 'potential'` also finds what is quadratic only by moving.
+    files: ['src/**/*.ts'],
+    plugins: { regexp },
+    rules: {
+      'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
+      'regexp/no-super-linear-move': ['error', { report: 'potential', ignoreSticky: false }],
     },
   },
   { files: ['src/commands/**/*.ts'], rules: { 'max-lines': ['error', { max: 100, skipBlankLines: true, skipComments: true }] } },

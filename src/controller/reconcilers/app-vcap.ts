@@ -13,6 +13,7 @@ import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { bindingsByApp, routesByApp } from './app-indexes.ts';
+import { credentialsOf as credentialsIn } from './service-instance.ts';
 
 const vcapApplicationKey = 'VCAP_APPLICATION';
 /** cf's limit of open files, which its apps are told. */
@@ -118,7 +119,8 @@ async function credentialsOf(context: Context, binding: CFServiceBinding): Promi
   if (name === undefined) return {};
   const secret = await context.cluster.get(secretType, binding.metadata.namespace, name, context.signal);
   const text = secret?.data?.['credentials'];
-  return text === undefined ? {} : (JSON.parse(Buffer.from(text, 'base64').toString('utf8')) as Record<string, unknown>);
+  // A Secret that a developer changed behind the binding's back: its instance says that it holds no JSON object.
+  return text === undefined || secret === undefined ? {} : (credentialsIn(secret) ?? {});
 }
 
 const services = new BoundedMap<string, { versions: string; service: VcapService }>(rememberedObjects);

@@ -6,9 +6,13 @@ import { credentialsFromConfig } from '../../lib/oci/credentials.ts';
 import type { CredentialSource } from '../../lib/oci/credentials.ts';
 import { RegistryError } from '../../lib/oci/errors.ts';
 import { directConnection } from '../../lib/oci/http.ts';
-import type { ConfigFile } from '../../lib/oci/image.ts';
 import { parseReference } from '../../lib/oci/reference.ts';
 import { RegistryClient } from '../../lib/oci/registry.ts';
+import { cutText } from '../../lib/api/text.ts';
+import { tableIn, textIn } from './untrusted.ts';
+import type { UntrustedTable } from './untrusted.ts';
+
+const buildMetadataLabel = 'io.buildpacks.build.metadata';
 
 /** What of an image decides how it runs. */
 export interface ReadImage {
@@ -18,7 +22,8 @@ export interface ReadImage {
   ports: number[];
   /** Left out when the image exists for several. */
   architecture?: string;
-  labels: Record<string, string>;
+  /** Text of label `io.buildpacks.build.metadata`; empty when there is none. */
+  buildMetadata: string;
 }
 
 export interface ReadOptions {
@@ -56,19 +61,32 @@ export async function readImage(image: string, options: ReadOptions): Promise<Re
     if (found === undefined) throw new KfError('not-found', `The image '${image}' does not exist.`);
     const config = await client.readConfig(repository, found.manifest, options.signal);
     const isIndex = found.rootDigest !== found.digest;
-    return factsOf(config, found.rootDigest, isIndex);
+    return factsOf({ ...config }, found.rootDigest, isIndex);
   } finally {
     connection.close();
   }
 }
 
-function factsOf({ config = {}, architecture }: ConfigFile, digest: string, isIndex: boolean): ReadImage {
-  const ports = Object.keys(config.ExposedPorts ?? {})
+/** An image may name more; the lowest count. */
+const mostPorts = 64;
+
+/** The config is what somebody's registry sent: each part of it may be of any type. */
+function factsOf(file: UntrustedTable, digest: string, isIndex: boolean): ReadImage {
+  const config = tableIn(file['config']);
+  const ports = Object.keys(tableIn(config['ExposedPorts']))
     .filter((port) => !/\/(udp|sctp)$/.test(port))
-    .map((port) => Number(port.split('/')[0]))
+    .map((port) => Number(port.split('/', 1)[0]))
     .filter((port) => Number.isInteger(port) && port > 0 && port < 65536)
-    .toSorted((a, b) => a - b);
-  return { digest, user: config.User ?? '', ports, labels: config.Labels ?? {}, ...(isIndex ? {} : { architecture }) };
+    .toSorted((a, b) => a - b)
+    .slice(0, mostPorts);
+  const architecture = cutText(textIn(file['architecture']), 63);
+  return {
+    digest,
+    user: cutText(textIn(config['User']), 255),
+    ports,
+    buildMetadata: textIn(tableIn(config['Labels'])[buildMetadataLabel]),
+    ...(isIndex || architecture === '' ? {} : { architecture }),
+  };
 }
 
 /** Why an image with this user cannot run, or undefined. Pods run under PodSecurity `restricted`, and the kubelet can check numbers only. */

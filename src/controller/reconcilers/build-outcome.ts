@@ -3,6 +3,7 @@
 import type { Pod } from '../../lib/api/core.ts';
 import { reasons } from '../../lib/api/group.ts';
 import type { ContainerStatus } from '../../lib/api/pod.ts';
+import { cutText } from '../../lib/api/text.ts';
 import type { BuildFailure } from '../../lib/api/types.generated.ts';
 import { laneNames } from '../../templates/build-job.ts';
 import { endedByOtherLane } from '../../templates/build-lanes.ts';
@@ -58,12 +59,12 @@ function saidLines(text: string): string[] {
 /** The last line that says what went wrong, at most 500 characters. */
 export function lastLine(text: string): string {
   const lines = saidLines(text).filter((line) => !emptyWords.test(line));
-  return (lines.at(-1) ?? '').replace(/^ERROR:\s*/, '').slice(0, 500);
+  return cutText((lines.at(-1) ?? '').replace(/^ERROR:\s*/, ''), 500);
 }
 
 /** The buildpacks that the detector's output lists as failed. */
 function triedBuildpacks(text: string): string[] {
-  const tried = saidLines(text).flatMap((line) => /^(?:fail|err): +(\S+?)(?:@\S+)?(?: \(.*\))?$/.exec(line)?.[1] ?? []);
+  const tried = saidLines(text).flatMap((line) => /^(?:fail|err): +([^\s@]+)/.exec(line)?.[1] ?? []);
   return [...new Set(tried)];
 }
 

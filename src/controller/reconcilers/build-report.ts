@@ -1,9 +1,10 @@
 // What the registry lane reports about the droplet, and the same facts from an image's labels.
 
-import { gunzipSync } from 'node:zlib';
 import type { Droplet } from '../../lib/api/types.generated.ts';
-import { parseToml } from './build-toml.ts';
-import type { TomlTable } from './build-toml.ts';
+import { cutText } from '../../lib/api/text.ts';
+import { isDigest } from '../../lib/oci/descriptor.ts';
+import { readJson, readToml, tablesIn, textIn, textsIn, unpackText, UntrustedError } from './untrusted.ts';
+import type { UntrustedTable } from './untrusted.ts';
 
 /** What of a droplet the lifecycle tells; places and names are the caller's. */
 export interface DropletFacts {
@@ -13,7 +14,7 @@ export interface DropletFacts {
 
 export interface LaneReport {
   digest: string;
-  /** Left out when the message had no room for it. */
+  /** Left out when the message had no room for it, or what it holds cannot be judged. */
   facts?: DropletFacts;
 }
 
@@ -23,9 +24,6 @@ interface Process {
   args: string[];
   direct: boolean;
 }
-
-/** Largest metadata that is unpacked: a message of 4 KiB that grows beyond this is no report. */
-const longestMetadata = 4 * 1024 * 1024;
 
 // The launcher runs what it is given through a shell; words are kept whole by quoting those that need it.
 function quoted(word: string, direct: boolean): string {
@@ -49,60 +47,78 @@ export function commandLine({ command, args, direct }: Pick<Process, 'command' |
   return [first, ...[...words, ...args].map((word) => quoted(word, direct))].join(' ');
 }
 
-function processTypes(processes: Process[]): DropletFacts['processTypes'] {
-  return processes.filter(({ type }) => type !== '').map((process) => ({ type: process.type, command: commandLine(process) }));
-}
+/** Of one droplet: what a status holds, twice per build, for each build that is kept. */
+export const dropletLimits = {
+  processTypes: 64,
+  typeCharacters: 63,
+  commandCharacters: 16 * 1024,
+  buildpacks: 64,
+  nameCharacters: 255,
+} as const;
 
-const words = (value: unknown): string[] =>
-  Array.isArray(value)
-    ? value.filter((word): word is string => typeof word === 'string')
-    : typeof value === 'string' && value !== ''
-      ? [value]
-      : [];
-
-function factsFromTables(tables: TomlTable[]): DropletFacts {
-  const named = (name: string) => tables.filter((table) => table.name === name).map((table) => table.values);
-  const processes = named('processes').map(({ type, command, args, direct }) => ({
-    type: String(type ?? ''),
-    command: words(command),
-    args: words(args),
+function processesIn(value: unknown): Process[] {
+  return tablesIn(value).map(({ type, command, args, direct }) => ({
+    type: textIn(type),
+    command: textsIn(command),
+    args: textsIn(args),
     direct: direct === true,
   }));
-  const buildpacks = named('buildpacks').map(({ id, version }) => ({ name: String(id ?? ''), version: String(version ?? '') }));
-  return { processTypes: processTypes(processes), buildpacks };
 }
 
-/** The facts of a metadata.toml (/layers/config/metadata.toml). */
+function processTypesIn(value: unknown): DropletFacts['processTypes'] {
+  const processes = processesIn(value).filter(({ type }) => type !== '');
+  const { processTypes: most, typeCharacters, commandCharacters } = dropletLimits;
+  if (processes.length > most) throw new UntrustedError(`The build declares ${processes.length} process types; at most ${most} are taken.`);
+  const long = processes.find(({ type }) => type.length > typeCharacters);
+  if (long !== undefined)
+    throw new UntrustedError(`The build declares a process type of ${long.type.length} characters; at most ${typeCharacters} are taken.`);
+  // A type that stands twice counts as it stands last, as in the lifecycle.
+  const types = [...new Map(processes.map((process) => [process.type, commandLine(process)]))];
+  const characters = types.reduce((sum, [, command]) => sum + command.length, 0);
+  if (characters > commandCharacters)
+    throw new UntrustedError(
+      `The start commands of the build have ${characters} characters in all; at most ${commandCharacters} are taken.`,
+    );
+  return types.map(([type, command]) => ({ type, command }));
+}
+
+function buildpacksIn(value: unknown): DropletFacts['buildpacks'] {
+  const cut = (text: unknown): string => cutText(textIn(text), dropletLimits.nameCharacters);
+  return tablesIn(value)
+    .slice(0, dropletLimits.buildpacks)
+    .map(({ id, version }) => ({ name: cut(id), version: cut(version) }));
+}
+
+const factsIn = ({ processes, buildpacks }: UntrustedTable): DropletFacts => ({
+  processTypes: processTypesIn(processes),
+  buildpacks: buildpacksIn(buildpacks),
+});
+
+/** The facts of a metadata.toml (/layers/config/metadata.toml). Throws UntrustedError. */
 export function factsFromMetadata(toml: string): DropletFacts {
-  return factsFromTables(parseToml(toml));
+  return factsIn(readToml(toml, "The build's metadata.toml"));
 }
 
-/** The facts of image label `io.buildpacks.build.metadata`. */
+/** The facts of image label `io.buildpacks.build.metadata`. Throws UntrustedError. */
 export function factsFromLabel(json: string): DropletFacts {
-  const label = JSON.parse(json) as {
-    processes?: { type?: string; command?: string | string[]; args?: string[]; direct?: boolean }[];
-    buildpacks?: { id?: string; version?: string }[];
-  };
-  const processes = (label.processes ?? []).map(({ type, command, args, direct }) => ({
-    type: type ?? '',
-    command: words(command),
-    args: words(args),
-    direct: direct === true,
-  }));
-  const buildpacks = (label.buildpacks ?? []).map(({ id, version }) => ({ name: id ?? '', version: version ?? '' }));
-  return { processTypes: processTypes(processes), buildpacks };
+  return factsIn(readJson(json, "The droplet's label io.buildpacks.build.metadata"));
 }
 
-/** The registry lane's termination message; undefined when it is none. */
+function lineOf(message: string, key: string): string | undefined {
+  const line = message.split('\n').find((candidate) => candidate.startsWith(`${key}=`));
+  return line?.slice(key.length + 1);
+}
+
+/** The registry lane's termination message; undefined when it is none. Facts that cannot be judged are left to the image's label. */
 export function parseLaneReport(message: string): LaneReport | undefined {
-  const digest = /^digest=(sha256:[0-9a-f]{64})$/m.exec(message)?.[1];
-  if (digest === undefined) return undefined;
-  const packed = /^metadata=([A-Za-z0-9+/=]+)$/m.exec(message)?.[1];
-  if (packed === undefined) return { digest };
+  const digest = lineOf(message, 'digest');
+  if (digest === undefined || !isDigest(digest)) return undefined;
+  const packed = lineOf(message, 'metadata') ?? '';
+  if (packed === '') return { digest };
   try {
-    const toml = gunzipSync(Buffer.from(packed, 'base64'), { maxOutputLength: longestMetadata }).toString('utf8');
-    return { digest, facts: factsFromMetadata(toml) };
-  } catch {
-    return { digest };
+    return { digest, facts: factsFromMetadata(unpackText(packed, "The build's metadata.toml")) };
+  } catch (error) {
+    if (error instanceof UntrustedError) return { digest };
+    throw error;
   }
 }

@@ -17,6 +17,7 @@ import { readImage } from './build-docker.ts';
 import { outcomeOf } from './build-outcome.ts';
 import type { BuildOutcome, FailedBuild } from './build-outcome.ts';
 import { factsFromLabel } from './build-report.ts';
+import { UntrustedError } from './untrusted.ts';
 import type { DropletFacts, LaneReport } from './build-report.ts';
 import { appGuidOf, buildTimeoutSeconds, registrySecretName, startBuild } from './build-start.ts';
 import type { BuildTools } from './build-start.ts';
@@ -169,7 +170,14 @@ async function refusalOf(context: Context, job: Job): Promise<{ reason: string; 
 }
 
 async function succeed(context: Context, live: BuildWorkload, report: LaneReport): Promise<Result | undefined> {
-  const facts = report.facts ?? (await readFacts(context, live, report.digest));
+  let facts: DropletFacts | undefined;
+  try {
+    facts = report.facts ?? (await readFacts(context, live, report.digest));
+  } catch (error) {
+    // What the build left will not change by looking again.
+    if (error instanceof UntrustedError) return fail(context, live, { failure: { reason: reasons.buildFailed }, message: error.message });
+    throw error;
+  }
   if (facts === undefined) return { requeueAfterMs: lookAgainMs };
   const info = context.info();
   const { namespace: space = '' } = live.metadata;
@@ -205,8 +213,8 @@ async function readFacts(context: Context, live: BuildWorkload, digest: string):
   const none: DropletFacts = { processTypes: [], buildpacks: [] };
   // Without its facts the droplet still runs: by the image's own entry point.
   if (!outcome.ok) return none;
-  const label = outcome.value.labels['io.buildpacks.build.metadata'];
-  return label === undefined ? none : factsFromLabel(label);
+  const { buildMetadata } = outcome.value;
+  return buildMetadata === '' ? none : factsFromLabel(buildMetadata);
 }
 
 async function fail(context: Context, live: BuildWorkload, { failure, message }: FailedBuild): Promise<Result | undefined> {

@@ -1,8 +1,8 @@
 // What the short pod in the builder image prints about it.
 
-import { gunzipSync } from 'node:zlib';
+import { cutText } from '../../lib/api/text.ts';
 import type { Offered } from './build-order.ts';
-import { parseToml } from './build-toml.ts';
+import { readToml, tableIn, tablesIn, textIn, unpackText, UntrustedError } from './untrusted.ts';
 
 export interface BuilderReport {
   uid: number;
@@ -16,19 +16,28 @@ export interface BuilderReport {
 }
 
 const architectures: Record<string, string> = { x86_64: 'amd64', aarch64: 'arm64', armv7l: 'arm', s390x: 's390x', ppc64le: 'ppc64le' };
-const longestOrder = 1024 * 1024;
+/** More than any builder has; what stands behind is not offered. */
+const mostOffered = 500;
+const longestName = 255;
 
+/** Buildpacks of the groups of an order.toml, each once. An order that cannot be judged offers nothing. */
 function orderOf(packed: string | undefined): Offered[] {
   if (packed === undefined || packed === '') return [];
-  const text = gunzipSync(Buffer.from(packed, 'base64'), { maxOutputLength: longestOrder }).toString('utf8');
-  const seen = new Map<string, Offered>();
-  for (const { name, values } of parseToml(text)) {
-    const { id, version } = values;
-    if (name !== 'order.group' || typeof id !== 'string') continue;
-    const offered = { id, version: typeof version === 'string' ? version : '' };
-    if (!seen.has(`${id}@${offered.version}`)) seen.set(`${id}@${offered.version}`, offered);
+  let groups;
+  try {
+    const { order } = readToml(unpackText(packed, 'The order.toml'), 'The order.toml');
+    groups = (Array.isArray(order) ? tablesIn(order) : [tableIn(order)]).flatMap(({ group }) => tablesIn(group));
+  } catch (error) {
+    if (error instanceof UntrustedError) return [];
+    throw error;
   }
-  return [...seen.values()];
+  const seen = new Map<string, Offered>();
+  for (const group of groups) {
+    const offered = { id: textIn(group['id']), version: textIn(group['version']) };
+    if (offered.id === '' || offered.id.length > longestName || offered.version.length > longestName) continue;
+    if (!seen.has(`${offered.id}@${offered.version}`)) seen.set(`${offered.id}@${offered.version}`, offered);
+  }
+  return [...seen.values()].slice(0, mostOffered);
 }
 
 /** Lines `key=value` as src/templates/builder-pod.ts prints them. What is missing gets the usual value. */
@@ -45,9 +54,9 @@ export function readBuilderReport(message: string): BuilderReport {
   return {
     uid: number('uid'),
     gid: number('gid'),
-    architecture: architectures[machine] ?? machine,
-    stack: stack === '' ? 'unknown' : stack,
-    description: facts.get('description') ?? '',
+    architecture: architectures[machine] ?? cutText(machine, longestName),
+    stack: stack === '' ? 'unknown' : cutText(stack, longestName),
+    description: cutText(facts.get('description') ?? '', longestName),
     buildpacks: orderOf(facts.get('order')),
   };
 }

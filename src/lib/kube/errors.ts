@@ -196,7 +196,7 @@ export function errorFromAnswer(status: number, body: string, identity?: Identit
   if (status === 403) return forbidden(facts, text, identity);
   const isUnknownPath = status === 404 && path !== '' && (facts.body?.details?.name ?? '') === '';
   if (isUnknownPath)
-    return new KubeError('not-found', `Error from Kubernetes: this cluster does not know ${path.replace(/[?].*$/, '')}.`, facts);
+    return new KubeError('not-found', `Error from Kubernetes: this cluster does not know ${path.split('?', 1)[0] ?? path}.`, facts);
   const shown = text === '' ? `HTTP status ${String(status)}` : text;
   return new KubeError(classes[status] ?? 'failed', `Error from Kubernetes: ${sentence(shown)}`, facts);
 }

@@ -48,7 +48,7 @@ function scalar(text: string): Value {
   return text;
 }
 
-const keyPattern = /^([A-Za-z0-9_./-]+):(?: +(.*))?$/;
+const keyPattern = /^([A-Za-z0-9_./-]+):(?: +(\S.*)?)?$/;
 
 /** A cursor over the lines; `at` moves forward only. */
 class Reader {

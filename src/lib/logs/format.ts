@@ -29,13 +29,20 @@ export function formatTime(time: string, offsetMinutes?: number): string {
   return `${local}.${fraction}${offset < 0 ? '-' : '+'}${two(Math.floor(size / 60))}${two(size % 60)}`;
 }
 
+/** Without the carriage returns at its end. */
+function withoutReturns(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === '\r') end -= 1;
+  return text.slice(0, end);
+}
+
 /** The lines for one entry: three blanks, time, source, stream, text; a text of several lines repeats the header. */
 export function formatLogLines(entry: LogEntry, options: { offsetMinutes?: number } = {}): string[] {
   const header = `   ${formatTime(entry.time, options.offsetMinutes)} [${formatSource(entry.source)}] ${entry.stream} `;
-  return entry.text.split('\n').map((text) => `${header}${text.replace(/\r+$/, '')}`);
+  return entry.text.split('\n').map((text) => `${header}${withoutReturns(text)}`);
 }
 
 /** Staging lines as push shows them: three blanks and the text. */
 export function formatStagingLines(entry: LogEntry): string[] {
-  return entry.text.split('\n').map((text) => `   ${text.replace(/\r+$/, '')}`);
+  return entry.text.split('\n').map((text) => `   ${withoutReturns(text)}`);
 }

@@ -77,7 +77,7 @@ export function parseChallenge(text: string): Challenge | undefined {
   const scheme = /^\s*([\w-]+)(?:\s+|$)/.exec(text);
   if (!scheme?.[1]) return undefined;
   const parameters: Record<string, string> = {};
-  for (const match of text.slice(scheme[0].length).matchAll(/([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))/g)) {
+  for (const match of text.slice(scheme[0].length).matchAll(/(?<![\w-])([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))/g)) {
     parameters[String(match[1]).toLowerCase()] ??= (match[2] ?? match[3] ?? '').replace(/\\(.)/g, '$1');
   }
   return { scheme: scheme[1].toLowerCase(), parameters };

@@ -84,8 +84,15 @@ function entryFor<T>(entries: Record<string, T> | undefined, registry: string): 
 
 /** Keys are hosts or URLs (`https://index.docker.io/v1/`). */
 function hostOfKey(key: string): string {
-  const host = key.replace(/^https?:\/\//, '').replace(/\/.*$/, '');
-  return canonicalRegistry(host);
+  const host = key.replace(/^https?:\/\//, '').split('/', 1)[0];
+  return canonicalRegistry(host ?? '');
+}
+
+/** Old docker clients filled the text up with NUL characters. */
+function withoutPadding(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === '\0') end -= 1;
+  return text.slice(0, end);
 }
 
 function credentialFromAuth(auth: { auth?: string; username?: string; password?: string; identitytoken?: string }): Credential | undefined {
@@ -93,7 +100,7 @@ function credentialFromAuth(auth: { auth?: string; username?: string; password?:
   if (auth.username !== undefined && auth.password !== undefined) return { username: auth.username, password: auth.password };
   const decoded = Buffer.from(auth.auth ?? '', 'base64').toString();
   const colon = decoded.indexOf(':');
-  return colon < 0 ? undefined : { username: decoded.slice(0, colon), password: decoded.slice(colon + 1).replace(/\0+$/, '') };
+  return colon < 0 ? undefined : { username: decoded.slice(0, colon), password: withoutPadding(decoded.slice(colon + 1)) };
 }
 
 /** https://github.com/docker/docker-credential-helpers#development: `get` reads the server's name from stdin and answers in JSON. */

@@ -27,6 +27,11 @@ const TEMPORARY_ERRNOS = new Set([
 /** A registry that answers more than this to an error is not one whose answer helps anybody. */
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
 const MAX_TEXT_CHARACTERS = 300;
+/** Of the list in an error's body; a registry gives one. */
+const MAX_ENTRIES = 5;
+
+/** What is no text counts as none: an object would be written as its type. */
+const shortText = (value: unknown): string => (typeof value === 'string' ? value.slice(0, MAX_TEXT_CHARACTERS) : '');
 
 export interface RegistryAnswer {
   status: number;
@@ -96,11 +101,14 @@ export function withoutAnswer(error: unknown, doing: string): unknown {
   return new KfError('upload', `The registry cannot be reached: ${doing}: ${redact(messageOf(error))}.`, { cause: error });
 }
 
+/** A query parameter, with its sign in front and behind, whose value is a secret. */
+const secretKey = /token|password|secret|signature|credential|key|^.(?:_state|sig)=$/i;
+
 /** Takes credentials out of a text: user information and secret-looking query values of URLs, bearer and basic tokens. */
 export function redact(text: string): string {
   return text
-    .replace(/(\w+:\/\/)[^/\s@]+@/g, '$1')
-    .replace(/([?&](?:[\w-]*(?:token|password|secret|signature|credential|key)[\w-]*|_state|sig))=[^&\s"']+/gi, '$1=***')
+    .replace(/(:\/\/)[^/\s@]+@/g, '$1')
+    .replace(/([?&][\w-]+=)[^&\s"']+/g, (whole, key: string) => (secretKey.test(key) ? `${key}***` : whole))
     .replace(/\b(Bearer|Basic)\s+[\w+/=.~-]{8,}/gi, '$1 ***');
 }
 
@@ -110,8 +118,9 @@ function parseBody(body: string): { entries: RegistryErrorEntry[]; fromRegistry:
     const errors = (parsed as { errors?: unknown } | null)?.errors;
     if (!Array.isArray(errors)) return { entries: [], fromRegistry: false };
     const entries = errors
+      .slice(0, MAX_ENTRIES)
       .filter((entry): entry is Record<string, unknown> => typeof entry === 'object' && entry !== null)
-      .map((entry) => ({ code: String(entry['code'] ?? 'UNKNOWN'), message: String(entry['message'] ?? ''), detail: entry['detail'] }));
+      .map((entry) => ({ code: shortText(entry['code']) || 'UNKNOWN', message: shortText(entry['message']), detail: entry['detail'] }));
     return { entries, fromRegistry: true };
   } catch {
     return { entries: [], fromRegistry: false };
@@ -121,7 +130,7 @@ function parseBody(body: string): { entries: RegistryErrorEntry[]; fromRegistry:
 function textOf(answer: RegistryAnswer, body: string): string {
   if (answer.entries.length > 0) return `${answer.entries.map(entryText).join('; ')} (status ${answer.status})`;
   const text = body
-    .replace(/<[^>]*>/g, ' ')
+    .replace(/<[^<>]*>/g, ' ')
     .replace(/\s+/g, ' ')
     .trim()
     .slice(0, MAX_TEXT_CHARACTERS);
@@ -129,7 +138,8 @@ function textOf(answer: RegistryAnswer, body: string): string {
 }
 
 function entryText(entry: RegistryErrorEntry): string {
-  const detail = typeof entry.detail === 'string' && entry.detail !== '' ? ` (${entry.detail.slice(0, MAX_TEXT_CHARACTERS)})` : '';
+  const short = shortText(entry.detail);
+  const detail = short === '' ? '' : ` (${short})`;
   return `${entry.code}${entry.message === '' ? '' : `: ${entry.message}`}${detail}`;
 }
 

@@ -30,9 +30,12 @@ export interface ResolvedImage {
 }
 
 const MANIFEST_ACCEPT = [MEDIA_TYPES.index, MEDIA_TYPES.manifest, MEDIA_TYPES.dockerIndex, MEDIA_TYPES.dockerManifest].join(', ');
-/** The limit that registries set themselves (distribution-spec, "Pushing Manifests"). */
-const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
-const MAX_CONFIG_BYTES = 8 * 1024 * 1024;
+/** A manifest of 127 layers, and an index of all platforms there are, have less than a tenth of it. What is parsed takes many times its size in memory. */
+const MAX_MANIFEST_BYTES = 1024 * 1024;
+const MAX_CONFIG_BYTES = 1024 * 1024;
+/** As many pages of tags as anybody reads; a registry could send another one for ever. */
+const MAX_TAG_PAGES = 100;
+const MAX_NAMED_PLATFORMS = 20;
 
 export class RegistryClient {
   readonly #session: RegistrySession;
@@ -127,15 +130,15 @@ export class RegistryClient {
   async tags(repository: string, signal?: AbortSignal): Promise<string[]> {
     const tags: string[] = [];
     let path: string | undefined = `/v2/${repository}/tags/list`;
-    while (path !== undefined) {
+    for (let pages = 0; path !== undefined && pages < MAX_TAG_PAGES; pages++) {
       const response: HttpResponse = await this.#read(repository, path, `listing the tags of '${repository}'`, {
         expect: [200, 404],
         signal,
       });
       const body = await readUpTo(response.body, MAX_MANIFEST_BYTES);
       if (response.status === 404) break;
-      const page = JSON.parse(body.toString()) as { tags?: string[] | null };
-      tags.push(...(page.tags ?? []));
+      const { tags: page } = parseDocument(body, repository);
+      if (Array.isArray(page)) tags.push(...page.filter((tag): tag is string => typeof tag === 'string'));
       path = nextPage(response.headers['link'], path);
     }
     return tags;
@@ -145,17 +148,20 @@ export class RegistryClient {
   async resolve(repository: string, reference: string, architecture: string, signal?: AbortSignal): Promise<ResolvedImage | undefined> {
     const root = await this.getManifest(repository, reference, signal);
     if (!root) return undefined;
-    const document = parseJson(root.bytes, repository) as Manifest | Index;
-    if (!('manifests' in document)) return { digest: root.descriptor.digest, rootDigest: root.descriptor.digest, manifest: document };
+    const document = parseDocument(root.bytes, repository);
+    if (!isIndex(document))
+      return { digest: root.descriptor.digest, rootDigest: root.descriptor.digest, manifest: asManifest(document, repository) };
     const entry = document.manifests.find(({ platform }) => platform?.os === 'linux' && platform.architecture === architecture);
     if (!entry) throw noPlatform(repository, reference, architecture, document);
+    if (!isDigest(String(entry.digest)))
+      throw new KfError('upload', `The index '${repository}' ${reference} names a manifest without a digest.`);
     const manifest = await this.getManifest(repository, entry.digest, signal);
     if (!manifest)
       throw new KfError('upload', `The index '${repository}' ${reference} names a manifest that is not there: ${entry.digest}.`);
     return {
       digest: entry.digest,
       rootDigest: root.descriptor.digest,
-      manifest: parseJson(manifest.bytes, repository) as Manifest,
+      manifest: asManifest(parseDocument(manifest.bytes, repository), repository),
     };
   }
 
@@ -163,7 +169,7 @@ export class RegistryClient {
   async readConfig(repository: string, manifest: Manifest, signal?: AbortSignal): Promise<ConfigFile> {
     const body = await this.getBlob(repository, manifest.config.digest, signal);
     const bytes = await readUpTo(body, MAX_CONFIG_BYTES);
-    return parseJson(bytes, repository) as ConfigFile;
+    return parseDocument(bytes, repository) as unknown as ConfigFile;
   }
 
   #read(
@@ -185,7 +191,7 @@ function manifestPath(repository: string, reference: string): string {
 }
 
 function mediaTypeOf(response: HttpResponse): string {
-  return (response.headers['content-type'] ?? MEDIA_TYPES.manifest).replace(/;.*$/, '');
+  return (response.headers['content-type'] ?? MEDIA_TYPES.manifest).split(';', 1)[0] ?? '';
 }
 
 async function* verified(body: Readable, digest: Digest): AsyncGenerator<Buffer, void, undefined> {
@@ -201,26 +207,50 @@ function wrongDigest(digest: string): KfError {
   return new KfError('upload', `The registry sent other bytes than those of ${digest}.`);
 }
 
-function parseJson(bytes: Buffer, repository: string): unknown {
+type Document = Record<string, unknown>;
+
+/** A JSON object; its values may be anything. */
+function parseDocument(bytes: Buffer, repository: string): Document {
+  let value: unknown;
   try {
-    return JSON.parse(bytes.toString());
+    value = JSON.parse(bytes.toString());
   } catch (error) {
     throw new KfError('upload', `The registry sent a document of '${repository}' that is not valid JSON.`, { cause: error });
   }
+  if (!isObject(value)) throw new KfError('upload', `The registry sent a document of '${repository}' that is not a JSON object.`);
+  return value;
+}
+
+const isObject = (value: unknown): value is Document => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Entries that are no objects are left out. */
+function isIndex(document: Document): document is Document & Index {
+  const { manifests } = document;
+  if (!Array.isArray(manifests)) return false;
+  document['manifests'] = manifests.filter(isObject);
+  return true;
+}
+
+function asManifest(document: Document, repository: string): Manifest {
+  const { config } = document;
+  if (!isObject(config) || !isDigest(String(config['digest'])))
+    throw new KfError('upload', `The registry sent a manifest of '${repository}' that names no config.`);
+  return document as unknown as Manifest;
 }
 
 /** `Link: </v2/…?last=b&n=2>; rel="next"` (distribution-spec, "Listing Tags"). */
 function nextPage(link: string | undefined, current: string): string | undefined {
-  const target = /<([^>]+)>\s*;\s*rel="?next"?/.exec(link ?? '')?.[1];
+  const target = /^\s*<([^>]+)>\s*;\s*rel="?next"?/.exec(link ?? '')?.[1];
   if (target === undefined) return undefined;
   const url = new URL(target, new URL(current, 'http://registry.invalid'));
   return url.pathname.slice(Math.max(0, url.pathname.indexOf('/v2/'))) + url.search;
 }
 
 function noPlatform(repository: string, reference: string, architecture: string, index: Index): KfError {
-  const offered = index.manifests.flatMap(({ platform }) =>
-    platform && platform.os !== 'unknown' ? [`${platform.os}/${platform.architecture}`] : [],
+  const known = index.manifests.flatMap(({ platform }) =>
+    platform && platform.os !== 'unknown' ? [`${platform.os}/${platform.architecture}`.slice(0, 40)] : [],
   );
+  const offered = [...new Set(known)].slice(0, MAX_NAMED_PLATFORMS);
   return new KfError(
     'upload',
     `The image '${repository}' ${reference} does not exist for linux/${architecture}; it exists for ${offered.join(', ') || 'nothing'}.`,

@@ -7,7 +7,7 @@ import { readState, saveState, type TargetState } from '../target/state.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-const withoutSlash = (url: string): string => url.replace(/\/+$/, '');
+const withoutSlash = (url: string): string => url.replace(/\/$/, '');
 
 /** The context of that name, or the first one whose cluster has that URL. @throws KfError `usage` naming what there is */
 export async function contextFor(env: Env, nameOrUrl: string): Promise<string> {

@@ -37,10 +37,17 @@ interface Pattern {
 /** Backslashes before what Go's regular expressions do not know (or give a meaning that no file name has): the line matches nothing. */
 const FOREIGN_ESCAPE = /\\(?:[^\x00-\x7f]|(?!x[0-9A-Fa-f]{2})[ac-ceg-mo-qux-zACE-RT-VX-Z0-9_])/;
 
+/** The text without any of that character at its end. */
+function without(character: string, text: string): string {
+  let end = text.length;
+  while (text[end - 1] === character) end -= 1;
+  return text.slice(0, end);
+}
+
 function patternFromLine(raw: string): Pattern | undefined {
-  const line = raw.replace(/\r+$/, '');
+  const line = without('\r', raw);
   if (line.startsWith('#')) return undefined;
-  const trimmed = line.replace(/^ +| +$/g, '');
+  const trimmed = without(' ', line.replace(/^ +/, ''));
   if (trimmed === '') return undefined;
   const negated = trimmed.startsWith('!');
   // One more `#` or `!` is dropped without a meaning.

@@ -202,9 +202,16 @@ class Extraction {
   }
 }
 
+/** Without the slashes at its end. */
+function withoutSlashes(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === '/') end -= 1;
+  return path.slice(0, end);
+}
+
 /** A relative path without `.` and `..`; `''` is the root itself. */
 function safePath(name: string): string {
-  const path = name.replace(/^(\.\/)+/, '').replace(/\/+$/, '');
+  const path = withoutSlashes(name.replace(/^(\.\/)+/, ''));
   if (path === '' || path === '.') return '';
   const isSafe =
     !name.startsWith('/') && !name.includes('\0') && path.split('/').every((part) => part !== '' && part !== '.' && part !== '..');

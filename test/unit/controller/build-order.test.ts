@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { explicitOrder } from '../../../src/controller/reconcilers/build-order.ts';
-import { parseToml } from '../../../src/controller/reconcilers/build-toml.ts';
+import { readToml, tablesIn } from '../../../src/controller/reconcilers/untrusted.ts';
 
 const offered = [
   { id: 'kf/nodejs', version: '1.0.0' },
@@ -11,9 +11,9 @@ const offered = [
 const groupOf = (wanted: string[]): string[] => {
   const result = explicitOrder(wanted, offered);
   if (!result.ok) return [result.message];
-  return parseToml(result.order)
-    .filter((table) => table.name === 'order.group')
-    .map(({ values }) => `${String(values['id'])}@${String(values['version'])}`);
+  return tablesIn(readToml(result.order, 'The order')['order'])
+    .flatMap(({ group }) => tablesIn(group))
+    .map(({ id, version }) => `${String(id)}@${String(version)}`);
 };
 
 test.each([

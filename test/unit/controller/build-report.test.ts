@@ -1,7 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { commandLine, factsFromLabel, factsFromMetadata, parseLaneReport } from '../../../src/controller/reconcilers/build-report.ts';
-import { parseToml } from '../../../src/controller/reconcilers/build-toml.ts';
 import { readBuilderReport } from '../../../src/controller/reconcilers/builder-report.ts';
 
 const metadata = `
@@ -16,7 +15,7 @@ const metadata = `
   command = ["node", "--title", "a \\"b\\" \\u00e9"]
   args = [
     "server.js", # the entry
-    'it''s',
+    "it's",
   ]
   default = true
   direct = true
@@ -32,24 +31,6 @@ const metadata = `
   count = 3
 `;
 
-describe('parseToml', () => {
-  test('reads tables, arrays of tables and the values that the lifecycle writes', () => {
-    const tables = parseToml(
-      'top = 1\n[a]\nx = "y" # no\n[[b.c]]\nlist = ["1", \'2\']\nyes = true\n"odd key" = \'raw\\n\'\n[[b.c]]\nbig = 1.5\n',
-    );
-    expect(tables).toEqual([
-      { name: '', values: { top: 1 } },
-      { name: 'a', values: { x: 'y' } },
-      { name: 'b.c', values: { list: ['1', '2'], yes: true, 'odd key': 'raw\\n' } },
-      { name: 'b.c', values: { big: 1.5 } },
-    ]);
-  });
-
-  test('leaves out what it does not know and goes on behind it', () => {
-    expect(parseToml('when = 1979-05-27\nmap = {a = 1}\nx = "y"\n[t')).toEqual([{ name: '', values: { x: 'y' } }]);
-  });
-});
-
 describe('commandLine', () => {
   test.each([
     [{ command: ['node', 'server.js'], args: [], direct: true }, 'node server.js'],
@@ -64,7 +45,7 @@ describe('commandLine', () => {
 
 describe('the facts of a droplet', () => {
   test('come from metadata.toml', () => {
-    expect(factsFromMetadata(metadata.replace("'it''s'", `"it's"`))).toEqual({
+    expect(factsFromMetadata(metadata)).toEqual({
       processTypes: [
         { type: 'web', command: `node --title 'a "b" é' server.js 'it'\\''s'` },
         { type: 'worker', command: 'node worker.js $MODE' },

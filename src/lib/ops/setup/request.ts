@@ -87,7 +87,8 @@ export async function readSetupFile(file: string): Promise<SetupRequest> {
 
 /** `docker.io/library/node:24` behind a mirror: host and the rest's folders are kept below the prefix. */
 function withPrefix(prefix: string, reference: string): string {
-  const rest = reference.replace(/^[^/]*[.:][^/]*\//, '');
+  const [host = '', ...path] = reference.split('/');
+  const rest = path.length > 0 && /[.:]/.test(host) ? path.join('/') : reference;
   return `${prefix.replace(/\/$/, '')}/${rest}`;
 }
 
