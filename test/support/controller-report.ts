@@ -13,15 +13,15 @@ interface Pods {
   }[];
 }
 
-/** The highest number of bytes that the container's cgroup counted: version 1, else version 2. */
-const peakFiles = '/sys/fs/cgroup/memory/memory.max_usage_in_bytes /sys/fs/cgroup/memory.peak';
+/** Prints the most memory that the container's first process ever had resident, in KiB: `VmHWM` of proc(5). The image has no shell. */
+const peakProgram = "console.log(/VmHWM:\\s+(\\d+) kB/.exec(require('node:fs').readFileSync('/proc/1/status', 'utf8'))[1])";
 
 export interface ControllerReport {
   pod: string;
   restarts: number;
   /** Why the container ended last, for example `OOMKilled (137)`. */
   lastEnd?: string;
-  /** Bytes, page cache included; left out where the container cannot say. */
+  /** Bytes; left out where the container does not run. */
   peakBytes?: number;
 }
 
@@ -33,15 +33,14 @@ export async function readControllerReport(kubeconfig: string): Promise<Controll
     (JSON.parse(stdout) as Pods).items.map(async ({ metadata: { name }, status }) => {
       const [container] = status.containerStatuses ?? [];
       const ended = container?.lastState?.terminated;
-      const peak = await execute('kubectl', ['exec', '-n', namespace, name, '--', 'sh', '-c', `cat ${peakFiles} 2>/dev/null`], {
-        env,
-      }).catch(() => ({ stdout: '' }));
-      const peakBytes = Number.parseInt(peak.stdout, 10);
+      const peak = await execute('kubectl', ['exec', '-n', namespace, name, '--', 'node', '-e', peakProgram], { env }).catch(
+        () => undefined,
+      );
       return {
         pod: name,
         restarts: container?.restartCount ?? 0,
         ...(ended === undefined ? {} : { lastEnd: `${ended.reason ?? 'ended'} (${String(ended.exitCode)})` }),
-        ...(Number.isNaN(peakBytes) ? {} : { peakBytes }),
+        ...(peak === undefined ? {} : { peakBytes: Number(peak.stdout) * 1024 }),
       };
     }),
   );
