@@ -24,8 +24,7 @@ export default class Api extends KfCommand<Result> {
     const { contextFor, forgetTarget, pinContext } = await import('../lib/ops/login.ts');
     if (flags.unset) {
       this.say`Unsetting API endpoint...`;
-      const warning = forgetTarget(this.frame.env);
-      if (warning !== undefined) this.terminal.warn(warning);
+      forgetTarget(this.frame.env);
       this.ok();
       return {};
     }

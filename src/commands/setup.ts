@@ -46,8 +46,8 @@ export default class Setup extends KfCommand<SetupResult | { objects: unknown[] 
     }
     this.say`Setting up kf in cluster ${session.cluster.identity.context} as ${session.user}...`;
     const result = await setup({ ...context, onPlan: (plan) => this.print(planBlocks(plan)) }, request);
-    const { identity } = session.cluster;
-    session.save({ ...session.state, context: identity.context, server: identity.server, org: result.org, space: result.space });
+    const { context: pinned, server } = session.cluster.identity;
+    session.saveOrWarn({ ...session.state, context: pinned, server, org: result.org, space: result.space });
     this.print(setupBlocks(result));
     this.ok();
     if (!result.reach.reachable) this.reporter.warn([result.reach.message, ...(result.reach.hints ?? [])].join('\n   '));

@@ -1,5 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
+import type { Session } from '../lib/target/session.ts';
 import type { TargetDetails } from '../lib/api/results.ts';
 import { renderTarget } from '../lib/views/target.ts';
 
@@ -15,18 +16,28 @@ export default class Target extends KfCommand<TargetDetails> {
 
   async run(): Promise<TargetDetails> {
     const { flags } = await this.parse(Target);
-    const { org, space } = flags;
-    const [session, { describeTarget, setTarget }] = await Promise.all([
-      this.clusterSession({ ignorePin: true, keepPlace: org !== undefined || space !== undefined }),
-      import('../lib/ops/target.ts'),
-    ]);
-    if (org === undefined && space === undefined) await session.findPlaceIfAny();
-    const chosen =
-      org === undefined && space === undefined
-        ? session
-        : await setTarget(session, { ...(org === undefined ? {} : { org }), ...(space === undefined ? {} : { space }) });
+    // `-s` alone chooses in the org that `target` shows, which KF_ORG may name.
+    const { space, org = space === undefined ? undefined : this.frame.env['KF_ORG'] || undefined } = flags;
+    const { describeTarget, setTarget } = await import('../lib/ops/target.ts');
+    const session = await this.#open(flags);
+    const isShown = org === undefined && space === undefined;
+    if (isShown) await session.findPlaceIfAny();
+    const chosen = isShown
+      ? session
+      : await setTarget(session, { ...(org === undefined ? {} : { org }), ...(space === undefined ? {} : { space }) });
     const target = await describeTarget(session, chosen);
     this.print(renderTarget(target, this.frame.bin));
     return target;
+  }
+
+  /** A context that is wrong or a cluster that does not answer must not leave the former place targeted. */
+  async #open({ org, space }: { org?: string | undefined; space?: string | undefined }): Promise<Session> {
+    try {
+      return await this.clusterSession({ ignorePin: true, keepPlace: org !== undefined || space !== undefined });
+    } catch (error) {
+      const { forgetPlace } = await import('../lib/ops/target.ts');
+      if (org !== undefined || space !== undefined) forgetPlace(this.frame.env, org === undefined ? 'space' : 'org');
+      throw error;
+    }
   }
 }

@@ -28,9 +28,10 @@ export async function contextFor(env: Env, nameOrUrl: string): Promise<string> {
   );
 }
 
-/** Forgets context, org, space and user. Returns a warning when the state cannot be written. */
-export function forgetTarget(env: Env): string | undefined {
-  return saveState(env, {});
+/** Forgets context, org, space and user. @throws KfError `failed` when the state cannot be written */
+export function forgetTarget(env: Env): void {
+  const problem = saveState(env, {});
+  if (problem !== undefined) throw new KfError('failed', problem);
 }
 
 /** Pins the session's context; org and space of another cluster are forgotten. */
@@ -38,7 +39,8 @@ export function pinContext(session: Session): void {
   const { context, server } = session.cluster.identity;
   const stored = readState(session.env);
   const isSame = stored.context === context && stored.server === server;
-  session.save(isSame ? stored : { context, server });
+  const { user, userOf } = session.state;
+  session.save({ ...(isSame ? stored : { context, server }), ...(user === undefined || userOf === undefined ? {} : { user, userOf }) });
 }
 
 /** Takes another of the kubeconfig's users from now on, after the API server has accepted it. Returns its name there. */

@@ -1,10 +1,10 @@
 // target, api, auth: what the next commands work on.
 
 import type { TargetDetails } from '../api/results.ts';
-import { KfError } from '../errors.ts';
+import { KfError, messageOf } from '../errors.ts';
 import { findOrg, findSpace, listSpaces } from '../target/places.ts';
 import type { Session } from '../target/session.ts';
-import type { Named, TargetState } from '../target/state.ts';
+import { readStored, saveState, type Named, type TargetState } from '../target/state.ts';
 
 /** The API server's version, e.g. `v1.36.0`. */
 export async function serverVersion({ cluster, signal }: Session): Promise<string> {
@@ -26,23 +26,41 @@ function base(session: Session): TargetState {
   return { ...rest, context, server };
 }
 
-/** The org, or nothing remembered at all when it is not there. */
-async function chooseOrg(session: Session, name: string): Promise<Named> {
+/**
+ * What `find` finds. When it fails, what it was to set counts as not targeted from now on, so that the next command does not work in the former
+ * place; only `kept` stays.
+ */
+async function orForget<T>(session: Session, kept: { org?: Named }, find: () => Promise<T>): Promise<T> {
   try {
-    return await findOrg(session, name);
+    return await find();
   } catch (error) {
-    session.save(base(session));
+    try {
+      session.save({ ...base(session), ...kept });
+    } catch (unsaved) {
+      if (error instanceof KfError) error.hints.push(`The former target stays. ${messageOf(unsaved)}`);
+    }
     throw error;
   }
 }
 
-async function chooseSpace(session: Session, org: Named, name: string): Promise<Named> {
-  try {
-    return await findSpace(session, org, name);
-  } catch (error) {
-    session.save({ ...base(session), org });
-    throw error;
-  }
+/** Forgets org and space, or the space alone, before there is a session: also a context that is not there must not leave the former place targeted. */
+export function forgetPlace(env: Session['env'], what: 'org' | 'space'): void {
+  const { org, space: _space, ...rest } = readStored(env).state;
+  saveState(env, { ...rest, ...(what === 'org' || org === undefined ? {} : { org }) });
+}
+
+/** The org to choose a space in: the targeted one, or the one that `kf target` shows to who never targeted any. */
+async function currentOrg(session: Session): Promise<Named> {
+  const whyNone = session.org === undefined ? await session.findPlaceIfAny() : undefined;
+  if (session.org !== undefined) return session.org;
+  const hints = [`${session.bin} target -o ORG -s SPACE`, ...(whyNone === undefined ? [] : [whyNone])];
+  throw new KfError('usage', 'An org must be targeted before targeting a space.', { hints });
+}
+
+/** The org's only space, if it has one only. */
+async function onlySpace(session: Session, org: Named): Promise<Named | undefined> {
+  const spaces = await listSpaces(session, org);
+  return spaces.length === 1 ? spaces[0] : undefined;
 }
 
 /** cf's rules: `-o` clears the space and takes the org's only one; what fails clears what it was to set. */
@@ -50,18 +68,13 @@ export async function setTarget(
   session: Session,
   { org: orgName, space: spaceName }: TargetOptions,
 ): Promise<{ org: Named; space?: Named }> {
-  const org = orgName === undefined ? session.org : await chooseOrg(session, orgName);
-  if (org === undefined) {
-    throw new KfError('usage', 'An org must be targeted before targeting a space.', { hints: [`${session.bin} target -o ORG -s SPACE`] });
-  }
-  let space: Named | undefined;
-  if (spaceName !== undefined) space = await chooseSpace(session, org, spaceName);
-  else {
-    const spaces = await listSpaces(session, org);
-    if (spaces.length === 1) space = spaces[0];
-  }
-  session.save({ ...base(session), org, ...(space === undefined ? {} : { space }) });
-  return { org, ...(space === undefined ? {} : { space }) };
+  const org = orgName === undefined ? await currentOrg(session) : await orForget(session, {}, () => findOrg(session, orgName));
+  const space = await orForget(session, { org }, () =>
+    spaceName === undefined ? onlySpace(session, org) : findSpace(session, org, spaceName),
+  );
+  const place = { org, ...(space === undefined ? {} : { space }) };
+  session.save({ ...base(session), ...place });
+  return place;
 }
 
 export async function describeTarget(session: Session, place: { org?: Named; space?: Named }): Promise<TargetDetails> {

@@ -3,7 +3,7 @@
 import { group, kinds, places } from '../api/group.ts';
 import { configMapType } from '../api/core.ts';
 import { parseKfInfo, requireCompatible, type KfInfo } from '../api/kf-info.ts';
-import { KfError } from '../errors.ts';
+import { KfError, messageOf } from '../errors.ts';
 import { connect } from '../kube/client.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { isMissingKind } from '../kube/errors.ts';
@@ -11,7 +11,8 @@ import { readKubeconfig } from '../kube/kubeconfig.ts';
 import type { Reporter } from '../ops/reporter.ts';
 import { kfVersion } from '../version.ts';
 import { findOrg, findSpace } from './places.ts';
-import { readState, saveState, type Named, type TargetState } from './state.ts';
+import { readStored, saveState, whyNotStored, withoutStateHint, type Named, type StoredTarget, type TargetState } from './state.ts';
+import { findUser, hintOfOtherUser, rememberUser, type Who } from './who.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -40,19 +41,19 @@ export interface Session {
   readonly env: Env;
   /** Namespace of orgs and domains. */
   readonly root: string;
-  /** For sentences: the API server's name of the user where known, else the kubeconfig's. */
+  /** The API server's name of the user, in every sentence and in what is written. */
   readonly user: string;
   readonly org?: Named;
   readonly space?: Named;
   /** What the installation says about itself; read once. @throws KfError `not-found` when kf is not set up */
   info(): Promise<KfInfo>;
   /**
-   * The user name for `kf/changed-by`; asked once and remembered. Every first write asks for it, so this is also where a kf that does not fit
-   * the installation ends. @throws KfError `conflict`
+   * The user name for `kf/changed-by`. Every first write asks for it, so this is also where a kf that does not fit the installation ends.
+   * @throws KfError `conflict`
    */
   changedBy(): Promise<string>;
-  /** Fills org and space from flags, state or what setup made, as far as there are any. */
-  findPlaceIfAny(): Promise<void>;
+  /** Fills org and space from flags, state or what setup made, as far as there are any. Returns why what setup made does not serve, where that is not plain. */
+  findPlaceIfAny(): Promise<string | undefined>;
   /** The state as it would be written. */
   readonly state: TargetState;
   /** The kubeconfig knows more clusters than this one. */
@@ -61,8 +62,10 @@ export interface Session {
   explain(error: KfError): Promise<KfError>;
   /** Asks whether the remembered space still exists; an empty answer may mean that it does not. @throws KfError `not-found` */
   assertPlaceExists(): Promise<void>;
-  /** Remembers a new target. Warns when it cannot. */
+  /** Remembers a new target. @throws KfError `failed` when it cannot: the next command would work somewhere else */
   save(state: TargetState): void;
+  /** The same for a command that is about something else: a warning when it cannot. */
+  saveOrWarn(state: TargetState): void;
   close(): void;
 }
 
@@ -95,12 +98,25 @@ function explainPin(error: KfError, stored: TargetState, bin: string): KfError {
   });
 }
 
-export const noOrg = (bin: string): KfError => new KfError('usage', `No org targeted, use '${bin} target -o ORG' to target an org.`);
-export const noSpace = (bin: string): KfError => new KfError('usage', `No space targeted, use '${bin} target -s SPACE' to target a space.`);
+const noOrg = (bin: string, why?: string): KfError =>
+  new KfError('usage', `No org targeted, use '${bin} target -o ORG' to target an org.`, {
+    hints: why === undefined ? [] : [why, withoutStateHint],
+  });
+const noSpace = (bin: string): KfError => new KfError('usage', `No space targeted, use '${bin} target -s SPACE' to target a space.`);
+
+/** Which cluster was pinned is not known: any other could be the wrong one. */
+function assertReadable({ problem }: StoredTarget, options: SessionOptions): void {
+  if (problem === undefined || options.ignorePin === true || options.context !== undefined) return;
+  throw new KfError('conflict', `The target is not known: ${problem}`, {
+    hints: [`${options.bin} target -o ORG -s SPACE`, withoutStateHint],
+  });
+}
 
 export async function openSession(options: SessionOptions): Promise<Session> {
   const { env } = options;
-  const stored = readState(env);
+  const target = readStored(env);
+  assertReadable(target, options);
+  const stored = target.state;
   const context = options.context ?? stored.context;
   const remembered = options.context === undefined || options.context === stored.context ? stored.kubeconfigUser : undefined;
   const userOverride = options.kubeconfigUser ?? remembered;
@@ -112,10 +128,9 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   }).catch((error: unknown) => {
     throw options.context === undefined && error instanceof KfError ? explainPin(error, stored, options.bin) : error;
   });
-  const session = new OpenSession(await withTrace(cluster, options), pinned(stored, cluster, options), options);
-  if (options.needs === 'cluster') return session;
+  const session = new OpenSession(await withTrace(cluster, options), { ...target, state: pinned(stored, cluster, options) }, options);
   try {
-    await session.findPlace();
+    await session.begin();
     return session;
   } catch (error) {
     session.close();
@@ -143,11 +158,15 @@ class OpenSession implements Session {
   readonly #options: SessionOptions;
   /** Where the place comes from: looked up by name, from the stored target, or what setup made. Only the first is sure to be there. */
   #placeFrom: 'names' | 'target' | 'defaults';
+  readonly #isUntouched: boolean;
   #info: Promise<KfInfo> | undefined;
+  #who: Who;
 
-  constructor(cluster: Cluster, state: TargetState, options: SessionOptions) {
+  constructor(cluster: Cluster, { state, isUntouched }: StoredTarget, options: SessionOptions) {
     this.cluster = cluster;
     this.state = state;
+    this.#isUntouched = isUntouched;
+    this.#who = { name: cluster.identity.user, isRemembered: false };
     this.signal = options.signal;
     this.reporter = options.reporter;
     this.bin = options.bin;
@@ -160,8 +179,7 @@ class OpenSession implements Session {
   }
 
   get user(): string {
-    const { user } = this.cluster.identity;
-    return this.state.userOf === user ? (this.state.user ?? user) : user;
+    return this.#who.name;
   }
 
   info(): Promise<KfInfo> {
@@ -171,20 +189,22 @@ class OpenSession implements Session {
 
   async changedBy(): Promise<string> {
     requireCompatible(await this.info(), kfVersion());
-    const { user: kubeconfigUser } = this.cluster.identity;
-    if (this.state.userOf === kubeconfigUser && this.state.user !== undefined) return this.state.user;
-    const user = await this.cluster.whoAmI(this.signal);
-    this.state = { ...this.state, user, userOf: kubeconfigUser };
-    const stored = readState(this.env);
-    if (stored.context === this.state.context && stored.server === this.state.server)
-      saveState(this.env, { ...stored, user, userOf: kubeconfigUser });
-    return user;
+    if (this.#who.cause !== undefined) throw this.#who.cause;
+    return this.#who.name;
   }
 
   save(state: TargetState): void {
     this.state = state;
-    const warning = saveState(this.env, state);
-    if (warning !== undefined) this.reporter.warn(warning);
+    const problem = saveState(this.env, state);
+    if (problem !== undefined) throw new KfError('failed', problem, { hints: [withoutStateHint] });
+  }
+
+  saveOrWarn(state: TargetState): void {
+    try {
+      this.save(state);
+    } catch (error) {
+      this.reporter.warn(`${messageOf(error)} ${withoutStateHint}`);
+    }
   }
 
   async hasSeveralClusters(): Promise<boolean> {
@@ -194,7 +214,11 @@ class OpenSession implements Session {
   async explain(error: KfError): Promise<KfError> {
     if (isMissingKind(error) && error.message.includes(group)) return notSetUp(this);
     if (error.code !== 'forbidden' && error.code !== 'not-found') return error;
-    if (error.code === 'forbidden' && this.#placeFrom === 'defaults') error.hints.push(`${this.bin} target -o ORG -s SPACE`);
+    if (error.code === 'forbidden') {
+      const otherUser = await hintOfOtherUser(this.env, this.cluster, this.#who, this.signal);
+      if (otherUser !== undefined) error.hints.push(otherUser);
+      if (this.#placeFrom === 'defaults') error.hints.push(`${this.bin} target -o ORG -s SPACE`);
+    }
     try {
       // The kinds alone, without the installation's facts: a setup that was cut off, or an uninstall that kept the data.
       if (error.code === 'not-found') await this.info();
@@ -220,48 +244,79 @@ class OpenSession implements Session {
     this.cluster.close();
   }
 
+  /** Finds the user's name, and the place at the same time where the command needs one. */
+  async begin(): Promise<void> {
+    const [who] = await Promise.all([
+      findUser(this.cluster, this.state, this.signal),
+      this.#options.needs === 'cluster' ? undefined : this.#findPlace(),
+    ]);
+    this.#who = who;
+    if (who.isRemembered || who.cause !== undefined) return;
+    this.state = { ...this.state, user: who.name, userOf: this.cluster.identity.user };
+    rememberUser(this.env, this.cluster, who.name);
+  }
+
   /** @throws KfError in cf's words when what the command needs is not targeted */
-  async findPlace(): Promise<void> {
+  async #findPlace(): Promise<void> {
     const { needs, bin } = this.#options;
-    await this.findPlaceIfAny();
-    if (this.org === undefined) throw noOrg(bin);
+    const whyNoDefault = await this.findPlaceIfAny();
+    if (this.org === undefined) throw noOrg(bin, whyNoDefault);
     if (needs === 'space' && this.space === undefined) throw noSpace(bin);
   }
 
-  async findPlaceIfAny(): Promise<void> {
+  async findPlaceIfAny(): Promise<string | undefined> {
     const { org, space } = this.#options;
-    if (this.org === undefined && (org === undefined) === (space === undefined)) await this.#takeDefaults(org, space);
+    const whyNoDefault =
+      this.org === undefined && (org === undefined || space !== undefined) ? await this.#takeDefaults(org, space) : undefined;
     if (org !== undefined && org !== this.org?.name) {
       this.org = await findOrg(this, org);
       this.#placeFrom = 'names';
       delete this.space;
     }
-    if (this.org === undefined) return;
+    if (this.org === undefined) return whyNoDefault;
     // create-space with KF_SPACE naming the space that is to be: a command about the org asks for no space.
     if (this.#options.needs !== 'org' && space !== undefined && space !== this.space?.name) {
       this.#placeFrom = 'names';
       this.space = await findSpace(this, this.org, space);
     }
+    return undefined;
   }
 
-  /** The org and space that setup made, if this user can see them and, where names are given, if those are theirs. */
-  async #takeDefaults(orgName: string | undefined, spaceName: string | undefined): Promise<void> {
+  /**
+   * The org and space that setup made, if this user can see them. They serve who never chose a target: after a target that failed, or where none
+   * can be remembered, a command would work somewhere else than its user believes. Names that are given are found without a look-up if they are theirs.
+   * @returns why they do not serve, where that is not plain
+   */
+  async #takeDefaults(orgName: string | undefined, spaceName: string | undefined): Promise<string | undefined> {
+    if (orgName === undefined && !this.#isUntouched) return undefined;
     const { defaults } = await this.info();
-    if (defaults === undefined) return;
+    if (defaults === undefined) return undefined;
     const { org, space } = defaults;
-    if ((orgName !== undefined && orgName !== org.name) || (spaceName !== undefined && spaceName !== space.name)) return;
-    if (isFound(org) && isFound(space)) {
-      this.org = org;
-      this.space = space;
-      this.#placeFrom = 'defaults';
-      return;
+    if (orgName !== undefined && (orgName !== org.name || spaceName !== space.name)) return undefined;
+    if (orgName === undefined) {
+      const cause = whyNotStored(this.env, this.state);
+      if (cause !== undefined) return `Org '${org.name}', space '${space.name}' do not serve: no target can be remembered (${cause}).`;
     }
+    const found = await this.#findDefaults(org, space);
+    if (found === undefined) return undefined;
+    this.org = found.org;
+    this.space = found.space;
+    this.#placeFrom = 'defaults';
+    return undefined;
+  }
+
+  /** Their GUIDs as setup told them, else looked up; nothing, when this user cannot see them. */
+  async #findDefaults(
+    org: { name: string; guid?: string },
+    space: { name: string; guid?: string },
+  ): Promise<{ org: Named; space: Named } | undefined> {
+    if (isFound(org) && isFound(space)) return { org, space };
     try {
       const found = await findOrg(this, org.name);
-      this.space = await findSpace(this, found, space.name);
-      this.org = found;
+      return { org: found, space: await findSpace(this, found, space.name) };
     } catch (error) {
       if (!(error instanceof KfError) || (error.code !== 'not-found' && error.code !== 'forbidden')) throw error;
+      return undefined;
     }
   }
 

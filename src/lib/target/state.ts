@@ -44,15 +44,15 @@ interface StateFile {
   Kf?: { Context?: string; User?: string; UserOf?: string };
 }
 
+const present = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
+
 /** `$CF_HOME/.cf/config.json`, else `kf/config.json` in the XDG configuration folder. */
 export function stateFile(env: Env): string {
   const cfHome = env['CF_HOME'];
   if (cfHome !== undefined && cfHome !== '') return join(cfHome, '.cf', 'config.json');
   const xdg = env['XDG_CONFIG_HOME'];
-  return join(xdg !== undefined && xdg !== '' ? xdg : join(env['HOME'] ?? homedir(), '.config'), 'kf', 'config.json');
+  return join(xdg !== undefined && xdg !== '' ? xdg : join(present(env['HOME']) ?? homedir(), '.config'), 'kf', 'config.json');
 }
-
-const present = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
 
 function named(fields: NamedFields | undefined): Named | undefined {
   const [name, guid] = [present(fields?.Name), present(fields?.GUID)];
@@ -72,15 +72,33 @@ function fromFile(file: StateFile): TargetState {
   return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined));
 }
 
-/** Nothing, when there is no file, when it cannot be read or when it is another program's (cf's own). */
-export function readState(env: Env): TargetState {
+/** What the state file says, and how sure that is. */
+export interface StoredTarget {
+  state: TargetState;
+  /** Nobody ever chose a target here: there is no file at all. Only then may what setup made stand in for it. */
+  isUntouched: boolean;
+  /** Why the file that is there tells no target: it cannot be read, or another version of kf wrote it. Which cluster it names is then unknown. */
+  problem?: string;
+}
+
+const isMissing = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
+
+/** The target as it was stored. A file of another program (cf's own) names no target of kf's. */
+export function readStored(env: Env): StoredTarget {
+  const path = stateFile(env);
   try {
-    const file = JSON.parse(readFileSync(stateFile(env), 'utf8')) as StateFile;
-    return file.ConfigVersion === configVersion && file.Kf !== undefined ? fromFile(file) : {};
-  } catch {
-    return {};
+    const file = JSON.parse(readFileSync(path, 'utf8')) as StateFile | null;
+    if (file?.Kf === undefined) return { state: {}, isUntouched: false };
+    if (file.ConfigVersion === configVersion) return { state: fromFile(file), isUntouched: false };
+    return { state: {}, isUntouched: false, problem: `${path} was written by another version of kf.` };
+  } catch (error) {
+    if (isMissing(error)) return { state: {}, isUntouched: true };
+    return { state: {}, isUntouched: false, problem: `${path} cannot be read (${messageOf(error)}).` };
   }
 }
+
+/** The stored target; nothing, when there is none that can be read. */
+export const readState = (env: Env): TargetState => readStored(env).state;
 
 function toFile(state: TargetState): StateFile {
   return {
@@ -97,20 +115,46 @@ function removeIfThere(path: string): void {
   if (existsSync(path)) rmSync(path, { force: true });
 }
 
-/**
- * Writes the whole state: a file of its own in the same folder, then a rename, so that a reader sees the old or the new one.
- * @returns a warning when it could not be written; commands go on without
- */
-export function saveState(env: Env, state: TargetState): string | undefined {
-  const path = stateFile(env);
+function writeBeside(path: string, state: TargetState): string {
   const temporary = join(dirname(path), `temp-config-${process.pid}-${Date.now()}`);
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     writeFileSync(temporary, `${JSON.stringify(toFile(state), null, 2)}\n`, { mode: 0o600 });
-    renameSync(temporary, path);
-    return undefined;
+    return temporary;
   } catch (error) {
     removeIfThere(temporary);
-    return `The target is not remembered: ${path} cannot be written (${messageOf(error)}). KF_CONTEXT, KF_ORG and KF_SPACE set it per command.`;
+    throw error;
   }
 }
+
+/** Why a target could not be stored here; nothing when it could. It is tried with a file beside the state's, which goes again. */
+export function whyNotStored(env: Env, state: TargetState): string | undefined {
+  try {
+    removeIfThere(writeBeside(stateFile(env), state));
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/**
+ * Writes the whole state: a file of its own in the same folder, then a rename, so that a reader sees the old or the new one.
+ * @returns what is wrong, as a sentence, when it could not be written
+ */
+export function saveState(env: Env, state: TargetState): string | undefined {
+  const path = stateFile(env);
+  try {
+    const temporary = writeBeside(path, state);
+    try {
+      renameSync(temporary, path);
+    } finally {
+      removeIfThere(temporary);
+    }
+    return undefined;
+  } catch (error) {
+    return `The target is not remembered: ${path} cannot be written (${messageOf(error)}).`;
+  }
+}
+
+/** What works without a state file. */
+export const withoutStateHint = 'KF_CONTEXT, KF_ORG and KF_SPACE say per command where it works.';

@@ -1,5 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
+import { readFileSync, statSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { configMapType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
@@ -150,7 +149,7 @@ describe('the target', () => {
     });
     const before = cluster.server.calls.length;
     expect((await cli.run(['apps'])).stdout).toContain(
-      'Getting apps in org example-org / space example-space as tester...\n\nNo apps found\n',
+      'Getting apps in org example-org / space example-space as alice...\n\nNo apps found\n',
     );
     expect(
       cluster.server.calls
@@ -191,17 +190,6 @@ describe('the target', () => {
     );
     expect(other.server.calls).toHaveLength(0);
     await other.stop();
-  });
-
-  it('works without a home that can be written', async () => {
-    const cli = user();
-    const file = path.join(cli.home, 'file');
-    writeFileSync(file, '');
-    const nowhere = { env: { CF_HOME: file } };
-    const run = await cli.run(['target', '-o', 'example-org'], nowhere);
-    expect(run.code).toBe(0);
-    expect(run.stderr).toContain('The target is not remembered');
-    expect((await cli.run(['apps'], { env: { ...nowhere.env, KF_ORG: 'example-org', KF_SPACE: 'example-space' } })).code).toBe(0);
   });
 
   it('that is gone is told from one without apps', async () => {

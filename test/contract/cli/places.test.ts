@@ -62,10 +62,10 @@ describe('routes', () => {
     expect(run.code).toBe(0);
     expect(run.stdout).toBe(
       [
-        'Creating route shop.apps.localhost/cart for org example-org / space example-space as tester...',
+        'Creating route shop.apps.localhost/cart for org example-org / space example-space as alice...',
         'OK',
         '',
-        'Mapping route shop.apps.localhost/cart to app my-app in org example-org / space example-space as tester...',
+        'Mapping route shop.apps.localhost/cart to app my-app in org example-org / space example-space as alice...',
         'OK',
         '',
         '',

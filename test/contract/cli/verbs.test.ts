@@ -83,7 +83,7 @@ describe('start, stop and restart', () => {
     expect(run).toMatchObject({ code: 0 });
     expect(run.stderr).toBe('Waiting: instance 0 to listen on port 8080\n');
     expect(run.stdout).toMatch(
-      /^Starting app my-app in org example-org \/ space example-space as tester\.\.\.\n\nWaiting for app to start\.\.\.\n\nname: +my-app\n/,
+      /^Starting app my-app in org example-org \/ space example-space as alice\.\.\.\n\nWaiting for app to start\.\.\.\n\nname: +my-app\n/,
     );
     expect(appNow()?.spec.desiredState).toBe('STARTED');
   });
@@ -222,7 +222,7 @@ describe('delete', () => {
   it('says OK also when there is nothing to delete', async () => {
     const run = await cli.run(['delete', 'nothing', '-f']);
     expect(run).toMatchObject({ code: 0, stderr: "App 'nothing' does not exist.\n" });
-    expect(run.stdout).toBe('Deleting app nothing in org example-org / space example-space as tester...\nOK\n\n');
+    expect(run.stdout).toBe('Deleting app nothing in org example-org / space example-space as alice...\nOK\n\n');
   });
 
   it('-r refuses a route that another app uses, and deletes nothing', async () => {
