@@ -163,6 +163,7 @@ export abstract class KfCommand<T> extends Command {
       signal,
       bin,
       reporter: this.reporter,
+      trace: (line) => (this.terminal.json ? this.terminal.err(line) : this.reporter.say(line)),
       ...(options.ignorePin === undefined ? {} : { ignorePin: options.ignorePin }),
       ...(options.kubeconfigUser === undefined ? {} : { kubeconfigUser: options.kubeconfigUser }),
       ...(context === undefined ? {} : { context }),

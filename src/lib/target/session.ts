@@ -23,6 +23,8 @@ export interface SessionOptions {
   /** The name kf was started as, for hints. */
   bin: string;
   reporter: Reporter;
+  /** Takes the lines of `-v` and CF_TRACE=true. */
+  trace: (line: string) => void;
   /** `--context`, `--org`, `--space` or their variables. */
   context?: string;
   org?: string;
@@ -138,10 +140,10 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   }
 }
 
-async function withTrace(cluster: Cluster, { env, reporter }: SessionOptions): Promise<Cluster> {
+async function withTrace(cluster: Cluster, { env, reporter, trace }: SessionOptions): Promise<Cluster> {
   if (env['CF_TRACE'] === undefined) return cluster;
   const { traced, traceSink } = await import('./trace.ts');
-  const sink = traceSink(env, (line) => reporter.say(line));
+  const sink = traceSink(env, { print: trace, warn: (text) => reporter.warn(text) });
   return sink === undefined ? cluster : traced(cluster, sink);
 }
 

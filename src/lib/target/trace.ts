@@ -3,16 +3,30 @@
 import { appendFileSync } from 'node:fs';
 import { apiVersionOf, type ResourceType } from '../api/object.ts';
 import { messageOf } from '../errors.ts';
-import type { Cluster } from '../kube/cluster.ts';
+import type { Cluster, RawRequest } from '../kube/cluster.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Where the lines go: `true` is the terminal, other text the name of a file, nothing or `false` nowhere. */
-export function traceSink(env: Env, print: (line: string) => void): ((line: string) => void) | undefined {
+export interface TraceOutputs {
+  print(line: string): void;
+  warn(text: string): void;
+}
+
+/** Where the lines go: `true` is the terminal, other text the name of a file, nothing or `false` nowhere. A file that fails is told once. */
+export function traceSink(env: Env, { print, warn }: TraceOutputs): ((line: string) => void) | undefined {
   const to = env['CF_TRACE'];
   if (to === undefined || to === '' || to.toLowerCase() === 'false') return undefined;
   if (to.toLowerCase() === 'true') return print;
-  return (line) => appendFileSync(to, `${line}\n`, { mode: 0o600 });
+  let hasFailed = false;
+  return (line) => {
+    if (hasFailed) return;
+    try {
+      appendFileSync(to, `${line}\n`, { mode: 0o600 });
+    } catch (error) {
+      hasFailed = true;
+      warn(`CF_TRACE: ${to} cannot be written (${messageOf(error)}). Requests are not told.`);
+    }
+  };
 }
 
 const isType = (value: unknown): value is ResourceType =>
@@ -20,6 +34,11 @@ const isType = (value: unknown): value is ResourceType =>
 
 /** `list korifi.cloudfoundry.org/v1alpha1 cfapps space-guid`. */
 function describe(method: string, [first, second, third]: unknown[]): string {
+  if (method === 'raw') {
+    const { method: verb, path } = first as RawRequest;
+    // Without the query: a registry's may hold what continues an upload.
+    return `${verb} ${path.split('?')[0] ?? ''}`;
+  }
   if (!isType(first)) return [method, typeof first === 'string' ? first : '', typeof second === 'string' ? second : ''].join(' ').trimEnd();
   const object = second as { ns?: string; metadata?: { namespace?: string; name?: string } } | undefined;
   const place = typeof second === 'string' ? second : (object?.ns ?? object?.metadata?.namespace ?? '');
@@ -32,7 +51,9 @@ export function traced(cluster: Cluster, print: (line: string) => void): Cluster
   return new Proxy(cluster, {
     get(target, key) {
       const value: unknown = Reflect.get(target, key);
-      if (typeof value !== 'function' || key === 'close' || typeof key !== 'string') return value;
+      if (typeof value !== 'function' || typeof key !== 'string') return value;
+      // Private members belong to the cluster itself, not to what stands before it.
+      if (key === 'close') return value.bind(target) as unknown;
       return (...args: unknown[]): unknown => {
         const started = performance.now();
         const end = (how: string): void => print(`${describe(key, args)}: ${how}, ${Math.round(performance.now() - started)} ms`);

@@ -7,6 +7,8 @@ import { kinds } from '../../../src/lib/api/group.ts';
 import { traced, traceSink } from '../../../src/lib/target/trace.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
+const nobody = { print: () => undefined, warn: () => undefined };
+
 describe('a trace', () => {
   it('has a line per request with its end, and nothing of what a Secret holds', async () => {
     const lines: string[] = [];
@@ -23,13 +25,13 @@ describe('a trace', () => {
   });
 
   it.each([[undefined], ['false'], ['']])('is off with CF_TRACE=%s', (value) => {
-    expect(traceSink({ CF_TRACE: value }, () => undefined)).toBeUndefined();
+    expect(traceSink({ CF_TRACE: value }, nobody)).toBeUndefined();
   });
 
   it('goes to the file that CF_TRACE names', () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'kf-trace-'));
     const file = path.join(folder, 'trace.log');
-    const sink = traceSink({ CF_TRACE: file }, () => undefined);
+    const sink = traceSink({ CF_TRACE: file }, nobody);
     sink?.('one');
     sink?.('two');
     expect(readFileSync(file, 'utf8')).toBe('one\ntwo\n');
