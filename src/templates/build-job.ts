@@ -2,12 +2,12 @@
 
 import { jobType } from '../lib/api/core.ts';
 import type { Job } from '../lib/api/core.ts';
-import { labels } from '../lib/api/group.ts';
+import { annotations, labels } from '../lib/api/group.ts';
 import { apiVersionOf } from '../lib/api/object.ts';
 import type { OwnerReference } from '../lib/api/object.ts';
 import type { Container, EnvVar, PodSpec, Volume, VolumeMount } from '../lib/api/pod.ts';
 import type { EnvVar as BuildVariable } from '../lib/api/types.generated.ts';
-import { buildPaths, buildScript, platformApi, registryKeys, registryScript } from './build-lanes.ts';
+import { buildPaths, buildScript, platformApi, registryKeys, registryScript, releaseFile } from './build-lanes.ts';
 import type { LifecycleInput } from './build-lanes.ts';
 
 export interface BuildJobInput {
@@ -103,7 +103,7 @@ function registryLane(input: BuildJobInput): Container {
   return lane(laneNames.registry, input.builderImage, {
     command: ['sh', '-c', registryScript(input.lifecycle)],
     env: lifecycleEnv(input),
-    volumeMounts: [shared.workspace, shared.layers, shared.hand, credential],
+    volumeMounts: [shared.workspace, shared.layers, shared.hand, credential, mount('release', buildPaths.release, true)],
     resources: { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '1Gi' } },
   });
 }
@@ -114,7 +114,14 @@ function buildLane(input: BuildJobInput): Container {
   return lane(laneNames.build, input.builderImage, {
     command: ['sh', '-c', buildScript(input.order)],
     env: lifecycleEnv(input),
-    volumeMounts: [shared.workspace, shared.layers, shared.hand, mount('platform-env', `${buildPaths.platform}/env`, true), ...bindings],
+    volumeMounts: [
+      shared.workspace,
+      shared.layers,
+      // What foreign code could write here, another lane would take for the word of a lane of ours.
+      mount('hand', buildPaths.hand, true),
+      mount('platform-env', `${buildPaths.platform}/env`, true),
+      ...bindings,
+    ],
     resources: { requests: { cpu: '100m', memory }, limits: { memory } },
   });
 }
@@ -140,6 +147,10 @@ function volumes(input: BuildJobInput): Volume[] {
     {
       name: 'registry',
       secret: { secretName: input.registrySecret, items: Object.values(registryKeys).map((key) => ({ key, path: key })) },
+    },
+    {
+      name: 'release',
+      downwardAPI: { items: [{ path: releaseFile, fieldRef: { fieldPath: `metadata.annotations['${annotations.buildEnded}']` } }] },
     },
     { name: 'fetch', configMap: { name: input.fetchConfigMap } },
     environmentVolume(input),

@@ -5,10 +5,12 @@ export const buildPaths = {
   workspace: '/workspace',
   layers: '/layers',
   platform: '/platform',
-  /** Marker files, written once and never read for content. */
+  /** Marker files, written once and never read for content. The build lane cannot write here. */
   hand: '/kf/hand',
   /** Credential of the registry; mounted in the source and registry lanes only. */
   registry: '/kf/registry',
+  /** What the controller says to the registry lane, by an annotation of the pod; mounted there only. */
+  release: '/kf/release',
   /** The fetch program; mounted in the source lane only. */
   fetch: '/kf/fetch',
 } as const;
@@ -17,11 +19,13 @@ export const buildPaths = {
 export const markers = {
   fetched: 'fetched',
   analyzed: 'analyzed',
-  detected: 'detected',
-  restored: 'restored',
-  built: 'built',
   failed: 'failed',
 } as const;
+
+/** File in `buildPaths.release`: empty until the kubelet has seen the end of the build lane. */
+export const releaseFile = 'build-ended';
+/** What it then says. */
+export const released = { built: 'built', failed: 'failed' } as const;
 
 /** Exit code of a lane that ended because another one failed: never the cause. */
 export const endedByOtherLane = 99;
@@ -46,17 +50,18 @@ export interface LifecycleInput {
 const prelude = `set -u
 H=${buildPaths.hand}
 L=/cnb/lifecycle
-fail() { touch $H/${markers.failed}; exit "$1"; }
-run() { "$@" || fail $?; }
 await() {
   n=0
-  while [ ! -e $H/$1 ]; do
+  while [ ! "$1" "$2" ]; do
     [ -e $H/${markers.failed} ] && exit ${endedByOtherLane}
     n=$((n+1))
     if [ $n -lt 150 ]; then sleep 0.03; else sleep 0.2; fi
   done
 }
 `;
+
+/** A metadata.toml with more bytes is not packed into the lane's report. */
+const mostMetadata = 256 * 1024;
 
 /** Quotes a word for a POSIX shell. */
 export function shellWord(text: string): string {
@@ -65,7 +70,13 @@ export function shellWord(text: string): string {
 
 const line = (...words: string[]): string => words.map(shellWord).join(' ');
 
-/** Analyze, restore and export. The last line leaves digest and metadata where the controller reads them. */
+/** Kept by the registry lane for itself: what lies in the layers folder while the build runs may be anything afterwards. */
+const own = { analyzed: '/tmp/kf-analyzed.toml', report: '/tmp/kf-report.toml' } as const;
+
+/**
+ * Analyze and export, the phases that need the credential. Between them foreign code runs in the build lane; the export begins when the
+ * controller has said that its container has ended (docs/decisions/0017). The last line leaves digest and metadata where the controller reads them.
+ */
 export function registryScript(input: LifecycleInput): string {
   const insecure = input.insecureRegistries.map((host) => `-insecure-registry=${host}`);
   const layers = `-layers=${buildPaths.layers}`;
@@ -73,44 +84,50 @@ export function registryScript(input: LifecycleInput): string {
     ...(input.runImage === undefined ? [] : [`-run-image=${input.runImage}`]),
     ...(input.previousImage === undefined ? [] : [`-previous-image=${input.previousImage}`]),
   ];
-  return `${prelude}export CNB_REGISTRY_AUTH="$(cat ${buildPaths.registry}/${registryKeys.auth})"
-run $L/analyzer ${line('-log-level=error', layers, ...insecure, ...analyze, input.target)}
+  // The images to build on are those of the analysis, and no layer comes from a folder that a build could fill.
+  const kept = [`-analyzed=${own.analyzed}`, `-report=${own.report}`, '-extended=/kf/none'];
+  return `${prelude}fail() { touch $H/${markers.failed}; exit "$1"; }
+export CNB_REGISTRY_AUTH="$(cat ${buildPaths.registry}/${registryKeys.auth})"
+$L/analyzer ${line('-log-level=error', layers, ...insecure, ...analyze, input.target)} || fail $?
+cp ${buildPaths.layers}/analyzed.toml ${own.analyzed} || fail $?
 touch $H/${markers.analyzed}
-await ${markers.detected}
-run $L/restorer ${line('-log-level=error', layers, ...insecure)}
-touch $H/${markers.restored}
-await ${markers.built}
+await -s ${buildPaths.release}/${releaseFile}
+[ "$(cat ${buildPaths.release}/${releaseFile})" = ${released.built} ] || exit ${endedByOtherLane}
 ${linkGuard}echo 'Exporting the droplet...'
-run $L/exporter ${line('-log-level=error', `-app=${buildPaths.workspace}`, layers, ...insecure, input.target)}
+$L/exporter ${line('-log-level=error', `-app=${buildPaths.workspace}`, layers, ...kept, ...insecure, input.target)} || exit $?
 ${reportScript}`;
 }
 
-// What buildpacks left is data to this lane; a link in place of a file that is read here could lead to this lane's own credential.
-const linkGuard = `if [ -L ${buildPaths.layers}/config ] || [ -n "$(find ${buildPaths.layers} -maxdepth 2 -type l -name '*.toml' | head -n 1)" ]; then
-  echo 'ERROR: a buildpack left a link in place of a .toml file.'; fail 1
+// What the build left is data to this lane, and nobody is left who could change it after this look. A link in place of what the exporter reads by
+// name (its .toml files, a buildpack's folder, a layer, the bills of materials) could lead to this lane's own credential.
+const linkGuard = `F=$(find ${buildPaths.layers} -maxdepth 2 -type l; find ${buildPaths.layers}/sbom -type l 2>/dev/null)
+if [ -n "$F" ]; then
+  echo "ERROR: the build left a link where only files and folders may be: $(echo "$F" | head -n 1)"; exit 1
 fi
 `;
 
 // The kubelet keeps 4096 bytes. Without room for the metadata the digest alone goes, and the controller reads the image's config instead.
-const reportScript = `D=$(sed -n 's/^ *digest *= *"\\(sha256:[0-9a-f]*\\)".*/\\1/p' ${buildPaths.layers}/report.toml | head -n 1)
-[ -n "$D" ] || { echo 'The exporter reported no digest.'; fail 1; }
-M=$(gzip -9c ${buildPaths.layers}/config/metadata.toml 2>/dev/null | base64 2>/dev/null | tr -d '\\n')
+const reportScript = `D=$(sed -n 's/^ *digest *= *"\\(sha256:[0-9a-f]*\\)".*/\\1/p' ${own.report} | head -n 1)
+[ -n "$D" ] || { echo 'The exporter reported no digest.'; exit 1; }
+M=
+[ "$(wc -c < ${buildPaths.layers}/config/metadata.toml)" -gt ${mostMetadata} ] || M=$(gzip -9c ${buildPaths.layers}/config/metadata.toml | base64 | tr -d '\\n')
 [ \${#M} -le 3900 ] || M=
 printf 'digest=%s\\nmetadata=%s\\n' "$D" "$M" > /dev/termination-log
 echo "Droplet $D"
 `;
 
-/** Detect and build: the only lane that runs code of buildpacks and of the app. `order` is the text of an order.toml; undefined: the builder's own. */
+/**
+ * Detect, restore and build: the only lane that runs code of buildpacks and of the app, and one without a credential. What the restorer restores,
+ * metadata of the previous droplet, the analyzer has brought. `order` is the text of an order.toml; undefined: the builder's own.
+ */
 export function buildScript(order: string | undefined): string {
   const orderFile = '/tmp/kf-order.toml';
   const common = [`-app=${buildPaths.workspace}`, `-layers=${buildPaths.layers}`, `-platform=${buildPaths.platform}`];
   const write = order === undefined ? '' : `printf '%s' ${shellWord(order)} > ${orderFile}\n`;
-  return `${prelude}${write}await ${markers.fetched}
-await ${markers.analyzed}
-run $L/detector ${line(...common, ...(order === undefined ? [] : [`-order=${orderFile}`]))}
-touch $H/${markers.detected}
-await ${markers.restored}
-run $L/builder ${line(...common)}
-touch $H/${markers.built}
+  return `${prelude}${write}await -e $H/${markers.fetched}
+await -e $H/${markers.analyzed}
+$L/detector ${line(...common, ...(order === undefined ? [] : [`-order=${orderFile}`]))} || exit $?
+$L/restorer ${line('-log-level=error', `-layers=${buildPaths.layers}`, '-run=/kf/none')} || exit $?
+$L/builder ${line(...common)} || exit $?
 `;
 }

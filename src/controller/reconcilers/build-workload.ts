@@ -16,6 +16,7 @@ import { keyOf, splitKey } from '../runtime/store.ts';
 import { readImage } from './build-docker.ts';
 import { outcomeOf } from './build-outcome.ts';
 import type { BuildOutcome, FailedBuild } from './build-outcome.ts';
+import { releaseExport } from './build-release.ts';
 import { factsFromLabel } from './build-report.ts';
 import { UntrustedError } from './untrusted.ts';
 import type { DropletFacts, LaneReport } from './build-report.ts';
@@ -106,6 +107,7 @@ const running = (reason: string, message: string): Statement => ({ type: conditi
 async function judge(context: Context, live: BuildWorkload, job: Job): Promise<Result | undefined> {
   const pod = podOf(context, live);
   if (pod === undefined) return judgeWithoutPod(context, live, job);
+  await releaseExport(context, pod);
   const outcome = outcomeOf(pod, { memoryMB: context.info().staging.memoryMB, timeoutSeconds: buildTimeoutSeconds });
   switch (outcome.state) {
     case 'succeeded':

@@ -141,6 +141,8 @@ export const annotations = {
   liveHash: kf('live-hash'),
   /** How many instances a change replaces at a time; 1 where it is missing. */
   maxInFlight: kf('max-in-flight'),
+  /** Of a build's pod: how the build lane ended; the controller writes it once the kubelet has said so. */
+  buildEnded: kf('build-ended'),
   imageNotRead: kf('image-not-read'),
   leaseEntityType: 'coordination.cloudfoundry.org/entity-type',
   leaseNamespace: 'coordination.cloudfoundry.org/namespace',

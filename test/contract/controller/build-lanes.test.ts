@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseLaneReport } from '../../../src/controller/reconcilers/build-report.ts';
-import { buildScript, markers, registryScript } from '../../../src/templates/build-lanes.ts';
+import { until } from '../../support/until.ts';
+import { buildScript, markers, registryScript, released, releaseFile } from '../../../src/templates/build-lanes.ts';
 
 const digest = `sha256:${'d'.repeat(64)}`;
 const lifecycle = { target: 'r/s/a-droplets:b', runImage: 'run', previousImage: 'r/s/a-droplets@sha256:a', insecureRegistries: ['r'] };
@@ -32,13 +33,15 @@ describe('the lanes of a build', () => {
 
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'kf-lanes-'));
-    for (const folder of ['kf/hand', 'kf/registry', 'cnb/lifecycle', 'layers/config', 'platform', 'workspace', 'dev', 'tmp'])
+    for (const folder of ['kf/hand', 'kf/registry', 'kf/release', 'cnb/lifecycle', 'layers/config', 'platform', 'workspace', 'dev', 'tmp'])
       mkdirSync(at(folder), { recursive: true });
     writeFileSync(at('kf/registry/auth'), '{"r":"Basic c2VjcmV0"}');
-    for (const name of ['analyzer', 'restorer', 'detector', 'builder']) phase(name);
+    writeFileSync(at(`kf/release/${releaseFile}`), '');
+    phase('analyzer', `echo analyzed > ${at('layers/analyzed.toml')}`);
+    for (const name of ['restorer', 'detector', 'builder']) phase(name);
     phase(
       'exporter',
-      `printf '[image]\\n  digest = "${digest}"\\n' > ${at('layers/report.toml')}; printf '[[processes]]\\ntype = "web"\\ncommand = ["x"]\\ndirect = true\\n' > ${at('layers/config/metadata.toml')}`,
+      `printf '[image]\\n  digest = "${digest}"\\n' > ${at('tmp/kf-report.toml')}; printf '[[processes]]\\ntype = "web"\\ncommand = ["x"]\\ndirect = true\\n' > ${at('layers/config/metadata.toml')}`,
     );
   });
   afterEach(() => {
@@ -46,9 +49,15 @@ describe('the lanes of a build', () => {
     rmSync(root, { recursive: true, force: true });
   });
 
-  const runBoth = async (): Promise<{ registry: number; build: number }> => {
+  /** As the controller does when the kubelet has reported the end of the container. */
+  const release = (code: number): void => writeFileSync(at(`kf/release/${releaseFile}`), code === 0 ? released.built : released.failed);
+  const runBoth = async (order?: string): Promise<{ registry: number; build: number }> => {
     mark(markers.fetched);
-    const [registry, build] = await Promise.all([start(registryScript(lifecycle)), start(buildScript(undefined))]);
+    const ended = start(buildScript(order)).then((code) => {
+      release(code);
+      return code;
+    });
+    const [registry, build] = await Promise.all([start(registryScript(lifecycle)), ended]);
     return { registry, build };
   };
 
@@ -73,13 +82,36 @@ describe('the lanes of a build', () => {
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(order()).toEqual(['analyzer']);
     mark(markers.fetched);
-    expect(await Promise.all([build, registry])).toEqual([0, 0]);
+    expect(await build).toBe(0);
+    release(0);
+    expect(await registry).toBe(0);
+  });
+
+  test('export nothing while the build lane runs, whatever it leaves', async () => {
+    phase('builder', `touch ${at('kf/hand/built')} ${at('kf/hand/build-ended')}; while [ ! -e ${at('end')} ]; do sleep 0.02; done`);
+    mark(markers.fetched);
+    const lanes = [start(registryScript(lifecycle)), start(buildScript(undefined))];
+    await until('the builder', async () => order().includes('builder'));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(order()).not.toContain('exporter');
+    writeFileSync(at('end'), '');
+    expect(await lanes[1]).toBe(0);
+    release(0);
+    expect(await lanes[0]).toBe(0);
+    expect(order().at(-1)).toBe('exporter');
+  });
+
+  test('build on the images of the analysis, also when the build changed what stands about them', async () => {
+    phase('builder', `echo forged > ${at('layers/analyzed.toml')}`);
+    phase('exporter', `for word in $*; do case $word in -analyzed=*) cat "\${word#-analyzed=}" > ${at('seen')};; esac; done; exit 1`);
+    await runBoth();
+    expect(readFileSync(at('seen'), 'utf8')).toBe('analyzed\n');
   });
 
   test.each([
     ['analyzer', 33, { registry: 33, build: 99 }],
     ['detector', 20, { registry: 99, build: 20 }],
-    ['restorer', 42, { registry: 42, build: 99 }],
+    ['restorer', 42, { registry: 99, build: 42 }],
     ['builder', 51, { registry: 99, build: 51 }],
     ['exporter', 62, { registry: 62, build: 0 }],
   ])('end when the %s fails, and only its own lane keeps the exit code', async (name, code, codes) => {
@@ -96,15 +128,22 @@ describe('the lanes of a build', () => {
   });
 
   test('give the credential to the phases of the registry lane and to nothing else', async () => {
-    for (const name of ['analyzer', 'detector', 'builder', 'exporter'])
-      phase(name, `env | grep -c c2VjcmV0 >> ${at(`seen-${name}`)}; true`);
+    for (const name of ['analyzer', 'detector', 'restorer', 'builder', 'exporter'])
+      phase(name, `env | grep -c c2VjcmV0 >> ${at(`seen-${name}`)}; touch ${at('layers/analyzed.toml')}`);
     await runBoth();
     const seen = (name: string): string => readFileSync(at(`seen-${name}`), 'utf8').trim();
-    expect([seen('analyzer'), seen('exporter'), seen('detector'), seen('builder')]).toEqual(['1', '1', '0', '0']);
+    expect(['analyzer', 'exporter', 'detector', 'restorer', 'builder'].map(seen)).toEqual(['1', '1', '0', '0', '0']);
   });
 
-  test.each(['layers/config/metadata.toml', 'layers/kf_nodejs/launch.toml'])('refuse a link that a buildpack left as %s', async (path) => {
+  test.each([
+    'layers/config/metadata.toml',
+    'layers/kf_nodejs/launch.toml',
+    'layers/kf_nodejs/layer',
+    'layers/project-metadata.toml',
+    'layers/sbom/launch/a/b',
+  ])('refuse a link that a buildpack left as %s', async (path) => {
     mkdirSync(at('layers/kf_nodejs'));
+    mkdirSync(at('layers/sbom/launch/a'), { recursive: true });
     symlinkSync(at('kf/registry/auth'), at(path));
     expect((await runBoth()).registry).toBe(1);
     expect(order()).not.toContain('exporter');
@@ -114,16 +153,15 @@ describe('the lanes of a build', () => {
     const noise = `head -c 9000 /dev/urandom | od -An -tx1 | tr -d ' \\n'`;
     phase(
       'exporter',
-      `printf '[image]\\n  digest = "${digest}"\\n' > ${at('layers/report.toml')}; ${noise} > ${at('layers/config/metadata.toml')}`,
+      `printf '[image]\\n  digest = "${digest}"\\n' > ${at('tmp/kf-report.toml')}; ${noise} > ${at('layers/config/metadata.toml')}`,
     );
     await runBoth();
     expect(parseLaneReport(readFileSync(at('dev/termination-log'), 'utf8'))).toEqual({ digest });
   });
 
   test('write an explicit order and detect by it', async () => {
-    mark(markers.fetched);
     const text = `[[order]]\n[[order.group]]\nid = "it's $X"\n`;
-    await Promise.all([start(registryScript(lifecycle)), start(buildScript(text))]);
+    await runBoth(text);
     expect(readFileSync(at('tmp/kf-order.toml'), 'utf8')).toBe(text);
     expect(calls().find((call) => call.startsWith('detector'))).toContain(`-order=${at('tmp/kf-order.toml')}`);
   });

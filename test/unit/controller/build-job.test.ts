@@ -55,7 +55,8 @@ describe('the build Job', () => {
 
   test('shows the registry credential to the source and registry lanes only, and to no environment', () => {
     expect(mounts('source')).toEqual(['fetch', 'hand', 'registry', 'workspace']);
-    expect(mounts('registry')).toEqual(['hand', 'layers', 'registry', 'workspace']);
+    expect(mounts('registry')).toEqual(['hand', 'layers', 'registry', 'release', 'workspace']);
+    expect(lane('build').volumeMounts?.find(({ name }) => name === 'hand')?.readOnly).toBe(true);
     expect(mounts('build')).toEqual(['binding-0', 'hand', 'layers', 'platform-env', 'workspace']);
     expect(JSON.stringify(pod?.containers)).not.toContain('b-1-registry');
     expect(JSON.stringify(lane('build'))).not.toMatch(/kf\/registry|secretKeyRef|CNB_REGISTRY_AUTH/);
