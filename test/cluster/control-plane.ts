@@ -91,7 +91,7 @@ export function controllerManager(kfnode: string): NodeProgram {
     'cluster-signing-cert-file': `${pki}/ca.crt`,
     'cluster-signing-key-file': `${pki}/ca.key`,
     'use-service-account-credentials': 'true',
-    'allocate-node-cidrs': 'false',
+    'allocate-node-cidrs': 'true',
     'cluster-cidr': podRangeOfCluster,
     'leader-elect': 'false',
     // The defaults (20 and 30) make a machine with one node wait where a real one would not.

@@ -43,6 +43,7 @@ const parts: Part[] = [
   },
   // Without the tag a runc fails every pod that asks for a seccomp profile.
   { name: 'runc', binaries: { runc: 'github.com/opencontainers/runc' }, flags: ['-tags=seccomp'], cgo: true },
+  { name: 'netpol', binaries: { netpol: '.' } },
   { name: 'coredns', binaries: { coredns: 'github.com/coredns/coredns' } },
   { name: 'metrics-server', binaries: { 'metrics-server': 'sigs.k8s.io/metrics-server/cmd/metrics-server' } },
   { name: 'local-path-provisioner', binaries: { 'local-path-provisioner': 'github.com/rancher/local-path-provisioner' } },

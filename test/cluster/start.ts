@@ -17,7 +17,7 @@ import { makePki } from './pki.ts';
 import type { ProcessMark } from './process.ts';
 import { clusterPaths, writeState } from './state.ts';
 import type { ClusterState } from './state.ts';
-import { containerd, kubelet, kubeProxy, publicRegistry, writeWorkerConfig } from './worker.ts';
+import { containerd, kubelet, kubeProxy, networkPolicies, publicRegistry, writeWorkerConfig } from './worker.ts';
 
 const apiTimeoutMs = 60_000;
 const readyTimeoutMs = 180_000;
@@ -89,7 +89,7 @@ async function startNode(start: Start, api: Promise<void>): Promise<void> {
   );
   start.log('images of the add-ons are imported');
   await api;
-  await Promise.all([run(start, kubelet(parts, firstNode)), run(start, kubeProxy(parts))]);
+  await Promise.all([kubelet(parts, firstNode), kubeProxy(parts), networkPolicies(parts, firstNode)].map((program) => run(start, program)));
   await bringImages(init, parts, data, images);
   start.log('all images are imported');
 }

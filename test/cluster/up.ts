@@ -89,7 +89,7 @@ async function ensureForwarderIfFull(state: ClusterState): Promise<void> {
 }
 
 /** Binaries whose change means that the cluster must be started again; the others are used on the host or in images. */
-const runningBinaries = ['kfnode', 'containerd', 'containerd-shim-runc-v2', 'runc', 'registry', 'kwok'];
+const runningBinaries = ['kfnode', 'containerd', 'containerd-shim-runc-v2', 'runc', 'registry', 'netpol', 'kwok'];
 
 /** How long a cluster may be unready before it is started again: its programs come back by themselves. */
 const patienceMs = 20_000;

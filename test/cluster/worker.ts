@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 
 import { stringify } from 'yaml';
 
-import { bridge, dnsServiceAddress, nodeRegistry, podRangeOfCluster, registryPort } from './addresses.ts';
+import { bridge, dnsServiceAddress, nodeRegistry, podRangeOfCluster, registryPort, serviceRange } from './addresses.ts';
 import type { NodePlace } from './addresses.ts';
 import { cgroupName } from './cgroups.ts';
 import type { NodeProgram } from './namespaces.ts';
@@ -148,6 +148,12 @@ export function kubelet(parts: PartPaths, node: NodePlace): NodeProgram {
 
 export function kubeProxy(parts: PartPaths): NodeProgram {
   return { name: 'kube-proxy', command: [partPath(parts, 'kfnode'), 'kube-proxy', `--config=${config}/kube-proxy.yaml`] };
+}
+
+/** What makes NetworkPolicies hold: it keeps iptables and ipsets of the cluster's own network namespace. */
+export function networkPolicies(parts: PartPaths, node: NodePlace): NodeProgram {
+  const flags = ['--kubeconfig=/run/kf/pki/admin.kubeconfig', `--node=${node.name}`, `--service-cidr=${serviceRange}`];
+  return { name: 'netpol', command: [partPath(parts, 'netpol'), ...flags] };
 }
 
 /** The stand-in for a public registry: anonymous, plain HTTP. */
