@@ -88,5 +88,6 @@ export async function makeNamespace(name: string, labels: Record<string, string>
 
 /** A namespace in which all kinds may lie but orgs and domains, which a policy holds in the root namespace. */
 export async function makeSpaceLike(name: string): Promise<void> {
-  await makeNamespace(name, { 'kf.cloudfoundry.org/managed-by': 'kf', 'korifi.cloudfoundry.org/org-guid': name });
+  const marks = { 'korifi.cloudfoundry.org/org-guid': name, 'korifi.cloudfoundry.org/space-guid': name };
+  await makeNamespace(name, { 'kf.cloudfoundry.org/managed-by': 'kf', ...marks });
 }

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ask, installKinds, installPolicies, installRoles, kubectl, makeNamespace } from './kubectl.ts';
 
 const run = Date.now().toString(36);
 const org = `org-${run}`;
+const space = `space-${run}`;
 const foreign = `foreign-${run}`;
 const controller = 'system:serviceaccount:kf-system:kf-controller';
 const group = 'korifi.cloudfoundry.org';
@@ -23,6 +25,7 @@ beforeAll(async () => {
   await installRoles();
   await installPolicies();
   await makeNamespace(org, { ...mark, [`${group}/org-guid`]: org });
+  await makeNamespace(space, { ...mark, [`${group}/org-guid`]: org, [`${group}/space-guid`]: space });
   await makeNamespace(foreign);
   // Far more than setup gives: what is refused below is refused by the policies alone.
   await kubectl(['apply', '-f', '-'], {
@@ -47,7 +50,7 @@ describe('who changed an object', () => {
     kind: 'CFApp',
     metadata: {
       name: 'signed',
-      namespace: org,
+      namespace: space,
       annotations: changedBy === undefined ? {} : { 'kf.cloudfoundry.org/changed-by': changedBy },
     },
     spec: { displayName: 'a', desiredState: 'STOPPED', lifecycle: { type: 'docker', data: { stack: '' } } },
@@ -62,14 +65,14 @@ describe('who changed an object', () => {
 
   test('holds for the Secrets of a space too, and not for those of others', async () => {
     const secret = (namespace: string) => ({ apiVersion: 'v1', kind: 'Secret', metadata: { ...app('bob').metadata, namespace } });
-    expect(await create(secret(org), 'alice')).toContain(refusal);
+    expect(await create(secret(space), 'alice')).toContain(refusal);
     expect(await create(secret(foreign), 'alice')).toBe('accepted');
   });
 
   test('stays when another changes something else, and cannot be forged by a change', async () => {
     await kubectl(['create', '-f', '-'], { input: app('alice'), as: 'alice' });
     const patch = (body: object, as: string) =>
-      ask(['patch', 'cfapp', '-n', org, 'signed', '--type=merge', '-p', JSON.stringify(body)], { as });
+      ask(['patch', 'cfapp', '-n', space, 'signed', '--type=merge', '-p', JSON.stringify(body)], { as });
     expect((await patch({ spec: { displayName: 'b' } }, controller)).code).toBe(0);
     const forged = await patch({ metadata: { annotations: { 'kf.cloudfoundry.org/changed-by': 'bob' } } }, 'alice');
     expect(forged.stderr).toContain(refusal);
@@ -96,6 +99,45 @@ describe('where orgs, domains and spaces may be', () => {
       'A space can only be created in the namespace of an org, and cf is none',
     );
     expect(await create(of('CFSpace', foreign, { displayName: 's' }))).toContain(`and ${foreign} is none`);
+  });
+
+  test('what belongs to apps only in the namespace of a space', async () => {
+    const app = { displayName: 'a', desiredState: 'STOPPED', lifecycle: { type: 'docker', data: { stack: '' } } };
+    expect(await create(of('CFApp', space, app))).toBe('accepted');
+    for (const ns of [org, 'cf', 'kf-system', foreign])
+      expect(await create(of('CFApp', ns, app))).toContain(
+        `CFApp objects can only be created in the namespace of a space, and ${ns} is none`,
+      );
+    expect(await create(of('CFTask', org, { command: 'true', appRef: { name: 'a' } }))).toContain('CFTask objects can only');
+  });
+
+  test('and who may not make namespaces names orgs and spaces by GUIDs', async () => {
+    const named = (kind: string, namespace: string, name: string) => ({
+      ...of(kind, namespace, { displayName: 's' }),
+      metadata: { name, namespace },
+    });
+    const writer = (verb: string, group_: string, resource: string) => ({
+      apiVersion: `${rbac}/v1`,
+      kind: 'ClusterRole',
+      metadata: { name: `${verb}-${resource}-${run}` },
+      rules: [{ apiGroups: [group_], resources: [resource], verbs: [verb] }],
+    });
+    const carol = [{ apiGroup: rbac, kind: 'User', name: 'carol' }];
+    await kubectl(['create', '-f', '-'], {
+      input: ['cforgs', 'cfspaces'].flatMap((resource) => [
+        writer('create', group, resource),
+        binding(`carol-${resource}-${run}`, `create-${resource}-${run}`, carol),
+      ]),
+    });
+    for (const name of ['kf-system', 'kube-system', 'istio-system', 'dev', `x${randomUUID().slice(1)}`]) {
+      expect(await create(named('CFSpace', org, name), 'carol')).toContain(
+        `A space must be named by a GUID such as 0f4c2ab1-6d0e-4b4e-9a53-1f2e3d4c5b6a, not ${name}: its name becomes that of a namespace`,
+      );
+      expect(await create(named('CFOrg', 'cf', name), 'carol')).toContain('An org must be named by a GUID');
+      expect(await create(named('CFSpace', org, name), 'alice')).toBe('accepted');
+    }
+    expect(await create(named('CFSpace', org, randomUUID()), 'carol')).toBe('accepted');
+    expect(await create(named('CFOrg', 'cf', randomUUID()), 'carol')).toBe('accepted');
   });
 });
 

@@ -1,12 +1,12 @@
 // VCAP_APPLICATION and VCAP_SERVICES of an app, and the two Secrets that show them to builds, tasks and other readers.
 
 import { createHash } from 'node:crypto';
-import { secretType, type Secret } from '../../lib/api/core.ts';
+import { namespaceType, secretType, type Secret } from '../../lib/api/core.ts';
 import { isReady } from '../../lib/api/conditions.ts';
 import { kinds, labels } from '../../lib/api/group.ts';
 import { addressOf } from '../../lib/api/names.ts';
 import { apiVersionOf } from '../../lib/api/object.ts';
-import type { BoundService, CFApp, CFProcess, CFServiceBinding, CFServiceInstance } from '../../lib/api/types.generated.ts';
+import type { BoundService, CFApp, CFProcess, CFServiceBinding, CFServiceInstance, CFSpace } from '../../lib/api/types.generated.ts';
 import { encoded, ownerReference } from '../../templates/metadata.ts';
 import { vcapServicesKey, vcapServicesValue, type VcapApplication, type VcapService } from '../../templates/pod-env.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
@@ -14,6 +14,7 @@ import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { bindingsByApp, routesByApp } from './app-indexes.ts';
 import { credentialsOf as credentialsIn } from './service-instance.ts';
+import { isOwnedBy } from './ownership.ts';
 
 const vcapApplicationKey = 'VCAP_APPLICATION';
 /** cf's limit of open files, which its apps are told. */
@@ -40,18 +41,23 @@ function urisOf(context: Context, app: CFApp): string[] {
     });
 }
 
+/** The space that a namespace belongs to. Of several that bear its name (others' spaces, whose names are refused) only the owner counts. */
+function spaceOf(context: Context, guid: string): CFSpace | undefined {
+  const named = context.stores
+    .of(kinds.space)
+    .list()
+    .filter(({ metadata }) => metadata.name === guid);
+  if (named.length < 2) return named[0];
+  const namespace = context.stores.of(namespaceType).get(undefined, guid);
+  return named.find((object) => namespace !== undefined && isOwnedBy(namespace, { entity: 'space', object }));
+}
+
 /** What every instance of the app, or of one of its processes, is told about itself. */
 export function vcapApplicationOf(context: Context, app: CFApp, process?: CFProcess): VcapApplication {
   const { name: appGuid = '', namespace: spaceGuid = '' } = app.metadata;
-  const space = context.stores
-    .of(kinds.space)
-    .list()
-    .find(({ metadata }) => metadata.name === spaceGuid);
+  const space = spaceOf(context, spaceGuid);
   const orgGuid = space?.metadata.namespace ?? '';
-  const org = context.stores
-    .of(kinds.org)
-    .list()
-    .find(({ metadata }) => metadata.name === orgGuid);
+  const org = context.stores.of(kinds.org).get(context.info().root, orgGuid);
   const uris = urisOf(context, app);
   const version = app.spec.currentDropletRef?.name ?? '';
   const ofProcess =

@@ -1,6 +1,7 @@
 // CFApp: name, processes, environment for all of them, and how the last change fares.
 
 import { findCondition } from '../../lib/api/conditions.ts';
+import { namespaceType } from '../../lib/api/core.ts';
 import { annotations, kinds, labels, reasons } from '../../lib/api/group.ts';
 import type { BoundService, CFApp, CFBuild, CFProcess, CFRoute, CFServiceBinding, Droplet } from '../../lib/api/types.generated.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
@@ -26,7 +27,7 @@ export const appReconciler: Reconciler = {
     watch<CFRoute>(kinds.route, (route) => (route.spec.destinations ?? []).flatMap(({ appRef }) => inOwn(route, appRef.name))),
     watch<CFBuild>(kinds.build, (build, stores) => stores.of(kinds.app).by(appsByDroplet.name, keyOf(build)).map(keyOf)),
   ],
-  reads: [kinds.serviceInstance, kinds.space, kinds.org, kinds.domain],
+  reads: [kinds.serviceInstance, kinds.space, kinds.org, kinds.domain, namespaceType],
   indexes: appIndexes,
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);

@@ -9,42 +9,43 @@ import { controllerRole, controllerRoleBinding, copiedRoleBinding, isPropagated 
 import { isAlreadyExists, isForbidden } from '../../lib/kube/errors.ts';
 import { contains, isEqual } from '../runtime/merge-patch.ts';
 import type { Context, Stores } from '../runtime/reconciler.ts';
-import { TerminalError, WaitingError } from '../runtime/result.ts';
+import { WaitingError } from '../runtime/result.ts';
 import { conditionsWith, writeStatus } from '../runtime/status.ts';
 import type { WithStatus } from '../runtime/status.ts';
+import { claimNamespace, namespaceToRemove } from './ownership.ts';
+import type { Owner } from './ownership.ts';
 
 /** Rights that were given a moment ago may not count yet everywhere; a refusal within this time is no failure. */
 const freshRightsMs = 20_000;
 const deletionPollMs = 1_000;
 
-/** The namespace with its labels and annotations right. */
-export async function ensureNamespace(context: Context, wanted: Namespace): Promise<Namespace> {
+/**
+ * The owner's namespace with its labels and annotations right; `wanted` bears no owner yet.
+ * @throws TerminalError when a namespace of that name belongs to another
+ */
+export async function ensureNamespace(context: Context, owner: Owner, wanted: Namespace): Promise<Namespace> {
   const name = wanted.metadata.name ?? '';
-  const live = context.stores.of(namespaceType).get(undefined, name) ?? (await createNamespace(context, wanted));
+  const notes = { ...wanted.metadata.annotations, [annotations.ownerUid]: owner.object.metadata.uid ?? '' };
+  const live =
+    (await claimNamespace(context, owner)) ??
+    (await createNamespace(context, { ...wanted, metadata: { ...wanted.metadata, annotations: notes } }));
   if (live.metadata.deletionTimestamp !== undefined)
     throw new WaitingError('NamespaceTerminating', `The namespace ${name} is being deleted: ${blockers(live)}`, deletionPollMs);
-  const { labels: marks, annotations: notes } = wanted.metadata;
+  const { labels: marks } = wanted.metadata;
   if (contains(live.metadata, { labels: marks, annotations: notes })) return live;
   const { resourceVersion } = live.metadata;
   const patch = { metadata: { resourceVersion, labels: marks, annotations: notes } };
   return context.cluster.mergePatch(namespaceType, undefined, name, patch, { signal: context.signal });
 }
 
+/** Somebody may have made one of that name just now: whose it is, is judged at the next look. */
 async function createNamespace(context: Context, wanted: Namespace): Promise<Namespace> {
-  const name = wanted.metadata.name ?? '';
   try {
     return await context.cluster.create(namespaceType, wanted, { signal: context.signal });
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
+    throw new WaitingError('InMotion', `The namespace ${wanted.metadata.name ?? ''} was made at this moment.`, 300);
   }
-  const present = await context.cluster.get(namespaceType, undefined, name, context.signal);
-  if (present === undefined) throw new WaitingError('NamespaceTerminating', `The namespace ${name} is just going.`, deletionPollMs);
-  if (present.metadata.labels?.[labels.managedBy] !== 'kf')
-    throw new TerminalError(
-      'NamespaceNotOurs',
-      `A namespace ${name} exists that kf did not make. Label it ${labels.managedBy}=kf to let kf use it.`,
-    );
-  return present;
 }
 
 /** The object as declared: created, or its declared fields put back. */
@@ -94,7 +95,10 @@ export async function ensureOwnRights(context: Context, ns: string): Promise<voi
 /** Copies of what `parent` propagates, and no copy whose original is gone. */
 export async function propagateRoles(context: Context, parent: string, ns: string): Promise<void> {
   const all = context.stores.of(roleBindingType);
-  const originals = all.list(parent).filter((binding) => isPropagated(binding) && binding.metadata.deletionTimestamp === undefined);
+  const originals = all
+    .list(parent)
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined && metadata.name !== controllerRole)
+    .filter(isPropagated);
   const names = new Set(originals.map((binding) => binding.metadata.name));
   await Promise.all(originals.map((original) => propagateRole(context, original, ns)));
   for (const copy of all.list(ns)) {
@@ -137,15 +141,11 @@ export function blockers(namespace: Namespace): string {
   return said.length === 0 ? 'its contents are being removed.' : said.join(' ');
 }
 
-/**
- * Ends the namespace of an org or space that is being deleted. True once it is gone; else the object's Ready condition says what keeps it.
- * Only a namespace that kf made is touched.
- */
-export async function removeNamespace(context: Context, name: string): Promise<{ gone: true } | { gone: false; message: string }> {
-  const cached = context.stores.of(namespaceType).get(undefined, name);
-  const live = cached ?? (await context.cluster.get(namespaceType, undefined, name, context.signal));
-  if (live === undefined || live.metadata.labels?.[labels.managedBy] !== 'kf') return { gone: true };
-  const { uid, deletionTimestamp } = live.metadata;
+/** Ends the namespace of an org or space that is being deleted. True once it is gone; else what keeps it. Only the owner's own is touched. */
+export async function removeNamespace(context: Context, owner: Owner): Promise<{ gone: true } | { gone: false; message: string }> {
+  const live = await namespaceToRemove(context, owner);
+  if (live === undefined) return { gone: true };
+  const { name = '', uid, deletionTimestamp } = live.metadata;
   if (deletionTimestamp === undefined && uid !== undefined)
     await context.cluster.delete(namespaceType, undefined, name, { uid, propagation: 'Background', signal: context.signal });
   return { gone: false, message: `The namespace ${name} is being deleted: ${blockers(live)}` };

@@ -24,6 +24,8 @@ import {
   setFinalizer,
   withFreshRights,
 } from './namespaces.ts';
+import { namespaceToRemove, ownerUid } from './ownership.ts';
+import type { Owner } from './ownership.ts';
 
 export const orgReconciler: Reconciler = {
   name: 'org',
@@ -71,7 +73,7 @@ async function keep(context: Context, live: CFOrg): Promise<Result | undefined> 
 
 async function furnish(context: Context, org: CFOrg): Promise<void> {
   const name = org.metadata.name ?? '';
-  const namespace = await ensureNamespace(context, orgNamespace(org));
+  const namespace = await ensureNamespace(context, { entity: 'org', object: org }, orgNamespace(org));
   await withFreshRights(context, namespace, async () => {
     await ensureOwnRights(context, name);
     await propagateRoles(context, org.metadata.namespace ?? '', name);
@@ -92,6 +94,12 @@ function spaceWithReason(space: CFSpace): string {
 async function remove(context: Context, org: CFOrg): Promise<Result | undefined> {
   const { name = '', finalizers: present = [] } = org.metadata;
   if (!present.includes(finalizers.org)) return undefined;
+  const owner: Owner = { entity: 'org', object: org };
+  // Of an org whose GUID is another's only the object itself goes.
+  if ((await namespaceToRemove(context, owner)) === undefined) {
+    await setFinalizer(context, kinds.org, org, { name: finalizers.org, present: false });
+    return undefined;
+  }
   const spaces = context.stores.of(kinds.space).list(name);
   for (const { metadata } of spaces) {
     if (metadata.deletionTimestamp !== undefined || metadata.uid === undefined) continue;
@@ -101,11 +109,29 @@ async function remove(context: Context, org: CFOrg): Promise<Result | undefined>
     await reportDeleting(context, kinds.org, org, `Waits until these spaces are gone: ${spaces.map(spaceWithReason).join(', ')}.`);
     return { requeueAfterMs: deletionPollMs };
   }
-  const end = await removeNamespace(context, name);
+  await removeOrphans(context, name);
+  const end = await removeNamespace(context, owner);
   if (!end.gone) {
     await reportDeleting(context, kinds.org, org, end.message);
     return { requeueAfterMs: deletionPollMs };
   }
   await setFinalizer(context, kinds.org, org, { name: finalizers.org, present: false });
   return undefined;
+}
+
+/** Namespaces of spaces that went without the controller, since a manager of the org took their finalizer away: their apps would run for ever. */
+async function removeOrphans(context: Context, org: string): Promise<void> {
+  const owners = new Set(
+    context.stores
+      .of(kinds.space)
+      .list()
+      .map(({ metadata }) => metadata.uid),
+  );
+  for (const namespace of context.stores.of(namespaceType).list()) {
+    const { name = '', uid, deletionTimestamp, labels: marks = {} } = namespace.metadata;
+    const owner = ownerUid(namespace);
+    const isOfOrg = marks[labels.managedBy] === 'kf' && marks[labels.orgGuid] === org && marks[labels.spaceGuid] === name;
+    if (!isOfOrg || owner === undefined || owners.has(owner) || uid === undefined || deletionTimestamp !== undefined) continue;
+    await context.cluster.delete(namespaceType, undefined, name, { uid, propagation: 'Background', signal: context.signal });
+  }
 }

@@ -1,7 +1,7 @@
 // CFProcess: the generation that is wanted, how it takes the place of the one before, and what became of it.
 
 import { findCondition } from '../../lib/api/conditions.ts';
-import { podDisruptionBudgetType, podType, type Pod, type PodDisruptionBudget } from '../../lib/api/core.ts';
+import { namespaceType, podDisruptionBudgetType, podType, type Pod, type PodDisruptionBudget } from '../../lib/api/core.ts';
 import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
 import { annotations, conditionTypes, kinds, labels } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFBuild, CFProcess, CFRoute, Droplet } from '../../lib/api/types.generated.ts';
@@ -50,7 +50,7 @@ export function processReconciler(): Reconciler {
       ),
       watch<PodDisruptionBudget>(podDisruptionBudgetType, (budget) => ownKey(budget, budget.metadata.labels?.[labels.guid])),
     ],
-    reads: [kinds.space, kinds.org, kinds.domain],
+    reads: [kinds.space, kinds.org, kinds.domain, namespaceType],
     indexes: [...appIndexes, podsByProcess],
     reconcile: (key, context) => reconcile(key, context, rollouts),
   };

@@ -25,6 +25,7 @@ import {
   spaceKeys,
   withFreshRights,
 } from './namespaces.ts';
+import { isOwnedBy } from './ownership.ts';
 import { ensureRegistrySecrets, paceMs } from './space-secrets.ts';
 import type { RegistryKeys } from './space-secrets.ts';
 
@@ -79,13 +80,13 @@ interface Looks {
 
 async function furnish(context: Context, space: CFSpace, keys: RegistryKeys, looks: Looks): Promise<void> {
   const { name = '', namespace: org = '' } = space.metadata;
-  const parent = context.stores
-    .of(kinds.org)
-    .list()
-    .find((candidate) => candidate.metadata.name === org);
   // Without its org the space would be a namespace that nobody owns; the org's own namespace must stand first.
+  const parent = context.stores.of(kinds.org).get(context.info().root, org);
   if (parent === undefined) throw new WaitingError('OrgNotFound', `The org '${org}' of the space does not exist.`);
-  const namespace = await ensureNamespace(context, spaceNamespace(space, parent));
+  const home = context.stores.of(namespaceType).get(undefined, org);
+  if (home === undefined || !isOwnedBy(home, { entity: 'org', object: parent }))
+    throw new WaitingError('OrgNotReady', `The namespace of the org '${parent.spec.displayName}' is not there yet.`);
+  const namespace = await ensureNamespace(context, { entity: 'space', object: space }, spaceNamespace(space, parent));
   await withFreshRights(context, namespace, async () => {
     await ensureOwnRights(context, name);
     const accounts = spaceAccounts.map((account) => ensureObject(context, serviceAccountType, spaceAccount(account, name)));
@@ -106,9 +107,9 @@ async function write(context: Context, space: CFSpace, ...statements: Statement[
 }
 
 async function remove(context: Context, space: CFSpace): Promise<Result | undefined> {
-  const { name = '', finalizers: present = [] } = space.metadata;
+  const { finalizers: present = [] } = space.metadata;
   if (!present.includes(finalizers.space)) return undefined;
-  const end = await removeNamespace(context, name);
+  const end = await removeNamespace(context, { entity: 'space', object: space });
   if (!end.gone) {
     await reportDeleting(context, kinds.space, space, end.message);
     return { requeueAfterMs: deletionPollMs };

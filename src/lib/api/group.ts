@@ -144,6 +144,8 @@ export const annotations = {
   /** Of a build's pod: how the build lane ended; the controller writes it once the kubelet has said so. */
   buildEnded: kf('build-ended'),
   imageNotRead: kf('image-not-read'),
+  /** Of a namespace: the uid of the CFOrg or CFSpace that it was made for. */
+  ownerUid: kf('owner-uid'),
   leaseEntityType: 'coordination.cloudfoundry.org/entity-type',
   leaseNamespace: 'coordination.cloudfoundry.org/namespace',
   leaseName: 'coordination.cloudfoundry.org/name',
@@ -192,6 +194,8 @@ export const reasons = {
   ready: 'Ready',
   claimed: 'Claimed',
   duplicateName: 'DuplicateName',
+  guidTaken: 'GuidTaken',
+  namespaceNotOurs: 'NamespaceNotOurs',
   initialized: 'Initialized',
   unknown: 'Unknown',
   bindingNotReady: 'BindingNotReady',

@@ -1,6 +1,7 @@
 // Orgs and spaces by name.
 
-import { kinds, labels } from '../api/group.ts';
+import { findCondition } from '../api/conditions.ts';
+import { conditionTypes, kinds, labels, reasons } from '../api/group.ts';
 import { nearest, sha224 } from '../api/names.ts';
 import type { CFOrg, CFSpace } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
@@ -17,10 +18,14 @@ interface Reader {
 
 const toNamed = (object: CFOrg | CFSpace): Named => ({ name: object.spec.displayName, guid: object.metadata.name ?? '' });
 
+/** The controller made nothing for it, since its GUID is another's: whoever worked in it would work in that other's namespace. */
+const isRefused = (item: CFOrg | CFSpace): boolean =>
+  ([reasons.guidTaken, reasons.namespaceNotOurs] as string[]).includes(findCondition(item, conditionTypes.ready)?.reason ?? '');
+
 /** Oldest first: of two with one name only the older can hold it. */
 function pick(items: (CFOrg | CFSpace)[], name: string): Named | undefined {
   const [first] = items
-    .filter((item) => item.spec.displayName === name && item.metadata.deletionTimestamp === undefined)
+    .filter((item) => item.spec.displayName === name && item.metadata.deletionTimestamp === undefined && !isRefused(item))
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
   return first === undefined ? undefined : toNamed(first);
 }
@@ -33,13 +38,19 @@ function didYouMean(name: string, names: string[], command: string): string[] {
 /** All orgs that the user can see, by name. */
 export async function listOrgs({ cluster, root, signal }: Reader): Promise<Named[]> {
   const { items } = await cluster.list(kinds.org, { ns: root, signal });
-  return items.map(toNamed).toSorted((a, b) => a.name.localeCompare(b.name));
+  return items
+    .filter((item) => !isRefused(item))
+    .map(toNamed)
+    .toSorted((a, b) => a.name.localeCompare(b.name));
 }
 
 /** All spaces of an org, by name. */
 export async function listSpaces({ cluster, signal }: Reader, org: Named): Promise<Named[]> {
   const { items } = await cluster.list(kinds.space, { ns: org.guid, signal });
-  return items.map(toNamed).toSorted((a, b) => a.name.localeCompare(b.name));
+  return items
+    .filter((item) => !isRefused(item))
+    .map(toNamed)
+    .toSorted((a, b) => a.name.localeCompare(b.name));
 }
 
 /** @throws KfError `not-found` in cf's words, with the nearest name */
