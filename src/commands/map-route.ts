@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
 import { appArg, numberFlag, pathFlag, requiredArg } from '../flags.ts';
+import { KfError } from '../lib/errors.ts';
 import { line } from '../lib/views/block.ts';
 
 interface Result {
@@ -8,6 +9,13 @@ interface Result {
   url: string;
   created: boolean;
   mapped: boolean;
+}
+
+/** @throws KfError `usage`: what a flag asks for is done or refused */
+function assertAppProtocol(protocol: string): void {
+  if (protocol === 'http1') return;
+  const why = protocol === 'http2' ? 'kf does not route HTTP/2 to apps yet' : `there is no protocol '${protocol}'`;
+  throw new KfError('usage', `Incorrect Usage: --app-protocol cannot be '${protocol}': ${why}. Possible is 'http1'.`);
 }
 
 export default class MapRoute extends KfCommand<Result> {
@@ -23,11 +31,12 @@ export default class MapRoute extends KfCommand<Result> {
     hostname: Flags.string({ char: 'n', summary: 'host', helpValue: 'HOSTNAME', default: '' }),
     path: pathFlag(),
     'app-port': numberFlag({ name: 'app-port', least: 1, summary: 'port the app listens on', helpValue: 'PORT' }),
-    'app-protocol': Flags.string({ summary: 'http1', helpValue: 'PROTOCOL', default: 'http1' }),
+    'app-protocol': Flags.string({ summary: 'http1, the only one so far', helpValue: 'PROTOCOL', default: 'http1' }),
   };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(MapRoute);
+    assertAppProtocol(flags['app-protocol']);
     const [session, { mapRoute }, { findApp }] = await Promise.all([
       this.spaceSession(),
       import('../lib/ops/routes.ts'),

@@ -25,6 +25,8 @@ export interface HttpRouteInput {
   serving: Readonly<Record<string, string>>;
   /** The gateway can mark answers (feature HTTPRouteResponseHeaderModification): a probe then knows its own answer. */
   marks: boolean;
+  /** The gateway takes regular expressions for paths: `/Pay` and `/pay` are then one, as they are one name. */
+  pathExpressions: boolean;
 }
 
 /** Annotation by which a process sees that its weights have reached the route. */
@@ -39,11 +41,25 @@ function marked(generation: string): RouteFilter {
   return { type: 'ResponseHeaderModifier', responseHeaderModifier: { set: [{ name: generationHeader, value: generation }] } };
 }
 
+/**
+ * What a path's requests look like. Names of routes do not tell capitals from small letters, so matching must not either; where the gateway knows
+ * prefixes only, the path is matched as it was written and in small letters.
+ */
+function pathMatches(path: string, pathExpressions: boolean): RouteMatch[] {
+  let length = path.length;
+  while (path[length - 1] === '/') length -= 1;
+  const plain = path.slice(0, length);
+  if (plain === '') return [{ path: { type: 'PathPrefix', value: '/' } }];
+  if (plain.toLowerCase() === plain.toUpperCase()) return [{ path: { type: 'PathPrefix', value: plain } }];
+  if (!pathExpressions) return [...new Set([plain, plain.toLowerCase()])].map((value) => ({ path: { type: 'PathPrefix', value } }));
+  const quoted = plain.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+  return [{ path: { type: 'RegularExpression', value: `(?i)^${quoted}(/.*)?$` } }];
+}
+
 /** Never without backends: the caller deletes the route then. */
-export function buildHttpRoute({ route, fqdn, gateway, backends, serving, marks }: HttpRouteInput): HttpRoute {
+export function buildHttpRoute({ route, fqdn, gateway, backends, serving, marks, pathExpressions }: HttpRouteInput): HttpRoute {
   const { name = '', namespace = '' } = route.metadata;
-  const path = (route.spec.path ?? '').toLowerCase();
-  const pathMatch: RouteMatch = { path: { type: 'PathPrefix', value: path === '' ? '/' : path } };
+  const paths = pathMatches(route.spec.path ?? '', pathExpressions);
   const reference = ({ service, port }: RouteBackend, weight: number): BackendReference => ({
     group: '',
     kind: 'Service',
@@ -53,14 +69,14 @@ export function buildHttpRoute({ route, fqdn, gateway, backends, serving, marks 
   });
   const parent: ParentReference = { group: 'gateway.networking.k8s.io', kind: 'Gateway', namespace: gateway.namespace, name: gateway.name };
   const probes = backends.slice(0, mostRules - 1).map((backend): RouteRule => ({
-    matches: [{ ...pathMatch, headers: [{ type: 'Exact', name: generationHeader, value: backend.generation }] }],
+    matches: paths.map((path) => ({ ...path, headers: [{ type: 'Exact', name: generationHeader, value: backend.generation }] })),
     ...(marks ? { filters: [marked(backend.generation)] } : {}),
     backendRefs: [reference(backend, 1)],
   }));
   // All weights 0 would be "no backend": then every backend gets its share, and the gateway answers for those without pods.
   const isSilent = backends.every(({ weight }) => weight === 0);
   const main: RouteRule = {
-    matches: [pathMatch],
+    matches: paths,
     backendRefs: backends.map((backend) => reference(backend, isSilent ? 1 : backend.weight)),
   };
   return {

@@ -38,8 +38,11 @@ export function buildRoute(input: RouteInput, author: Authorship): CFRoute {
     domainRef: present({ name: domain.metadata.name, namespace: domain.metadata.namespace }),
     destinations: input.destinations ?? [],
   };
+  // Only an operator may write this: for everybody else the API server refuses the route.
+  const wildcard = input.host === '*' ? { [annotations.wildcard]: 'allowed' } : {};
+  const notes = { [annotations.appGuids]: appGuidsOf({ metadata: {}, spec }), ...wildcard };
   return assemble(kinds.route, {
-    metadata: { name: input.guid, namespace: input.namespace, annotations: { [annotations.appGuids]: appGuidsOf({ metadata: {}, spec }) } },
+    metadata: { name: input.guid, namespace: input.namespace, annotations: notes },
     body: { spec },
     author,
   });

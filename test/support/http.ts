@@ -5,6 +5,7 @@ import { request } from 'node:http';
 export interface Answer {
   status: number;
   body: string;
+  headers: Record<string, string | string[] | undefined>;
 }
 
 /** GET with the Host header of `host`, at the port where the gateway of the ring's cluster, or another, answers. */
@@ -20,7 +21,7 @@ export function get(
       (answer) => {
         let body = '';
         answer.setEncoding('utf8').on('data', (text: string) => (body += text));
-        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body }));
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body, headers: answer.headers }));
         answer.on('error', reject);
       },
     );

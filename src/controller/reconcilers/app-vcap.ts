@@ -2,8 +2,8 @@
 
 import { createHash } from 'node:crypto';
 import { namespaceType, secretType, type Secret } from '../../lib/api/core.ts';
-import { isReady } from '../../lib/api/conditions.ts';
-import { kinds, labels } from '../../lib/api/group.ts';
+import { findCondition, isReady } from '../../lib/api/conditions.ts';
+import { conditionTypes, kinds, labels } from '../../lib/api/group.ts';
 import { addressOf } from '../../lib/api/names.ts';
 import { apiVersionOf } from '../../lib/api/object.ts';
 import type { BoundService, CFApp, CFProcess, CFServiceBinding, CFServiceInstance, CFSpace } from '../../lib/api/types.generated.ts';
@@ -33,6 +33,7 @@ export function vcapServicesSecretName(app: CFApp): string {
 function urisOf(context: Context, app: CFApp): string[] {
   const routes = context.stores.of(kinds.route).by(routesByApp.name, `${app.metadata.namespace ?? ''}/${app.metadata.name ?? ''}`);
   return routes
+    .filter((route) => findCondition(route, conditionTypes.claimed)?.status !== 'False')
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''))
     .flatMap((route) => {
       // A route that was made together with the app may not have been looked at yet.

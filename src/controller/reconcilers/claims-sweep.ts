@@ -6,8 +6,10 @@ import { annotations, kinds, labels } from '../../lib/api/group.ts';
 import type { CFOrg, CFRoute } from '../../lib/api/types.generated.ts';
 import { watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler } from '../runtime/reconciler.ts';
+import { routeHostEntity } from '../../lib/api/names.ts';
 import { splitKey } from '../runtime/store.ts';
 import { claimedKinds, currentClaim, freeLease, leaseOwner } from './claims.ts';
+import { usesHost } from './route-claims.ts';
 
 const sweepMs = 10 * 60_000;
 
@@ -24,7 +26,7 @@ export const claimsReconciler: Reconciler = {
       return isThere ? [] : [`/${route.spec.domainRef.namespace ?? ''}`];
     }),
   ],
-  reads: Object.values(claimedKinds),
+  reads: [...Object.values(claimedKinds), kinds.domain],
   reconcile: async (key, context) => {
     const ns = splitKey(key).name;
     const namespace = context.stores.of(namespaceType).get(undefined, ns);
@@ -34,7 +36,7 @@ export const claimsReconciler: Reconciler = {
     // Namespaces of the installation itself hold no names, and nobody gave the controller rights there.
     if (!isRoot && namespace?.metadata.labels?.[labels.partOf] !== undefined && ns !== context.info().root) return undefined;
     const { items } = await context.cluster.list(leaseType, { ns, signal: context.signal });
-    for (const lease of items) if (await isFree(context, lease)) await freeLease(context, lease);
+    for (const lease of items) if ((await isFree(context, lease)) || (await isFreeHost(context, lease))) await freeLease(context, lease);
     return { requeueAfterMs: sweepMs };
   },
 };
@@ -46,4 +48,13 @@ async function isFree(context: Context, lease: Lease): Promise<boolean> {
   // The cache may be behind: only the API server's word frees a name.
   const owner = await context.cluster.get(type, namespace, name, context.signal);
   return owner === undefined || (currentClaim(type, owner)?.leaseName ?? lease.metadata.name) !== lease.metadata.name;
+}
+
+/** A host that no route of the space that holds it uses any more. */
+async function isFreeHost(context: Context, lease: Lease): Promise<boolean> {
+  const notes = lease.metadata.annotations ?? {};
+  if (notes[annotations.leaseEntityType] !== routeHostEntity) return false;
+  const { namespace, name } = leaseOwner(lease);
+  if (context.stores.of(kinds.route).get(namespace, name) !== undefined) return false;
+  return !(await usesHost(context, namespace, notes[annotations.leaseName] ?? '', context.info().root));
 }

@@ -36,7 +36,7 @@ export interface ClaimOutcome {
 /** An object whose name is taken looks again after this time: its owner may have gone or been renamed. */
 export const duplicateRetryMs = 3_000;
 /** A claim that was seen to hold is not looked up again for so long. */
-const trustMs = 60_000;
+export const trustMs = 60_000;
 const rememberedClaims = 10_000;
 
 /** Kinds by the entity type that their Leases carry. */
@@ -95,11 +95,16 @@ function leaseNamespace(named: Named): string {
 }
 
 function leaseFor(named: Named, claim: NameClaim): Lease {
-  const { namespace = '', name = '' } = named.object.metadata;
   const ns = leaseNamespace(named);
   const type = claimedKinds[claim.entityType];
   // In one namespace the garbage collector frees the name together with its owner.
-  const owners = ns === namespace && type !== undefined ? { ownerReferences: [ownerReference(type, named.object, false)] } : {};
+  const isBeside = ns === named.object.metadata.namespace && type !== undefined;
+  return claimLease(ns, claim, named.object, isBeside ? { ownerReferences: [ownerReference(type, named.object, false)] } : {});
+}
+
+/** The Lease that says that a name is `owner`'s. */
+export function claimLease(ns: string, claim: NameClaim, owner: KubeObject, more: Partial<KubeObject['metadata']> = {}): Lease {
+  const { namespace = '', name = '' } = owner.metadata;
   return {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
@@ -114,7 +119,7 @@ function leaseFor(named: Named, claim: NameClaim): Lease {
         [annotations.leaseOwnerNamespace]: namespace,
         [annotations.leaseOwnerName]: name,
       },
-      ...owners,
+      ...more,
     },
     spec: { holderIdentity: 'none' },
   };
@@ -130,8 +135,10 @@ export function leaseOwner(lease: Lease): { type: ResourceType | undefined; name
 }
 
 /** False only when the owner is known to be gone, or to bear another name by now. */
-async function isOwned(context: Context, lease: Lease): Promise<boolean> {
+async function isOwned(context: Context, lease: Lease, named: Named): Promise<boolean> {
   const owner = leaseOwner(lease);
+  // Who claims a route holds its host: a path of it that another space once held means nothing any more.
+  if (named.entity === 'route' && owner.namespace !== named.object.metadata.namespace) return false;
   if (owner.type === undefined) return true;
   const object = await context.cluster.get(owner.type, owner.namespace, owner.name, context.signal);
   if (object === undefined) return false;
@@ -157,7 +164,7 @@ export function currentClaim(type: ResourceType, object: KubeObject): NameClaim 
   }
 }
 
-function isOwnedBy(lease: Lease, object: KubeObject): boolean {
+export function isOwnedBy(lease: Lease, object: KubeObject): boolean {
   const owner = leaseOwner(lease);
   return owner.namespace === (object.metadata.namespace ?? '') && owner.name === object.metadata.name;
 }
@@ -165,7 +172,8 @@ function isOwnedBy(lease: Lease, object: KubeObject): boolean {
 /** For `duplicate` the Lease of whoever has the name. */
 type Taken = { state: 'held' | 'acquired' } | { state: 'duplicate'; lease: Lease };
 
-async function create(context: Context, lease: Lease): Promise<boolean> {
+/** False when there is a Lease of that name already. */
+export async function createLease(context: Context, lease: Lease): Promise<boolean> {
   try {
     await context.cluster.create(leaseType, lease, { signal: context.signal });
     return true;
@@ -178,14 +186,14 @@ async function create(context: Context, lease: Lease): Promise<boolean> {
 async function take(context: Context, named: Named, wanted: Lease): Promise<Taken> {
   const { namespace, name = '' } = wanted.metadata;
   const mayHold = findCondition(named.object, conditionTypes.claimed)?.status === 'True';
-  if (!mayHold && (await create(context, wanted))) return { state: 'acquired' };
+  if (!mayHold && (await createLease(context, wanted))) return { state: 'acquired' };
   const present = await context.cluster.get(leaseType, namespace, name, context.signal);
   if (present === undefined) {
-    if (mayHold && (await create(context, wanted))) return { state: 'acquired' };
+    if (mayHold && (await createLease(context, wanted))) return { state: 'acquired' };
     throw new WaitingError('NameInMotion', 'The name is being given free or taken at this moment.', 200);
   }
   if (isOwnedBy(present, named.object)) return { state: 'held' };
-  if (await isOwned(context, present)) return { state: 'duplicate', lease: present };
+  if (await isOwned(context, present, named)) return { state: 'duplicate', lease: present };
   // The resource version makes sure that of several who see a free name only one gets it.
   const { resourceVersion = '', uid = '' } = present.metadata;
   await context.cluster.replace(
@@ -225,6 +233,18 @@ function remember(key: string, lease: string, at: number): void {
   if (oldest !== undefined) seen.delete(oldest);
 }
 
+/** The outcome for an object that may not have its name: nothing is made for it. */
+export function refusedClaim(reason: string, message: string): ClaimOutcome {
+  const statement: Statement = { type: conditionTypes.claimed, status: 'False', reason, message };
+  return { held: false, claimed: statement, notReady: { ...statement, type: conditionTypes.ready } };
+}
+
+/** The outcome for an object that has its name. */
+export const heldClaim: ClaimOutcome = {
+  held: true,
+  claimed: { type: conditionTypes.claimed, status: 'True', reason: reasons.claimed, message: '' },
+};
+
 /**
  * Claims the object's name, or finds out who has it. To be called on every reconcile of a named kind before anything is made for the object; asks the
  * API server at most once a minute per object whose claim holds.
@@ -232,27 +252,19 @@ function remember(key: string, lease: string, at: number): void {
 export async function claimName(context: Context, named: Named): Promise<ClaimOutcome> {
   const claim = claimOf(named);
   const uid = named.object.metadata.uid ?? '';
-  const claimed = (status: 'True' | 'False', message: string, reason: string): Statement => ({
-    type: conditionTypes.claimed,
-    status,
-    reason,
-    message,
-  });
-  const held: ClaimOutcome = { held: true, claimed: claimed('True', '', reasons.claimed) };
   const known = seen.get(uid);
-  if (known?.lease === claim.leaseName && context.now() - known.at < trustMs) return held;
+  if (known?.lease === claim.leaseName && context.now() - known.at < trustMs) return heldClaim;
   const wanted = leaseFor(named, claim);
   const before = findCondition(named.object, conditionTypes.claimed);
   const taken = await take(context, named, wanted);
   if (taken.state === 'duplicate') {
     seen.delete(uid);
     const owner = leaseOwner(taken.lease);
-    const message = `${duplicateText(named)} (${owner.type?.kind ?? 'object'} ${owner.namespace}/${owner.name} has it)`;
-    const statement = claimed('False', message, reasons.duplicateName);
-    return { held: false, claimed: statement, notReady: { ...statement, type: conditionTypes.ready } };
+    const who = `(${owner.type?.kind ?? 'object'} ${owner.namespace}/${owner.name} has it)`;
+    return refusedClaim(reasons.duplicateName, `${duplicateText(named)} ${named.entity === 'route' ? 'This space has it already.' : who}`);
   }
   const isRename = taken.state === 'acquired' && before?.status === 'True';
   if (isRename) await releaseOthers(context, wanted, named.object);
   remember(uid, claim.leaseName, context.now());
-  return held;
+  return heldClaim;
 }

@@ -8,13 +8,15 @@ import { keyOf, splitKey } from '../runtime/store.ts';
 
 /** The domain whose name equals, contains or lies in the other's, and that was there first. */
 function overlapping(domain: CFDomain, all: readonly CFDomain[]): CFDomain | undefined {
-  const name = domain.spec.name.toLowerCase();
+  // A dot at the end says the same as none.
+  const plain = (one: CFDomain): string => one.spec.name.toLowerCase().replace(/\.$/, '');
+  const name = plain(domain);
   const isOlder = (other: CFDomain): boolean => {
     const [a, b] = [other.metadata.creationTimestamp ?? '', domain.metadata.creationTimestamp ?? ''];
     return a < b || (a === b && keyOf(other) < keyOf(domain));
   };
   return all.find((other) => {
-    const theirs = other.spec.name.toLowerCase();
+    const theirs = plain(other);
     const overlaps = theirs === name || theirs.endsWith(`.${name}`) || name.endsWith(`.${theirs}`);
     return other.metadata.uid !== domain.metadata.uid && overlaps && isOlder(other);
   });

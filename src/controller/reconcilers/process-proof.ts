@@ -215,3 +215,6 @@ export class Proofs {
 
 /** Feature of a gateway that lets a rule mark its answers (ResponseHeaderModifier). */
 export const markFeature = 'HTTPRouteResponseHeaderModification';
+
+/** A feature that the Gateway API leaves to implementations and has no name for: paths matched by regular expressions (RE2). */
+export const pathExpressionFeature = 'kf:PathRegularExpression';

@@ -1,20 +1,22 @@
 // CFRoute: an address that leads to processes. A Service per destination and live generation, one HTTPRoute over them.
 
+import { findCondition } from '../../lib/api/conditions.ts';
 import { configMapType, serviceType, type Service } from '../../lib/api/core.ts';
 import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
-import { annotations, fieldManagers, kinds, labels } from '../../lib/api/group.ts';
+import { annotations, conditionTypes, fieldManagers, kinds, labels, reasons } from '../../lib/api/group.ts';
 import { addressOf, appGuidsOf } from '../../lib/api/names.ts';
 import type { AppWorkload, CFApp, CFBuild, CFDomain, CFProcess, CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
 import { buildDestinationService } from '../../templates/destination-service.ts';
 import { buildHttpRoute } from '../../templates/http-route.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { contains } from '../runtime/merge-patch.ts';
-import { WaitingError, type Result } from '../runtime/result.ts';
+import { TerminalError, WaitingError, type Result } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeMetadata, writeStatus, type Statement, type StatusOf } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { appIndexes, appsByDroplet, routesByApp } from './app-indexes.ts';
-import { claimName, duplicateRetryMs } from './claims.ts';
-import { markFeature } from './process-proof.ts';
+import { refusedClaim } from './claims.ts';
+import { markFeature, pathExpressionFeature } from './process-proof.ts';
+import { claimRoute, distrust, routesByHost } from './route-claims.ts';
 import { backendsOf, effectiveDestinations, type Backends } from './route-backends.ts';
 
 const servicesByRoute = index<Service>(serviceType, 'route', (service) => {
@@ -25,6 +27,22 @@ const routesByDomain = index<CFRoute>(kinds.route, 'domain', (route) => [`${doma
 
 function domainNamespace(route: CFRoute): string {
   return route.spec.domainRef.namespace ?? route.metadata.namespace ?? '';
+}
+
+/** The route's domain, or why there is none. Domains lie in the root namespace; what a route's writer names elsewhere is not even looked at. */
+async function domainOf(context: Context, route: CFRoute): Promise<CFDomain | { refusal: string }> {
+  const { name = '' } = route.spec.domainRef;
+  const { root } = context.info();
+  if (domainNamespace(route) !== root) return { refusal: `Domains are in the namespace '${root}', not in '${domainNamespace(route)}'.` };
+  const domain = context.stores.of(kinds.domain).get(root, name);
+  if (domain === undefined) {
+    // The cache alone does not prove it: a domain may be younger than what it knows.
+    if ((await context.cluster.get(kinds.domain, root, name, context.signal)) === undefined)
+      return { refusal: `The domain '${name}' does not exist.` };
+    throw new WaitingError(reasons.invalidDomainRef, `The domain '${name}' is not known here yet.`, 200);
+  }
+  const ready = findCondition(domain, conditionTypes.ready);
+  return ready?.status === 'False' ? { refusal: `The domain '${domain.spec.name}' is not to be used: ${ready.message}` } : domain;
 }
 
 const routeKeys = (appKey: string, stores: Context['stores']): string[] => stores.of(kinds.route).by(routesByApp.name, appKey).map(keyOf);
@@ -55,7 +73,7 @@ export const routeReconciler: Reconciler = {
     // The installation's settings: another gateway is another parent of every route.
     watch(configMapType, (_info, stores) => stores.of(kinds.route).list().map(keyOf)),
   ],
-  indexes: [...appIndexes, servicesByRoute, routesByDomain],
+  indexes: [...appIndexes, servicesByRoute, routesByDomain, routesByHost],
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
     const live = context.stores.of(kinds.route).get(ns, name);
@@ -67,17 +85,15 @@ export const routeReconciler: Reconciler = {
 
 async function keep(context: Context, live: CFRoute): Promise<Result | undefined> {
   const route = await withoutVanishedApps(context, live);
-  const domain = context.stores.of(kinds.domain).get(domainNamespace(route), route.spec.domainRef.name ?? '');
-  const domainName = domain?.spec.name ?? route.spec.domainRef.name ?? '';
-  const claim = await claimName(context, { entity: 'route', object: route, domainName });
-  if (claim.notReady !== undefined) {
+  const domain = await domainOf(context, route);
+  const claim = 'refusal' in domain ? refusedClaim(reasons.invalidDomainRef, domain.refusal) : await claimRoute(context, route, domain);
+  if ('refusal' in domain || claim.notReady !== undefined) {
+    if ('refusal' in domain) distrust(route);
     await removeAll(context, route);
-    const conditions = conditionsWith(route, claim.claimed, claim.notReady);
-    await writeStatus(context, kinds.route, route, { conditions });
-    return { requeueAfterMs: duplicateRetryMs };
+    await write(context, route, { ...route.status }, claim.claimed, claim.notReady ?? readyStatement);
+    return undefined;
   }
   try {
-    if (domain === undefined) throw new WaitingError('InvalidDomainRef', `The domain '${domainName}' does not exist.`);
     const status = await serve(context, route, domain);
     await write(context, route, status, claim.claimed, readyStatement);
   } catch (error) {
@@ -135,9 +151,18 @@ async function ensureServices(context: Context, route: CFRoute, { services }: Ba
       const wanted = buildDestinationService({ route, ...input });
       const live = store.get(wanted.metadata.namespace, wanted.metadata.name ?? '');
       if (live === undefined) await context.cluster.create(serviceType, wanted, { signal: context.signal });
-      else if (!contains(live, { metadata: { labels: wanted.metadata.labels }, spec: wanted.spec })) await reapply(context, live, wanted);
+      else if (isOfOther(live, route, context)) {
+        // Two routes with one destination GUID would take the Service from each other for ever.
+        throw new TerminalError('CreatePatchServices', `The destination GUID '${input.destinationGuid}' is another route's.`);
+      } else if (!contains(live, { metadata: { labels: wanted.metadata.labels }, spec: wanted.spec })) await reapply(context, live, wanted);
     }),
   );
+}
+
+function isOfOther(service: Service, route: CFRoute, context: Context): boolean {
+  const owner = service.metadata.labels?.[labels.routeGuid];
+  const { namespace, name } = route.metadata;
+  return owner !== undefined && owner !== name && context.stores.of(kinds.route).get(namespace, owner) !== undefined;
 }
 
 async function reapply(context: Context, live: Service, wanted: Service): Promise<void> {
@@ -156,7 +181,15 @@ async function ensureHttpRoute(context: Context, route: CFRoute, fqdn: string, {
     return;
   }
   const { gateway } = context.info();
-  const wanted = buildHttpRoute({ route, fqdn, gateway, backends, serving, marks: gateway.features.includes(markFeature) });
+  const wanted = buildHttpRoute({
+    route,
+    fqdn,
+    gateway,
+    backends,
+    serving,
+    marks: gateway.features.includes(markFeature),
+    pathExpressions: gateway.features.includes(pathExpressionFeature),
+  });
   const manager = fieldManagers.controller('route');
   if (live === undefined) {
     await context.cluster.create(httpRouteType, wanted, { fieldManager: manager, signal: context.signal });

@@ -13,7 +13,7 @@ export interface ParentReference {
 }
 
 export interface RouteMatch {
-  path?: { type: 'PathPrefix' | 'Exact'; value: string };
+  path?: { type: 'PathPrefix' | 'Exact' | 'RegularExpression'; value: string };
   headers?: { type?: 'Exact'; name: string; value: string }[];
 }
 

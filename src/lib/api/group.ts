@@ -146,6 +146,8 @@ export const annotations = {
   imageNotRead: kf('image-not-read'),
   /** Of a namespace: the uid of the CFOrg or CFSpace that it was made for. */
   ownerUid: kf('owner-uid'),
+  /** `allowed` on a route for every host of a domain: a policy lets only operators write it. */
+  wildcard: kf('wildcard'),
   leaseEntityType: 'coordination.cloudfoundry.org/entity-type',
   leaseNamespace: 'coordination.cloudfoundry.org/namespace',
   leaseName: 'coordination.cloudfoundry.org/name',
@@ -181,6 +183,8 @@ export const fieldManagers = {
 export const conditionTypes = {
   ready: 'Ready',
   claimed: 'Claimed',
+  /** Of a route: the gateway works by its present form. */
+  programmed: 'Programmed',
   initialized: 'Initialized',
   staging: 'Staging',
   succeeded: 'Succeeded',
@@ -196,6 +200,8 @@ export const reasons = {
   duplicateName: 'DuplicateName',
   guidTaken: 'GuidTaken',
   namespaceNotOurs: 'NamespaceNotOurs',
+  wildcardNotAllowed: 'WildcardNotAllowed',
+  protocolNotSupported: 'ProtocolNotSupported',
   initialized: 'Initialized',
   unknown: 'Unknown',
   bindingNotReady: 'BindingNotReady',

@@ -74,15 +74,20 @@ function claim(entityType: string, uniqueName: string): NameClaim {
   return { entityType, uniqueName, leaseName: `n-${hex('sha1', `${entityType}::${uniqueName}`)}` };
 }
 
-/** Claims of contract 16.3; the Lease's namespace is root for orgs and routes, else the object's own. */
+/** Entity type of the Lease by which a space holds a host. */
+export const routeHostEntity = 'routehost';
+
+/** Claims of contract 16.3, and one of ours; the Lease's namespace is root for orgs and routes, else the object's own. */
 export const nameClaims = {
   org: (org: CFOrg): NameClaim => claim('cforg', org.spec.displayName.toLowerCase()),
   space: (space: CFSpace): NameClaim => claim('cfspace', space.spec.displayName.toLowerCase()),
   app: (app: CFApp): NameClaim => claim('app', app.spec.displayName.toLowerCase()),
   route: (route: CFRoute): NameClaim => {
     const { host = '', path = '', domainRef } = route.spec;
-    return claim('route', [host.toLowerCase(), domainRef.namespace ?? '', domainRef.name ?? '', path].join('::'));
+    return claim('route', [host.toLowerCase(), domainRef.namespace ?? '', domainRef.name ?? '', path.toLowerCase()].join('::'));
   },
+  /** The whole host, which belongs to one space (docs/decisions/0020); in the root namespace. */
+  routeHost: (fqdn: string): NameClaim => claim(routeHostEntity, fqdn.toLowerCase()),
   serviceInstance: (instance: CFServiceInstance): NameClaim => claim('serviceinstance', instance.spec.displayName),
   /** `instanceName` is the display name of the bound instance, used where the binding has none. */
   serviceBinding: (binding: CFServiceBinding, instanceName: string): NameClaim => {
@@ -102,7 +107,8 @@ export function appGuidsOf(route: CFRoute): string {
 
 /** Host plus domain, lower case, and that plus the path. */
 export function addressOf(route: CFRoute, domain: CFDomain): { fqdn: string; uri: string } {
-  const fqdn = `${(route.spec.host ?? '').toLowerCase()}.${domain.spec.name}`;
+  // The dot that may end a domain's name says the same as none.
+  const fqdn = `${(route.spec.host ?? '').toLowerCase()}.${domain.spec.name.toLowerCase().replace(/\.$/, '')}`;
   return { fqdn, uri: fqdn + (route.spec.path ?? '') };
 }
 

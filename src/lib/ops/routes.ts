@@ -12,6 +12,7 @@ import { watchObject } from '../kube/watch-list.ts';
 import type { Session, SpaceSession } from '../target/session.ts';
 import { buildDestination, buildRoute } from '../../templates/route.ts';
 import { findDomain, listDomainObjects } from './find.ts';
+import { explainRefusal, type RoutePlace } from './route-holders.ts';
 import { appNames } from './rows.ts';
 
 const tries = 5;
@@ -107,7 +108,8 @@ async function waitForClaim(session: SpaceSession, route: CFRoute, url: string):
     if (seen === undefined) throw new KfError('not-found', `Route ${url} was deleted meanwhile.`);
     const claimed = findCondition(seen, 'Claimed');
     if (claimed?.status === 'True') return seen;
-    if (claimed?.status === 'False') throw new KfError('conflict', claimed.message, { details: { reason: claimed.reason } });
+    if (claimed?.status === 'False' && claimed.observedGeneration === seen.metadata.generation)
+      throw new KfError('conflict', claimed.message, { details: { reason: claimed.reason } });
     reporter.step(`Waiting for the controller to claim ${url}`);
     return undefined;
   };
@@ -172,12 +174,6 @@ export interface Mapped {
   mapped: boolean;
 }
 
-interface RoutePlace {
-  host: string;
-  domain: CFDomain;
-  path: string;
-}
-
 /** A new route that points at the app from the start. One that turns out to be taken is not left behind. */
 async function createMapped(session: SpaceSession, { host, domain, path }: RoutePlace, destination: RouteDestination): Promise<CFRoute> {
   const { cluster, space, signal } = session;
@@ -188,9 +184,18 @@ async function createMapped(session: SpaceSession, { host, domain, path }: Route
   try {
     return await waitForClaim(session, route, urlOf({ host, domain: domain.spec.name, path }));
   } catch (error) {
-    if (error instanceof KfError && error.code === 'conflict') await cluster.delete(kinds.route, space.guid, route.metadata.name ?? '');
-    throw error;
+    if (!(error instanceof KfError) || error.code !== 'conflict') throw error;
+    await cluster.delete(kinds.route, space.guid, route.metadata.name ?? '');
+    throw await explainRefusal(session, { host, domain, path }, error);
   }
+}
+
+/** The route when it may be used. One that was refused asks again only as a new one, so it goes. */
+async function unlessRefused({ cluster, space, signal }: SpaceSession, route: CFRoute | undefined): Promise<CFRoute | undefined> {
+  if (route === undefined || findCondition(route, 'Claimed')?.status !== 'False') return route;
+  const { name = '', uid } = route.metadata;
+  await cluster.delete(kinds.route, space.guid, name, { signal, ...(uid === undefined ? {} : { uid }) });
+  return undefined;
 }
 
 /**
@@ -200,7 +205,10 @@ async function createMapped(session: SpaceSession, { host, domain, path }: Route
  */
 export async function ensureRoute(session: SpaceSession, app: CFApp, place: RoutePlace, known: readonly CFRoute[]): Promise<CFRoute> {
   const { domain } = place;
-  const found = known.find((route) => isAt(route, domain, place));
+  const found = await unlessRefused(
+    session,
+    known.find((route) => isAt(route, domain, place)),
+  );
   const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name ?? '' });
   if (found === undefined) return createMapped(session, place, destination);
   const isOwn = ({ appRef, processType }: RouteDestination): boolean => appRef.name === app.metadata.name && processType === 'web';
@@ -227,7 +235,7 @@ export async function mapRoute(
   assertHost(options.host, domain.spec.name);
   const url = urlOf({ ...options, domain: domain.spec.name });
   const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name ?? '', port: options.port });
-  const route = await findRoute(session, domain, options);
+  const route = await unlessRefused(session, await findRoute(session, domain, options));
   if (route === undefined) {
     onStep('create', url);
     await createMapped(session, { ...options, domain }, destination);

@@ -2,7 +2,7 @@
 
 import type { KubeObject } from '../../lib/api/object.ts';
 import { gatewayNamespace, needsHostPorts } from './namespaces.ts';
-import type { SetupPlan } from './options.ts';
+import { managedByLabel, type SetupPlan } from './options.ts';
 import { restrictedContainer, restrictedPod } from './pod-security.ts';
 import { buildDeployment, buildService, buildServiceAccount } from './workload.ts';
 
@@ -82,7 +82,11 @@ function traefik(plan: SetupPlan): Record<string, unknown> {
 }
 
 function gateway(plan: SetupPlan, gatewayClassName: string, port: number): KubeObject {
-  const allowedRoutes = { namespaces: { from: 'All' } };
+  // Anybody's HTTPRoute in any namespace could take a host otherwise; only kf's namespaces bear the mark, and only its controller routes there.
+  const allowedRoutes = {
+    namespaces: { from: 'Selector', selector: { matchLabels: { [managedByLabel]: 'kf' } } },
+    kinds: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute' }],
+  };
   return {
     apiVersion: 'gateway.networking.k8s.io/v1',
     kind: 'Gateway',

@@ -30,7 +30,7 @@ export function kfInfo(plan: SetupPlan): KfInfo {
       namespace,
       name: plan.gateway.existing?.name ?? gatewayName,
       // Of a gateway that somebody else runs only what every one must have is taken for granted.
-      features: ['HTTPRouteBackendWeight', ...(own ? ['HTTPRouteResponseHeaderModification'] : [])],
+      features: ['HTTPRouteBackendWeight', ...(own ? ['HTTPRouteResponseHeaderModification', 'kf:PathRegularExpression'] : [])],
       ...(own ? { internalAddress: `http://${traefikName}.${namespace}.svc` } : {}),
       externalUrl: {
         scheme: 'http',

@@ -115,7 +115,7 @@ describe('claims', () => {
     await scene.cluster.create(leaseType, lease('n-foreign', 'cf', 'something-else', 'x'));
     const other: Named = { ...named, object: { ...made, metadata: { ...made.metadata, name: 'r-2', uid: 'other' } } };
     expect((await claimName(context, other)).notReady?.message).toBe(
-      "Route already exists with host 'h' for domain 'example.org'. (CFRoute s-1/r-1 has it)",
+      "Route already exists with host 'h' for domain 'example.org'. This space has it already.",
     );
     await scene.cluster.delete(kinds.route, 's-1', 'r-1');
     const names = () =>

@@ -72,17 +72,19 @@ test('every computed name stays within 63 characters', () => {
   for (const name of names) expect(name.length).toBeLessThanOrEqual(63);
 });
 
-test('the claim of a route ignores the case of the host and keeps that of the path', () => {
+test('the claim of a route ignores the case of host and path, as cf does', () => {
   const route = (host: string, path: string) =>
     ({ metadata: {}, spec: { host, path, domainRef: { namespace: 'cf', name: 'd' } } }) as CFRoute;
-  expect(nameClaims.route(route('WWW', '/A')).uniqueName).toBe('www::cf::d::/A');
-  expect(nameClaims.route(route('www', '/a'))).not.toEqual(nameClaims.route(route('www', '/A')));
+  expect(nameClaims.route(route('WWW', '/A')).uniqueName).toBe('www::cf::d::/a');
+  expect(nameClaims.route(route('www', '/a'))).toEqual(nameClaims.route(route('www', '/A')));
+  expect(nameClaims.routeHost('WWW.example.com')).toEqual(nameClaims.routeHost('www.example.com'));
 });
 
 test('an address is host, domain and path', () => {
   const route = { metadata: {}, spec: { host: 'Shop', path: '/v1', domainRef: { name: 'd' } } } as CFRoute;
   const domain = { metadata: {}, spec: { name: 'example.com' } } as CFDomain;
   expect(addressOf(route, domain)).toEqual({ fqdn: 'shop.example.com', uri: 'shop.example.com/v1' });
+  expect(addressOf(route, { metadata: {}, spec: { name: 'example.com.' } }).fqdn).toBe('shop.example.com');
 });
 
 test('times in labels are UTC without colons', () => {

@@ -190,9 +190,9 @@ describe('the HTTPRoute', () => {
     metadata: { name: 'r', namespace: 'space', uid: 'u' },
     spec: { host: 'shop', path: '/API', domainRef: { name: 'd' } },
   };
-  const build = (weights: [string, number][]) =>
+  const build = (weights: [string, number][], more: Partial<Parameters<typeof buildHttpRoute>[0]> = {}) =>
     buildHttpRoute({
-      route, fqdn: 'shop.example', gateway: { namespace: 'g', name: 'kf' }, serving: { p: 'old=1' }, marks: true,
+      route, fqdn: 'shop.example', gateway: { namespace: 'g', name: 'kf' }, serving: { p: 'old=1' }, marks: true, pathExpressions: false, ...more,
       backends: weights.map(([generation, weight]) => ({ service: `s-${generation}`, port: 8080, generation, weight })),
     }); // prettier-ignore
 
@@ -200,10 +200,24 @@ describe('the HTTPRoute', () => {
     const rules = build([['old', 1], ['new', 0]]).spec?.rules ?? []; // prettier-ignore
     expect(rules).toHaveLength(3);
     expect(rules[1]).toMatchObject({
-      matches: [{ path: { value: '/api' }, headers: [{ name: 'kf-generation', value: 'new' }] }],
+      matches: ['/API', '/api'].map((value) => ({ path: { value }, headers: [{ name: 'kf-generation', value: 'new' }] })),
       backendRefs: [{ name: 's-new', weight: 1 }],
     });
     expect(rules[2]?.backendRefs?.map(({ name, weight }) => [name, weight])).toEqual([['s-old', 1], ['s-new', 0]]); // prettier-ignore
+  });
+
+  test('matches a path without regard to capitals where the gateway can, as names of routes are claimed', () => {
+    const path = (written: string) => {
+      const own = { ...route, spec: { ...route.spec, path: written } };
+      return build([['old', 1]], { route: own, pathExpressions: true }).spec?.rules?.at(-1)?.matches?.[0]?.path;
+    };
+    const { type, value = '' } = path('/Pay.v1/') ?? {};
+    expect([type, value]).toEqual(['RegularExpression', String.raw`(?i)^/Pay\.v1(/.*)?$`]);
+    const expression = new RegExp(value.replace('(?i)', ''), 'i');
+    expect(['/pay.v1', '/PAY.V1/x', '/Pay.v1/'].every((text) => expression.test(text))).toBe(true);
+    expect(['/payxv1', '/pay.v10', '/x/pay.v1'].some((text) => expression.test(text))).toBe(false);
+    expect(path('')).toEqual({ type: 'PathPrefix', value: '/' });
+    expect(path('/1/2')).toEqual({ type: 'PathPrefix', value: '/1/2' });
   });
 
   test('says which weights it carries', () => {

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { secretType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { checkPlan, inspectCluster } from '../../../src/lib/ops/setup/preflight.ts';
@@ -8,7 +8,7 @@ import { kindNamed } from '../../../src/lib/ops/setup/kinds.ts';
 import type { Cluster } from '../../../src/lib/kube/cluster.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
-const check = (cluster: MemoryCluster, request: SetupRequest): Promise<void> =>
+const check = (cluster: MemoryCluster, request: SetupRequest): Promise<string[]> =>
   checkPlan(cluster, resolvePlan(request, '0.1.0', 'hostport'));
 
 test('a Gateway or a class that is not there is refused by name', async () => {
@@ -18,15 +18,41 @@ test('a Gateway or a class that is not there is refused by name', async () => {
   await expect(check(new MemoryCluster(), { gatewayClass: 'nginx' })).rejects.toThrow("There is no GatewayClass 'nginx'.");
 });
 
-test('a Gateway that is there is accepted', async () => {
-  const cluster = new MemoryCluster();
-  const type = kindNamed('Gateway');
-  await cluster.create(type, {
-    apiVersion: 'gateway.networking.k8s.io/v1',
-    kind: 'Gateway',
-    metadata: { namespace: 'infra', name: 'public' },
+describe('a Gateway that is there is accepted', () => {
+  const warningsFor = async (...from: (string | undefined)[]): Promise<string[]> => {
+    const cluster = new MemoryCluster();
+    const listeners = from.map((one, index) => ({
+      name: `l-${index}`,
+      protocol: 'HTTP',
+      ...(one === undefined ? {} : { allowedRoutes: { namespaces: { from: one } } }),
+    }));
+    const metadata = { namespace: 'infra', name: 'public' };
+    await cluster.create(kindNamed('Gateway'), {
+      apiVersion: 'gateway.networking.k8s.io/v1',
+      kind: 'Gateway',
+      metadata,
+      ...{ spec: { listeners } },
+    });
+    return check(cluster, { gateway: 'infra/public' });
+  };
+  const advice = 'namespaces with the label kf.cloudfoundry.org/managed-by=kf only';
+
+  test('without a word when it takes routes of chosen namespaces', async () => {
+    await expect(warningsFor('Selector')).resolves.toEqual([]);
+    await expect(warningsFor('Same', 'Selector')).resolves.toEqual([]);
   });
-  await expect(check(cluster, { gateway: 'infra/public' })).resolves.toBeUndefined();
+
+  test('with a warning when everybody could take a host there', async () => {
+    const [warning = ''] = await warningsFor('Selector', 'All');
+    expect(warning).toMatch(/^The Gateway 'infra\/public' takes routes of every namespace: /);
+    expect(warning).toContain(advice);
+  });
+
+  test.each([[['Same']], [[undefined]]])('with a warning when no app would be reached: %j', async (from) => {
+    const [warning = ''] = await warningsFor(...from);
+    expect(warning).toMatch(/takes routes of its own namespace only, so no app will be reached\. /);
+    expect(warning).toContain(advice);
+  });
 });
 
 test('another default domain than the present one is refused before anything is written', async () => {
@@ -42,7 +68,7 @@ test('another default domain than the present one is refused before anything is 
     code: 'conflict',
     message: "This installation's default domain is 'apps.localhost'; it cannot become 'apps.example.com' in place.",
   });
-  await expect(check(cluster, {})).resolves.toBeUndefined();
+  await expect(check(cluster, {})).resolves.toEqual([]);
 });
 
 test('an outside registry without its credentials is refused, with the commands that bring them', async () => {
@@ -54,7 +80,7 @@ test('an outside registry without its credentials is refused, with the commands 
     "The credentials of registry.example.com are missing: Secret 'kf-registry-push' in namespace 'cf'.",
   );
   await cluster.create(type, { apiVersion: 'v1', kind: 'Secret', metadata: { namespace: 'cf', name: 'kf-registry-push' } });
-  await expect(check(cluster, { registry: 'registry.example.com/apps' })).resolves.toBeUndefined();
+  await expect(check(cluster, { registry: 'registry.example.com/apps' })).resolves.toEqual([]);
 });
 
 /** An empty cluster whose API server says that it is this version. */

@@ -1,7 +1,7 @@
 // What must be true before setup writes anything: the API server's version, what runs there, storage, the gateway's kind, the caller's rights.
 
 import { deploymentType, nodeType, secretType, serviceType, storageClassType } from '../../api/core.ts';
-import { kinds, places } from '../../api/group.ts';
+import { kinds, labels, places } from '../../api/group.ts';
 import { resource, type KubeObject } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -103,8 +103,32 @@ async function getIfAny(cluster: Cluster, kind: string, ns: string | undefined, 
   }
 }
 
-async function checkGateway(cluster: Cluster, { existing, className }: SetupPlan['gateway']): Promise<void> {
-  if (existing !== undefined && (await getIfAny(cluster, 'Gateway', existing.namespace, existing.name)) === undefined) {
+interface GatewayListeners extends KubeObject {
+  spec?: { listeners?: { name: string; protocol: string; allowedRoutes?: { namespaces?: { from?: string; selector?: unknown } } }[] };
+}
+
+const mark = `${labels.managedBy}=kf`;
+
+/**
+ * Whose routes a Gateway of the operator's takes. From everywhere: then whoever may make HTTPRoutes anywhere can take the host of an app, which no
+ * role of kf's can prevent. From its own namespace only: then no app would be reached.
+ * @returns what the operator should know; undefined when nothing
+ */
+export function gatewayWarning(gateway: GatewayListeners): string | undefined {
+  const { namespace = '', name = '' } = gateway.metadata;
+  const listeners = (gateway.spec?.listeners ?? []).filter(({ protocol }) => protocol === 'HTTP' || protocol === 'HTTPS');
+  const from = listeners.map(({ allowedRoutes }) => allowedRoutes?.namespaces?.from ?? 'Same');
+  const who = `The Gateway '${namespace}/${name}'`;
+  const advice = `Let its listeners take routes of the namespaces with the label ${mark} only (allowedRoutes.namespaces, from: Selector).`;
+  if (from.every((one) => one === 'Same')) return `${who} takes routes of its own namespace only, so no app will be reached. ${advice}`;
+  if (from.includes('All'))
+    return `${who} takes routes of every namespace: whoever may create HTTPRoutes anywhere in the cluster can take an app's host. ${advice}`;
+  return undefined;
+}
+
+async function checkGateway(cluster: Cluster, { existing, className }: SetupPlan['gateway']): Promise<string[]> {
+  const gateway = existing === undefined ? undefined : await getIfAny(cluster, 'Gateway', existing.namespace, existing.name);
+  if (existing !== undefined && gateway === undefined) {
     throw new KfError('not-found', `There is no Gateway '${existing.name}' in namespace '${existing.namespace}'.`, {
       hints: ['kubectl get gateways -A'],
     });
@@ -112,6 +136,8 @@ async function checkGateway(cluster: Cluster, { existing, className }: SetupPlan
   if (existing === undefined && className !== undefined && (await getIfAny(cluster, 'GatewayClass', undefined, className)) === undefined) {
     throw new KfError('not-found', `There is no GatewayClass '${className}'.`, { hints: ['kubectl get gatewayclasses'] });
   }
+  const warning = gateway === undefined ? undefined : gatewayWarning(gateway);
+  return warning === undefined ? [] : [warning];
 }
 
 /** A domain's name is for ever: routes are made of it. */
@@ -143,11 +169,12 @@ async function checkRegistry(cluster: Cluster, registry: NonNullable<SetupPlan['
   );
 }
 
-/** What a plan names must be there, and what lasts must stay. Called before anything is written. @throws KfError */
-export async function checkPlan(cluster: Cluster, plan: SetupPlan): Promise<void> {
-  await Promise.all([
+/** What a plan names must be there, and what lasts must stay. Called before anything is written. Returns warnings. @throws KfError */
+export async function checkPlan(cluster: Cluster, plan: SetupPlan): Promise<string[]> {
+  const [warnings] = await Promise.all([
     checkGateway(cluster, plan.gateway),
     checkDomain(cluster, plan.domain),
     plan.registry === undefined ? undefined : checkRegistry(cluster, plan.registry),
   ]);
+  return warnings;
 }

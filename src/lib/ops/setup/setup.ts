@@ -64,7 +64,7 @@ async function prepare(
     outsideRegistry: plan.registry !== undefined,
     ...(plan.storageClass === undefined ? {} : { storageClass: plan.storageClass }),
   });
-  await checkPlan(context.cluster, plan);
+  for (const warning of await checkPlan(context.cluster, plan)) context.reporter.warn(warning);
   return { plan: await withDefaultGuids(context.cluster, plan), hasGatewayApi: facts.hasGatewayApi, kubernetes: facts.version };
 }
 

@@ -1,0 +1,89 @@
+// Who has a host that this space wants: asked before anything is written, and told by names that the caller may see.
+
+import { leaseType } from '../api/core.ts';
+import { annotations, reasons } from '../api/group.ts';
+import { addressOf, nameClaims } from '../api/names.ts';
+import type { CFDomain, CFRoute } from '../api/types.generated.ts';
+import { KfError } from '../errors.ts';
+import { isForbidden } from '../kube/errors.ts';
+import { listOrgs, listSpaces } from '../target/places.ts';
+import type { SpaceSession } from '../target/session.ts';
+
+export interface RoutePlace {
+  host: string;
+  domain: CFDomain;
+  /** With its leading slash, or ''. */
+  path: string;
+}
+
+/** Naming who has a host is a kindness: in an installation of many orgs it ends here. */
+const mostOrgs = 20;
+
+/** GUID of the space that holds the host; undefined when nobody does, or the caller's role (of kf 0.1.0) may not ask. */
+async function holderOf({ cluster, root, signal }: SpaceSession, { host, domain }: RoutePlace): Promise<string | undefined> {
+  const { fqdn } = addressOf({ metadata: {}, spec: { host, domainRef: {} } }, domain);
+  try {
+    const lease = await cluster.get(leaseType, root, nameClaims.routeHost(fqdn).leaseName, signal);
+    return lease?.metadata.annotations?.[annotations.leaseOwnerNamespace];
+  } catch (error) {
+    if (isForbidden(error)) return undefined;
+    throw error;
+  }
+}
+
+/** `org 'o' / space 's'` where the caller may see both, else `another space`. */
+async function nameOf(session: SpaceSession, guid: string): Promise<string> {
+  const orgs = await listOrgs(session).catch(() => []);
+  for (const org of orgs.slice(0, mostOrgs)) {
+    const spaces = await listSpaces(session, org).catch(() => []);
+    const found = spaces.find((space) => space.guid === guid);
+    if (found !== undefined) return `Org '${org.name}' / space '${found.name}'`;
+  }
+  return 'Another space';
+}
+
+function taken(session: SpaceSession, message: string): KfError {
+  return new KfError('conflict', message, {
+    hints: ['Take another host.', `${session.bin} routes`],
+    details: { reason: reasons.duplicateName },
+  });
+}
+
+async function takenBy(session: SpaceSession, { host, domain }: RoutePlace, holder: string): Promise<KfError> {
+  const who = await nameOf(session, holder);
+  return taken(
+    session,
+    `Route already exists with host '${host}' for domain '${domain.spec.name}'. ${who} has this host, with all its paths.`,
+  );
+}
+
+/** The controller's refusal of a route, with the name of who has the host where the caller may see it. */
+export async function explainRefusal(session: SpaceSession, place: RoutePlace, refusal: KfError): Promise<KfError> {
+  if (refusal.details?.['reason'] !== reasons.duplicateName) return refusal;
+  const holder = await holderOf(session, place).catch(() => undefined);
+  const isOther = holder !== undefined && holder !== session.space.guid;
+  return isOther ? takenBy(session, place, holder) : taken(session, refusal.message);
+}
+
+/**
+ * To be called before anything is written.
+ * @param known the space's routes: what is among them needs no question
+ * @throws KfError `conflict` when another space holds the host of one of the places
+ */
+export async function assertRoutesFree(session: SpaceSession, places: readonly RoutePlace[], known: readonly CFRoute[]): Promise<void> {
+  const isOwn = ({ host, domain }: RoutePlace): boolean =>
+    known.some(
+      ({ spec, status }) =>
+        spec.domainRef.name === domain.metadata.name &&
+        (spec.host ?? '').toLowerCase() === host.toLowerCase() &&
+        status?.conditions?.find(({ type }) => type === 'Claimed')?.status === 'True',
+    );
+  await Promise.all(
+    places
+      .filter((place) => !isOwn(place))
+      .map(async (place) => {
+        const holder = await holderOf(session, place);
+        if (holder !== undefined && holder !== session.space.guid) throw await takenBy(session, place, holder);
+      }),
+  );
+}

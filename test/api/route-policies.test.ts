@@ -1,0 +1,127 @@
+// Who may write what the gateway reads: by the API server's own word, with more rights than any role of kf's gives.
+
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ask, installKinds, installPolicies, installRoles, kubectl, makeNamespace, makeSpaceLike } from './kubectl.ts';
+
+const run = Date.now().toString(36);
+const space = `space-${run}`;
+const elsewhere = `elsewhere-${run}`;
+const rbac = 'rbac.authorization.k8s.io';
+const person = (name: string) => ({ apiGroup: rbac, kind: 'User', name: `${name}-${run}` });
+const binding = (name: string, role: string, subject: string, namespace: string) => ({
+  apiVersion: `${rbac}/v1`,
+  kind: 'RoleBinding',
+  metadata: { name: `${name}-${run}`, namespace },
+  roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role },
+  subjects: [person(subject)],
+});
+const everything = {
+  apiVersion: `${rbac}/v1`,
+  kind: 'ClusterRole',
+  metadata: { name: `routes-${run}` },
+  rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
+};
+
+beforeAll(async () => {
+  await installKinds();
+  await kubectl(['apply', '--server-side', '-f', join(import.meta.dirname, '../../manifests/gateway-api')]);
+  await kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
+  await installRoles();
+  await installPolicies();
+  await makeSpaceLike(space);
+  await makeNamespace(elsewhere);
+  const input = [
+    everything,
+    binding('dev', 'korifi-controllers-space-developer', 'dev', space),
+    // More than any role of kf's, as an `edit` of the cluster that knows the Gateway API: everything in this one namespace.
+    binding('edit', everything.metadata.name, 'edit', space),
+    binding('edit', everything.metadata.name, 'edit', elsewhere),
+    binding('operator', 'korifi-controllers-admin', 'operator', space),
+    binding('operator', 'korifi-controllers-admin', 'operator', 'cf'),
+    binding('user', 'korifi-controllers-root-namespace-user', 'dev', 'cf'),
+  ];
+  await kubectl(['apply', '-f', '-'], { input });
+});
+
+afterAll(async () => {
+  await kubectl(['delete', 'clusterrole', everything.metadata.name]);
+});
+
+async function create(input: object, who: string): Promise<string> {
+  const { code, stderr } = await ask(['create', '--dry-run=server', '-f', '-'], { input, as: `${who}-${run}` });
+  return code === 0 ? 'accepted' : stderr;
+}
+
+const route = (host: string, annotations: Record<string, string> = {}) => ({
+  apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
+  kind: 'CFRoute',
+  metadata: { name: `r-${run}`, namespace: space, annotations },
+  spec: { host, domainRef: { name: 'd', namespace: 'cf' } },
+});
+const allowed = { 'kf.cloudfoundry.org/wildcard': 'allowed' };
+
+describe('a route for every host of a domain', () => {
+  test("is an operator's; a developer's is refused with the reason, whatever it is annotated with", async () => {
+    expect(await create(route('shop'), 'dev')).toBe('accepted');
+    const refusal = "A route for every host of a domain ('*') would take the requests of other spaces; only an operator";
+    for (const who of ['dev', 'edit']) expect(await create(route('*', allowed), who), who).toContain(refusal);
+    expect(await create(route('*'), 'dev')).toContain(refusal);
+    expect(await create(route('*', allowed), 'operator')).toBe('accepted');
+  });
+
+  test('that is there from before cannot be allowed by a developer', async () => {
+    await kubectl(['create', '-f', '-'], { input: route('*') });
+    const annotate = (who: string) =>
+      ask(['annotate', 'cfroute', '-n', space, `r-${run}`, `${Object.keys(allowed).join('')}=allowed`, '--overwrite'], {
+        as: `${who}-${run}`,
+      });
+    expect((await annotate('dev')).stderr).toContain("Annotation kf.cloudfoundry.org/wildcard is an operator's");
+    expect((await annotate('operator')).code).toBe(0);
+    const relabel = await ask(['label', 'cfroute', '-n', space, `r-${run}`, 'a=b'], { as: `dev-${run}` });
+    expect(relabel.stderr).toBe('');
+  });
+});
+
+describe('what the gateway reads', () => {
+  const httpRoute = (namespace: string) => ({
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'HTTPRoute',
+    metadata: { name: `bank-${run}`, namespace },
+    spec: { parentRefs: [{ namespace: 'kf-system', name: 'kf' }], hostnames: ['bank.apps.example.com'] },
+  });
+  const grant = {
+    apiVersion: 'gateway.networking.k8s.io/v1beta1',
+    kind: 'ReferenceGrant',
+    metadata: { name: `grant-${run}`, namespace: space },
+    spec: { from: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', namespace: elsewhere }], to: [{ group: '', kind: 'Service' }] },
+  };
+
+  test("is not among a developer's rights", async () => {
+    expect(await create(httpRoute(space), 'dev')).toContain('cannot create resource "httproutes"');
+  });
+
+  test('is refused in the namespaces of kf also to somebody who holds every right there', async () => {
+    const refusal = `What the gateway reads in namespace ${space} is written by kf's controller only`;
+    expect(await create(httpRoute(space), 'edit')).toContain(refusal);
+    expect(await create(grant, 'edit')).toContain(refusal);
+    expect(await create(httpRoute(elsewhere), 'edit')).toBe('accepted');
+  });
+});
+
+test('who has a host may be asked by its name, and the names cannot be listed', async () => {
+  const as = `dev-${run}`;
+  expect((await ask(['get', 'lease', '-n', 'cf', 'n-none'], { as })).stderr).toContain('NotFound');
+  expect((await ask(['get', 'leases', '-n', 'cf'], { as })).stderr).toContain('cannot list resource "leases"');
+});
+
+test.each(['dev', 'edit'])('a domain cannot be made by %s', async (who) => {
+  const domain = {
+    apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
+    kind: 'CFDomain',
+    metadata: { name: 'x', namespace: 'cf' },
+    spec: { name: 'x.example.com' },
+  };
+  expect(await create(domain, who)).toContain('cannot create resource "cfdomains"');
+  expect(await create({ ...domain, metadata: { name: 'x', namespace: space } }, who)).not.toBe('accepted');
+});

@@ -1,0 +1,193 @@
+// Hosts of a shared domain: one space each, with all paths; nobody lies in wait for them.
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { claimsReconciler } from '../../../src/controller/reconcilers/claims-sweep.ts';
+import { domainReconciler } from '../../../src/controller/reconcilers/domain.ts';
+import { routeReconciler } from '../../../src/controller/reconcilers/route.ts';
+import { createLogger } from '../../../src/controller/runtime/log.ts';
+import { Manager } from '../../../src/controller/runtime/manager.ts';
+import { sources } from '../../../src/controller/sources.ts';
+import { findCondition } from '../../../src/lib/api/conditions.ts';
+import { configMapType, leaseType, namespaceType, serviceType } from '../../../src/lib/api/core.ts';
+import { httpRouteType } from '../../../src/lib/api/gateway.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
+import type { CFRoute } from '../../../src/lib/api/types.generated.ts';
+import { MemoryCluster } from '../../support/memory-cluster.ts';
+import { info } from './build-scene.ts';
+
+let cluster: MemoryCluster;
+let stop: () => Promise<void>;
+
+function startController(): () => Promise<void> {
+  const aborter = new AbortController();
+  const running = new Manager({
+    cluster,
+    sources: sources('cf'),
+    reconcilers: [routeReconciler, domainReconciler, claimsReconciler],
+    leader: { ns: 'kf-system', name: 'kf-controller', identity: 'one', followMs: 20 },
+    rootNamespace: 'cf',
+    log: createLogger('error', (line) => process.stderr.write(line)),
+  }).run(aborter.signal);
+  return async () => {
+    aborter.abort();
+    await running;
+  };
+}
+
+beforeEach(async () => {
+  cluster = new MemoryCluster();
+  for (const name of ['cf', 'a', 'b'])
+    await cluster.create(namespaceType, { metadata: { name, labels: { 'kf.cloudfoundry.org/managed-by': 'kf' } } });
+  await cluster.create(configMapType, { metadata: { name: 'kf-info', namespace: 'cf' }, data: { 'info.json': JSON.stringify(info) } });
+  await cluster.create(kinds.domain, { metadata: { name: 'd', namespace: 'cf' }, spec: { name: 'apps.example' } });
+  stop = startController();
+});
+
+afterEach(async () => {
+  await stop();
+  cluster.close();
+});
+
+const until = (check: () => void) => vi.waitFor(check, { timeout: 8_000, interval: 5 });
+const claimed = (ns: string, name: string) => findCondition(cluster.peek(kinds.route, ns, name) ?? { metadata: {} }, 'Claimed');
+const spec = (host: string, path = '') => ({
+  host,
+  ...(path === '' ? {} : { path }),
+  domainRef: { name: 'd', namespace: 'cf' },
+  destinations: [],
+});
+
+async function make(
+  ns: string,
+  name: string,
+  wanted: CFRoute['spec'],
+  annotations: Record<string, string> = {},
+): Promise<string | undefined> {
+  await cluster.create(kinds.route, { metadata: { name, namespace: ns, annotations }, spec: wanted });
+  await until(() => expect(claimed(ns, name)).toBeDefined());
+  return claimed(ns, name)?.reason;
+}
+
+const hostLeases = () =>
+  cluster.all(leaseType).filter(({ metadata }) => metadata.annotations?.['coordination.cloudfoundry.org/entity-type'] === 'routehost');
+
+describe('a host', () => {
+  test('belongs to the space that had it first, with all its paths, whatever the case', async () => {
+    expect(await make('b', 'bank', spec('bank'))).toBe('Claimed');
+    expect(await make('b', 'bank-pay', spec('BANK', '/pay'))).toBe('Claimed');
+    for (const [name, wanted] of [
+      ['login', spec('bank', '/login')],
+      ['case', spec('Bank', '/Login')],
+      ['same', spec('bank')],
+    ] as const)
+      expect(await make('a', name, wanted), name).toBe('DuplicateName');
+    expect(claimed('a', 'login')?.message).toBe(
+      "Route already exists with host 'bank' for domain 'apps.example'. Another space has this host, with all its paths.",
+    );
+    expect(hostLeases()).toHaveLength(1);
+  });
+
+  test('has each path once in its own space, capitals or not', async () => {
+    expect(await make('b', 'pay', spec('bank', '/pay'))).toBe('Claimed');
+    expect(await make('b', 'pay-too', spec('bank', '/Pay'))).toBe('DuplicateName');
+    expect(claimed('b', 'pay-too')?.message).toContain('This space has it already.');
+  });
+
+  test('that its space gives up does not go to a route that lay in wait for it, only to one that asks then', async () => {
+    await make('b', 'bank', spec('bank'));
+    expect(await make('a', 'waiting', spec('bank'))).toBe('DuplicateName');
+    await cluster.delete(kinds.route, 'b', 'bank');
+    await until(() => expect(hostLeases()).toEqual([]));
+    await cluster.mergePatch(kinds.route, 'a', 'waiting', { metadata: { annotations: { look: 'again' } } });
+    await stop();
+    stop = startController();
+    expect(await make('b', 'another', spec('another'))).toBe('Claimed');
+    expect(claimed('a', 'waiting')?.reason).toBe('DuplicateName');
+    const destinations = [{ guid: 'x', appRef: { name: 'none' }, processType: 'web' }];
+    await cluster.mergePatch(kinds.route, 'a', 'waiting', { spec: { destinations } });
+    await until(() => expect(claimed('a', 'waiting')?.status).toBe('True'));
+  });
+
+  test('stays with its space while one of its routes is left', async () => {
+    await make('b', 'bank', spec('bank'));
+    await make('b', 'pay', spec('bank', '/pay'));
+    await cluster.delete(kinds.route, 'b', 'bank');
+    await until(() => expect(cluster.all(leaseType).filter(({ metadata }) => metadata.name?.startsWith('n-'))).toHaveLength(2));
+    expect(await make('a', 'early', spec('bank'))).toBe('DuplicateName');
+    await cluster.delete(kinds.route, 'b', 'pay');
+    expect(await make('a', 'late', spec('bank'))).toBe('Claimed');
+    expect(await make('b', 'back', spec('bank', '/back'))).toBe('DuplicateName');
+  });
+
+  test('that two spaces shared by path under kf 0.1.0 goes to the one with the oldest route', async () => {
+    await stop();
+    const condition = {
+      type: 'Claimed',
+      status: 'True' as const,
+      reason: 'Claimed',
+      message: '',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    };
+    const before = [['a', 'thief', spec('bank', '/login')], ['b', 'owner', spec('bank')]] as const; // prettier-ignore
+    for (const [ns, name, wanted] of before.toReversed()) {
+      await cluster.create(kinds.route, { metadata: { name, namespace: ns }, spec: wanted });
+      await cluster.mergePatch(
+        kinds.route,
+        ns,
+        name,
+        { status: { conditions: [{ ...condition, observedGeneration: 1 }] } },
+        { subresource: 'status' },
+      );
+    }
+    const made = cluster.peek(kinds.route, 'a', 'thief');
+    await cluster.replace(kinds.route, { ...made, metadata: { ...made?.metadata, creationTimestamp: '2999-01-01T00:00:00Z' } } as CFRoute);
+    stop = startController();
+    await until(() => expect(claimed('a', 'thief')?.reason).toBe('DuplicateName'));
+    await until(() =>
+      expect(hostLeases().map(({ metadata }) => metadata.annotations?.['coordination.cloudfoundry.org/owner-namespace'])).toEqual(['b']),
+    );
+    expect(claimed('b', 'owner')?.status).toBe('True');
+    expect(await make('b', 'login', spec('bank', '/login'))).toBe('Claimed');
+  });
+});
+
+describe('a route is refused', () => {
+  test('for every host of the domain, unless an operator has allowed it', async () => {
+    expect(await make('a', 'every', spec('*'))).toBe('WildcardNotAllowed');
+    expect(await make('a', 'allowed', spec('*'), { 'kf.cloudfoundry.org/wildcard': 'allowed' })).toBe('Claimed');
+  });
+
+  test('on a domain that lies elsewhere, and nothing is written where its writer points', async () => {
+    await cluster.create(kinds.domain, { metadata: { name: 'own', namespace: 'a' }, spec: { name: 'apps.example.net' } });
+    for (const namespace of ['a', 'b', 'kf-system'])
+      expect(await make('a', `r-${namespace}`, { ...spec('x'), domainRef: { name: 'own', namespace } }), namespace).toBe(
+        'InvalidDomainRef',
+      );
+    expect(cluster.all(leaseType).filter(({ metadata }) => metadata.namespace !== 'kf-system' && metadata.name?.startsWith('n-'))).toEqual(
+      [],
+    );
+  });
+
+  test('on a domain that overlaps with another, with or without the dot at its end', async () => {
+    await cluster.create(kinds.domain, { metadata: { name: 'same', namespace: 'cf' }, spec: { name: 'apps.example.' } });
+    await until(() => expect(findCondition(cluster.peek(kinds.domain, 'cf', 'same') ?? { metadata: {} }, 'Ready')?.status).toBe('False'));
+    expect(await make('a', 'x', { ...spec('x'), domainRef: { name: 'same', namespace: 'cf' } })).toBe('InvalidDomainRef');
+  });
+
+  test('without a host or for TCP', async () => {
+    expect(await make('a', 'tcp', { ...spec(''), protocol: 'tcp' })).toBe('ProtocolNotSupported');
+  });
+});
+
+test('a route whose domain is deleted leads nowhere, so that its host can be claimed on the domain that follows', async () => {
+  expect(await make('b', 'bank', spec('bank'))).toBe('Claimed');
+  await cluster.create(httpRouteType, {
+    metadata: { name: 'bank', namespace: 'b', labels: { 'korifi.cloudfoundry.org/route-guid': 'bank' } },
+  });
+  await cluster.delete(kinds.domain, 'cf', 'd');
+  await until(() => expect(claimed('b', 'bank')?.reason).toBe('InvalidDomainRef'));
+  expect(cluster.all(httpRouteType)).toEqual([]);
+  await cluster.create(kinds.domain, { metadata: { name: 'e', namespace: 'cf' }, spec: { name: 'apps.example' } });
+  expect(await make('a', 'bank', { ...spec('bank'), domainRef: { name: 'e', namespace: 'cf' } })).toBe('Claimed');
+  expect(cluster.all(serviceType)).toEqual([]);
+});
