@@ -13,6 +13,7 @@ import { processReconciler } from './reconcilers/process.ts';
 import { routeReconciler } from './reconcilers/route.ts';
 import { taskReconciler } from './reconcilers/task.ts';
 import { taskWorkloadReconciler } from './reconcilers/task-workload.ts';
+import { ServerClock } from './runtime/clock.ts';
 import { createLogger, type Logger } from './runtime/log.ts';
 import { Manager } from './runtime/manager.ts';
 import type { Reconciler } from './runtime/reconciler.ts';
@@ -46,7 +47,8 @@ function choose(settings: Settings): Reconciler[] {
 }
 
 async function run(settings: Settings, log: Logger): Promise<void> {
-  const cluster = await connect({ env: process.env, userAgent: 'kf-controller' });
+  const clock = new ServerClock();
+  const cluster = await connect({ env: process.env, userAgent: 'kf-controller', onDate: clock.observe });
   const ended = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, () => {
@@ -60,6 +62,7 @@ async function run(settings: Settings, log: Logger): Promise<void> {
     reconcilers: choose(settings),
     leader: { ns: settings.systemNamespace, name: settings.leaseName, identity: settings.identity },
     rootNamespace: settings.rootNamespace,
+    now: clock.now,
     ...(settings.httpPort === undefined ? {} : { httpPort: settings.httpPort }),
     log,
   });

@@ -31,9 +31,11 @@ export interface InformerTimes {
   maxBackoffMs: number;
   /** A watch without an event or bookmark for so long counts as dead. Servers send a bookmark about every minute. */
   silenceMs: number;
+  /** The API server's time, as the reconcilers have it. */
+  now: () => number;
 }
 
-const defaultTimes: InformerTimes = { minBackoffMs: 100, maxBackoffMs: 10_000, silenceMs: 150_000 };
+const defaultTimes: InformerTimes = { minBackoffMs: 100, maxBackoffMs: 10_000, silenceMs: 150_000, now: Date.now };
 
 export class Informer<T extends KubeObject> {
   readonly store = new Store<T>();
@@ -138,7 +140,7 @@ export class Informer<T extends KubeObject> {
     const before = new Map(objects.map((object) => [object, this.store.get(object.metadata.namespace, object.metadata.name ?? '')]));
     for (const gone of this.store.replaceAll(objects, resourceVersion)) this.#tell(gone, undefined);
     for (const object of objects) this.#tell(before.get(object), object);
-    if (this.#hasSynced) this.store.steadySince = Date.now();
+    if (this.#hasSynced) this.store.steadySince = this.#times.now();
     this.#markSynced();
     return resourceVersion;
   }

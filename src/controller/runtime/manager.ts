@@ -29,6 +29,8 @@ export interface ManagerOptions {
   rootNamespace: string;
   /** Left out: no server. */
   httpPort?: number;
+  /** The API server's time; default: this machine's. */
+  now?: () => number;
   log: Logger;
 }
 
@@ -44,12 +46,14 @@ export class Manager {
   readonly #leader: Leader;
   readonly #cluster: Cluster;
   readonly #events: EventRecorder;
+  readonly #now: () => number;
   readonly #outside = new OutsideCalls();
   #gate = Promise.withResolvers<void>();
   #info: { text: string; value: KfInfo } | undefined;
 
   constructor(options: ManagerOptions) {
     this.#options = options;
+    this.#now = options.now ?? Date.now;
     const { cluster, log, leader } = options;
     declareRunnerMetrics(this.#metrics);
     this.#metrics.declare('kf_api_requests_total', 'counter', 'Requests of reconcilers to the API server.');
@@ -135,7 +139,7 @@ export class Manager {
     let informer = this.#informers.get(id);
     if (informer === undefined) {
       const source = this.#options.sources.find((candidate) => sourceId(candidate.type) === id) ?? { type };
-      informer = new Informer(this.#options.cluster, source, this.#options.log);
+      informer = new Informer(this.#options.cluster, source, this.#options.log, { now: this.#now });
       this.#informers.set(id, informer);
     }
     return informer;
@@ -171,7 +175,7 @@ export class Manager {
       info: () => this.#currentInfo(),
       event: (type, object, note) => this.#events.record(type, object, note, reconciler.name),
       outside: (id, timeoutMs, work) => this.#outside.ask(`${reconciler.name} ${id}`, requeue, timeoutMs, work),
-      now: () => Date.now(),
+      now: this.#now,
     };
   }
 

@@ -338,6 +338,7 @@ export function clusterAt(endpoint: Endpoint, { userAgent = 'kf', ...tuning }: T
 }
 
 /** Finds the API server and the user as kubectl does (kubeconfig, else the pod's service account). Sends nothing yet. */
-export async function connect(options: ConnectOptions): Promise<Cluster> {
-  return clusterAt(await resolveEndpoint(options), options.userAgent === undefined ? {} : { userAgent: options.userAgent });
+export async function connect(options: ConnectOptions & Pick<TransportTuning, 'onDate'>): Promise<Cluster> {
+  const { userAgent = 'kf', onDate = () => undefined } = options;
+  return clusterAt(await resolveEndpoint(options), { userAgent, onDate });
 }

@@ -39,6 +39,8 @@ export interface TransportTuning {
   connectTimeoutMs?: number;
   /** First pause between two tries; it doubles. */
   backoffBaseMs?: number;
+  /** Hears the `Date` header of every answer. */
+  onDate?: (date: string | undefined) => void;
 }
 
 interface State {
@@ -98,7 +100,7 @@ export class Transport {
 
   constructor(endpoint: Endpoint, tuning: TransportTuning = {}) {
     this.#endpoint = endpoint;
-    this.#tuning = { patienceMs: 20_000, connectTimeoutMs: 10_000, backoffBaseMs: 150, ...tuning };
+    this.#tuning = { patienceMs: 20_000, connectTimeoutMs: 10_000, backoffBaseMs: 150, onDate: () => undefined, ...tuning };
   }
 
   /** The response as soon as its head is there, whatever its status. Throws KubeError `unreachable`, or what the signal says. */
@@ -235,7 +237,7 @@ export class Transport {
   }
 
   #once(request: TransportRequest, credential: Credential): Promise<IncomingMessage> {
-    const { connectTimeoutMs } = this.#tuning;
+    const { connectTimeoutMs, onDate } = this.#tuning;
     return new Promise((resolve, reject) => {
       const req = this.#open(request, credential);
       const { signal } = request;
@@ -267,6 +269,7 @@ export class Transport {
       });
       req.on('response', (message) => {
         response = message;
+        onDate(message.headers.date);
         // Without a listener an answer that breaks off before anybody reads it would end the process.
         message.on('error', () => undefined);
         resolve(message);

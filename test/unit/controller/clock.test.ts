@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest';
+import { ServerClock } from '../../../src/controller/runtime/clock.ts';
+
+const server = Date.parse('2026-01-01T12:00:00.700Z');
+/** As a server writes it: whole seconds. */
+const header = (ms: number): string => new Date(ms).toUTCString();
+
+describe("the API server's time", () => {
+  test.each([-86_400_000, -30_000, 30_000, 86_400_000])('is followed by a clock that is %i ms off', (off) => {
+    const clock = new ServerClock(() => server + off);
+    clock.observe(header(server));
+    expect(Math.abs(clock.now() - server)).toBeLessThanOrEqual(1_000);
+  });
+
+  test.each([-1_500, 0, 1_500])('is left alone where the clocks agree but for what a header cannot tell (%i ms)', (off) => {
+    const clock = new ServerClock(() => server + off);
+    clock.observe(header(server));
+    expect(clock.now()).toBe(server + off);
+  });
+
+  test('stays where it is for further answers, also for one that took its time, and for answers without a time', () => {
+    let local = server + 30_000;
+    const clock = new ServerClock(() => local);
+    clock.observe(header(server));
+    const first = clock.now() - local;
+    for (let ms = 0; ms < 5_000; ms += 170) {
+      local = server + 30_000 + ms;
+      clock.observe(header(server + ms));
+      clock.observe(header(server + ms - 1_200));
+      clock.observe(undefined);
+      clock.observe('soon');
+      expect(clock.now() - local).toBe(first);
+    }
+  });
+});
