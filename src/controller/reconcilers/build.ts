@@ -17,6 +17,7 @@ import { keyOf, splitKey } from '../runtime/store.ts';
 import { buildEnvironment, buildServices } from './build-env.ts';
 import { judgeReadError, pinned, readImage, userProblem } from './build-docker.ts';
 import type { ReadImage } from './build-docker.ts';
+import { foreignImageProblem } from './own-images.ts';
 import { ensureOwner } from './package.ts';
 
 const byApp = 'build-by-app';
@@ -68,6 +69,8 @@ async function stage(context: Context, live: CFBuild): Promise<Result | undefine
     const types = [build.spec.lifecycle.type, app.spec.lifecycle.type, source.spec.type === 'docker' ? 'docker' : 'buildpack'];
     if (new Set(types).size > 1)
       return await fail(context, build, reasons.buildFailed, `Build, app and package disagree about the lifecycle: ${types.join(', ')}.`);
+    const foreign = foreignImageProblem(context.info().registry, build.metadata.namespace ?? '', source.spec.source?.registry.image ?? '');
+    if (foreign !== undefined) return await fail(context, build, reasons.stagingFailed, foreign);
     return await (build.spec.lifecycle.type === 'docker' ? stageImage(context, build, source) : stageSource(context, build, app, source));
   } catch (error) {
     const current = context.stores.of(kinds.build).get(live.metadata.namespace, live.metadata.name ?? '') ?? live;
