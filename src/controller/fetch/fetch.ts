@@ -49,7 +49,7 @@ async function fetchInto(settings: FetchSettings, signal: AbortSignal): Promise<
   if (digest === undefined) throw new KfError('usage', `The source image '${settings.source}' is not named by a digest.`);
   const read = (key: string): string => readFileSync(join(settings.credential, key), 'utf8');
   const credential = { username: read(registryKeys.username), password: read(registryKeys.password) };
-  const connection = directConnection(registry, settings.insecure.includes(registry) ? { insecure: true } : {});
+  const connection = directConnection(registry, { guarded: true, ...(settings.insecure.includes(registry) ? { insecure: true } : {}) });
   try {
     const authenticator = challengeAuthenticator({
       registry,

@@ -49,7 +49,8 @@ function credentials(configs: readonly string[]): CredentialSource {
 /** Asks the image's registry. Throws KfError `not-found` when there is no such image, RegistryError for a refusal, else the connection's failure. */
 export async function readImage(image: string, options: ReadOptions): Promise<ReadImage> {
   const { registry, repository, tag, digest } = parseReference(image);
-  const connection = directConnection(registry, options.insecureRegistries.includes(registry) ? { insecure: true } : {});
+  const isInsecure = options.insecureRegistries.includes(registry);
+  const connection = directConnection(registry, { guarded: true, ...(isInsecure ? { insecure: true } : {}) });
   try {
     const authenticator = challengeAuthenticator({
       registry,

@@ -21,6 +21,8 @@ interface DockerConfig {
 }
 
 export interface HelperOptions {
+  /** Run the programs that the text names; only for a file of the user who runs kf. Others could name any program. */
+  runHelpers?: boolean;
   /** A helper may open a browser or wait for a keychain that nobody unlocks; default 10 s. */
   helperTimeoutMs?: number;
 }
@@ -34,7 +36,7 @@ export function dockerCredentials(env: NodeJS.ProcessEnv = process.env, options:
   const path = join(env['DOCKER_CONFIG'] ?? join(homedir(), '.docker'), 'config.json');
   let source: Promise<CredentialSource> | undefined;
   return async (registry) => {
-    source ??= readConfig(path).then((text) => credentialsFromConfig(text, path, options));
+    source ??= readConfig(path).then((text) => credentialsFromConfig(text, path, { ...options, runHelpers: true }));
     return (await source)(registry);
   };
 }
@@ -44,7 +46,7 @@ export function credentialsFromConfig(text: string, name: string, options: Helpe
   const config = parseConfig(text, name);
   return async (registry) => {
     const wanted = canonicalRegistry(registry);
-    const helper = entryFor(config.credHelpers, wanted) ?? config.credsStore;
+    const helper = options.runHelpers === true ? (entryFor(config.credHelpers, wanted) ?? config.credsStore) : undefined;
     if (helper !== undefined && helper !== '') {
       const found = await askHelper(helper, wanted, options.helperTimeoutMs ?? DEFAULT_HELPER_TIMEOUT_MS);
       if (found) return found;

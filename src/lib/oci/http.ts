@@ -5,6 +5,8 @@ import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request a
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
+import { KfError } from '../errors.ts';
+import { AddressGuard } from './addresses.ts';
 
 type HttpBody = Buffer | Readable | string;
 
@@ -36,6 +38,11 @@ export interface DirectOptions {
   insecure?: boolean;
   /** PEM certificates trusted beside the system's. */
   ca?: string[];
+  /**
+   * For whoever asks registries that others name: only public addresses, or the registry's own, and of errors only a registry's own words; what
+   * another server says is nobody's business.
+   */
+  guarded?: boolean;
   /** Milliseconds without a byte in either direction before the request counts as lost; default two minutes. */
   idleTimeoutMs?: number;
 }
@@ -49,17 +56,20 @@ export interface DirectConnection {
 }
 
 const MAX_REDIRECTS = 5;
+const MAX_ERROR_BYTES = 64 * 1024;
 const DEFAULT_IDLE_MS = 120_000;
 
 /** Straight to `registry` (`host` or `host:port`). Redirects of reads are followed, without credentials when they leave the host. */
 export function directConnection(registry: string, options: DirectOptions = {}): DirectConnection {
   const insecure = options.insecure ?? isLoopback(new URL(`http://${registry}`).hostname);
   const base = `${insecure ? 'http' : 'https'}://${registry}`;
-  const agents = {
-    'http:': new HttpAgent({ keepAlive: true }),
-    'https:': new HttpsAgent({ keepAlive: true, ...(options.ca ? { ca: options.ca } : {}) }),
-  };
-  const sendUrl: HttpSendUrl = (url, request) => {
+  const guard = options.guarded === true ? new AddressGuard(new URL(base).hostname) : undefined;
+  const common = { keepAlive: true, ...(guard ? { lookup: guard.lookup } : {}) };
+  const agents = { 'http:': new HttpAgent(common), 'https:': new HttpsAgent({ ...common, ...(options.ca ? { ca: options.ca } : {}) }) };
+  const sendUrl: HttpSendUrl = async (url, request) => {
+    if (url.protocol !== 'https:' && url.protocol !== 'http:')
+      throw new KfError('upload', `The registry '${registry}' sends to a URL that is not HTTP: '${url.protocol}'.`);
+    guard?.checkUrl(url);
     const start = url.protocol === 'https:' ? httpsRequest : httpRequest;
     const outgoing = start(url, {
       method: request.method,
@@ -68,7 +78,8 @@ export function directConnection(registry: string, options: DirectOptions = {}):
       timeout: options.idleTimeoutMs ?? DEFAULT_IDLE_MS,
       ...(request.signal ? { signal: request.signal } : {}),
     });
-    return exchange(outgoing, typeof request.body === 'function' ? request.body() : request.body);
+    const response = await exchange(outgoing, typeof request.body === 'function' ? request.body() : request.body);
+    return guard === undefined || response.status < 300 ? response : withoutForeignWords(response, url.origin === new URL(base).origin);
   };
   return {
     base,
@@ -129,6 +140,21 @@ function responseFrom(incoming: IncomingMessage): HttpResponse {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(incoming.headers)) if (value !== undefined) headers[name] = String(value);
   return { status: incoming.statusCode ?? 0, headers, body: incoming };
+}
+
+/** Of an error only what the registry itself says in the form of the API; a page, or an answer from elsewhere, could be anybody's secret. */
+async function withoutForeignWords(response: HttpResponse, isRegistry: boolean): Promise<HttpResponse> {
+  const text = isRegistry ? (await readUpTo(response.body, MAX_ERROR_BYTES).catch(() => Buffer.alloc(0))).toString() : '';
+  response.body.destroy();
+  return { ...response, body: Readable.from(isErrorDocument(text) ? [Buffer.from(text)] : [], { objectMode: false }) };
+}
+
+function isErrorDocument(text: string): boolean {
+  try {
+    return Array.isArray((JSON.parse(text) as { errors?: unknown } | null)?.errors);
+  } catch {
+    return false;
+  }
 }
 
 /** Reads at most `limit` bytes and lets the rest go. */

@@ -133,7 +133,7 @@ describe('the fetch program', () => {
         user: '1000',
         ports: [8081, 9090],
         architecture: 'amd64',
-        labels: { a: 'b' },
+        buildMetadata: '',
       });
     });
 
