@@ -22,8 +22,10 @@ export interface AccessLine {
 export interface GateOptions {
   /** Where the registry listens; plain HTTP on the pod's loopback. */
   upstream: { host: string; port: number };
-  /** The current HMAC key; undefined while it cannot be read (everything is refused then). */
-  readKey: () => Buffer | undefined;
+  /** The HMAC keys that count now; none while they cannot be read (everything is refused then). */
+  readKeys: () => readonly Buffer[];
+  /** Answers the keeper's questions below `/kf/`, at the push door only. */
+  keep: (request: IncomingMessage, response: ServerResponse) => void;
   log: (line: AccessLine) => void;
   /** Unix seconds. */
   now?: () => number;
@@ -52,6 +54,8 @@ const responseHeaders = [
 ];
 /** A refused body is read this far, so that the client sees the answer instead of a reset. */
 const drainBytes = 4 * 1024 * 1024;
+/** Below it the gate speaks for itself; to a keeper's credential only. */
+export const keeperPrefix = '/kf/';
 const idleTimeoutMs = 300_000;
 
 const unauthorized: Refusal = { status: 401, code: 'UNAUTHORIZED', message: 'authentication required' };
@@ -95,12 +99,13 @@ function judge(
   door: Door,
   request: IncomingMessage,
   options: GateOptions,
-): { scope: Scope; path: RegistryPath } | { scope?: Scope; refusal: Refusal } {
-  const key = options.readKey();
+): { scope: Scope; path?: RegistryPath } | { scope?: Scope; refusal: Refusal } {
   const given = request.headers['x-kf-authorization'] ?? request.headers.authorization;
   const now = (options.now ?? (() => Date.now() / 1000))();
-  const scope = key === undefined || Array.isArray(given) ? undefined : authenticate(key, given, now);
+  const scope = Array.isArray(given) ? undefined : authenticate(options.readKeys(), given, now);
   if (scope === undefined) return { refusal: unauthorized };
+  if (scope.kind === 'keeper')
+    return door === 'push' && (request.url ?? '').startsWith(keeperPrefix) ? { scope } : { scope, refusal: denied };
   const method = request.method ?? '';
   const path = parseTarget(method, request.url ?? '', (repository) => ownsRepository(scope, repository));
   if (typeof path === 'string') return { scope, refusal: refusals[path] };
@@ -192,6 +197,10 @@ export function createGate(door: Door, options: GateOptions): Server {
       return;
     }
     if (expectsContinue) response.writeContinue();
+    if (verdict.path === undefined) {
+      options.keep(request, response);
+      return;
+    }
     const headers = upstreamHeaders(request, verdict.path);
     const { host, port } = options.upstream;
     const forward = httpRequest({ host, port, agent, method: request.method ?? 'GET', path: verdict.path.target, headers });

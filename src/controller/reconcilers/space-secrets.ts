@@ -3,7 +3,7 @@
 import { secretType } from '../../lib/api/core.ts';
 import type { Secret } from '../../lib/api/core.ts';
 import { places } from '../../lib/api/group.ts';
-import { pullUser, pushUser, registryPassword } from '../../lib/api/registry-credentials.ts';
+import { pullUser, pushUser, registryKeyFields, registryKeySecretName, registryPassword } from '../../lib/api/registry-credentials.ts';
 import { pullSecret, pushSecret } from '../../templates/registry-secret.ts';
 import type { Credential } from '../../templates/registry-secret.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
@@ -11,9 +11,15 @@ import { isEqual } from '../runtime/merge-patch.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 
-/** Where the key of the in-cluster registry's gate lies. */
-export const registryKeySecret = { name: 'kf-registry-key', key: 'key' } as const;
-const keyTrustMs = 30_000;
+/**
+ * Seconds that a credential lives, and how much of it has to be left; with less it is renewed. A push reads its Secret anew when it is refused. A kubelet
+ * may have to pull while the controller is away, so that its credential lives longer.
+ */
+export const lifetimes = {
+  push: { seconds: 3_600, renewBelow: 1_800 },
+  pull: { seconds: 72 * 3_600, renewBelow: 60 * 3_600 },
+} as const;
+const keyTrustMs = 5_000;
 
 /** Secrets are never watched, so they are looked at again and again; this many looks per second at most, over all of them. */
 const looksPerSecond = 4;
@@ -29,25 +35,30 @@ export interface RegistryKeys {
   read(context: Context): Promise<Buffer | undefined>;
 }
 
-/** Reads the key at most every half minute. */
+/** Reads the key at most every five seconds: a new one signs soon. */
 export function registryKeys(): RegistryKeys {
   let known: { key: Buffer | undefined; at: number } | undefined;
   return {
     read: async (context) => {
       if (known !== undefined && context.now() - known.at < keyTrustMs) return known.key;
-      const secret = await context.cluster.get(secretType, context.info().controller.namespace, registryKeySecret.name, context.signal);
-      const encoded = secret?.data?.[registryKeySecret.key];
+      const secret = await context.cluster.get(secretType, context.info().controller.namespace, registryKeySecretName, context.signal);
+      const encoded = secret?.data?.[registryKeyFields.current];
       known = { key: encoded === undefined ? undefined : Buffer.from(encoded, 'base64'), at: context.now() };
       return known.key;
     },
   };
 }
 
-/** The Secret as wanted; deleted and made again where its type or its immutability forbids a change. */
-export async function ensureSecret(context: Context, wanted: Secret): Promise<Secret> {
+/**
+ * The Secret as wanted; deleted and made again where its type or its immutability forbids a change.
+ *
+ * @param isGood whether the Secret that is there will do as it is, although it is not the same
+ */
+export async function ensureSecret(context: Context, wanted: Secret, isGood: (live: Secret) => boolean = () => false): Promise<Secret> {
   const { namespace, name = '' } = wanted.metadata;
   const { signal } = context;
   const live = await context.cluster.get(secretType, namespace, name, signal);
+  if (live !== undefined && (live.type ?? 'Opaque') === (wanted.type ?? 'Opaque') && isGood(live)) return live;
   if (live === undefined) return createSecret(context, wanted);
   const isSameType = (live.type ?? 'Opaque') === (wanted.type ?? 'Opaque');
   if (isSameType && isEqual(live.data ?? {}, wanted.data ?? {})) return live;
@@ -77,16 +88,59 @@ function mint(key: Buffer, username: string): Credential {
   return { username, password: registryPassword(key, username) };
 }
 
-/** `image-registry-credentials` and `kf-registry-push` of one space. */
+/** A Secret of a space that holds a credential of the in-cluster registry. */
+interface Kept {
+  lifetime: { seconds: number; renewBelow: number };
+  user: (untilSeconds: number) => string;
+  secret: (credential: Credential) => Secret;
+  /** Where the user's name stands in the Secret's data. */
+  userOf: (data: Record<string, string>) => string | undefined;
+}
+
+const decoded = (text: string | undefined): string => Buffer.from(text ?? '', 'base64').toString('utf8');
+
+/** Signed by the key of now, for this space, with time left: exactly what would be written for the end that it names. */
+export function isGoodCredential(live: Secret, kept: Kept, key: Buffer, nowSeconds: number): boolean {
+  const until = Number(/\.([1-9][0-9]{0,11})$/.exec(kept.userOf(live.data ?? {}) ?? '')?.[1]);
+  const { seconds, renewBelow } = kept.lifetime;
+  if (!(until - nowSeconds >= renewBelow && until - nowSeconds <= seconds)) return false;
+  return isEqual(live.data ?? {}, kept.secret(mint(key, kept.user(until))).data ?? {});
+}
+
+function userOfPullSecret(data: Record<string, string>): string | undefined {
+  return /"username":"([^"]{1,300})"/.exec(decoded(data['.dockerconfigjson']))?.[1];
+}
+
+/** What the controller keeps in a space, each with its own end. */
+export function keptCredentials(space: string, pullPrefix: string): Kept[] {
+  return [
+    {
+      lifetime: lifetimes.pull,
+      user: (until) => pullUser(space, until),
+      secret: (credential) => pullSecret(space, pullPrefix, credential),
+      userOf: userOfPullSecret,
+    },
+    {
+      lifetime: lifetimes.push,
+      user: (until) => pushUser(space, until),
+      secret: (credential) => pushSecret(space, credential),
+      userOf: (data) => decoded(data['username']),
+    },
+  ];
+}
+
+/** `image-registry-credentials` and `kf-registry-push` of one space, renewed when they near their end or when another key signs. */
 export async function ensureRegistrySecrets(context: Context, keys: RegistryKeys, space: string): Promise<void> {
   const key = await keys.read(context);
-  const info = context.info();
   if (key === undefined) {
     await copyRegistrySecrets(context, space);
     return;
   }
-  await ensureSecret(context, pullSecret(space, info.registry.pullPrefix, mint(key, pullUser(space))));
-  await ensureSecret(context, pushSecret(space, mint(key, pushUser(space))));
+  const now = Math.floor(context.now() / 1000);
+  for (const kept of keptCredentials(space, context.info().registry.pullPrefix)) {
+    const wanted = kept.secret(mint(key, kept.user(now + kept.lifetime.seconds)));
+    await ensureSecret(context, wanted, (live) => isGoodCredential(live, kept, key, now));
+  }
 }
 
 async function copyRegistrySecrets(context: Context, space: string): Promise<void> {
@@ -96,7 +150,7 @@ async function copyRegistrySecrets(context: Context, space: string): Promise<voi
     if (original === undefined)
       throw new WaitingError(
         'RegistryCredentialsMissing',
-        `The registry's credentials are missing: neither the Secret ${registryKeySecret.name} nor ${root}/${name} exists.`,
+        `The registry's credentials are missing: neither the Secret ${registryKeySecretName} nor ${root}/${name} exists.`,
         5_000,
       );
     const { type, data } = original;

@@ -250,6 +250,7 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
 /** Commands that only kf has. */
 export const kfCommands: readonly CfCommand[] = [
   ['setup', '', 'install kf', ''],
+  ['rotate', '', "change the registry's key", ''],
   ['uninstall', '', 'remove kf', ''],
 ];
 

@@ -31,10 +31,27 @@ export function credentialHeader(value: string, via: Via): Record<string, string
 
 export const anonymous: Authenticator = { headers: () => ({}), answer: async () => false };
 
-/** The same user and password on every request, without waiting to be asked: kf's own gate. */
-export function basicAuthenticator(credential: { username: string; password: string }, via: Via): Authenticator {
-  const header = credentialHeader(basicValue(credential), via);
-  return { headers: () => header, answer: async () => false };
+interface PasswordCredential {
+  username: string;
+  password: string;
+}
+
+/**
+ * The same user and password on every request, without waiting to be asked: kf's own gate.
+ *
+ * @param renew asked after a refusal; what it gives is used from then on, if it is another one
+ */
+export function basicAuthenticator(credential: PasswordCredential, via: Via, renew?: () => Promise<PasswordCredential>): Authenticator {
+  let header = credentialHeader(basicValue(credential), via);
+  return {
+    headers: () => header,
+    answer: async () => {
+      const renewed = renew === undefined ? header : credentialHeader(basicValue(await renew()), via);
+      const isNew = JSON.stringify(renewed) !== JSON.stringify(header);
+      header = renewed;
+      return isNew;
+    },
+  };
 }
 
 export interface ChallengeOptions {

@@ -20,19 +20,34 @@ export interface Credential {
 /** Two minutes without a byte either way: the connection is lost. */
 const idleTimeoutMs = 120_000;
 
-function throughServiceProxy(cluster: Cluster, place: RegistryPlace): HttpSend {
+/** As {@link HttpSend}, through the API server to a port of the registry's Service. */
+export function throughServiceProxy(cluster: Cluster, place: RegistryPlace): HttpSend {
   const base = `/api/v1/namespaces/${place.namespace}/services/http:${place.service}:${place.port}/proxy`;
   return (request) => cluster.raw({ ...request, path: `${base}${request.path}`, idleTimeoutMs });
 }
 
 /** A client of the in-cluster registry's push door. The API server strips `Authorization`, so the credential travels in a header of ours. */
-export function openPushDoor(cluster: Cluster, place: RegistryPlace, credential: Credential): RegistryClient {
-  return new RegistryClient({ send: throughServiceProxy(cluster, place), authenticator: basicAuthenticator(credential, 'proxy') });
+export function openPushDoor(
+  cluster: Cluster,
+  place: RegistryPlace,
+  credential: Credential,
+  renew?: () => Promise<Credential>,
+): RegistryClient {
+  return new RegistryClient({ send: throughServiceProxy(cluster, place), authenticator: basicAuthenticator(credential, 'proxy', renew) });
 }
 
-/** A client of the registry that apps are uploaded to: the installation's own through the API server, an outside one straight from here. */
-export function openUploads(cluster: Cluster, info: Pick<KfInfo, 'registry' | 'builder'>, credential: Credential): RegistryClient {
-  if (isInClusterRegistry(info.registry)) return openPushDoor(cluster, info.registry, credential);
+/**
+ * A client of the registry that apps are uploaded to: the installation's own through the API server, an outside one straight from here.
+ *
+ * @param renew reads the credential anew, when the registry takes it no longer: it ended during a long upload, or its key was changed
+ */
+export function openUploads(
+  cluster: Cluster,
+  info: Pick<KfInfo, 'registry' | 'builder'>,
+  credential: Credential,
+  renew?: () => Promise<Credential>,
+): RegistryClient {
+  if (isInClusterRegistry(info.registry)) return openPushDoor(cluster, info.registry, credential, renew);
   const registry = info.registry.pushHost;
   const { send, sendUrl } = directConnection(registry, insecureRegistries(info).includes(registry) ? { insecure: true } : {});
   return new RegistryClient({

@@ -1,12 +1,12 @@
 // The in-cluster registry: distribution on the pod's loopback behind kf's gate, the only listener.
 
+import { registryKeySecretName } from '../../lib/api/registry-credentials.ts';
 import type { KubeObject } from '../../lib/api/object.ts';
 import { restrictedContainer, restrictedPod } from './pod-security.ts';
 import { systemNamespace, type SetupPlan } from './options.ts';
 import { buildDeployment, buildService, buildServiceAccount } from './workload.ts';
 
 export const registryName = 'kf-registry';
-export const registryKeySecret = 'kf-registry-key';
 const pushPort = 5000;
 const pullPort = 5001;
 const storagePort = 5002;
@@ -67,7 +67,8 @@ function containers(plan: SetupPlan): Record<string, unknown>[] {
         { name: 'KF_GATE_PUSH_PORT', value: String(pushPort) },
         { name: 'KF_GATE_PULL_PORT', value: String(pullPort) },
         { name: 'KF_GATE_UPSTREAM', value: `http://127.0.0.1:${storagePort}` },
-        { name: 'KF_GATE_KEY_FILE', value: '/etc/kf-registry-key/key' },
+        { name: 'KF_GATE_KEYS', value: '/etc/kf-registry-key' },
+        { name: 'KF_GATE_DATA', value: '/var/lib/registry' },
       ],
       ports: [
         { name: 'push', containerPort: pushPort },
@@ -79,6 +80,7 @@ function containers(plan: SetupPlan): Record<string, unknown>[] {
       volumeMounts: [
         { name: 'bundle', mountPath: '/kf', readOnly: true },
         { name: 'key', mountPath: '/etc/kf-registry-key', readOnly: true },
+        { name: 'data', mountPath: '/var/lib/registry' },
       ],
     },
   ];
@@ -108,7 +110,7 @@ export function buildRegistry(plan: SetupPlan, bundle: { name: string; hash: str
         { name: 'data', persistentVolumeClaim: { claimName: registryName } },
         { name: 'config', configMap: { name: registryName } },
         { name: 'bundle', configMap: { name: bundle.name } },
-        { name: 'key', secret: { secretName: registryKeySecret } },
+        { name: 'key', secret: { secretName: registryKeySecretName } },
       ],
     }),
     buildService(at(registryName), 'ClusterIP', [{ name: 'push', port: pushPort }]),

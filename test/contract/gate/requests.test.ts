@@ -3,11 +3,12 @@ import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
-import { ask, basic, openGate } from './support.ts';
+import { ask, basic, openGate, now } from './support.ts';
 import type { Scene, Upstream } from './support.ts';
 
 const digest = `sha256:${'b'.repeat(64)}`;
-const headers = { authorization: basic('push.space-1') };
+const user = `push.space-1.${now + 60}`;
+const headers = { authorization: basic(user) };
 const repository = 'space-1/app-1-packages';
 
 let scene: Scene;
@@ -274,11 +275,11 @@ describe('around', () => {
   test('the access log names user, path and status, and no secret', async () => {
     const port = await open();
     await ask(port, { path: `/v2/${repository}/tags/list?last=secret`, headers });
-    await ask(port, { path: '/v2/', headers: { authorization: basic('push.space-1', 'wrong') } });
+    await ask(port, { path: '/v2/', headers: { authorization: basic(user, 'wrong') } });
     await ask(port, { path: '/healthz' });
     await sleep(20);
     expect(scene.lines.map((line) => [line.door, line.method, line.path, line.status, line.user])).toEqual([
-      ['push', 'GET', `/v2/${repository}/tags/list`, 200, 'push.space-1'],
+      ['push', 'GET', `/v2/${repository}/tags/list`, 200, user],
       ['push', 'GET', '/v2/', 401, '-'],
     ]);
     expect(JSON.stringify(scene.lines)).not.toMatch(/secret|wrong|Basic/);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Door } from '../../../src/controller/gate/scopes.ts';
-import { ask, basic, now, openGate } from './support.ts';
+import { registryKeyId, registryPassword } from '../../../src/lib/api/registry-credentials.ts';
+import { ask, basic, key, now, openGate } from './support.ts';
 import type { Scene } from './support.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
@@ -20,7 +21,8 @@ const requests = (repository: string): [string, string][] => [
   ['DELETE', `/v2/${repository}/blobs/${digest}`],
   ['DELETE', `/v2/${repository}/blobs/uploads/4b1f-2`],
 ];
-const users = { pull: `pull.${mine}`, push: `push.${mine}`, build: `build.${mine}.app-1.${now + 60}` };
+const later = now + 3600;
+const users = { pull: `pull.${mine}.${later}`, push: `push.${mine}.${later}`, build: `build.${mine}.app-1.${later}` };
 
 describe('the gate', () => {
   let scene: Scene;
@@ -79,15 +81,51 @@ describe('the gate', () => {
         expect([path, await status('push', method, path, users.build)]).not.toEqual([path, 200]);
   });
 
-  test('ends a build credential at its second', async () => {
-    const path = `/v2/${mine}/app-1-droplets/manifests/t`;
-    expect(await status('push', 'PUT', path, `build.${mine}.app-1.${now}`)).toBe(200);
-    expect(await status('push', 'PUT', path, `build.${mine}.app-1.${now - 1}`)).toBe(401);
+  test.each([
+    ['build', 'push', `build.${mine}.app-1`],
+    ['push', 'push', `push.${mine}`],
+    ['pull', 'pull', `pull.${mine}`],
+  ] as const)(
+    'ends a %s credential at its second and a minute for clocks that differ, and takes none without an end',
+    async (_, door, user) => {
+      const path = `/v2/${mine}/app-1-droplets/manifests/t`;
+      expect(await status(door, 'GET', path, `${user}.${now}`)).toBe(200);
+      expect(await status(door, 'GET', path, `${user}.${now - 60}`)).toBe(200);
+      expect(await status(door, 'GET', path, `${user}.${now - 61}`)).toBe(401);
+      expect(await status(door, 'GET', path, user)).toBe(401);
+      expect(await status(door, 'GET', path, `${user}.99999999999999`)).toBe(401);
+    },
+  );
+
+  test('tells its state to a keeper at the push door, and a keeper nothing else', async () => {
+    const keeper = `keeper.${later}`;
+    const headers = { authorization: basic(keeper) };
+    const { status: code, body } = await ask(scene.port('push'), { path: '/kf/status', headers });
+    expect([code, JSON.parse(body.toString())]).toEqual([200, expect.objectContaining({ keys: [registryKeyId(key)] })]);
+    expect(await status('pull', 'GET', '/kf/status', keeper)).toBe(403);
+    for (const [method, path] of [...requests(`${mine}/app-1-droplets`), ['GET', '/v2/'], ['GET', '/v2/_catalog']] as const)
+      expect([path, await status('push', method, path, keeper)]).toEqual([path, 403]);
+    for (const user of Object.values(users)) expect([403, 404]).toContain(await status('push', 'GET', '/kf/status', user));
+    expect(await status('push', 'GET', '/kf/status', `keeper.${now - 100}`)).toBe(401);
+    expect(scene.seen).toEqual([]);
+  });
+
+  test('takes what any key that counts has signed', async () => {
+    const older = Buffer.from('the key before it, long enough...');
+    const both = await openGate({ readKeys: () => [key, older] });
+    const asks = async (signer: Buffer): Promise<number> =>
+      (await ask(both.port('push'), { path: '/v2/', headers: { authorization: basic(users.push, registryPassword(signer, users.push)) } }))
+        .status;
+    expect([await asks(key), await asks(older), await asks(Buffer.from('a key that was never one, but long'))]).toEqual([200, 200, 401]);
+    await both.close();
   });
 
   test('refuses wrong passwords, passwords of other scopes, empty ones and malformed headers', async () => {
     const path = `/v2/${mine}/app-1-droplets/manifests/t`;
-    const other = Buffer.from(basic('push.space-2').slice(6), 'base64').toString().split(':')[1] ?? '';
+    const other =
+      Buffer.from(basic(`push.space-2.${later}`).slice(6), 'base64')
+        .toString()
+        .split(':')[1] ?? '';
     const headers = [
       basic(users.push, ''),
       basic(users.push, 'x'),
@@ -99,8 +137,8 @@ describe('the gate', () => {
       basic('admin'),
     ];
     headers.push(
-      basic(`push.${mine}/../space-2`),
-      basic(`PUSH.${mine}`),
+      basic(`push.${mine}/../space-2.${later}`),
+      basic(`PUSH.${mine}.${later}`),
       basic(`build.${mine}.${now + 60}`),
       basic('push.'),
       basic(`build.${mine}.app-1.-1`),
@@ -114,7 +152,7 @@ describe('the gate', () => {
     const both = (kf: string | string[], plain: string) =>
       ask(scene.port('push'), { path, headers: { 'x-kf-authorization': kf, authorization: plain } });
     expect((await both(basic(users.push), 'Bearer of-the-api-server')).status).toBe(200);
-    expect((await both(basic('push.space-2'), basic(users.push))).status).toBe(403);
+    expect((await both(basic(`push.space-2.${later}`), basic(users.push))).status).toBe(403);
     expect((await both('', basic(users.push))).status).toBe(401);
     expect((await both([basic(users.push), basic(users.push)], basic(users.push))).status).toBe(401);
   });
@@ -128,13 +166,13 @@ describe('the gate', () => {
   });
 
   test('refuses everything while it has no key, and follows a new key', async () => {
-    let current: Buffer | undefined;
-    const keyless = await openGate({ readKey: () => current });
+    let current: Buffer[] = [];
+    const keyless = await openGate({ readKeys: () => current });
     const headers = { authorization: basic(users.push) };
     expect((await ask(keyless.port('push'), { path: '/v2/', headers })).status).toBe(401);
-    current = Buffer.from('0123456789abcdef0123456789abcdef');
+    current = [key];
     expect((await ask(keyless.port('push'), { path: '/v2/', headers })).status).toBe(200);
-    current = Buffer.from('another key that is long enough!!');
+    current = [Buffer.from('another key that is long enough!!')];
     expect((await ask(keyless.port('push'), { path: '/v2/', headers })).status).toBe(401);
     await keyless.close();
   });

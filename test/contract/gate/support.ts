@@ -3,6 +3,8 @@
 import { createServer, request } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { createKeeper } from '../../../src/controller/gate/keeper.ts';
 import { createGate } from '../../../src/controller/gate/gate.ts';
 import type { AccessLine } from '../../../src/controller/gate/gate.ts';
 import type { Door } from '../../../src/controller/gate/scopes.ts';
@@ -52,13 +54,15 @@ const recorded =
     });
   };
 
-/** Both doors before one upstream; `readKey` and `upstream` can be replaced. */
-export async function openGate(options: { upstream?: Upstream; readKey?: () => Buffer | undefined } = {}): Promise<Scene> {
+/** Both doors before one upstream; `readKeys` and `upstream` can be replaced. */
+export async function openGate(options: { upstream?: Upstream; readKeys?: () => readonly Buffer[] } = {}): Promise<Scene> {
   const seen: Seen[] = [];
   const lines: AccessLine[] = [];
   const registry = createServer(options.upstream ?? recorded(seen));
   const upstream = { host: '127.0.0.1', port: await listen(registry) };
-  const settings = { upstream, readKey: options.readKey ?? (() => key), log: (line: AccessLine) => void lines.push(line), now: () => now };
+  const readKeys = options.readKeys ?? (() => [key]);
+  const keep = createKeeper({ readKeys, folder: tmpdir() });
+  const settings = { upstream, readKeys, keep, log: (line: AccessLine) => void lines.push(line), now: () => now };
   const servers = { push: createGate('push', settings), pull: createGate('pull', settings) };
   const ports = { push: await listen(servers.push), pull: await listen(servers.pull) };
   const all = [servers.push, servers.pull, registry];

@@ -85,7 +85,7 @@ async function uploadSource(
   reporter.say('Uploading files...');
   reporter.step('Uploading');
   const pushed = await pushSource(packed, {
-    client: openUploads(cluster, info, credential),
+    client: openUploads(cluster, info, credential, () => readPushCredential(cluster, session.space.guid, signal)),
     repository,
     tag: guid,
     annotations: { [annotations.contentHash]: listing.contentHash },

@@ -1,32 +1,14 @@
 // The registry that setup installs, proven: an image goes in through the push door, and nodes pull it, before anything that needs it is installed.
 
-import { randomBytes, randomUUID } from 'node:crypto';
-import { nodeType, secretType, type Node, type Secret } from '../../api/core.ts';
+import { randomUUID } from 'node:crypto';
+import { nodeType, secretType, type Node } from '../../api/core.ts';
 import { dockerConfigJson, pullUser, pushUser, registryPassword } from '../../api/registry-credentials.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { partOfLabel, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
+import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { buildPullSecret } from '../../../templates/setup/pull-test.ts';
-import { pullPrefix, registryKeySecret } from '../../../templates/setup/registry.ts';
+import { pullPrefix } from '../../../templates/setup/registry.ts';
 import { provePull } from './proofs.ts';
 import { pushTestImage } from './push-test.ts';
-
-/** The HMAC key of the registry's gate: made once, kept for ever (a new key would lock every space out). */
-export async function ensureRegistryKey(cluster: Cluster): Promise<Buffer> {
-  const found = await cluster.get(secretType, systemNamespace, registryKeySecret);
-  const present = found?.data?.['key'];
-  if (present !== undefined) return Buffer.from(present, 'base64');
-  const key = randomBytes(32).toString('hex');
-  const secret: Secret = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: registryKeySecret, namespace: systemNamespace, labels: { [partOfLabel]: 'setup' } },
-    type: 'Opaque',
-    immutable: true,
-    stringData: { key },
-  };
-  await cluster.create(secretType, secret);
-  return Buffer.from(key);
-}
 
 function takesPods(node: Node): boolean {
   const isReady = node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
@@ -48,13 +30,16 @@ export function nodesOfEachClass(nodes: Node[]): string[] {
 
 /** Scope of the pull test; no space can have this name. */
 const testScope = 'kf-setup';
+/** The clock of this machine may be wrong by hours. */
+const testSeconds = 24 * 3600;
 
 /** Pushes an image through the push door and lets a node of each class pull it, with credentials made for this alone. @throws KfError */
 export async function proveRegistry(cluster: Cluster, plan: SetupPlan, key: Buffer, signal?: AbortSignal): Promise<void> {
-  const push = pushUser(testScope);
+  const until = Math.floor(Date.now() / 1000) + testSeconds;
+  const push = pushUser(testScope, until);
   const repository = `${testScope}/pull-test`;
   const digest = await pushTestImage(cluster, repository, { username: push, password: registryPassword(key, push) }, signal);
-  const pull = pullUser(testScope);
+  const pull = pullUser(testScope, until);
   const host = pullPrefix(plan).split('/')[0] ?? '';
   const name = `kf-pull-test-${randomUUID().slice(0, 8)}`;
   const secret = buildPullSecret(systemNamespace, name, dockerConfigJson(host, pull, registryPassword(key, pull)));

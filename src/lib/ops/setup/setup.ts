@@ -16,7 +16,8 @@ import { buildDefaults, withDefaultGuids, type Defaults } from './defaults.ts';
 import { allObjects, buildInstallation, type Installation } from './installation.ts';
 import { checkPlan, checkStorage, inspectCluster } from './preflight.ts';
 import { proveReach, type ReachResult } from './proofs.ts';
-import { ensureRegistryKey, proveRegistry } from './registry-proof.ts';
+import { ensureRegistryKey, openRegistryKey } from './registry-key.ts';
+import { proveRegistry } from './registry-proof.ts';
 import { resolvePlan, type SetupRequest } from './request.ts';
 import { sumRequests, type RequestedResources } from './requests.ts';
 import { waitForCondition, waitForDeployment } from './waits.ts';
@@ -106,6 +107,7 @@ export function needsProof({ registry, programs }: Pick<Stages, 'registry' | 'pr
 
 /** The registry first, and proven: where nodes cannot pull from it nothing else is installed. */
 async function installRegistry(context: SetupContext, plan: SetupPlan, stages: Stages): Promise<void> {
+  if (plan.registry === undefined) await openRegistryKey(context.cluster);
   await applyStage(context, 'Installing the registry', stages.registry);
   if (plan.registry !== undefined) return;
   const key = await ensureRegistryKey(context.cluster);

@@ -1,0 +1,30 @@
+import { KfCommand } from '../base-command.ts';
+import { requiredArg } from '../flags.ts';
+import { KfError } from '../lib/errors.ts';
+import type { RotateResult } from '../lib/ops/rotate-key.ts';
+import { pairs } from '../lib/views/block.ts';
+
+const rotatable = 'registry-key';
+
+export default class Rotate extends KfCommand<RotateResult> {
+  static override summary = "change the key behind the registry's credentials";
+  static override changes = true;
+  static override examples = ['kf rotate registry-key', 'kf rotate registry-key --json'];
+  static override isAboutInstallation = true;
+  static override seeAlso = ['setup'];
+  static override args = { KEY: requiredArg(`what to change: ${rotatable}`) };
+
+  async run(): Promise<RotateResult> {
+    const { args } = await this.parse(Rotate);
+    if (args.KEY !== rotatable)
+      throw new KfError('usage', `There is no key '${args.KEY}' to change.`, { hints: [`${this.frame.bin} rotate ${rotatable}`] });
+    const [session, { rotateRegistryKey }] = await Promise.all([this.clusterSession(), import('../lib/ops/rotate-key.ts')]);
+    this.say`Changing the key of the registry as ${session.user}...`;
+    const context = { cluster: session.cluster, info: await session.info(), reporter: this.reporter, signal: this.signal };
+    const result = await rotateRegistryKey(context);
+    this.ok();
+    const before = `${result.previousKey}, counts until ${result.previousEnds}`;
+    this.print([pairs(['key', result.key], ['spaces renewed', String(result.spaces)], ['key before', before])]);
+    return result;
+  }
+}

@@ -1,0 +1,119 @@
+// Attacker: somebody who once had the developer's role in a space and kept its registry credential, and asks from a pod of another one.
+
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { registryPassword } from '../../../src/lib/api/registry-credentials.ts';
+import { Kf, kubectl, kubectlJson, ringEnv } from '../../support/kf.ts';
+import { until } from '../../support/until.ts';
+
+const space = ringEnv('KF_TEST_SPACE_GUID');
+const folder = path.resolve('test/fixtures/apps/static-site');
+const pullDoor = `http://${ringEnv('KF_CLUSTER_ADDRESS')}:32500`;
+const app = 'old-credentials';
+let kf: Kf;
+let admin: Kf;
+
+beforeAll(async () => {
+  [kf, admin] = [await Kf.create(), await Kf.create('admin')];
+});
+afterAll(async () => {
+  await kf.run(['delete', app, '-r', '-f']);
+  await Promise.all([kf.remove(), admin.remove()]);
+});
+
+async function secretText(ns: string, name: string, key: string): Promise<string> {
+  const { data } = await kubectlJson<{ data: Record<string, string> }>('get', 'secret', name, '-n', ns);
+  return Buffer.from(data[key] ?? '', 'base64').toString();
+}
+
+interface Credential {
+  username: string;
+  password: string;
+}
+
+async function pullCredential(): Promise<Credential> {
+  const config = JSON.parse(await secretText(space, 'image-registry-credentials', '.dockerconfigjson')) as {
+    auths: Record<string, Credential>;
+  };
+  return Object.values(config.auths)[0] ?? { username: '', password: '' };
+}
+const pushCredential = async (): Promise<Credential> => ({
+  username: await secretText(space, 'kf-registry-push', 'username'),
+  password: await secretText(space, 'kf-registry-push', 'password'),
+});
+
+const basic = ({ username, password }: Credential): string => `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+const atPullDoor = async (credential: Credential): Promise<number> =>
+  (await fetch(`${pullDoor}/v2/`, { headers: { authorization: basic(credential) } })).status;
+
+const endOf = ({ username }: Credential): number => Number(username.split('.').at(-1));
+
+test('what a space holds carries its end, and what carries none or has ended opens nothing', async () => {
+  const key = Buffer.from(await secretText('kf-system', 'kf-registry-key', 'key'));
+  const signed = (username: string): Credential => ({ username, password: registryPassword(key, username) });
+  const [pull, push] = [await pullCredential(), await pushCredential()];
+  expect([pull.username, push.username]).toEqual([
+    expect.stringMatching(new RegExp(`^pull\\.${space}\\.\\d{10}$`)),
+    expect.stringMatching(new RegExp(`^push\\.${space}\\.\\d{10}$`)),
+  ]);
+  expect(await atPullDoor(pull)).toBe(200);
+  // Rightly signed, as the controller of 0.1.0 did, and with an end that has passed.
+  expect(await atPullDoor(signed(`pull.${space}`))).toBe(401);
+  expect(await atPullDoor(signed(`pull.${space}.${Math.floor(Date.now() / 1000) - 3600}`))).toBe(401);
+  // An end that somebody moved.
+  expect(await atPullDoor({ ...pull, username: `pull.${space}.${endOf(pull) + 1}` })).toBe(401);
+});
+
+test('a credential that nears its end is renewed, in place, and the push after it works', async () => {
+  const key = Buffer.from(await secretText('kf-system', 'kf-registry-key', 'key'));
+  const username = `push.${space}.${Math.floor(Date.now() / 1000) + 60}`;
+  const old = { username, password: registryPassword(key, username) };
+  const { metadata } = await kubectlJson<{ metadata: { uid: string } }>('get', 'secret', 'kf-registry-push', '-n', space);
+  await kubectl('patch', 'secret', 'kf-registry-push', '-n', space, '-p', JSON.stringify({ stringData: old }));
+  await until('the credential to be renewed', async () => (await pushCredential()).username !== old.username);
+  const after = await kubectlJson<{ metadata: { uid: string } }>('get', 'secret', 'kf-registry-push', '-n', space);
+  // Kubelets that check who may use a pulled image go by the Secret's uid.
+  expect(after.metadata.uid).toBe(metadata.uid);
+  await kf.ok('push', app, '-p', folder, '-m', '64M');
+});
+
+interface Rotated {
+  key: string;
+  previousKey: string;
+  previousEnds: string;
+  spaces: number;
+}
+
+test('the key changes while apps are pushed, and no push fails; what the key before signed counts until its end', async () => {
+  const before = await pullCredential();
+  const pushes = (async (): Promise<number[]> => {
+    const codes: number[] = [];
+    for (let run = 0; run < 4; run++) codes.push((await kf.run(['push', `${app}-${run}`, '-p', folder, '-m', '64M', '--no-route'])).code);
+    return codes;
+  })();
+  const rotated = await admin.json<Rotated>('rotate', 'registry-key');
+  expect(await pushes).toEqual([0, 0, 0, 0]);
+  expect(rotated.key).not.toBe(rotated.previousKey);
+  const key = Buffer.from(await secretText('kf-system', 'kf-registry-key', 'key'));
+  for (const credential of [await pullCredential(), await pushCredential()])
+    expect(credential.password).toBe(registryPassword(key, credential.username));
+  expect(await atPullDoor(await pullCredential())).toBe(200);
+  expect((await pullCredential()).password).not.toBe(before.password);
+  expect(await atPullDoor(before)).toBe(200);
+  for (let run = 0; run < 4; run++) await kf.run(['delete', `${app}-${run}`, '-f']);
+
+  const again = await admin.run(['rotate', 'registry-key']);
+  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('The key was changed a short time ago')]);
+
+  // Its time over, as the clock of the gate will have it.
+  const over = JSON.stringify({ stringData: { 'previous-until': '1' } });
+  await kubectl('patch', 'secret', 'kf-registry-key', '-n', 'kf-system', '-p', over);
+  await kubectl('annotate', 'pods', '-n', 'kf-system', '-l', 'app=kf-registry', 'looked-at=again', '--overwrite');
+  await until('the key before to be refused', async () => (await atPullDoor(before)) === 401, 120_000);
+  expect(await atPullDoor(await pullCredential())).toBe(200);
+});
+
+test('a member of a space may not change the key', async () => {
+  const ran = await kf.run(['rotate', 'registry-key']);
+  expect([ran.code, ran.stderr]).toEqual([1, expect.stringContaining('may not get "secrets" in the namespace "kf-system"')]);
+});
