@@ -7,7 +7,7 @@ import { readDeclared, type ArgDefinition, type FlagDefinition } from './lib/cf/
 import { wantsHelp } from './lib/cf/usage.ts';
 import type { KfError } from './lib/errors.ts';
 import type { Reporter } from './lib/ops/reporter.ts';
-import { printFailure, printResult, toKfError } from './lib/output/error.ts';
+import { printFailure, printResult, toKfError, type JsonForm } from './lib/output/error.ts';
 import type { HelpSubject } from './lib/output/help.ts';
 import { openReporter } from './lib/output/progress.ts';
 import type { Terminal } from './lib/output/terminal.ts';
@@ -53,6 +53,8 @@ export abstract class KfCommand<T> extends Command {
   static changes = false;
   /** The command installs or removes kf: that kf is not there is no news, and explains none of its errors. */
   static isAboutInstallation = false;
+  /** What `--json` prints: one document with the result, or what the command prints itself while it runs, one document per line. */
+  static json: JsonForm = 'document';
   /** `set-env`: what looks like an unknown flag is data. */
   static dashesAreData = false;
 
@@ -69,7 +71,7 @@ export abstract class KfCommand<T> extends Command {
     try {
       const result = await this.#untilInterrupted(this.run());
       this.#reporter?.done();
-      printResult(frame.terminal, result);
+      printResult(frame.terminal, result, (this.ctor as typeof KfCommand).json);
       return this.exitCode(result);
     } catch (thrown) {
       this.#reporter?.done();
@@ -116,8 +118,7 @@ export abstract class KfCommand<T> extends Command {
 
   /** A line of cf's text on stdout; names in it are shown as names: `` this.say`Getting apps in org ${org}...` ``. */
   protected say(parts: TemplateStringsArray, ...names: string[]): void {
-    const { ink } = this.terminal;
-    this.reporter.say(parts.map((part, index) => part + (names[index] === undefined ? '' : ink.name(names[index]))).join(''));
+    this.reporter.say(parts.map((part, index) => part + (names[index] === undefined ? '' : this.terminal.name(names[index]))).join(''));
   }
 
   /** `OK` and the empty line after it. */
@@ -195,7 +196,7 @@ export abstract class KfCommand<T> extends Command {
       for (const hint of error.hints) terminal.err(hint);
       return terminal.env['KF_EXIT_CODES'] === 'class' ? 2 : 1;
     }
-    return printFailure(terminal, error, this.#global.verbose === true);
+    return printFailure(terminal, error, { verbose: this.#global.verbose === true, json: (this.ctor as typeof KfCommand).json });
   }
 
   /** The command's result, or the reason of the interruption when it does not end by itself in time. */

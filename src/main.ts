@@ -89,7 +89,7 @@ async function printHelp(words: readonly string[], { terminal, bin }: Frame): Pr
 }
 
 function printDocument(terminal: Terminal, result: unknown): number {
-  terminal.result(JSON.stringify({ status: 0, result, warnings: [] }, null, 2));
+  terminal.document({ status: 0, result, warnings: [] }, 2);
   return 0;
 }
 

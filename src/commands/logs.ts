@@ -3,28 +3,15 @@ import { KfCommand } from '../base-command.ts';
 import { appArg } from '../flags.ts';
 import type { PrintedEntry } from '../lib/ops/logs.ts';
 
-interface LogLine {
-  time: string;
-  /** As in the text: `APP/PROC/WEB/0`. */
-  source: string;
-  stream: 'OUT' | 'ERR';
-  pod: string;
-  text: string;
-}
-
-interface Result {
-  app: string;
-  lines: LogLine[];
-}
-
-export default class Logs extends KfCommand<Result> {
+export default class Logs extends KfCommand<void> {
   static override summary = 'follow the log of all instances and builds of an app, or show the last lines';
-  static override examples = ['kf logs example-app', 'kf logs example-app --recent'];
+  static override examples = ['kf logs example-app', 'kf logs example-app --recent', 'kf logs example-app --json | jq -r .text'];
+  static override json = 'lines' as const;
   static override seeAlso = ['app', 'apps'];
   static override args = { APP_NAME: appArg() };
   static override flags = { recent: Flags.boolean({ summary: 'print the last lines and end' }) };
 
-  async run(): Promise<Result> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(Logs);
     const name = args.APP_NAME;
     const [session, { followAppLogs, readRecentLogs }, { findApp }] = await Promise.all([
@@ -35,24 +22,19 @@ export default class Logs extends KfCommand<Result> {
     this.say`Retrieving logs for app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
     this.say``;
     const app = await findApp(session, name);
-    const shown: LogLine[] = [];
     if (flags.recent) {
       const { entries, notes } = await readRecentLogs(session, app);
-      for (const entry of entries) this.#show(entry, shown);
+      for (const entry of entries) this.#show(entry);
       for (const note of notes) this.terminal.warn(note);
-      return { app: name, lines: shown };
-    }
-    for await (const entry of followAppLogs(session, app)) this.#show(entry, shown);
-    return { app: name, lines: shown };
-  }
-
-  /** Prints an entry; `--json` keeps it for the one document at the end. */
-  #show({ entry, source, lines }: PrintedEntry, shown: LogLine[]): void {
-    if (this.terminal.json) {
-      shown.push({ time: entry.time, source, stream: entry.stream, pod: entry.source.pod, text: entry.text });
       return;
     }
-    const { ink } = this.terminal;
-    for (const text of lines) this.terminal.out(entry.stream === 'ERR' ? ink.bad(text) : text);
+    for await (const entry of followAppLogs(session, app)) this.#show(entry);
+  }
+
+  /** `--json`: one document per line, as soon as the line is there. */
+  #show({ entry, source, lines }: PrintedEntry): void {
+    const { ink, json } = this.terminal;
+    if (json) this.terminal.document({ time: entry.time, source, stream: entry.stream, pod: entry.source.pod, text: entry.text });
+    else for (const text of lines) this.terminal.out(entry.stream === 'ERR' ? ink.bad(text) : text);
   }
 }

@@ -54,10 +54,6 @@ const everyday: [args: string[], has: unknown][] = [
   [['orgs'], [{ name: ringEnv('KF_TEST_ORG') }]],
   [['spaces'], [{ name: ringEnv('KF_TEST_SPACE') }]],
   [['target'], { org: { name: ringEnv('KF_TEST_ORG') }, space: { name: ringEnv('KF_TEST_SPACE') } }],
-  [
-    ['logs', app, '--recent'],
-    { app, lines: [{ source: 'APP/PROC/WEB/0', stream: 'OUT', text: 'sample 1, instance 0, listening on port 8080' }] },
-  ],
   [['scale', app, '-i', '2'], { name: app, processes: [{ type: 'web', instances: 2 }] }],
   [['scale', app], { name: app, processes: [{ type: 'web', instances: 2 }] }],
   [['restage', app], { name: app, state: 'started' }],
@@ -79,6 +75,18 @@ function having(wanted: unknown): unknown {
   return expect.objectContaining(Object.fromEntries(Object.entries(wanted).map(([key, value]) => [key, having(value)]))) as unknown;
 }
 
+/** While the app of {@link everyday} is there. */
+async function expectLogLines(): Promise<void> {
+  const { stdout } = await kf.ok('logs', app, '--recent', '--json');
+  const lines = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line): unknown => JSON.parse(line));
+  expect(lines).toEqual(
+    expect.arrayContaining([having({ source: 'APP/PROC/WEB/0', stream: 'OUT', text: 'sample 1, instance 0, listening on port 8080' })]),
+  );
+}
+
 test('every command prints one document: status, result, warnings', async () => {
   for (const [who, commands] of [
     [kf, everyday],
@@ -89,6 +97,7 @@ test('every command prints one document: status, result, warnings', async () => 
       const document = JSON.parse(stdout) as Record<string, unknown>;
       expect([args, code, document]).toEqual([args, 0, { status: 0, result: having(has), warnings: expect.any(Array) as unknown }]);
       expect([args, stderr]).toEqual([args, expect.not.stringContaining('FAILED')]);
+      if (args[0] === 'target') await expectLogLines();
     }
   }
 });

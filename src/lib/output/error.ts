@@ -35,10 +35,8 @@ function errorDocument(error: KfError): Record<string, unknown> {
   };
 }
 
-/** `{status, error, warnings}` on stdout. */
-function printJson(terminal: Terminal, error: KfError, status: number): void {
-  terminal.result(JSON.stringify({ status, error: errorDocument(error), warnings: terminal.warnings }, null, 2));
-}
+/** How `--json` prints: one document, indented, or one document per line (`logs`). */
+export type JsonForm = 'document' | 'lines';
 
 function printText(terminal: Terminal, error: KfError, verbose: boolean): void {
   terminal.err(error.message);
@@ -48,15 +46,23 @@ function printText(terminal: Terminal, error: KfError, verbose: boolean): void {
   if (error.hints.length > 0) terminal.err(['', 'TIP:', ...error.hints.map((hint) => `   ${hint}`)].join('\n'));
 }
 
+export interface FailureOptions {
+  /** With the stack. */
+  verbose?: boolean;
+  json?: JsonForm;
+}
+
 /** Prints what was thrown. Returns the exit code. Usage errors are printed by the frame, which knows the help. */
-export function printFailure(terminal: Terminal, error: KfError, verbose = false): number {
+export function printFailure(terminal: Terminal, error: KfError, { verbose = false, json = 'document' }: FailureOptions = {}): number {
   const status = exitCodeOf(error, terminal.env);
-  if (terminal.json) printJson(terminal, error, status);
-  else printText(terminal, error, verbose);
+  if (!terminal.json) printText(terminal, error, verbose);
+  else terminal.document({ status, error: errorDocument(error), warnings: terminal.warnings }, json === 'document' ? 2 : undefined);
   return status;
 }
 
-/** `{status: 0, result, warnings}` on stdout. */
-export function printResult(terminal: Terminal, result: unknown): void {
-  if (terminal.json) terminal.result(JSON.stringify({ status: 0, result: result ?? {}, warnings: terminal.warnings }, null, 2));
+/** `{status: 0, result, warnings}` on stdout; after lines, each warning as one more `{warning}`. */
+export function printResult(terminal: Terminal, result: unknown, json: JsonForm = 'document'): void {
+  if (!terminal.json) return;
+  if (json === 'document') terminal.document({ status: 0, result: result ?? {}, warnings: terminal.warnings }, 2);
+  else for (const warning of terminal.warnings) terminal.document({ warning });
 }

@@ -10,9 +10,13 @@ export interface LayoutOptions {
   ink: Ink;
   /** Columns of the terminal, for key/value rows; left out: nothing is wrapped. */
   columns?: number;
+  /** What a cell's text becomes first. */
+  cell?: (text: string) => string;
 }
 
 const textOf = (cell: Cell): string => (typeof cell === 'string' ? cell : cell.text);
+const mapText = (cell: Cell, change: (text: string) => string): Cell =>
+  typeof cell === 'string' ? change(cell) : { ...cell, text: change(cell.text) };
 
 function paint(cell: Cell, ink: Ink): string {
   if (typeof cell === 'string') return cell;
@@ -59,14 +63,15 @@ function layOutPairs(block: Extract<Block, { type: 'pairs' }>, { ink, columns }:
 
 /** The lines of `blocks`, without line ends. */
 export function layOut(blocks: readonly Block[], options: LayoutOptions): string[] {
+  const { cell = (text) => text, ink } = options;
   return blocks.flatMap((block) => {
     switch (block.type) {
       case 'line':
         return [block.text];
       case 'table':
-        return layOutTable(block, options.ink);
+        return layOutTable({ ...block, rows: block.rows.map((row) => row.map((one) => mapText(one, cell))) }, ink);
       case 'pairs':
-        return layOutPairs(block, options);
+        return layOutPairs({ ...block, rows: block.rows.map(([key, value]) => [cell(key), mapText(value, cell)]) }, options);
     }
   });
 }

@@ -3,6 +3,7 @@
 import type { Ora } from 'ora';
 import { formatBytes } from '../api/sizes.ts';
 import type { ByteProgress, Reporter } from '../ops/reporter.ts';
+import { safeName } from './safe-text.ts';
 import type { Terminal } from './terminal.ts';
 
 const logIndent = '   ';
@@ -64,7 +65,9 @@ class LivelyReporter implements Reporter {
     this.#above(() => this.#terminal.out(line));
   }
 
-  step(text: string): void {
+  step(step: string): void {
+    // The spinner writes to the terminal by itself.
+    const text = safeName(step);
     if (text === this.#text) return;
     this.#text = text;
     this.#bytes = '';

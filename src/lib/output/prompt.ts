@@ -1,6 +1,7 @@
 // Questions to a person. Without a terminal nothing is asked and stdin is not touched.
 
 import { KfError } from '../errors.ts';
+import { safeName } from './safe-text.ts';
 import type { Terminal } from './terminal.ts';
 
 /**
@@ -14,7 +15,7 @@ export async function confirm(terminal: Terminal, question: string, otherwise: s
   }
   const { default: ask } = await import('@inquirer/confirm');
   try {
-    return await ask({ message: question, default: false });
+    return await ask({ message: safeName(question), default: false });
   } catch (cause) {
     if (cause instanceof Error && cause.name === 'ExitPromptError') throw new KfError('interrupted', 'Interrupted.', { cause });
     throw cause;

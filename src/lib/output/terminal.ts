@@ -2,6 +2,7 @@
 
 import { layOut } from './layout.ts';
 import { type Ink, loadInk, plainInk } from './ink.ts';
+import { safeJson, safeName, safeText } from './safe-text.ts';
 import type { Block } from '../views/block.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -56,22 +57,22 @@ export class Terminal {
 
   /** A line of cf's text; with `--json` it goes nowhere. */
   out(text = ''): void {
-    if (!this.json) this.#stdout.write(`${text}\n`);
+    if (!this.json) write(this.#stdout, `${text}\n`);
   }
 
-  /** A line on stdout that is the result itself, also with `--json`. */
-  result(text: string): void {
-    this.#stdout.write(`${text}\n`);
+  /** The result itself as JSON; `space` as of JSON.stringify. */
+  document(value: unknown, space?: number): void {
+    this.#stdout.write(`${safeJson(JSON.stringify(value, null, space))}\n`);
   }
 
   /** A line for people on stderr. */
   err(text = ''): void {
-    this.#stderr().write(`${text}\n`);
+    write(this.#stderr(), `${text}\n`);
   }
 
-  /** Raw text on stderr, without a line end. */
+  /** Text on stderr without a line end. */
   errRaw(text: string): void {
-    this.#stderr().write(text);
+    write(this.#stderr(), text);
   }
 
   /** A warning: stderr, and `warnings` of the JSON document. */
@@ -80,12 +81,23 @@ export class Terminal {
     if (!this.json) this.err(text);
   }
 
+  /** A name within a line of stdout: one line, and on a terminal nothing in it goes unseen. */
+  name(text: string): string {
+    return this.ink.name(this.#stdout.isTTY === true ? safeName(text) : text);
+  }
+
   print(blocks: readonly Block[]): void {
     if (this.json) return;
-    const columns = this.#stdout.isTTY === true && this.#stdout.columns !== 0 ? this.#stdout.columns : undefined;
-    const lines = layOut(blocks, { ink: this.ink, ...(columns === undefined ? {} : { columns }) });
-    if (lines.length > 0) this.#stdout.write(`${lines.join('\n')}\n`);
+    const { isTTY, columns: width = 0 } = this.#stdout;
+    const onTerminal = isTTY === true ? { cell: safeName, ...(width === 0 ? {} : { columns: width }) } : {};
+    const lines = layOut(blocks, { ink: this.ink, ...onTerminal });
+    if (lines.length > 0) write(this.#stdout, `${lines.join('\n')}\n`);
   }
+}
+
+/** The one door to a person: on a terminal nothing but colours passes of what others wrote; elsewhere every byte stays. */
+function write(stream: Stream, text: string): void {
+  stream.write(stream.isTTY === true ? safeText(text) : text);
 }
 
 /** @param json whether the command line asks for `--json` */

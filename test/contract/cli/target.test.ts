@@ -71,7 +71,7 @@ describe('a target that fails', () => {
     ['of another space', ['-o', 'example-org'], ['-s', 'exampel-space'], noSpace],
     ['of both', ['-o', 'example-org'], ['-o', 'example-org', '-s', 'exampel-space'], noSpace],
     ['in a context that is not there', ['-o', 'example-org'], ['-o', 'example-org', '--context', 'tset'], noOrg],
-  ])('%s: the next command works nowhere', async (_, before, typo, message) => {
+  ])('leaves the next command nowhere: %s', async (_, before, typo, message) => {
     if (before.length > 0) expect((await cli.run(['target', ...before])).code).toBe(0);
     expect((await cli.run(['target', ...typo])).code).toBe(1);
     const run = await cli.run(['delete', '-f', 'shop']);
