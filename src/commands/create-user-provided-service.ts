@@ -51,7 +51,7 @@ export default class CreateUserProvidedService extends KfCommand<Result> {
   /** JSON, a file, or names whose values are asked for without echo. */
   async #credentials(text: string | undefined): Promise<Record<string, unknown>> {
     if (text === undefined) return {};
-    const given = readJsonOrFile(text, '-p');
+    const given = await readJsonOrFile(text, '-p');
     if (given !== undefined) return given;
     const names = parseList(text);
     if (names.length === 0 || /[{}[\]"/]/.test(text)) {

@@ -1,6 +1,7 @@
 // Values that are JSON on the command line or in a file.
 
-import { readFileSync } from 'node:fs';
+import { KfError } from '../errors.ts';
+import { readSmallFile } from '../small-file.ts';
 import { incorrectUsage } from './usage.ts';
 
 function parseObject(text: string): Record<string, unknown> | undefined {
@@ -12,19 +13,21 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-function readText(path: string): string | undefined {
+/** Undefined for a text that names no file. @throws KfError for one that is too large */
+async function readText(path: string): Promise<string | undefined> {
   try {
-    return readFileSync(path, 'utf8');
-  } catch {
+    return await readSmallFile({ path, asGiven: path, what: 'a file of JSON' });
+  } catch (error) {
+    if (error instanceof KfError) throw error;
     return undefined;
   }
 }
 
 /** An object, inline or from the file of that name; undefined when the text is neither. @throws KfError for a file without an object */
-export function readJsonOrFile(text: string, flag: string): Record<string, unknown> | undefined {
+export async function readJsonOrFile(text: string, flag: string): Promise<Record<string, unknown> | undefined> {
   const inline = parseObject(text);
   if (inline !== undefined) return inline;
-  const content = readText(text);
+  const content = await readText(text);
   if (content === undefined) return undefined;
   const fromFile = parseObject(content);
   if (fromFile === undefined) throw incorrectUsage(`The file '${text}' given with ${flag} holds no JSON object.`);

@@ -4,7 +4,7 @@ import { nearest } from '../api/names.ts';
 import { parseLogRate, parseMegabytes } from '../api/sizes.ts';
 import { KfError } from '../errors.ts';
 import { located, plainOf } from './tree.ts';
-import type { Located, LocatedEntry, LocatedMap, Position } from './tree.ts';
+import type { Located, LocatedEntry, LocatedMap, LocatedScalar, Position } from './tree.ts';
 
 const shown = 10;
 
@@ -106,17 +106,19 @@ export class Fields {
     return undefined;
   }
 
+  /** Where a truth value is meant, `y` and `n` are ones too. */
   boolean(key: string): boolean | undefined {
     const value = this.value(key);
     if (value === undefined) return undefined;
     if (value.kind === 'scalar' && typeof value.value === 'boolean') return value.value;
+    if (value.kind === 'scalar' && /^[yn]$/i.test(value.text)) return value.text.toLowerCase() === 'y';
     return this.refuse(key, `${key} must be true or false.`);
   }
 
   wholeNumber(key: string, least: number): number | undefined {
     const value = this.value(key);
     if (value === undefined) return undefined;
-    const number = value.kind === 'scalar' && /^\d+$/.test(value.text) ? Number(value.text) : Number.NaN;
+    const number = value.kind === 'scalar' ? numberOf(value) : Number.NaN;
     if (Number.isSafeInteger(number) && number >= least) return number;
     return this.refuse(key, `${key} must be a whole number of at least ${least}.`);
   }
@@ -172,6 +174,12 @@ export class Fields {
     const map = this.map(key);
     return map === undefined ? undefined : (plainOf(map) as Record<string, unknown>);
   }
+}
+
+/** A number, or the digits of a quoted one. */
+function numberOf({ value, text }: LocatedScalar): number {
+  if (typeof value === 'number') return value;
+  return /^\d+$/.test(text) ? Number(text) : Number.NaN;
 }
 
 export function isNull(value: Located): boolean {

@@ -1,9 +1,10 @@
 // The one part of the manifest layer that touches files: finds and reads the manifest and the files of variables.
 
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { KfError, messageOf } from '../errors.ts';
 import { incorrectUsage } from '../cf/usage.ts';
+import { readSmallFile } from '../small-file.ts';
 import { parseManifest } from './parse.ts';
 import type { PushFlags, PushPlan } from './plan.ts';
 import { planPush } from './push-plan.ts';
@@ -43,8 +44,9 @@ async function find(workingFolder: string, flags: PushFlags): Promise<{ path: st
   return { path: inFolder, asGiven: inFolder };
 }
 
-async function readText(path: string, asGiven: string): Promise<string> {
-  return readFile(path, 'utf8').catch((error: unknown) => {
+async function readText(path: string, asGiven: string, what: string): Promise<string> {
+  return readSmallFile({ path, asGiven, what }).catch((error: unknown) => {
+    if (error instanceof KfError) throw error;
     throw new KfError('usage', `The file '${asGiven}' cannot be read: ${messageOf(error)}.`, { cause: error });
   });
 }
@@ -55,7 +57,7 @@ export async function readManifest(workingFolder: string, flags: PushFlags): Pro
     (flags.varsFiles ?? []).map(async (name) => {
       const path = resolve(workingFolder, name);
       if ((await kindOf(path)) !== 'file') throw incorrectUsage(`The specified path '${name}' does not exist.`);
-      return { path: name, text: await readText(path, name) };
+      return { path: name, text: await readText(path, name, 'a file of variables') };
     }),
   );
   const variables = readVariables(varsFiles, flags.vars ?? []);
@@ -63,7 +65,7 @@ export async function readManifest(workingFolder: string, flags: PushFlags): Pro
   if (found === undefined) return undefined;
   const shown =
     found.asGiven === found.path && found.path.startsWith(`${workingFolder}/`) ? found.path.slice(workingFolder.length + 1) : found.asGiven;
-  return { ...found, apps: parseManifest(shown, await readText(found.path, found.asGiven), variables) };
+  return { ...found, apps: parseManifest(shown, await readText(found.path, found.asGiven, 'a manifest'), variables) };
 }
 
 /**

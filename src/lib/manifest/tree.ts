@@ -1,8 +1,9 @@
 // A YAML file as a tree in which every key and value knows its line and column; aliases and merge keys are resolved.
 
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
-import type { Document, Node, ParsedNode, Scalar, Tags, YAMLMap } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
+import type { Alias, Document, Node, ParsedNode, Scalar, YAMLMap } from 'yaml';
 import { KfError } from '../errors.ts';
+import { plainScalar } from './scalar.ts';
 
 export interface Position {
   line: number;
@@ -12,7 +13,7 @@ export interface Position {
 export interface LocatedScalar {
   kind: 'scalar';
   value: string | number | boolean | null;
-  /** What the value becomes where a text is wanted. */
+  /** What the value becomes where a text is wanted: a plain one as it is written, and nothing for null. */
   text: string;
   at: Position;
 }
@@ -39,63 +40,89 @@ export interface LocatedMap {
 
 export type Located = LocatedScalar | LocatedList | LocatedMap;
 
-/** Enough for any manifest; aliases of aliases end here instead of in exhausted memory. */
-const maxNodes = 100_000;
+/** Enough for any manifest; aliases of aliases end here instead of in exhausted memory, as do variables of variables. */
+export const mostValues = 100_000;
+const mostLevels = 100;
 
 /** A line of an error: `manifest.yml:3:5: text`. */
 export function located(file: string, at: Position, text: string): string {
   return `${file}:${at.line}:${at.column}: ${text}`;
 }
 
-/** YAML 1.1 as cf reads it: without the base-60 numbers and timestamps that would turn `10:30` into 630. */
-function cfTags(tags: Tags): Tags {
-  return tags.filter((tag) => typeof tag === 'string' || (tag.tag !== 'tag:yaml.org,2002:timestamp' && tag.format !== 'TIME'));
-}
-
 /**
- * The tree of a YAML text, or undefined for an empty one.
+ * The tree of a YAML text, or undefined for an empty one. The text has a limited size (`lib/small-file.ts`): what is done here takes a time that
+ * grows with it, and cannot be interrupted.
  * @throws KfError `usage`: the message that cf gives for bad YAML, and where the fault is
  */
 export function parseTree(file: string, text: string): Located | undefined {
   const lines = new LineCounter();
-  const document = parseDocument(text, {
-    version: '1.1',
-    merge: true,
-    intAsBigInt: true,
-    prettyErrors: false,
-    lineCounter: lines,
-    customTags: cfTags,
-  });
+  try {
+    // The library compares each key of a map with each other; the reader below does so by a set.
+    const options = { version: '1.1', merge: true, intAsBigInt: true, prettyErrors: false, uniqueKeys: false, lineCounter: lines } as const;
+    const document = parseDocument(text, options);
+    throwIfBroken(file, document, lines);
+    if (document.contents === null) return undefined;
+    return new Reader(file, document, lines).convert(document.contents, { line: 1, column: 1 });
+  } catch (error) {
+    // Neither the library nor this reader keeps a list of what is open: thousands of levels end in the stack's limit.
+    if (!(error instanceof RangeError)) throw error;
+    throw new KfError('usage', `${file}: its lists and maps are nested in more than ${mostLevels} levels.`, { cause: error });
+  }
+}
+
+function throwIfBroken(file: string, document: Document.Parsed, lines: LineCounter): void {
   const [fault] = document.errors;
   if (fault !== undefined) {
     const { line, col } = lines.linePos(fault.pos[0]);
     const where = located(file, { line, column: col }, fault.message);
     throw new KfError('usage', `Unable to push app because manifest ${file} is not valid yaml.\n${where}`, { cause: fault });
   }
-  if (document.contents === null) return undefined;
-  return new Reader(file, document, lines).convert(document.contents, { line: 1, column: 1 });
+}
+
+/** What each alias stands for: the last anchor of its name before it. One walk for all, where the library would take one for each. */
+function targetsOf(document: Document.Parsed): Map<Alias, Node> {
+  const anchors = new Map<string, Node>();
+  const targets = new Map<Alias, Node>();
+  visit(document, {
+    Node: (_, node) => {
+      const target = isAlias(node) ? anchors.get(node.source) : undefined;
+      if (isAlias(node)) {
+        if (target !== undefined) targets.set(node, target);
+      } else if (node.anchor !== undefined) anchors.set(node.anchor, node);
+    },
+  });
+  return targets;
 }
 
 class Reader {
   readonly #file: string;
-  readonly #document: Document.Parsed;
+  readonly #targets: Map<Alias, Node>;
   readonly #lines: LineCounter;
   readonly #open = new Set<Node>();
   #count = 0;
+  #level = 0;
 
   constructor(file: string, document: Document.Parsed, lines: LineCounter) {
     this.#file = file;
-    this.#document = document;
+    this.#targets = targetsOf(document);
     this.#lines = lines;
   }
 
   convert(node: Node | null | undefined, fallback: Position): Located {
     this.#count += 1;
-    if (this.#count > maxNodes) this.#refuse(fallback, 'The aliases of this file unfold to more values than a manifest can have.');
+    if (this.#count > mostValues) this.#refuse(fallback, `This file has more than ${mostValues} values, with what its aliases unfold to.`);
     if (node === null || node === undefined) return { kind: 'scalar', value: null, text: '', at: fallback };
     const at = this.#position(node, fallback);
-    if (isAlias(node)) return this.#alias(node.resolve(this.#document), node.source, at);
+    if (isAlias(node)) return this.#alias(this.#targets.get(node), node.source, at);
     if (isScalar(node)) return { kind: 'scalar', ...scalarOf(node), at };
+    if (this.#level === mostLevels) return this.#refuse(at, `Lists and maps are nested in more than ${mostLevels} levels.`);
+    this.#level += 1;
+    const value = this.#collection(node, at);
+    this.#level -= 1;
+    return value;
+  }
+
+  #collection(node: Node, at: Position): Located {
     if (isSeq<ParsedNode>(node)) return { kind: 'list', items: node.items.map((item) => this.convert(item, at)), at };
     if (isMap<ParsedNode, ParsedNode | null>(node)) return { kind: 'map', entries: this.#entries(node, at), at };
     return this.#refuse(at, 'This is no value that a manifest can have.');
@@ -111,30 +138,35 @@ class Reader {
   }
 
   #entries(map: YAMLMap<ParsedNode, ParsedNode | null>, mapAt: Position): LocatedEntry[] {
-    const own: LocatedEntry[] = [];
+    const own = new Map<string, LocatedEntry>();
     const merged: LocatedEntry[] = [];
     for (const { key, value } of map.items) {
       const keyAt = this.#position(key, mapAt);
       const converted = this.convert(value, keyAt);
-      if (isMergeKey(key)) {
-        for (const source of converted.kind === 'list' ? converted.items : [converted]) {
-          if (source.kind !== 'map') return this.#refuse(keyAt, "What '<<' refers to is no map.");
-          merged.push(...source.entries);
-        }
-      } else {
-        const name = this.convert(key, mapAt);
-        if (name.kind !== 'scalar') return this.#refuse(keyAt, 'A key cannot be a list or a map.');
-        // A key is a name as it is written: `N` and `on` are no truth values.
-        own.push({ key: (isScalar(key) ? key.source : undefined) ?? name.text, keyAt, value: converted, anchored: hasAnchor(value) });
+      if (isMergeKey(key)) for (const entry of this.#mergedEntries(converted, keyAt)) merged.push(entry);
+      else {
+        const entry = this.#entry(key, value, converted, mapAt);
+        if (own.has(entry.key)) this.#refuse(keyAt, `The key '${entry.key}' stands twice in this map.`);
+        own.set(entry.key, entry);
       }
     }
-    const taken = new Set(own.map((entry) => entry.key));
-    for (const entry of merged) {
-      if (taken.has(entry.key)) continue;
-      taken.add(entry.key);
-      own.push(entry);
-    }
-    return own;
+    for (const entry of merged) if (!own.has(entry.key)) own.set(entry.key, entry);
+    return [...own.values()];
+  }
+
+  #mergedEntries(value: Located, at: Position): LocatedEntry[] {
+    return (value.kind === 'list' ? value.items : [value]).flatMap((source) =>
+      source.kind === 'map' ? source.entries : this.#refuse(at, "What '<<' refers to is no map."),
+    );
+  }
+
+  #entry(key: ParsedNode, value: ParsedNode | null, converted: Located, mapAt: Position): LocatedEntry {
+    const name = this.convert(key, mapAt);
+    const keyAt = this.#position(key, mapAt);
+    if (name.kind !== 'scalar') return this.#refuse(keyAt, 'A key cannot be a list or a map.');
+    // A key is a name as it is written: `N` and `on` are no truth values. Only at the top anchors are asked for.
+    const written = isScalar(key) ? key.source : undefined;
+    return { key: written ?? name.text, keyAt, value: converted, anchored: this.#level === 1 && hasAnchor(value) };
   }
 
   #position(node: Node, fallback: Position): Position {
@@ -162,15 +194,17 @@ function hasAnchor(node: Node | null): boolean {
   return isMap<Node, Node | null>(node) && node.items.some((pair) => hasAnchor(pair.value));
 }
 
-/** Decimal numbers keep their digits as written (`1.10` stays `1.10`); other notations become decimal. */
+/** A plain scalar means what Go's YAML makes of it (see plainScalar), and its text is what is written; quoted and tagged ones are the library's. */
 function scalarOf(node: Scalar): { value: LocatedScalar['value']; text: string } {
-  const { value, source = '' } = node as { value: unknown; source?: string };
+  const { value, source = '', type, tag } = node as { value: unknown; source?: string; type?: string; tag?: string };
+  if (type === 'PLAIN' && tag === undefined) {
+    const plain = plainScalar(source);
+    return { value: plain, text: plain === null ? '' : source };
+  }
   if (value === null || value === undefined) return { value: null, text: '' };
   if (typeof value === 'string') return { value, text: value };
-  if (typeof value === 'boolean') return { value, text: String(value) };
-  if (typeof value === 'bigint') return { value: Number(value), text: value.toString() };
-  if (typeof value === 'number') return { value, text: /^-?\d+\.\d+$/.test(source) ? source : String(value) };
-  return { value: source, text: source };
+  const isNumber = typeof value === 'bigint' || typeof value === 'number';
+  return { value: isNumber ? Number(value) : typeof value === 'boolean' ? value : source, text: source };
 }
 
 /** The tree as plain data: for service parameters and the values of variables. */

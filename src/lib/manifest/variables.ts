@@ -2,7 +2,7 @@
 
 import { KfError } from '../errors.ts';
 import { incorrectUsage } from '../cf/usage.ts';
-import { located, parseTree } from './tree.ts';
+import { located, mostValues, parseTree } from './tree.ts';
 import type { Located, LocatedMap, Position } from './tree.ts';
 
 export type Variables = ReadonlyMap<string, Located>;
@@ -67,10 +67,16 @@ export function substitute(file: string, tree: Located, variables: Variables): L
   return result;
 }
 
+/** More than any manifest holds; a variable that stands in very many places would else fill the memory. */
+const mostCharacters = 8 * 1024 * 1024;
+
 class Substitution {
   readonly #file: string;
   readonly #variables: Variables;
   readonly #missing: Set<string>;
+  readonly #byKey = new WeakMap<LocatedMap, Map<string, Located>>();
+  #values = 0;
+  #characters = 0;
 
   constructor(file: string, variables: Variables, missing: Set<string>) {
     this.#file = file;
@@ -83,7 +89,7 @@ class Substitution {
     if (tree.kind === 'map') return this.#map(tree);
     if (typeof tree.value !== 'string' || !tree.value.includes('((')) return tree;
     const whole = /^\(\((!?[-/.\w\p{L}]+)\)\)$/u.exec(tree.value)?.[1];
-    if (whole !== undefined) return moved(this.#find(whole) ?? tree, tree.at);
+    if (whole !== undefined) return this.#moved(this.#find(whole) ?? tree, tree.at);
     const text = this.#text(tree.value, tree.at);
     return { ...tree, value: text, text };
   }
@@ -97,7 +103,8 @@ class Substitution {
     return text.replaceAll(placeholder, (match, name: string) => {
       const value = this.#find(name);
       if (value === undefined) return match;
-      if (value.kind === 'scalar' && (typeof value.value === 'string' || Number.isInteger(value.value))) return value.text;
+      if (value.kind === 'scalar' && (typeof value.value === 'string' || Number.isInteger(value.value)))
+        return this.#counted(value.text, at);
       throw new KfError('usage', located(this.#file, at, `Variable '${name}' stands inside a text and must be a text or a whole number.`));
     });
   }
@@ -105,15 +112,31 @@ class Substitution {
   #find(placeholderName: string): Located | undefined {
     const [name = '', ...path] = placeholderName.replace(/^!/, '').split('.');
     let value = this.#variables.get(name);
-    for (const key of path) value = value?.kind === 'map' ? value.entries.find((entry) => entry.key === key)?.value : undefined;
+    for (const key of path) value = value?.kind === 'map' ? this.#keysOf(value).get(key) : undefined;
     if (value === undefined) this.#missing.add(path.length > 0 && this.#variables.has(name) ? placeholderName.replace(/^!/, '') : name);
     return value;
   }
-}
 
-/** The value of a variable, placed where its placeholder stands. */
-function moved(tree: Located, at: Position): Located {
-  if (tree.kind === 'scalar') return { ...tree, at };
-  if (tree.kind === 'list') return { ...tree, at, items: tree.items.map((item) => moved(item, at)) };
-  return { ...tree, at, entries: tree.entries.map((entry) => ({ ...entry, keyAt: at, value: moved(entry.value, at) })) };
+  #keysOf(map: LocatedMap): Map<string, Located> {
+    let keys = this.#byKey.get(map);
+    if (keys === undefined) this.#byKey.set(map, (keys = new Map(map.entries.map(({ key, value }) => [key, value]))));
+    return keys;
+  }
+
+  #counted(text: string, at: Position): string {
+    this.#characters += text.length;
+    if (this.#characters > mostCharacters)
+      throw new KfError('usage', located(this.#file, at, 'The variables of this file unfold to more than 8 MB.'));
+    return text;
+  }
+
+  /** The value of a variable, placed where its placeholder stands. */
+  #moved(tree: Located, at: Position): Located {
+    this.#values += 1;
+    if (this.#values > mostValues)
+      throw new KfError('usage', located(this.#file, at, `The variables of this file unfold to more than ${mostValues} values.`));
+    if (tree.kind === 'scalar') return { ...tree, at };
+    if (tree.kind === 'list') return { ...tree, at, items: tree.items.map((item) => this.#moved(item, at)) };
+    return { ...tree, at, entries: tree.entries.map((entry) => ({ ...entry, keyAt: at, value: this.#moved(entry.value, at) })) };
+  }
 }

@@ -2,6 +2,9 @@
 // pruned, patterns float unless they begin with a slash, `?` is itself, brackets and parentheses are regular-expression text. The matcher is
 // therefore a translation of each line to a regular expression, character for character what cf makes of it.
 
+import { setFlagsFromString } from 'node:v8';
+import { KfError } from '../errors.ts';
+
 export interface IgnoreRules {
   /** Whether the entry at this path (relative, with `/`) stays at home. */
   ignores(path: string): boolean;
@@ -12,9 +15,35 @@ export interface IgnoreRules {
 /** Always left out, at every depth, and not to be brought back by `!`. */
 const DEFAULTS = new Set(['.cfignore', '.DS_Store', '.git', '.gitignore', '.hg', '.svn', '_darcs', 'manifest.yaml', 'manifest.yml']);
 
-/** The rules of one folder; `text` is its `.cfignore`, if there is one. */
+/** As long as a path can be. */
+const longestLine = 4096;
+
+let asksLinear: boolean | undefined;
+
+/**
+ * V8's second engine takes over where a match goes back too often: its time grows with the text alone, as that of cf's (RE2). Returns whether the
+ * flag `l` is there, by which the engine says which expressions it can take.
+ */
+function boundMatching(): boolean {
+  if (asksLinear === undefined) {
+    setFlagsFromString('--enable-experimental-regexp-engine');
+    setFlagsFromString('--enable-experimental-regexp-engine-on-excessive-backtracks');
+    asksLinear = canCompile('a', 'l');
+  }
+  return asksLinear;
+}
+
+function canCompile(expression: string, flags = ''): boolean {
+  try {
+    return new RegExp(expression, flags).source !== '';
+  } catch {
+    return false;
+  }
+}
+
+/** The rules of one folder; `text` is its `.cfignore`, if there is one. @throws KfError `usage` for a line that could keep kf busy for ever */
 export function parseIgnoreRules(text = ''): IgnoreRules {
-  const patterns = text.split('\n').flatMap((line) => patternFromLine(line) ?? []);
+  const patterns = text.split('\n').flatMap((line, index) => patternFromLine(line, index + 1) ?? []);
   const isListed = (path: string): boolean =>
     patterns.reduce((ignored, { regex, negated }) => (regex.test(path) ? !negated : ignored), false);
   // A pattern that matches a folder matches all below it too, unless it ends somewhere by itself.
@@ -44,21 +73,29 @@ function without(character: string, text: string): string {
   return text.slice(0, end);
 }
 
-function patternFromLine(raw: string): Pattern | undefined {
+/** Go knows neither looking around nor back: such a line is no regular expression of cf's. */
+const LOOKS_AROUND = /\(\?<?[=!]/;
+
+function patternFromLine(raw: string, number: number): Pattern | undefined {
   const line = without('\r', raw);
   if (line.startsWith('#')) return undefined;
+  if (line.length > longestLine) throw new KfError('usage', `.cfignore: line ${number} has more than ${longestLine} characters.`);
   const trimmed = without(' ', line.replace(/^ +/, ''));
   if (trimmed === '') return undefined;
   const negated = trimmed.startsWith('!');
   // One more `#` or `!` is dropped without a meaning.
   const glob = (negated ? trimmed.slice(1) : trimmed).replace(/^[#!]/, '');
-  if (FOREIGN_ESCAPE.test(glob)) return undefined;
-  try {
-    return { regex: new RegExp(expressionFromGlob(glob)), negated };
-  } catch {
-    // What is not a regular expression matches nothing.
-    return undefined;
+  if (FOREIGN_ESCAPE.test(glob) || LOOKS_AROUND.test(glob)) return undefined;
+  const expression = expressionFromGlob(glob);
+  const canAsk = boundMatching();
+  // What is not a regular expression matches nothing.
+  if (!canCompile(expression)) return undefined;
+  if (canAsk && !canCompile(expression, 'l')) {
+    throw new KfError('usage', `.cfignore: line ${number} ('${trimmed}') repeats something too often to be matched in a bounded time.`, {
+      hints: ['Write + instead of a count in braces, or list the names.'],
+    });
   }
+  return { regex: new RegExp(expression), negated };
 }
 
 /** What becomes of each piece, in the order in which the pieces are looked for; the rest of the text stays as it is. */

@@ -4,6 +4,7 @@ import { type BigIntStats, lstatSync, readdirSync, readFileSync, readlinkSync, r
 import { join, posix } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KfError, messageOf } from '../errors.ts';
+import { smallFileBytes } from '../small-file.ts';
 import { type IgnoreRules, parseIgnoreRules } from './cfignore.ts';
 
 /** One file, folder or link of the source. Times in nanoseconds since 1970. */
@@ -28,8 +29,8 @@ export interface WalkOptions {
   signal?: AbortSignal;
 }
 
-/** Entries between two turns of the event loop. */
-const ENTRIES_PER_TURN = 512;
+/** Between two turns of the event loop, in which an interruption is heard. */
+const msPerTurn = 25;
 
 /**
  * The real path of a folder that is to be pushed (the folder itself may be a link). Throws KfError `usage` when there is none, in cf's words.
@@ -62,13 +63,14 @@ export function resolveSourceRoot(path: string, namedBy: 'flag' | 'manifest' = '
  */
 export async function* walkSource(root: string, options: WalkOptions = {}): AsyncGenerator<SourceEntry, void, undefined> {
   const walk: Walk = { root, rules: parseIgnoreRules(readIgnoreFile(root)), warn: options.warn ?? (() => undefined) };
-  let count = 0;
+  let turn = performance.now();
   for (const entry of walkFolder(walk, '')) {
-    if (++count % ENTRIES_PER_TURN === 0) {
+    if (performance.now() - turn > msPerTurn) {
       await nextTurn();
-      options.signal?.throwIfAborted();
+      turn = performance.now();
     }
-    yield entry;
+    options.signal?.throwIfAborted();
+    if (entry !== undefined) yield entry;
   }
 }
 
@@ -77,10 +79,11 @@ export function emptySource(path: string): KfError {
 }
 
 /** Looks no further than the first entry. @throws KfError `usage` when a push of the folder would take nothing */
-export function assertSource(path: string): void {
-  const root = resolveSourceRoot(path);
-  const walk: Walk = { root, rules: parseIgnoreRules(readIgnoreFile(root)), warn: () => undefined };
-  if (walkFolder(walk, '').next().done === true) throw emptySource(path);
+export async function assertSource(path: string, signal?: AbortSignal): Promise<void> {
+  const walking = walkSource(resolveSourceRoot(path), signal === undefined ? {} : { signal });
+  const { done } = await walking.next();
+  await walking.return();
+  if (done === true) throw emptySource(path);
 }
 
 /** The order in which {@link walkSource} gives paths: as if `/` came before every other character, else by code points. */
@@ -105,11 +108,13 @@ interface Walk {
   warn: (message: string) => void;
 }
 
-// Synchronous on purpose: one trip through the thread pool per file costs more than the stat itself.
-function* walkFolder(walk: Walk, folder: string): Generator<SourceEntry, void, undefined> {
+// Synchronous on purpose: one trip through the thread pool per file costs more than the stat itself. What stays at home is told too, as nothing, so
+// that a tree of which all is ignored can be left as well.
+function* walkFolder(walk: Walk, folder: string): Generator<SourceEntry | undefined, void, undefined> {
   for (const name of readFolder(walk.root, folder)) {
     const path = folder === '' ? name : `${folder}/${name}`;
     const ignored = walk.rules.ignores(path);
+    if (ignored) yield undefined;
     if (ignored && walk.rules.prunes(path)) continue;
     const stats = statOf(walk.root, path);
     if (!ignored) {
@@ -175,9 +180,14 @@ function statOf(root: string, path: string): BigIntStats {
 }
 
 function readIgnoreFile(root: string): string | undefined {
+  const path = join(root, '.cfignore');
   try {
-    return readFileSync(join(root, '.cfignore'), 'utf8');
+    const stats = statSync(path);
+    if (!stats.isFile()) throw new KfError('usage', "'.cfignore' is no file.");
+    if (stats.size > smallFileBytes) throw new KfError('usage', "The file '.cfignore' is larger than 1 MB, the most that it can have.");
+    return readFileSync(path, 'utf8');
   } catch (error) {
+    if (error instanceof KfError) throw error;
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw unreadable('.cfignore', error);
   }

@@ -68,3 +68,26 @@ test('an ignored folder is read only where something below it could come back', 
   expect(parseIgnoreRules('node_modules\n!node_modules/mine').prunes('node_modules')).toBe(false);
   expect(parseIgnoreRules('node_modules\nx$').prunes('node_modules')).toBe(false);
 });
+
+// A matcher that goes back for every way to split the name would not end within the life of this machine.
+test.each([
+  ['nested repetition', '(a+)+b'],
+  ['many stars', `${'*a'.repeat(20)}b`],
+  ['many folders', `${'**/'.repeat(30)}b`],
+  ['alternatives', '(a|aa)+b'],
+  ['counts', 'a{1,16}a{1,16}a{1,16}a{1,16}a{1,16}a{1,16}b'],
+])('%s is matched in a time that grows with the name alone', (_, line) => {
+  const rules = parseIgnoreRules(`${line}\nkept`);
+  const name = `${'a'.repeat(250)}/`.repeat(15);
+  expect(rules.ignores(`${name}c`)).toBe(false);
+  expect(rules.ignores(`${name}kept`)).toBe(true);
+});
+
+test('a line that cannot be matched so is refused with its number', () => {
+  expect(() => parseIgnoreRules('a\n(x{1,99}){1,99}')).toThrow(".cfignore: line 2 ('(x{1,99}){1,99}') repeats something too often");
+  expect(() => parseIgnoreRules(`a\nb\n${'x/'.repeat(4000)}`)).toThrow('.cfignore: line 3 has more than 4096 characters.');
+});
+
+test('looking around is no expression of cf, and matches nothing', () => {
+  expect(parseIgnoreRules('(?=a)a\n(?<!b)a').ignores('a')).toBe(false);
+});

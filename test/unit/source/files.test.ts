@@ -141,10 +141,31 @@ test('an aborted signal ends the walk of a large folder', async () => {
   ).rejects.toMatchObject({ name: 'AbortError' });
 });
 
-test('a folder of which a push would take nothing is told from one with a single file', () => {
+test('a walk of which everything is ignored is left in its midst too', async () => {
+  // So many lines that this walk takes far longer than the timer of the abort.
+  put('.cfignore', `${'x*y*z\n'.repeat(20_000)}*\n!none`);
+  for (let i = 0; i < 2000; i++) writeFileSync(join(root, `f${i}`), '');
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), 1);
+  await expect(assertSource(root, controller.signal)).rejects.toMatchObject({ name: 'AbortError' });
+});
+
+test('a .cfignore that is too large, or none at all, is refused by name', async () => {
+  put('a');
+  put('.cfignore', '#'.repeat(1024 * 1024 + 1));
+  await expect(assertSource(root)).rejects.toMatchObject({
+    code: 'usage',
+    message: expect.stringContaining("'.cfignore' is larger than 1 MB") as string,
+  });
+  rmSync(join(root, '.cfignore'));
+  symlinkSync('/dev/zero', join(root, '.cfignore'));
+  await expect(assertSource(root)).rejects.toMatchObject({ code: 'usage', message: "'.cfignore' is no file." });
+});
+
+test('a folder of which a push would take nothing is told from one with a single file', async () => {
   put('.cfignore', '*.log\n');
   put('debug.log');
-  expect(() => assertSource(root)).toThrow(expect.objectContaining({ code: 'usage', message: `No app files found in '${root}'` }) as Error);
+  await expect(assertSource(root)).rejects.toMatchObject({ code: 'usage', message: `No app files found in '${root}'` });
   put('deep/one.txt');
-  expect(() => assertSource(root)).not.toThrow();
+  await assertSource(root);
 });

@@ -214,7 +214,7 @@ export async function pushApp(session: SpaceSession, push: PushPlan, plan: AppPl
   const domains = needsDomains(plan, seen.ownRoutes.length > 0) ? await listDomainObjects(session) : [];
   const pushId = randomUUID();
   // Wrong routes and an empty folder are told before anything is made.
-  if (plan.path !== undefined && plan.lifecycle !== 'docker') assertSource(plan.path);
+  if (plan.path !== undefined && plan.lifecycle !== 'docker') await assertSource(plan.path, session.signal);
   wantedRoutes(plan, domains, seen.ownRoutes.length > 0);
   const { follower, asFound } = await claimApp(session, plan, found, pushId);
   try {

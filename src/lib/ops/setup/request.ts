@@ -1,8 +1,8 @@
 // What the operator asks of `kf setup` (flags over setup.yaml over defaults) made into one complete plan.
 
-import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { KfError, messageOf } from '../../errors.ts';
+import { readSmallFile } from '../../small-file.ts';
 import type { SetupImages, SetupPlan } from '../../../templates/setup/options.ts';
 
 /** Flags of the command, and the keys of `setup.yaml`. */
@@ -67,8 +67,9 @@ export const knownKeys = [
 export async function readSetupFile(file: string): Promise<SetupRequest> {
   let content: unknown;
   try {
-    content = parse(await readFile(file, 'utf8'));
+    content = parse(await readSmallFile({ path: file, asGiven: file, what: 'a file of settings' }));
   } catch (error) {
+    if (error instanceof KfError) throw error;
     throw new KfError('usage', `Incorrect Usage: The file ${file} cannot be read: ${messageOf(error)}`, { cause: error });
   }
   if (content === null || typeof content !== 'object' || Array.isArray(content)) {
