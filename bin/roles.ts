@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 
 type Grant = string | { verbs: string; names: (string | string[])[] };
-type Table = Record<string, Record<string, Grant>>;
+/** Several grants for one resource: rights on all objects beside those on named ones. */
+type Table = Record<string, Record<string, Grant | Grant[]>>;
 
 interface RoleEntry {
   name: string;
@@ -36,11 +37,13 @@ const verbOrder = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'
 
 function rightsOf(rules: Table): Right[] {
   return Object.entries(rules).flatMap(([group, rows]) =>
-    Object.entries(rows).flatMap(([resources, grant]) => {
-      const verbs = (typeof grant === 'string' ? grant : grant.verbs).split(' ');
-      const names = typeof grant === 'string' ? [] : grant.names.flat();
-      return resources.split(',').map((resource) => ({ group, resource: resource.trim(), verbs, names }));
-    }),
+    Object.entries(rows).flatMap(([resources, grants]) =>
+      [grants].flat().flatMap((grant) => {
+        const verbs = (typeof grant === 'string' ? grant : grant.verbs).split(' ');
+        const names = typeof grant === 'string' ? [] : grant.names.flat();
+        return resources.split(',').map((resource) => ({ group, resource: resource.trim(), verbs, names }));
+      }),
+    ),
   );
 }
 

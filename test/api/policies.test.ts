@@ -42,8 +42,6 @@ async function create(input: object, as?: string): Promise<string> {
   return code === 0 ? 'accepted' : stderr;
 }
 
-const configMap = (namespace: string, name = 'x') => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace } });
-
 describe('who changed an object', () => {
   const app = (changedBy?: string) => ({
     apiVersion: `${group}/v1alpha1`,
@@ -138,53 +136,5 @@ describe('where orgs, domains and spaces may be', () => {
     }
     expect(await create(named('CFSpace', org, randomUUID()), 'carol')).toBe('accepted');
     expect(await create(named('CFOrg', 'cf', randomUUID()), 'carol')).toBe('accepted');
-  });
-});
-
-describe("the controller's account", () => {
-  test('writes only in namespaces that kf made', async () => {
-    expect(await create(configMap(org), controller)).toBe('accepted');
-    const refusal = `The kf controller may not write in namespace ${foreign}, which kf did not make`;
-    expect(await create(configMap(foreign), controller)).toContain(refusal);
-    await kubectl(['create', '-f', '-'], { input: configMap(foreign) });
-    expect((await ask(['delete', 'configmap', '-n', foreign, 'x'], { as: controller })).stderr).toContain(refusal);
-    expect((await ask(['label', 'configmap', '-n', foreign, 'x', 'a=b'], { as: controller })).stderr).toContain(refusal);
-  });
-
-  test('and nobody else is kept from it', async () => {
-    expect(await create(configMap(foreign, 'y'), 'alice')).toBe('accepted');
-  });
-
-  test('makes only namespaces of orgs and spaces, with their marks', async () => {
-    const namespace = (labels: object) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: `new-${run}`, labels } });
-    expect(await create(namespace({ ...mark, [`${group}/org-guid`]: 'x' }), controller)).toBe('accepted');
-    expect(await create(namespace(mark), controller)).toContain(
-      'The kf controller may only change namespaces of orgs and spaces that kf made',
-    );
-    expect(await create(namespace({}), controller)).toContain('is none');
-  });
-
-  test('neither takes over nor deletes a namespace of others', async () => {
-    const refusal = `The kf controller may only change namespaces of orgs and spaces that kf made, and ${foreign} is none`;
-    const takeOver = ['label', 'namespace', foreign, 'kf.cloudfoundry.org/managed-by=kf', `${group}/org-guid=x`];
-    expect((await ask(takeOver, { as: controller })).stderr).toContain(refusal);
-    expect((await ask(['delete', 'namespace', foreign], { as: controller })).stderr).toContain(refusal);
-    expect((await ask(['delete', 'namespace', 'kf-system'], { as: controller })).stderr).toContain('and kf-system is none');
-    expect((await ask(['label', 'namespace', org, 'kf.cloudfoundry.org/managed-by-'], { as: controller })).stderr).toContain(
-      `and ${org} is none`,
-    );
-    expect((await ask(['label', 'namespace', org, 'touched=yes'], { as: controller })).code).toBe(0);
-  });
-
-  test('binds roles of people, and its own role only to itself', async () => {
-    const refusal = 'The kf controller may only bind the roles of people, and its own role to itself';
-    const user = [{ apiGroup: rbac, kind: 'User', name: 'alice' }];
-    expect(await create(binding('x', 'korifi-controllers-space-developer', user, org), controller)).toBe('accepted');
-    expect(await create(binding('x', 'kf-controller-space', [account], org), controller)).toBe('accepted');
-    expect(await create(binding('x', 'kf-controller-space', user, org), controller)).toContain(refusal);
-    expect(await create(binding('x', 'cluster-admin', user, org), controller)).toContain(refusal);
-    expect(await create(binding('x', 'korifi-controllers-admin', user), controller)).toContain(refusal);
-    const role = { apiVersion: `${rbac}/v1`, kind: 'Role', metadata: { name: 'x', namespace: org }, rules: [] };
-    expect(await create(role, controller)).toContain(refusal);
   });
 });

@@ -19,7 +19,7 @@ type Grant = string | { verbs: string; names: (string | string[])[] };
 interface Role {
   name: string;
   include?: string[];
-  rules: Record<string, Record<string, Grant>>;
+  rules: Record<string, Record<string, Grant | Grant[]>>;
 }
 
 /** `group/resource verb` or `group/resource verb name`, sorted: two sets of rights are equal when these are. */
@@ -51,12 +51,14 @@ beforeAll(async () => {
 /** What the table promises, written out; does not share code with the generator. */
 function promised(role: Role): Rights {
   const own = Object.entries(role.rules).flatMap(([group, rows]) =>
-    Object.entries(rows).flatMap(([resources, grant]) =>
-      resources.split(',').flatMap((resource) => {
-        const { verbs, names } =
-          typeof grant === 'string' ? { verbs: grant, names: [''] } : { verbs: grant.verbs, names: grant.names.flat() };
-        return verbs.split(' ').flatMap((verb) => names.map((name) => `${group}/${resource.trim()} ${verb} ${name}`.trim()));
-      }),
+    Object.entries(rows).flatMap(([resources, grants]) =>
+      resources.split(',').flatMap((resource) =>
+        [grants].flat().flatMap((grant) => {
+          const { verbs, names } =
+            typeof grant === 'string' ? { verbs: grant, names: [''] } : { verbs: grant.verbs, names: grant.names.flat() };
+          return verbs.split(' ').flatMap((verb) => names.map((name) => `${group}/${resource.trim()} ${verb} ${name}`.trim()));
+        }),
+      ),
     ),
   );
   const included = (role.include ?? []).flatMap((name) => promised(table.roles.find((other) => other.name === name) ?? role));

@@ -69,6 +69,27 @@ describe('kf setup', () => {
     expect(await versions()).toEqual(before);
   });
 
+  test('a further run takes away the rights that 0.1.0 gave the controller', async () => {
+    for (const ns of ['cf', 'kf-system']) {
+      await kubectl(
+        'create',
+        'rolebinding',
+        'kf-controller-space',
+        '-n',
+        ns,
+        '--clusterrole=view',
+        '--serviceaccount=kf-system:kf-controller',
+      );
+      await kubectl('label', 'rolebinding', 'kf-controller-space', '-n', ns, 'kf.cloudfoundry.org/part-of=setup');
+    }
+    await admin.ok('setup', '-f', ringEnv('KF_TEST_SETUP_FILE'));
+    for (const ns of ['cf', 'kf-system']) {
+      const left = await kubectl('get', 'rolebindings', '-n', ns, '-o', 'name');
+      expect(left).not.toContain('kf-controller-space');
+      expect(left).toContain(ns === 'cf' ? 'kf-controller-root' : 'kf-controller-system');
+    }
+  });
+
   test('a dry run prints objects that kubectl accepts and writes nothing', async () => {
     const before = await versions();
     const { stdout } = await admin.ok('setup', '-f', ringEnv('KF_TEST_SETUP_FILE'), '--dry-run', '-o', 'yaml');

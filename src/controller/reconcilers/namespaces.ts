@@ -1,7 +1,18 @@
 // What orgs and spaces have in common: their namespace, the RoleBindings in it, and its end.
 
-import { namespaceType, roleBindingType } from '../../lib/api/core.ts';
+import { heldBy, namespaceBlockers } from '../../lib/api/blockers.ts';
+import {
+  jobType,
+  namespaceType,
+  podDisruptionBudgetType,
+  podType,
+  roleBindingType,
+  serviceAccountType,
+  serviceType,
+  statefulSetType,
+} from '../../lib/api/core.ts';
 import type { Namespace, RoleBinding } from '../../lib/api/core.ts';
+import { httpRouteType } from '../../lib/api/gateway.ts';
 import type { finalizers } from '../../lib/api/group.ts';
 import { annotations, conditionTypes, kinds, labels } from '../../lib/api/group.ts';
 import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
@@ -30,7 +41,7 @@ export async function ensureNamespace(context: Context, owner: Owner, wanted: Na
     (await claimNamespace(context, owner)) ??
     (await createNamespace(context, { ...wanted, metadata: { ...wanted.metadata, annotations: notes } }));
   if (live.metadata.deletionTimestamp !== undefined)
-    throw new WaitingError('NamespaceTerminating', `The namespace ${name} is being deleted: ${blockers(live)}`, deletionPollMs);
+    throw new WaitingError('NamespaceTerminating', `The namespace ${name} is being deleted: ${blockers(context, live)}`, deletionPollMs);
   const { labels: marks } = wanted.metadata;
   if (contains(live.metadata, { labels: marks, annotations: notes })) return live;
   const { resourceVersion } = live.metadata;
@@ -133,12 +144,31 @@ export async function withFreshRights(context: Context, namespace: Namespace, wo
   }
 }
 
-/** What keeps a namespace that is being deleted, in the API server's words. */
-export function blockers(namespace: Namespace): string {
-  const said = (namespace.status?.conditions ?? [])
-    .filter((condition) => condition.status === 'True' && condition.type.startsWith('Namespace'))
-    .map((condition) => condition.message ?? condition.reason ?? condition.type);
-  return said.length === 0 ? 'its contents are being removed.' : said.join(' ');
+/** Kinds whose objects in a namespace are known from the caches, as far as this process follows them. */
+const knownKinds: readonly ResourceType[] = [
+  ...Object.values(kinds),
+  podType,
+  serviceType,
+  statefulSetType,
+  jobType,
+  podDisruptionBudgetType,
+  httpRouteType,
+  serviceAccountType,
+  roleBindingType,
+];
+const mostNamed = 10;
+
+/** What keeps a namespace that is being deleted: finalizers of others, by object, and the API server's words for the rest. */
+function blockers(context: Context, namespace: Namespace): string {
+  const held = knownKinds.flatMap((type) => {
+    if (!context.stores.has(type)) return [];
+    const leaving = context.stores
+      .of(type)
+      .list(namespace.metadata.name)
+      .filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    return leaving.flatMap((object) => heldBy(type.kind, object) ?? []);
+  });
+  return namespaceBlockers(namespace, held.slice(0, mostNamed));
 }
 
 /** Ends the namespace of an org or space that is being deleted. True once it is gone; else what keeps it. Only the owner's own is touched. */
@@ -148,7 +178,7 @@ export async function removeNamespace(context: Context, owner: Owner): Promise<{
   const { name = '', uid, deletionTimestamp } = live.metadata;
   if (deletionTimestamp === undefined && uid !== undefined)
     await context.cluster.delete(namespaceType, undefined, name, { uid, propagation: 'Background', signal: context.signal });
-  return { gone: false, message: `The namespace ${name} is being deleted: ${blockers(live)}` };
+  return { gone: false, message: `The namespace ${name} is being deleted: ${blockers(context, live)}` };
 }
 
 /** Says why an org or space that is being deleted is still there. */
@@ -160,6 +190,12 @@ export async function reportDeleting<T extends WithStatus>(
 ): Promise<void> {
   const conditions = conditionsWith(live, { type: conditionTypes.ready, status: 'False', reason: 'Deleting', message });
   await writeStatus(context, type, live, { guid: live.metadata.name, ...live.status, conditions });
+}
+
+/** Of an object without our finalizer: names those of others that still hold it. */
+export async function reportHeld<T extends WithStatus>(context: Context, type: ResourceType<T>, live: T): Promise<void> {
+  const held = heldBy(type.kind, live);
+  if (held !== undefined) await reportDeleting(context, type, live, `${held}. Whoever set it must take it away.`);
 }
 
 type Finalizer = typeof finalizers.org | typeof finalizers.space;

@@ -21,6 +21,7 @@ import {
   propagateRoles,
   removeNamespace,
   reportDeleting,
+  reportHeld,
   setFinalizer,
   withFreshRights,
 } from './namespaces.ts';
@@ -93,7 +94,10 @@ function spaceWithReason(space: CFSpace): string {
 
 async function remove(context: Context, org: CFOrg): Promise<Result | undefined> {
   const { name = '', finalizers: present = [] } = org.metadata;
-  if (!present.includes(finalizers.org)) return undefined;
+  if (!present.includes(finalizers.org)) {
+    await reportHeld(context, kinds.org, org);
+    return undefined;
+  }
   const owner: Owner = { entity: 'org', object: org };
   // Of an org whose GUID is another's only the object itself goes.
   if ((await namespaceToRemove(context, owner)) === undefined) {

@@ -21,6 +21,7 @@ import {
   propagateRoles,
   removeNamespace,
   reportDeleting,
+  reportHeld,
   setFinalizer,
   spaceKeys,
   withFreshRights,
@@ -108,7 +109,10 @@ async function write(context: Context, space: CFSpace, ...statements: Statement[
 
 async function remove(context: Context, space: CFSpace): Promise<Result | undefined> {
   const { finalizers: present = [] } = space.metadata;
-  if (!present.includes(finalizers.space)) return undefined;
+  if (!present.includes(finalizers.space)) {
+    await reportHeld(context, kinds.space, space);
+    return undefined;
+  }
   const end = await removeNamespace(context, { entity: 'space', object: space });
   if (!end.gone) {
     await reportDeleting(context, kinds.space, space, end.message);

@@ -61,7 +61,7 @@ export class Manager {
     this.#metrics.declare('process_resident_memory_bytes', 'gauge', 'Resident memory.');
     this.#metrics.declare('process_cpu_seconds_total', 'counter', 'CPU time used.');
     this.#leader = new Leader(cluster, leader, log, (isLeader) => this.#setGate(isLeader));
-    this.#stores = { of: (type) => this.#storeOf(type) };
+    this.#stores = { of: (type) => this.#storeOf(type), has: (type) => this.#informers.has(sourceId(type)) };
     this.#cluster = fence(cluster, {
       assertLeader: () => this.#leader.assertLeader(),
       observe: (type, object) => this.#informers.get(sourceId(type))?.observe(object),

@@ -14,6 +14,8 @@ import { keyOf } from './store.ts';
 export interface Stores {
   /** Throws for a kind that no reconciler of this process watches or reads. */
   of<T extends KubeObject>(type: ResourceType<T>): Store<T>;
+  /** True for a kind that some reconciler of this process watches or reads. */
+  has(type: ResourceType): boolean;
 }
 
 /** Changes of one kind, mapped to keys (`namespace/name`) of the reconciler's own kind. */

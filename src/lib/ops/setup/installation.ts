@@ -21,16 +21,16 @@ export interface Installation {
   gateway: KubeObject[];
 }
 
-/** Binds the generated ClusterRoles to the controller's account: cluster-wide and in the root namespace. */
+/** Binds the generated ClusterRoles to the controller's account: cluster-wide, and what it needs in the root namespace and beside itself. */
 function controllerBindings(): KubeObject[] {
   const rbac = 'rbac.authorization.k8s.io';
   const subjects = [{ kind: 'ServiceAccount', name: controllerName, namespace: systemNamespace }];
   const ref = (name: string) => ({ apiGroup: rbac, kind: 'ClusterRole', name });
-  const inNamespace = (namespace: string): KubeObject => ({
+  const inNamespace = (name: string, namespace: string): KubeObject => ({
     apiVersion: `${rbac}/v1`,
     kind: 'RoleBinding',
-    metadata: { name: 'kf-controller-space', namespace },
-    ...{ roleRef: ref('kf-controller-space'), subjects },
+    metadata: { name, namespace },
+    ...{ roleRef: ref(name), subjects },
   });
   return [
     {
@@ -39,8 +39,8 @@ function controllerBindings(): KubeObject[] {
       metadata: { name: controllerName },
       ...{ roleRef: ref(controllerName), subjects },
     },
-    inNamespace(rootNamespace),
-    inNamespace(systemNamespace),
+    inNamespace('kf-controller-root', rootNamespace),
+    inNamespace('kf-controller-system', systemNamespace),
   ];
 }
 

@@ -1,13 +1,13 @@
 // `kf setup`: look, plan, apply in order, prove, and say what is there now.
 
 import { randomUUID } from 'node:crypto';
-import { configMapType } from '../../api/core.ts';
+import { configMapType, roleBindingType } from '../../api/core.ts';
 import type { KubeObject } from '../../api/object.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { controllerName } from '../../../templates/setup/controller.ts';
 import { traefikName } from '../../../templates/setup/gateway.ts';
 import { gatewayNamespace } from '../../../templates/setup/namespaces.ts';
-import { partOfLabel, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
+import { partOfLabel, rootNamespace, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { registryName } from '../../../templates/setup/registry.ts';
 import type { Reporter } from '../reporter.ts';
 import { applyPlanned, planObjects, pruneSet, type ObjectSet, type PlannedChange } from './applier.ts';
@@ -45,6 +45,12 @@ export interface SetupContext {
   signal?: AbortSignal;
 }
 
+/** Where an earlier version may have left what this one does not install: programs under another name, rights that the controller needs no longer. */
+const outdated = [
+  { type: configMapType, ns: systemNamespace },
+  { type: roleBindingType, ns: systemNamespace },
+  { type: roleBindingType, ns: rootNamespace },
+];
 const setupSet: ObjectSet = { manager: 'kf-setup', label: { key: partOfLabel, value: 'setup' } };
 const startMs = 180_000;
 
@@ -154,7 +160,7 @@ export async function setup(context: SetupContext, request: SetupRequest): Promi
   await installDefaults(context, stages);
   reporter.step('Asking for a URL through the gateway');
   const reach = await proveReach(plan, 20_000, context.signal);
-  const removed = await pruneSet(cluster, setupSet, [{ type: configMapType, ns: systemNamespace }], allObjects(installation));
+  const removed = await pruneSet(cluster, setupSet, outdated, allObjects(installation));
   reporter.done();
   const count = (action: string) => changes.filter((change) => change.action === action).length;
   return {

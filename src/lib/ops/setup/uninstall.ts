@@ -1,6 +1,7 @@
 // `kf uninstall`: takes away what setup marked as its own, in an order in which each part can still clean up behind itself.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { namespaceBlockers } from '../../api/blockers.ts';
 import { deploymentType, namespaceType, type Namespace } from '../../api/core.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { conditionTypes, finalizers, kinds, labels } from '../../api/group.ts';
@@ -74,6 +75,10 @@ async function waitUntilGone(context: Running, what: string, look: () => Promise
 function describeOrg(org: CFOrg): string {
   const why = findCondition(org, conditionTypes.ready);
   return `org ${org.spec.displayName}${why?.reason === 'Deleting' ? ` (${why.message})` : ''}`;
+}
+
+function describeNamespace(namespace: Namespace): string {
+  return `namespace ${namespace.metadata.name ?? ''} (${namespaceBlockers(namespace)})`;
 }
 
 async function controllerRuns(cluster: Cluster): Promise<boolean> {
@@ -168,16 +173,16 @@ async function waitForKinds(context: Running): Promise<void> {
 
 /** Removes namespaces that kf has made. */
 async function removeNamespaces(context: Running, what: string, isWanted: (namespace: Namespace) => boolean): Promise<void> {
-  const left = async (): Promise<string[]> => {
+  const left = async (): Promise<Namespace[]> => {
     const { items } = await context.cluster.list(namespaceType, { labelSelector: `${labels.managedBy}=kf` });
-    return items.filter(isWanted).map(({ metadata }) => metadata.name ?? '');
+    return items.filter(isWanted);
   };
-  const names = await left();
+  const names = (await left()).map(({ metadata }) => metadata.name ?? '');
   for (const name of names) {
     await context.cluster.delete(namespaceType, undefined, name);
     context.result.removed.push(`Namespace ${name}`);
   }
-  if (names.length > 0) await waitUntilGone(context, what, left);
+  if (names.length > 0) await waitUntilGone(context, what, async () => (await left()).map(describeNamespace));
 }
 
 const isOfOrg = ({ metadata }: Namespace): boolean => metadata.labels?.[labels.orgGuid] !== undefined;

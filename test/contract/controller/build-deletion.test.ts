@@ -1,0 +1,58 @@
+// What others hold on to is named, in the condition of the org or space that waits for it.
+
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { namespaceType } from '../../../src/lib/api/core.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
+import { app, startScene, type BuildScene } from './build-scene.ts';
+
+const api = 'korifi.cloudfoundry.org/v1alpha1';
+const hold = ['example.org/hold'];
+let scene: BuildScene;
+
+beforeEach(async () => {
+  scene = await startScene();
+  const org = { apiVersion: api, kind: 'CFOrg', metadata: { name: 'o-1', namespace: 'cf' }, spec: { displayName: 'o' } };
+  const space = { apiVersion: api, kind: 'CFSpace', metadata: { name: 's-1', namespace: 'o-1' }, spec: { displayName: 's' } };
+  await scene.cluster.create(kinds.org, org);
+  await scene.cluster.create(kinds.space, space);
+  await scene.until(() => expect(scene.condition(kinds.space, 'o-1', 's-1', 'Ready')?.status).toBe('True'));
+});
+afterEach(() => scene.stop());
+
+const message = (type: typeof kinds.org | typeof kinds.space, ns: string, name: string): string =>
+  scene.condition(type, ns, name, 'Ready')?.message ?? '';
+
+test('a finalizer of others on the org itself is named, and the org goes when it does', async () => {
+  const finalizers = [...(scene.cluster.peek(kinds.org, 'cf', 'o-1')?.metadata.finalizers ?? []), ...hold];
+  await scene.cluster.mergePatch(kinds.org, 'cf', 'o-1', { metadata: { finalizers } });
+  await scene.cluster.delete(kinds.org, 'cf', 'o-1');
+  await scene.until(() =>
+    expect(message(kinds.org, 'cf', 'o-1')).toBe("CFOrg 'o-1' has the finalizer 'example.org/hold'. Whoever set it must take it away."),
+  );
+  expect(scene.condition(kinds.org, 'cf', 'o-1', 'Ready')).toMatchObject({ status: 'False', reason: 'Deleting' });
+  await scene.cluster.mergePatch(kinds.org, 'cf', 'o-1', { metadata: { finalizers: null } });
+  await scene.until(() => expect(scene.cluster.peek(kinds.org, 'cf', 'o-1')).toBeUndefined());
+});
+
+test('one on a space is named by the space and by its org', async () => {
+  const finalizers = [...(scene.cluster.peek(kinds.space, 'o-1', 's-1')?.metadata.finalizers ?? []), ...hold];
+  await scene.cluster.mergePatch(kinds.space, 'o-1', 's-1', { metadata: { finalizers } });
+  await scene.cluster.delete(kinds.org, 'cf', 'o-1');
+  const said = "CFSpace 's-1' has the finalizer 'example.org/hold'. Whoever set it must take it away.";
+  await scene.until(() => expect(message(kinds.space, 'o-1', 's-1')).toBe(said));
+  await scene.until(() => expect(message(kinds.org, 'cf', 'o-1')).toBe(`Waits until these spaces are gone: 's' (${said}).`));
+  expect(scene.cluster.peek(namespaceType, undefined, 's-1')).toBeUndefined();
+});
+
+test('those on the namespace and on what lies in it are named with their objects', async () => {
+  const made = app('a-1');
+  await scene.cluster.create(kinds.app, { ...made, metadata: { ...made.metadata, finalizers: hold } });
+  await scene.cluster.mergePatch(namespaceType, undefined, 's-1', { metadata: { finalizers: ['example.org/keep'] } });
+  await scene.cluster.delete(kinds.app, 's-1', 'a-1');
+  await scene.cluster.delete(kinds.space, 'o-1', 's-1');
+  await scene.until(() =>
+    expect(message(kinds.space, 'o-1', 's-1')).toBe(
+      "The namespace s-1 is being deleted: Namespace 's-1' has the finalizer 'example.org/keep'. CFApp 'a-1' has the finalizer 'example.org/hold'.",
+    ),
+  );
+});

@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest';
+import { foreignFinalizers, heldBy, namespaceBlockers } from '../../../src/lib/api/blockers.ts';
+
+describe('what keeps an object', () => {
+  const object = (...finalizers: string[]) => ({ metadata: { name: 'o', finalizers } });
+
+  test('are the finalizers of others, not ours and not those that Kubernetes takes away itself', () => {
+    const all = ['cfOrg.korifi.cloudfoundry.org', 'foregroundDeletion', 'batch.kubernetes.io/job-tracking', 'example.org/hold'];
+    expect(foreignFinalizers(object(...all), ['cfOrg.korifi.cloudfoundry.org'])).toEqual(['example.org/hold']);
+  });
+
+  test('is said with kind, name and finalizer', () => {
+    expect(heldBy('CFOrg', object('example.org/a'))).toBe("CFOrg 'o' has the finalizer 'example.org/a'");
+    expect(heldBy('CFOrg', object('example.org/a', 'b'))).toBe("CFOrg 'o' has the finalizers 'example.org/a', 'b'");
+    expect(heldBy('CFOrg', object('foregroundDeletion'))).toBeUndefined();
+  });
+});
+
+describe('what keeps a namespace', () => {
+  const condition = (type: string, message: string, status: 'True' | 'False' = 'True') => ({ type, status, message });
+  const content = condition(
+    'NamespaceContentRemaining',
+    'Some resources are remaining: configmaps. has 1 resource instances, widgets.example.org has 2 resource instances',
+  );
+
+  test('is first of all its own finalizer', () => {
+    expect(namespaceBlockers({ metadata: { name: 'n', finalizers: ['example.org/hold'] } })).toBe(
+      "Namespace 'n' has the finalizer 'example.org/hold'.",
+    );
+  });
+
+  test('is its content, in the API server’s words, and the command that shows it', () => {
+    expect(namespaceBlockers({ metadata: { name: 'n' }, status: { conditions: [content] } })).toBe(
+      `${content.message} See: kubectl get configmaps,widgets.example.org -n n`,
+    );
+  });
+
+  test('is named by object where it is known', () => {
+    const held = ["CFApp 'a' has the finalizer 'x'"];
+    expect(namespaceBlockers({ metadata: { name: 'n' }, status: { conditions: [content] } }, held)).toBe(
+      `CFApp 'a' has the finalizer 'x'. ${content.message}`,
+    );
+  });
+
+  test('is nothing yet while it goes as it should', () => {
+    const fine = condition('NamespaceContentRemaining', 'All content successfully removed', 'False');
+    expect(namespaceBlockers({ metadata: { name: 'n' }, status: { conditions: [fine] } })).toBe('its contents are being removed.');
+  });
+});
