@@ -206,7 +206,10 @@ const options: Option[] = [
   {
     key: 'buildEnv',
     value: { NPM_CONFIG_REGISTRY: 'https://npm.example.com/' },
-    changes: { [info]: { builder: { env: { NPM_CONFIG_REGISTRY: 'https://npm.example.com/' } } } },
+    changes: {
+      [info]: { builder: { envRevision: expect.stringMatching(/^[0-9a-f-]{36}$/) as string } },
+      'Secret kf-system/kf-build-env': { data: { NPM_CONFIG_REGISTRY: Buffer.from('https://npm.example.com/').toString('base64') } },
+    },
   },
   { key: 'drainSeconds', value: 9, changes: { [info]: { drainSeconds: 9 } } },
   { key: 'staging', value: { memoryMB: 2048 }, changes: { [info]: { staging: { memoryMB: 2048, diskMB: 4096 } } } },

@@ -1,10 +1,12 @@
 // The environment and the bindings that a build sees.
 
 import { secretType } from '../../lib/api/core.ts';
-import { annotations, kinds } from '../../lib/api/group.ts';
+import { annotations, kinds, labels, places } from '../../lib/api/group.ts';
 import type { BuildWorkloadSpec, CFApp, CFBuild, EnvVar } from '../../lib/api/types.generated.ts';
+import { ownerReference } from '../../templates/metadata.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
+import { ensureSecret } from './space-secrets.ts';
 
 /** Between a build and its Secret lies one request; who has not made it by then has ended, and whoever waits for the build would wait for ever. */
 const abandonedMs = 30_000;
@@ -40,11 +42,29 @@ export async function buildEnvironment(context: Context, build: CFBuild, app: CF
   }
   const guid = app.metadata.name ?? '';
   return lastOfEach([
-    ...Object.entries(context.info().builder.env ?? {}).map(([key, value]): EnvVar => ({ name: key, value })),
+    ...(await ofInstallation(context, build)),
     ...Object.keys(secret?.data ?? {}).map((key) => fromSecret(name, key)),
     fromSecret(app.status?.vcapApplicationSecretName ?? `${guid}-vcap-application`, 'VCAP_APPLICATION', true),
     fromSecret(app.status?.vcapServicesSecretName ?? `${guid}-vcap-services`, 'VCAP_SERVICES', true),
   ]);
+}
+
+/** The environment that the operator gives every build, encoded; it may hold credentials of mirrors. */
+export async function installationEnv(context: Context): Promise<Record<string, string>> {
+  const secret = await context.cluster.get(secretType, context.info().controller.namespace, places.installationEnv, context.signal);
+  return secret?.data ?? {};
+}
+
+/** As a Secret that goes with the build: who may look at builds and pods does not read its values there. */
+async function ofInstallation(context: Context, build: CFBuild): Promise<EnvVar[]> {
+  const data = await installationEnv(context);
+  const keys = Object.keys(data);
+  if (keys.length === 0) return [];
+  const { name: guid = '', namespace = '' } = build.metadata;
+  const name = `${guid}-installation-env`;
+  const metadata = { name, namespace, ownerReferences: [ownerReference(kinds.build, build)], labels: { [labels.managedBy]: 'kf' } };
+  await ensureSecret(context, { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', immutable: true, data });
+  return keys.map((key) => fromSecret(name, key));
 }
 
 /** Mount Secrets of the app's bindings (contract 8.1). */

@@ -146,6 +146,7 @@ export const annotations = {
   imageNotRead: kf('image-not-read'),
   /** Of a namespace: the uid of the CFOrg or CFSpace that it was made for. */
   ownerUid: kf('owner-uid'),
+  revision: kf('revision'),
   /** `allowed` on a route for every host of a domain: a policy lets only operators write it. */
   wildcard: kf('wildcard'),
   leaseEntityType: 'coordination.cloudfoundry.org/entity-type',
@@ -251,6 +252,8 @@ export const places = {
   infoKey: 'info.json',
   controllerAccount: 'kf-controller',
   registryService: 'kf-registry',
+  /** In the system namespace: environment of every build, a key per variable. */
+  installationEnv: 'kf-build-env',
   pullSecret: 'image-registry-credentials',
   pushSecret: 'kf-registry-push',
   builder: 'kf-builder',

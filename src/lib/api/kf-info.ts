@@ -13,7 +13,17 @@ export interface KfInfo {
   oldestCli: string;
   controller: { version: string; namespace: string };
   registry: { namespace: string; service: string; port: number; pushHost: string; pullPrefix: string };
-  builder: { name: string; image: string; runImage?: string; insecureRegistries?: string[]; env?: Record<string, string>; digest?: string };
+  builder: {
+    name: string;
+    image: string;
+    runImage?: string;
+    insecureRegistries?: string[];
+    /** Changes with the environment that setup gives every build. The variables may be credentials, so only the controller reads them. */
+    envRevision?: string;
+    /** What 0.1.0 wrote in place of a revision. */
+    env?: Record<string, string>;
+    digest?: string;
+  };
   defaultDomain: string;
   gateway: {
     namespace: string;

@@ -1,7 +1,9 @@
 // `kf-info`: what every command reads to know this installation.
 
+import { annotations, places } from '../../lib/api/group.ts';
 import type { KfInfo } from '../../lib/api/kf-info.ts';
 import type { KubeObject } from '../../lib/api/object.ts';
+import { encoded } from '../metadata.ts';
 import { gatewayName, traefikName } from './gateway.ts';
 import { gatewayNamespace } from './namespaces.ts';
 import { rootNamespace, systemNamespace, type SetupPlan } from './options.ts';
@@ -22,7 +24,7 @@ export function kfInfo(plan: SetupPlan): KfInfo {
       image: plan.images.builder,
       runImage: plan.images.run,
       insecureRegistries: [...new Set([...plan.insecureRegistries, ...(plan.registry?.insecure === true ? [plan.registry.host] : [])])],
-      env: plan.buildEnv,
+      ...(plan.buildEnvRevision === undefined ? {} : { envRevision: plan.buildEnvRevision }),
     },
     programImage: plan.controllerImage ?? plan.images.node,
     defaultDomain: plan.domain,
@@ -43,6 +45,17 @@ export function kfInfo(plan: SetupPlan): KfInfo {
     staging: plan.staging,
     defaults: { org: plan.org, space: plan.space },
   };
+}
+
+/** The environment of every build. Everybody may read kf-info, and a mirror's address may hold a password: so it lies apart, for the controller alone. */
+export function buildInstallationEnv(plan: SetupPlan): KubeObject {
+  const { buildEnv, buildEnvRevision } = plan;
+  const metadata = {
+    name: places.installationEnv,
+    namespace: systemNamespace,
+    ...(buildEnvRevision === undefined ? {} : { annotations: { [annotations.revision]: buildEnvRevision } }),
+  };
+  return { apiVersion: 'v1', kind: 'Secret', metadata, ...{ type: 'Opaque', data: encoded(buildEnv) } };
 }
 
 /** The ConfigMap; that everybody may read it is in manifests/roles.yaml. */

@@ -42,6 +42,8 @@ export interface SetupPlan {
   insecureRegistries: string[];
   /** Build env for every build, e.g. a mirror. */
   buildEnv: Record<string, string>;
+  /** Changes with `buildEnv` and tells nothing of it; left out where that is empty. */
+  buildEnvRevision?: string;
   drainSeconds: number;
   staging: { memoryMB: number; diskMB: number };
   processDefaults: { memoryMB: number; diskQuotaMB: number };

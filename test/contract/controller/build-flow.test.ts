@@ -133,6 +133,21 @@ describe('builds', () => {
     );
   });
 
+  test('show the installation’s values to the build alone: neither in the workload nor in its Job', async () => {
+    await start({ env: { FOO: 'bar' } });
+    await scene.until(() => expect(job()).toBeDefined());
+    const uid = build()?.metadata.uid;
+    expect(cluster.peek(secretType, 's-1', 'b-1-installation-env')).toMatchObject({
+      metadata: { ownerReferences: [{ kind: 'CFBuild', uid }] },
+      data: { MIRROR: Buffer.from('m').toString('base64') },
+    });
+    expect(cluster.peek(kinds.buildWorkload, 's-1', 'b-1')?.spec.env?.[0]).toEqual({
+      name: 'MIRROR',
+      valueFrom: { secretKeyRef: { name: 'b-1-installation-env', key: 'MIRROR' } },
+    });
+    expect(JSON.stringify(job()?.spec)).toContain('b-1-installation-env');
+  });
+
   test('wait for the environment that the CLI can only make after the build', async () => {
     const made = await start({ env: { FOO: 'bar' }, late: true });
     await scene.until(() => expect(scene.condition(kinds.build, 's-1', 'b-1', 'Ready')?.reason).toBe('EnvironmentNotThere'));

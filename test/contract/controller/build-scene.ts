@@ -28,7 +28,7 @@ export const info: KfInfo = {
     pushHost: 'kf-registry.kf-system.svc:5000',
     pullPrefix: 'localhost:32500/',
   },
-  builder: { name: 'kf-builder', image: 'builder:1', runImage: 'run:1', insecureRegistries: ['10.0.0.1:5000'], env: { MIRROR: 'm' } },
+  builder: { name: 'kf-builder', image: 'builder:1', runImage: 'run:1', insecureRegistries: ['10.0.0.1:5000'] },
   programImage: 'node:24',
   defaultDomain: 'apps.localhost',
   gateway: { namespace: 'kf-node', name: 'kf', features: [] },
@@ -90,6 +90,8 @@ async function prepare(cluster: MemoryCluster): Promise<void> {
   await cluster.create(configMapType, { metadata: { name: 'kf-info', namespace: 'cf' }, data: { 'info.json': JSON.stringify(info) } });
   const key = Buffer.from('0123456789abcdef0123456789abcdef').toString('base64');
   await cluster.create(secretType, { metadata: { name: 'kf-registry-key', namespace: 'kf-system' }, data: { key } });
+  const mirror = { MIRROR: Buffer.from('m').toString('base64') };
+  await cluster.create(secretType, { metadata: { name: 'kf-build-env', namespace: 'kf-system' }, data: mirror });
   const builder: BuilderInfo = {
     apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
     kind: 'BuilderInfo',

@@ -22,6 +22,7 @@ export function buildKey(info: KfInfo, inputs: BuildInputs): string {
     inputs.buildpacks,
     inputs.stack,
     Object.entries({ ...builder.env, ...inputs.env }).sort(([a], [b]) => (a < b ? -1 : 1)),
+    ...(builder.envRevision === undefined ? [] : [builder.envRevision]),
   ];
   return `sha256:${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}`;
 }

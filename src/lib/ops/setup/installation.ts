@@ -4,7 +4,7 @@ import type { KubeObject } from '../../api/object.ts';
 import { buildCheckRoute } from '../../../templates/setup/check-route.ts';
 import { buildBundle, buildController, bundleName, controllerName, type ControllerPrograms } from '../../../templates/setup/controller.ts';
 import { buildGateway } from '../../../templates/setup/gateway.ts';
-import { buildInfo } from '../../../templates/setup/info.ts';
+import { buildInfo, buildInstallationEnv } from '../../../templates/setup/info.ts';
 import { buildNamespaces } from '../../../templates/setup/namespaces.ts';
 import { rootNamespace, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { buildRegistry } from '../../../templates/setup/registry.ts';
@@ -56,7 +56,14 @@ export async function buildInstallation(plan: SetupPlan, programs: ControllerPro
   return {
     registry: [...buildNamespaces(plan), buildBundle(programs), ...(plan.registry === undefined ? buildRegistry(plan, bundle) : [])],
     kinds: [...kinds, ...gatewayKinds],
-    programs: [...roles, ...controllerBindings(), ...buildController(plan, bundle), ...buildInfo(plan), ...policies],
+    programs: [
+      ...roles,
+      ...controllerBindings(),
+      ...buildController(plan, bundle),
+      ...buildInfo(plan),
+      buildInstallationEnv(plan),
+      ...policies,
+    ],
     gateway: [...buildGateway(plan), buildCheckRoute(plan)],
   };
 }

@@ -12,6 +12,7 @@ import { registryName } from '../../../templates/setup/registry.ts';
 import type { Reporter } from '../reporter.ts';
 import { applyPlanned, planObjects, pruneSet, type ObjectSet, type PlannedChange } from './applier.ts';
 import { readPrograms } from './assets.ts';
+import { withBuildEnvRevision } from './build-env.ts';
 import { buildDefaults, withDefaultGuids, type Defaults } from './defaults.ts';
 import { allObjects, buildInstallation, type Installation } from './installation.ts';
 import { checkPlan, checkStorage, inspectCluster } from './preflight.ts';
@@ -72,7 +73,8 @@ async function prepare(
     ...(plan.storageClass === undefined ? {} : { storageClass: plan.storageClass }),
   });
   for (const warning of await checkPlan(context.cluster, plan)) context.reporter.warn(warning);
-  return { plan: await withDefaultGuids(context.cluster, plan), hasGatewayApi: facts.hasGatewayApi, kubernetes: facts.version };
+  const named = await withDefaultGuids(context.cluster, plan);
+  return { plan: await withBuildEnvRevision(context.cluster, named), hasGatewayApi: facts.hasGatewayApi, kubernetes: facts.version };
 }
 
 /** Applies one stage of the plan; namespaces go first, since others live in them. */
