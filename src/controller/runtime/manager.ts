@@ -17,8 +17,8 @@ import { Metrics } from './metrics.ts';
 import { OutsideCalls } from './outside.ts';
 import type { Context, Reconciler, Stores } from './reconciler.ts';
 import { WaitingError } from './result.ts';
-import { declareRunnerMetrics, Runner } from './runner.ts';
-import type { Store } from './store.ts';
+import { declareRunnerMetrics, Runner, type Work } from './runner.ts';
+import { splitKey, type Store } from './store.ts';
 
 export interface ManagerOptions {
   cluster: Cluster;
@@ -47,7 +47,6 @@ export class Manager {
   readonly #cluster: Cluster;
   readonly #events: EventRecorder;
   readonly #now: () => number;
-  readonly #outside = new OutsideCalls();
   #gate = Promise.withResolvers<void>();
   #info: { text: string; value: KfInfo } | undefined;
 
@@ -146,8 +145,10 @@ export class Manager {
   }
 
   #plug(reconciler: Reconciler): Runner {
+    // A pool for each reconciler is one for each kind of call: probes never wait behind registries.
+    const outside = new OutsideCalls();
     const runner = new Runner(reconciler, {
-      context: (log, signal, requeue) => this.#context(reconciler, log, signal, requeue),
+      context: (work) => this.#context(reconciler, outside, work),
       mayWork: () => this.#gate.promise,
       log: this.#options.log,
       metrics: this.#metrics,
@@ -166,7 +167,7 @@ export class Manager {
     return runner;
   }
 
-  #context(reconciler: Reconciler, log: Logger, signal: AbortSignal, requeue: () => void): Context {
+  #context(reconciler: Reconciler, outside: OutsideCalls, { key, log, signal, requeue }: Work): Context {
     return {
       cluster: this.#cluster,
       stores: this.#stores,
@@ -174,7 +175,7 @@ export class Manager {
       signal,
       info: () => this.#currentInfo(),
       event: (type, object, note) => this.#events.record(type, object, note, reconciler.name),
-      outside: (id, timeoutMs, work) => this.#outside.ask(`${reconciler.name} ${id}`, requeue, timeoutMs, work),
+      outside: (id, timeoutMs, work) => outside.ask({ id, space: splitKey(key).ns, timeoutMs }, requeue, work),
       now: this.#now,
     };
   }

@@ -1,30 +1,52 @@
-// Calls that leave the cluster's API (registries, brokers, probes): own pool, time limit, and no worker waits for them.
+// Calls that leave the cluster's API (registries, brokers, probes): time limit, no worker waits for them, and no space waits for another's.
 
 export type Outcome<T> = { ok: true; value: T } | { ok: false; error: unknown };
 
 interface Call {
+  space: string;
   outcome?: Outcome<unknown>;
   requeues: Set<() => void>;
 }
 
+export interface OutsideLimits {
+  /** Calls of one space at the same time. */
+  perSpace: number;
+  /** Calls at the same time in all, beyond which every space still has one of its own. */
+  total: number;
+  /** More than `total`: as many sockets as this process opens for calls in any case. */
+  most: number;
+  /** An outcome that nobody fetched, as of an object that was deleted meanwhile, is forgotten after this time. */
+  keptMs: number;
+}
+
+const defaultLimits: OutsideLimits = { perSpace: 4, total: 32, most: 256, keptMs: 120_000 };
+
 /**
- * A reconcile asks for a call's outcome and goes on without it when there is none yet; when the call ends, its key is queued again.
+ * One pool for each kind of call. A reconcile asks for a call's outcome and goes on without it when there is none yet; when the call ends, its key
+ * is queued again. Each space has its own queue: whatever the addresses of one space do, the calls of another begin at once, or, when very many
+ * spaces call at the same time, in turns of one call per space.
  */
 export class OutsideCalls {
   readonly #calls = new Map<string, Call>();
-  readonly #waiting: (() => void)[] = [];
-  readonly #limit: number;
-  #running = 0;
+  readonly #limits: OutsideLimits;
+  readonly #running = new Map<string, number>();
+  /** Calls that have not begun, by space; the order of the spaces is that of their turns. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+  #total = 0;
 
-  constructor(limit = 8) {
-    this.#limit = limit;
+  constructor(limits: Partial<OutsideLimits> = {}) {
+    this.#limits = { ...defaultLimits, ...limits };
   }
 
   /**
    * Starts the call `id` unless it runs already. Gives its outcome once it has ended (and forgets it then), undefined before.
-   * `id` names what is asked, input included, so that a changed question is a new call.
+   * `id` names what is asked, input included, so that a changed question is a new call. The time limit counts from the call's begin.
    */
-  ask<T>(id: string, requeue: () => void, timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Outcome<T> | undefined {
+  ask<T>(
+    { id, space, timeoutMs }: { id: string; space: string; timeoutMs: number },
+    requeue: () => void,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Outcome<T> | undefined {
     const known = this.#calls.get(id);
     if (known?.outcome !== undefined) {
       this.#calls.delete(id);
@@ -34,15 +56,14 @@ export class OutsideCalls {
       known.requeues.add(requeue);
       return undefined;
     }
-    const call: Call = { requeues: new Set([requeue]) };
+    const call: Call = { space, requeues: new Set([requeue]) };
     this.#calls.set(id, call);
-    void this.#perform(call, timeoutMs, work);
+    void this.#perform(id, call, timeoutMs, work);
     return undefined;
   }
 
-  async #perform(call: Call, timeoutMs: number, work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
-    if (this.#running >= this.#limit) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    this.#running += 1;
+  async #perform(id: string, call: Call, timeoutMs: number, work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
+    await this.#turn(call.space);
     const signal = AbortSignal.timeout(timeoutMs);
     try {
       const aborted = new Promise<never>((_, reject) => {
@@ -52,9 +73,55 @@ export class OutsideCalls {
     } catch (error) {
       call.outcome = { ok: false, error };
     } finally {
-      this.#running -= 1;
-      this.#waiting.shift()?.();
+      this.#leave(call.space);
+      const forget = setTimeout(() => {
+        if (this.#calls.get(id) === call) this.#calls.delete(id);
+      }, this.#limits.keptMs);
+      forget.unref();
       for (const requeue of call.requeues) requeue();
+    }
+  }
+
+  /** Resolves when the space may begin another call. */
+  async #turn(space: string): Promise<void> {
+    const queue = this.#waiting.get(space) ?? [];
+    if (queue.length > 0 || !this.#mayBegin(space)) {
+      this.#waiting.set(space, queue);
+      // Whoever lets this call begin has counted it.
+      await new Promise<void>((resolve) => queue.push(resolve));
+      return;
+    }
+    this.#enter(space);
+  }
+
+  #mayBegin(space: string): boolean {
+    const own = this.#running.get(space) ?? 0;
+    return this.#total < (own === 0 ? this.#limits.most : this.#limits.total) && own < this.#limits.perSpace;
+  }
+
+  #enter(space: string): void {
+    this.#running.set(space, (this.#running.get(space) ?? 0) + 1);
+    this.#total += 1;
+  }
+
+  #leave(space: string): void {
+    const left = (this.#running.get(space) ?? 1) - 1;
+    if (left === 0) this.#running.delete(space);
+    else this.#running.set(space, left);
+    this.#total -= 1;
+    this.#beginNext();
+  }
+
+  /** Spaces take turns: who has begun a call goes to the end of the line. */
+  #beginNext(): void {
+    for (const [space, queue] of [...this.#waiting]) {
+      if (!this.#mayBegin(space)) continue;
+      const begin = queue.shift();
+      this.#waiting.delete(space);
+      if (queue.length > 0) this.#waiting.set(space, queue);
+      if (begin === undefined) continue;
+      this.#enter(space);
+      begin();
     }
   }
 }

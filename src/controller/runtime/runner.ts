@@ -16,9 +16,16 @@ type Outcome = (typeof outcomes)[number];
 
 const notLeaderPauseMs = 200;
 
+/** One reconcile of one key; `requeue` queues the key again. */
+export interface Work {
+  key: string;
+  log: Logger;
+  signal: AbortSignal;
+  requeue: () => void;
+}
+
 export interface RunnerDependencies {
-  /** Everything of a Context but log and signal; `requeue` queues the key again. */
-  context: (log: Logger, signal: AbortSignal, requeue: () => void) => Context;
+  context: (work: Work) => Context;
   /** Resolves when this process may work. */
   mayWork: () => Promise<void>;
   log: Logger;
@@ -64,7 +71,7 @@ export class Runner {
     const started = performance.now();
     const log = this.#log.with({ key, reconcileId: randomUUID().slice(0, 8) });
     const limit = AbortSignal.any([signal, AbortSignal.timeout(timeLimitMs)]);
-    const context = this.#deps.context(log, limit, () => this.queue.add(key));
+    const context = this.#deps.context({ key, log, signal: limit, requeue: () => this.queue.add(key) });
     let outcome: Outcome;
     try {
       outcome = this.#settle(key, await this.reconciler.reconcile(key, context));

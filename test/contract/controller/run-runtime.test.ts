@@ -195,9 +195,9 @@ describe('fence', () => {
 
 describe('OutsideCalls', () => {
   test('an outcome is handed over once, after the key was queued again', async () => {
-    const calls = new OutsideCalls(1);
+    const calls = new OutsideCalls();
     const requeue = vi.fn();
-    const ask = () => calls.ask('digest of x', requeue, 1_000, () => Promise.resolve(42));
+    const ask = () => calls.ask({ id: 'digest of x', space: 'a', timeoutMs: 1_000 }, requeue, () => Promise.resolve(42));
     expect(ask()).toBeUndefined();
     expect(ask()).toBeUndefined();
     await until(() => expect(requeue).toHaveBeenCalledTimes(1));
@@ -206,9 +206,9 @@ describe('OutsideCalls', () => {
   });
 
   test('a call that never ends is given up after its time', async () => {
-    const calls = new OutsideCalls(1);
+    const calls = new OutsideCalls();
     const requeue = vi.fn();
-    const ask = () => calls.ask('x', requeue, 20, () => new Promise(() => undefined));
+    const ask = () => calls.ask({ id: 'x', space: 'a', timeoutMs: 20 }, requeue, () => new Promise(() => undefined));
     ask();
     await until(() => expect(requeue).toHaveBeenCalled());
     expect(ask()).toMatchObject({ ok: false });
