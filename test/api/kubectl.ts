@@ -35,6 +35,8 @@ export function ask(args: string[], { input, as }: Asked = {}): Promise<Answer> 
     child.stderr.setEncoding('utf8').on('data', (text: string) => (chunks.stderr += text));
     child.on('error', reject);
     child.on('close', (code) => resolve({ code: code ?? 1, ...chunks }));
+    // A kubectl that has its answer may be gone before its empty input ends.
+    child.stdin.on('error', () => undefined);
     const objects = input === undefined ? [] : Array.isArray(input) ? input : [input];
     child.stdin.end(objects.map((object) => JSON.stringify(object)).join('\n---\n'));
   });

@@ -2,6 +2,7 @@
 
 import type { DeploymentFailure } from '../../lib/api/group.ts';
 import type { InstanceStatus } from '../../lib/api/types.generated.ts';
+import type { LogEnds } from '../../lib/kube/lines.ts';
 
 /** Why an instance does not serve. */
 export interface Problem {
@@ -52,6 +53,10 @@ export interface Expectations {
   port?: number;
   /** Path of an http check; undefined: a connection is enough. */
   path?: string;
+  /** As the cluster writes it, such as `128Mi`. */
+  memory?: string;
+  /** Process type of an app that buildpacks built; undefined for images of others. */
+  builtProcess?: string;
 }
 
 export interface Instances {
@@ -63,6 +68,6 @@ export interface Instances {
   lastCheck(ns: string, instance: Instance): Promise<{ message: string; at: number } | undefined>;
   /** Since when what is known of instances has been kept up without a gap, in milliseconds of the wall clock. */
   steadySince(): number;
-  /** Last lines of a failing instance, at most 20 of 500 characters; empty when there are none. */
-  lastLines(ns: string, instance: Instance): Promise<string[]>;
+  /** First and last lines of a failing instance's log; empty when there are none. */
+  logEnds(ns: string, instance: Instance): Promise<LogEnds>;
 }

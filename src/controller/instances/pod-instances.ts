@@ -4,17 +4,17 @@ import { eventType, podType, statefulSetType, type KubeEvent, type Pod } from '.
 import { labels } from '../../lib/api/group.ts';
 import type { ContainerStatus } from '../../lib/api/pod.ts';
 import { messageOf } from '../../lib/errors.ts';
-import { endOf } from '../../lib/kube/lines.ts';
+import { endsOf, linesFrom, upTo, type LogEnds } from '../../lib/kube/lines.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context, Index } from '../runtime/reconciler.ts';
 import { index } from '../runtime/reconciler.ts';
 import type { Instances, Problem } from './instances.ts';
 import { instanceOf } from './pod-state.ts';
 
-const mostLines = 20;
-const longestLine = 500;
-/** Of a log, before it is cut to lines; the newest count. */
-const mostBytes = 64 * 1024;
+/** As large as kubelets let a log become before they rotate it, and some more. */
+const mostBytes = 16 * 1024 * 1024;
+const longestLine = 4096;
+const none: LogEnds = { head: [], omitted: 0, tail: [] };
 const rememberedCauses = 1_000;
 
 /** Index of the pod store by process. */
@@ -59,28 +59,29 @@ function problemOfEvents(events: readonly KubeEvent[]): Problem | undefined {
   return { reason: 'CreateContainer', message: `The cluster refuses to create the instance: ${cause}`, final: true };
 }
 
-/** Lines of a container's message or log, cut to what a status may carry. */
-export function cutLines(text: string): string[] {
-  const lines = text.split('\n').map((line) => line.trimEnd());
-  while (lines.at(-1) === '') lines.pop();
-  return lines.slice(-mostLines).map((line) => line.slice(0, longestLine));
-}
-
-async function linesOf(context: Context, ns: string, pod: string, status: ContainerStatus | undefined): Promise<string[]> {
-  if (status === undefined) return [];
-  const ended = status.state?.terminated ?? status.lastState?.terminated;
-  // The kubelet keeps the last lines of a container that failed; they outlive its log.
-  if (ended?.message !== undefined && ended.message !== '') return cutLines(ended.message);
-  if (status.containerID === undefined) return [];
+async function logOf(context: Context, ns: string, pod: string, status: ContainerStatus): Promise<LogEnds> {
+  if (status.containerID === undefined) return none;
   const previous = status.state?.terminated === undefined && status.restartCount > 0;
-  const options = { container: status.name, previous, tailLines: mostLines, signal: context.signal };
   try {
-    const stream = (await context.cluster.logs(ns, pod, options)) as AsyncIterable<Buffer>;
-    return cutLines((await endOf(stream, mostBytes)).toString('utf8'));
+    const stream = (await context.cluster.logs(ns, pod, {
+      container: status.name,
+      previous,
+      signal: context.signal,
+    })) as AsyncIterable<Buffer>;
+    return await endsOf(linesFrom(upTo(stream, mostBytes), { keepRest: true, longest: longestLine }));
   } catch (error) {
     context.log.debug('no last lines', { pod, error: messageOf(error) });
-    return [];
+    return none;
   }
+}
+
+async function endsOfLog(context: Context, ns: string, pod: string, status: ContainerStatus | undefined): Promise<LogEnds> {
+  if (status === undefined) return none;
+  const ends = await logOf(context, ns, pod, status);
+  if (ends.tail.length > 0) return ends;
+  // The kubelet keeps the last lines of a container that failed; they outlive its log.
+  const ended = status.state?.terminated ?? status.lastState?.terminated;
+  return endsOf((ended?.message ?? '').split('\n'));
 }
 
 export function podInstances(context: Context): Instances {
@@ -109,9 +110,9 @@ export function podInstances(context: Context): Instances {
 
     steadySince: () => pods.steadySince,
 
-    lastLines(ns, instance) {
+    logEnds(ns, instance) {
       const status = pods.get(ns, instance.pod)?.status?.containerStatuses?.find(({ name }) => name === 'application');
-      return linesOf(context, ns, instance.pod, status);
+      return endsOfLog(context, ns, instance.pod, status);
     },
   };
 }

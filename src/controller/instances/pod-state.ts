@@ -88,12 +88,24 @@ function waiting(status: ContainerStatus, { now, firstSeen }: PodFacts): Problem
   return undefined;
 }
 
+/** How the launcher of buildpack images ends when it has nothing to launch (github.com/buildpacks/lifecycle, CodeForLaunchError). */
+const noCommandCode = 82;
+
+function outOfMemory({ memory }: Expectations): string {
+  // Sizes are written as cf does: M for MiB.
+  const limit = memory === undefined ? 'it may' : `its limit of ${memory.replace(/i$/, '')}`;
+  return `The app used more memory than ${limit} and was ended; -m gives it more, as in 'kf scale APP_NAME -m 1G'.`;
+}
+
 const startErrors = new Set(['StartError', 'ContainerCannotRun', 'ContainerStatusUnknown']);
 
 function howItEnded(ended: ContainerStateTerminated, status: ContainerStatus, { expectations }: PodFacts): Omit<Problem, 'final'> {
   const common = { container: status.name, exitCode: ended.exitCode };
-  if (ended.reason === 'OOMKilled')
-    return { ...common, reason: 'OutOfMemory', message: 'The app used more memory than it may and was ended.' };
+  if (ended.reason === 'OOMKilled') return { ...common, reason: 'OutOfMemory', message: outOfMemory(expectations) };
+  if (ended.exitCode === noCommandCode && expectations.builtProcess !== undefined) {
+    const process = `The app has no command for its process '${expectations.builtProcess}' (exit code ${String(noCommandCode)})`;
+    return { ...common, reason: 'Crashed', message: `${process}: push it with -c COMMAND, or name it in a Procfile.` };
+  }
   if (startErrors.has(ended.reason ?? '')) {
     return {
       ...common,
@@ -125,7 +137,7 @@ function wanted({ port, path }: Expectations): string {
 }
 
 function neverAnswered(expectations: Expectations, status: ContainerStatus): Omit<Problem, 'final'> {
-  const message = `The app ${wanted(expectations)} within ${String(expectations.startSeconds)} s; it must listen on the port in $PORT.`;
+  const message = `The app ${wanted(expectations)} within ${String(expectations.startSeconds)} s.`;
   return { reason: 'HealthCheckFailed', message, container: status.name };
 }
 

@@ -15,6 +15,7 @@ import { WaitingError } from '../runtime/result.ts';
 import { bindingsByApp, routesByApp } from './app-indexes.ts';
 import { credentialsOf as credentialsIn } from './service-instance.ts';
 import { isOwnedBy } from './ownership.ts';
+import { paceMs } from './space-secrets.ts';
 
 const vcapApplicationKey = 'VCAP_APPLICATION';
 /** cf's limit of open files, which its apps are told. */
@@ -85,12 +86,13 @@ export function vcapApplicationOf(context: Context, app: CFApp, process?: CFProc
   };
 }
 
-/** Bindings of the app that are not about to go, oldest first. */
+/** Bindings of the app that are not about to go and whose name no other one has, oldest first. */
 export function bindingsOf(context: Context, app: CFApp): CFServiceBinding[] {
   return context.stores
     .of(kinds.serviceBinding)
     .by(bindingsByApp.name, `${app.metadata.namespace ?? ''}/${app.metadata.name ?? ''}`)
     .filter((binding) => binding.metadata.deletionTimestamp === undefined && binding.spec.type === 'app')
+    .filter((binding) => findCondition(binding, conditionTypes.claimed)?.status !== 'False')
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
 }
 
@@ -161,14 +163,21 @@ async function readService(context: Context, binding: CFServiceBinding, instance
   };
 }
 
-/** What was last written, so that a reconcile that changes nothing asks nothing. */
-const written = new BoundedMap<string, string>(rememberedObjects);
+/** What was last seen to be there and when, so that a reconcile that changes nothing asks for little. */
+const written = new BoundedMap<string, { hash: string; at: number }>(rememberedObjects);
+const secretsPerApp = 2;
+
+/** Secrets are never watched, so those of an app are looked at again after this time (see {@link paceMs}). */
+export function vcapPaceMs(context: Context): number {
+  return paceMs(context.stores.of(kinds.app).size, secretsPerApp);
+}
 
 async function ensure(context: Context, app: CFApp, name: string, texts: Record<string, string>): Promise<void> {
   const ns = app.metadata.namespace ?? '';
   const known = `${app.metadata.uid ?? ''} ${name}`;
   const hash = createHash('sha256').update(JSON.stringify(texts)).digest('hex');
-  if (written.get(known) === hash) return;
+  const last = written.get(known);
+  if (last?.hash === hash && context.now() - last.at < vcapPaceMs(context) * 0.9) return;
   const data = encoded(texts);
   const live = await context.cluster.get(secretType, ns, name, context.signal);
   if (live === undefined) {
@@ -194,7 +203,7 @@ async function ensure(context: Context, app: CFApp, name: string, texts: Record<
       { signal: context.signal },
     );
   }
-  written.set(known, hash);
+  written.set(known, { hash, at: context.now() });
 }
 
 /** Forgets what was read and written for an app: the next reconcile looks again. */

@@ -11,7 +11,15 @@ import { keyOf, splitKey } from '../runtime/store.ts';
 import { deploymentOf } from './app-deployment.ts';
 import { appIndexes, appsByDroplet, bindingsByApp, wantedInstances } from './app-indexes.ts';
 import { ensureProcesses, processesOf } from './app-processes.ts';
-import { bindingsOf, boundServices, ensureVcapSecrets, forgetVcap, vcapApplicationSecretName, vcapServicesSecretName } from './app-vcap.ts';
+import {
+  bindingsOf,
+  boundServices,
+  ensureVcapSecrets,
+  forgetVcap,
+  vcapApplicationSecretName,
+  vcapPaceMs,
+  vcapServicesSecretName,
+} from './app-vcap.ts';
 import { claimName, duplicateRetryMs } from './claims.ts';
 
 const inOwn = (object: { metadata: { namespace?: string } }, name: string | undefined): string[] =>
@@ -78,7 +86,7 @@ async function keep(context: Context, live: CFApp): Promise<Result | undefined> 
   const findings = await furnish(context, app);
   await write(context, app, findings, claim.claimed);
   if (findings.error !== undefined && !(findings.error instanceof TerminalError)) throw findings.error;
-  return undefined;
+  return { requeueAfterMs: vcapPaceMs(context) };
 }
 
 /** After a user's command everything it may have written is read from the API server, not from caches that follow it. */

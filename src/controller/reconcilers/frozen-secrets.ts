@@ -1,12 +1,14 @@
 // The frozen Secrets of generations that run: whoever deletes one would take their next container its environment, so it comes back.
 
+import { findCondition } from '../../lib/api/conditions.ts';
 import { secretType } from '../../lib/api/core.ts';
-import { annotations, kinds, places } from '../../lib/api/group.ts';
+import { annotations, conditionTypes, kinds, places, reasons } from '../../lib/api/group.ts';
 import type { AppWorkload } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
 import { buildFrozenSecret, frozenSecretNames } from '../../templates/workload.ts';
 import type { Context, Reconciler } from '../runtime/reconciler.ts';
 import { watch } from '../runtime/reconciler.ts';
+import { conditionsWith, writeStatus, type Statement } from '../runtime/status.ts';
 import { splitKey } from '../runtime/store.ts';
 import { paceMs } from './space-secrets.ts';
 
@@ -46,29 +48,50 @@ export function frozenSecretsReconciler(): Reconciler {
       uids.set(key, uid);
       const known = copies.get(uid) ?? new Map<string, Data>();
       copies.set(uid, known);
-      for (const secret of frozenSecretNames(workload)) await keep(context, workload, secret, known);
+      const lost: string[] = [];
+      for (const secret of frozenSecretNames(workload)) {
+        if (!(await keep(context, workload, secret, known))) lost.push(secret);
+      }
+      await tell(context, workload, lost);
       lookedAt.set(key, context.now());
       return { requeueAfterMs: pace };
     },
   };
 }
 
-async function keep(context: Context, workload: AppWorkload, name: string, known: Copies): Promise<void> {
+/** False when the Secret is gone and nobody knows what was in it. */
+async function keep(context: Context, workload: AppWorkload, name: string, known: Copies): Promise<boolean> {
   const live = await context.cluster.get(secretType, workload.metadata.namespace, name, context.signal);
-  if (live?.metadata.deletionTimestamp !== undefined) return;
+  if (live?.metadata.deletionTimestamp !== undefined) return true;
   if (live !== undefined) {
     known.set(name, live.data ?? {});
-    return;
+    return true;
   }
   const data = known.get(name);
-  if (data === undefined) {
-    const message = `The Secret ${name} was deleted while nobody looked; \`kf restart\` gives the app a new one.`;
-    context.event(kinds.appWorkload, workload, { type: 'Warning', reason: 'FrozenSecretLost', message });
-    return;
-  }
+  if (data === undefined) return false;
   try {
     await context.cluster.create(secretType, buildFrozenSecret(workload, name, data), { signal: context.signal });
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
   }
+  return true;
+}
+
+/** Condition `Whole`: by it the process reconciler sees that it has to make good for what is lost. */
+async function tell(context: Context, workload: AppWorkload, lost: readonly string[]): Promise<void> {
+  const before = findCondition(workload, conditionTypes.whole);
+  if (lost.length === 0 && before?.status !== 'False') return;
+  const statement: Statement =
+    lost.length === 0
+      ? { type: conditionTypes.whole, status: 'True', reason: 'Restored', message: '' }
+      : {
+          type: conditionTypes.whole,
+          status: 'False',
+          reason: reasons.environmentLost,
+          message: `Deleted while nobody looked: the Secrets ${lost.join(', ')}.`,
+        };
+  await writeStatus(context, kinds.appWorkload, workload, {
+    ...workload.status,
+    conditions: conditionsWith(workload, statement),
+  });
 }

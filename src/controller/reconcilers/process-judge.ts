@@ -3,11 +3,12 @@
 import { kinds } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
 import { statefulSetNameOf } from '../../templates/stateful-set.ts';
+import { whyUnanswered } from '../instances/failed-check.ts';
 import type { Expectations, Instance, Instances, Problem } from '../instances/instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import type { Proof } from './process-proof.ts';
-import type { Cause } from './process-status.ts';
+import { isRemade, type Cause } from './process-status.ts';
 
 /** Pods appear within this time after they were asked for, unless something refuses them. */
 const missingMs = 500;
@@ -16,6 +17,9 @@ const judgePollMs = 2_000;
 const catchUpMs = 12_000;
 /** The kubelet tells of 25 failed checks in a row, one each second, then of few. */
 const toldChecks = 25;
+
+/** Repository of a droplet that was built here (docs/internals.md). */
+const builtImage = /-droplets@sha256:[0-9a-f]{64}$/;
 
 /** Everything that one step looks at. */
 export interface View {
@@ -48,16 +52,24 @@ export function readyOf(instances: readonly Instance[], hash: string): number {
 
 /** What a generation's instances are measured by. */
 export function expectationsOf(workload: AppWorkload | undefined): Expectations {
-  const check = workload?.spec.startupProbe;
-  const port = check === undefined ? undefined : workload?.spec.ports?.[0];
+  if (workload === undefined) return { startSeconds: 0 };
+  const { startupProbe: check, ports, resources, image, processType } = workload.spec;
+  const port = check === undefined ? undefined : ports?.[0];
   const path = check?.httpGet?.path;
-  return { startSeconds: check?.failureThreshold ?? 0, ...(port === undefined ? {} : { port }), ...(path === undefined ? {} : { path }) };
+  const memory = resources?.limits?.['memory'];
+  return {
+    startSeconds: check?.failureThreshold ?? 0,
+    ...(port === undefined ? {} : { port }),
+    ...(path === undefined ? {} : { path }),
+    ...(memory === undefined ? {} : { memory: String(memory) }),
+    ...(builtImage.test(image) ? { builtProcess: processType } : {}),
+  };
 }
 
 /** What was said before about this very generation in this very change. */
-function saidBefore({ process, deployId, hash }: View): DeploymentStatus['phase'] | undefined {
+function saidBefore({ process, deployId, hash, target }: View): DeploymentStatus['phase'] | undefined {
   const before = process.status?.rollout;
-  if (before?.id !== deployId) return undefined;
+  if (before?.id !== deployId || isRemade(before, hash, target.metadata.uid ?? '')) return undefined;
   const isSame = before.generations?.some((generation) => generation.hash === hash && generation.state !== 'Old') === true;
   return isSame ? before.phase : undefined;
 }
@@ -69,7 +81,9 @@ function saidBefore({ process, deployId, hash }: View): DeploymentStatus['phase'
 async function confirm(view: View, problem: Problem, instance: Instance | undefined): Promise<Problem | undefined> {
   const isCheck = problem.reason === 'HealthCheckFailed' && instance !== undefined;
   const said = isCheck ? await view.seam.lastCheck(view.process.metadata.namespace ?? '', instance) : undefined;
-  const told = said === undefined ? problem : { ...problem, message: `${problem.message} The last check said: ${said.message}` };
+  const told = isCheck
+    ? { ...problem, message: `${problem.message} ${whyUnanswered(said?.message, expectationsOf(view.target))}` }
+    : problem;
   if (problem.byTime !== true) return told;
   const left = view.seam.steadySince() + catchUpMs - view.context.now();
   if (left > 0) {
@@ -110,10 +124,10 @@ export class Judge {
   }
 
   async #fail(view: View, problem: Problem, instance: Instance | undefined): Promise<Verdict> {
-    const logTail = instance === undefined ? [] : await view.seam.lastLines(view.process.metadata.namespace ?? '', instance);
+    const log = instance === undefined ? undefined : await view.seam.logEnds(view.process.metadata.namespace ?? '', instance);
     const message = `${view.process.spec.processType}: ${problem.message}`;
     view.context.event(kinds.app, view.app, { type: 'Warning', reason: problem.reason, message });
-    return { failed: true, cause: { problem, logTail, ...(instance === undefined ? {} : { instance }) } };
+    return { failed: true, cause: { problem, ...(log === undefined ? {} : { log }), ...(instance === undefined ? {} : { instance }) } };
   }
 
   async #worst(view: View, proof: Proof): Promise<{ problem?: Problem; instance?: Instance }> {

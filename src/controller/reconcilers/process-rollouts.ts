@@ -1,7 +1,8 @@
 // One step of a process's change: looks at what is there, asks the planner, does what it says, and tells the verdict.
 
 import { httpRouteType } from '../../lib/api/gateway.ts';
-import { annotations, kinds } from '../../lib/api/group.ts';
+import { findCondition } from '../../lib/api/conditions.ts';
+import { annotations, conditionTypes, kinds, reasons } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess, CFProcessStatus, GenerationStatus } from '../../lib/api/types.generated.ts';
 import { servingAnnotation } from '../../templates/http-route.ts';
 import { generationOf } from '../../templates/stateful-set.ts';
@@ -13,7 +14,7 @@ import { workloadsOf } from './process-generation.ts';
 import { acceptance, type Proof, type Proofs } from './process-proof.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './process-rollout.ts';
 import { expectationsOf, Judge, readyOf, type View } from './process-judge.ts';
-import { instancesStatus, rolloutStatus, withAbsent, type RolloutFacts } from './process-status.ts';
+import { instancesStatus, isRemade, rolloutStatus, withAbsent, type RolloutFacts } from './process-status.ts';
 
 /** An app without a check counts as well when it has run for so long without a fall. */
 const stableMs = 3_000;
@@ -58,7 +59,8 @@ export class Rollouts {
       ...(verdict.cause === undefined ? {} : { cause: verdict.cause }),
       ...(verdict.awaited === undefined ? {} : { awaited: verdict.awaited }),
       ...(verdict.absent === undefined ? {} : { absent: verdict.absent }),
-      ...(proof.state === 'proven' && proof.through !== 'gateway' && view.routed ? { note: routeNote(proof.through) } : {}),
+      ...noteOf(view, proof),
+      targetUid: target.metadata.uid ?? '',
       now: context.now(),
     };
     return this.#report(view, plan, facts);
@@ -83,7 +85,7 @@ export class Rollouts {
 
   /** Kept in the status, so that a new controller asks nothing twice. */
   #provenBefore(view: View, hash: string): boolean {
-    const before = view.process.status?.rollout?.generations?.find((generation) => generation.hash === hash);
+    const before = this.#saidOf(view, hash);
     const carries = (parseWeights(view.process.status?.serving)[hash] ?? 0) > 0;
     return before?.verified === true || (before?.state === 'Old' && before.ready > 0 && (carries || !view.routed));
   }
@@ -217,13 +219,20 @@ export class Rollouts {
           state: isTarget ? (failed ? 'Failed' : 'Current') : 'Old',
           instances: plan.instances[hash] ?? 0,
           ready: readyOf(view.instances, hash),
+          ...(workload.metadata.uid === undefined ? {} : { uid: workload.metadata.uid }),
           ...(isVerified ? { verified: true } : {}),
         } satisfies GenerationStatus;
       });
   }
 
   #wasVerified(view: View, hash: string): boolean {
-    return view.process.status?.rollout?.generations?.find((generation) => generation.hash === hash)?.verified === true;
+    return this.#saidOf(view, hash)?.verified === true;
+  }
+
+  #saidOf(view: View, hash: string): GenerationStatus | undefined {
+    const before = view.process.status?.rollout;
+    if (before === undefined || (hash === view.hash && isRemade(before, hash, view.target.metadata.uid ?? ''))) return undefined;
+    return before.generations?.find((generation) => generation.hash === hash);
   }
 
   #report(view: View, plan: RolloutPlan, facts: RolloutFacts): StepOutcome {
@@ -257,8 +266,18 @@ function onlyTarget(text: string | undefined, hash: string): boolean {
   return Object.entries(parseWeights(text)).every(([generation, weight]) => generation === hash || weight === 0);
 }
 
-function routeNote(through: 'instance' | 'nothing'): string {
-  return through === 'instance'
-    ? 'The gateway could not be asked from inside the cluster; an instance answered.'
-    : 'Neither the gateway nor an instance can be asked from where the controller runs.';
+/** What there is to say of a success. */
+function noteOf(view: View, proof: Proof): { note?: { reason: string; message: string } } {
+  if (findCondition(view.target, conditionTypes.whole)?.status === 'False') {
+    const message =
+      "The environment of the running version was deleted, and the app's variables or services are missing too: an instance that ends " +
+      "cannot start again. Mend the app's variables and services, then 'kf restart' it.";
+    return { note: { reason: reasons.environmentLost, message } };
+  }
+  if (proof.state !== 'proven' || proof.through === 'gateway' || !view.routed) return {};
+  const message =
+    proof.through === 'instance'
+      ? 'The gateway could not be asked from inside the cluster; an instance answered.'
+      : 'Neither the gateway nor an instance can be asked from where the controller runs.';
+  return { note: { reason: 'RouteNotVerified', message } };
 }

@@ -3,6 +3,7 @@
 import { podSelectorOf } from '../../lib/api/names.ts';
 import type { DeploymentStatus, GenerationStatus, InstanceStatus } from '../../lib/api/types.generated.ts';
 import type { CFProcess } from '../../lib/api/types.generated.ts';
+import type { LogEnds } from '../../lib/kube/lines.ts';
 import type { Instance, Problem } from '../instances/instances.ts';
 import type { RolloutPlan } from './process-rollout.ts';
 
@@ -62,7 +63,7 @@ export function withAbsent(
 export interface Cause {
   problem: Problem;
   instance?: Instance;
-  logTail: string[];
+  log?: LogEnds;
 }
 
 export interface RolloutFacts {
@@ -86,7 +87,9 @@ export interface RolloutFacts {
   /** Why instances that should exist do not. */
   absent?: Problem;
   /** A note for a success, such as that the gateway could not be asked. */
-  note?: string;
+  note?: { reason: string; message: string };
+  /** Uid of the wanted generation's AppWorkload. */
+  targetUid: string;
   now: number;
 }
 
@@ -105,7 +108,7 @@ function failed(facts: RolloutFacts, before: DeploymentStatus | undefined): Body
     } = before ?? { id: '', phase: 'Failed' as const };
     return { ...kept, phase: 'Failed' };
   }
-  const { problem, instance, logTail } = cause;
+  const { problem, instance, log } = cause;
   return {
     phase: 'Failed',
     reason: problem.reason,
@@ -113,7 +116,8 @@ function failed(facts: RolloutFacts, before: DeploymentStatus | undefined): Body
     ...(instance === undefined ? {} : { pod: instance.pod, restarts: instance.restarts }),
     ...(problem.container === undefined ? {} : { container: problem.container }),
     ...(problem.exitCode === undefined ? {} : { exitCode: problem.exitCode }),
-    ...(logTail.length === 0 ? {} : { logTail }),
+    ...(log === undefined || log.tail.length === 0 ? {} : { logTail: log.tail }),
+    ...(log === undefined || log.head.length === 0 ? {} : { logHead: log.head, logOmitted: log.omitted }),
   };
 }
 
@@ -133,6 +137,12 @@ function underWay(facts: RolloutFacts): Body {
   return { phase, reason: 'Instances', message: `${String(ready)} of ${String(desired)} instances are ready.` };
 }
 
+/** Somebody deleted the generation that this was said of, and it was made again: nothing said of the old one holds. */
+export function isRemade(before: DeploymentStatus, hash: string, uid: string): boolean {
+  const known = before.generations?.find((generation) => generation.hash === hash)?.uid;
+  return known !== undefined && known !== uid;
+}
+
 function body(facts: RolloutFacts, before: DeploymentStatus | undefined, isStarted: boolean): Body {
   if (!isStarted) return stopped(facts);
   if (facts.failed) return failed(facts, before);
@@ -141,9 +151,10 @@ function body(facts: RolloutFacts, before: DeploymentStatus | undefined, isStart
   const served =
     before?.id === facts.deployId &&
     before.phase === 'Serving' &&
+    !isRemade(before, facts.target, facts.targetUid) &&
     before.generations?.find(({ hash }) => hash === facts.target)?.state === 'Current';
   if (!serves && !served) return underWay(facts);
-  return { phase: 'Serving', ...(facts.note === undefined ? {} : { reason: 'RouteNotVerified', message: facts.note }) };
+  return { phase: 'Serving', ...facts.note };
 }
 
 /** `status.rollout`: as before where nothing changed, so that nothing is written. */
@@ -153,6 +164,25 @@ export function rolloutStatus(facts: RolloutFacts, isStarted: boolean): Deployme
   const next = body(facts, same, isStarted);
   const since = same?.phase === next.phase && same.since !== undefined ? same.since : timestamp(facts.now);
   return { id: facts.deployId, ...next, process: facts.process.spec.processType, since, generations: facts.generations };
+}
+
+/** What is missing may come by itself, as the Secret of a binding does; after this time it is said that it does not. */
+const hindrancePatienceMs = 15_000;
+
+/** `status.rollout` of a change that cannot even begin. */
+export function hinderedRollout(
+  { spec, status }: CFProcess,
+  id: string,
+  { reason, message }: { reason: string; message: string },
+  now: number,
+): DeploymentStatus {
+  const before = status?.rollout?.id === id ? status.rollout : undefined;
+  const isSame = before?.reason === reason && before.since !== undefined && (before.phase === 'Pending' || before.phase === 'Failed');
+  const since = isSame ? (before.since ?? '') : timestamp(now);
+  const isLasting = before?.phase === 'Failed' || now - Date.parse(since) > hindrancePatienceMs;
+  const phase: Phase = isSame && isLasting ? 'Failed' : 'Pending';
+  const generations = status?.rollout?.generations;
+  return { id, phase, reason, message, process: spec.processType, since, ...(generations === undefined ? {} : { generations }) };
 }
 
 export function selectorOf(process: CFProcess): string {

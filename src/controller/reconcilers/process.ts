@@ -3,20 +3,20 @@
 import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType, podDisruptionBudgetType, podType, type Pod, type PodDisruptionBudget } from '../../lib/api/core.ts';
 import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
-import { annotations, conditionTypes, kinds, labels } from '../../lib/api/group.ts';
+import { annotations, conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFBuild, CFProcess, CFRoute, Droplet } from '../../lib/api/types.generated.ts';
 import { buildBudget } from '../../templates/stateful-set.ts';
 import { podsByProcess } from '../instances/pod-instances.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
-import type { Result } from '../runtime/result.ts';
+import { WaitingError, type Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { appIndexes, appsByDroplet, processKeys, wantedInstances } from './app-indexes.ts';
 import { withProcessDefaults } from './process-defaults.ts';
-import { createGeneration, findGeneration, isWhole, liveInputsOf, workloadsOf } from './process-generation.ts';
+import { createGeneration, findGeneration, isWhole, liveInputsOf, replaceLost, workloadsOf } from './process-generation.ts';
 import { Proofs } from './process-proof.ts';
 import { Rollouts } from './process-rollouts.ts';
-import { selectorOf } from './process-status.ts';
+import { hinderedRollout, selectorOf } from './process-status.ts';
 
 const ownKey = (object: { metadata: { namespace?: string } }, guid: string | undefined): string[] =>
   guid === undefined || guid === '' ? [] : [`${object.metadata.namespace ?? ''}/${guid}`];
@@ -66,7 +66,7 @@ async function reconcile(key: string, context: Context, rollouts: Rollouts): Pro
   await ensureBudget(context, process, wantedInstances(app, process));
 
   const droplet = context.stores.of(kinds.build).get(ns, app.spec.currentDropletRef?.name ?? '')?.status?.droplet;
-  const target = await targetOf(context, app, process, droplet);
+  const target = await targetOf(context, app, process, droplet).catch((error: unknown) => tellWhy(context, app, process, error));
   if (target === 'again') return { requeueAfterMs: 1 };
   const outcome = target === undefined ? undefined : await rollouts.step(context, app, process, target);
   const ready: Statement = readyStatement;
@@ -99,12 +99,48 @@ async function targetOf(
   droplet: Droplet | undefined,
 ): Promise<AppWorkload | 'again' | undefined> {
   const workloads = workloadsOf(process, context);
+  if (droplet === undefined) assertNoChangeAsked(app, process);
   // A stopped process keeps its last generation, empty: that is what a start without the controller wakes.
   if (droplet === undefined || wantedInstances(app, process) === 0) return lastOf(process, workloads);
   const live = liveInputsOf(app, process, droplet, context);
   const found = findGeneration(workloads, live);
   if (found === undefined) return createGeneration(context, app, process, live);
-  return (await isWhole(context, process, found)) ? found : 'again';
+  if (!(await isWhole(context, process, found))) return 'again';
+  if (findCondition(found, conditionTypes.whole)?.status !== 'False') return found;
+  try {
+    return await replaceLost(context, app, process, live, found);
+  } catch (error) {
+    // What runs goes on; that it cannot start again is told by `rollout.message`.
+    if (error instanceof WaitingError) return found;
+    throw error;
+  }
+}
+
+/** No generation can be made: the process says what is missing before it is tried again. */
+async function tellWhy(context: Context, app: CFApp, process: CFProcess, error: unknown): Promise<never> {
+  if (error instanceof WaitingError) {
+    const deployId = app.metadata.annotations?.[annotations.deployId] ?? '';
+    const rollout = hinderedRollout(process, deployId, error, context.now());
+    await writeStatus(context, kinds.process, process, {
+      ...process.status,
+      actualInstances: process.status?.actualInstances ?? 0,
+      rollout,
+    });
+  }
+  throw error;
+}
+
+/** What runs goes on without the build that it came from; a change has nothing to start. */
+function assertNoChangeAsked(app: CFApp, process: CFProcess): void {
+  const name = app.spec.currentDropletRef?.name ?? '';
+  const { id, reason } = process.status?.rollout ?? {};
+  const isAsked = id !== (app.metadata.annotations?.[annotations.deployId] ?? '') || reason === reasons.cannotResolveDroplet;
+  if (name === '' || !isAsked || wantedInstances(app, process) === 0) return;
+  throw new WaitingError(
+    reasons.cannotResolveDroplet,
+    `The app's droplet was deleted (build '${name}'); 'kf push' makes a new one.`,
+    5_000,
+  );
 }
 
 function lastOf(process: CFProcess, workloads: readonly AppWorkload[]): AppWorkload | undefined {

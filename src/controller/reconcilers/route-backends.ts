@@ -27,9 +27,22 @@ export function effectiveDestinations(route: CFRoute, stores: Stores): RouteDest
   return (route.spec.destinations ?? []).flatMap((destination) => {
     const app = stores.of(kinds.app).get(namespace, destination.appRef.name ?? '');
     const droplet = stores.of(kinds.build).get(namespace, app?.spec.currentDropletRef?.name ?? '')?.status?.droplet;
-    if (app === undefined || droplet === undefined) return [];
-    return [{ ...destination, protocol: destination.protocol ?? 'http1', port: destination.port ?? droplet.ports?.[0] ?? defaultPort }];
+    if (app === undefined) return [];
+    // What runs goes on without the build that it came from.
+    const ports = droplet === undefined ? runningPorts(destination, namespace, stores) : (droplet.ports ?? []);
+    if (ports === undefined) return [];
+    return [{ ...destination, protocol: destination.protocol ?? 'http1', port: destination.port ?? ports[0] ?? defaultPort }];
   });
+}
+
+/** Ports of what runs behind a destination; undefined when nothing does. */
+function runningPorts({ appRef, processType }: RouteDestination, ns: string, stores: Stores): readonly number[] | undefined {
+  return stores
+    .of(kinds.process)
+    .by(processesByApp.name, `${ns}/${appRef.name ?? ''}`)
+    .filter(({ spec }) => spec.processType === processType)
+    .flatMap(({ metadata }) => stores.of(kinds.appWorkload).by(workloadsByProcess.name, `${ns}/${metadata.name ?? ''}`))
+    .find(({ spec, metadata }) => spec.instances > 0 && metadata.deletionTimestamp === undefined)?.spec.ports;
 }
 
 function sharesOf(workloads: readonly AppWorkload[], serving: string, isOnly: boolean): Map<string, number> {

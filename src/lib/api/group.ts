@@ -192,6 +192,8 @@ export const conditionTypes = {
   started: 'Started',
   failed: 'Failed',
   canceled: 'Canceled',
+  /** Of an AppWorkload: everything that its next container needs is there. */
+  whole: 'Whole',
 } as const;
 
 /** Condition reasons that more than one piece reads. */
@@ -206,6 +208,7 @@ export const reasons = {
   initialized: 'Initialized',
   unknown: 'Unknown',
   bindingNotReady: 'BindingNotReady',
+  environmentLost: 'EnvironmentLost',
   dropletNotAssigned: 'DropletNotAssigned',
   cannotResolveDroplet: 'CannotResolveCurrentDropletRef',
   desiredStateNotReached: 'DesiredStateNotReached',

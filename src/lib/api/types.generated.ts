@@ -144,6 +144,10 @@ export interface GenerationStatus {
    * a request to this very generation was answered
    */
   verified?: boolean;
+  /**
+   * of the AppWorkload that this was said of; one that was made again is judged anew
+   */
+  uid?: string;
 }
 
 /**
@@ -170,6 +174,14 @@ export interface DeploymentStatus {
   restarts?: number;
   since?: string;
   generations?: GenerationStatus[];
+  /**
+   * first lines of the failing container
+   */
+  logHead?: string[];
+  /**
+   * how many lines lie between logHead and logTail
+   */
+  logOmitted?: number;
   /**
    * last lines of the failing container
    */

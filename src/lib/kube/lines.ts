@@ -45,9 +45,50 @@ export async function* linesFrom(
   if (keepRest && size > 0) yield take();
 }
 
-/** The last bytes of a stream, at most `most`; a character that is cut at the front stands as U+FFFD in its text. */
-export async function endOf(stream: AsyncIterable<Buffer>, most: number): Promise<Buffer> {
-  let end: Buffer = Buffer.alloc(0);
-  for await (const chunk of stream) end = Buffer.concat([end, Buffer.from(chunk)]).subarray(-most);
-  return end;
+/** The first and the last lines of a log, and how many lie between them. */
+export interface LogEnds {
+  head: string[];
+  omitted: number;
+  tail: string[];
+}
+
+/** What is kept of the log of something that failed: enough for a cause before a long stack, and for what was said last. */
+const kept = { head: 10, tail: 30, longest: 500 };
+
+/** A short log is all tail. Lines are cut at 500 characters, blank ones at the end are dropped. */
+export async function endsOf(lines: AsyncIterable<string> | Iterable<string>): Promise<LogEnds> {
+  const head: string[] = [];
+  const last: string[] = [];
+  let [count, blank] = [0, 0];
+  const add = (line: string): void => {
+    count += 1;
+    if (head.length < kept.head) head.push(line);
+    last.push(line);
+    if (last.length > kept.tail) last.shift();
+  };
+  for await (const raw of lines) {
+    const line = raw.trimEnd().slice(0, kept.longest);
+    if (line === '') blank += 1;
+    else {
+      // Only what a line follows counts.
+      while (blank > 0) {
+        add('');
+        blank -= 1;
+      }
+      add(line);
+    }
+  }
+  const first = head.slice(0, Math.max(0, count - last.length));
+  return { head: first, omitted: count - first.length - last.length, tail: last };
+}
+
+/** Stops a stream after so many bytes. */
+export async function* upTo(stream: AsyncIterable<Buffer>, most: number): AsyncGenerator<Buffer, void, undefined> {
+  let left = most;
+  for await (const chunk of stream) {
+    const piece = Buffer.from(chunk).subarray(0, left);
+    left -= piece.length;
+    yield piece;
+    if (left === 0) return;
+  }
 }

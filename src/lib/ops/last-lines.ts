@@ -1,13 +1,14 @@
-// The last lines of a container that failed, the previous one's too. A log that cannot be read is no further failure.
+// The first and last lines of a container that failed, the previous one's too. A log that cannot be read is no further failure.
 
 import type { CFApp, DeploymentStatus } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import { endOf } from '../kube/lines.ts';
+import { endsOf, linesFrom, upTo, type LogEnds } from '../kube/lines.ts';
 
-const tailLines = 20;
-const lineLimit = 500;
+const longestLine = 4096;
+const mostBytes = 1024 * 1024;
 const patienceMs = 5000;
+const none: LogEnds = { head: [], omitted: 0, tail: [] };
 
 interface Place {
   ns: string;
@@ -17,9 +18,10 @@ interface Place {
 
 async function read(cluster: Cluster, { ns, pod, container }: Place, previous: boolean, signal: AbortSignal): Promise<string[]> {
   try {
-    const body = (await cluster.logs(ns, pod, { container, previous, tailLines, signal })) as AsyncIterable<Buffer>;
-    const text = (await endOf(body, 64 * 1024)).toString('utf8');
-    return text.split('\n').filter((line) => line !== '');
+    const body = (await cluster.logs(ns, pod, { container, previous, signal })) as AsyncIterable<Buffer>;
+    const lines: string[] = [];
+    for await (const line of linesFrom(upTo(body, mostBytes), { keepRest: true, longest: longestLine })) lines.push(line);
+    return lines;
   } catch (error) {
     if (error instanceof KfError || signal.aborted) return [];
     throw error;
@@ -27,13 +29,19 @@ async function read(cluster: Cluster, { ns, pod, container }: Place, previous: b
 }
 
 /** Of the pod that the deployment names; empty when it names none or nothing can be read. */
-export async function lastLines(cluster: Cluster, app: CFApp, deployment: DeploymentStatus, signal?: AbortSignal): Promise<string[]> {
+async function readEnds(cluster: Cluster, app: CFApp, deployment: DeploymentStatus, signal?: AbortSignal): Promise<LogEnds> {
   const { pod, container = 'application' } = deployment;
   const ns = app.metadata.namespace;
-  if (pod === undefined || ns === undefined) return [];
+  if (pod === undefined || ns === undefined) return none;
   const limit = AbortSignal.timeout(patienceMs);
   const both = signal === undefined ? limit : AbortSignal.any([limit, signal]);
   const place = { ns, pod, container };
   const [before, now] = await Promise.all([read(cluster, place, true, both), read(cluster, place, false, both)]);
-  return [...before, ...now].slice(-tailLines).map((line) => line.slice(0, lineLimit));
+  return endsOf([...before, ...now]);
+}
+
+/** What the controller kept of the failing container's log, else what can be read of it now. */
+export async function logOfFailure(cluster: Cluster, app: CFApp, deployment: DeploymentStatus, signal?: AbortSignal): Promise<LogEnds> {
+  const { logHead: head = [], logOmitted: omitted = 0, logTail: tail = [] } = deployment;
+  return tail.length > 0 ? { head, omitted, tail } : readEnds(cluster, app, deployment, signal);
 }

@@ -6,7 +6,8 @@ import { KfError } from '../errors.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { KubeError } from '../kube/errors.ts';
 import { watchObject, type WatchUntilOptions } from '../kube/watch-list.ts';
-import { lastLines } from './last-lines.ts';
+import type { LogEnds } from '../kube/lines.ts';
+import { logOfFailure } from './last-lines.ts';
 import type { Reporter } from './reporter.ts';
 
 /** A change that no controller has taken up by then is reported as accepted, controller absent. */
@@ -65,19 +66,19 @@ function awaitedIn(message: string): string {
 }
 
 /** What failed, in facts: for `error.details`. */
-function facts(deployment: DeploymentStatus, logTail: string[]): Record<string, unknown> {
+function facts(deployment: DeploymentStatus, log: LogEnds): Record<string, unknown> {
   const { id, reason, process, pod, container, exitCode, restarts } = deployment;
-  return { deployId: id, reason, process, pod, container, exitCode, restarts, logTail };
+  const head = log.head.length === 0 ? {} : { logHead: log.head, logOmitted: log.omitted };
+  return { deployId: id, reason, process, pod, container, exitCode, restarts, ...head, logTail: log.tail };
 }
 
 async function failure(cluster: Cluster, app: CFApp, deployment: DeploymentStatus, options: VerdictOptions): Promise<KfError> {
   const name = app.spec.displayName;
-  const tail = deployment.logTail ?? [];
-  const logTail = tail.length > 0 ? tail : await lastLines(cluster, app, deployment, options.signal);
+  const log = await logOfFailure(cluster, app, deployment, options.signal);
   const why = deployment.message ?? 'the cause is unknown.';
   return new KfError('start', `Start unsuccessful: ${why}`, {
     hints: [`${options.bin ?? 'kf'} logs ${name} --recent`, `${options.bin ?? 'kf'} app ${name}`],
-    details: facts(deployment, logTail),
+    details: facts(deployment, log),
   });
 }
 
@@ -103,7 +104,7 @@ async function timedOut(cluster: Cluster, { app, outage }: LastView, deployId: s
   return new KfError('timeout', `Start app timeout: after ${minutes} min app '${name}' still waits for: ${awaited}`, {
     hints: [`${options.bin ?? 'kf'} logs ${name} --recent`, 'CF_STARTUP_TIMEOUT=10 gives it ten minutes.'],
     details:
-      app === undefined || deployment === undefined ? {} : facts(deployment, await lastLines(cluster, app, deployment, options.signal)),
+      app === undefined || deployment === undefined ? {} : facts(deployment, await logOfFailure(cluster, app, deployment, options.signal)),
   });
 }
 

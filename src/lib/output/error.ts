@@ -18,10 +18,14 @@ function stackOf(error: KfError): string | undefined {
   return origin.stack;
 }
 
-/** The last lines of a container that a failure carries; those of a build have just been shown while it ran. */
-function logTailOf(error: KfError): string[] {
-  const tail = error.code === 'build' ? [] : error.details['logTail'];
-  return Array.isArray(tail) ? tail.map(String) : [];
+const textsOf = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
+
+/** The log of a container that a failure carries, with a word where lines are left out; a build's has just been shown while it ran. */
+function logOf({ code, details }: KfError): string[] {
+  if (code === 'build') return [];
+  const [head, tail] = [textsOf(details['logHead']), textsOf(details['logTail'])];
+  const omitted = Number(details['logOmitted'] ?? 0);
+  return [...head, ...(omitted > 0 ? [`... ${omitted} ${omitted === 1 ? 'line' : 'lines'} left out ...`] : []), ...tail];
 }
 
 function errorDocument(error: KfError): Record<string, unknown> {
@@ -40,7 +44,7 @@ export type JsonForm = 'document' | 'lines';
 
 function printText(terminal: Terminal, error: KfError, verbose: boolean): void {
   terminal.err(error.message);
-  for (const line of logTailOf(error)) terminal.err(`   ${line}`);
+  for (const line of logOf(error)) terminal.err(`   ${line}`);
   if (error instanceof BugError || verbose) terminal.err(stackOf(error) ?? '');
   terminal.out(terminal.ink.bad('FAILED'));
   if (error.hints.length > 0) terminal.err(['', 'TIP:', ...error.hints.map((hint) => `   ${hint}`)].join('\n'));

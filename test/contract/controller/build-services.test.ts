@@ -115,6 +115,25 @@ describe('user-provided services', () => {
     expect(scene.cluster.peek(secretType, 's-1', 'b-2')).toBeUndefined();
   });
 
+  test('a second binding of an app under one name is refused by that name, to whatever instance', async () => {
+    await makeInstance({ uri: 'x' });
+    const other = await makeInstance({ uri: 'y' }, 'i-2', 'other');
+    await bind('b-1', 'shared');
+    await scene.until(() => expect(bindingReady('b-1')?.status).toBe('True'));
+    const owner = scene.cluster.peek(kinds.app, 's-1', 'a-1');
+    if (owner === undefined) throw new Error('There is no app.');
+    const second = buildAppBinding({ guid: 'b-2', app: owner, instance: other, displayName: 'shared' }, author);
+    await scene.cluster.create(kinds.serviceBinding, second);
+    const message = expect.stringContaining(
+      'Service binding already exists: shared. Each binding of an app needs a name of its own.',
+    ) as string;
+    await scene.until(() => expect(bindingReady('b-2')).toMatchObject({ status: 'False', reason: 'DuplicateName', message }));
+    expect(scene.cluster.peek(secretType, 's-1', 'b-2')).toBeUndefined();
+    // The name is free as soon as its owner is gone.
+    await scene.cluster.delete(kinds.serviceBinding, 's-1', 'b-1');
+    await scene.until(() => expect(bindingReady('b-2')?.status).toBe('True'));
+  });
+
   test('a binding to an instance of another space gets nothing', async () => {
     await makeInstance({ uri: 'geheim' });
     const binding = {

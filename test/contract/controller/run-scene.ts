@@ -7,6 +7,7 @@ import { vi } from 'vitest';
 import { appReconciler } from '../../../src/controller/reconcilers/app.ts';
 import { appWorkloadReconciler } from '../../../src/controller/reconcilers/app-workload.ts';
 import { domainReconciler } from '../../../src/controller/reconcilers/domain.ts';
+import { frozenSecretsReconciler } from '../../../src/controller/reconcilers/frozen-secrets.ts';
 import { processReconciler } from '../../../src/controller/reconcilers/process.ts';
 import { routeReconciler } from '../../../src/controller/reconcilers/route.ts';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
@@ -172,7 +173,7 @@ function manager(cluster: MemoryCluster, identity: string): { stop: () => Promis
   const running = new Manager({
     cluster,
     sources: sources('cf'),
-    reconcilers: [appReconciler, processReconciler(), appWorkloadReconciler, routeReconciler, domainReconciler],
+    reconcilers: [appReconciler, processReconciler(), appWorkloadReconciler, frozenSecretsReconciler(), routeReconciler, domainReconciler],
     leader: { ns: 'kf-system', name: 'kf-controller', identity, followMs: 20 },
     rootNamespace: 'cf',
     log: createLogger('error', (line) => process.stderr.write(line)),

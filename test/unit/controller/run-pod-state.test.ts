@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../../src/lib/api/core.ts';
 import type { ContainerState, ContainerStatus, CoreCondition } from '../../../src/lib/api/pod.ts';
-import { cutLines } from '../../../src/controller/instances/pod-instances.ts';
+import { whyUnanswered } from '../../../src/controller/instances/failed-check.ts';
 import { instanceOf, problemOf, type PodFacts } from '../../../src/controller/instances/pod-state.ts';
 
 const now = Date.parse('2026-11-21T10:00:00Z');
@@ -160,9 +160,39 @@ describe('instances', () => {
   });
 });
 
-test('of a log the last 20 lines of 500 characters are kept', () => {
-  const lines = cutLines(`${Array.from({ length: 30 }, (_, index) => `${String(index)} ${'x'.repeat(600)}`).join('\r\n')}\n\n`);
-  expect(lines).toHaveLength(20);
-  expect(lines[0]?.startsWith('10 x')).toBe(true);
-  expect(lines.every((line) => line.length === 500)).toBe(true);
+describe('what is told', () => {
+  test('of too little memory: the limit, and the flag that raises it', () => {
+    const given = pod({ state: terminated(137, 0, { reason: 'OOMKilled' }), restarts: 1 });
+    const problem = problemOf(given, { ...facts(), expectations: { ...facts().expectations, memory: '128Mi' } });
+    expect(problem?.message).toBe(
+      "The app used more memory than its limit of 128M and was ended; -m gives it more, as in 'kf scale APP_NAME -m 1G'.",
+    );
+  });
+
+  test('of a launcher that had nothing to launch: how to name a command; an image of others may mean anything by that code', () => {
+    const given = pod({ state: terminated(82, 0), lastState: terminated(82, 1), restarts: 1 });
+    const built = problemOf(given, { ...facts(), expectations: { ...facts().expectations, builtProcess: 'web' } });
+    expect(built?.message).toBe(
+      "The app has no command for its process 'web' (exit code 82): push it with -c COMMAND, or name it in a Procfile.",
+    );
+    expect(problemOf(given, facts())?.message).toBe('The app ended with exit code 82.');
+  });
+
+  test.each([
+    [
+      'dial tcp 10.0.0.7:8080: connect: connection refused',
+      /must listen on 0\.0\.0\.0 .*\$PORT, not on 127\.0\.0\.1\. The last check said: dial tcp/,
+    ],
+    [
+      'HTTP probe failed with statuscode: 404',
+      /^The app listens on port 8080, but GET \/health is answered with 404; .*health-check-http-endpoint/,
+    ],
+    ['Get "http://10.0.0.7:8080/": context deadline exceeded', /too slow to answer: health-check-invocation-timeout/],
+    ['something else', /^The last check said: something else$/],
+    [undefined, /^The app must listen on 0\.0\.0\.0/],
+  ])('of a check that said %j: what to change', (said, expected) => {
+    const told = whyUnanswered(said, { startSeconds: 60, port: 8080, path: '/health' });
+    expect(told).toMatch(expected);
+    if (said?.includes('404') === true) expect(told).not.toContain('0.0.0.0');
+  });
 });

@@ -1,10 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { endOf, linesFrom } from '../../../src/lib/kube/lines.ts';
+import { endsOf, linesFrom, upTo } from '../../../src/lib/kube/lines.ts';
 import { queryString, resourcePath } from '../../../src/lib/kube/paths.ts';
 import { namespaceType, podType, statefulSetType } from '../../../src/lib/api/core.ts';
 
 async function* chunks(...parts: Buffer[]): AsyncGenerator<Buffer> {
   for (const part of parts) yield await Promise.resolve(part);
+}
+
+async function text(stream: AsyncIterable<Buffer>): Promise<string> {
+  let all = '';
+  for await (const chunk of stream) all += chunk.toString();
+  return all;
 }
 
 async function collect(stream: AsyncIterable<Buffer>, keepRest: boolean): Promise<string[]> {
@@ -37,10 +43,27 @@ describe('a line without an end', () => {
   });
 });
 
-test('the end of a stream is its newest bytes', async () => {
-  const parts = ['abc', 'defg', 'h'].map((part) => Buffer.from(part));
-  expect((await endOf(chunks(...parts), 4)).toString()).toBe('efgh');
-  expect((await endOf(chunks(...parts), 100)).toString()).toBe('abcdefgh');
+describe('the ends of a log', () => {
+  const numbered = (count: number): string[] => Array.from({ length: count }, (_, index) => `line ${String(index + 1)}`);
+
+  test('are all of it while it is short', async () => {
+    expect(await endsOf(numbered(30))).toEqual({ head: [], omitted: 0, tail: numbered(30) });
+    expect(await endsOf(numbered(33))).toEqual({ head: numbered(3), omitted: 0, tail: numbered(33).slice(3) });
+  });
+
+  test('are the first 10 and the last 30 lines, with what lies between them counted', async () => {
+    expect(await endsOf(numbered(100))).toEqual({ head: numbered(10), omitted: 60, tail: numbered(100).slice(70) });
+  });
+
+  test('have lines of 500 characters, and no blank ones behind the last', async () => {
+    expect(await endsOf(['x'.repeat(600), '', 'y\r', '', ' '])).toEqual({ head: [], omitted: 0, tail: ['x'.repeat(500), '', 'y'] });
+  });
+
+  test('a stream is read to a limit and no further', async () => {
+    const parts = ['abc', 'defg', 'h'].map((part) => Buffer.from(part));
+    expect(await text(upTo(chunks(...parts), 4))).toBe('abcd');
+    expect(await text(upTo(chunks(...parts), 100))).toBe('abcdefgh');
+  });
 });
 
 describe('paths of the API', () => {

@@ -38,6 +38,13 @@ describe('a failure', () => {
     ]);
   });
 
+  it('shows the first and the last lines of a long log, and counts what is left out', () => {
+    const { terminal, order } = record();
+    const details = { logHead: ['ROOT CAUSE'], logOmitted: 60, logTail: ['at main'] };
+    printFailure(terminal, new KfError('start', 'It crashed.', { details }));
+    expect(order.slice(0, 4)).toEqual(['err It crashed.', 'err    ROOT CAUSE', 'err    ... 60 lines left out ...', 'err    at main']);
+  });
+
   it('of a build does not repeat the lines that were shown while it ran', () => {
     const { terminal, order } = record();
     printFailure(terminal, new KfError('build', 'Error staging application: no.', { details: { logTail: ['shown already'] } }));

@@ -1,0 +1,128 @@
+// What keeps an app running is deleted with the app only: tried as somebody whom RBAC allows all deletions in the space.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { until } from '../support/until.ts';
+import { ask, installKinds, installPolicies, installRoles, kubectl, kubectlJson, makeNamespace } from './kubectl.ts';
+
+const run = Date.now().toString(36);
+const space = `deletions-${run}`;
+const foreign = `deletions-foreign-${run}`;
+const group = 'korifi.cloudfoundry.org';
+const controller = 'system:serviceaccount:kf-system:kf-controller';
+const sentence = 'belongs to an app of kf and goes with it, never by itself';
+
+interface Named {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; namespace?: string; uid?: string; ownerReferences?: object[] };
+}
+
+const template = {
+  metadata: { labels: { app: 'x' } },
+  spec: { containers: [{ name: 'application', image: 'registry.invalid/x:1' }] },
+};
+const specs: Record<string, [apiVersion: string, kind: string, rest: object]> = {
+  appworkload: [
+    `${group}/v1alpha1`,
+    'AppWorkload',
+    { spec: { GUID: 'p', appGUID: 'a', processType: 'web', version: '0', image: 'x', instances: 0, runnerName: 'none' } },
+  ],
+  cfprocess: [
+    `${group}/v1alpha1`,
+    'CFProcess',
+    {
+      spec: {
+        appRef: { name: 'a' },
+        processType: 'web',
+        memoryMB: 1,
+        diskQuotaMB: 1,
+        healthCheck: { type: 'process', data: { invocationTimeoutSeconds: 0, timeoutSeconds: 0 } },
+      },
+    },
+  ],
+  statefulset: ['apps/v1', 'StatefulSet', { spec: { replicas: 0, serviceName: 'x', selector: { matchLabels: { app: 'x' } }, template } }],
+  service: ['v1', 'Service', { spec: { clusterIP: 'None', ports: [{ port: 80 }] } }],
+  secret: ['v1', 'Secret', { immutable: true }],
+  poddisruptionbudget: ['policy/v1', 'PodDisruptionBudget', { spec: { minAvailable: 1, selector: { matchLabels: { app: 'x' } } } }],
+};
+const kindNames = Object.keys(specs);
+
+function objectOf(kind: string, namespace: string, owner: object[]): Named {
+  const [apiVersion = '', type = '', rest = {}] = specs[kind] ?? [];
+  return { apiVersion, kind: type, metadata: { name: 'kept', namespace, ownerReferences: owner }, ...rest };
+}
+
+async function makeApp(namespace: string): Promise<object> {
+  const app = {
+    apiVersion: `${group}/v1alpha1`,
+    kind: 'CFApp',
+    metadata: { name: 'owner', namespace },
+    spec: { displayName: 'a', desiredState: 'STOPPED', lifecycle: { type: 'docker', data: { stack: '' } } },
+  };
+  await kubectl(['create', '-f', '-'], { input: app });
+  const { metadata, apiVersion, kind } = await kubectlJson<Named>(['get', 'cfapp', '-n', namespace, 'owner']);
+  return { apiVersion, kind, name: 'owner', uid: metadata.uid };
+}
+
+const remove = (kind: string, namespace: string, as: string, ...more: string[]) =>
+  ask(['delete', kind, '-n', namespace, ...(more.length === 0 ? ['kept'] : more), '--wait=false', '--dry-run=server'], { as });
+
+const binding = (role: string, users: string[], namespace?: string) => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
+  metadata: { name: `${role}-${run}`, ...(namespace === undefined ? {} : { namespace }) },
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+  subjects: users.map((name) => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name })),
+});
+
+beforeAll(async () => {
+  await installKinds();
+  await installRoles();
+  await installPolicies();
+  const mark = { 'kf.cloudfoundry.org/managed-by': 'kf' };
+  await makeNamespace(space, { ...mark, [`${group}/space-guid`]: space });
+  await makeNamespace(foreign);
+  // Everything in both namespaces, which is far more than a developer's role: what is refused is refused by the policy.
+  for (const namespace of [space, foreign])
+    await kubectl(['create', '-f', '-'], { input: binding('cluster-admin', ['alice', controller], namespace) });
+  await kubectl(['create', '-f', '-'], { input: binding('cluster-admin', ['root']) });
+  const owner = await makeApp(space);
+  await kubectl(['create', '-f', '-'], { input: kindNames.map((kind) => objectOf(kind, space, [owner])) });
+  await kubectl(['create', '-f', '-'], { input: kindNames.map((kind) => objectOf(kind, foreign, [])) });
+  await kubectl(['create', 'secret', 'generic', 'own', '-n', space]);
+  await until('the policy to be obeyed', async () => (await remove('secret', space, 'alice')).code !== 0);
+});
+afterAll(async () => {
+  await kubectl(['delete', 'clusterrolebinding', `cluster-admin-${run}`]);
+});
+
+describe('deleting by itself what an app lives by', () => {
+  test.each(kindNames)('a %s is refused by a sentence, one by one and all at once', async (kind) => {
+    for (const args of [[], ['--all']]) {
+      const { code, stderr } = await remove(kind, space, 'alice', ...args);
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`'kept' ${sentence}`)]);
+      expect(stderr).toContain("'kf restart', 'kf stop', 'kf delete'");
+    }
+  });
+
+  test.each(kindNames)('a %s goes for the controller, and for who may remove the policy', async (kind) => {
+    for (const user of [controller, 'root']) expect(await remove(kind, space, user)).toMatchObject({ code: 0 });
+  });
+
+  test('what belongs to no app, and what lies in namespaces of others, is nobody’s business here', async () => {
+    expect(await remove('secret', space, 'alice', 'own')).toMatchObject({ code: 0 });
+    for (const kind of kindNames.filter((name) => name !== 'cfprocess' && name !== 'appworkload'))
+      expect(await remove(kind, foreign, 'alice')).toMatchObject({ code: 0 });
+  });
+
+  test('it goes with its app, and with its space', async () => {
+    await kubectl(['delete', 'cfapp', '-n', space, 'owner', '--cascade=background'], { as: 'alice' });
+    await until('the garbage collector to take all of it', async () => {
+      const left = await Promise.all(kindNames.map((kind) => ask(['get', kind, '-n', space, 'kept'])));
+      return left.every(({ code }) => code !== 0);
+    });
+    const owner = await makeApp(space);
+    await kubectl(['create', '-f', '-'], { input: kindNames.map((kind) => objectOf(kind, space, [owner])) });
+    await kubectl(['delete', 'namespace', space, '--timeout=60s']);
+  });
+});

@@ -1,0 +1,143 @@
+// What somebody deletes of a running app, and what the controller makes of it.
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { eventType, podType, secretType, type Secret } from '../../../src/lib/api/core.ts';
+import { httpRouteType } from '../../../src/lib/api/gateway.ts';
+import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import type { AppWorkload } from '../../../src/lib/api/types.generated.ts';
+import { appGuid, ns, startRunScene, type RunScene } from './run-scene.ts';
+
+let scene: RunScene;
+beforeEach(async () => {
+  scene = await startRunScene();
+});
+afterEach(async () => scene.stop());
+
+const deployment = () => scene.app()?.status?.deployment;
+const serving = async (id: string): Promise<void> => scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Serving' }));
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const workload = (): AppWorkload => scene.cluster.all(kinds.appWorkload).at(-1) as AppWorkload;
+const frozenEnv = (of: AppWorkload = workload()): Secret | undefined => scene.cluster.peek(secretType, ns, `${of.metadata.name ?? ''}-env`);
+const setColour = (colour: string): Promise<unknown> =>
+  scene.cluster.mergePatch(secretType, ns, 'env', { data: { COLOUR: base64(colour) } });
+
+/** Deletes the frozen environment while no controller remembers what was in it. */
+async function loseEnvironment(): Promise<void> {
+  await scene.stopController();
+  await scene.cluster.delete(secretType, ns, frozenEnv()?.metadata.name ?? '');
+}
+
+test('an AppWorkload comes back with Secrets of its own, and is judged anew', async () => {
+  const id = await scene.deploy('good:1');
+  await serving(id);
+  const before = workload();
+  const left = frozenEnv();
+  const phases = new Set<string | undefined>();
+  const timer = setInterval(() => phases.add(deployment()?.phase), 2);
+  await scene.cluster.delete(kinds.appWorkload, ns, before.metadata.name ?? '');
+  // The garbage collector takes its time with what the deleted one owned.
+  if (left !== undefined) await scene.cluster.create(secretType, left);
+  await scene.until(() => expect(workload()).toMatchObject({ spec: { instances: 1 } }));
+  await scene.until(() => expect(phases).toContain('Starting'));
+  await serving(id);
+  clearInterval(timer);
+  expect(workload().metadata.name).toBe(before.metadata.name);
+  expect(frozenEnv()?.metadata.ownerReferences?.map(({ uid }) => uid)).toEqual([workload().metadata.uid]);
+  expect(frozenEnv()?.data?.['COLOUR']).toBe(base64('red'));
+});
+
+describe('a frozen environment that nobody knows any more', () => {
+  test('is made again where the app still has the same', async () => {
+    const id = await scene.deploy('good:1');
+    await serving(id);
+    const before = workload().metadata.uid;
+    await loseEnvironment();
+    await scene.restartController();
+    await scene.until(() => expect(frozenEnv()?.data?.['COLOUR']).toBe(base64('red')));
+    expect(workload().metadata.uid).toBe(before);
+    await serving(id);
+  });
+
+  test('is replaced by a new version where the app has another by now, beside the one that serves', async () => {
+    const id = await scene.deploy('good:1');
+    await serving(id);
+    await setColour('blue');
+    await loseEnvironment();
+    await scene.restartController();
+    await scene.until(() => expect(scene.cluster.all(kinds.appWorkload)).toHaveLength(2));
+    await scene.until(() => expect(scene.cluster.all(kinds.appWorkload)).toHaveLength(1));
+    await serving(id);
+    expect(frozenEnv()?.data?.['COLOUR']).toBe(base64('blue'));
+    const told = scene.cluster.all(eventType).filter(({ reason }) => reason === 'EnvironmentLost');
+    expect(told.map(({ message }) => message)).toContainEqual(expect.stringContaining("as after 'kf restart'"));
+  });
+
+  test('is told where nothing can be made of what is left, and what runs goes on', async () => {
+    const id = await scene.deploy('good:1');
+    await serving(id);
+    const [pod] = scene.cluster.all(podType);
+    await loseEnvironment();
+    await scene.cluster.delete(secretType, ns, 'env');
+    await scene.restartController();
+    await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Serving', reason: 'EnvironmentLost' }));
+    expect(scene.cluster.all(podType).map(({ metadata }) => metadata.uid)).toEqual([pod?.metadata.uid]);
+  });
+});
+
+test('an app whose variables are missing does not start without them, says so, and starts once they are there', async () => {
+  await serving(await scene.deploy('good:1'));
+  await scene.cluster.delete(secretType, ns, 'env');
+  const id = await scene.deploy('good:1', { rev: '1' });
+  await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Pending', reason: 'EnvironmentLost' }));
+  expect(deployment()?.message).toBe("The Secret 'env' with the app's environment variables is missing; 'kf set-env' writes a new one.");
+  expect(scene.cluster.all(kinds.appWorkload)).toHaveLength(1);
+  await scene.cluster.create(secretType, { metadata: { name: 'env', namespace: ns }, data: { COLOUR: base64('green') } });
+  await serving(id);
+});
+
+test('VCAP_SERVICES and VCAP_APPLICATION of an app come back without a restart', async () => {
+  await serving(await scene.deploy('good:1'));
+  const names = [`${appGuid}-vcap-services`, `${appGuid}-vcap-application`];
+  const data = () => names.map((name) => scene.cluster.peek(secretType, ns, name)?.data);
+  const before = data();
+  for (const name of names) await scene.cluster.delete(secretType, ns, name);
+  await scene.until(() => expect(data()).toEqual(before));
+});
+
+test('an app whose build is deleted goes on with its route, and a restart says that there is nothing to start', async () => {
+  await serving(await scene.deploy('good:1'));
+  const rules = () => scene.cluster.peek(httpRouteType, ns, 'route-1')?.spec?.rules;
+  const [build, before] = [scene.cluster.all(kinds.build)[0]?.metadata.name ?? '', rules()];
+  await scene.cluster.delete(kinds.build, ns, build);
+  await scene.cluster.mergePatch(kinds.route, ns, 'route-1', { metadata: { annotations: { touched: 'yes' } } });
+  const id = 'restart';
+  await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: id, [annotations.appRev]: '1' } } });
+  const message = `The app's droplet was deleted (build '${build}'); 'kf push' makes a new one.`;
+  await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Pending', message }));
+  expect(rules()).toEqual(before);
+  expect(scene.cluster.all(podType)).toHaveLength(1);
+  await serving(await scene.deploy('good:2'));
+});
+
+test('a second binding of one name, which is refused, keeps nobody from a restart', async () => {
+  await serving(await scene.deploy('good:1'));
+  const condition = { reason: 'x', message: '', lastTransitionTime: '2026-01-01T00:00:00Z', observedGeneration: 1 };
+  for (const [name, status] of [
+    ['b-1', 'True'],
+    ['b-2', 'False'],
+  ] as const) {
+    await scene.cluster.create(secretType, { metadata: { name, namespace: ns }, data: { uri: base64(name) } });
+    await scene.cluster.create(kinds.serviceBinding, {
+      metadata: { name, namespace: ns },
+      spec: { appRef: { name: appGuid }, displayName: 'db', parameters: { name: '' }, service: { name: name }, type: 'app' },
+    });
+    const conditions = [
+      { ...condition, type: 'Claimed', status },
+      { ...condition, type: 'Ready', status },
+    ];
+    const written = { conditions, mountSecretRef: { name } };
+    await scene.cluster.mergePatch(kinds.serviceBinding, ns, name, { status: written }, { subresource: 'status' });
+  }
+  await serving(await scene.deploy('good:1', { rev: '1' }));
+  expect(workload().spec.services).toMatchObject([{ guid: 'b-1', name: 'db' }]);
+});
