@@ -84,7 +84,7 @@ function duplicateText(named: Named): string {
     case 'serviceInstance':
       return `The service instance name is taken: ${named.object.spec.displayName}`;
     case 'serviceBinding':
-      return `Service binding already exists: ${named.object.spec.displayName ?? named.instanceName}`;
+      return `Service binding already exists: ${named.object.spec.displayName ?? named.instanceName}. Each binding of an app needs a name of its own.`;
   }
 }
 

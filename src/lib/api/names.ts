@@ -91,8 +91,10 @@ export const nameClaims = {
   serviceInstance: (instance: CFServiceInstance): NameClaim => claim('serviceinstance', instance.spec.displayName),
   /** `instanceName` is the display name of the bound instance, used where the binding has none. */
   serviceBinding: (binding: CFServiceBinding, instanceName: string): NameClaim => {
-    const { appRef, service, displayName } = binding.spec;
+    const { appRef, service, displayName, type } = binding.spec;
     const name = displayName === undefined || displayName === '' ? instanceName : displayName;
+    // An app mounts each of its bindings under its name, whatever the instance.
+    if (type === 'app') return claim('servicebinding', ['sb', appRef.name, name].join('::'));
     return claim(
       'servicebinding',
       ['sb', appRef.name, service.namespace ?? binding.metadata.namespace ?? '', service.name ?? '', name].join('::'),

@@ -124,23 +124,37 @@ function readEnv(fields: Fields, problems: Problems): Record<string, string> {
     const reserved = reservedVariable(key);
     if (reserved !== undefined) problems.add(keyAt, reserved);
     env[key] = value.kind === 'scalar' ? value.text : JSON.stringify(plainOf(value));
+    // Operating systems end a value there, and container runtimes refuse it.
+    if (env[key].includes('\0'))
+      problems.add(keyAt, `The value of variable '${key}' contains a NUL character, which no environment can hold.`);
   }
   return env;
 }
 
+/** Services of an app, each under a name of its own: the app finds it by that. */
 function readServices(fields: Fields, problems: Problems): ServicePlan[] {
+  const taken = new Set<string>();
   return fields.list('services').flatMap((item) => {
-    if (item.kind === 'scalar' && item.text !== '') return [{ name: item.text }];
-    if (item.kind !== 'map') {
-      problems.add(item.at, 'An entry of services is a name, or a map with a name.');
-      return [];
+    const services = readService(item, problems);
+    for (const { name, bindingName = name } of services) {
+      if (taken.has(bindingName)) problems.add(item.at, `Two services of the app are bound under the name '${bindingName}'.`);
+      taken.add(bindingName);
     }
-    const service = new Fields(item, { noun: 'a service', keys: ['name', 'binding-name', 'parameters'] }, problems);
-    const name = service.required('name', 'A service');
-    return name === undefined
-      ? []
-      : [{ name, ...given({ bindingName: service.text('binding-name'), parameters: service.data('parameters') }) }];
+    return services;
   });
+}
+
+function readService(item: Located, problems: Problems): ServicePlan[] {
+  if (item.kind === 'scalar' && item.text !== '') return [{ name: item.text }];
+  if (item.kind !== 'map') {
+    problems.add(item.at, 'An entry of services is a name, or a map with a name.');
+    return [];
+  }
+  const service = new Fields(item, { noun: 'a service', keys: ['name', 'binding-name', 'parameters'] }, problems);
+  const name = service.required('name', 'A service');
+  return name === undefined
+    ? []
+    : [{ name, ...given({ bindingName: service.text('binding-name'), parameters: service.data('parameters') }) }];
 }
 
 function readRoutes(fields: Fields, problems: Problems): RoutePlan[] {

@@ -77,14 +77,30 @@ export async function createUserProvided(session: SpaceSession, options: UserPro
   return true;
 }
 
-/** App bindings between an app and an instance, oldest first. */
-async function bindingsBetween(session: SpaceSession, app: CFApp, instance: CFServiceInstance): Promise<CFServiceBinding[]> {
-  const { cluster, space, signal } = session;
+/** Bindings of an app, oldest first. */
+async function bindingsOf({ cluster, space, signal }: SpaceSession, app: CFApp): Promise<CFServiceBinding[]> {
   const labelSelector = `${labels.appGuid}=${app.metadata.name}`;
   const { items } = await cluster.list(kinds.serviceBinding, { ns: space.guid, labelSelector, signal });
   return items
-    .filter((binding) => binding.spec.type === 'app' && binding.spec.service.name === instance.metadata.name)
+    .filter((binding) => binding.spec.type === 'app')
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
+}
+
+const isTo = (binding: CFServiceBinding, instance: CFServiceInstance): boolean => binding.spec.service.name === instance.metadata.name;
+
+/** An app finds each binding under its name: a second one of that name would hide the first. @throws KfError `conflict` */
+async function assertNameFree(session: SpaceSession, app: CFApp, bindings: readonly CFServiceBinding[], name: string): Promise<void> {
+  if (bindings.length === 0) return;
+  const { cluster, space, signal, bin } = session;
+  const { items } = await cluster.list(kinds.serviceInstance, { ns: space.guid, signal });
+  const instances = new Map(items.map((instance) => [instance.metadata.name, instance.spec.displayName]));
+  const of = (binding: CFServiceBinding): string => instances.get(binding.spec.service.name ?? '') ?? '';
+  const taken = bindings.find((binding) => (binding.spec.displayName === undefined ? of(binding) : binding.spec.displayName) === name);
+  if (taken === undefined) return;
+  const { displayName } = app.spec;
+  throw new KfError('conflict', `App '${displayName}' already has a binding named '${name}', to service instance '${of(taken)}'.`, {
+    hints: [`${bin} bind-service ${displayName} SERVICE_INSTANCE --binding-name OTHER_NAME`],
+  });
 }
 
 /** Until the controller has written the binding's secrets. @throws KfError with the controller's reason, or `accepted` */
@@ -107,6 +123,9 @@ async function waitForBinding(session: SpaceSession, binding: CFServiceBinding):
       describe: 'the binding',
     });
   } catch (error) {
+    // Somebody else was faster: what cannot come true is not left behind.
+    if (error instanceof KfError && error.code === 'conflict')
+      await cluster.delete(kinds.serviceBinding, space.guid, binding.metadata.name ?? '', { signal });
     if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
     const message =
       why === ''
@@ -118,18 +137,27 @@ async function waitForBinding(session: SpaceSession, binding: CFServiceBinding):
   }
 }
 
+/** GUIDs of the instances that an app is bound to, by the name that the app finds each under. */
+export async function boundInstances(session: SpaceSession, app: CFApp): Promise<Map<string, string>> {
+  const names = new Map((app.status?.serviceBindings ?? []).map(({ guid, name }) => [guid, name]));
+  const bindings = names.size === 0 ? [] : await bindingsOf(session, app);
+  return new Map(bindings.map(({ metadata, spec }) => [names.get(metadata.name ?? '') ?? '', spec.service.name ?? '']));
+}
+
 export interface BindOptions {
   bindingName?: string;
 }
 
-/** Returns false when app and instance are bound already. */
+/** Returns false when app and instance are bound already. @throws KfError `conflict` when another binding of the app has the name */
 export async function bindService(
   session: SpaceSession,
   app: CFApp,
   instance: CFServiceInstance,
   options: BindOptions = {},
 ): Promise<boolean> {
-  if ((await bindingsBetween(session, app, instance)).length > 0) return false;
+  const present = await bindingsOf(session, app);
+  if (present.some((binding) => isTo(binding, instance))) return false;
+  await assertNameFree(session, app, present, options.bindingName ?? instance.spec.displayName);
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const wanted = buildAppBinding({ guid: randomUUID(), app, instance, displayName: options.bindingName }, author);
   const { cluster, signal } = session;
@@ -141,7 +169,7 @@ export async function bindService(
 /** Returns false when there was no binding. */
 export async function unbindService(session: SpaceSession, app: CFApp, instance: CFServiceInstance): Promise<boolean> {
   const { cluster, space, signal } = session;
-  const bindings = await bindingsBetween(session, app, instance);
+  const bindings = (await bindingsOf(session, app)).filter((binding) => isTo(binding, instance));
   await Promise.all(bindings.map((binding) => cluster.delete(kinds.serviceBinding, space.guid, binding.metadata.name ?? '', { signal })));
   return bindings.length > 0;
 }

@@ -209,10 +209,12 @@ describe('the rules of cf', () => {
     ['routes: [shop.example.com]', "An entry of routes is a map: 'route: host.example.com'"],
     ['routes: [{route: "no route"}]', "'no route' is no route"],
     ['env: {VCAP_SERVICES: x}', "'VCAP_SERVICES' is set by the platform"],
+    ['env: {GOOD: x, COLOUR: "a\\0b"}', "The value of variable 'COLOUR' contains a NUL character"],
     ['env: {PORT: 1}', "'PORT' is set by the platform"],
     ['sidecars: [{name: a, command: b}]', "A sidecar needs 'process_types'"],
     ['memory: 0', 'memory must use a supported unit'],
     ['command: ""', 'command must have 1 to 4096 characters'],
+    ['services: [db, {name: other, binding-name: db}]', "Two services of the app are bound under the name 'db'"],
     ['services: [[a]]', 'An entry of services is a name, or a map with a name'],
   ])('%j is refused', (body, message) => {
     expect(problem(body)).toContain(message);

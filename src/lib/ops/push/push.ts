@@ -12,7 +12,7 @@ import { kfVersion } from '../../version.ts';
 import type { KnownOfApp } from '../apps.ts';
 import { findLabelledApp, findService, listDomainObjects } from '../find.ts';
 import { ensureRoute, unmapAll } from '../routes.ts';
-import { bindService } from '../services.ts';
+import { bindService, boundInstances } from '../services.ts';
 import { startTimeoutMs, waitForDeployment, type VerdictOptions } from '../verdict.ts';
 import type { AppFollower } from './app-follower.ts';
 import { makeArtifact } from './artifact.ts';
@@ -65,14 +65,14 @@ async function decide(
     plan.services.map(async (service) => ({ service, instance: await findService(session, service.name) })),
   );
   const isStarted = app.spec.desiredState === 'STARTED';
-  const bound = new Set((app.status?.serviceBindings ?? []).map((binding) => binding.name));
+  const bound = plan.services.length === 0 ? new Map<string, string>() : await boundInstances(session, app);
   return {
     processes: processSteps(plan, facts),
     env: envChanges(plan, facts),
     metadata: metadataChanges(plan, app),
     routes: wanted.filter((route) => !isMapped(facts, route)),
     services: services
-      .filter(({ service }) => !bound.has(service.bindingName ?? service.name))
+      .filter(({ service, instance }) => bound.get(service.bindingName ?? service.name) !== instance.metadata.name)
       .map(({ service, instance }) => ({ instance, ...(service.bindingName === undefined ? {} : { bindingName: service.bindingName }) })),
     unmap: plan.noRoute && facts.ownRoutes.length > 0,
     droplet: app.spec.currentDropletRef?.name !== droplet,
