@@ -105,6 +105,8 @@ export interface EnvDetails {
   vcapApplication: Record<string, unknown>;
   /** What `set-env` and manifests gave. */
   variables: Record<string, string>;
+  /** Secrets that should be there and are not, by the part that they hold. */
+  missing?: { vcapServices?: string; vcapApplication?: string; variables?: string };
 }
 
 export interface TargetDetails {

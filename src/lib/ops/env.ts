@@ -10,7 +10,9 @@ import { buildEnvSecret } from '../../templates/app.ts';
 import { changeApp } from './changes.ts';
 
 /** @throws KfError `usage` in the words of cf's API */
-function assertAllowed(name: string): void {
+function assertAllowed(name: string, value: string): void {
+  // Operating systems end a value there, and container runtimes refuse it.
+  if (value.includes('\0')) throw new KfError('usage', `The value of '${name}' contains a NUL character, which no environment can hold.`);
   const reserved = /^(VCAP_|VMC_)/.exec(name)?.[1];
   if (name !== 'PORT' && reserved === undefined) return;
   throw new KfError(
@@ -40,7 +42,15 @@ export async function readEnv(session: SpaceSession, app: CFApp): Promise<EnvDet
     readSecret(session, app.status?.vcapApplicationSecretName),
   ]);
   const variables = Object.entries(decoded(user)).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const gone = (name: string | undefined, secret: Secret | undefined): string | undefined =>
+    name === undefined || name === '' || secret !== undefined ? undefined : name;
+  const missing = Object.entries({
+    vcapServices: gone(app.status?.vcapServicesSecretName, services),
+    vcapApplication: gone(app.status?.vcapApplicationSecretName, application),
+    variables: gone(app.spec.envSecretName, user),
+  }).filter(([, name]) => name !== undefined);
   return {
+    ...(missing.length === 0 ? {} : { missing: Object.fromEntries(missing) }),
     vcapServices: parsed(decoded(services)['VCAP_SERVICES']),
     vcapApplication: parsed(decoded(application)['VCAP_APPLICATION']),
     variables: Object.fromEntries(variables),
@@ -75,7 +85,7 @@ async function patchKey(session: SpaceSession, secret: Secret, name: string, val
 }
 
 export async function setEnv(session: SpaceSession, app: CFApp, name: string, value: string): Promise<void> {
-  assertAllowed(name);
+  assertAllowed(name, value);
   await patchKey(session, await ensureSecret(session, app), name, value);
 }
 

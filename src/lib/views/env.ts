@@ -10,17 +10,31 @@ function document(name: string, value: Record<string, unknown>): Block[] {
   return `${name}: ${JSON.stringify(value, null, 2)}`.split('\n').map(line);
 }
 
+/** One line per Secret that is gone: "none" would not be true. */
+function missingLines(names: (string | undefined)[], what: string): Block[] {
+  const gone = names.filter((name) => name !== undefined);
+  return gone.map((name) => line(`${what} env variables are missing: the Secret '${name}' is gone.`));
+}
+
 export function renderEnv(env: EnvDetails): Block[] {
+  const { vcapServices, vcapApplication, variables } = env.missing ?? {};
+  const lostSystem = missingLines([vcapServices, vcapApplication], 'System-provided');
+  const lostUser = missingLines([variables], 'User-provided');
   const system =
     isEmpty(env.vcapServices) && isEmpty(env.vcapApplication)
-      ? [line('No system-provided env variables have been set')]
+      ? lostSystem.length > 0
+        ? lostSystem
+        : [line('No system-provided env variables have been set')]
       : [
+          ...lostSystem,
           line('System-Provided:'),
           ...(isEmpty(env.vcapServices) ? [line('VCAP_SERVICES: {}')] : document('VCAP_SERVICES', env.vcapServices)),
           ...document('VCAP_APPLICATION', env.vcapApplication),
         ];
   const user = isEmpty(env.variables)
-    ? [line('No user-provided env variables have been set')]
+    ? lostUser.length > 0
+      ? lostUser
+      : [line('No user-provided env variables have been set')]
     : [line('User-Provided:'), ...Object.entries(env.variables).map(([name, value]) => line(`${name}: ${value}`))];
   return [
     ...system,
