@@ -84,13 +84,22 @@ async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>)
   return results;
 }
 
+/**
+ * A container that ended between the list and the reading is served as the previous life and as the present one. Lives follow each other: a previous
+ * one that has lines as young as the present one's first is the same.
+ */
+function isServedAgain(parts: readonly Part[], read: readonly RecentLogs[], index: number): boolean {
+  const [last, first] = [read[index]?.entries.at(-1), read[index + 1]?.entries[0]];
+  return parts[index]?.previous === true && last !== undefined && first !== undefined && last.time >= first.time;
+}
+
 /** One request for the pods and one per log. Throws KubeError when the user may not read pods or logs. */
 export async function recentLogs(cluster: Cluster, options: RecentOptions): Promise<RecentLogs> {
   const signal = options.signal ?? new AbortController().signal;
   const { items } = await cluster.list(podType, { ns: options.ns, labelSelector: options.selector, signal });
   const parts = items.flatMap((pod) => partsOf(pod, options));
   const read = await inTurns(parts, (part) => readPart(cluster, part, options, signal));
-  const entries = read.flatMap((part) => part.entries);
+  const entries = read.flatMap((part, index) => (isServedAgain(parts, read, index) ? [] : part.entries));
   // Stable: lines of one container with the same time keep their order.
   entries.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
   return { entries: entries.slice(Math.max(0, entries.length - options.lines)), notes: read.flatMap((part) => part.notes) };

@@ -4,6 +4,7 @@ import { labels } from '../api/group.ts';
 import type { CFApp } from '../api/types.generated.ts';
 import { formatLogLines, formatSource } from '../logs/format.ts';
 import type { LogEntry } from '../logs/entry.ts';
+import { failedVersionEntries } from '../logs/failed.ts';
 import { recentLogs } from '../logs/recent.ts';
 import { followLogs } from '../logs/stream.ts';
 import type { SpaceSession } from '../target/session.ts';
@@ -25,11 +26,14 @@ function scopeOf(session: SpaceSession, app: CFApp): { ns: string; selector: str
 
 const printed = (entry: LogEntry): PrintedEntry => ({ entry, source: formatSource(entry.source), lines: formatLogLines(entry) });
 
-/** The last lines of all instances and builds, oldest first, the previous life of crashed containers among them. */
+/** The last lines of all instances and builds, oldest first, the previous life of crashed containers and a version that failed among them. */
 export async function readRecentLogs(session: SpaceSession, app: CFApp): Promise<{ entries: PrintedEntry[]; notes: string[] }> {
   const { cluster, signal } = session;
   const { entries, notes } = await recentLogs(cluster, { ...scopeOf(session, app), lines: recentLines, signal });
-  return { entries: entries.map(printed), notes: notes.map(({ source, text }) => `${source.pod}/${source.container}: ${text}`) };
+  const all = [...entries, ...failedVersionEntries(app, entries)];
+  // Stable: lines of one time keep their order.
+  all.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
+  return { entries: all.map(printed), notes: notes.map(({ source, text }) => `${source.pod}/${source.container}: ${text}`) };
 }
 
 /** Every line from now on, until the command is interrupted. */

@@ -21,6 +21,12 @@ afterEach(async () => {
   expect(server.failures).toEqual([]);
 });
 
+/** A cluster whose methods can be replaced one by one. */
+function bound(of: Cluster): Cluster {
+  const list: Cluster['list'] = (type, options) => of.list(type, options);
+  return Object.assign(Object.create(of) as Cluster, { list });
+}
+
 const scope = { ns: 'ns', selector: 'app=x' };
 
 describe('recent logs', () => {
@@ -40,6 +46,19 @@ describe('recent logs', () => {
     const two = await recentLogs(cluster, { ...scope, lines: 2 });
     expect(two.entries.map(({ text }) => text)).toEqual(['a again', 'b still works']);
     expect(kubelet.logCalls.every(({ query }) => query.has('follow') === false || query.get('follow') === 'false')).toBe(true);
+  });
+
+  test('the lines of a container that ended while it was read are not shown twice', async () => {
+    const pod = kubelet.addPod('a');
+    await kubelet.start(pod);
+    await kubelet.stop(pod);
+    await kubelet.start(pod);
+    kubelet.say(pod, 'starts');
+    kubelet.say(pod, 'crashes');
+    // The kubelet has both lives' logs as the one that just ended; the list of pods is from a moment before.
+    const logs: Cluster['logs'] = (ns, name, options) => cluster.logs(ns, name, { ...options, previous: false });
+    const { entries } = await recentLogs(Object.assign(bound(cluster), { logs }), { ...scope, lines: 10 });
+    expect(entries.map(({ text }) => text)).toEqual(['starts', 'crashes']);
   });
 
   test("a container that never started is noted in the API server's words", async () => {

@@ -6,6 +6,7 @@ import type { CFBuild } from '../../api/types.generated.ts';
 import { KfError, messageOf } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import { formatStagingLines } from '../../logs/format.ts';
+import { inOrder } from '../../logs/in-order.ts';
 import { followLogs } from '../../logs/stream.ts';
 import type { SpaceSession } from '../../target/session.ts';
 import { unlessAbsent } from '../break-glass.ts';
@@ -14,6 +15,8 @@ const defaultBuildMinutes = 15;
 /** The log of a pod that has ended is read to its end, but never longer than this. */
 const logGraceMs = 3000;
 const keptLines = 30;
+/** The lanes of a build hand over within moments; their lines come by connections of their own. */
+const orderMs = 500;
 
 /** Minutes of CF_STAGING_TIMEOUT (may be fractional), else 15, in milliseconds. */
 export function buildTimeoutMs(env: Readonly<Record<string, string | undefined>>): number {
@@ -42,7 +45,7 @@ function showLog(session: SpaceSession, buildGuid: string, tail: string[]): Show
   const selector = `${labels.buildWorkloadName}=${buildGuid}`;
   const stream = followLogs(session.cluster, { ns: session.space.guid, selector, signal: session.signal });
   const shown = (async () => {
-    for await (const entry of stream) {
+    for await (const entry of inOrder(stream, orderMs)) {
       for (const line of formatStagingLines(entry)) {
         session.reporter.log(line);
         tail.push(line);

@@ -1,0 +1,34 @@
+// What is left of the log of a version that failed: its pods are gone, its first and last lines stand in the app's status.
+
+import type { CFApp, DeploymentStatus } from '../api/types.generated.ts';
+import { noteEntry, type LogEntry, type LogSource } from './entry.ts';
+
+function sourceOf({ process = 'web', pod = '', container = 'application', generations = [] }: DeploymentStatus): LogSource {
+  const index = Number(/-(\d+)$/.exec(pod)?.[1] ?? '0');
+  const generation = generations.find((candidate) => candidate.process === process && candidate.state === 'Failed')?.hash;
+  return { type: 'APP', process, index, pod, container, ...(generation === undefined ? {} : { generation }) };
+}
+
+/**
+ * The lines of the version that failed, between two notes of kf's own. None where its pod is still there to be asked.
+ * @param read entries that were read from the pods there are
+ */
+export function failedVersionEntries(app: CFApp, read: readonly LogEntry[]): LogEntry[] {
+  const deployment = app.status?.deployment;
+  const { phase, reason = 'Unknown', pod = '', since = '', logHead = [], logOmitted = 0, logTail = [] } = deployment ?? {};
+  if (deployment === undefined || phase !== 'Failed' || logTail.length === 0 || read.some(({ source }) => source.pod === pod)) return [];
+  const source = sourceOf(deployment);
+  const place = { pod, container: source.container };
+  const at = new Date(since);
+  const { time } = noteEntry('', place, at);
+  const lines = (texts: readonly string[]): LogEntry[] => texts.map((text) => ({ time, source, stream: 'OUT', text }));
+  const note = (text: string): LogEntry => noteEntry(text, place, at);
+  const left = logOmitted === 0 ? [] : [note(`... ${String(logOmitted)} ${logOmitted === 1 ? 'line' : 'lines'} left out ...`)];
+  return [
+    note(`The version that failed (${reason}) is gone; it said:`),
+    ...lines(logHead),
+    ...left,
+    ...lines(logTail),
+    note('End of the version that failed.'),
+  ];
+}

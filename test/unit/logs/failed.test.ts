@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import type { CFApp, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
+import type { LogEntry } from '../../../src/lib/logs/entry.ts';
+import { failedVersionEntries } from '../../../src/lib/logs/failed.ts';
+
+const app = (deployment: Partial<DeploymentStatus>): CFApp => ({
+  metadata: { name: 'a' },
+  spec: { displayName: 'a', desiredState: 'STARTED', lifecycle: { type: 'docker', data: { stack: '' } } },
+  status: { deployment: { id: 'x', phase: 'Failed', reason: 'Crashed', pod: 'set-2', since: '2026-01-01T00:00:05Z', ...deployment } },
+});
+
+test('the first and last lines of a version that failed stand between notes, with what is left out counted', () => {
+  const entries = failedVersionEntries(app({ logHead: ['ROOT CAUSE'], logOmitted: 60, logTail: ['at main'] }), []);
+  expect(entries.map(({ source, text }) => [source.type, source.index, text])).toEqual([
+    ['KF', undefined, 'The version that failed (Crashed) is gone; it said:'],
+    ['APP', 2, 'ROOT CAUSE'],
+    ['KF', undefined, '... 60 lines left out ...'],
+    ['APP', 2, 'at main'],
+    ['KF', undefined, 'End of the version that failed.'],
+  ]);
+  expect(new Set(entries.map(({ time }) => time))).toEqual(new Set(['2026-01-01T00:00:05.000000000Z']));
+});
+
+test('nothing is repeated of a pod that is still there, and nothing is said of an app that serves', () => {
+  const seen: LogEntry = { time: '', source: { type: 'APP', pod: 'set-2', container: 'application' }, stream: 'OUT', text: 'at main' };
+  expect(failedVersionEntries(app({ logTail: ['at main'] }), [seen])).toEqual([]);
+  expect(failedVersionEntries(app({ phase: 'Serving', logTail: ['at main'] }), [])).toEqual([]);
+});
