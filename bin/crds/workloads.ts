@@ -82,6 +82,7 @@ const deployment = object(
           'instances!': int32(),
           'ready!': int32(),
           verified: boolean({ description: 'a request to this very generation was answered' }),
+          served: boolean({ description: 'it was once what the app served by: what a failed successor falls back to' }),
           uid: string({ description: 'of the AppWorkload that this was said of; one that was made again is judged anew', maxLength: 64 }),
         }),
       ),

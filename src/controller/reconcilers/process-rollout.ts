@@ -12,6 +12,8 @@ export interface Generation {
   ending: number;
   /** Fit to take the place of another: reached by a request, or running without a fall for long enough. */
   proven: boolean;
+  /** It has served the app once. */
+  served: boolean;
   /** Creation, for order. */
   created: number;
 }
@@ -68,10 +70,17 @@ function servingOf(state: RolloutState, others: readonly Generation[]): Generati
   return (fit.length > 0 ? fit : ready).toSorted(byWorth(state));
 }
 
-/** What goes on serving when the target failed, of those that still have instances. */
+/** What served last before a target that has not served yet: kept, empty, as long as the target may fail. */
+function spareOf({ target, generations }: RolloutState): Generation | undefined {
+  if (generations.some(({ hash, served }) => hash === target && served)) return undefined;
+  return generations.filter(({ hash, served }) => hash !== target && served).toSorted((a, b) => b.created - a.created)[0];
+}
+
+/** What goes on serving when the target failed: of those that still have instances, else what served before the app was stopped. */
 function fallbackOf(state: RolloutState): Generation | undefined {
   if (!state.failed) return undefined;
-  return state.generations.filter(({ hash, instances }) => hash !== state.target && instances > 0).toSorted(byWorth(state))[0];
+  const running = state.generations.filter(({ hash, instances }) => hash !== state.target && instances > 0).toSorted(byWorth(state))[0];
+  return running ?? spareOf(state);
 }
 
 /** Hands out `total` among generations in order, at most `most` to each. */
@@ -150,7 +159,8 @@ export function planRollout(state: RolloutState): RolloutPlan {
   instances[goal.hash] = numbers.goal;
   const isEmpty = (generation: Generation): boolean =>
     generation.instances === 0 && instances[generation.hash] === 0 && generation.present === 0;
-  const remove = others.filter((generation) => generation !== wanted && isEmpty(generation)).map(({ hash }) => hash);
+  const kept = [wanted, spareOf(state)];
+  const remove = others.filter((generation) => !kept.includes(generation) && isEmpty(generation)).map(({ hash }) => hash);
   const complete =
     numbers.goal === desired &&
     goal.ready >= desired &&

@@ -167,6 +167,7 @@ export class Rollouts {
         present: own.length,
         ending: own.filter(({ ending }) => ending).length,
         proven: hash === view.hash ? proven : this.#provenBefore(view, hash),
+        served: this.#servedBefore(view, hash),
         created: Date.parse(workload.metadata.creationTimestamp ?? '') || 0,
       };
     });
@@ -206,6 +207,8 @@ export class Rollouts {
   }
 
   #generations(view: View, proof: Proof, plan: RolloutPlan, failed: boolean): GenerationStatus[] {
+    const isProven = proof.state === 'proven' || this.#provenBefore(view, view.hash);
+    const serves = !failed && isProven && view.desired > 0 && readyOf(view.instances, view.hash) >= view.desired;
     return view.workloads
       .filter((workload) => !plan.remove.includes(generationOf(workload)))
       .map((workload) => {
@@ -221,8 +224,15 @@ export class Rollouts {
           ready: readyOf(view.instances, hash),
           ...(workload.metadata.uid === undefined ? {} : { uid: workload.metadata.uid }),
           ...(isVerified ? { verified: true } : {}),
+          ...(this.#servedBefore(view, hash) || (isTarget && serves) ? { served: true } : {}),
         } satisfies GenerationStatus;
       });
+  }
+
+  /** A version of kf 0.1.0 that answered a request has served. */
+  #servedBefore(view: View, hash: string): boolean {
+    const said = this.#saidOf(view, hash);
+    return said?.served === true || (said?.verified === true && said.state !== 'Failed');
   }
 
   #wasVerified(view: View, hash: string): boolean {

@@ -97,7 +97,7 @@ type Phase = DeploymentStatus['phase'];
 type Body = Omit<DeploymentStatus, 'id' | 'since' | 'generations' | 'process'>;
 
 function failed(facts: RolloutFacts, before: DeploymentStatus | undefined): Body {
-  const { cause } = facts;
+  const { cause, plan, target, instances } = facts;
   if (cause === undefined) {
     const {
       id: _id,
@@ -109,10 +109,11 @@ function failed(facts: RolloutFacts, before: DeploymentStatus | undefined): Body
     return { ...kept, phase: 'Failed' };
   }
   const { problem, instance, log } = cause;
+  const isWoken = plan.goal !== target && !instances.some(({ generation }) => generation === plan.goal);
   return {
     phase: 'Failed',
     reason: problem.reason,
-    message: problem.message,
+    message: isWoken ? `${problem.message} The version that served last is started in its place.` : problem.message,
     ...(instance === undefined ? {} : { pod: instance.pod, restarts: instance.restarts }),
     ...(problem.container === undefined ? {} : { container: problem.container }),
     ...(problem.exitCode === undefined ? {} : { exitCode: problem.exitCode }),

@@ -143,11 +143,14 @@ function assertNoChangeAsked(app: CFApp, process: CFProcess): void {
   );
 }
 
+/** What runs, or what shall run again where its successor failed. */
 function lastOf(process: CFProcess, workloads: readonly AppWorkload[]): AppWorkload | undefined {
-  const current = process.status?.rollout?.generations?.find(({ state }) => state === 'Current')?.hash;
-  return (
-    workloads.find((workload) => current !== undefined && workload.metadata.labels?.[labels.generation] === current) ?? workloads.at(-1)
-  );
+  const known = process.status?.rollout?.generations ?? [];
+  const of = (hash: string | undefined): AppWorkload | undefined =>
+    workloads.findLast((workload) => hash !== undefined && workload.metadata.labels?.[labels.generation] === hash);
+  const current = known.find(({ state }) => state === 'Current')?.hash;
+  const served = new Set(known.filter((generation) => generation.served === true).map(({ hash }) => hash));
+  return of(current) ?? workloads.findLast(({ metadata }) => served.has(metadata.labels?.[labels.generation] ?? '')) ?? workloads.at(-1);
 }
 
 async function ensureBudget(context: Context, process: CFProcess, desired: number): Promise<void> {

@@ -145,6 +145,10 @@ export interface GenerationStatus {
    */
   verified?: boolean;
   /**
+   * it was once what the app served by: what a failed successor falls back to
+   */
+  served?: boolean;
+  /**
    * of the AppWorkload that this was said of; one that was made again is judged anew
    */
   uid?: string;

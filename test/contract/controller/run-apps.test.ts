@@ -140,6 +140,27 @@ describe('an app behind a route', () => {
     expect(scene.cluster.writes.slice(before).filter(({ kind }) => !['Lease', 'Pod'].includes(kind))).toEqual([]);
   });
 
+  test('after a failed update, a stop and a start the version that served last serves again, and it is said', async () => {
+    for (const routed of [true, false]) {
+      scene = await startRunScene({ routed });
+      await serving(await scene.deploy('good:1'));
+      await scene.until(() => expect(scene.web()?.status?.rollout?.generations).toMatchObject([{ served: true }]));
+      const failed = await scene.deploy('crash:1');
+      await scene.until(() => expect(deployment()).toMatchObject({ id: failed, phase: 'Failed' }));
+      await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'stop' } }, spec: { desiredState: 'STOPPED' } });
+      await scene.until(() => expect(deployment()).toMatchObject({ id: 'stop', phase: 'Stopped' }));
+      await scene.restartController();
+      await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'start' } }, spec: { desiredState: 'STARTED' } });
+      await scene.until(() => expect(deployment()).toMatchObject({ id: 'start', phase: 'Failed', reason: 'Crashed' }));
+      expect(deployment()?.message).toContain('The version that served last is started in its place.');
+      const images = () => scene.cluster.all(podType).map(({ spec, status }) => [spec?.containers[0]?.image, status?.phase]);
+      await scene.until(() => expect(images()).toEqual([['good:1', 'Running']]));
+      await serving(await scene.deploy('good:2'));
+      await scene.until(() => expect(webImages()).toEqual(['good:2']));
+      if (routed) await scene.stop();
+    }
+  });
+
   test('a crashed first version is told, stays, and is replaced by a good one', async () => {
     scene = await startRunScene();
     const id = await scene.deploy('crash:1');

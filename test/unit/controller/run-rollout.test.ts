@@ -15,6 +15,7 @@ const generation = (hash: string, instances: number, ready: number, more: Partia
   present: Math.max(instances, ready),
   ending: 0,
   proven: ready > 0,
+  served: false,
   created: hash === 'new' ? 2 : 1,
   ...more,
 });
@@ -54,6 +55,35 @@ describe('first version', () => {
 
   test('of a stopped app has no instances and stays for the next start', () => {
     expect(plan({ desired: 0, generations: [generation('new', 2, 2)] })).toMatchObject({ instances: { new: 0 }, remove: [] });
+  });
+});
+
+describe('a start after a failed update and a stop', () => {
+  const served = generation('old', 0, 0, { served: true });
+
+  test('tries the new version, and keeps what served last until that has served', () => {
+    for (const routed of [true, false]) {
+      const tried = plan({ routed, generations: [served, generation('new', 0, 0)] });
+      expect(tried).toMatchObject({ instances: { new: 1, old: 0 }, goal: 'new', remove: [] });
+    }
+    const proven = generation('new', 1, 1, { served: true });
+    expect(plan({ generations: [served, proven] }).remove).toEqual(['old']);
+  });
+
+  test('falls back to what served last when the new version fails', () => {
+    const failed = plan({ failed: true, generations: [served, generation('new', 1, 0)] });
+    expect(failed).toMatchObject({ instances: { new: 0, old: 1 }, weights: { old: 1 }, goal: 'old', remove: [] });
+    // Without routes two versions never run side by side: the failed one ends first.
+    const alone = { routed: false, failed: true };
+    expect(plan({ ...alone, generations: [served, generation('new', 1, 0)] }).instances).toEqual({ new: 0, old: 0 });
+    expect(plan({ ...alone, generations: [served, generation('new', 0, 0)] }).instances).toEqual({ new: 0, old: 1 });
+  });
+
+  test('keeps one version only, the youngest that served; what never served is nothing to fall back to', () => {
+    const older = generation('older', 0, 0, { served: true, created: 0 });
+    const broken = generation('broken', 0, 0, { created: 1 });
+    expect(plan({ generations: [older, served, broken, generation('new', 0, 0)] }).remove.toSorted()).toEqual(['broken', 'older']);
+    expect(plan({ failed: true, generations: [broken, generation('new', 1, 0)] })).toMatchObject({ goal: 'new', remove: ['broken'] });
   });
 });
 
