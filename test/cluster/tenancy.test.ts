@@ -44,6 +44,12 @@ afterAll(async () => {
 });
 
 describe('a space', () => {
+  test('and its org begin without a warning in the log of the controller', async () => {
+    const log = await kubectl('logs', '-n', 'kf-system', 'deployment/kf-controller', '--tail=-1');
+    const lines = log.split('\n').filter((line) => line.includes(org) || line.includes(space));
+    expect(lines.filter((line) => /"level":"(warn|error)"|"stack"/.test(line))).toEqual([]);
+  });
+
   test.each([
     ['rolebinding', 'kf-controller-space'],
     ['serviceaccount', 'korifi-app'],
@@ -111,7 +117,25 @@ describe('the end of an org', () => {
       (await said('cforg', 'cf', org)).startsWith(`Waits until these spaces are gone: '${space}'`),
     );
     await until('the space to name the finalizer', async () => (await said('cfspace', org, space)).includes('example.org/stuck'));
+    expect(await said('cfspace', org, space)).toContain(`See: kubectl get configmaps -n ${space}`);
+    await kubectl(
+      'patch',
+      'cforg',
+      '-n',
+      'cf',
+      org,
+      '--type=json',
+      '-p',
+      '[{"op":"add","path":"/metadata/finalizers/-","value":"example.org/hold"}]',
+    );
     await kubectl('patch', 'configmap', '-n', space, 'stuck', '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
+    await until(
+      'the org to name the finalizer on itself',
+      async () =>
+        (await said('cforg', 'cf', org)) === `CFOrg '${org}' has the finalizer 'example.org/hold'. Whoever set it must take it away.`,
+      60_000,
+    );
+    await kubectl('patch', 'cforg', '-n', 'cf', org, '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
     await until('the org to be gone', async () => !(await kubectl('get', 'cforgs', '-n', 'cf', '-o', 'name')).includes(org), 60_000);
     const namespaces = await kubectl('get', 'namespaces', '-o', 'name');
     expect([namespaces.includes(org), namespaces.includes(space)]).toEqual([false, false]);

@@ -1,5 +1,7 @@
 // JSON lines on stdout, one per record, for machines that collect a pod's log.
 
+import { KfError } from '../../lib/errors.ts';
+
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFields = Record<string, unknown>;
 
@@ -16,6 +18,8 @@ const order: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 function plain(value: unknown): unknown {
   if (!(value instanceof Error)) return value;
+  // An answer of the cluster or of a registry is told by its words; a stack says something of our own mistakes only.
+  if (value instanceof KfError && value.code !== 'bug') return { name: value.name, code: value.code, message: value.message };
   return { name: value.name, message: value.message, stack: value.stack };
 }
 

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { messageOf } from '../../lib/errors.ts';
 import { isAlreadyExists, isConflict, isMissingKind, isNotFound } from '../../lib/kube/errors.ts';
+import { freshRightsRetryMs, isFreshRefusal, isTerminatingRefusal } from './namespace-refusals.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { WorkQueue } from './queue.ts';
@@ -77,7 +78,7 @@ export class Runner {
       outcome = this.#settle(key, await this.reconciler.reconcile(key, context));
       log.debug('reconciled', { ms: Math.round(performance.now() - started) });
     } catch (error) {
-      outcome = this.#fail(key, error, log);
+      outcome = this.#fail(key, error, context);
     }
     const { metrics } = this.#deps;
     metrics.add('kf_reconcile_total', { reconciler: this.reconciler.name, outcome });
@@ -91,7 +92,8 @@ export class Runner {
     return 'requeue';
   }
 
-  #fail(key: string, error: unknown, log: Logger): Outcome {
+  #fail(key: string, error: unknown, context: Context): Outcome {
+    const { log } = context;
     if (error instanceof TerminalError) {
       this.queue.forget(key);
       log.info('will not be tried again until it changes', { reason: error.reason, error: error.message });
@@ -109,7 +111,17 @@ export class Runner {
       this.queue.addAfter(key, notLeaderPauseMs);
       return 'waiting';
     }
+    if (isFreshRefusal(error, context)) {
+      this.queue.forget(key);
+      this.queue.addAfter(key, freshRightsRetryMs);
+      log.debug('waiting', { reason: 'RightsNotActive', error: messageOf(error) });
+      return 'waiting';
+    }
     this.queue.addRateLimited(key);
+    if (isTerminatingRefusal(error)) {
+      log.debug('waiting', { reason: 'NamespaceTerminating', error: messageOf(error) });
+      return 'waiting';
+    }
     // Another's change or deletion that the cache has not heard of yet.
     if (isConflict(error) || isAlreadyExists(error) || (isNotFound(error) && !isMissingKind(error))) {
       log.debug('changed meanwhile, trying again', { error: messageOf(error) });
