@@ -17,6 +17,14 @@ export interface AppSummary {
   routes: string[];
 }
 
+/** How the process of an instance ended last. */
+export interface LastEnd {
+  exitCode?: number;
+  /** Kubernetes' word for it: `Error`, `OOMKilled`, `Completed` … */
+  reason?: string;
+  at?: string;
+}
+
 export interface InstanceDetails {
   index: number;
   state: 'running' | 'starting' | 'crashed' | 'down';
@@ -26,6 +34,8 @@ export interface InstanceDetails {
   memoryBytes?: number;
   ready?: boolean;
   restarts?: number;
+  /** Left out while it never ended, or where the user may not see pods. */
+  lastEnd?: LastEnd;
   details?: string;
   pod?: string;
 }

@@ -24,6 +24,32 @@ export function parseLogRate(text: string): number | undefined {
   return parseBytes(text);
 }
 
+const quantityUnits: Record<string, number> = {
+  n: 1e-9,
+  u: 1e-6,
+  m: 1e-3,
+  '': 1,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  P: 1e15,
+  E: 1e18,
+  Ki: 1024,
+  Mi: 1024 ** 2,
+  Gi: 1024 ** 3,
+  Ti: 1024 ** 4,
+  Pi: 1024 ** 5,
+  Ei: 1024 ** 6,
+};
+
+/** A quantity of Kubernetes (`500m`, `2Gi`, `1e3`) as a number; undefined when it is none. */
+export function parseQuantity(text: string | undefined): number | undefined {
+  const match = /^(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)([a-zA-Z]{0,2})$/.exec(text ?? '');
+  const factor = quantityUnits[match?.[2] ?? '-'];
+  return match === null || factor === undefined ? undefined : Number(match[1]) * factor;
+}
+
 /** Megabytes of a flag or property, or a usage error that names it. */
 export function megabytesOf(text: string, name: string): number {
   const megabytes = parseMegabytes(text);

@@ -4,9 +4,12 @@ import { addressesOf, desiredInstances, effectiveCommand, instancesOf, processes
 import type { Pod } from '../api/core.ts';
 import { kinds, labels } from '../api/group.ts';
 import { resource, type KubeObject } from '../api/object.ts';
-import type { AppDetails, AppState, DeploymentDetails, InstanceDetails, ProcessDetails } from '../api/results.ts';
+import type { ContainerStatus } from '../api/pod.ts';
+import type { AppDetails, AppState, DeploymentDetails, InstanceDetails, LastEnd, ProcessDetails } from '../api/results.ts';
+import { parseQuantity } from '../api/sizes.ts';
 import type { CFApp, CFBuild, CFProcess, CFRoute } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
+import { given } from '../manifest/process.ts';
 import type { SpaceSession } from '../target/session.ts';
 import { readPods, withPods } from './live-instances.ts';
 
@@ -14,18 +17,10 @@ interface PodMetrics extends KubeObject {
   containers?: { name: string; usage?: { cpu?: string; memory?: string } }[];
 }
 
+const appContainer = 'application';
 const podMetrics = resource<PodMetrics>('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
 
 const stateOf = (app: CFApp): AppState => (app.spec.desiredState === 'STARTED' ? 'started' : 'stopped');
-
-const cpuUnits: Record<string, number> = { n: 1e-9, u: 1e-6, m: 1e-3, '': 1 };
-const memoryUnits: Record<string, number> = { '': 1, Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3, k: 1e3, M: 1e6, G: 1e9 };
-
-function quantity(text: string | undefined, units: Record<string, number>): number | undefined {
-  const match = /^(\d+(?:\.\d+)?)([a-zA-Z]*)$/.exec(text ?? '');
-  const factor = units[match?.[2] ?? '-'];
-  return match === null || factor === undefined ? undefined : Number(match[1]) * factor;
-}
 
 /** Usage by pod; empty where the cluster measures nothing or the user may not see it. */
 async function readUsage({ cluster, space, signal }: SpaceSession, appGuid: string): Promise<Map<string, PodMetrics>> {
@@ -46,24 +41,41 @@ interface Live {
   pods?: Pod[] | undefined;
 }
 
+function appStatusOf(pod: Pod | undefined): ContainerStatus | undefined {
+  return pod?.status?.containerStatuses?.find(({ name }) => name === appContainer);
+}
+
+/** How the app's container ended last; undefined when it never did. */
+function lastEndOf(status: ContainerStatus | undefined): LastEnd | undefined {
+  const ended = status?.state?.terminated ?? status?.lastState?.terminated;
+  if (ended === undefined) return undefined;
+  const { exitCode, reason, finishedAt: at } = ended;
+  return { exitCode, ...(reason === undefined ? {} : { reason }), ...(at === undefined ? {} : { at }) };
+}
+
 function instanceDetails(app: CFApp, process: CFProcess, { usage, pods }: Live): InstanceDetails[] {
   const wanted = app.spec.desiredState === 'STARTED' ? desiredInstances(process) : 0;
   const instances = instancesOf(app, process);
+  const byName = new Map((pods ?? []).map((pod) => [pod.metadata.name ?? '', pod]));
   return (pods === undefined ? instances : withPods(instances, process, pods, wanted)).map((instance) => {
-    const container = usage.get(instance.pod ?? '')?.containers?.find((one) => one.name === 'application');
-    const cpu = quantity(container?.usage?.cpu, cpuUnits);
-    const memoryBytes = quantity(container?.usage?.memory, memoryUnits);
-    const ready = instance.ready ?? (instance.state === 'RUNNING' ? true : undefined);
+    const container = usage.get(instance.pod ?? '')?.containers?.find((one) => one.name === appContainer);
+    const status = appStatusOf(byName.get(instance.pod ?? ''));
+    const lastEnd = lastEndOf(status);
+    // The pod knows first.
+    const restarts = status?.restartCount ?? instance.restarts;
     return {
       index: instance.index,
       state: instanceStates[instance.state],
-      ...(instance.timestamp === undefined ? {} : { since: instance.timestamp }),
-      ...(cpu === undefined ? {} : { cpu }),
-      ...(memoryBytes === undefined ? {} : { memoryBytes }),
-      ...(ready === undefined ? {} : { ready }),
-      ...(instance.restarts === undefined ? {} : { restarts: instance.restarts }),
-      ...(instance.details === undefined ? {} : { details: instance.details }),
-      ...(instance.pod === undefined ? {} : { pod: instance.pod }),
+      ...given({
+        since: instance.timestamp,
+        cpu: parseQuantity(container?.usage?.cpu),
+        memoryBytes: parseQuantity(container?.usage?.memory),
+        ready: instance.ready ?? (instance.state === 'RUNNING' ? true : undefined),
+        restarts,
+        lastEnd,
+        details: instance.details,
+        pod: instance.pod,
+      }),
     };
   });
 }

@@ -8,7 +8,7 @@ const gap = 3;
 
 export interface LayoutOptions {
   ink: Ink;
-  /** Columns of the terminal, for key/value rows; left out: nothing is wrapped. */
+  /** Columns of the terminal; left out: nothing is wrapped, and tables keep all their columns. */
   columns?: number;
   /** What a cell's text becomes first. */
   cell?: (text: string) => string;
@@ -23,12 +23,30 @@ function paint(cell: Cell, ink: Ink): string {
   return ink[cell.style](cell.text);
 }
 
-function layOutTable(block: Extract<Block, { type: 'table' }>, ink: Ink): string[] {
+function widthsOf(rows: readonly Cell[][]): number[] {
   const widths: number[] = [];
-  for (const row of block.rows) {
+  for (const row of rows) {
     for (const [index, cell] of row.entries()) widths[index] = Math.max(widths[index] ?? 0, displayWidth(textOf(cell)));
   }
-  return block.rows.map((row, number) => {
+  return widths;
+}
+
+/** The rows without as many of the optional columns as it takes to fit; without all of them when not even that helps. */
+function fitting({ rows, optional = [], indent = '' }: Extract<Block, { type: 'table' }>, columns: number | undefined): Cell[][] {
+  const fits = (shown: readonly Cell[][]): boolean =>
+    widthsOf(shown).reduce((sum, width) => sum + width + gap, displayWidth(indent)) - gap <= (columns ?? Number.POSITIVE_INFINITY);
+  for (let dropped = 0; dropped <= optional.length; dropped += 1) {
+    const gone = new Set(optional.slice(0, dropped));
+    const shown = rows.map((row) => row.filter((_, index) => !gone.has(index)));
+    if (fits(shown)) return shown;
+  }
+  return rows.map((row) => row.filter((_, index) => !optional.includes(index)));
+}
+
+function layOutTable(block: Extract<Block, { type: 'table' }>, { ink, columns }: LayoutOptions): string[] {
+  const rows = fitting(block, columns);
+  const widths = widthsOf(rows);
+  return rows.map((row, number) => {
     const cells = row.map((cell, index) => {
       const painted = block.header && number === 0 ? ink.bold(textOf(cell)) : paint(cell, ink);
       return index === row.length - 1 ? painted : pad(painted, (widths[index] ?? 0) + gap);
@@ -69,7 +87,7 @@ export function layOut(blocks: readonly Block[], options: LayoutOptions): string
       case 'line':
         return [block.text];
       case 'table':
-        return layOutTable({ ...block, rows: block.rows.map((row) => row.map((one) => mapText(one, cell))) }, ink);
+        return layOutTable({ ...block, rows: block.rows.map((row) => row.map((one) => mapText(one, cell))) }, options);
       case 'pairs':
         return layOutPairs({ ...block, rows: block.rows.map(([key, value]) => [cell(key), mapText(value, cell)]) }, options);
     }

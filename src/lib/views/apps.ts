@@ -1,6 +1,6 @@
 // `apps` and the block of one app, as cf prints them.
 
-import type { AppDetails, AppSummary, InstanceDetails, ProcessDetails } from '../api/results.ts';
+import type { AppDetails, AppSummary, InstanceDetails, LastEnd, ProcessDetails } from '../api/results.ts';
 import { formatBytes, formatMegabytes } from '../api/sizes.ts';
 import { line, pairs, table, type Block, type Cell } from './block.ts';
 import { longDate } from './dates.ts';
@@ -16,24 +16,72 @@ export function renderApps(apps: readonly AppSummary[], { stats = true }: { stat
   return [table(header, rows)];
 }
 
+/** Longer ones stand below the table: they would push its last column out of sight. */
+const longestCell = 24;
+/** More rows than these say less than a sum does. */
+const mostRows = 50;
+
+const isBad = ({ state }: InstanceDetails): boolean => state === 'crashed' || state === 'down';
+const second = (time: string): string => `${new Date(time).toISOString().slice(0, 19)}Z`;
+
 function instanceRow(process: ProcessDetails, instance: InstanceDetails): Cell[] {
-  const bad = instance.state === 'crashed' || instance.state === 'down';
   const limit = process.logRateLimit === undefined ? 'unlimited' : `${formatBytes(process.logRateLimit)}/s`;
+  const { details = '' } = instance;
   return [
     `#${instance.index}`,
-    bad ? { text: instance.state, style: 'bad' } : instance.state,
-    instance.since === undefined ? '' : `${new Date(instance.since).toISOString().slice(0, 19)}Z`,
+    isBad(instance) ? { text: instance.state, style: 'bad' } : instance.state,
+    instance.since === undefined ? '' : second(instance.since),
     instance.cpu === undefined ? '-' : `${(instance.cpu * 100).toFixed(1)}%`,
     `${instance.memoryBytes === undefined ? '-' : formatBytes(instance.memoryBytes)} of ${formatMegabytes(process.memoryMB)}`,
     `- of ${formatMegabytes(process.diskMB)}`,
     `- of ${limit}`,
     '',
-    instance.details ?? '',
+    details.length > longestCell ? '' : details,
     instance.ready === undefined ? '-' : String(instance.ready),
   ];
 }
 
 const instanceHeader = ['', 'state', 'since', 'cpu', 'memory', 'disk', 'logging', 'cpu entitlement', 'details', 'ready'];
+/** What a narrow terminal loses, least known first: entitlement, logging and disk are measured by nobody here. */
+const lessImportant = [7, 6, 5, 2];
+
+function howItEnded({ exitCode, reason }: LastEnd, memoryMB: number): string {
+  const code = exitCode === undefined ? '' : `exit code ${exitCode}`;
+  if (reason === 'OOMKilled') return `ran out of memory (limit ${formatMegabytes(memoryMB)})`;
+  return code === '' ? `ended (${reason ?? 'cause unknown'})` : `ended with ${code}`;
+}
+
+/** What of an instance has no room in the table: a long cause, and how often and why it was started again. */
+function notesOf(process: ProcessDetails, { index, details = '', restarts = 0, lastEnd }: InstanceDetails): Block[] {
+  const notes: Block[] = details.length > longestCell ? [pairs([`#${index}:`, details])] : [];
+  if (restarts === 0) return notes;
+  const times = restarts === 1 ? 'once' : `${restarts} times`;
+  const at = lastEnd?.at === undefined ? '' : ` at ${second(lastEnd.at)}`;
+  const why = lastEnd === undefined ? '' : `; the last time it ${howItEnded(lastEnd, process.memoryMB)}${at}`;
+  return [...notes, pairs([`#${index}:`, `restarted ${times}${why}`])];
+}
+
+const stateRank: Record<InstanceDetails['state'], number> = { crashed: 0, down: 1, starting: 2, running: 3 };
+
+/** All instances, or of very many those in the worst state, and the others as a sum. */
+function shownOf(instances: readonly InstanceDetails[]): { shown: readonly InstanceDetails[]; sum: Block[] } {
+  if (instances.length <= mostRows) return { shown: instances, sum: [] };
+  const worstFirst = instances.toSorted((a, b) => stateRank[a.state] - stateRank[b.state] || a.index - b.index);
+  const shown = worstFirst.slice(0, mostRows).toSorted((a, b) => a.index - b.index);
+  const rest = Map.groupBy(worstFirst.slice(mostRows), ({ state }) => state);
+  const sums = [...rest].map(([state, those]) => `${those.length} ${state}`).join(', ');
+  return { shown, sum: [line(`... and ${instances.length - mostRows} more: ${sums} (--json lists all)`)] };
+}
+
+function renderInstances(process: ProcessDetails): Block[] {
+  const { shown, sum } = shownOf(process.instanceDetails);
+  const rows = shown.map((instance) => instanceRow(process, instance));
+  return [
+    { ...table(instanceHeader, rows), optional: lessImportant } as Block,
+    ...sum,
+    ...shown.flatMap((instance) => notesOf(process, instance)),
+  ];
+}
 
 function renderProcess(process: ProcessDetails, withCommand: boolean): Block[] {
   const rows: [string, string][] = [
@@ -44,13 +92,7 @@ function renderProcess(process: ProcessDetails, withCommand: boolean): Block[] {
   ];
   if (withCommand) rows.push(['start command:', process.command ?? '']);
   if (process.instanceDetails.length === 0) return [pairs(...rows), line('There are no running instances of this process.')];
-  return [
-    pairs(...rows),
-    table(
-      instanceHeader,
-      process.instanceDetails.map((instance) => instanceRow(process, instance)),
-    ),
-  ];
+  return [pairs(...rows), ...renderInstances(process)];
 }
 
 function renderDeployment({ deployment }: AppDetails): Block[] {

@@ -6,8 +6,8 @@ export type Cell = string | { text: string; style: CellStyle };
 export type Block =
   /** One line; '' is an empty one. */
   | { type: 'line'; text: string }
-  /** Rows of cells; the first row is a header when `header` says so. */
-  | { type: 'table'; rows: Cell[][]; header: boolean; indent?: string }
+  /** Rows of cells; the first row is a header when `header` says so. `optional`: columns that a terminal too narrow for all may lose, the first one first. */
+  | { type: 'table'; rows: Cell[][]; header: boolean; indent?: string; optional?: readonly number[] }
   /** `key:   value` rows. */
   | { type: 'pairs'; rows: [key: string, value: Cell][] };
 

@@ -101,6 +101,60 @@ describe('one app', () => {
   });
 });
 
+describe('the table of instances', () => {
+  const [web] = app.processes as [(typeof app.processes)[0]];
+  const withInstances = (instanceDetails: typeof web.instanceDetails): Block[] =>
+    renderApp({ ...app, buildpacks: [], processes: [{ ...web, instances: instanceDetails.length, instanceDetails }] });
+  const crashed = {
+    index: 0,
+    state: 'crashed' as const,
+    since: '2026-08-07T10:16:20Z',
+    cpu: 1.25,
+    memoryBytes: 267_900_000,
+    ready: false,
+    restarts: 3,
+    lastEnd: { exitCode: 137, reason: 'OOMKilled', at: '2026-08-07T10:15:00Z' },
+  };
+
+  it('fits a terminal of 80 columns, and has all columns elsewhere', () => {
+    const lines = layOut(withInstances([{ ...crashed, details: 'a sentence that is too long for a cell of a table' }]), {
+      ink: plainInk,
+      columns: 80,
+    });
+    const rows = lines.filter((row) => /^(#0 | {5}state)/.test(row));
+    expect(rows).toHaveLength(2);
+    expect(Math.max(...rows.map(({ length }) => length))).toBeLessThanOrEqual(80);
+    expect(lines.join('\n')).toMatch(/^ {5}state +since +cpu +memory +details +ready$/m);
+    expect(text(withInstances([crashed]))).toMatch(/^ {5}state +since +cpu +memory +disk +logging +cpu entitlement +details +ready$/m);
+  });
+
+  it('tells how often and why an instance was started again', () => {
+    expect(text(withInstances([crashed]))).toContain(
+      '\n#0:   restarted 3 times; the last time it ran out of memory (limit 256M) at 2026-08-07T10:15:00Z',
+    );
+    const once = { ...crashed, restarts: 1, lastEnd: { exitCode: 7, reason: 'Error' } };
+    expect(text(withInstances([once]))).toContain('\n#0:   restarted once; the last time it ended with exit code 7');
+    expect(text(withInstances([{ ...crashed, restarts: 0 }]))).not.toContain('restarted');
+  });
+
+  it('has a cause that is longer than a cell below it', () => {
+    const shown = text(withInstances([{ ...crashed, restarts: 0, details: 'The app used more memory than it may and was ended.' }]));
+    expect(shown).toMatch(/ready\n#0 .* false\n#0:   The app used more memory than it may and was ended\.$/);
+  });
+
+  it('sums up thousands of instances, and shows those that do not run', () => {
+    const many = Array.from({ length: 5000 }, (_, index) => ({
+      index,
+      state: index === 4999 ? ('crashed' as const) : index % 2 === 0 ? ('running' as const) : ('starting' as const),
+    }));
+    const shown = text(withInstances(many)).split('\n');
+    expect(shown.length).toBeLessThan(70);
+    expect(shown.join('\n')).toContain('... and 4950 more: ');
+    expect(shown.filter((row) => /^#\d+ +starting/.test(row))).toHaveLength(49);
+    expect(shown.filter((row) => /^#\d+ +crashed/.test(row))).toHaveLength(1);
+  });
+});
+
 describe('dates', () => {
   it('have the form of cf in the given zone', () => {
     expect(longDate('2026-08-07T10:16:20Z', 'UTC')).toBe('Fri 07 Aug 10:16:20 UTC 2026');
