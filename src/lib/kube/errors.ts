@@ -2,6 +2,7 @@
 
 import { KfError } from '../errors.ts';
 import type { FailureClass, KfErrorOptions } from '../errors.ts';
+import { readRefusal } from './refusals.ts';
 
 /** metav1.Status, the body of the API server's own errors. */
 export interface StatusBody {
@@ -163,7 +164,6 @@ const classes: Record<number, FailureClass> = {
 };
 
 function forbidden(facts: KubeErrorFacts, text: string, identity: Identity | undefined): KubeError {
-  if (text.includes('exceeded quota')) return new KubeError('quota', `Error from Kubernetes: ${sentence(text)}`, facts);
   const right = missingRightOf(text);
   if (right === undefined) return new KubeError('forbidden', `Error from Kubernetes: ${sentence(text)}`, facts);
   return new KubeError(
@@ -193,6 +193,9 @@ export function errorFromAnswer(status: number, body: string, identity?: Identit
   const facts = factsOf(status, parseStatus(body));
   const text = facts.body?.message ?? body.slice(0, 500).trim();
   if (status === 401) return unauthorized(facts, identity);
+  const refusal = readRefusal(status, text, facts.body?.details);
+  if (refusal !== undefined)
+    return new KubeError(refusal.code, `Error from Kubernetes: ${sentence(refusal.text)}`, facts, { hints: refusal.hints });
   if (status === 403) return forbidden(facts, text, identity);
   const isUnknownPath = status === 404 && path !== '' && (facts.body?.details?.name ?? '') === '';
   if (isUnknownPath)

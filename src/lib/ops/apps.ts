@@ -9,7 +9,7 @@ import type { AppDetails, AppState, DeploymentDetails, InstanceDetails, LastEnd,
 import { parseQuantity } from '../api/sizes.ts';
 import type { CFApp, CFBuild, CFProcess, CFRoute } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
-import { given } from '../manifest/process.ts';
+import { present } from '../../templates/metadata.ts';
 import type { SpaceSession } from '../target/session.ts';
 import { readPods, withPods } from './live-instances.ts';
 
@@ -66,7 +66,7 @@ function instanceDetails(app: CFApp, process: CFProcess, { usage, pods }: Live):
     return {
       index: instance.index,
       state: instanceStates[instance.state],
-      ...given({
+      ...present({
         since: instance.timestamp,
         cpu: parseQuantity(container?.usage?.cpu),
         memoryBytes: parseQuantity(container?.usage?.memory),

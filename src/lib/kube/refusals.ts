@@ -1,0 +1,90 @@
+// What the API server refuses, in words for people: an invalid object, a quota, a policy, a webhook. Its own texts name GUIDs and Go types.
+
+interface Cause {
+  reason?: string;
+  message?: string;
+  field?: string;
+}
+
+export interface Refusal {
+  code: 'quota' | 'forbidden' | 'failed';
+  /** The end of "Error from Kubernetes: ". */
+  text: string;
+  hints: string[];
+}
+
+/** `exceeded quota: q, requested: a=1,b=2, used: a=5,b=3, limited: a=5,b=4` */
+const quotaText = /exceeded quota: ([^,]+), requested: (.+), used: (.+), limited: (.+)$/;
+
+function amounts(text: string): Map<string, string> {
+  return new Map(
+    text.split(',').map((entry): [string, string] => {
+      const at = entry.lastIndexOf('=');
+      return [entry.slice(0, at).trim(), entry.slice(at + 1).trim()];
+    }),
+  );
+}
+
+function quotaRefusal(message: string): Refusal | undefined {
+  const [, quota = '', requested, used, limited] = quotaText.exec(message) ?? [];
+  if (requested === undefined || used === undefined || limited === undefined) return undefined;
+  const [before, most] = [amounts(used), amounts(limited)];
+  const lacking = [...amounts(requested)].map(
+    ([name, more]) => `${name}: ${before.get(name) ?? '?'} of ${most.get(name) ?? '?'} used, ${more} more asked for`,
+  );
+  return {
+    code: 'quota',
+    text: `the quota '${quota}' of the space has no room (${lacking.join('; ')}).`,
+    hints: ['Delete what is not needed, or ask an administrator of the cluster for more.', `kubectl describe resourcequota ${quota}`],
+  };
+}
+
+/** `… is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: text` */
+const policyText = /ValidatingAdmissionPolicy '([^']+)' with binding '[^']*' denied request: ([^]+)$/;
+const webhookText = /admission webhook "([^"]+)" denied the request(?:: ([^]+))?$/;
+
+function policyRefusal(message: string): Refusal | undefined {
+  const [, policy, why] = policyText.exec(message) ?? [];
+  if (policy !== undefined) {
+    const isOwn = policy.startsWith('kf-');
+    return {
+      code: 'forbidden',
+      text: isOwn ? (why ?? '') : `the policy '${policy}' of the cluster does not allow it: ${why ?? ''}`,
+      hints: isOwn ? [] : ['An administrator of the cluster can say why.'],
+    };
+  }
+  const [, webhook, reason = 'no reason given'] = webhookText.exec(message) ?? [];
+  if (webhook === undefined) return undefined;
+  return {
+    code: 'forbidden',
+    text: `the webhook '${webhook}' of the cluster does not allow it: ${reason}`,
+    hints: ['An administrator of the cluster can say why.'],
+  };
+}
+
+/** `Invalid value: 5000: spec.desiredInstances in body should be less than or equal to 1000` as `… must be less than or equal to 1000, and it is 5000` */
+function readCause({ field = '', message = '' }: Cause): string {
+  const [, value, rest = message] = /^(?:Invalid|Unsupported|Duplicate) value: ("(?:[^"\\]|\\.)*"|[^\s:]+): ([^]*)$/.exec(message) ?? [];
+  const name = field === '' || field === '<nil>' ? '' : field.replace(/^(spec|data|metadata)\./, '');
+  const what = rest.replace(/^[\w.[\]]+ in body /, '').replace(/^should be/, 'must be');
+  const joined = what.startsWith('must') || what.startsWith('should') ? `${name} ${what}` : `${name}${name === '' ? '' : ': '}${what}`;
+  const isShort = value !== undefined && value.length <= 60 && !value.startsWith('{') && value !== '"object"';
+  return isShort ? `${joined} (it is ${value})` : joined;
+}
+
+function invalidRefusal(kind: string, causes: readonly Cause[]): Refusal | undefined {
+  if (causes.length === 0) return undefined;
+  const most = 5;
+  const told = causes.slice(0, most).map(readCause);
+  const more = causes.length > most ? [`and ${String(causes.length - most)} more`] : [];
+  return { code: 'failed', text: `the ${kind === '' ? 'object' : kind} is not valid: ${[...told, ...more].join('; ')}`, hints: [] };
+}
+
+/** The refusal in words; undefined for other texts, which are shown as they are. */
+export function readRefusal(status: number, message: string, details: { kind?: string; causes?: Cause[] } = {}): Refusal | undefined {
+  if (status === 403 || status === 422) {
+    const known = quotaRefusal(message) ?? policyRefusal(message);
+    if (known !== undefined) return known;
+  }
+  return status === 422 ? invalidRefusal(details.kind ?? '', details.causes ?? []) : undefined;
+}
