@@ -1,21 +1,11 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
 import { noWaitFlag, numberFlag, optionalArg, sizeFlag, strategyFlag } from '../flags.ts';
-import type { AppDetails } from '../lib/api/results.ts';
-import type { RouteAnswer } from '../lib/ops/answer.ts';
-import { renderAnswer, renderApp } from '../lib/views/apps.ts';
-import { line } from '../lib/views/block.ts';
+import type { PushedDetails } from '../lib/ops/push/all.ts';
+import { openPushOutput } from '../lib/output/push-output.ts';
 import { parseHealthCheckType, planFlags } from '../lib/cf/push-flags.ts';
 
 const several = (summary: string, helpValue: string) => Flags.string({ multiple: true, multipleNonGreedy: true, summary, helpValue });
-interface PushedDetails extends AppDetails {
-  unchanged: boolean;
-  built: boolean;
-  layerBytesSent: number;
-  /** What the first route answered from here. */
-  answer?: RouteAnswer;
-}
-
 export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
   static override summary = 'push source code or an image, and run it';
   static override examples = [
@@ -73,26 +63,15 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
 
   async run(): Promise<{ apps: PushedDetails[] }> {
     const { args, flags } = await this.parse(Push);
-    const { askRoute, pushApp, readPushPlan, describeApp } = await import('../lib/ops/push/index.ts');
+    const { pushAll, readPushPlan } = await import('../lib/ops/push/index.ts');
     const plan = await readPushPlan(process.cwd(), { name: args.APP_NAME, ...planFlags(flags) });
     const session = await this.spaceSession();
-    const names = plan.apps.map((app) => app.name).join(', ');
+    const names = plan.apps.map((app) => app.name);
     this
-      .say`Pushing app${plan.apps.length > 1 ? 's' : ''} ${names} to org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
+      .say`Pushing app${names.length > 1 ? 's' : ''} ${names.join(', ')} to org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
     if (plan.manifest !== undefined) this.say`Applying manifest file ${plan.manifest.asGiven}...`;
     for (const warning of plan.warnings) this.reporter.warn(warning);
-    const apps: PushedDetails[] = [];
-    for (const app of plan.apps) {
-      const { app: live, known, unchanged, built, layerBytesSent } = await pushApp(session, plan, app, { force: flags.force });
-      if (unchanged) this.say`App ${app.name} is unchanged: nothing uploaded, built or restarted.`;
-      this.print([line()]);
-      const details = await describeApp(session, live, known);
-      this.print(renderApp(details, { commands: true }));
-      const [route] = details.state === 'started' && plan.wait ? details.routes : [];
-      const answer = route === undefined ? undefined : await askRoute(await session.info(), route);
-      if (answer !== undefined && !this.terminal.json) this.terminal.err(renderAnswer(answer));
-      apps.push({ ...details, unchanged, built, layerBytesSent, ...(answer === undefined ? {} : { answer }) });
-    }
-    return { apps };
+    const outputOf = openPushOutput(this.terminal, this.reporter, names);
+    return { apps: await pushAll(session, plan, { force: flags.force }, outputOf) };
   }
 }

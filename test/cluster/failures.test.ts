@@ -143,8 +143,21 @@ describe('an app that does not start', () => {
 });
 
 describe('a space with a quota', () => {
-  beforeAll(() => kubectl('create', 'quota', 'failures', '-n', second.guid, '--hard=limits.memory=200Mi,pods=1'));
+  beforeAll(async () => {
+    await elsewhere.ok('push', 'failures-quota', '-o', sample, '-m', '64M', '--no-route', '--no-start');
+    await elsewhere.ok('push', 'failures-build', '-p', path.resolve('test/fixtures/apps/node-hello'), '--no-route', '--no-start');
+    await kubectl('create', 'quota', 'failures', '-n', second.guid, '--hard=limits.memory=200Mi,pods=1');
+  });
   afterAll(() => kubectl('delete', 'quota', 'failures', '-n', second.guid));
+
+  test('refuses a new app that needs more before it is made', async () => {
+    const ran = await elsewhere.run(['push', 'failures-new', '-o', sample, '-m', '512M', '--no-route']);
+    expectFailure(
+      ran,
+      /There is no room for app 'failures-new' in space '.*': 1 instance takes 512M of memory, and the quota 'failures' has /,
+    );
+    expect((await elsewhere.ok('apps')).stdout).not.toContain('failures-new');
+  });
 
   test('refuses a push that needs more, by the name of the quota', async () => {
     const ran = await elsewhere.run(['push', 'failures-quota', '-o', sample, '-m', '512M', '--no-route']);
@@ -162,7 +175,14 @@ describe('a space with a quota', () => {
   });
 
   test('refuses a build, and says so at once', async () => {
-    const ran = await elsewhere.run(['push', 'failures-build', '-p', path.resolve('test/fixtures/apps/node-hello'), '--no-route']);
+    const ran = await elsewhere.run([
+      'push',
+      'failures-build',
+      '-p',
+      path.resolve('test/fixtures/apps/node-hello'),
+      '--no-route',
+      '--force',
+    ]);
     expectFailure(ran, /Error staging application: .*exceeded quota: failures/);
     reportTime('a build beyond the quota is refused', ran.milliseconds);
   });

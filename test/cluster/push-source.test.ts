@@ -135,10 +135,10 @@ describe('push of source code', () => {
 
   test('a stack that the builder lacks is refused with those that it has; a push without one keeps stack and build', async () => {
     const push = ['push', 'static-site', '-p', path.join(fixtures, 'static-site')];
-    const ran = await kf.run([...push, '-s', 'cflinuxfs4']);
+    const ran = await kf.run([...push, '-s', 'unknown']);
     expect([ran.code, ran.stderr]).toEqual([
       1,
-      expect.stringContaining("Stack 'cflinuxfs4' not found. The builder of this installation has: kf"),
+      expect.stringContaining("Stack 'unknown' not found. The builder of this installation has: kf"),
     ]);
     const again = await kf.json<PushResult>(...push);
     expect(again.apps[0]).toMatchObject({ unchanged: true, stack: 'kf' });

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { configMapType, podType, secretType, statefulSetType } from '../../src/lib/api/core.ts';
+import { configMapType, leaseType, podType, secretType, statefulSetType } from '../../src/lib/api/core.ts';
 import { kinds, places } from '../../src/lib/api/group.ts';
 import type { KfInfo } from '../../src/lib/api/kf-info.ts';
 import { resource, type KubeObject, type ResourceType } from '../../src/lib/api/object.ts';
@@ -12,7 +12,9 @@ import { MemoryCluster } from './memory-cluster.ts';
 
 const roleBindings = resource('rbac.authorization.k8s.io', 'v1', 'RoleBinding', 'rolebindings');
 const podMetrics = resource('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
-const known: ResourceType[] = [...Object.values(kinds), secretType, configMapType, podType, statefulSetType, roleBindings, podMetrics];
+const quotas = resource('', 'v1', 'ResourceQuota', 'resourcequotas');
+const builtIn: ResourceType[] = [secretType, configMapType, podType, statefulSetType, roleBindings, podMetrics, quotas, leaseType];
+const known: ResourceType[] = [...Object.values(kinds), ...builtIn];
 
 interface Place {
   type: ResourceType;
@@ -89,7 +91,13 @@ export class ServedCluster {
       oldestCli: '0.1.0',
       root: 'cf',
       controller: { version: '0.1.0', namespace: 'kf-system' },
-      registry: { namespace: 'kf-system', service: 'kf-registry', port: 5000, pushHost: 'registry:5000', pullPrefix: 'localhost:32500/' },
+      registry: {
+        namespace: 'kf-system',
+        service: 'kf-registry',
+        port: 5000,
+        pushHost: 'kf-registry.kf-system.svc:5000',
+        pullPrefix: 'localhost:32500/',
+      },
       builder: { name: 'kf-builder', image: 'builder' },
       defaultDomain: 'apps.localhost',
       gateway: { namespace: 'kf-node', name: 'kf', features: [] },

@@ -14,7 +14,7 @@ import { encoded, ownerReference } from '../../templates/metadata.ts';
 import { buildRegistrySecret, hostOf } from '../../templates/registry-secret.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
-import { explicitOrder } from './build-order.ts';
+import { explicitOrder } from '../../lib/api/build-order.ts';
 import { isCurrent } from './builder-info.ts';
 import { buildCredential, ensureSecret } from './space-secrets.ts';
 import type { RegistryKeys } from './space-secrets.ts';

@@ -1,7 +1,7 @@
 // What the short pod in the builder image prints about it.
 
 import { cutText } from '../../lib/api/text.ts';
-import type { Offered } from './build-order.ts';
+import type { Offered } from '../../lib/api/build-order.ts';
 import { readToml, tableIn, tablesIn, textIn, unpackText, UntrustedError } from './untrusted.ts';
 
 export interface BuilderReport {

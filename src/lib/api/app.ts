@@ -1,7 +1,7 @@
 // Rules over CFApp, CFProcess and CFRoute: what an app's objects mean, free of any layout.
 
 import { annotations } from './group.ts';
-import type { CFApp, CFProcess, CFRoute, InstanceStatus } from './types.generated.ts';
+import type { CFApp, CFProcess, CFRoute, Droplet, InstanceStatus } from './types.generated.ts';
 
 export const webProcess = 'web';
 
@@ -34,6 +34,11 @@ export function processesOf(app: CFApp, processes: readonly CFProcess[]): CFProc
 
 export function effectiveCommand(process: CFProcess): string | undefined {
   return nonEmpty(process.spec.command) ?? nonEmpty(process.spec.detectedCommand);
+}
+
+/** The droplet names processes, and `web` is none of them. One that names none runs by its image's own entry point. */
+export function lacksWeb({ processTypes = [] }: Pick<Droplet, 'processTypes'>): boolean {
+  return processTypes.length > 0 && !processTypes.some(({ type }) => type === webProcess);
 }
 
 export function desiredInstances(process: CFProcess): number {

@@ -13,6 +13,8 @@ export interface WatchTarget<T extends KubeObject> {
   selector?: string;
   /** The object as the server just returned it: saves the first list. */
   known?: T;
+  /** No list first: the watch begins with what is there, object by object. For checks that need no complete first state; saves a request. */
+  withoutList?: boolean;
 }
 
 export interface WatchUntilOptions {
@@ -67,22 +69,25 @@ interface Round<T extends KubeObject, R> {
   scope: ListOptions;
   mirror: Mirror<T>;
   check: WatchCheck<T, R>;
+  withoutList: boolean;
 }
 
 /** One list (unless the place is known) and one watch. */
 async function watchOnce<T extends KubeObject, R>(
-  { cluster, type, scope, mirror, check }: Round<T, R>,
+  { cluster, type, scope, mirror, check, withoutList }: Round<T, R>,
   progressed: () => void,
 ): Promise<R | undefined> {
-  if (mirror.resourceVersion === '') {
+  if (mirror.resourceVersion === '' && !withoutList) {
     const list = await cluster.list(type, scope);
     mirror.reset(list.items, list.resourceVersion);
     progressed();
     const answer = await check([...mirror.objects.values()]);
     if (answer !== undefined) return answer;
   }
-  for await (const event of cluster.watch(type, { ...scope, resourceVersion: mirror.resourceVersion })) {
+  const from = mirror.resourceVersion === '' ? {} : { resourceVersion: mirror.resourceVersion };
+  for await (const event of cluster.watch(type, { ...scope, ...from })) {
     progressed();
+    mirror.isFilled = true;
     if (!mirror.take(event)) continue;
     const answer = await check([...mirror.objects.values()]);
     if (answer !== undefined) return answer;
@@ -144,7 +149,11 @@ export async function watchUntil<T extends KubeObject, R>(
     signal,
   };
   try {
-    return await watchLoop({ cluster, type, scope, mirror, check }, signal, options.onInterruption);
+    return await watchLoop(
+      { cluster, type, scope, mirror, check, withoutList: target.withoutList === true },
+      signal,
+      options.onInterruption,
+    );
   } finally {
     clearTimeout(timer);
     stop.abort();

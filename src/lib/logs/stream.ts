@@ -90,6 +90,7 @@ class Follower implements LogStream {
   #begin(): void {
     if (this.#begun || this.#stop.signal.aborted) return;
     this.#begun = true;
+    this.#listed = this.#options.withoutList === true;
     followPods(this.#cluster, this.#options, this.#board, this.#stop.signal, () => this.#takeTargets()).catch((error: unknown) =>
       this.#end(error),
     );

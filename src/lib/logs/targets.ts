@@ -98,6 +98,8 @@ export class PodBoard {
 export interface PodScope {
   ns: string;
   selector: string;
+  /** None of the pods is there yet: nothing is listed first. */
+  withoutList?: boolean;
 }
 
 /** Keeps the board right until the signal aborts (then resolves). Throws KubeError when the API server refuses. */
@@ -112,7 +114,7 @@ export async function followPods(
     await watchUntil<Pod, never>(
       cluster,
       podType,
-      scope,
+      { ns: scope.ns, selector: scope.selector, ...(scope.withoutList === true ? { withoutList: true } : {}) },
       (pods) => {
         board.set(pods);
         onChange();

@@ -68,3 +68,14 @@ export async function readPushCredential(cluster: Cluster, space: string, signal
   }
   return credential;
 }
+
+/** {@link openUploads} with the credential of a space, which is read anew when the registry takes it no longer. */
+export async function openSpaceRegistry(
+  cluster: Cluster,
+  info: Pick<KfInfo, 'registry' | 'builder'>,
+  space: string,
+  signal?: AbortSignal,
+): Promise<RegistryClient> {
+  const read = (): Promise<Credential> => readPushCredential(cluster, space, signal);
+  return openUploads(cluster, info, await read(), read);
+}

@@ -19,14 +19,14 @@ export interface RoutePlace {
 /** Naming who has a host is a kindness: in an installation of many orgs it ends here. */
 const mostOrgs = 20;
 
-/** GUID of the space that holds the host; undefined when nobody does, or the caller's role (of kf 0.1.0) may not ask. */
+/** GUID of the space that holds the host; undefined when nobody does, '' when the caller's role (of kf 0.1.0) may not ask. */
 async function holderOf({ cluster, root, signal }: SpaceSession, { host, domain }: RoutePlace): Promise<string | undefined> {
   const { fqdn } = addressOf({ metadata: {}, spec: { host, domainRef: {} } }, domain);
   try {
     const lease = await cluster.get(leaseType, root, nameClaims.routeHost(fqdn).leaseName, signal);
     return lease?.metadata.annotations?.[annotations.leaseOwnerNamespace];
   } catch (error) {
-    if (isForbidden(error)) return undefined;
+    if (isForbidden(error)) return '';
     throw error;
   }
 }
@@ -61,16 +61,21 @@ async function takenBy(session: SpaceSession, { host, domain }: RoutePlace, hold
 export async function explainRefusal(session: SpaceSession, place: RoutePlace, refusal: KfError): Promise<KfError> {
   if (refusal.details?.['reason'] !== reasons.duplicateName) return refusal;
   const holder = await holderOf(session, place).catch(() => undefined);
-  const isOther = holder !== undefined && holder !== session.space.guid;
+  const isOther = holder !== undefined && holder !== '' && holder !== session.space.guid;
   return isOther ? takenBy(session, place, holder) : taken(session, refusal.message);
 }
 
 /**
  * To be called before anything is written.
- * @param known the space's routes: what is among them needs no question
+ * @param known the space's routes, as far as they were read: what is among them needs no question
+ * @returns the places whose host this space holds already, or may hold for all that the caller may see: there may be routes that are not in `known`
  * @throws KfError `conflict` when another space holds the host of one of the places
  */
-export async function assertRoutesFree(session: SpaceSession, places: readonly RoutePlace[], known: readonly CFRoute[]): Promise<void> {
+export async function assertRoutesFree(
+  session: SpaceSession,
+  places: readonly RoutePlace[],
+  known: readonly CFRoute[],
+): Promise<RoutePlace[]> {
   const isOwn = ({ host, domain }: RoutePlace): boolean =>
     known.some(
       ({ spec, status }) =>
@@ -78,12 +83,14 @@ export async function assertRoutesFree(session: SpaceSession, places: readonly R
         (spec.host ?? '').toLowerCase() === host.toLowerCase() &&
         status?.conditions?.find(({ type }) => type === 'Claimed')?.status === 'True',
     );
-  await Promise.all(
+  const own = await Promise.all(
     places
       .filter((place) => !isOwn(place))
       .map(async (place) => {
         const holder = await holderOf(session, place);
-        if (holder !== undefined && holder !== session.space.guid) throw await takenBy(session, place, holder);
+        if (holder !== undefined && holder !== '' && holder !== session.space.guid) throw await takenBy(session, place, holder);
+        return holder === undefined ? [] : [place];
       }),
   );
+  return own.flat();
 }

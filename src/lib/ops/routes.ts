@@ -210,10 +210,21 @@ export async function ensureRoute(session: SpaceSession, app: CFApp, place: Rout
     known.find((route) => isAt(route, domain, place)),
   );
   const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name ?? '' });
-  if (found === undefined) return createMapped(session, place, destination);
   const isOwn = ({ appRef, processType }: RouteDestination): boolean => appRef.name === app.metadata.name && processType === 'web';
-  const changed = await changeDestinations(session, found, (present) => (present.some(isOwn) ? undefined : [...present, destination]));
-  return changed ?? found;
+  const add = async (route: CFRoute): Promise<CFRoute> =>
+    (await changeDestinations(session, route, (present) => (present.some(isOwn) ? undefined : [...present, destination]))) ?? route;
+  if (found !== undefined) return add(found);
+  try {
+    return await createMapped(session, place, destination);
+  } catch (error) {
+    // Another app of this space, perhaps of the same manifest, was faster.
+    const theirs =
+      error instanceof KfError && error.code === 'conflict'
+        ? await findRoute(session, domain, { ...place, domain: domain.spec.name })
+        : undefined;
+    if (theirs === undefined || findCondition(theirs, 'Claimed')?.status !== 'True') throw error;
+    return add(theirs);
+  }
 }
 
 /** Takes the app out of all its routes. */

@@ -42,12 +42,20 @@ function errorDocument(error: KfError): Record<string, unknown> {
 /** How `--json` prints: one document, indented, or one document per line (`logs`). */
 export type JsonForm = 'document' | 'lines';
 
+const hintLines = ({ hints }: KfError): string[] => (hints.length === 0 ? [] : ['', 'TIP:', ...hints.map((hint) => `   ${hint}`)]);
+
+/** A failure that does not end the command: its message, the last lines of what failed, what to do. */
+export function failureLines(error: KfError): string[] {
+  return [error.message, ...logOf(error).map((line) => `   ${line}`), ...hintLines(error)];
+}
+
 function printText(terminal: Terminal, error: KfError, verbose: boolean): void {
   terminal.err(error.message);
   for (const line of logOf(error)) terminal.err(`   ${line}`);
   if (error instanceof BugError || verbose) terminal.err(stackOf(error) ?? '');
   terminal.out(terminal.ink.bad('FAILED'));
-  if (error.hints.length > 0) terminal.err(['', 'TIP:', ...error.hints.map((hint) => `   ${hint}`)].join('\n'));
+  const hints = hintLines(error);
+  if (hints.length > 0) terminal.err(hints.join('\n'));
 }
 
 export interface FailureOptions {

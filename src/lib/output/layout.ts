@@ -81,7 +81,7 @@ function layOutPairs(block: Extract<Block, { type: 'pairs' }>, { ink, columns }:
 
 /** The lines of `blocks`, without line ends. */
 export function layOut(blocks: readonly Block[], options: LayoutOptions): string[] {
-  const { cell = (text) => text, ink } = options;
+  const { cell = (text) => text } = options;
   return blocks.flatMap((block) => {
     switch (block.type) {
       case 'line':

@@ -8,16 +8,17 @@ import { annotations, kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import { pushRepository, repositoryPath } from '../../api/repositories.ts';
 import type { CFBuild, CFPackage } from '../../api/types.generated.ts';
-import { BugError, KfError } from '../../errors.ts';
+import { BugError } from '../../errors.ts';
 import { isAlreadyExists } from '../../kube/errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
+import type { RegistryClient } from '../../oci/registry.ts';
 import { openSourceCache } from '../../source/cache.ts';
 import { listSource, type SourceListing } from '../../source/content-hash.ts';
 import { packSource, pushSource } from '../../source/pack.ts';
 import type { SpaceSession } from '../../target/session.ts';
 import { buildBuild, buildBuildEnvSecret, buildEnvSecretName, buildPackage } from '../../../templates/build.ts';
 import type { Authorship } from '../../../templates/metadata.ts';
-import { openUploads, readPushCredential } from '../push-door.ts';
+import { openSpaceRegistry } from '../push-door.ts';
 import type { AppFollower } from './app-follower.ts';
 import { buildKey, packagesWithContent, reusableBuild } from './build-key.ts';
 import { waitForBuild } from './build.ts';
@@ -41,6 +42,8 @@ export interface ArtifactInput {
   pushId: string;
   /** Build although an equal build is there. */
   force: boolean;
+  /** Where a new app's source goes, tried already. */
+  registry?: RegistryClient;
 }
 
 /** `$XDG_CACHE_HOME/kf/source`, else `~/.cache/kf/source`. */
@@ -51,17 +54,6 @@ function cacheFolder(env: Readonly<Record<string, string | undefined>>): string 
 
 async function authorOfPush(session: SpaceSession): Promise<Authorship> {
   return { changedBy: await session.changedBy(), now: new Date() };
-}
-
-/** @throws KfError `usage` when the builder says what it builds on, and it is something else */
-async function assertStack({ cluster, bin, signal }: SpaceSession, info: KfInfo, { stack }: AppPlan): Promise<void> {
-  if (stack === undefined) return;
-  const builder = await cluster.get(kinds.builderInfo, info.root, info.builder.name, signal);
-  const known = builder?.status?.stacks.map(({ name }) => name) ?? [];
-  if (known.length === 0 || known.includes(stack)) return;
-  throw new KfError('usage', `Stack '${stack}' not found. The builder of this installation has: ${known.join(', ')}`, {
-    hints: [`Leave the stack out, or: ${bin} push -s ${known[0] ?? ''}`],
-  });
 }
 
 /** Packs and uploads the source; the package then names it by digest. */
@@ -78,14 +70,14 @@ async function uploadSource(
   const repository = repositoryPath(...place);
   reporter.say('Packaging files to upload...');
   reporter.step(`Packing ${listing.files} files`);
-  const [packed, credential] = await Promise.all([
+  const [packed, client] = await Promise.all([
     packSource(listing, { cacheDir, progress: (done) => reporter.bytes({ done, total: listing.bytes }), signal }),
-    readPushCredential(cluster, session.space.guid, signal),
+    input.registry ?? openSpaceRegistry(cluster, info, session.space.guid, signal),
   ]);
   reporter.say('Uploading files...');
   reporter.step('Uploading');
   const pushed = await pushSource(packed, {
-    client: openUploads(cluster, info, credential, () => readPushCredential(cluster, session.space.guid, signal)),
+    client,
     repository,
     tag: guid,
     annotations: { [annotations.contentHash]: listing.contentHash },
@@ -141,7 +133,6 @@ async function fromSource(input: ArtifactInput): Promise<Artifact> {
   const { session, info, plan, facts, follower } = input;
   const { reporter, signal, env } = session;
   if (plan.path === undefined) throw new BugError('A plan for source code names no path.');
-  await assertStack(session, info, plan);
   const cache = openSourceCache(cacheFolder(env), (message) => reporter.warn(message));
   reporter.step('Reading files');
   const listing = await listSource(plan.path, { cacheDir: cache.dir, warn: (message) => reporter.warn(message), signal });

@@ -43,7 +43,7 @@ function nobodyBuilds(session: SpaceSession, appName: string): KfError {
 /** Follows the build's log into the reporter; a lost stream is a warning and never changes the result. */
 function showLog(session: SpaceSession, buildGuid: string, tail: string[]): ShownLog {
   const selector = `${labels.buildWorkloadName}=${buildGuid}`;
-  const stream = followLogs(session.cluster, { ns: session.space.guid, selector, signal: session.signal });
+  const stream = followLogs(session.cluster, { ns: session.space.guid, selector, withoutList: true, signal: session.signal });
   const shown = (async () => {
     for await (const entry of inOrder(stream, orderMs)) {
       for (const line of formatStagingLines(entry)) {

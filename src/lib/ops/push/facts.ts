@@ -11,7 +11,7 @@ export interface AppFacts {
   /** There is no app yet. */
   isNew: boolean;
   processes: CFProcess[];
-  /** All routes of the space; the app's own are among them. */
+  /** All routes of the space, the app's own among them; of a new app only where the space has routes at a host that it wants. */
   routes: CFRoute[];
   ownRoutes: CFRoute[];
   /** Builds of the app, newest first. */

@@ -4,13 +4,12 @@ import { randomUUID } from 'node:crypto';
 import { appRevOf, webProcess } from '../../api/app.ts';
 import { annotations } from '../../api/group.ts';
 import { requireCompatible, type KfInfo } from '../../api/kf-info.ts';
-import type { CFApp, CFRoute, CFServiceInstance } from '../../api/types.generated.ts';
+import type { CFApp, CFBuild, CFRoute } from '../../api/types.generated.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
-import { assertSource } from '../../source/files.ts';
 import type { SpaceSession } from '../../target/session.ts';
 import { kfVersion } from '../../version.ts';
 import type { KnownOfApp } from '../apps.ts';
-import { findLabelledApp, findService, listDomainObjects } from '../find.ts';
+import { findLabelledApp, listDomainObjects } from '../find.ts';
 import { ensureRoute, unmapAll } from '../routes.ts';
 import { bindService, boundInstances } from '../services.ts';
 import { startTimeoutMs, waitForDeployment, type VerdictOptions } from '../verdict.ts';
@@ -19,8 +18,9 @@ import { makeArtifact } from './artifact.ts';
 import { claimApp, lifecycleOf } from './claim.ts';
 import { readFacts, type AppFacts } from './facts.ts';
 import { lockSettings, writeAsHolder } from './guard.ts';
-import { assertMayPush } from './rights.ts';
+import { preflight, type FoundService, type Preflight } from './preflight.ts';
 import { needsDomains, wantedRoutes, type WantedRoute } from './route-plan.ts';
+import { judgeWeb } from './web-process.ts';
 import { envChanges, metadataChanges, processSteps, writeEnv, writeProcesses, type ProcessStep } from './settings.ts';
 
 export interface PushedApp {
@@ -47,7 +47,7 @@ interface Changes {
   env: Record<string, string>;
   metadata: ReturnType<typeof metadataChanges>;
   routes: WantedRoute[];
-  services: { instance: CFServiceInstance; bindingName?: string }[];
+  services: FoundService[];
   unmap: boolean;
   droplet: boolean;
   /** It is to be started, or with `--no-start` stopped. */
@@ -55,25 +55,22 @@ interface Changes {
 }
 
 async function decide(
-  { session, plan, push }: Prepared,
+  { session, plan, push, checked: { services } }: PreparedPush,
   facts: AppFacts,
   app: CFApp,
-  droplet: string,
+  build: CFBuild,
   wanted: WantedRoute[],
 ): Promise<Changes> {
-  const services = await Promise.all(
-    plan.services.map(async (service) => ({ service, instance: await findService(session, service.name) })),
-  );
+  const droplet = build.metadata.name ?? '';
+  const startsWeb = judgeWeb(session, plan, facts, build);
   const isStarted = app.spec.desiredState === 'STARTED';
-  const bound = plan.services.length === 0 ? new Map<string, string>() : await boundInstances(session, app);
+  const bound = plan.services.length === 0 || facts.isNew ? new Map<string, string>() : await boundInstances(session, app);
   return {
-    processes: processSteps(plan, facts),
+    processes: processSteps(plan, facts, startsWeb),
     env: envChanges(plan, facts),
     metadata: metadataChanges(plan, app),
     routes: wanted.filter((route) => !isMapped(facts, route)),
-    services: services
-      .filter(({ service, instance }) => bound.get(service.bindingName ?? service.name) !== instance.metadata.name)
-      .map(({ service, instance }) => ({ instance, ...(service.bindingName === undefined ? {} : { bindingName: service.bindingName }) })),
+    services: services.filter(({ name, instance }) => bound.get(name) !== instance.metadata.name),
     unmap: plan.noRoute && facts.ownRoutes.length > 0,
     droplet: app.spec.currentDropletRef?.name !== droplet,
     state: push.start ? !isStarted || app.status?.deployment?.phase !== 'Serving' : isStarted,
@@ -145,27 +142,30 @@ function switchApp(
   return writeAsHolder(session.cluster, app, deploy.id, patch, session.signal);
 }
 
-interface Prepared {
+/** A push that has been looked at, with nothing written. */
+export interface PreparedPush {
   session: SpaceSession;
   info: KfInfo;
+  /** As this installation can follow it. */
   plan: AppPlan;
   push: PushPlan;
-  options: PushOptions;
+  found: CFApp | undefined;
+  checked: Preflight;
 }
 
 /** Writes settings and switches; on any failure the lock is given back at once. */
 async function apply(
-  prepared: Prepared,
+  prepared: PreparedPush,
   app: CFApp,
   facts: AppFacts,
   changes: Changes,
-  target: { droplet: string; pushId: string },
+  target: { droplet: string; pushId: string; force: boolean },
 ): Promise<{ switched: CFApp; routes: CFRoute[] }> {
-  const { session, info, plan, options } = prepared;
+  const { session, info, plan } = prepared;
   const locked = await lockSettings(session.cluster, app, target.pushId, session.signal);
   try {
     const added = await writeSettings(session, info, locked, facts, changes);
-    const newRev = options.force || Object.keys(changes.env).length > 0 || changes.services.length > 0;
+    const newRev = target.force || Object.keys(changes.env).length > 0 || changes.services.length > 0;
     const deploy = {
       id: target.pushId,
       newRev: newRev && app.spec.desiredState === 'STARTED',
@@ -181,7 +181,7 @@ async function apply(
   }
 }
 
-async function verdict({ session, plan, push }: Prepared, app: CFApp, pushId: string, follower: AppFollower): Promise<CFApp> {
+async function verdict({ session, plan, push }: PreparedPush, app: CFApp, pushId: string, follower: AppFollower): Promise<CFApp> {
   const { reporter, cluster, env, signal, bin } = session;
   reporter.say();
   reporter.say(`Waiting for app ${plan.name} to start...`);
@@ -201,27 +201,36 @@ function unchanged(pushed: Omit<PushedApp, 'unchanged' | 'app'>, { processes, ow
   return { ...pushed, unchanged: true, app, known: { ...pushed.known, processes, routes, withoutUsage: true } };
 }
 
+/** Facts and routes of an app that others changed since the preflight. */
+async function readAgain(session: SpaceSession, { plan, domains }: Preflight, app: CFApp): Promise<Pick<Preflight, 'facts' | 'routes'>> {
+  const facts = await readFacts(session, plan, app);
+  const hasRoutes = facts.ownRoutes.length > 0;
+  const known = domains.length === 0 && needsDomains(plan, hasRoutes) ? await listDomainObjects(session) : domains;
+  return { facts, routes: wantedRoutes(plan, known, hasRoutes) };
+}
+
+/** Looks at everything that a push of the app needs. @throws KfError `usage`, `not-found`, `forbidden`, `quota`, `upload`; nothing is written then */
+export async function preparePush(session: SpaceSession, push: PushPlan, app: AppPlan): Promise<PreparedPush> {
+  const [info, found] = await Promise.all([session.info(), findLabelledApp(session, app.name)]);
+  requireCompatible(info, kfVersion());
+  const checked = await preflight(session, info, app, { app: found, start: push.start });
+  return { session, info, plan: checked.plan, push, found, checked };
+}
+
 /**
  * Pushes one app of a plan.
- * @throws KfError `usage`, `forbidden`, `upload`, `build`, `start`, `timeout`, `conflict` (a later push, or a name taken), `accepted` (no controller)
+ * @throws KfError `forbidden`, `upload`, `build`, `start`, `timeout`, `conflict` (a later push, or a name taken), `accepted` (no controller)
  */
-export async function pushApp(session: SpaceSession, push: PushPlan, plan: AppPlan, options: PushOptions): Promise<PushedApp> {
-  const [info, found] = await Promise.all([session.info(), findLabelledApp(session, plan.name)]);
-  requireCompatible(info, kfVersion());
-  const prepared: Prepared = { session, info, plan, push, options };
-  // An app that is there may turn out to need nothing: its rights are asked when they are needed.
-  const [seen] = await Promise.all([readFacts(session, plan, found), found === undefined ? assertMayPush(session, info, plan) : undefined]);
-  const domains = needsDomains(plan, seen.ownRoutes.length > 0) ? await listDomainObjects(session) : [];
+export async function pushApp(prepared: PreparedPush, options: PushOptions): Promise<PushedApp> {
+  const { session, info, plan, push, found, checked } = prepared;
+  const { registry } = checked;
   const pushId = randomUUID();
-  // Wrong routes and an empty folder are told before anything is made.
-  if (plan.path !== undefined && plan.lifecycle !== 'docker') await assertSource(plan.path, session.signal);
-  wantedRoutes(plan, domains, seen.ownRoutes.length > 0);
   const { follower, asFound } = await claimApp(session, plan, found, pushId);
   try {
     // What another push wrote meanwhile is among the facts: its settings must not survive beside this one's source.
-    const facts = asFound ? seen : await readFacts(session, plan, follower.app);
-    const routes = wantedRoutes(plan, domains, facts.ownRoutes.length > 0);
-    const artifact = await makeArtifact({ session, info, plan, facts, follower, pushId, force: options.force });
+    const { facts, routes } = asFound ? checked : await readAgain(session, checked, follower.app);
+    const input = { session, info, plan, facts, follower, pushId, force: options.force };
+    const artifact = await makeArtifact(registry === undefined ? input : { ...input, registry });
     const droplet = artifact.build.metadata.name ?? '';
     const result = {
       name: plan.name,
@@ -231,10 +240,10 @@ export async function pushApp(session: SpaceSession, push: PushPlan, plan: AppPl
       droplet,
       known: { build: artifact.build, ...(plan.docker === undefined ? {} : { image: plan.docker.image }) },
     };
-    const changes = await decide(prepared, facts, follower.app, droplet, routes);
+    const changes = await decide(prepared, facts, follower.app, artifact.build, routes);
     if (isNothing(changes) && !options.force) return unchanged(result, facts, follower.app);
     session.reporter.step('Writing settings');
-    const { switched, routes: mapped } = await apply(prepared, follower.app, facts, changes, { droplet, pushId });
+    const { switched, routes: mapped } = await apply(prepared, follower.app, facts, changes, { droplet, pushId, force: options.force });
     session.reporter.done();
     if (!push.start) return { ...result, unchanged: false, app: switched };
     const known = {

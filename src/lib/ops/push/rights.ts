@@ -1,11 +1,16 @@
 // What a push needs the right to do, asked before work begins.
 
+import { randomUUID } from 'node:crypto';
 import { kinds, places } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
+import { repositoryPath } from '../../api/repositories.ts';
 import { assertAccess } from '../../kube/access.ts';
 import type { AccessQuestion } from '../../kube/cluster.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
+import { RegistryError } from '../../oci/errors.ts';
+import type { RegistryClient } from '../../oci/registry.ts';
 import type { SpaceSession } from '../../target/session.ts';
+import { openSpaceRegistry } from '../push-door.ts';
 
 const { group } = kinds.app;
 
@@ -25,8 +30,31 @@ export function assertMayBuild(session: SpaceSession, info: KfInfo, plan: AppPla
   return assertAccess(session.cluster, plan.lifecycle === 'docker' ? [build] : [build, uploads(info)], session.signal);
 }
 
-/** Before an app is made. @throws KubeError `forbidden` naming what lacks */
-export function assertMayPush(session: SpaceSession, info: KfInfo, plan: AppPlan): Promise<void> {
-  const questions = [creates(kinds.app.plural, session.space.guid), creates(kinds.build.plural, session.space.guid)];
-  return assertAccess(session.cluster, plan.lifecycle === 'docker' ? questions : [...questions, uploads(info)], session.signal);
+/** Before an app is made: one request for the space. @throws KubeError `forbidden` naming what lacks */
+export function assertMayPush(session: SpaceSession, plan: AppPlan): Promise<void> {
+  const ns = session.space.guid;
+  const { app, build, package: source, process, route, serviceBinding } = kinds;
+  const plurals = [app, build, source, process, ...(plan.noRoute ? [] : [route]), ...(plan.services.length === 0 ? [] : [serviceBinding])];
+  return assertAccess(
+    session.cluster,
+    plurals.map(({ plural }) => creates(plural, ns)),
+    session.signal,
+  );
+}
+
+/**
+ * The registry, asked once: it is there, takes the space's credential, and the user may reach it. The request that an upload begins with anyway,
+ * for a repository that does not exist. @throws KubeError `forbidden`, RegistryError
+ */
+export async function openRegistry(session: SpaceSession, info: KfInfo): Promise<RegistryClient> {
+  const { cluster, space, signal } = session;
+  const client = await openSpaceRegistry(cluster, info, space.guid, signal);
+  try {
+    await client.headManifest(repositoryPath(info.registry, space.guid, randomUUID(), 'packages'), 'latest', signal);
+  } catch (error) {
+    // The refusal of the API server's proxy looks like the registry's own.
+    if (error instanceof RegistryError && error.answer.status === 403) await assertAccess(cluster, [uploads(info)], signal);
+    throw error;
+  }
+  return client;
 }

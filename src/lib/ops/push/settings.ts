@@ -1,6 +1,7 @@
 // What the plan names and the cluster does not have yet: processes, environment, bindings, routes. Additive, as cf's.
 
 import { isDeepStrictEqual } from 'node:util';
+import { webProcess } from '../../api/app.ts';
 import { secretType } from '../../api/core.ts';
 import { kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
@@ -105,10 +106,14 @@ export interface ProcessStep {
   instances?: number;
 }
 
-/** What has to be written for the plan's processes; empty when all is so already. */
-export function processSteps(plan: AppPlan, facts: AppFacts): ProcessStep[] {
+/**
+ * What has to be written for the plan's processes; empty when all is so already.
+ * @param startsWeb false: the droplet has nothing that a web process could start
+ */
+export function processSteps(plan: AppPlan, facts: AppFacts, startsWeb = true): ProcessStep[] {
   return plan.processes.flatMap((wanted) => {
     const process = facts.processes.find((candidate) => candidate.spec.processType === wanted.type);
+    if (process === undefined && wanted.type === webProcess && !startsWeb) return [{ plan: { instances: 0, ...wanted }, changes: {} }];
     if (process === undefined) return [{ plan: wanted, changes: {} }];
     const changes = processChanges(wanted, process);
     const instances = wanted.instances !== undefined && wanted.instances !== process.spec.desiredInstances ? wanted.instances : undefined;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { explicitOrder } from '../../../src/controller/reconcilers/build-order.ts';
+import { explicitOrder } from '../../../src/lib/api/build-order.ts';
 import { readToml, tablesIn } from '../../../src/controller/reconcilers/untrusted.ts';
 
 const offered = [
@@ -13,19 +13,22 @@ const groupOf = (wanted: string[]): string[] => {
   if (!result.ok) return [result.message];
   return tablesIn(readToml(result.order, 'The order')['order'])
     .flatMap(({ group }) => tablesIn(group))
-    .map(({ id, version }) => `${String(id)}@${String(version)}`);
+    .map(({ id, version, optional }) => `${String(id)}@${String(version)}${optional === true ? '?' : ''}`);
 };
+
+/** The Procfile counts with every buildpack, as in cf; without one its buildpack steps aside. */
+const procfile = 'kf/procfile@1.0.0?';
 
 test.each([
   [
     ['kf/procfile', 'kf/nodejs'],
     ['kf/procfile@1.0.0', 'kf/nodejs@1.0.0'],
   ],
-  [['nodejs_buildpack'], ['kf/nodejs@1.0.0']],
-  [['nodejs'], ['kf/nodejs@1.0.0']],
-  [['paketo-buildpacks/nodejs'], ['kf/nodejs@1.0.0']],
-  [['kf/nodejs@1.0.0'], ['kf/nodejs@1.0.0']],
-  [['b/go'], ['b/go@3']],
+  [['nodejs_buildpack'], ['kf/nodejs@1.0.0', procfile]],
+  [['nodejs'], ['kf/nodejs@1.0.0', procfile]],
+  [['paketo-buildpacks/nodejs'], ['kf/nodejs@1.0.0', procfile]],
+  [['kf/nodejs@1.0.0'], ['kf/nodejs@1.0.0', procfile]],
+  [['b/go'], ['b/go@3', procfile]],
   [['kf/nodejs@9'], ["The builder has no buildpack 'kf/nodejs@9'. It has: kf/nodejs, kf/procfile, a/go, b/go."]],
   [['go'], ["The builder has no buildpack 'go'. It has: kf/nodejs, kf/procfile, a/go, b/go."]],
   [['nodejs', 'cobol'], ["The builder has no buildpack 'cobol'. It has: kf/nodejs, kf/procfile, a/go, b/go."]],

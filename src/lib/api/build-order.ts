@@ -1,4 +1,4 @@
-// Explicit buildpacks: from what the user typed and what the builder has to the text of an order.toml.
+// Explicit buildpacks: from what the user typed and what the builder has to the text of an order.toml. CLI and controller judge by it.
 
 /** One buildpack of the builder. */
 export interface Offered {
@@ -23,8 +23,15 @@ function find(wanted: string, offered: readonly Offered[]): Offered | undefined 
   return new Set(similar.map((candidate) => candidate.id)).size === 1 ? similar[0] : undefined;
 }
 
+/** The one that takes processes from a Procfile: `kf/procfile`, `paketo-buildpacks/procfile`, `heroku/procfile`. */
+function procfileBuildpack(group: readonly Offered[], offered: readonly Offered[]): Offered | undefined {
+  const own = offered.filter(({ id }) => shortName(id) === 'procfile');
+  return new Set(own.map(({ id }) => id)).size === 1 && !group.some(({ id }) => shortName(id) === 'procfile') ? own[0] : undefined;
+}
+
 /**
- * An order with one group: the wanted buildpacks in their order. Each is an id of the builder, with or without `@version`, or its last part as cf
+ * An order with one group: the wanted buildpacks in their order, and after them the builder's own for a Procfile where there is one. For cf a Procfile
+ * counts whatever buildpack is named, and its processes win. Each is an id of the builder, with or without `@version`, or its last part as cf
  * users write it (`nodejs_buildpack`).
  */
 export function explicitOrder(wanted: readonly string[], offered: readonly Offered[]): OrderResult {
@@ -39,6 +46,8 @@ export function explicitOrder(wanted: readonly string[], offered: readonly Offer
     }
     group.push(found);
   }
-  const entries = group.map(({ id, version }) => `[[order.group]]\nid = ${JSON.stringify(id)}\nversion = ${JSON.stringify(version)}\n`);
-  return { ok: true, order: `[[order]]\n${entries.join('')}` };
+  const entry = ({ id, version }: Offered): string => `[[order.group]]\nid = ${JSON.stringify(id)}\nversion = ${JSON.stringify(version)}\n`;
+  const procfile = procfileBuildpack(group, offered);
+  const last = procfile === undefined ? '' : `${entry(procfile)}optional = true\n`;
+  return { ok: true, order: `[[order]]\n${group.map(entry).join('')}${last}` };
 }

@@ -1,0 +1,125 @@
+// All apps of a push: each is looked at before anything of any is written, then they are pushed side by side.
+
+import type { AppDetails } from '../../api/results.ts';
+import { KfError, messageOf } from '../../errors.ts';
+import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
+import { withReporter } from '../../target/reporting.ts';
+import type { SpaceSession } from '../../target/session.ts';
+import { askRoute, type RouteAnswer } from '../answer.ts';
+import { describeApp } from '../apps.ts';
+import type { Reporter } from '../reporter.ts';
+import { preparePush, pushApp, type PreparedPush, type PushOptions } from './push.ts';
+
+/** Builds and uploads share two ends of one line; more at a time makes none of them faster. */
+const mostAtOnce = 4;
+
+export interface PushedDetails extends AppDetails {
+  unchanged: boolean;
+  built: boolean;
+  layerBytesSent: number;
+  /** What the first route answered from here. */
+  answer?: RouteAnswer;
+}
+
+/** Where an app's part of the output goes. */
+export interface AppOutput extends Reporter {
+  pushed(details: PushedDetails): void;
+  failed(error: KfError): void;
+  end(): void;
+}
+
+interface Outcome {
+  name: string;
+  details?: PushedDetails;
+  error?: unknown;
+}
+
+/** The error of an app among several names it, as cf does. */
+function ofApplication(name: string, error: unknown): KfError {
+  if (!(error instanceof KfError)) throw error;
+  const { code, hints, details, message } = error;
+  return new KfError(code, `For application '${name}': ${message}`, { hints, details, cause: error });
+}
+
+/** Every app that cannot be pushed is told, before any is. */
+async function prepareAll(sessions: ReadonlyMap<string, SpaceSession>, plan: PushPlan): Promise<PreparedPush[]> {
+  const looked = await Promise.allSettled(plan.apps.map((app) => preparePush(sessionOf(sessions, app), plan, app)));
+  const failures = looked.flatMap((look, index) =>
+    look.status === 'rejected' ? [{ app: plan.apps[index], error: look.reason as unknown }] : [],
+  );
+  const [first] = failures;
+  if (first === undefined) return looked.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : []));
+  if (plan.apps.length === 1) throw first.error;
+  const errors = failures.map(({ app, error }) => ofApplication(app?.name ?? '', error));
+  const message = errors.map((error) => error.message).join('\n');
+  throw new KfError(errors[0]?.code ?? 'failed', message, {
+    hints: [...new Set(errors.flatMap(({ hints }) => hints))],
+    cause: first.error,
+  });
+}
+
+function sessionOf(sessions: ReadonlyMap<string, SpaceSession>, { name }: AppPlan): SpaceSession {
+  const session = sessions.get(name);
+  if (session === undefined) throw new Error(`no session for app ${name}`);
+  return session;
+}
+
+async function finish(session: SpaceSession, plan: PushPlan, prepared: PreparedPush, options: PushOptions): Promise<PushedDetails> {
+  const { app, known, unchanged, built, layerBytesSent } = await pushApp(prepared, options);
+  const details = await describeApp(session, app, known);
+  const [route] = details.state === 'started' && plan.wait ? details.routes : [];
+  const answer = route === undefined ? undefined : await askRoute(await session.info(), route);
+  return { ...details, unchanged, built, layerBytesSent, ...(answer === undefined ? {} : { answer }) };
+}
+
+/** What became of each app, once all are over: with the code of the first that failed. */
+function notPushed(outcomes: readonly Outcome[]): KfError {
+  const failed = outcomes.filter(({ error }) => error !== undefined);
+  const [first] = failed;
+  const names = failed.map(({ name }) => `'${name}'`).join(', ');
+  const apps = outcomes.map(({ name, details, error }) =>
+    error === undefined ? details : { name, error: { code: error instanceof KfError ? error.code : 'bug', message: messageOf(error) } },
+  );
+  return new KfError(
+    first?.error instanceof KfError ? first.error.code : 'bug',
+    `${failed.length} of ${outcomes.length} apps could not be pushed: ${names}.`,
+    { details: { apps }, cause: first?.error },
+  );
+}
+
+/**
+ * Pushes the apps of a plan, a few at a time. One that fails does not keep the others from their end.
+ * @throws KfError of {@link pushApp}; of several apps one error with the code of the first that failed and all of them in its details
+ */
+export async function pushAll(
+  session: SpaceSession,
+  plan: PushPlan,
+  options: PushOptions,
+  outputOf: (name: string) => AppOutput,
+): Promise<PushedDetails[]> {
+  const outputs = new Map(plan.apps.map(({ name }) => [name, outputOf(name)]));
+  const sessions = new Map([...outputs].map(([name, output]) => [name, withReporter(session, output)]));
+  const waiting = (await prepareAll(sessions, plan)).map((prepared, index) => ({ prepared, index }));
+  const outcomes: Outcome[] = [];
+  const run = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined && !session.signal.aborted; next = waiting.shift()) {
+      const { prepared, index } = next;
+      const { name } = prepared.plan;
+      const output = outputs.get(name);
+      try {
+        const details = await finish(sessionOf(sessions, prepared.plan), plan, prepared, options);
+        outcomes[index] = { name, details };
+        output?.pushed(details);
+      } catch (error) {
+        if (plan.apps.length === 1) throw error;
+        outcomes[index] = { name, error };
+        if (error instanceof KfError && !session.signal.aborted) output?.failed(error);
+      }
+      output?.end();
+    }
+  };
+  await Promise.all(Array.from({ length: mostAtOnce }, run));
+  session.signal.throwIfAborted();
+  if (outcomes.some(({ error }) => error !== undefined)) throw notPushed(outcomes);
+  return outcomes.flatMap(({ details }) => details ?? []);
+}

@@ -1,0 +1,45 @@
+// Stack and buildpacks of a push against what the installation's builder has.
+
+import { kinds } from '../../api/group.ts';
+import { explicitOrder } from '../../api/build-order.ts';
+import type { KfInfo } from '../../api/kf-info.ts';
+import type { BuilderInfo } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import type { AppPlan } from '../../manifest/plan.ts';
+import type { SpaceSession } from '../../target/session.ts';
+
+/** Root file systems of Cloud Foundry: manifests written for it name one, and mean no more than the usual. */
+const isCfStack = (stack: string): boolean => /^(cflinuxfs\d+|windows\d*)$/.test(stack);
+
+function fitStack({ bin, reporter }: SpaceSession, plan: AppPlan, builder: BuilderInfo): AppPlan {
+  const known = (builder.status?.stacks ?? []).map(({ name }) => name);
+  const { stack, ...rest } = plan;
+  if (stack === undefined || known.length === 0 || known.includes(stack)) return plan;
+  if (isCfStack(stack)) {
+    reporter.warn(`App '${plan.name}' names the stack '${stack}' of Cloud Foundry; it is built on '${known[0] ?? ''}' here.`);
+    return rest;
+  }
+  throw new KfError('usage', `Stack '${stack}' not found. The builder of this installation has: ${known.join(', ')}`, {
+    hints: [`Leave the stack out, or: ${bin} push ${plan.name} -s ${known[0] ?? ''}`],
+  });
+}
+
+function assertBuildpacks({ bin }: SpaceSession, { name, buildpacks = [] }: AppPlan, builder: BuilderInfo): void {
+  const offered = (builder.status?.buildpacks ?? []).map((buildpack) => ({ id: buildpack.name, version: buildpack.version }));
+  if (offered.length === 0 || buildpacks.length === 0) return;
+  const order = explicitOrder(buildpacks, offered);
+  if (!order.ok)
+    throw new KfError('usage', order.message, { hints: [`Leave the buildpack out, or: ${bin} push ${name} -b ${offered[0]?.id ?? ''}`] });
+}
+
+/**
+ * The plan with a stack that the builder has. Asks nothing when the plan names neither stack nor buildpacks.
+ * @throws KfError `usage` when the builder says what it has, and it is something else
+ */
+export async function fitToBuilder(session: SpaceSession, info: KfInfo, plan: AppPlan): Promise<AppPlan> {
+  if (plan.lifecycle === 'docker' || (plan.stack === undefined && (plan.buildpacks ?? []).length === 0)) return plan;
+  const builder = await session.cluster.get(kinds.builderInfo, info.root, info.builder.name, session.signal);
+  if (builder === undefined) return plan;
+  assertBuildpacks(session, plan, builder);
+  return fitStack(session, plan, builder);
+}

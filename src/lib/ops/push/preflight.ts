@@ -1,0 +1,93 @@
+// What can be known of a push before anything is written: asked in parallel, told at once, so that nothing is left behind.
+
+import { kinds } from '../../api/group.ts';
+import type { KfInfo } from '../../api/kf-info.ts';
+import type { CFApp, CFDomain, CFServiceInstance } from '../../api/types.generated.ts';
+import type { AppPlan } from '../../manifest/plan.ts';
+import type { RegistryClient } from '../../oci/registry.ts';
+import { assertSource } from '../../source/files.ts';
+import type { SpaceSession } from '../../target/session.ts';
+import { findService, listDomainObjects } from '../find.ts';
+import { fitToBuilder } from './builder-offers.ts';
+import { readFacts, type AppFacts } from './facts.ts';
+import { assertRoom } from './quota.ts';
+import { assertMayPush, openRegistry } from './rights.ts';
+import { assertRoutesFree } from '../route-holders.ts';
+import { needsDomains, wantedRoutes, type WantedRoute } from './route-plan.ts';
+
+/** A service of the plan, found. */
+export interface FoundService {
+  /** What the app sees it as. */
+  name: string;
+  instance: CFServiceInstance;
+  bindingName?: string;
+}
+
+export interface Preflight {
+  /** As far as this installation can follow it: a stack of Cloud Foundry is left out. */
+  plan: AppPlan;
+  facts: AppFacts;
+  /** Oldest first; empty while the push needs none. */
+  domains: readonly CFDomain[];
+  routes: WantedRoute[];
+  services: FoundService[];
+  /** Of an app that is new and made from source. */
+  registry?: RegistryClient;
+}
+
+async function findServices(session: SpaceSession, plan: AppPlan): Promise<FoundService[]> {
+  return Promise.all(
+    plan.services.map(async ({ name, bindingName }) => {
+      const instance = await findService(session, name);
+      return { name: bindingName ?? name, instance, ...(bindingName === undefined ? {} : { bindingName }) };
+    }),
+  );
+}
+
+/** Rights, room and registry: what an app that is there has proven already, or is asked when it turns out to be needed. */
+async function assertNewAppFits(session: SpaceSession, info: KfInfo, plan: AppPlan, start: boolean): Promise<RegistryClient | undefined> {
+  const [registry] = await Promise.all([
+    plan.lifecycle === 'docker' ? undefined : openRegistry(session, info),
+    assertMayPush(session, plan),
+    assertRoom(session, info, plan, start),
+  ]);
+  return registry;
+}
+
+/** Facts, and the domains that the routes need. Whether an app without named routes needs any is known only with its facts. */
+async function readPlace(
+  session: SpaceSession,
+  plan: AppPlan,
+  app: CFApp | undefined,
+): Promise<Pick<Preflight, 'facts' | 'domains' | 'routes'>> {
+  const isSure = needsDomains(plan, true) || (app === undefined && needsDomains(plan, false));
+  const [facts, early] = await Promise.all([readFacts(session, plan, app), isSure ? listDomainObjects(session) : undefined]);
+  const hasRoutes = facts.ownRoutes.length > 0;
+  const domains = early ?? (needsDomains(plan, hasRoutes) ? await listDomainObjects(session) : []);
+  const routes = wantedRoutes(plan, domains, hasRoutes);
+  const own = await assertRoutesFree(session, routes, facts.routes);
+  if (app !== undefined || own.length === 0) return { facts, domains, routes };
+  const { cluster, space, signal } = session;
+  return { facts: { ...facts, routes: (await cluster.list(kinds.route, { ns: space.guid, signal })).items }, domains, routes };
+}
+
+/**
+ * @param app the app of that name as it was found; undefined: there is none
+ * @param start whether the push will start it
+ * @throws KfError `usage`, `not-found`, `forbidden`, `quota`, `upload`: whatever would end the push later, with nothing written
+ */
+export async function preflight(
+  session: SpaceSession,
+  info: KfInfo,
+  plan: AppPlan,
+  { app, start }: { app: CFApp | undefined; start: boolean },
+): Promise<Preflight> {
+  if (plan.path !== undefined && plan.lifecycle !== 'docker') await assertSource(plan.path, session.signal);
+  const [fitted, place, services, registry] = await Promise.all([
+    fitToBuilder(session, info, plan),
+    readPlace(session, plan, app),
+    findServices(session, plan),
+    app === undefined ? assertNewAppFits(session, info, plan, start) : undefined,
+  ]);
+  return { plan: fitted, ...place, services, ...(registry === undefined ? {} : { registry }) };
+}

@@ -1,0 +1,34 @@
+// What a push prints of its apps: one after the other as cf does, each under its name when there are several.
+
+import type { KfError } from '../errors.ts';
+import type { AppOutput, PushedDetails } from '../ops/push/all.ts';
+import type { Reporter } from '../ops/reporter.ts';
+import { renderAnswer, renderApp } from '../views/apps.ts';
+import { line } from '../views/block.ts';
+import { failureLines } from './error.ts';
+import { openBlocks, type OutputBlock } from './side-by-side.ts';
+import type { Terminal } from './terminal.ts';
+
+function outputOn(block: OutputBlock, terminal: Terminal): AppOutput {
+  return Object.assign(block, {
+    pushed: (details: PushedDetails): void => {
+      const { name, unchanged, answer } = details;
+      if (unchanged) block.say(`App ${terminal.ink.name(name)} is unchanged: nothing uploaded, built or restarted.`);
+      block.print([line(), ...renderApp(details, { commands: true })]);
+      if (answer !== undefined) block.note(renderAnswer(answer));
+    },
+    failed: (error: KfError): void => {
+      for (const text of failureLines(error)) block.note(text);
+    },
+  });
+}
+
+/** The output of each app by its name. */
+export function openPushOutput(terminal: Terminal, reporter: Reporter, names: readonly string[]): (name: string) => AppOutput {
+  const blocks = openBlocks(terminal, reporter, names, (name) => `Pushing app ${terminal.ink.name(name)}...`);
+  return (name) => {
+    const block = blocks.get(name);
+    if (block === undefined) throw new Error(`there is no output for app ${name}`);
+    return outputOn(block, terminal);
+  };
+}

@@ -1,0 +1,112 @@
+// The output of several things that run at the same time, kept together: one is shown as it goes, the others are held back until it is their turn.
+
+import type { ByteProgress, Reporter } from '../ops/reporter.ts';
+import type { Block } from '../views/block.ts';
+import type { Terminal } from './terminal.ts';
+
+/** One of them. What is said of it while another one is shown comes later, in its order. */
+export class OutputBlock implements Reporter {
+  readonly #terminal: Terminal;
+  readonly #reporter: Reporter;
+  /** Stands before each step, where several are under way. */
+  readonly #label: string;
+  readonly #onEnd: () => void;
+  #isShown = false;
+  #held: (() => void)[] = [];
+  #step: string | undefined;
+  hasEnded = false;
+
+  constructor(terminal: Terminal, reporter: Reporter, { label, onEnd }: { label: string; onEnd: () => void }) {
+    this.#terminal = terminal;
+    this.#reporter = reporter;
+    this.#label = label;
+    this.#onEnd = onEnd;
+  }
+
+  say(line?: string): void {
+    this.#do(() => this.#reporter.say(line));
+  }
+
+  /** Of a block that is held back only the last step counts. */
+  step(text: string): void {
+    this.#step = this.#label === '' ? text : `${this.#label}: ${text}`;
+    if (this.#isShown) this.#reporter.step(this.#step);
+  }
+
+  bytes(progress: ByteProgress): void {
+    if (this.#isShown) this.#reporter.bytes(progress);
+  }
+
+  log(line: string): void {
+    this.#do(() => this.#reporter.log(line));
+  }
+
+  warn(text: string): void {
+    this.#do(() => this.#reporter.warn(text));
+  }
+
+  done(): void {
+    this.#step = undefined;
+    this.#do(() => this.#reporter.done());
+  }
+
+  print(blocks: readonly Block[]): void {
+    this.#do(() => {
+      this.#reporter.done();
+      this.#terminal.print(blocks);
+    });
+  }
+
+  /** A line for people on stderr; with `--json` the document says it. */
+  note(text: string): void {
+    this.#do(() => {
+      this.#reporter.done();
+      if (!this.#terminal.json) this.#terminal.err(text);
+    });
+  }
+
+  /** Nothing more comes. */
+  end(): void {
+    this.hasEnded = true;
+    this.#onEnd();
+  }
+
+  /** From now on what is said of it is seen at once, after what was held back. */
+  show(): void {
+    if (this.#isShown) return;
+    this.#isShown = true;
+    for (const act of this.#held) act();
+    this.#held = [];
+    if (this.#step !== undefined && !this.hasEnded) this.#reporter.step(this.#step);
+  }
+
+  #do(act: () => void): void {
+    if (this.#isShown) act();
+    else this.#held.push(act);
+  }
+}
+
+/** A block per name, shown in the order of the names; of a single one everything passes at once, without a heading. */
+export function openBlocks(
+  terminal: Terminal,
+  reporter: Reporter,
+  names: readonly string[],
+  heading: (name: string) => string,
+): Map<string, OutputBlock> {
+  const isAlone = names.length < 2;
+  const blocks: OutputBlock[] = [];
+  const showNext = (): void => {
+    const next = blocks.findIndex((block) => !block.hasEnded);
+    for (const block of next < 0 ? blocks : blocks.slice(0, next + 1)) block.show();
+  };
+  for (const name of names) {
+    const block = new OutputBlock(terminal, reporter, { label: isAlone ? '' : name, onEnd: showNext });
+    if (!isAlone) {
+      block.say();
+      block.say(heading(name));
+    }
+    blocks.push(block);
+  }
+  showNext();
+  return new Map(names.map((name, index) => [name, blocks[index] as OutputBlock]));
+}

@@ -1,0 +1,121 @@
+// What can be known of a push is told before anything is written, also of an app that is new.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { secretType } from '../../../src/lib/api/core.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
+import { resource, type KubeObject } from '../../../src/lib/api/object.ts';
+import { bundleForTests, Cli } from '../../support/cli.ts';
+import { ServedCluster } from '../../support/served-cluster.ts';
+
+const bundle = bundleForTests();
+const ns = 'space-guid';
+const quotas = resource<KubeObject>('', 'v1', 'ResourceQuota', 'resourcequotas');
+let cluster: ServedCluster;
+let cli: Cli;
+/** What the registry answers. */
+let registryStatus = 404;
+
+beforeEach(async () => {
+  registryStatus = 404;
+  cluster = await (await ServedCluster.start()).installed();
+  cluster.server.on('HEAD .*/services/http:kf-registry:5000/proxy/v2/.*', (call) => call.text('', registryStatus));
+  const encoded = (text: string): string => Buffer.from(text).toString('base64');
+  await cluster.add(secretType, {
+    metadata: { name: 'kf-registry-push', namespace: ns },
+    data: { username: encoded('push.space-guid'), password: encoded('secret') },
+  });
+  const at = { creationTimestamp: '2026-08-07T10:16:20Z', updatedTimestamp: '2026-08-07T10:16:20Z' };
+  await cluster.add(kinds.builderInfo, { metadata: { name: 'kf-builder', namespace: 'cf' }, spec: {} });
+  await cluster.memory.mergePatch(
+    kinds.builderInfo,
+    'cf',
+    'kf-builder',
+    {
+      status: {
+        stacks: [{ name: 'kf', description: '', ...at }],
+        buildpacks: [{ name: 'kf/nodejs', stack: 'kf', version: '1.0.0', ...at }],
+      },
+    },
+    { subresource: 'status' },
+  );
+  cluster.memory.writes.length = 0;
+  cli = new Cli(bundle.program, { KUBECONFIG: cluster.server.kubeconfig(), KF_ORG: 'example-org', KF_SPACE: 'example-space' });
+  mkdirSync(path.join(cli.home, 'app'));
+  writeFileSync(path.join(cli.home, 'app', 'server.js'), '');
+});
+
+afterEach(async () => {
+  await cluster.stop();
+  cli.remove();
+});
+
+afterAll(() => bundle.remove());
+
+const push = ['push', 'new-app', '-p', 'app'];
+
+/** Runs a push that must fail without a single write. */
+async function refused(args: string[]): Promise<string> {
+  const run = await cli.run(args);
+  expect(run.code).toBe(1);
+  expect(run.stdout).toMatch(/FAILED\n$/);
+  expect(cluster.memory.writes).toEqual([]);
+  return run.stderr;
+}
+
+function manifest(...lines: string[]): string[] {
+  writeFileSync(path.join(cli.home, 'manifest.yml'), ['applications:', '- name: new-app', '  path: app', ...lines, ''].join('\n'));
+  return ['push'];
+}
+
+describe('a push of a new app that cannot succeed writes nothing and says why:', () => {
+  it('a stack that the builder lacks', async () => {
+    expect(await refused([...push, '-s', 'unknown'])).toContain("Stack 'unknown' not found. The builder of this installation has: kf\n");
+  });
+
+  it('a buildpack that the builder lacks', async () => {
+    expect(await refused([...push, '-b', 'cobol'])).toContain("The builder has no buildpack 'cobol'. It has: kf/nodejs.\n");
+  });
+
+  it('a service instance that is not there', async () => {
+    expect(await refused(manifest('  services: [my-db]'))).toContain("Service instance 'my-db' not found\n");
+  });
+
+  it('a domain that is not there', async () => {
+    expect(await refused(manifest('  routes:', '  - route: www.example.org'))).toContain('No domains exist for route www.example.org\n');
+  });
+
+  it('a right that the user lacks', async () => {
+    cluster.server.on('POST .*/selfsubjectaccessreviews', (call) =>
+      call.json({ status: { allowed: !call.body.includes('"cfroutes"') } }, 201),
+    );
+    expect(await refused(push)).toContain('may not create "cfroutes.korifi.cloudfoundry.org" in the namespace "space-guid".\n');
+  });
+
+  it('a registry that the user may not reach', async () => {
+    registryStatus = 403;
+    cluster.server.on('POST .*/selfsubjectaccessreviews', (call) =>
+      call.json({ status: { allowed: !call.body.includes('"proxy"') } }, 201),
+    );
+    expect(await refused(push)).toContain('may not create "services/proxy" in the namespace "kf-system".\n');
+  });
+
+  it('a registry that does not take the credential', async () => {
+    registryStatus = 401;
+    expect(await refused(push)).toContain('Error from registry: ');
+  });
+
+  it.each([
+    ['requests.memory', '2Gi', '1536Mi', "1 instance takes 1G of memory, and the quota 'limits' has 512M of 2G left (requests.memory)."],
+    ['count/cfapps.korifi.cloudfoundry.org', '3', '3', "1 more of cfapps, and the quota 'limits' has 0 of 3 left"],
+    ['pods', '5', '5', "1 more pods, and the quota 'limits' has 0 of 5 left (pods)."],
+  ])('a quota of %s that is used up', async (name, hard, used, text) => {
+    await cluster.add(quotas, {
+      metadata: { name: 'limits', namespace: ns },
+      status: { hard: { [name]: hard }, used: { [name]: used } },
+    } as never);
+    cluster.memory.writes.length = 0;
+    expect(await refused([...push, '-m', '1G'])).toContain(`There is no room for app 'new-app' in space 'example-space': ${text}`);
+  });
+});
