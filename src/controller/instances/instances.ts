@@ -24,6 +24,8 @@ export interface Instance {
   generation: string;
   pod: string;
   uid: string;
+  /** Uid of what made it. */
+  owner?: string;
   state: InstanceStatus['state'];
   /** RFC 3339: since when the state holds. */
   since?: string;

@@ -218,6 +218,7 @@ function factsOf(pod: Pod, status: ContainerStatus | undefined, facts: PodFacts)
     since: stateOf(pod, status).since,
     readySince: isReady(pod) && !Number.isNaN(readySince) ? readySince : undefined,
     node: pod.spec?.nodeName,
+    owner: pod.metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid,
     address: pod.status?.podIP,
     exitCode: endOf(status)?.exitCode,
     problem,

@@ -1,5 +1,6 @@
 // The verdict on a generation that takes another's place: it serves, it may yet, or it does not work, and why.
 
+import { statefulSetType } from '../../lib/api/core.ts';
 import { kinds } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
 import { statefulSetNameOf } from '../../templates/stateful-set.ts';
@@ -7,6 +8,7 @@ import { whyUnanswered } from '../instances/failed-check.ts';
 import type { Expectations, Instance, Instances, Problem } from '../instances/instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
+import { isOwnedBy } from './process-frozen.ts';
 import type { Proof } from './process-proof.ts';
 import { isRemade, type Cause } from './process-status.ts';
 
@@ -44,6 +46,13 @@ export interface Verdict {
   awaited?: Problem | { reason: string; message: string };
   /** Why instances that should exist do not. */
   absent?: Problem;
+}
+
+/** Of a set, or of an AppWorkload, that somebody deleted: one of the same name may be there by now, but the garbage collector takes the instance. */
+export function isLeftOver({ stores }: Context, workload: AppWorkload | undefined, { owner }: Instance): boolean {
+  if (workload === undefined || owner === undefined) return false;
+  const set = stores.of(statefulSetType).get(workload.metadata.namespace, statefulSetNameOf(workload));
+  return set?.metadata.uid !== owner || !isOwnedBy(set, workload);
 }
 
 export function readyOf(instances: readonly Instance[], hash: string): number {

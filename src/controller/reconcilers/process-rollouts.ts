@@ -13,7 +13,7 @@ import { routesTo, wantedInstances } from './app-indexes.ts';
 import { workloadsOf } from './process-generation.ts';
 import { acceptance, type Proof, type Proofs } from './process-proof.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './process-rollout.ts';
-import { expectationsOf, Judge, readyOf, type View } from './process-judge.ts';
+import { expectationsOf, isLeftOver, Judge, readyOf, type View } from './process-judge.ts';
 import { instancesStatus, isRemade, rolloutStatus, withAbsent, type RolloutFacts } from './process-status.ts';
 
 /** An app without a check counts as well when it has run for so long without a fall. */
@@ -75,7 +75,9 @@ export class Rollouts {
     return {
       context, app, process, target, workloads, seam,
       hash: generationOf(target),
-      instances: seam.of(namespace, name, (generation) => expectationsOf(byHash.get(generation))),
+      instances: seam
+        .of(namespace, name, (generation) => expectationsOf(byHash.get(generation)))
+        .map((instance) => (isLeftOver(context, byHash.get(instance.generation), instance) ? { ...instance, ready: false, ending: true } : instance)),
       desired: wantedInstances(app, process),
       routed: routesTo(process, context.stores).length > 0,
       deployId: app.metadata.annotations?.[annotations.deployId] ?? '',

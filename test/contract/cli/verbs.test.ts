@@ -290,6 +290,14 @@ describe('environment', () => {
     expect(await cli.run(['unset-env', 'my-app', 'OPTS'])).toMatchObject({ code: 0, stderr: 'Env variable OPTS was not set.\n' });
   });
 
+  it('whose Secret is gone is missing, not empty', async () => {
+    await addApp();
+    await cluster.memory.delete(secretType, ns, 'my-app-guid-env');
+    const { stdout } = await cli.run(['env', 'my-app']);
+    expect(stdout).toContain("User-provided env variables are missing: the Secret 'my-app-guid-env' is gone.");
+    expect(stdout).not.toContain('No user-provided env variables have been set');
+  });
+
   it.each(['VCAP_X', 'VMC_X', 'PORT'])('refuses the platform name %s', async (name) => {
     await addApp();
     expect(await cli.run(['set-env', 'my-app', name, '1'])).toMatchObject({ code: 1, stdout: expect.stringContaining('FAILED') as string });

@@ -1,7 +1,7 @@
 // What somebody deletes of a running app, and what the controller makes of it.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { eventType, podType, secretType, type Secret } from '../../../src/lib/api/core.ts';
+import { eventType, podType, secretType, statefulSetType, type Secret } from '../../../src/lib/api/core.ts';
 import { httpRouteType } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import type { AppWorkload } from '../../../src/lib/api/types.generated.ts';
@@ -32,13 +32,21 @@ test('an AppWorkload comes back with Secrets of its own, and is judged anew', as
   await serving(id);
   const before = workload();
   const left = frozenEnv();
+  const [pod] = scene.cluster.all(podType);
   const phases = new Set<string | undefined>();
   const timer = setInterval(() => phases.add(deployment()?.phase), 2);
   await scene.cluster.delete(kinds.appWorkload, ns, before.metadata.name ?? '');
-  // The garbage collector takes its time with what the deleted one owned.
+  // The garbage collector takes its time with what the deleted one owned: a Secret, and an instance that still looks well.
   if (left !== undefined) await scene.cluster.create(secretType, left);
+  if (pod !== undefined) await scene.cluster.create(podType, pod);
   await scene.until(() => expect(workload()).toMatchObject({ spec: { instances: 1 } }));
-  await scene.until(() => expect(phases).toContain('Starting'));
+  await scene.until(() => expect(deployment()?.phase).not.toBe('Serving'));
+  await scene.until(() => expect(scene.cluster.all(statefulSetType)).toHaveLength(1));
+  const seen = scene.cluster.writes.length;
+  await scene.patchApp({ metadata: { annotations: { touched: 'yes' } } });
+  await scene.until(() => expect(scene.cluster.writes.length).toBeGreaterThan(seen));
+  expect(deployment()?.phase).not.toBe('Serving');
+  await scene.cluster.delete(podType, ns, pod?.metadata.name ?? '');
   await serving(id);
   clearInterval(timer);
   expect(workload().metadata.name).toBe(before.metadata.name);

@@ -62,12 +62,16 @@ class Node {
 
   async #create(set: StatefulSet, name: string, index: number): Promise<void> {
     const template = set.spec?.template;
+    // One of that name that is still ending is waited for.
+    if (this.#cluster.peek(podType, set.metadata.namespace, name) !== undefined) return;
     await this.#cluster.create(podType, {
       metadata: {
         name,
         namespace: set.metadata.namespace ?? '',
         labels: { ...template?.metadata?.labels, [labels.podIndex]: String(index) },
-        ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: set.metadata.name ?? '', uid: set.metadata.uid ?? '' }],
+        ownerReferences: [
+          { apiVersion: 'apps/v1', kind: 'StatefulSet', name: set.metadata.name ?? '', uid: set.metadata.uid ?? '', controller: true },
+        ],
       },
       spec: { containers: template?.spec.containers ?? [] },
       status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'True', lastTransitionTime: new Date().toISOString() }] },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { withAbsent } from '../../../src/controller/reconcilers/process-status.ts';
+import { hinderedRollout, isRemade, withAbsent } from '../../../src/controller/reconcilers/process-status.ts';
+import type { CFProcess, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
 
 const running = { state: 'RUNNING' as const, ready: true };
 const quota = { reason: 'QuotaExceeded' as const, message: 'The quota of the space is used up.', final: true };
@@ -14,4 +15,42 @@ test('instances that should be there and are not say why', () => {
 
 test('without a known cause nothing is said of them', () => {
   expect(withAbsent({ '0': running }, 3, undefined)).toEqual({ '0': running });
+});
+
+test('a change that cannot begin waits for a while, then has failed, and stays so until it begins', () => {
+  const process = (rollout?: DeploymentStatus): CFProcess => ({
+    metadata: {},
+    spec: {
+      appRef: { name: 'a' },
+      processType: 'web',
+      memoryMB: 1,
+      diskQuotaMB: 1,
+      healthCheck: { type: 'port', data: { invocationTimeoutSeconds: 0, timeoutSeconds: 0 } },
+    },
+    ...(rollout === undefined ? {} : { status: { actualInstances: 0, rollout } }),
+  });
+  const start = Date.parse('2026-01-01T00:00:00Z');
+  const why = { reason: 'EnvironmentLost', message: 'It is gone.' };
+  const at = (seconds: number, before?: DeploymentStatus) => hinderedRollout(process(before), 'id', why, start + seconds * 1_000);
+  const first = at(0);
+  expect(first).toMatchObject({ phase: 'Pending', since: '2026-01-01T00:00:00Z', ...why });
+  expect(at(15, first)).toEqual(first);
+  const failed = at(16, first);
+  expect(failed).toEqual({ ...first, phase: 'Failed' });
+  expect(at(17, failed)).toEqual(failed);
+  // Another cause, or another change, is waited for anew; what is known of generations stays.
+  const generations = [{ process: 'web', hash: 'a', state: 'Current' as const, instances: 1, ready: 1 }];
+  expect(at(40, { ...first, reason: 'BindingNotReady', generations })).toMatchObject({ phase: 'Pending', generations });
+  expect(at(40, { ...failed, id: 'before' })).toMatchObject({ phase: 'Pending', id: 'id' });
+});
+
+test('a generation is another one when its uid is; what 0.1.0 wrote has none', () => {
+  const said = (uid?: string): DeploymentStatus => ({
+    id: 'x',
+    phase: 'Serving',
+    generations: [{ process: 'web', hash: 'a', state: 'Current', instances: 1, ready: 1, ...(uid === undefined ? {} : { uid }) }],
+  });
+  expect([isRemade(said('1'), 'a', '1'), isRemade(said('1'), 'a', '2'), isRemade(said(), 'a', '2'), isRemade(said('1'), 'b', '2')]).toEqual([
+    false, true, false, false,
+  ]); // prettier-ignore
 });
