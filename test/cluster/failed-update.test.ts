@@ -1,0 +1,72 @@
+// An update that fails: its cause is told whole and stays readable, and what served before comes back after a stop and a start.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { get } from '../support/http.ts';
+import { Kf, ringEnv, type Ran } from '../support/kf.ts';
+
+const sample = (version: number): string => `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:${version}`;
+const names = { update: 'failed-update', local: 'on-localhost', health: 'bad-health', memory: 'too-big' };
+let kf: Kf;
+
+beforeAll(async () => {
+  kf = await Kf.create();
+  await kf.ok('push', names.update, '-o', sample(1), '-m', '64M');
+});
+afterAll(async () => {
+  for (const name of Object.values(names)) await kf.run(['delete', name, '-r', '-f']);
+  await kf.remove();
+});
+
+const push = (name: string, ...more: string[]): Promise<Ran> => kf.run(['push', name, '-o', sample(2), '-m', '64M', ...more]);
+
+describe('a version that writes its cause before a long stack and ends', () => {
+  const command = 'echo ROOT CAUSE; i=1; while [ $i -le 60 ]; do echo "at frame $i"; i=$((i+1)); done; exit 3';
+
+  test('is told with its first and last lines, and how many are left out', async () => {
+    const { code, stderr } = await push(names.update, '-c', command);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /ROOT CAUSE\n {3}at frame 1\n.*at frame 9\n {3}\.\.\. 21 lines left out \.\.\.\n {3}at frame 31\n.*at frame 60\n/s,
+    );
+    expect((await get(`${names.update}.apps.localhost`)).body).toContain('kf sample 1');
+  });
+
+  test('stays readable when its instances are gone, once and marked', async () => {
+    const { stdout } = await kf.ok('logs', names.update, '--recent');
+    expect(stdout).toMatch(/\[KF\/0\] ERR The version that failed \(Crashed\) is gone; it said:\n.*\[APP\/PROC\/WEB\/0\] OUT ROOT CAUSE\n/);
+    expect(stdout.match(/ROOT CAUSE/g)).toHaveLength(1);
+    expect(stdout).toContain('... 21 lines left out ...');
+  });
+
+  test('gives way to the version before it after a stop and a start, which says so', async () => {
+    await kf.ok('stop', names.update);
+    const started = await kf.run(['start', names.update]);
+    expect([started.code, started.stderr]).toEqual([1, expect.stringContaining('The version that served last is started in its place.')]);
+    await expect.poll(async () => (await get(`${names.update}.apps.localhost`)).body, { timeout: 30_000 }).toContain('kf sample 1');
+  });
+});
+
+describe('the message of an app that does not start', () => {
+  test('on 127.0.0.1 says where to listen', async () => {
+    const server = 'require("http").createServer((_, r) => r.end("x")).listen(process.env.PORT, "127.0.0.1")';
+    const { code, stderr } = await push(names.local, '-t', '5', '-c', `exec node -e '${server}'`);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /did not answer on port 8080 within 5 s\. Nothing answers .*must listen on 0\.0\.0\.0 at the port in \$PORT, not on 127\.0\.0\.1/,
+    );
+  });
+
+  test('whose health check is answered with 404 says that, and nothing of ports', async () => {
+    const { code, stderr } = await push(names.health, '-t', '5', '-u', 'http', '--endpoint', '/nowhere');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/GET \/nowhere is answered with 404; .*health-check-http-endpoint/);
+    expect(stderr).not.toContain('0.0.0.0');
+  });
+
+  test('that needs more memory names its limit and the flag', async () => {
+    const greedy = 'const a = []; for (;;) a.push(Buffer.alloc(8e6, 1));';
+    const { code, stderr } = await push(names.memory, '-c', `exec node -e '${greedy}'`, '--no-route', '-u', 'process');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/used more memory than its limit of 64M and was ended; -m gives it more/);
+  });
+});
