@@ -177,9 +177,12 @@ describe('restarts', () => {
     const log = follow();
     for (let life = 1; life <= 3; life++) {
       kubelet.say(pod, `life ${String(life)}`, { afterMs: 100 });
+      const before = kubelet.logCalls.length;
       await kubelet.stop(pod);
       await expect.poll(() => log.texts().length).toBe(life);
-      await new Promise((resolve) => setTimeout(resolve, 30));
+      // The follower asks once more after the end, and is told that there is nothing.
+      await expect.poll(() => kubelet.logCalls.length).toBeGreaterThan(before);
+      await new Promise((resolve) => setTimeout(resolve, 100));
       if (life < 3) await kubelet.start(pod);
     }
     expect(log.texts()).toEqual(['life 1', 'life 2', 'life 3']);
