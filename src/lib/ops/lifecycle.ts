@@ -8,6 +8,7 @@ import { watchObject } from '../kube/watch-list.ts';
 import type { SpaceSession } from '../target/session.ts';
 import { absentAfterMs, restartDirectly, startDirectly, stopDirectly, unlessAbsent } from './break-glass.ts';
 import { changeApp, newDeployId } from './changes.ts';
+import { waitForFallback } from './fallback.ts';
 import { startTimeoutMs, waitForDeployment } from './verdict.ts';
 
 /** The app after a change, and whether there was anything to change. */
@@ -37,6 +38,7 @@ export async function waitUntilServing(session: SpaceSession, app: CFApp, deploy
     const options = { timeoutMs: startTimeoutMs(env), reporter, signal, bin, ...patience };
     return (await waitForDeployment(cluster, app, deployId, options)).app;
   } catch (error) {
+    if (verb === 'start' && error instanceof KfError && error.code === 'start') return waitForFallback(session, app, deployId, error);
     const isAbsent = error instanceof KfError && error.code === 'accepted';
     if (!isAbsent || instead === undefined || !(await instead.act(session, app))) throw error;
     return app;

@@ -113,6 +113,21 @@ describe('start, stop and restart', () => {
     expect(run.stdout).toMatch(/FAILED\n$/);
   });
 
+  it('a start whose newest version fails ends well as soon as the version that served last runs, and says so', async () => {
+    await addApp('my-app', 'STOPPED');
+    const failed = { process: 'web', hash: 'new', state: 'Failed' as const, instances: 0, ready: 0 };
+    const served = { process: 'web', hash: 'old', state: 'Old' as const, instances: 1, ready: 0, served: true };
+    const failure = { phase: 'Failed' as const, reason: 'Crashed', message: 'The app ended with exit code 7.', pod: 'p-0', exitCode: 7 };
+    judge({ ...failure, generations: [failed, served] }, { ...failure, generations: [failed, { ...served, ready: 1 }] });
+    const run = await cli.run(['start', 'my-app']);
+    expect(run.code).toBe(0);
+    expect(run.stderr).toContain(
+      "The newest version of app 'my-app' does not start. Start unsuccessful: The app ended with exit code 7.\n",
+    );
+    expect(run.stderr).toContain("App 'my-app' runs as the version that served last.");
+    expect(run.stdout).toMatch(/^name: +my-app$/m);
+  });
+
   it('a failure has its facts in --json, with the lines that the container wrote last', async () => {
     await addApp('my-app', 'STOPPED');
     cluster.memory.logTexts.set(`${ns}/p-0`, 'from the container\n');
