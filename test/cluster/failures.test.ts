@@ -103,6 +103,8 @@ describe('what others have', () => {
       "Route already exists with host 'failures-taken' for domain 'apps.localhost'.",
       new RegExp(`space '${second.name}' has this host`),
     );
+    expect((await kf.ok('apps')).stdout).not.toContain('failures-taken');
+    await kf.ok('push', 'failures-taken', '-o', sample, '-m', '128M', '--no-route', '--no-start');
     const mapped = await kf.run(['map-route', 'failures-taken', 'apps.localhost', '-n', 'failures-taken']);
     expectFailure(mapped, /Route already exists/);
     const routes = await kubectlJson<{ items: { spec: { host: string } }[] }>('get', 'cfroutes', '-n', ringEnv('KF_TEST_SPACE_GUID'));
