@@ -62,7 +62,7 @@ async function decide(
   wanted: WantedRoute[],
 ): Promise<Changes> {
   const droplet = build.metadata.name ?? '';
-  const startsWeb = judgeWeb(session, plan, facts, build);
+  const startsWeb = judgeWeb(session, plan, facts, { build, start: push.start });
   const isStarted = app.spec.desiredState === 'STARTED';
   const bound = plan.services.length === 0 || facts.isNew ? new Map<string, string>() : await boundInstances(session, app);
   return {

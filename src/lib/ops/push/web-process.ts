@@ -14,17 +14,23 @@ function hasCommand(plan: AppPlan, facts: AppFacts): boolean {
   return (command ?? '') !== '' || (present !== undefined && effectiveCommand(present) !== undefined);
 }
 
+interface Judged {
+  build: CFBuild;
+  /** Something is to be started now. */
+  start: boolean;
+}
+
 /**
  * Whether a web process that is to be made gets instances. Says so when it gets none.
- * @throws KfError `build` when the build found no process at all
+ * @throws KfError `build` when the build found no process at all, and one is to be started
  */
-export function judgeWeb({ reporter, bin }: SpaceSession, plan: AppPlan, facts: AppFacts, build: CFBuild): boolean {
+export function judgeWeb({ reporter, bin }: SpaceSession, plan: AppPlan, facts: AppFacts, { build, start }: Judged): boolean {
   const droplet = build.status?.droplet;
   const { processTypes = [], buildpacks = [] } = droplet ?? {};
   if (plan.lifecycle === 'docker' || hasCommand(plan, facts)) return true;
   const withCommand = `${bin} push ${plan.name} -c COMMAND`;
   // A droplet whose facts could not be read names no buildpacks either; it may well have a process.
-  if (processTypes.length === 0 && buildpacks.length > 0) {
+  if (start && processTypes.length === 0 && buildpacks.length > 0) {
     throw new KfError('build', `The build of app '${plan.name}' found no process to start.`, {
       hints: [withCommand, "A file named Procfile with the line 'web: COMMAND' says it too."],
     });
