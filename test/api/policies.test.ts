@@ -77,6 +77,50 @@ describe('who changed an object', () => {
   });
 });
 
+describe('what people write', () => {
+  const user = (name: string) => ({ apiGroup: rbac, kind: 'User', name });
+
+  test('of RoleBindings in orgs and spaces is limited: the controller keeps and copies them', async () => {
+    const wide = (count: number, name = 'u') =>
+      binding(
+        'wide',
+        'view',
+        Array.from({ length: count }, (_, index) => user(`${name}${index}`)),
+        org,
+      );
+    const noted = (annotations: Record<string, string>) => {
+      const made = wide(1);
+      return { ...made, metadata: { ...made.metadata, annotations } };
+    };
+    expect(await create(wide(100), 'alice')).toBe('accepted');
+    expect(await create(wide(101), 'alice')).toContain('may name at most 100 subjects of 512 characters each');
+    expect(await create(wide(1, 'u'.repeat(512)), 'alice')).toContain('may name at most 100 subjects');
+    expect(await create(noted({ a: 'x'.repeat(1024) }), 'alice')).toBe('accepted');
+    expect(await create(noted({ a: 'x'.repeat(1025) }), 'alice')).toContain('may have at most 20 annotations of 1024 characters each');
+    const many = Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`a${index}`, '']));
+    expect(await create(noted(many), 'alice')).toContain('may have at most 20 annotations');
+    const elsewhere = wide(101);
+    expect(await create({ ...elsewhere, metadata: { name: 'wide', namespace: foreign } }, 'alice')).toBe('accepted');
+  });
+
+  test('is no Secret that the cluster fills with a token for ever, unless they may make tokens', async () => {
+    const metadata = { name: 'token', namespace: space, annotations: { 'kubernetes.io/service-account.name': 'default' } };
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'kubernetes.io/service-account-token' };
+    const rules = [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create', 'patch'] }];
+    await kubectl(['create', '-f', '-'], {
+      input: [
+        { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name: `secrets-${run}` }, rules },
+        binding(`dave-${run}`, `secrets-${run}`, [user('dave')], space),
+      ],
+    });
+    expect(await create(secret, 'dave')).toContain(
+      `Only who may make tokens of accounts in namespace ${space} may make a Secret that is filled with one`,
+    );
+    expect(await create({ ...secret, type: 'Opaque' }, 'dave')).toBe('accepted');
+    expect(await create(secret, 'alice')).toBe('accepted');
+  });
+});
+
 describe('where orgs, domains and spaces may be', () => {
   const of = (kind: string, namespace: string, spec: object) => ({
     apiVersion: `${group}/v1alpha1`,

@@ -130,7 +130,8 @@ const contract: Record<string, Record<string, string>> = {
     runnerinfos: 'get list watch',
     cfserviceplans: 'get list',
     cfservicebrokers: 'list',
-    cfserviceofferings: 'get list delete',
+    // Not delete, as Korifi has it: any user could take a service away from all others.
+    cfserviceofferings: 'get list',
   },
   'organization-user': { cforgs: 'get list watch', cfspaces: 'get list', rolebindings: 'list' },
   'organization-manager': {

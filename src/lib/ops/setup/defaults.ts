@@ -36,7 +36,11 @@ async function guidOf(
       throw error;
     },
   );
-  return items.find((item) => item.spec.displayName === name && item.metadata.deletionTimestamp === undefined)?.metadata.name;
+  // A manager of the org may make a second space of that name: of several the oldest holds it.
+  const [first] = items
+    .filter((item) => item.spec.displayName === name && item.metadata.deletionTimestamp === undefined)
+    .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
+  return first?.metadata.name;
 }
 
 /** The plan with the GUIDs of default org and space as far as they exist. */
