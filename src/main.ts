@@ -33,7 +33,7 @@ const withValue = new Set(['--context', '--org', '--space']);
 function commandFirst(argv: readonly string[]): string[] {
   const before: string[] = [];
   const rest = [...argv];
-  while (rest[0]?.startsWith('-') === true && !['-h', '--help', '--h', '--version'].includes(rest[0])) {
+  while (rest[0]?.startsWith('-') === true && !isHelpFlag(rest[0]) && rest[0] !== '--version') {
     const flag = rest.shift() ?? '';
     before.push(flag);
     const value = withValue.has(flag) ? rest.shift() : undefined;
@@ -42,7 +42,7 @@ function commandFirst(argv: readonly string[]): string[] {
   return rest.length === 0 ? before : [...rest.slice(0, 1), ...before, ...rest.slice(1)];
 }
 
-const asksForHelp = (argv: readonly string[]): boolean => argv.some((word) => word === '-h' || word === '--help' || word === '--h');
+const isHelpFlag = (word: string): boolean => word === '-h' || word === '--help' || word === '--h';
 
 interface CommandModule {
   default: (new (argv: string[], config: never) => KfCommand<unknown>) & CommandStatics;
@@ -134,12 +134,12 @@ async function unknownCommand(typed: string, _rest: readonly string[], { termina
 
 async function dispatch(argv: readonly string[], frame: Frame): Promise<number> {
   const [typed, ...rest] = commandFirst(argv);
-  if (typed === undefined || typed === '-h' || typed === '--help' || typed === '--h') return printHelp([], frame);
+  if (typed === undefined || isHelpFlag(typed)) return printHelp(rest, frame);
   if (typed === '--version' || typed === '-v' || typed === 'version') return printVersion(frame.terminal, frame.bin);
   if (typed === 'help' || typed === 'h') return printHelp(rest, frame);
   const name = await resolveName(typed);
   if (name === undefined) return unknownCommand(typed, rest, frame);
-  if (asksForHelp(rest)) return printHelp([name], frame);
+  if (rest.some(isHelpFlag)) return printHelp([name], frame);
   const Command = await loadCommand(name);
   Command.id = name;
   return new Command(rest, leanConfig(frame.bin)).execute(frame);
@@ -176,6 +176,38 @@ function catchSignals(controller: AbortController, exit: (code: number) => void)
   return () => void process.off('SIGINT', end).off('SIGTERM', end);
 }
 
+/** As of a program that the signal of a broken pipe has ended: what a shell says of cf, too. */
+const brokenPipeCode = 141;
+
+interface Output {
+  stderr: () => { write(text: string): unknown };
+  /** The exit code, once what was printed has left. */
+  codeAfter(ended: number): Promise<number>;
+}
+
+/** A reader that goes away (`kf logs | head`) ends the command without a word; an output that takes nothing (a full disk) is a failure. */
+function watchOutput(controller: AbortController): Output {
+  let failure: NodeJS.ErrnoException | undefined;
+  let opened: NodeJS.WriteStream | undefined;
+  const fail = (error: NodeJS.ErrnoException): void => {
+    failure ??= error;
+    if (!controller.signal.aborted) controller.abort(new KfError('interrupted', 'The output has ended.'));
+  };
+  const flushed = (): Promise<unknown> => new Promise((resolve) => process.stdout.write('', resolve));
+  process.stdout.on('error', fail);
+  return {
+    // Nobody reads any more: there is nobody to tell.
+    stderr: () => (failure?.code === 'EPIPE' ? { write: () => true } : (opened ??= process.stderr.on('error', fail))),
+    async codeAfter(ended) {
+      await flushed();
+      if (failure === undefined) return ended;
+      if (failure.code === 'EPIPE') return brokenPipeCode;
+      process.stderr.write(`The output cannot be written: ${failure.message}.\n`);
+      return 1;
+    },
+  };
+}
+
 async function run(argv: readonly string[], frame: Frame): Promise<number> {
   try {
     return await dispatch(argv, frame);
@@ -193,17 +225,19 @@ export async function start(processArgv: readonly string[], exit: (code: number)
   const argv = processArgv.slice(2);
   const controller = new AbortController();
   const release = catchSignals(controller, exit);
-  // A reader that went away (`kf logs | head`) ends the command like Ctrl-C, without a word.
-  process.stdout.on('error', () => controller.abort(new KfError('interrupted', 'Interrupted.')));
-  const terminal = await openTerminal({
+  const output = watchOutput(controller);
+  const bin = binaryName(processArgv[1] ?? 'kf');
+  const options = {
     env: process.env,
     stdout: process.stdout,
-    stderr: () => process.stderr,
+    stderr: output.stderr,
     canAsk: () => process.stdin.isTTY === true && process.stdout.isTTY === true,
     json: argv.includes('--json'),
-  });
-  const code = await run(argv, { terminal, signal: controller.signal, env: process.env, bin: binaryName(processArgv[1] ?? 'kf') });
+  };
+  const terminal = await openTerminal(options, bin);
+  const ended = await run(argv, { terminal, signal: controller.signal, env: process.env, bin });
   release();
+  const code = await output.codeAfter(ended);
   // Waits that nobody waits for any more end with the command.
   if (!controller.signal.aborted) controller.abort(new KfError('interrupted', 'The command has ended.'));
   endSoon(code, exit);

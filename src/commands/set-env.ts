@@ -22,12 +22,10 @@ export default class SetEnv extends KfCommand<Result> {
 
   async run(): Promise<Result> {
     const { args } = await this.parse(SetEnv);
-    const [session, { setEnv }, { findApp }] = await Promise.all([
-      this.spaceSession(),
-      import('../lib/ops/env.ts'),
-      import('../lib/ops/find.ts'),
-    ]);
     const { APP_NAME: app, ENV_VAR_NAME: name, ENV_VAR_VALUE: value } = args;
+    const [{ assertVariable, setEnv }, { findApp }] = await Promise.all([import('../lib/ops/env.ts'), import('../lib/ops/find.ts')]);
+    assertVariable(name, value);
+    const session = await this.spaceSession();
     const { org, space, user } = session;
     this.say`Setting env variable ${name} for app ${app} in org ${org.name} / space ${space.name} as ${user}...`;
     await setEnv(session, await findApp(session, app), name, value);

@@ -1,5 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
+import { counted } from '../lib/api/sizes.ts';
 import type { UninstallResult } from '../lib/ops/setup/uninstall.ts';
 import { uninstallBlocks } from '../lib/views/setup.ts';
 
@@ -32,7 +33,7 @@ export default class Uninstall extends KfCommand<UninstallResult | { declined: t
 }
 
 function questionFor(keepsData: boolean, apps: { name: string }[]): string {
-  if (keepsData) return `Really remove the controller? ${apps.length} app(s) go on serving.`;
+  if (keepsData) return `Really remove the controller? Apps that go on serving: ${apps.length}.`;
   if (apps.length === 0) return 'Really remove kf? It has no apps.';
-  return `Really remove kf and its ${apps.length} app(s): ${apps.map(({ name }) => name).join(', ')}?`;
+  return `Really remove kf and its ${counted(apps.length, 'app')}: ${apps.map(({ name }) => name).join(', ')}?`;
 }

@@ -81,3 +81,6 @@ export function formatBytes(bytes: number): string {
 export function formatMegabytes(megabytes: number): string {
   return formatBytes(megabytes * 1024 ** 2);
 }
+
+/** `1 file`, `2 files`. */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

@@ -51,8 +51,11 @@ function isFlagLike(token: string): boolean {
 }
 
 class UnknownFlag extends Error {
+  readonly flag: string;
+
   constructor(flag: string) {
     super(`unknown flag \`${flag}'`);
+    this.flag = flag;
   }
 }
 
@@ -142,7 +145,7 @@ export function readCommandLine(argv: string[], rules: CommandLineRules): Comman
     reader.read();
   } catch (error) {
     if (!(error instanceof UnknownFlag)) throw error;
-    if (rules.dashesAreData !== true) throw incorrectUsage(error.message);
+    if (rules.dashesAreData !== true) throw incorrectUsage(error.message, { details: { unknownFlag: error.flag } });
     reader = new Reader(argv, rules, true);
     reader.read();
   }

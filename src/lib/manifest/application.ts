@@ -1,5 +1,6 @@
 // One entry of `applications` (cf-behaviour 4.3 and 4.5).
 
+import { variableProblem, variablesProblem } from '../api/variables.ts';
 import { Fields } from './fields.ts';
 import type { Problems } from './fields.ts';
 import { notYetOf, type NotYet } from './not-yet.ts';
@@ -110,28 +111,19 @@ function readBuildpacks(fields: Fields): string[] | undefined {
   return names?.length === 1 && (names[0] === 'default' || names[0] === 'null') ? [] : names;
 }
 
-/** Why a name cannot be a variable of the user, or undefined. */
-function reservedVariable(name: string): string | undefined {
-  if (name === '') return 'A variable needs a name.';
-  if (name === 'PORT' || name.startsWith('VCAP_') || name.startsWith('VMC_'))
-    return `'${name}' is set by the platform and cannot be set by an app.`;
-  return undefined;
-}
-
 function readEnv(fields: Fields, problems: Problems): Record<string, string> {
   const env: Record<string, string> = {};
   for (const { key, keyAt, value } of fields.map('env')?.entries ?? []) {
-    const reserved = reservedVariable(key);
-    if (reserved !== undefined) problems.add(keyAt, reserved);
-    env[key] = value.kind === 'scalar' ? value.text : JSON.stringify(plainOf(value));
-    // Operating systems end a value there, and container runtimes refuse it.
-    if (env[key].includes('\0'))
-      problems.add(keyAt, `The value of variable '${key}' contains a NUL character, which no environment can hold.`);
+    const text = value.kind === 'scalar' ? value.text : JSON.stringify(plainOf(value));
+    const problem = variableProblem(key, text);
+    if (problem !== undefined) problems.add(keyAt, problem);
+    env[key] = text;
   }
+  const tooMuch = variablesProblem(env);
+  if (tooMuch !== undefined) fields.refuse('env', tooMuch);
   return env;
 }
 
-/** Services of an app, each under a name of its own: the app finds it by that. */
 function readServices(fields: Fields, problems: Problems): ServicePlan[] {
   const taken = new Set<string>();
   return fields.list('services').flatMap((item) => {

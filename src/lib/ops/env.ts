@@ -3,24 +3,17 @@
 import { secretType, type Secret } from '../api/core.ts';
 import { annotations, fieldManagers } from '../api/group.ts';
 import type { EnvDetails } from '../api/results.ts';
+import { variableProblem } from '../api/variables.ts';
 import type { CFApp } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
 import type { SpaceSession } from '../target/session.ts';
 import { buildEnvSecret } from '../../templates/app.ts';
 import { changeApp } from './changes.ts';
 
-/** @throws KfError `usage` in the words of cf's API */
-function assertAllowed(name: string, value: string): void {
-  // Operating systems end a value there, and container runtimes refuse it.
-  if (value.includes('\0')) throw new KfError('usage', `The value of '${name}' contains a NUL character, which no environment can hold.`);
-  const reserved = /^(VCAP_|VMC_)/.exec(name)?.[1];
-  if (name !== 'PORT' && reserved === undefined) return;
-  throw new KfError(
-    'usage',
-    name === 'PORT'
-      ? "Cannot set 'PORT': the platform sets it."
-      : `Cannot set '${name}': names that start with '${reserved}' are the platform's.`,
-  );
+/** @throws KfError `usage` for a variable that an app cannot have */
+export function assertVariable(name: string, value: string): void {
+  const problem = variableProblem(name, value);
+  if (problem !== undefined) throw new KfError('usage', problem);
 }
 
 function decoded(secret: Secret | undefined): Record<string, string> {
@@ -85,7 +78,7 @@ async function patchKey(session: SpaceSession, secret: Secret, name: string, val
 }
 
 export async function setEnv(session: SpaceSession, app: CFApp, name: string, value: string): Promise<void> {
-  assertAllowed(name, value);
+  assertVariable(name, value);
   await patchKey(session, await ensureSecret(session, app), name, value);
 }
 

@@ -49,26 +49,35 @@ export function failureLines(error: KfError): string[] {
   return [error.message, ...logOf(error).map((line) => `   ${line}`), ...hintLines(error)];
 }
 
-function printText(terminal: Terminal, error: KfError, verbose: boolean): void {
+function printText(terminal: Terminal, error: KfError, { verbose = false, withoutFailed = false }: FailureOptions): void {
   terminal.err(error.message);
   for (const line of logOf(error)) terminal.err(`   ${line}`);
   if (error instanceof BugError || verbose) terminal.err(stackOf(error) ?? '');
-  terminal.out(terminal.ink.bad('FAILED'));
+  if (!withoutFailed) terminal.out(terminal.ink.bad('FAILED'));
   const hints = hintLines(error);
   if (hints.length > 0) terminal.err(hints.join('\n'));
+}
+
+/** The error's commands under the name that kf was started as: who typed `cf` is told `cf push`. */
+function nameCommands(error: KfError, terminal: Terminal): void {
+  error.message = terminal.asStarted(error.message);
+  error.hints.splice(0, error.hints.length, ...error.hints.map((hint) => terminal.asStarted(hint)));
 }
 
 export interface FailureOptions {
   /** With the stack. */
   verbose?: boolean;
   json?: JsonForm;
+  /** A wrong command line ends without cf's `FAILED`. */
+  withoutFailed?: boolean;
 }
 
 /** Prints what was thrown. Returns the exit code. Usage errors are printed by the frame, which knows the help. */
-export function printFailure(terminal: Terminal, error: KfError, { verbose = false, json = 'document' }: FailureOptions = {}): number {
+export function printFailure(terminal: Terminal, error: KfError, options: FailureOptions = {}): number {
   const status = exitCodeOf(error, terminal.env);
-  if (!terminal.json) printText(terminal, error, verbose);
-  else terminal.document({ status, error: errorDocument(error), warnings: terminal.warnings }, json === 'document' ? 2 : undefined);
+  nameCommands(error, terminal);
+  if (!terminal.json) printText(terminal, error, options);
+  else terminal.document({ status, error: errorDocument(error), warnings: terminal.warnings }, options.json === 'lines' ? undefined : 2);
   return status;
 }
 

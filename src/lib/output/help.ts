@@ -45,6 +45,11 @@ function columns(rows: [string, string][]): string[] {
   return rows.map(([left, right]) => (left.padEnd(width) + right).trimEnd());
 }
 
+/** The line that a wrong command line is answered with; the rest of the help would push the message out of sight. */
+export function usageHelp(subject: HelpSubject, bin: string): string[] {
+  return section('USAGE', [usage(subject, bin)]);
+}
+
 /** Help of one command, ready to print. */
 export function commandHelp(subject: HelpSubject, bin: string): string[] {
   const options = Object.entries(subject.flags)

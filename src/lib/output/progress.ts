@@ -8,10 +8,20 @@ import type { Terminal } from './terminal.ts';
 
 const logIndent = '   ';
 
-/** One stderr line per step; the same step again is silent. stdout lines go where the terminal sends them. */
+/** A line is repeated so often while the same is awaited: a job's log shows that the command lives. */
+const repeatMs = 10_000;
+
+/** What is awaited, without the figures that move. */
+const awaitedOf = (text: string): string => text.replaceAll(/\d+/g, '#');
+const saysSeconds = (text: string): boolean => /\(\d+ of \d+ s\)/.test(text);
+
+/** A stderr line when something new is awaited, else one every 10 s with the latest. stdout lines go where the terminal sends them. */
 class PlainReporter implements Reporter {
   readonly #terminal: Terminal;
-  #step = '';
+  /** What has been told since the last `done`: steps that take turns are told once each. */
+  readonly #told = new Set<string>();
+  #latest = '';
+  #repeat: NodeJS.Timeout | undefined;
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal;
@@ -22,8 +32,10 @@ class PlainReporter implements Reporter {
   }
 
   step(text: string): void {
-    if (text !== this.#step) this.#terminal.err(text);
-    this.#step = text;
+    this.#latest = text;
+    if (this.#told.has(awaitedOf(text))) return;
+    this.#told.add(awaitedOf(text));
+    this.#tell();
   }
 
   bytes(_progress: ByteProgress): void {
@@ -40,7 +52,15 @@ class PlainReporter implements Reporter {
   }
 
   done(): void {
-    this.#step = '';
+    this.#told.clear();
+    clearInterval(this.#repeat);
+    this.#repeat = undefined;
+  }
+
+  #tell(): void {
+    this.#terminal.err(this.#latest);
+    clearInterval(this.#repeat);
+    this.#repeat = setInterval(() => this.#terminal.err(this.#latest), repeatMs).unref();
   }
 }
 
@@ -69,9 +89,12 @@ class LivelyReporter implements Reporter {
     // The spinner writes to the terminal by itself.
     const text = safeName(step);
     if (text === this.#text) return;
+    // Figures that move are the same step still.
+    if (awaitedOf(text) !== awaitedOf(this.#text)) {
+      this.#bytes = '';
+      this.#since = Date.now();
+    }
     this.#text = text;
-    this.#bytes = '';
-    this.#since = Date.now();
     this.#draw();
     this.#delay ??= setTimeout(() => void this.#start(), spinnerDelayMs).unref();
   }
@@ -110,7 +133,7 @@ class LivelyReporter implements Reporter {
   #draw(): void {
     if (this.#spinner === undefined) return;
     const seconds = Math.floor((Date.now() - this.#since) / 1000);
-    this.#spinner.text = `${this.#text}${this.#bytes}${seconds > 0 ? ` (${seconds} s)` : ''}`;
+    this.#spinner.text = `${this.#text}${this.#bytes}${seconds > 0 && !saysSeconds(this.#text) ? ` (${seconds} s)` : ''}`;
   }
 
   #above(print: () => void): void {

@@ -22,6 +22,8 @@ export interface TerminalOptions {
   canAsk: () => boolean;
   /** stdout carries one JSON document and nothing else. */
   json: boolean;
+  /** A text with its commands under the name that kf was started as. */
+  asStarted?: (text: string) => string;
 }
 
 /** Narrower, a line that is drawn again is no line any more. */
@@ -30,6 +32,7 @@ const leastColumns = 20;
 export class Terminal {
   readonly env: Env;
   readonly json: boolean;
+  readonly asStarted: (text: string) => string;
   readonly warnings: string[] = [];
   readonly ink: Ink;
   readonly #stdout: Stream;
@@ -39,6 +42,7 @@ export class Terminal {
   constructor(options: TerminalOptions, ink: Ink) {
     this.env = options.env;
     this.json = options.json;
+    this.asStarted = options.asStarted ?? ((text) => text);
     this.#canAsk = options.canAsk;
     this.ink = ink;
     this.#stdout = options.stdout;
@@ -76,7 +80,8 @@ export class Terminal {
   }
 
   /** A warning: stderr, and `warnings` of the JSON document. */
-  warn(text: string): void {
+  warn(warning: string): void {
+    const text = this.asStarted(warning);
     this.warnings.push(text);
     if (!this.json) this.err(text);
   }
@@ -100,8 +105,10 @@ function write(stream: Stream, text: string): void {
   stream.write(stream.isTTY === true ? safeText(text) : text);
 }
 
-/** @param json whether the command line asks for `--json` */
-export async function openTerminal(options: TerminalOptions): Promise<Terminal> {
+/** @param bin the name kf was started as */
+export async function openTerminal(options: TerminalOptions, bin = 'kf'): Promise<Terminal> {
   const ink = options.json ? plainInk : await loadInk({ env: options.env, isTTY: options.stdout.isTTY === true });
-  return new Terminal(options, ink);
+  if (bin === 'kf') return new Terminal(options, ink);
+  const { commandsAs } = await import('./command-name.ts');
+  return new Terminal({ ...options, asStarted: (text) => commandsAs(text, bin) }, ink);
 }

@@ -1,4 +1,6 @@
-import { readFileSync, statSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { readFileSync, statSync, symlinkSync } from 'node:fs';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { configMapType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
@@ -34,15 +36,20 @@ describe('version and help', () => {
     expect(run.stdout).toMatch(/^kf version \d+\.\d+\.\d+\n$/);
   });
 
-  it.each([[['scale', '--help']], [['help', 'scale']], [['-h', 'scale'].reverse()]])(
-    '%j prints the sections of cf on stdout',
-    async (argv) => {
-      const run = await user().run(argv);
-      expect(run).toMatchObject({ code: 0, stderr: '' });
-      expect(run.stdout.match(/^[A-Z ]+(?=:$)/gm)).toEqual(['NAME', 'USAGE', 'EXAMPLES', 'OPTIONS', 'ENVIRONMENT', 'SEE ALSO']);
-      expect(run.stdout).toContain('kf scale APP_NAME [-i INSTANCES] [-k DISK] [-m MEMORY] [--process PROCESS] [-f]');
-    },
-  );
+  it.each([
+    [['scale', '--help']],
+    [['scale', '-h']],
+    [['help', 'scale']],
+    [['-h', 'scale']],
+    [['--help', 'scale']],
+    [['--h', 'scale']],
+    [['-v', 'scale', '-h']],
+  ])('%j prints the sections of cf on stdout', async (argv) => {
+    const run = await user().run(argv);
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    expect(run.stdout.match(/^[A-Z ]+(?=:$)/gm)).toEqual(['NAME', 'USAGE', 'EXAMPLES', 'OPTIONS', 'ENVIRONMENT', 'SEE ALSO']);
+    expect(run.stdout).toContain('kf scale APP_NAME [-i INSTANCES] [-k DISK] [-m MEMORY] [--process PROCESS] [-f]');
+  });
 
   it('lists what is there, and with -a also what is to come', async () => {
     const [short, all] = await Promise.all([user().run(['help']), user().run(['help', '-a'])]);
@@ -77,12 +84,25 @@ describe('a remembered target that the kubeconfig lacks', () => {
 });
 
 describe('a wrong command line', () => {
-  it('is refused on stderr, followed by the help on stdout', async () => {
+  it('is refused on stderr, after the line of its usage on stdout', async () => {
     const run = await user().run(['scale', 'app', '--nope']);
     expect(run.code).toBe(1);
-    expect(run.stderr).toBe("Incorrect Usage: unknown flag `nope'\n\n");
-    expect(run.stdout).toMatch(/^NAME:\n {3}scale - /);
-    expect(run.stdout).not.toContain('FAILED');
+    expect(run.stderr).toBe("Incorrect Usage: unknown flag `nope'\n\nTIP:\n   kf help scale\n");
+    expect(run.stdout).toBe('USAGE:\n   kf scale APP_NAME [-i INSTANCES] [-k DISK] [-m MEMORY] [--process PROCESS] [-f]\n\n');
+  });
+
+  it.each([
+    [['push', 'app', '--max-in-flight', '2'], "'--max-in-flight' of 'push' is not there yet in kf."],
+    [['push', 'app', '-l', '1M'], "'-l' of 'push' is not there yet in kf."],
+    [['apps', '--labels', 'a=b'], "'--labels' of 'apps' is not there yet in kf."],
+    [['r', '--org-level'], "'--org-level' of 'routes' is not there yet in kf."],
+  ])('with a flag of cf that kf lacks says so, and what to use: %j', async (argv, message) => {
+    const run = await user().run(argv);
+    expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
+    expect(run.stderr).toMatch(/^.+\n\nTIP:\n {3}Meanwhile: .+\n$/);
+    expect(run.stderr.startsWith(`${message}\n`)).toBe(true);
+    const json = await user().run([...argv, '--json']);
+    expect(JSON.parse(json.stdout)).toMatchObject({ status: 1, error: { code: 'usage', message } });
   });
 
   it.each([
@@ -90,7 +110,7 @@ describe('a wrong command line', () => {
     [['apps', 'extra'], 'Incorrect Usage: unexpected argument "extra"'],
     [['scale', 'a', '-m', '10'], 'Incorrect Usage: Byte quantity must be an integer with a unit of measurement like M, MB, G, or GB'],
   ])('%j says %s', async (argv, message) => {
-    expect((await user().run(argv)).stderr).toBe(`${message}\n\n`);
+    expect((await user().run(argv)).stderr).toBe(`${message}\n\nTIP:\n   kf help ${argv[0] ?? ''}\n`);
   });
 
   it('is one document with --json', async () => {
@@ -252,5 +272,57 @@ describe('a cluster', () => {
     const document = JSON.parse(run.stdout) as { error: { code: string; details: { missingRight: object } } };
     expect(document.error.code).toBe('forbidden');
     expect(document.error.details.missingRight).toMatchObject({ user: 'alice', verb: 'list', resource: 'cforgs' });
+  });
+});
+
+describe('started as cf', () => {
+  it.each([
+    [['resatrt'], "See 'cf help -a'"],
+    [['ssh', 'app'], 'kubectl exec'],
+    [['create-app', 'x'], 'Meanwhile: cf push APP --no-start'],
+    [['push', 'a', '--droplet', 'x'], 'Meanwhile: cf push APP --docker-image IMAGE'],
+    [['scale'], '   cf help scale\n'],
+    [['scale', '-h'], '   cf scale APP_NAME '],
+    [['apps'], "use 'cf target -o ORG'"],
+    [['set-env', 'x', 'A', 'b', '--org', 'exampel-org', '--space', 'x'], '   cf orgs\n'],
+  ])('%j: hints say cf', async (argv, hint) => {
+    const cli = user();
+    const started = path.join(cli.home, 'cf');
+    symlinkSync(bundle.program, started);
+    const { stdout, stderr } = await new Promise<{ stdout: string; stderr: string }>((resolve) => {
+      const own = { PATH: process.env['PATH'], HOME: cli.home, CF_HOME: cli.home, ...env };
+      execFile(process.execPath, [started, ...argv], { env: own, cwd: cli.home }, (_error, out, err) =>
+        resolve({ stdout: out, stderr: err }),
+      );
+    });
+    expect(stdout + stderr).toContain(hint);
+    expect(stdout + stderr).not.toMatch(/\bkf (?:help|push|target|spaces|scale)\b/);
+  });
+});
+
+describe('an output that is not taken', () => {
+  /** Runs kf in a shell; returns what the shell says of it on stderr. */
+  function inShell(command: string): Promise<{ status: string; stdout: string; stderr: string }> {
+    const cli = user();
+    const script = `kf() { "${process.execPath}" "${bundle.program}" "$@"; }; cd "$HOME"; ${command}`;
+    return new Promise((resolve) => {
+      const own = { PATH: process.env['PATH'], HOME: cli.home, CF_HOME: cli.home, ...env };
+      execFile('bash', ['-c', script], { env: own }, (error, stdout, stderr) =>
+        resolve({ status: String(error?.code ?? 0), stdout, stderr }),
+      );
+    });
+  }
+
+  it('because its reader has gone ends without a word, as of a broken pipe', async () => {
+    // The reader is gone before kf prints: `true` reads nothing.
+    const gone = await inShell('{ sleep 0.3; kf help -a; echo "ended with $?" >&2; } | true');
+    expect(gone.stderr).toBe('ended with 141\n');
+    const both = await inShell('{ { sleep 0.3; kf apps; } 2>&1; echo "ended with $?" > code; } | true; cat code');
+    expect(both.stdout).toBe('ended with 141\n');
+  });
+
+  it('because its disk is full is a failure', async () => {
+    const full = await inShell('kf help -a > /dev/full; echo "ended with $?" >&2');
+    expect(full.stderr).toMatch(/^The output cannot be written: ENOSPC.*\nended with 1\n$/);
   });
 });

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { cfCommands, kfCommands } from '../../../src/lib/cf/cf-commands.ts';
+import { cfFlagsToCome } from '../../../src/lib/cf/cf-flags.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
 
 const bundle = bundleForTests();
@@ -81,6 +82,16 @@ describe('the bundle', () => {
       expect([name, ...command.aliases]).toEqual([name, ...[table.get(name)?.alias].filter(Boolean)]);
       expect(table.get(name)?.instead, `${name} is there, so nothing stands in for it`).toBe('');
       expect(command.examples.length, `${name} has an example`).toBeGreaterThan(0);
+    }
+  });
+
+  it('has none of the flags that it says to lack', async () => {
+    for (const [name, flags] of Object.entries(cfFlagsToCome)) {
+      const { default: command } = (await import(`../../../src/commands/${name}.ts`)) as {
+        default: { flags?: Record<string, { char?: string }> };
+      };
+      const own = Object.entries(command.flags ?? {}).flatMap(([flag, { char }]) => [flag, char]);
+      expect([name, Object.keys(flags).filter((flag) => own.includes(flag))]).toEqual([name, []]);
     }
   });
 

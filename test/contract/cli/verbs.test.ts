@@ -233,6 +233,20 @@ describe('scale', () => {
   });
 });
 
+describe('set-env', () => {
+  it.each([
+    ['A B', "'A B' cannot be the name of a variable: it takes letters, digits, '_', '-' and '.'"],
+    ['', 'A variable needs a name.'],
+    ['VCAP_X', "'VCAP_X' is set by the platform and cannot be set by an app."],
+    ['grüße', "'grüße' cannot be the name of a variable"],
+  ])('of %j is refused with a sentence before anything is sent', async (name, message) => {
+    const run = await cli.run(['set-env', 'my-app', name, 'x']);
+    expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
+    expect(run.stderr).toContain(message);
+    expect(cluster.server.calls).toHaveLength(0);
+  });
+});
+
 describe('delete', () => {
   it('says OK also when there is nothing to delete', async () => {
     const run = await cli.run(['delete', 'nothing', '-f']);

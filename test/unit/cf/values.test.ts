@@ -33,15 +33,16 @@ describe('values on a command line', () => {
     expect(parseList(' a, b ,,c')).toEqual(['a', 'b', 'c']);
   });
 
-  it('reads JSON from the text or from the file of that name', () => {
+  it('reads JSON from the text or from the file of that name', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'kf-json-'));
     const file = path.join(folder, 'credentials.json');
     writeFileSync(file, '{"uri":"x"}');
-    expect(readJsonOrFile('{"a":1}', '-p')).toEqual({ a: 1 });
-    expect(readJsonOrFile(file, '-p')).toEqual({ uri: 'x' });
-    expect(readJsonOrFile('username,password', '-p')).toBeUndefined();
+    expect(await readJsonOrFile('{"a":1}', '-p')).toEqual({ a: 1 });
+    expect(await readJsonOrFile(file, '-p')).toEqual({ uri: 'x' });
+    expect(await readJsonOrFile('username,password', '-p')).toBeUndefined();
     writeFileSync(file, '[1]');
-    expect(() => readJsonOrFile(file, '-p')).toThrow('holds no JSON object');
+    await expect(readJsonOrFile(file, '-p')).rejects.toThrow('holds no JSON object');
+    await expect(readJsonOrFile('/dev/zero', '-p')).rejects.toThrow("The file '/dev/zero' is larger than 1 MB");
     rmSync(folder, { recursive: true });
   });
 });

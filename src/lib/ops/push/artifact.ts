@@ -7,6 +7,7 @@ import { secretType } from '../../api/core.ts';
 import { annotations, kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import { pushRepository, repositoryPath } from '../../api/repositories.ts';
+import { counted } from '../../api/sizes.ts';
 import type { CFBuild, CFPackage } from '../../api/types.generated.ts';
 import { BugError } from '../../errors.ts';
 import { isAlreadyExists } from '../../kube/errors.ts';
@@ -69,7 +70,7 @@ async function uploadSource(
   const place = [info.registry, session.space.guid, app.metadata.name ?? '', 'packages'] as const;
   const repository = repositoryPath(...place);
   reporter.say('Packaging files to upload...');
-  reporter.step(`Packing ${listing.files} files`);
+  reporter.step(`Packing ${counted(listing.files, 'file')}`);
   const [packed, client] = await Promise.all([
     packSource(listing, { cacheDir, progress: (done) => reporter.bytes({ done, total: listing.bytes }), signal }),
     input.registry ?? openSpaceRegistry(cluster, info, session.space.guid, signal),

@@ -1,0 +1,63 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { plainInk } from '../../../src/lib/output/ink.ts';
+import { openReporter } from '../../../src/lib/output/progress.ts';
+import { Terminal } from '../../../src/lib/output/terminal.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function record() {
+  const told: string[] = [];
+  const stdout = { write: () => true };
+  const stderr = { write: (text: string) => told.push(text.trimEnd()) };
+  const terminal = new Terminal({ env: {}, stdout, stderr: () => stderr, canAsk: () => false, json: false }, plainInk);
+  return { reporter: openReporter(terminal), told };
+}
+
+describe('without a terminal', () => {
+  it('a line is told when something else is awaited, not when its figures move', () => {
+    const { reporter, told } = record();
+    for (let second = 1; second < 10; second += 1) {
+      reporter.step(`Waiting: the app has not answered on port 8080 yet (${second} of 60 s).`);
+      vi.advanceTimersByTime(1000);
+    }
+    reporter.step('Waiting: instance 0 is crashing');
+    expect(told).toEqual(['Waiting: the app has not answered on port 8080 yet (1 of 60 s).', 'Waiting: instance 0 is crashing']);
+    reporter.done();
+  });
+
+  it('else every 10 s, with the latest figures', () => {
+    const { reporter, told } = record();
+    for (let second = 1; second <= 25; second += 1) {
+      reporter.step(`Waiting (${second} of 60 s)`);
+      vi.advanceTimersByTime(1000);
+    }
+    expect(told).toEqual(['Waiting (1 of 60 s)', 'Waiting (10 of 60 s)', 'Waiting (20 of 60 s)']);
+    reporter.done();
+    vi.advanceTimersByTime(60_000);
+    expect(told).toHaveLength(3);
+  });
+
+  it('what takes turns is told once each, and then every 10 s', () => {
+    const { reporter, told } = record();
+    for (let second = 0; second < 29; second += 1) {
+      reporter.step(second % 2 === 0 ? 'Waiting: web' : 'Waiting: worker');
+      vi.advanceTimersByTime(1000);
+    }
+    expect(told).toHaveLength(4);
+    reporter.done();
+  });
+
+  it('after a result the same is told again', () => {
+    const { reporter, told } = record();
+    reporter.step('Waiting');
+    reporter.done();
+    reporter.step('Waiting');
+    expect(told).toEqual(['Waiting', 'Waiting']);
+    reporter.done();
+  });
+});
