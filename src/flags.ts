@@ -2,10 +2,22 @@
 
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
+import { instanceLimits } from './lib/api/app.ts';
 import { parseChoice, parseSize, parseWholeNumber } from './lib/cf/values.ts';
 import { KfError } from './lib/errors.ts';
 
 const GLOBAL = 'GLOBAL';
+
+/** `-i`: as many instances as a process can have. */
+export const instancesFlag = () =>
+  numberFlag({
+    char: 'i',
+    name: 'instances',
+    least: 0,
+    most: instanceLimits.most,
+    summary: `number of instances, at most ${instanceLimits.most}`,
+    helpValue: 'INSTANCES',
+  });
 
 /** On every command. `--org` and `--space` override the target without changing it. */
 export const globalFlags = {
@@ -33,11 +45,14 @@ const words = ({ char, summary, helpValue }: FlagOptions) => ({ summary, helpVal
 export const sizeFlag = (options: FlagOptions) =>
   numeric(Flags.custom<number>({ parse: (text) => Promise.resolve(parseSize(text)), ...words(options) })());
 
-/** A whole number of at least `least`. */
-export function numberFlag(options: FlagOptions & { name: string; least: number }) {
+/** A whole number of at least `least` and at most `most`. */
+export function numberFlag(options: FlagOptions & { name: string; least: number; most?: number }) {
   const typed = options.char === undefined ? `--${options.name}` : `-${options.char}`;
   return numeric(
-    Flags.custom<number>({ parse: (text) => Promise.resolve(parseWholeNumber(text, typed, options.least)), ...words(options) })(),
+    Flags.custom<number>({
+      parse: (text) => Promise.resolve(parseWholeNumber(text, typed, options.least, options.most)),
+      ...words(options),
+    })(),
   );
 }
 

@@ -25,8 +25,8 @@ function schemaOf(kind: Kind): Schema {
     type: 'object',
     description: kind.description,
     properties: {
-      apiVersion: { type: 'string' },
-      kind: { type: 'string' },
+      apiVersion: { type: 'string', maxLength: 255 },
+      kind: { type: 'string', maxLength: 63 },
       metadata: { type: 'object' },
       spec: clean(kind.spec),
       ...(kind.status ? { status: clean(kind.status) } : {}),

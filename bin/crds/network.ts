@@ -27,9 +27,9 @@ const domain: Kind = {
 const destination = named(
   'RouteDestination',
   object({
-    'guid!': string(),
+    'guid!': string({ maxLength: 63 }),
     'appRef!': localReference(),
-    'processType!': string(),
+    'processType!': string({ maxLength: 63 }),
     port: int32(),
     protocol: oneOf('http1'),
   }),
@@ -87,7 +87,7 @@ const route: Kind = {
       unchanged('domainRef.name', 'domain'),
     ),
   ),
-  status: statusOf({ fqdn: string(), uri: string(), destinations: listBy('guid', destination) }),
+  status: statusOf({ fqdn: string({ maxLength: 512 }), uri: string({ maxLength: 1024 }), destinations: listBy('guid', destination) }),
 };
 
 const placement = object({ 'running!': boolean(), 'staging!': boolean() });
@@ -101,7 +101,7 @@ const securityGroup: Kind = {
   spec: object({
     'displayName!': string({ minLength: 1, maxLength: 255 }),
     globallyEnabled: placement,
-    spaces: map(placement),
+    spaces: map(placement, { maxProperties: 1000 }),
     'rules!': list(
       object(
         {
@@ -110,7 +110,7 @@ const securityGroup: Kind = {
           ports: string({ maxLength: 4096 }),
           type: code,
           code,
-          description: string(),
+          description: string({ maxLength: 1024 }),
           log: boolean(),
         },
         rules(

@@ -9,12 +9,17 @@ import {
   envVar,
   instancesStatus,
   objectReference,
+  mostBindings,
   probe,
   pullSecrets,
   registry,
   resources,
+  sizes,
   statusOf,
 } from './shared.ts';
+
+/** As many variables as an app may have, and those of the platform. */
+const environment = list(envVar, { maxItems: 1100 });
 
 const build: Kind = {
   kind: 'BuildWorkload',
@@ -24,9 +29,9 @@ const build: Kind = {
   spec: object({
     'buildRef!': object({ 'name!': string() }),
     'builderName!': string(),
-    buildpacks: list(string()),
-    env: list(envVar),
-    services: list(objectReference()),
+    buildpacks: list(string({ maxLength: sizes.buildpack }), { maxItems: 16 }),
+    env: environment,
+    services: list(objectReference(), { maxItems: mostBindings }),
     source: object({ 'registry!': registry }),
   }),
   status: statusOf({ droplet, failure: buildFailure }),
@@ -42,14 +47,14 @@ const app: Kind = {
     'appGUID!': string(),
     'processType!': string(),
     'version!': string(),
-    'image!': string(),
+    'image!': string({ maxLength: sizes.image }),
     imagePullSecrets: pullSecrets,
-    command: list(string()),
-    env: list(envVar),
-    'instances!': int32({ default: 1 }),
+    command: list(string({ maxLength: sizes.command })),
+    env: environment,
+    'instances!': int32({ default: 1, maximum: 1000 }),
     ports: list(int32()),
     'runnerName!': string(),
-    services: listBy('guid', boundService),
+    services: listBy('guid', boundService, { maxItems: mostBindings }),
     resources,
     livenessProbe: probe,
     readinessProbe: probe,
@@ -67,10 +72,10 @@ const task: Kind = {
   description: 'One run of a task.',
   columns: [],
   spec: object({
-    'command!': list(string()),
-    'image!': string(),
+    'command!': list(string({ maxLength: sizes.command })),
+    'image!': string({ maxLength: sizes.image }),
     imagePullSecrets: pullSecrets,
-    env: list(envVar),
+    env: environment,
     resources,
   }),
   status: statusOf(),
@@ -92,14 +97,15 @@ const builderInfo: Kind = {
         'creationTimestamp!': time(),
         'updatedTimestamp!': time(),
       }),
+      { maxItems: 500 },
     ),
     builder: named(
       'BuilderFacts',
       object(
         {
-          'image!': string({ description: 'the reference that was read' }),
+          'image!': string({ maxLength: sizes.image, description: 'the reference that was read' }),
           'digest!': string(),
-          runImage: string(),
+          runImage: string({ maxLength: sizes.image }),
           uid: int64(),
           gid: int64(),
           architecture: string(),

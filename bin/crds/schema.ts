@@ -40,16 +40,31 @@ export const object = (properties: Properties, extra: Schema = {}): Schema => {
     ...extra,
   };
 };
-export const string = (extra: Schema = {}): Schema => ({ type: 'string', ...extra });
+/**
+ * Whatever grows has a limit: the controller keeps every object in memory, and one tenant must not fill it for all. A field that needs more than the
+ * usual limit says so where it stands.
+ */
+const usual = { maxLength: 255, maxItems: 64, maxProperties: 64 } as const;
+
+export const string = (extra: Schema = {}): Schema => ({ type: 'string', maxLength: usual.maxLength, ...extra });
 export const oneOf = (...values: string[]): Schema => ({ type: 'string', enum: values });
 export const boolean = (extra: Schema = {}): Schema => ({ type: 'boolean', ...extra });
 export const int = (extra: Schema = {}): Schema => ({ type: 'integer', ...extra });
 export const int32 = (extra: Schema = {}): Schema => ({ type: 'integer', format: 'int32', ...extra });
 export const int64 = (extra: Schema = {}): Schema => ({ type: 'integer', format: 'int64', ...extra });
-export const time = (extra: Schema = {}): Schema => ({ type: 'string', format: 'date-time', ...extra });
-export const map = (values: Schema, extra: Schema = {}): Schema => ({ type: 'object', additionalProperties: values, ...extra });
-export const freeForm = (): Schema => ({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true });
-export const list = (items: Schema, extra: Schema = {}): Schema => ({ type: 'array', items, ...extra });
+export const time = (extra: Schema = {}): Schema => ({ type: 'string', format: 'date-time', maxLength: 64, ...extra });
+export const map = (values: Schema, extra: Schema = {}): Schema => ({
+  type: 'object',
+  additionalProperties: values,
+  maxProperties: usual.maxProperties,
+  ...extra,
+});
+export const freeForm = (): Schema => ({
+  type: 'object',
+  maxProperties: usual.maxProperties,
+  'x-kubernetes-preserve-unknown-fields': true,
+});
+export const list = (items: Schema, extra: Schema = {}): Schema => ({ type: 'array', items, maxItems: usual.maxItems, ...extra });
 export const setOf = (items: Schema, extra: Schema = {}): Schema => list(items, { 'x-kubernetes-list-type': 'set', ...extra });
 export const listBy = (key: string, items: Schema, extra: Schema = {}): Schema =>
   list(items, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key], ...extra });

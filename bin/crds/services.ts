@@ -17,7 +17,7 @@ import {
   updatedAt,
 } from './schema.ts';
 import type { Kind } from './schema.ts';
-import { brokerCatalog, localReference, objectReference, statusOf } from './shared.ts';
+import { brokerCatalog, localReference, objectReference, sizes, statusOf } from './shared.ts';
 
 const displayName = column('Display Name', '.spec.displayName');
 const name = column('Display Name', '.spec.name');
@@ -36,8 +36,8 @@ const instance: Kind = {
     parameters: localReference(),
     serviceLabel: string(),
     tags: list(string()),
-    syslogDrainUrl: string(),
-    routeServiceUrl: string(),
+    syslogDrainUrl: string({ maxLength: sizes.url }),
+    routeServiceUrl: string({ maxLength: sizes.url }),
   }),
   status: statusOf({
     credentials: localReference(),
@@ -47,7 +47,7 @@ const instance: Kind = {
       object({
         'type!': oneOf('create', 'update', 'delete'),
         'state!': oneOf('initial', 'in progress', 'succeeded', 'failed'),
-        description: string(),
+        description: string({ maxLength: sizes.message }),
       }),
     ),
     maintenanceInfo: object({ 'version!': string() }),
@@ -89,7 +89,7 @@ const broker: Kind = {
   plural: 'cfservicebrokers',
   description: 'A broker that offers managed services.',
   columns: [createdAt, updatedAt, name, age],
-  spec: object({ 'name!': string(), 'url!': string(), 'credentials!': localReference() }),
+  spec: object({ 'name!': string(), 'url!': string({ maxLength: sizes.url }), 'credentials!': localReference() }),
   status: statusOf({ credentialsObservedVersion: string() }),
 };
 
@@ -100,10 +100,10 @@ const offering: Kind = {
   columns: [createdAt, updatedAt, name, column('Description', '.spec.description'), available, age],
   spec: object({
     'name!': string(),
-    'description!': string(),
+    'description!': string({ maxLength: 16 * 1024 }),
     tags: list(string()),
     requires: list(string()),
-    documentationUrl: string(),
+    documentationUrl: string({ maxLength: sizes.url }),
     'brokerCatalog!': brokerCatalog(
       object({
         'allowContextUpdates!': boolean(),
@@ -127,14 +127,14 @@ const plan: Kind = {
   spec: object({
     'name!': string(),
     'free!': boolean(),
-    description: string(),
+    description: string({ maxLength: 16 * 1024 }),
     'brokerCatalog!': brokerCatalog(object({ 'bindable!': boolean(), 'planUpdateable!': boolean() }), false),
     'maintenanceInfo!': object({ 'version!': string() }),
     'schemas!': object({
       'serviceInstance!': object({ 'create!': parameters, 'update!': parameters }),
       'serviceBinding!': object({ 'create!': parameters }),
     }),
-    'visibility!': object({ 'type!': oneOf('admin', 'public', 'organization'), organizations: setOf(string()) }),
+    'visibility!': object({ 'type!': oneOf('admin', 'public', 'organization'), organizations: setOf(string(), { maxItems: 1000 }) }),
   }),
 };
 

@@ -3,13 +3,25 @@
 import { boolean, freeForm, int, int32, int64, list, listBy, map, named, object, oneOf, setOf, string, time } from './schema.ts';
 import type { Properties, Schema } from './schema.ts';
 
+/** Limits in characters that more than one field has. */
+export const sizes = {
+  /** Start commands: cf takes 4096 from people; buildpacks write longer ones. */
+  command: 8192,
+  /** A sentence for people, with what a registry, a kubelet or a scheduler said in it. */
+  message: 4096,
+  image: 1024,
+  url: 2048,
+  /** `<id>@<version>` of the builder. */
+  buildpack: 255,
+} as const;
+
 const condition = named(
   'Condition',
   object({
     'type!': string({ maxLength: 316 }),
     'status!': oneOf('True', 'False', 'Unknown'),
-    'reason!': string({ maxLength: 1024, minLength: 1, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' }),
-    'message!': string({ maxLength: 32768 }),
+    'reason!': string({ minLength: 1, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' }),
+    'message!': string({ maxLength: sizes.message }),
     'lastTransitionTime!': time(),
     observedGeneration: int64({ minimum: 0 }),
   }),
@@ -17,7 +29,7 @@ const condition = named(
 
 /** `status` with the two fields that every kind has. */
 export const statusOf = (properties: Properties = {}, extra: Schema = {}): Schema =>
-  object({ conditions: listBy('type', condition, { maxItems: 64 }), observedGeneration: int64(), ...properties }, extra);
+  object({ conditions: listBy('type', condition, { maxItems: 16 }), observedGeneration: int64(), ...properties }, extra);
 
 export const localReference = (extra: Schema = {}): Schema =>
   named('LocalReference', object({ name: string({ default: '', maxLength: 253 }) }, { 'x-kubernetes-map-type': 'atomic', ...extra }));
@@ -39,7 +51,7 @@ export const objectReference = (extra: Schema = {}): Schema =>
     ),
   );
 
-const intOrString: Schema = { anyOf: [{ type: 'integer' }, { type: 'string' }], 'x-kubernetes-int-or-string': true };
+const intOrString: Schema = { anyOf: [{ type: 'integer' }, { type: 'string' }], 'x-kubernetes-int-or-string': true, maxLength: 255 };
 const quantity: Schema = {
   ...intOrString,
   pattern: '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$',
@@ -52,7 +64,7 @@ export const envVar = named(
   'EnvVar',
   object({
     'name!': string(),
-    value: string(),
+    value: string({ maxLength: 96 * 1024 }),
     valueFrom: object({
       configMapKeyRef: keyOf(),
       secretKeyRef: keyOf(),
@@ -72,13 +84,13 @@ export const envVar = named(
 export const probe = named(
   'Probe',
   object({
-    exec: object({ command: list(string(), { 'x-kubernetes-list-type': 'atomic' }) }),
+    exec: object({ command: list(string({ maxLength: sizes.command }), { 'x-kubernetes-list-type': 'atomic' }) }),
     failureThreshold: int32(),
     grpc: object({ 'port!': int32(), service: string({ default: '' }) }),
     httpGet: object({
       host: string(),
-      httpHeaders: list(object({ 'name!': string(), 'value!': string() }), { 'x-kubernetes-list-type': 'atomic' }),
-      path: string(),
+      httpHeaders: list(object({ 'name!': string(), 'value!': string({ maxLength: sizes.url }) }), { 'x-kubernetes-list-type': 'atomic' }),
+      path: string({ maxLength: sizes.url }),
       'port!': intOrString,
       scheme: string(),
     }),
@@ -100,16 +112,16 @@ export const resources = named(
   }),
 );
 
-export const pullSecrets = listBy('name', localReference());
+export const pullSecrets = listBy('name', localReference(), { maxItems: 16 });
 
-export const registry = named('ImageRegistry', object({ 'image!': string(), imagePullSecrets: pullSecrets }));
+export const registry = named('ImageRegistry', object({ 'image!': string({ maxLength: sizes.image }), imagePullSecrets: pullSecrets }));
 
 export const lifecycle = (extra: Schema = {}): Schema =>
   named(
     'Lifecycle',
     object({
       'type!': { ...oneOf('buildpack', 'docker'), ...extra },
-      'data!': object({ buildpacks: setOf(string()), 'stack!': string() }),
+      'data!': object({ buildpacks: setOf(string({ maxLength: sizes.buildpack }), { maxItems: 16 }), 'stack!': string() }),
     }),
   );
 
@@ -119,7 +131,7 @@ export const droplet = named(
     'registry!': registry,
     stack: string(),
     ports: list(int32()),
-    processTypes: listBy('type', object({ 'type!': string(), 'command!': string() })),
+    processTypes: listBy('type', object({ 'type!': string({ maxLength: 63 }), 'command!': string({ maxLength: sizes.command }) })),
     buildpacks: list(object({ 'name!': string(), version: string() }), { description: 'buildpacks that took part, in order' }),
     architecture: string({ description: 'as in GOARCH; decides the nodes the droplet can run on' }),
   }),
@@ -139,7 +151,7 @@ export const instancesStatus = map(
     object({
       'state!': oneOf('DOWN', 'CRASHED', 'STARTING', 'RUNNING'),
       timestamp: time(),
-      details: string(),
+      details: string({ maxLength: 1024 }),
       ready: boolean(),
       restarts: int32(),
       exitCode: int32(),
@@ -149,8 +161,19 @@ export const instancesStatus = map(
       generation: string(),
     }),
   ),
-  { description: 'keys are instance indexes' },
+  { description: 'keys are instance indexes; the lowest ones when there are many', maxProperties: 128 },
 );
+
+export const instanceCounts = named(
+  'InstanceCounts',
+  object(
+    { 'running!': int32(), 'starting!': int32(), 'crashed!': int32(), 'down!': int32() },
+    { description: 'all instances by state, those that instancesStatus does not list included' },
+  ),
+);
+
+/** Services that one app can be bound to. */
+export const mostBindings = 200;
 
 export const boundService = named('BoundService', object({ 'guid!': string(), 'name!': string(), 'secret!': string() }));
 

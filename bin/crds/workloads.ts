@@ -24,10 +24,13 @@ import {
   boundService,
   buildFailure,
   droplet,
+  instanceCounts,
   instancesStatus,
   lifecycle,
   localReference,
+  mostBindings,
   registry,
+  sizes,
   statusOf,
   tenantName,
 } from './shared.ts';
@@ -65,7 +68,7 @@ const deployment = object(
     'id!': string({ description: 'annotation kf.cloudfoundry.org/deploy-id of the CFApp that this speaks of' }),
     'phase!': oneOf('Pending', 'Starting', 'Serving', 'Failed', 'Stopped'),
     reason: string({ description: 'Failed: the class of the cause; Pending, Starting: what is awaited' }),
-    message: string({ description: 'one sentence for people' }),
+    message: string({ maxLength: sizes.message, description: 'one sentence for people' }),
     process: string(),
     pod: string(),
     container: string(),
@@ -86,6 +89,7 @@ const deployment = object(
           uid: string({ description: 'of the AppWorkload that this was said of; one that was made again is judged anew', maxLength: 64 }),
         }),
       ),
+      { maxItems: 128 },
     ),
     logHead: list(string({ maxLength: 500 }), { description: 'first lines of the failing container', maxItems: 10 }),
     logOmitted: int32({ description: 'how many lines lie between logHead and logTail', minimum: 0 }),
@@ -109,7 +113,7 @@ const app: Kind = {
   status: statusOf({
     actualState: string(),
     observedDesiredState: string(),
-    serviceBindings: listBy('guid', boundService),
+    serviceBindings: listBy('guid', boundService, { maxItems: mostBindings }),
     vcapApplicationSecretName: string(),
     vcapServicesSecretName: string(),
     deployment: named('DeploymentStatus', deployment),
@@ -162,16 +166,16 @@ const process: Kind = {
   scale: { spec: '.spec.desiredInstances', status: '.status.actualInstances', selector: '.status.selector' },
   spec: object({
     'appRef!': localReference(),
-    'processType!': string(),
-    command: string(),
-    detectedCommand: string(),
-    desiredInstances: int32({ default: 1, minimum: 0 }),
+    'processType!': string({ maxLength: 63 }),
+    command: string({ maxLength: sizes.command }),
+    detectedCommand: string({ maxLength: sizes.command }),
+    desiredInstances: int32({ default: 1, minimum: 0, maximum: 1000 }),
     'memoryMB!': int64(),
     'diskQuotaMB!': int64(),
     'healthCheck!': object({
       'type!': healthCheckType,
       'data!': object({
-        httpEndpoint: string(),
+        httpEndpoint: string({ maxLength: sizes.url }),
         'invocationTimeoutSeconds!': int32(),
         'timeoutSeconds!': int32(),
         intervalSeconds: int32(),
@@ -179,7 +183,7 @@ const process: Kind = {
     }),
     readinessHealthCheck: object({
       'type!': healthCheckType,
-      data: object({ httpEndpoint: string(), invocationTimeoutSeconds: int32(), intervalSeconds: int32() }),
+      data: object({ httpEndpoint: string({ maxLength: sizes.url }), invocationTimeoutSeconds: int32(), intervalSeconds: int32() }),
     }),
     ports: list(int32()),
     user: string({ description: 'user name or id that the process runs as; empty: the one of the image' }),
@@ -188,8 +192,9 @@ const process: Kind = {
   status: statusOf({
     actualInstances: int32(),
     instancesStatus,
-    selector: string({ description: 'label selector of all pods of the process, over all generations' }),
-    serving: string({ description: '<generation>=<weight>,...: how routes shall spread requests' }),
+    instanceCounts,
+    selector: string({ maxLength: 1024, description: 'label selector of all pods of the process, over all generations' }),
+    serving: string({ maxLength: 4096, description: '<generation>=<weight>,...: how routes shall spread requests' }),
     rollout: named('DeploymentStatus', deployment),
   }),
 };
@@ -211,7 +216,7 @@ const task: Kind = {
   spec: object(
     {
       appRef: localReference(),
-      command: string(),
+      command: string({ maxLength: sizes.command }),
       canceled: boolean(),
       displayName: string({ description: 'the name that people see; empty: the GUID' }),
       processType: string({ description: 'process type whose command and sizes are taken where the task gives none' }),

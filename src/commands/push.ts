@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
-import { noWaitFlag, numberFlag, optionalArg, sizeFlag, strategyFlag } from '../flags.ts';
+import { instancesFlag, noWaitFlag, numberFlag, optionalArg, sizeFlag, strategyFlag } from '../flags.ts';
 import type { PushedDetails } from '../lib/ops/push/all.ts';
 import { openPushOutput } from '../lib/output/push-output.ts';
 import { parseHealthCheckType, planFlags } from '../lib/cf/push-flags.ts';
@@ -36,7 +36,7 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
     path: Flags.string({ char: 'p', summary: 'folder to push', helpValue: 'PATH' }),
     'docker-image': Flags.string({ char: 'o', summary: 'ready image instead of source', helpValue: 'IMAGE' }),
     stack: Flags.string({ char: 's', summary: 'stack', helpValue: 'STACK' }),
-    instances: numberFlag({ char: 'i', name: 'instances', least: 0, summary: 'number of instances', helpValue: 'INSTANCES' }),
+    instances: instancesFlag(),
     memory: sizeFlag({ char: 'm', summary: 'memory limit (256M, 1G)', helpValue: 'SIZE' }),
     disk: sizeFlag({ char: 'k', summary: 'disk limit (256M, 1G)', helpValue: 'SIZE' }),
     'app-start-timeout': numberFlag({

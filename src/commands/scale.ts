@@ -1,5 +1,5 @@
 import { KfCommand } from '../base-command.ts';
-import { appArg, forceFlag, numberFlag, processFlag, sizeFlag } from '../flags.ts';
+import { appArg, forceFlag, instancesFlag, processFlag, sizeFlag } from '../flags.ts';
 import type { AppDetails } from '../lib/api/results.ts';
 import { line } from '../lib/views/block.ts';
 import { renderApp } from '../lib/views/apps.ts';
@@ -12,7 +12,7 @@ export default class Scale extends KfCommand<AppDetails> {
   static override environment: [string, string][] = [['CF_STARTUP_TIMEOUT', 'minutes to wait for the instances, default 5']];
   static override args = { APP_NAME: appArg() };
   static override flags = {
-    instances: numberFlag({ char: 'i', name: 'instances', least: 0, summary: 'number of instances', helpValue: 'INSTANCES' }),
+    instances: instancesFlag(),
     disk: sizeFlag({ char: 'k', summary: 'disk limit, e.g. 256M, 1G', helpValue: 'DISK' }),
     memory: sizeFlag({ char: 'm', summary: 'memory limit, e.g. 256M, 1G', helpValue: 'MEMORY' }),
     process: processFlag(),

@@ -1,4 +1,5 @@
-// How each kind is looked at: which objects, and what of them the cache keeps. Kinds of ours that are not named here are watched whole.
+// How each kind is looked at: which objects, and what of them the cache keeps. Kinds of ours that are not named here are watched
+// whole, but for what the informer cuts of every object.
 
 import {
   configMapType,
@@ -9,11 +10,14 @@ import {
   serviceAccountType,
   serviceType,
   statefulSetType,
+  type Job,
   type Pod,
+  type StatefulSet,
 } from '../lib/api/core.ts';
 import type { KubeObject } from '../lib/api/object.ts';
 import { httpRouteType } from '../lib/api/gateway.ts';
-import { labels, places } from '../lib/api/group.ts';
+import { kinds, labels, places } from '../lib/api/group.ts';
+import type { AppWorkload, BuildWorkload, TaskWorkload } from '../lib/api/types.generated.ts';
 import type { Source } from './runtime/informer.ts';
 
 /** Of a pod's spec only where it runs, how long it may run and how long it may take to end is read. */
@@ -30,6 +34,17 @@ function trimPod(pod: Pod): Pod {
   };
 }
 
+/** What the instances, or the pod of a task or build, are made of is read once, when they are made, and then from the API server. */
+function withoutEnv<T extends AppWorkload | BuildWorkload | TaskWorkload>(workload: T): T {
+  const { env: _env, ...spec } = workload.spec;
+  return { ...workload, spec };
+}
+
+function withoutTemplate<T extends StatefulSet | Job>(object: T): T {
+  const { template: _template, ...spec } = object.spec ?? {};
+  return { ...object, spec };
+}
+
 const source = <T extends KubeObject>(value: Source<T>): Source => value as unknown as Source;
 
 /**
@@ -39,8 +54,11 @@ const source = <T extends KubeObject>(value: Source<T>): Source => value as unkn
 export function sources(rootNamespace: string): Source[] {
   return [
     source({ type: podType, labelSelector: labels.appGuid, trim: trimPod }),
-    source({ type: statefulSetType, labelSelector: labels.appGuid }),
-    source({ type: jobType, labelSelector: labels.appGuid }),
+    source({ type: statefulSetType, labelSelector: labels.appGuid, trim: withoutTemplate }),
+    source({ type: jobType, labelSelector: labels.appGuid, trim: withoutTemplate }),
+    source({ type: kinds.appWorkload, trim: withoutEnv }),
+    source({ type: kinds.buildWorkload, trim: withoutEnv }),
+    source({ type: kinds.taskWorkload, trim: withoutEnv }),
     source({ type: serviceType, labelSelector: labels.appGuid }),
     source({ type: podDisruptionBudgetType, labelSelector: labels.appGuid }),
     source({ type: httpRouteType, labelSelector: labels.routeGuid, optional: true }),

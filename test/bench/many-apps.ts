@@ -6,7 +6,7 @@ import type { KubeObject } from '../../src/lib/api/object.ts';
 import type { CFApp, CFDomain } from '../../src/lib/api/types.generated.ts';
 import { buildApp, buildEnvSecret, buildProcess } from '../../src/templates/app.ts';
 import { buildDestination, buildRoute } from '../../src/templates/route.ts';
-import { kubectlJson, ringEnv } from '../support/kf.ts';
+import { kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
 
 /** Objects in one kubectl call. */
 const batch = 250;
@@ -33,6 +33,9 @@ async function createAll<T extends KubeObject>(objects: readonly KubeObject[]): 
 export async function addApps(space: string, from: number, howMany: number): Promise<void> {
   const { status } = await kubectlJson<{ status: { userInfo: { username: string } } }>('auth', 'whoami');
   const domains = await kubectlJson<{ items: CFDomain[] }>('get', 'cfdomains', '-n', 'cf');
+  // More than the quota that a space has unless an operator changes it.
+  const open = JSON.stringify([{ op: 'replace', path: '/spec/hard', value: { pods: '10000' } }]);
+  await kubectl('patch', 'resourcequota', 'kf-limits', '-n', space, '--type=json', '-p', open);
   const domain = domains.items[0];
   if (domain === undefined) throw new Error('There is no domain.');
   const author = { changedBy: status.userInfo.username, now: new Date() };

@@ -4,7 +4,15 @@ import { EventEmitter, on } from 'node:events';
 import { Readable } from 'node:stream';
 import { randomUUID } from 'node:crypto';
 import type { KubeObject, ResourceType } from '../../src/lib/api/object.ts';
-import type { Cluster, DeleteOptions, ListOptions, PatchOptions, WatchEvent, WatchOptions } from '../../src/lib/kube/cluster.ts';
+import type {
+  Cluster,
+  DeleteOptions,
+  KeepOptions,
+  ListOptions,
+  PatchOptions,
+  WatchEvent,
+  WatchOptions,
+} from '../../src/lib/kube/cluster.ts';
 import { errorFromAnswer, type KubeError } from '../../src/lib/kube/errors.ts';
 
 export interface RecordedWrite {
@@ -99,10 +107,10 @@ export class MemoryCluster implements Cluster {
     return structuredClone(this.peek(type, ns, name));
   }
 
-  async list<T extends KubeObject>(type: ResourceType<T>, options: ListOptions = {}): Promise<{ items: T[]; resourceVersion: string }> {
+  async list<T extends KubeObject>(type: ResourceType<T>, options: KeepOptions<T> = {}): Promise<{ items: T[]; resourceVersion: string }> {
     await this.intercept('list', type, '');
     const items = this.all(type).filter((object) => matches(object, options));
-    return { items: structuredClone(items), resourceVersion: String(this.#version) };
+    return { items: structuredClone(items).map(options.keep ?? ((item) => item)), resourceVersion: String(this.#version) };
   }
 
   async *watch<T extends KubeObject>(type: ResourceType<T>, options: WatchOptions = {}): AsyncIterable<WatchEvent<T>> {

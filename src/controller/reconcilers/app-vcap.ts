@@ -21,6 +21,8 @@ const vcapApplicationKey = 'VCAP_APPLICATION';
 /** cf's limit of open files, which its apps are told. */
 const fileDescriptors = 16_384;
 const rememberedObjects = 5_000;
+/** Of an app's addresses in VCAP_APPLICATION: a variable of more than 128 KiB keeps a process from starting. */
+const mostUris = 100;
 
 export function vcapApplicationSecretName(app: CFApp): string {
   return `${app.metadata.name ?? ''}-vcap-application`;
@@ -36,6 +38,7 @@ function urisOf(context: Context, app: CFApp): string[] {
   return routes
     .filter((route) => findCondition(route, conditionTypes.claimed)?.status !== 'False')
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''))
+    .slice(0, mostUris)
     .flatMap((route) => {
       // A route that was made together with the app may not have been looked at yet.
       const domain = context.stores.of(kinds.domain).get(route.spec.domainRef.namespace, route.spec.domainRef.name ?? '');

@@ -7,10 +7,11 @@ import { buildStatefulSet, generationOf, statefulSetNameOf } from '../../templat
 import { podInstances, podsByProcess } from '../instances/pod-instances.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { conditionsWith, readyStatement, writeMetadata, writeStatus } from '../runtime/status.ts';
+import { wholeOf } from '../runtime/whole.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { appIndexes, processKeys, workloadsByProcess } from './app-indexes.ts';
 import { expectationsOf } from './process-judge.ts';
-import { instancesStatus } from './process-status.ts';
+import { instancesStatus, summaryOf } from './process-status.ts';
 
 /** A node that has been silent for so long does not end its pods any more. */
 const silentNodeMs = 40_000;
@@ -55,7 +56,8 @@ async function ensureSet(context: Context, workload: AppWorkload): Promise<void>
   const name = statefulSetNameOf(workload);
   const live = context.stores.of(statefulSetType).get(ns, name);
   if (live === undefined) {
-    await context.cluster.create(statefulSetType, buildStatefulSet(workload), { signal: context.signal });
+    const whole = await wholeOf(context, kinds.appWorkload, workload);
+    await context.cluster.create(statefulSetType, buildStatefulSet(whole), { signal: context.signal });
     return;
   }
   // A set that is about to go is made anew when it is gone; its number is not worth a write.
@@ -119,7 +121,7 @@ async function report(context: Context, workload: AppWorkload): Promise<void> {
   await writeStatus(context, kinds.appWorkload, workload, {
     ...workload.status,
     actualInstances: instances.filter(({ ready }) => ready).length,
-    instancesStatus: instancesStatus(instances, generation),
+    instancesStatus: summaryOf(instancesStatus(instances, generation)).instancesStatus,
     conditions: conditionsWith(workload, readyStatement),
   });
 }

@@ -51,6 +51,7 @@ export function commandLine({ command, args, direct }: Pick<Process, 'command' |
 export const dropletLimits = {
   processTypes: 64,
   typeCharacters: 63,
+  longestCommand: 8192,
   commandCharacters: 16 * 1024,
   buildpacks: 64,
   nameCharacters: 255,
@@ -67,7 +68,7 @@ function processesIn(value: unknown): Process[] {
 
 function processTypesIn(value: unknown): DropletFacts['processTypes'] {
   const processes = processesIn(value).filter(({ type }) => type !== '');
-  const { processTypes: most, typeCharacters, commandCharacters } = dropletLimits;
+  const { processTypes: most, typeCharacters, longestCommand, commandCharacters } = dropletLimits;
   if (processes.length > most) throw new UntrustedError(`The build declares ${processes.length} process types; at most ${most} are taken.`);
   const long = processes.find(({ type }) => type.length > typeCharacters);
   if (long !== undefined)
@@ -75,6 +76,9 @@ function processTypesIn(value: unknown): DropletFacts['processTypes'] {
   // A type that stands twice counts as it stands last, as in the lifecycle.
   const types = [...new Map(processes.map((process) => [process.type, commandLine(process)]))];
   const characters = types.reduce((sum, [, command]) => sum + command.length, 0);
+  const longest = Math.max(0, ...types.map(([, command]) => command.length));
+  if (longest > longestCommand)
+    throw new UntrustedError(`The build declares a start command of ${longest} characters; at most ${longestCommand} are taken.`);
   if (characters > commandCharacters)
     throw new UntrustedError(
       `The start commands of the build have ${characters} characters in all; at most ${commandCharacters} are taken.`,

@@ -14,6 +14,7 @@ import { encoded, ownerReference } from '../../templates/metadata.ts';
 import { buildRegistrySecret, hostOf } from '../../templates/registry-secret.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
+import { wholeOf } from '../runtime/whole.ts';
 import { explicitOrder } from '../../lib/api/build-order.ts';
 import { isCurrent } from './builder-info.ts';
 import { buildCredential, ensureSecret } from './space-secrets.ts';
@@ -60,7 +61,8 @@ function builderFacts(context: Context, workload: BuildWorkload): { facts: Build
 }
 
 /** Makes everything and the Job last, so that a Job always finds what it mounts. Each step may have been done before. */
-export async function startBuild(context: Context, workload: BuildWorkload, tools: BuildTools): Promise<Job> {
+export async function startBuild(context: Context, live: BuildWorkload, tools: BuildTools): Promise<Job> {
+  const workload = await wholeOf(context, kinds.buildWorkload, live);
   const { facts, offered } = builderFacts(context, workload);
   const order = orderFor(workload, offered);
   const info = context.info();

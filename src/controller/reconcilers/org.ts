@@ -12,6 +12,7 @@ import type { Result } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
 import type { Statement } from '../runtime/status.ts';
 import { splitKey } from '../runtime/store.ts';
+import { ensureLimits } from './space-limits.ts';
 import { claimName, duplicateRetryMs } from './claims.ts';
 import {
   deletionPollMs,
@@ -62,23 +63,28 @@ async function keep(context: Context, live: CFOrg): Promise<Result | undefined> 
     return { requeueAfterMs: duplicateRetryMs };
   }
   const org = await setFinalizer(context, kinds.org, live, { name: finalizers.org, present: true });
+  let requeueAfterMs: number | undefined;
   try {
-    await furnish(context, org);
+    requeueAfterMs = await furnish(context, org);
   } catch (error) {
     await write(context, org, claim.claimed, notReady(error));
     throw error;
   }
   await write(context, org, claim.claimed, readyStatement);
-  return undefined;
+  return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
 }
 
-async function furnish(context: Context, org: CFOrg): Promise<void> {
+/** Gives back in how many milliseconds there is more to do, if anything. */
+async function furnish(context: Context, org: CFOrg): Promise<number | undefined> {
   const name = org.metadata.name ?? '';
   const namespace = await ensureNamespace(context, { entity: 'org', object: org }, orgNamespace(org));
+  let lookAgainMs: number | undefined;
   await withFreshRights(context, namespace, async () => {
     await ensureOwnRights(context, name);
+    lookAgainMs = await ensureLimits(context, 'org', name);
     await propagateRoles(context, org.metadata.namespace ?? '', name);
   });
+  return lookAgainMs;
 }
 
 async function write(context: Context, org: CFOrg, ...statements: Statement[]): Promise<void> {

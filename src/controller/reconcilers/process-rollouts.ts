@@ -14,7 +14,7 @@ import { workloadsOf } from './process-generation.ts';
 import { acceptance, type Proof, type Proofs } from './process-proof.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './process-rollout.ts';
 import { expectationsOf, isLeftOver, Judge, readyOf, type View } from './process-judge.ts';
-import { instancesStatus, isRemade, rolloutStatus, withAbsent, type RolloutFacts } from './process-status.ts';
+import { instancesStatus, isRemade, rolloutStatus, summaryOf, withAbsent, type RolloutFacts } from './process-status.ts';
 
 /** An app without a check counts as well when it has run for so long without a fall. */
 const stableMs = 3_000;
@@ -254,7 +254,7 @@ export class Rollouts {
     const status: CFProcessStatus = {
       // By index: while generations change, two instances of one index are one.
       actualInstances: Object.values(present).filter(({ ready }) => ready === true).length,
-      instancesStatus: withAbsent(present, view.desired, facts.absent),
+      ...summaryOf(withAbsent(present, view.desired, facts.absent)),
       serving: weights,
       rollout: rolloutStatus(facts, isStarted),
     };

@@ -1,10 +1,13 @@
 // What a CFProcess says of its instances and of the change under way. Pure.
 
+import { countInstances, instanceLimits } from '../../lib/api/app.ts';
 import { podSelectorOf } from '../../lib/api/names.ts';
-import type { DeploymentStatus, GenerationStatus, InstanceStatus } from '../../lib/api/types.generated.ts';
+import { cutText } from '../../lib/api/text.ts';
+import type { DeploymentStatus, GenerationStatus, InstanceCounts, InstanceStatus } from '../../lib/api/types.generated.ts';
 import type { CFProcess } from '../../lib/api/types.generated.ts';
 import type { LogEnds } from '../../lib/kube/lines.ts';
 import type { Instance, Problem } from '../instances/instances.ts';
+import { longestMessage } from '../runtime/status.ts';
 import type { RolloutPlan } from './process-rollout.ts';
 
 /** RFC 3339 with whole seconds, as the API server keeps it. */
@@ -27,7 +30,7 @@ function statusOf(instance: Instance): InstanceStatus {
     generation: instance.generation,
     ...(since === undefined ? {} : { timestamp: since }),
     ...(instance.node === undefined ? {} : { node: instance.node }),
-    ...(instance.details === undefined ? {} : { details: instance.details }),
+    ...(instance.details === undefined ? {} : { details: cutText(instance.details, instanceLimits.detailCharacters) }),
     ...(instance.reason === undefined ? {} : { reason: instance.reason }),
     ...(instance.exitCode === undefined ? {} : { exitCode: instance.exitCode }),
   };
@@ -51,12 +54,23 @@ export function withAbsent(
   absent: Problem | undefined,
 ): Record<string, InstanceStatus> {
   if (absent === undefined) return present;
-  const { reason, message } = absent;
+  const { reason } = absent;
+  const details = cutText(absent.message, instanceLimits.detailCharacters);
   const missing = Array.from({ length: wanted }, (_, index) => String(index)).filter((index) => present[index] === undefined);
   return {
     ...present,
-    ...Object.fromEntries(missing.map((index) => [index, { state: 'DOWN' as const, ready: false, reason, details: message }])),
+    ...Object.fromEntries(missing.map((index) => [index, { state: 'DOWN' as const, ready: false, reason, details }])),
   };
+}
+
+/** What a status says of instances: the first ones one by one, all of them by their number. It does not grow with the app. */
+export function summaryOf(instances: Record<string, InstanceStatus>): {
+  instancesStatus: Record<string, InstanceStatus>;
+  instanceCounts: InstanceCounts;
+} {
+  // Keys that are whole numbers come in their order.
+  const listed = Object.entries(instances).slice(0, instanceLimits.listed);
+  return { instancesStatus: Object.fromEntries(listed), instanceCounts: countInstances(Object.values(instances)) };
 }
 
 /** The verdict's cause as it is kept. */
@@ -164,7 +178,8 @@ export function rolloutStatus(facts: RolloutFacts, isStarted: boolean): Deployme
   const same = before?.id === facts.deployId ? before : undefined;
   const next = body(facts, same, isStarted);
   const since = same?.phase === next.phase && same.since !== undefined ? same.since : timestamp(facts.now);
-  return { id: facts.deployId, ...next, process: facts.process.spec.processType, since, generations: facts.generations };
+  const message = next.message === undefined ? {} : { message: cutText(next.message, longestMessage) };
+  return { id: facts.deployId, ...next, ...message, process: facts.process.spec.processType, since, generations: facts.generations };
 }
 
 /** What is missing may come by itself, as the Secret of a binding does; after this time it is said that it does not. */

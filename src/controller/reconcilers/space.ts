@@ -27,10 +27,12 @@ import {
   withFreshRights,
 } from './namespaces.ts';
 import { isOwnedBy } from './ownership.ts';
+import { ensureLimits } from './space-limits.ts';
 import { ensureRegistrySecrets, paceMs } from './space-secrets.ts';
 import type { RegistryKeys } from './space-secrets.ts';
 
-const secretsPerSpace = 2;
+/** Two Secrets and the quota. */
+const looksPerSpace = 3;
 
 /** @param keys shared with the reconciler of builds */
 export function spaceReconciler(keys: RegistryKeys): Reconciler {
@@ -63,7 +65,7 @@ async function keep(context: Context, live: CFSpace, keys: RegistryKeys, lookedA
     return { requeueAfterMs: duplicateRetryMs };
   }
   const space = await setFinalizer(context, kinds.space, live, { name: finalizers.space, present: true });
-  const pace = paceMs(context.stores.of(kinds.space).size, secretsPerSpace);
+  const pace = paceMs(context.stores.of(kinds.space).size, looksPerSpace);
   try {
     await furnish(context, space, keys, { lookedAt, pace });
   } catch (error) {
@@ -90,16 +92,23 @@ async function furnish(context: Context, space: CFSpace, keys: RegistryKeys, loo
   const namespace = await ensureNamespace(context, { entity: 'space', object: space }, spaceNamespace(space, parent));
   await withFreshRights(context, namespace, async () => {
     await ensureOwnRights(context, name);
+    // Before anybody gets a right there.
+    if (isDue(context, name, looks)) await ensureLimits(context, 'space', name);
     const accounts = spaceAccounts.map((account) => ensureObject(context, serviceAccountType, spaceAccount(account, name)));
     await Promise.all([...accounts, propagateRoles(context, org, name), ensureSecrets(context, name, keys, looks)]);
   });
 }
 
-async function ensureSecrets(context: Context, name: string, keys: RegistryKeys, { lookedAt, pace }: Looks): Promise<void> {
+/** What is not watched is looked at from time to time. */
+function isDue(context: Context, name: string, { lookedAt, pace }: Looks): boolean {
   const last = lookedAt.get(name);
-  if (last !== undefined && context.now() - last < pace * 0.9) return;
+  return last === undefined || context.now() - last >= pace * 0.9;
+}
+
+async function ensureSecrets(context: Context, name: string, keys: RegistryKeys, looks: Looks): Promise<void> {
+  if (!isDue(context, name, looks)) return;
   await ensureRegistrySecrets(context, keys, name);
-  lookedAt.set(name, context.now());
+  looks.lookedAt.set(name, context.now());
 }
 
 async function write(context: Context, space: CFSpace, ...statements: Statement[]): Promise<void> {

@@ -9,6 +9,7 @@ import { problemOf } from '../instances/pod-state.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import type { Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
+import { wholeOf } from '../runtime/whole.ts';
 import { splitKey } from '../runtime/store.ts';
 
 const keyOfTask = (object: Job | Pod): string[] => {
@@ -29,7 +30,8 @@ export const taskWorkloadReconciler: Reconciler = {
     if (has(conditionTypes.succeeded) || has(conditionTypes.failed)) return undefined;
     const job = context.stores.of(jobType).get(ns, name);
     if (job === undefined && !has(conditionTypes.started)) {
-      await context.cluster.create(jobType, buildTaskJob(workload), { signal: context.signal });
+      const whole = await wholeOf(context, kinds.taskWorkload, workload);
+      await context.cluster.create(jobType, buildTaskJob(whole), { signal: context.signal });
       await write(context, workload, { type: conditionTypes.started, status: 'True', reason: 'JobStarted', message: '' });
       return undefined;
     }

@@ -1,7 +1,7 @@
 // List, then watch, for ever: keeps one kind's store true and tells who is interested what changed.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import type { KubeObject, ObjectMeta, ResourceType } from '../../lib/api/object.ts';
 import { apiVersionOf } from '../../lib/api/object.ts';
 import type { Cluster, ListOptions, WatchEvent } from '../../lib/kube/cluster.ts';
 import { isExpired, isMissingKind } from '../../lib/kube/errors.ts';
@@ -36,6 +36,11 @@ export interface InformerTimes {
 }
 
 const defaultTimes: InformerTimes = { minBackoffMs: 100, maxBackoffMs: 10_000, silenceMs: 150_000, now: Date.now };
+
+/** Reconcilers read annotations of Cloud Foundry only; `kubectl apply` alone keeps a copy of the whole object in another one. */
+function ownAnnotations(annotations: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(annotations).filter(([key]) => (key.split('/', 1)[0] ?? '').endsWith('cloudfoundry.org')));
+}
 
 export class Informer<T extends KubeObject> {
   readonly store = new Store<T>();
@@ -132,11 +137,12 @@ export class Informer<T extends KubeObject> {
   }
 
   async #relist(signal: AbortSignal): Promise<string> {
-    const { items, resourceVersion } = await this.#cluster.list(this.source.type, this.#options(signal));
+    // Each page is cut before the next one is read.
+    const keep = (item: T): T => this.#prepare(item);
+    const { items: objects, resourceVersion } = await this.#cluster.list(this.source.type, { ...this.#options(signal), keep });
     // A cluster that was restored from a backup counts from an earlier number again: nothing that is remembered holds.
     if (this.#listVersion !== undefined && compareVersions(resourceVersion, this.#listVersion) < 0) this.store.clear();
     this.#listVersion = resourceVersion;
-    const objects = items.map((item) => this.#prepare(item));
     const before = new Map(objects.map((object) => [object, this.store.get(object.metadata.namespace, object.metadata.name ?? '')]));
     for (const gone of this.store.replaceAll(objects, resourceVersion)) this.#tell(gone, undefined);
     for (const object of objects) this.#tell(before.get(object), object);
@@ -190,12 +196,14 @@ export class Informer<T extends KubeObject> {
     return object.metadata.resourceVersion;
   }
 
-  /** What reconcilers see: kind and version always set (lists leave them out), manager records cut. */
+  /** What reconcilers see: kind and version always set (lists leave them out), and nothing that only others read. */
   #prepare(object: T): T {
     const trimmed = this.source.trim === undefined ? object : this.source.trim(object);
     trimmed.kind ??= this.source.type.kind;
     trimmed.apiVersion ??= apiVersionOf(this.source.type);
-    delete (trimmed.metadata as { managedFields?: unknown }).managedFields;
+    const { managedFields: _managedFields, ...metadata } = trimmed.metadata as ObjectMeta & { managedFields?: unknown };
+    if (metadata.annotations !== undefined) metadata.annotations = ownAnnotations(metadata.annotations);
+    trimmed.metadata = metadata;
     return trimmed;
   }
 

@@ -4,6 +4,7 @@ import { findCondition, setCondition } from '../../lib/api/conditions.ts';
 import { conditionTypes, finalizers } from '../../lib/api/group.ts';
 import { indexLabels } from '../../lib/api/labels.ts';
 import type { Condition, KubeObject, ResourceType } from '../../lib/api/object.ts';
+import { cutText } from '../../lib/api/text.ts';
 import { diff } from './merge-patch.ts';
 import type { Context } from './reconciler.ts';
 import { TerminalError, WaitingError } from './result.ts';
@@ -35,11 +36,17 @@ export function notReady(error: unknown): Statement {
   return { type: conditionTypes.ready, status: 'False', reason, message: error instanceof Error ? error.message : String(error) };
 }
 
+/** Of a message in a status; what a kubelet, a registry or a scheduler says may stand in it. The schemas in bin/crds take no more. */
+export const longestMessage = 4_096;
+
 /** The object's conditions with the statements in it; conditions of others stay. */
 export function conditionsWith(object: WithStatus, ...statements: Statement[]): Condition[] {
   const observedGeneration = object.metadata.generation ?? 0;
   let conditions: Condition[] = object.status?.conditions ?? [];
-  for (const statement of statements) conditions = setCondition(conditions, { ...statement, observedGeneration });
+  for (const statement of statements) {
+    const message = cutText(statement.message, longestMessage);
+    conditions = setCondition(conditions, { ...statement, message, observedGeneration });
+  }
   return conditions;
 }
 

@@ -1,7 +1,7 @@
 // Rules over CFApp, CFProcess and CFRoute: what an app's objects mean, free of any layout.
 
 import { annotations } from './group.ts';
-import type { CFApp, CFProcess, CFRoute, Droplet, InstanceStatus } from './types.generated.ts';
+import type { CFApp, CFProcess, CFRoute, Droplet, InstanceCounts, InstanceStatus } from './types.generated.ts';
 
 export const webProcess = 'web';
 
@@ -45,6 +45,26 @@ export function desiredInstances(process: CFProcess): number {
   return process.spec.desiredInstances ?? processDefaults.instances(process.spec.processType);
 }
 
+/** Bounds that keep an app's objects small, whatever its users ask for; the schemas in bin/crds say the same. */
+export const instanceLimits = {
+  /** Instances of one process. */
+  most: 1000,
+  /** Of these, how many are described one by one in a status. */
+  listed: 100,
+  /** Characters of an instance's `details`. */
+  detailCharacters: 500,
+} as const;
+
+/** How many instances of a process are in which state, those that its status does not list included. */
+export function instanceCountsOf({ status }: CFProcess): InstanceCounts {
+  return status?.instanceCounts ?? countInstances(Object.values(status?.instancesStatus ?? {}));
+}
+
+export function countInstances(instances: readonly Pick<InstanceStatus, 'state'>[]): InstanceCounts {
+  const of = (state: InstanceStatus['state']): number => instances.filter((instance) => instance.state === state).length;
+  return { running: of('RUNNING'), starting: of('STARTING'), crashed: of('CRASHED'), down: of('DOWN') };
+}
+
 export interface Instance extends InstanceStatus {
   index: number;
 }
@@ -53,8 +73,10 @@ export interface Instance extends InstanceStatus {
 export function instancesOf(app: CFApp, process: CFProcess): Instance[] {
   const known = Object.entries(process.status?.instancesStatus ?? {}).map(([index, status]) => ({ ...status, index: Number(index) }));
   const wanted = app.spec.desiredState === 'STARTED' ? desiredInstances(process) : 0;
-  for (let index = 0; index < wanted; index += 1) {
-    if (!known.some((instance) => instance.index === index)) known.push({ index, state: 'DOWN' });
+  const indexes = new Set(known.map(({ index }) => index));
+  // Beyond what a status lists nothing is known of single instances.
+  for (let index = 0; index < Math.min(wanted, instanceLimits.listed); index += 1) {
+    if (!indexes.has(index)) known.push({ index, state: 'DOWN' });
   }
   return known.toSorted((a, b) => a.index - b.index);
 }

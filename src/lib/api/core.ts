@@ -231,6 +231,12 @@ export const nodeType = resource<Node>('', 'v1', 'Node', 'nodes', false);
 export const statefulSetType = resource<StatefulSet>('apps', 'v1', 'StatefulSet', 'statefulsets');
 export const deploymentType = resource<Deployment>('apps', 'v1', 'Deployment', 'deployments');
 export const jobType = resource<Job>('batch', 'v1', 'Job', 'jobs');
+/** core/v1 ResourceQuota: how much of what a namespace may hold. */
+export interface ResourceQuota extends KubeObject {
+  spec?: { hard?: Record<string, string> };
+}
+export const resourceQuotaType = resource<ResourceQuota>('', 'v1', 'ResourceQuota', 'resourcequotas');
+
 export const podDisruptionBudgetType = resource<PodDisruptionBudget>('policy', 'v1', 'PodDisruptionBudget', 'poddisruptionbudgets');
 export const leaseType = resource<Lease>('coordination.k8s.io', 'v1', 'Lease', 'leases');
 export const storageClassType = resource<StorageClass>('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses', false);

@@ -139,6 +139,8 @@ export const annotations = {
   applying: kf('applying'),
   deployId: kf('deploy-id'),
   liveHash: kf('live-hash'),
+  /** Of a ResourceQuota: what the controller wrote into it last, as JSON. */
+  defaultLimits: kf('default-limits'),
   /** How many instances a change replaces at a time; 1 where it is missing. */
   maxInFlight: kf('max-in-flight'),
   /** Of a build's pod: how the build lane ended; the controller writes it once the kubelet has said so. */

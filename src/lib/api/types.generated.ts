@@ -240,6 +240,16 @@ export interface InstanceStatus {
   generation?: string;
 }
 
+/**
+ * all instances by state, those that instancesStatus does not list included
+ */
+export interface InstanceCounts {
+  running: number;
+  starting: number;
+  crashed: number;
+  down: number;
+}
+
 export interface ObjectReference {
   apiVersion?: string;
   fieldPath?: string;
@@ -463,11 +473,12 @@ export interface CFProcessStatus {
   observedGeneration?: number;
   actualInstances?: number;
   /**
-   * keys are instance indexes
+   * keys are instance indexes; the lowest ones when there are many
    */
   instancesStatus?: {
     [k: string]: InstanceStatus;
   };
+  instanceCounts?: InstanceCounts;
   /**
    * label selector of all pods of the process, over all generations
    */
@@ -716,7 +727,7 @@ export interface AppWorkloadStatus {
   observedGeneration?: number;
   actualInstances?: number;
   /**
-   * keys are instance indexes
+   * keys are instance indexes; the lowest ones when there are many
    */
   instancesStatus?: {
     [k: string]: InstanceStatus;

@@ -10,12 +10,13 @@ export function parseSize(text: string): number {
   return megabytes;
 }
 
-/** A whole number of at least `least`. `flag` as typed, e.g. `-i`. @throws KfError `usage` */
-export function parseWholeNumber(text: string, flag: string, least: number): number {
+/** A whole number of at least `least` and at most `most`. `flag` as typed, e.g. `-i`. @throws KfError `usage` */
+export function parseWholeNumber(text: string, flag: string, least: number, most = Number.MAX_SAFE_INTEGER): number {
   const value = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isSafeInteger(value) || value < least) {
     throw incorrectUsage(`invalid argument for flag '${flag}' (expected int ${least === 0 ? '>= 0' : `>= ${least}`})`);
   }
+  if (value > most) throw incorrectUsage(`invalid argument for flag '${flag}': ${value} is too much, at most ${most} is possible`);
   return value;
 }
 

@@ -11,7 +11,7 @@ import type {
   ApplyOptions,
   Cluster,
   DeleteOptions,
-  ListOptions,
+  KeepOptions,
   ListResult,
   LogOptions,
   PatchOptions,
@@ -23,16 +23,18 @@ import type {
   WatchOptions,
   WriteOptions,
 } from './cluster.ts';
+import { PageTooLargeError, unpacked, wholeBody } from './body.ts';
 import { resolveEndpoint } from './endpoint.ts';
 import type { ConnectOptions, Endpoint } from './endpoint.ts';
-import { errorFromAnswer, isExpired, isMissingKind, isNotFound, unreachableError } from './errors.ts';
+import { errorFromAnswer, isMissingKind, isNotFound, unreachableError } from './errors.ts';
 import { queryString, resourcePath } from './paths.ts';
 import { readBody, Transport } from './transport.ts';
 import type { TransportRequest, TransportTuning } from './transport.ts';
+import { mostPageBytes, readPages } from './pages.ts';
+import { onceQuotaCounts } from './quota.ts';
 import { watchEvents } from './watch.ts';
 import { throwIfAborted } from '../wait.ts';
 
-const pageSize = 500;
 /** Answers that break off half-way are asked for again. */
 const maxBodyTries = 2;
 const errorBodyLimit = 64 * 1024;
@@ -44,6 +46,8 @@ const watchSeconds = 290;
 interface Call extends Omit<TransportRequest, 'repeat' | 'waitWhenBusy' | 'body'> {
   repeat?: TransportRequest['repeat'];
   json?: unknown;
+  /** Of the answer, unpacked; no limit unless told. */
+  mostBytes?: number;
 }
 
 interface WireList<T> {
@@ -94,32 +98,42 @@ class Client implements Cluster {
     }
   }
 
-  async list<T extends KubeObject>(type: ResourceType<T>, options: ListOptions = {}): Promise<ListResult<T>> {
+  async list<T extends KubeObject>(type: ResourceType<T>, options: KeepOptions<T> = {}): Promise<ListResult<T>> {
     const items: T[] = [];
-    const page = await this.#pages<WireList<T>>(type, options, 'application/json', (list, first) => {
+    const { keep = (item: T) => item } = options;
+    const read = (path: string): Promise<WireList<T>> =>
+      this.#call({ method: 'GET', path, signal: options.signal, mostBytes: mostPageBytes });
+    const take = (list: WireList<T>, first: boolean): void => {
       if (first) items.length = 0;
       // Lists of built-in kinds leave out what every single object carries.
-      for (const item of list.items ?? []) items.push({ ...item, apiVersion: apiVersionOf(type), kind: type.kind });
-    });
+      for (const item of list.items ?? []) items.push(keep({ ...item, apiVersion: apiVersionOf(type), kind: type.kind }));
+    };
+    const page = await readPages({ type, options, read, take });
     return { items, resourceVersion: page.metadata.resourceVersion ?? '' };
   }
 
   async table(type: ResourceType, options: TableOptions = {}): Promise<Table> {
     const rows: Table['rows'] = [];
     let columns: Table['columns'] = [];
-    const page = await this.#pages<WireTable>(type, options, 'application/json;as=Table;v=v1;g=meta.k8s.io', (table, first) => {
+    const headers = { Accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+    const read = (path: string): Promise<WireTable> =>
+      this.#call({ method: 'GET', path, headers, signal: options.signal, mostBytes: mostPageBytes });
+    const take = (table: WireTable, first: boolean): void => {
       if (first) {
         rows.length = 0;
         columns = table.columnDefinitions;
       }
       for (const row of table.rows ?? []) rows.push(row);
-    });
+    };
+    const page = await readPages({ type, options, read, take });
     return { columns, rows, resourceVersion: page.metadata.resourceVersion ?? '' };
   }
 
   create<T extends KubeObject>(type: ResourceType<T>, object: T, options: WriteOptions = {}): Promise<T> {
     const path = resourcePath(type, { ns: object.metadata.namespace, query: writeQuery(options) });
-    return this.#call<T>({ method: 'POST', path, json: this.#typed(type, object), signal: options.signal, repeat: 'unprocessed' });
+    const send = (): Promise<T> =>
+      this.#call<T>({ method: 'POST', path, json: this.#typed(type, object), signal: options.signal, repeat: 'unprocessed' });
+    return onceQuotaCounts(send, options.signal);
   }
 
   apply<T extends KubeObject>(type: ResourceType<T>, object: T, options: ApplyOptions & { fieldManager: string }): Promise<T> {
@@ -256,31 +270,6 @@ class Client implements Cluster {
     return { ...object, apiVersion: object.apiVersion ?? apiVersionOf(type), kind: object.kind ?? type.kind };
   }
 
-  /** Reads page after page. A continue token that became too old starts again, then without pages. Returns the last page. */
-  async #pages<P extends WireList<unknown> | WireTable>(
-    type: ResourceType,
-    options: TableOptions,
-    accept: string,
-    take: (page: P, first: boolean) => void,
-  ): Promise<P> {
-    const { ns, labelSelector, fieldSelector, signal, rowObjects: includeObject } = options;
-    let limit: number | undefined = pageSize;
-    let token: string | undefined;
-    for (;;) {
-      const path = resourcePath(type, { ns, query: { limit, continue: token, labelSelector, fieldSelector, includeObject } });
-      try {
-        const page: P = await this.#call<P>({ method: 'GET', path, headers: { Accept: accept }, signal });
-        take(page, token === undefined);
-        token = page.metadata.continue;
-        if (token === undefined || token === '') return page;
-      } catch (error) {
-        if (!isExpired(error) || token === undefined) throw error;
-        token = undefined;
-        limit = undefined;
-      }
-    }
-  }
-
   /** A response with a status below 400. */
   async #answer(call: Call): Promise<IncomingMessage> {
     const { json, headers, repeat = 'any', ...rest } = call;
@@ -313,19 +302,14 @@ class Client implements Cluster {
     for (let tries = 0; ; tries++) {
       const response = await this.#answer(packed);
       try {
-        const plain = await unpacked(response, await readBody(response));
-        return JSON.parse(plain.toString('utf8')) as R;
+        return JSON.parse((await wholeBody(response, call.mostBytes)).toString('utf8')) as R;
       } catch (error) {
         throwIfAborted(call.signal);
+        if (error instanceof PageTooLargeError) throw error;
         if (call.repeat === 'unprocessed' || tries >= maxBodyTries) throw unreachableError(error, this.identity);
       }
     }
   }
-}
-
-/** A body as it was before the server, or a proxy before it, packed it. */
-async function unpacked(response: IncomingMessage, body: Buffer): Promise<Buffer> {
-  return response.headers['content-encoding'] === 'gzip' ? (await import('node:zlib')).gunzipSync(body) : body;
 }
 
 function writeQuery({ fieldManager, dryRun }: WriteOptions): { fieldManager: string | undefined; dryRun: string | undefined } {

@@ -11,6 +11,11 @@ export interface ListOptions {
   signal?: AbortSignal;
 }
 
+export interface KeepOptions<T extends KubeObject = KubeObject> extends ListOptions {
+  /** Cuts each object as soon as its page was read, so that a whole list is never held as it came. */
+  keep?: (object: T) => T;
+}
+
 export interface TableOptions extends ListOptions {
   /** What a row's `object` holds: its metadata, or nothing, which makes the answer a tenth of its size. Left out: its metadata. */
   rowObjects?: 'None' | 'Metadata';
@@ -109,8 +114,8 @@ export interface Cluster {
   readonly identity: { context: string; server: string; user: string };
   /** The object, or undefined when there is none (404). */
   get<T extends KubeObject>(type: ResourceType<T>, ns: string | undefined, name: string, signal?: AbortSignal): Promise<T | undefined>;
-  /** All pages (500 each) as one list. */
-  list<T extends KubeObject>(type: ResourceType<T>, options?: ListOptions): Promise<ListResult<T>>;
+  /** All pages as one list. A page has at most 500 objects and 8 MiB. */
+  list<T extends KubeObject>(type: ResourceType<T>, options?: KeepOptions<T>): Promise<ListResult<T>>;
   /** The server-side table of a list, all pages. With `rowObjects: 'None'` a row has no `object`. */
   table(type: ResourceType, options?: TableOptions): Promise<Table>;
   create<T extends KubeObject>(type: ResourceType<T>, object: T, options?: WriteOptions): Promise<T>;

@@ -115,10 +115,11 @@ export class Fields {
     return this.refuse(key, `${key} must be true or false.`);
   }
 
-  wholeNumber(key: string, least: number): number | undefined {
+  wholeNumber(key: string, least: number, most = Number.MAX_SAFE_INTEGER): number | undefined {
     const value = this.value(key);
     if (value === undefined) return undefined;
     const number = value.kind === 'scalar' ? numberOf(value) : Number.NaN;
+    if (number > most) return this.refuse(key, `${key} can be at most ${most}, not ${number}.`);
     if (Number.isSafeInteger(number) && number >= least) return number;
     return this.refuse(key, `${key} must be a whole number of at least ${least}.`);
   }

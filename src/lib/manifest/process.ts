@@ -1,5 +1,6 @@
 // Process keys of a manifest: at the level of an app (they mean web) or in `processes` (cf-behaviour 4.4).
 
+import { instanceLimits } from '../api/app.ts';
 import { Fields } from './fields.ts';
 import type { Problems } from './fields.ts';
 import type { HealthCheckPlan, ProcessPlan } from './plan.ts';
@@ -63,7 +64,7 @@ function readProcess(type: string, fields: Fields): ProcessPlan {
     ...given({
       command: commandOf(fields),
       user: fields.text('user'),
-      instances: fields.wholeNumber('instances', 0),
+      instances: fields.wholeNumber('instances', 0, instanceLimits.most),
       memoryMB: fields.megabytes('memory'),
       diskQuotaMB: fields.megabytes('disk-quota'),
       logRateLimitBPS: fields.logRate('log-rate-limit-per-second'),

@@ -1,6 +1,6 @@
 // scale: instance counts through the scale subresource, sizes through the process itself.
 
-import { webProcess } from '../api/app.ts';
+import { instanceCountsOf, webProcess } from '../api/app.ts';
 import { annotations, fieldManagers, kinds, labels } from '../api/group.ts';
 import type { CFApp, CFProcess } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
@@ -38,11 +38,16 @@ async function scaleInstances(session: SpaceSession, process: CFProcess, replica
 }
 
 function describeInstances(process: CFProcess | undefined, wanted: number): string {
-  const states = Object.values(process?.status?.instancesStatus ?? {}).map((instance) => instance.state.toLowerCase());
-  const running = states.filter((state) => state === 'running').length;
+  const running = process === undefined ? 0 : instanceCountsOf(process).running;
   return running > wanted
     ? `Instances stopping... (${running - wanted} more than ${wanted})`
     : `Instances starting... (${running} of ${wanted} running)`;
+}
+
+/** All wanted instances run, and none beside them. */
+function hasExactly(process: CFProcess, wanted: number): boolean {
+  const { running, starting, crashed, down } = instanceCountsOf(process);
+  return running === wanted && starting + crashed + down === 0;
 }
 
 /** A cause that may pass by itself is told as the end when it has lasted so long. */
@@ -88,14 +93,11 @@ async function waitForInstances(session: SpaceSession, app: CFApp, process: CFPr
   const check = (seen: CFProcess | undefined, alive: () => void): true | undefined => {
     last = seen;
     if (seen?.status?.observedGeneration === seen?.metadata.generation) alive();
-    const instances = Object.entries(seen?.status?.instancesStatus ?? {});
-    const running = instances.filter(([index, { state }]) => Number(index) < wanted && state === 'RUNNING').length;
-    const extra = instances.filter(([index]) => Number(index) >= wanted).length;
     const failed = seen === undefined ? undefined : failedInstance(session, app, seen, wanted);
     if (failed?.isCrash === true) throw failed;
     if (failed === undefined) timer = void clearTimeout(timer);
     else patient(failed);
-    if (running === wanted && extra === 0) return true;
+    if (seen !== undefined && hasExactly(seen, wanted)) return true;
     reporter.step(describeInstances(seen, wanted));
     return undefined;
   };

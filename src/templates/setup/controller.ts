@@ -8,6 +8,8 @@ import { buildDeployment, buildService, buildServiceAccount } from './workload.t
 
 export const controllerName = 'kf-controller';
 const httpPort = 8080;
+/** The rest is for Node itself, new objects, and buffers of requests. */
+const heapShare = 0.7;
 
 /** Program name (`controller.mjs`, `gate.mjs`, `fetch.mjs`) to its text. */
 export type ControllerPrograms = Record<string, string>;
@@ -40,12 +42,12 @@ export function buildController(plan: SetupPlan, bundle: { name: string }): Kube
     image: plan.controllerImage ?? plan.images.node,
     imagePullPolicy: 'IfNotPresent',
     // The heap stays well below the container's limit, so that the process collects garbage before the kernel ends it.
-    command: ['node', '--max-old-space-size=160', '/kf/controller.mjs'],
+    command: ['node', `--max-old-space-size=${Math.floor(plan.controllerMemoryMB * heapShare)}`, '/kf/controller.mjs'],
     env,
     ports: [{ name: 'http', containerPort: httpPort }],
     readinessProbe: { httpGet: { path: '/readyz', port: httpPort }, periodSeconds: 1, failureThreshold: 60 },
     livenessProbe: { httpGet: { path: '/healthz', port: httpPort }, periodSeconds: 20, failureThreshold: 3 },
-    resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: '256Mi' } },
+    resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: `${plan.controllerMemoryMB}Mi` } },
     securityContext: restrictedContainer,
     volumeMounts: [
       { name: 'bundle', mountPath: '/kf', readOnly: true },

@@ -42,6 +42,7 @@ export function kfInfo(plan: SetupPlan): KfInfo {
     },
     drainSeconds: plan.drainSeconds,
     processDefaults: plan.processDefaults,
+    limits: plan.limits,
     staging: plan.staging,
     defaults: { org: plan.org, space: plan.space },
   };

@@ -12,6 +12,7 @@ import { configMapType, leaseType, serviceType, type Service } from '../../../sr
 import { apiError, MemoryCluster } from '../../support/memory-cluster.ts';
 
 const log = createLogger('error', () => undefined);
+const noted = 'kf.cloudfoundry.org/noted';
 const stop = new Set<AbortController>();
 const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 3_000, interval: 5 });
 const service = (name: string, labels: Record<string, string> = { app: 'x' }): Service => ({ metadata: { name, namespace: 'ns', labels } });
@@ -286,10 +287,10 @@ describe('Manager', () => {
     manage(cluster, async (key, context) => {
       if (key !== 'ns/a') return undefined;
       const live = context.stores.of(serviceType).get('ns', 'a');
-      if (live?.metadata.annotations?.['x'] === undefined) {
-        await context.cluster.mergePatch(serviceType, 'ns', 'a', { metadata: { uid: live?.metadata.uid, annotations: { x: 'y' } } });
+      if (live?.metadata.annotations?.[noted] === undefined) {
+        await context.cluster.mergePatch(serviceType, 'ns', 'a', { metadata: { uid: live?.metadata.uid, annotations: { [noted]: 'y' } } });
       }
-      found.push(context.stores.of(serviceType).get('ns', 'a')?.metadata.annotations?.['x']);
+      found.push(context.stores.of(serviceType).get('ns', 'a')?.metadata.annotations?.[noted]);
       return undefined;
     });
     await until(() => expect(found.length).toBeGreaterThan(0));

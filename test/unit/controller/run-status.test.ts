@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hinderedRollout, isRemade, withAbsent } from '../../../src/controller/reconcilers/process-status.ts';
+import { hinderedRollout, isRemade, summaryOf, withAbsent } from '../../../src/controller/reconcilers/process-status.ts';
 import type { CFProcess, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
 
 const running = { state: 'RUNNING' as const, ready: true };
@@ -53,4 +53,17 @@ test('a generation is another one when its uid is; what 0.1.0 wrote has none', (
   expect([isRemade(said('1'), 'a', '1'), isRemade(said('1'), 'a', '2'), isRemade(said(), 'a', '2'), isRemade(said('1'), 'b', '2')]).toEqual([
     false, true, false, false,
   ]); // prettier-ignore
+});
+
+test('a status lists the first instances only and counts them all', () => {
+  const many = Object.fromEntries(
+    Array.from({ length: 1_000 }, (_, index) => [String(index), index < 990 ? running : { state: 'CRASHED' as const }]),
+  );
+  const { instancesStatus, instanceCounts } = summaryOf(many);
+  expect(Object.keys(instancesStatus)).toEqual(Array.from({ length: 100 }, (_, index) => String(index)));
+  expect(instanceCounts).toEqual({ running: 990, starting: 0, crashed: 10, down: 0 });
+  const absent = summaryOf(withAbsent({}, 1_000, { ...quota, message: `${'x'.repeat(499)}\u{1F600}${'y'.repeat(4_000)}` }));
+  expect(absent.instanceCounts.down).toBe(1_000);
+  expect(JSON.stringify(absent).length).toBeLessThan(70_000);
+  expect(absent.instancesStatus['0']?.details).toBe(`${'x'.repeat(499)}\ufffd`);
 });

@@ -43,8 +43,8 @@ describe('what a build writes', () => {
     expect(() => factsFromMetadata(types(dropletLimits.processTypes + 1))).toThrow(
       'The build declares 65 process types; at most 64 are taken.',
     );
-    expect(() => factsFromMetadata(types(2, 'x'.repeat(10_000)))).toThrow(
-      /start commands of the build have 20000 characters in all; at most 16384/,
+    expect(() => factsFromMetadata(types(3, 'x'.repeat(6_000)))).toThrow(
+      /start commands of the build have 18000 characters in all; at most 16384/,
     );
     expect(() => factsFromMetadata(`[[processes]]\ntype = "${'t'.repeat(64)}"\n`)).toThrow('a process type of 64 characters; at most 63');
     expect(() => readToml('x = 1\ny', 'It')).toThrow('It is not valid TOML (line 2, column 1).');

@@ -26,6 +26,9 @@ export interface SetupRequest {
   drainSeconds?: number;
   staging?: { memoryMB?: number; diskMB?: number };
   processDefaults?: { memoryMB?: number; diskQuotaMB?: number };
+  /** Beside the defaults of src/templates/limits.ts, or instead of them; empty: none. */
+  limits?: { org?: Record<string, string | number>; space?: Record<string, string | number> };
+  controllerMemoryMB?: number;
   org?: string;
   space?: string;
 }
@@ -59,6 +62,8 @@ export const knownKeys = [
   'drainSeconds',
   'staging',
   'processDefaults',
+  'limits',
+  'controllerMemoryMB',
   'org',
   'space',
 ];
@@ -101,6 +106,9 @@ function resolveImages(request: SetupRequest): SetupImages {
   return Object.fromEntries(entries) as SetupImages;
 }
 
+const limitsIn = (given: Record<string, string | number> | undefined): Record<string, string> =>
+  Object.fromEntries(Object.entries(given ?? {}).map(([resource, limit]) => [resource, String(limit)]));
+
 function splitRegistry(request: SetupRequest): Pick<SetupPlan, 'registry'> {
   if (request.registry === undefined) return {};
   const [host = '', ...rest] = request.registry.split('/');
@@ -120,6 +128,15 @@ function splitGateway(value: string): { namespace: string; name: string } {
 /** True for a domain that names this machine itself (RFC 6761). */
 export function isLoopbackDomain(domain: string): boolean {
   return domain === 'localhost' || domain.endsWith('.localhost');
+}
+
+function sizesIn(request: SetupRequest): Pick<SetupPlan, 'staging' | 'processDefaults' | 'limits' | 'controllerMemoryMB'> {
+  return {
+    staging: { memoryMB: 1024, diskMB: 4096, ...request.staging },
+    processDefaults: { memoryMB: 256, diskQuotaMB: 1024, ...request.processDefaults },
+    limits: { org: limitsIn(request.limits?.org), space: limitsIn(request.limits?.space) },
+    controllerMemoryMB: request.controllerMemoryMB ?? 768,
+  };
 }
 
 /**
@@ -148,8 +165,7 @@ export function resolvePlan(request: SetupRequest, version: string, exposure: 'h
     insecureRegistries: request.insecureRegistries ?? [],
     buildEnv: request.buildEnv ?? {},
     drainSeconds: request.drainSeconds ?? 4,
-    staging: { memoryMB: 1024, diskMB: 4096, ...request.staging },
-    processDefaults: { memoryMB: 256, diskQuotaMB: 1024, ...request.processDefaults },
+    ...sizesIn(request),
     ...(request.controllerImage === undefined ? {} : { controllerImage: request.controllerImage }),
     org: { name: request.org ?? 'default' },
     space: { name: request.space ?? 'default' },

@@ -1,0 +1,32 @@
+// Bodies of answers: packed or not, and bounded where their size is in the hands of others.
+
+import type { IncomingMessage } from 'node:http';
+import { readBody } from './transport.ts';
+
+/** A body that has more bytes than were allowed; nothing of it was parsed. */
+export class PageTooLargeError extends Error {}
+
+/** A body as it was before the server, or a proxy before it, packed it. @throws PageTooLargeError when it has more than `most` bytes then */
+export async function unpacked(response: IncomingMessage, body: Buffer, most?: number): Promise<Buffer> {
+  if (response.headers['content-encoding'] !== 'gzip') return body;
+  const { gunzipSync } = await import('node:zlib');
+  try {
+    return gunzipSync(body, most === undefined ? {} : { maxOutputLength: most });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw new PageTooLargeError(undefined, { cause: error });
+    throw error;
+  }
+}
+
+/** The whole body, unpacked. @throws PageTooLargeError when it has more than `most` bytes; what is left of it is not read */
+export async function wholeBody(response: IncomingMessage, most = Infinity): Promise<Buffer> {
+  if (most === Infinity) return unpacked(response, await readBody(response));
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > most) throw new PageTooLargeError();
+    chunks.push(chunk);
+  }
+  return unpacked(response, Buffer.concat(chunks), most);
+}

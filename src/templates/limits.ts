@@ -1,0 +1,69 @@
+// How much an org and a space may hold: a ResourceQuota, so that one tenant can fill neither the nodes nor the controller's memory for all.
+
+import type { ResourceQuota } from '../lib/api/core.ts';
+import { annotations, labels } from '../lib/api/group.ts';
+
+export const limitsName = 'kf-limits';
+const group = 'korifi.cloudfoundry.org';
+
+/** By resource, as `spec.hard` of a ResourceQuota names it. */
+export type Limits = Record<string, string>;
+
+const ofKinds = (counts: Record<string, number>): Limits =>
+  Object.fromEntries(Object.entries(counts).map(([plural, count]) => [`count/${plural}.${group}`, String(count)]));
+
+/** docs/decisions/0015-sizes-and-counts.md says how they go together with the controller's memory. */
+const defaults = {
+  org: { 'count/rolebindings.rbac.authorization.k8s.io': '500', ...ofKinds({ cfspaces: 50 }) },
+  space: {
+    // Those that run or wait: apps, tasks and builds together.
+    pods: '64',
+    'requests.memory': '16Gi',
+    'count/pods': '400',
+    'count/secrets': '3000',
+    'count/configmaps': '100',
+    'count/services': '600',
+    'count/statefulsets.apps': '600',
+    'count/jobs.batch': '1000',
+    'count/rolebindings.rbac.authorization.k8s.io': '200',
+    ...ofKinds({
+      cfapps: 100,
+      cfprocesses: 200,
+      cfpackages: 600,
+      cfbuilds: 600,
+      cfroutes: 200,
+      cftasks: 200,
+      cfserviceinstances: 100,
+      cfservicebindings: 200,
+      appworkloads: 600,
+      buildworkloads: 600,
+      taskworkloads: 200,
+    }),
+  },
+} as const satisfies Record<string, Limits>;
+
+export type LimitedPlace = keyof typeof defaults;
+
+/**
+ * The limits of a place: the defaults, with those that the operator names instead of or beside them. A limit that is empty is none.
+ * @param withKinds false leaves kf's own kinds out
+ */
+export function limitsOf(place: LimitedPlace, named: Limits = {}, withKinds = true): Limits {
+  const all: Limits = { ...defaults[place], ...named };
+  return Object.fromEntries(Object.entries(all).filter(([resource, limit]) => limit !== '' && (withKinds || !resource.endsWith(group))));
+}
+
+/** Remembers in an annotation what it was made with: what an operator changed is told from that. */
+export function buildLimits(ns: string, limits: Limits): ResourceQuota {
+  return {
+    apiVersion: 'v1',
+    kind: 'ResourceQuota',
+    metadata: {
+      name: limitsName,
+      namespace: ns,
+      labels: { [labels.managedBy]: 'kf' },
+      annotations: { [annotations.defaultLimits]: JSON.stringify(limits) },
+    },
+    spec: { hard: limits },
+  };
+}
