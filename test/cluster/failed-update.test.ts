@@ -41,7 +41,10 @@ describe('a version that writes its cause before a long stack and ends', () => {
   test('gives way to the version before it after a stop and a start, which says so', async () => {
     await kf.ok('stop', names.update);
     const started = await kf.run(['start', names.update]);
-    expect([started.code, started.stderr]).toEqual([1, expect.stringContaining('The version that served last is started in its place.')]);
+    expect([started.code, started.stderr]).toEqual([
+      0,
+      expect.stringContaining(`App '${names.update}' runs as the version that served last.`),
+    ]);
     await expect.poll(async () => (await get(`${names.update}.apps.localhost`)).body, { timeout: 30_000 }).toContain('kf sample 1');
   });
 });
