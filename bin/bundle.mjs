@@ -181,7 +181,12 @@ const withoutAuthProviders = {
 
 /** dist/controller/{controller,gate,fetch}.mjs: one file each, for a stock Node image. */
 async function bundlePrograms() {
-  const programs = { controller: 'src/controller/main.ts', gate: 'src/controller/gate/main.ts', fetch: 'src/controller/fetch/main.ts' };
+  const programs = {
+    controller: 'src/controller/main.ts',
+    gate: 'src/controller/gate/main.ts',
+    fetch: 'src/controller/fetch/main.ts',
+    pages: 'src/controller/pages/main.ts',
+  };
   const results = [];
   for (const [name, entry] of Object.entries(programs)) {
     results.push(

@@ -1,5 +1,7 @@
 // The HTTPRoute of a CFRoute: weights over generations, and one rule per generation by which the controller tries it.
 
+import { createHash } from 'node:crypto';
+import { revisionRule } from '../lib/api/gateway.ts';
 import type { BackendReference, HttpRoute, ParentReference, RouteFilter, RouteMatch, RouteRule } from '../lib/api/gateway.ts';
 import { kinds, labels } from '../lib/api/group.ts';
 import type { CFRoute } from '../lib/api/types.generated.ts';
@@ -23,6 +25,8 @@ export interface HttpRouteInput {
   backends: readonly RouteBackend[];
   /** `status.serving` of each process as it went into the weights, by process GUID. */
   serving: Readonly<Record<string, string>>;
+  /** Some process behind the route wants instances. */
+  serves: boolean;
   /** The gateway can mark answers (feature HTTPRouteResponseHeaderModification): a probe then knows its own answer. */
   marks: boolean;
   /** The gateway takes regular expressions for paths: `/Pay` and `/pay` are then one, as they are one name. */
@@ -56,8 +60,8 @@ function pathMatches(path: string, pathExpressions: boolean): RouteMatch[] {
   return [{ path: { type: 'RegularExpression', value: `(?i)^${quoted}(/.*)?$` } }];
 }
 
-/** Never without backends: the caller deletes the route then. */
-export function buildHttpRoute({ route, fqdn, gateway, backends, serving, marks, pathExpressions }: HttpRouteInput): HttpRoute {
+/** The HTTPRoute of a route that holds its host, also while nothing serves it: the gateway then tells that it knows so. */
+export function buildHttpRoute({ route, fqdn, gateway, backends, serving, serves, marks, pathExpressions }: HttpRouteInput): HttpRoute {
   const { name = '', namespace = '' } = route.metadata;
   const paths = pathMatches(route.spec.path ?? '', pathExpressions);
   const reference = ({ service, port }: RouteBackend, weight: number): BackendReference => ({
@@ -68,7 +72,7 @@ export function buildHttpRoute({ route, fqdn, gateway, backends, serving, marks,
     weight,
   });
   const parent: ParentReference = { group: 'gateway.networking.k8s.io', kind: 'Gateway', namespace: gateway.namespace, name: gateway.name };
-  const probes = backends.slice(0, mostRules - 1).map((backend): RouteRule => ({
+  const probes = backends.slice(0, mostRules - 2).map((backend): RouteRule => ({
     matches: paths.map((path) => ({ ...path, headers: [{ type: 'Exact', name: generationHeader, value: backend.generation }] })),
     ...(marks ? { filters: [marked(backend.generation)] } : {}),
     backendRefs: [reference(backend, 1)],
@@ -79,6 +83,12 @@ export function buildHttpRoute({ route, fqdn, gateway, backends, serving, marks,
     matches: paths,
     backendRefs: backends.map((backend) => reference(backend, isSilent ? 1 : backend.weight)),
   };
+  // Where nothing shall answer there is no rule for plain requests: they get the page for unknown routes.
+  const rules = serves && backends.length > 0 ? [...probes, main] : probes;
+  const revision = createHash('sha256')
+    .update(JSON.stringify([fqdn, parent, paths, rules]))
+    .digest('hex')
+    .slice(0, 10);
   return {
     apiVersion: 'gateway.networking.k8s.io/v1',
     kind: 'HTTPRoute',
@@ -89,6 +99,6 @@ export function buildHttpRoute({ route, fqdn, gateway, backends, serving, marks,
       annotations: Object.fromEntries(Object.entries(serving).map(([guid, text]) => [servingAnnotation(guid), text])),
       ownerReferences: [ownerReference(kinds.route, route)],
     },
-    spec: { parentRefs: [parent], hostnames: [fqdn], rules: [...probes, main] },
+    spec: { parentRefs: [parent], hostnames: [fqdn], rules: [...rules, revisionRule(revision, paths)] },
   };
 }

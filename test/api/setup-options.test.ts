@@ -55,11 +55,10 @@ function differing(one: Objects, other: Objects): string[] {
   return names.filter((name) => JSON.stringify(one[name]) !== JSON.stringify(other[name])).sort();
 }
 
-const info = 'kf-info';
-const controller = 'Deployment kf-system/kf-controller';
-const registry = 'Deployment kf-system/kf-registry';
+const [info, controller] = ['kf-info', 'Deployment kf-system/kf-controller'];
+const [registry, pages] = ['Deployment kf-system/kf-registry', 'Deployment kf-system/kf-pages'];
 const claim = 'PersistentVolumeClaim kf-system/kf-registry';
-const checkRoute = 'HTTPRoute kf-system/kf-setup-check';
+const [checkRoute, unknownRoutes] = ['HTTPRoute kf-system/kf-setup-check', 'HTTPRoute kf-system/kf-unknown-routes'];
 /** Of the registry in the cluster. */
 const registryObjects = [
   'ConfigMap kf-system/kf-registry',
@@ -131,6 +130,7 @@ const options: Option[] = [
       'Gateway kf-system/kf': { spec: { gatewayClassName: 'kf-traefik' } },
       'ClusterRoleBinding kf-gateway': { subjects: [{ name: 'kf-gateway', namespace: 'kf-system' }] },
       [checkRoute]: viaGateway('kf-system', 'kf'),
+      [unknownRoutes]: viaGateway('kf-system', 'kf'),
       [info]: { gateway: { namespace: 'kf-system', internalAddress: 'http://kf-gateway.kf-system.svc' } },
     },
     adds: ['ServiceAccount kf-system/kf-gateway'],
@@ -159,6 +159,7 @@ const options: Option[] = [
     other: 'registry.example.com/node:22',
     changes: {
       [controller]: containers('registry.example.com/node:24'),
+      [pages]: containers('registry.example.com/node:24'),
       [registry]: containers('docker.io/library/registry:3', 'registry.example.com/node:24'),
       [info]: { programImage: 'registry.example.com/node:24' },
     },
@@ -171,6 +172,7 @@ const options: Option[] = [
     with: { images: { run: 'registry.example.com/run:1' } },
     changes: {
       [controller]: containers('mirror.example.com/all/library/node:24-slim'),
+      [pages]: containers('mirror.example.com/all/library/node:24-slim'),
       [registry]: containers('mirror.example.com/all/library/registry:3', 'mirror.example.com/all/library/node:24-slim'),
       'Deployment kf-node/kf-gateway': containers('mirror.example.com/all/library/traefik:v3.6'),
       [info]: {
@@ -187,6 +189,7 @@ const options: Option[] = [
     value: { node: 'e.example.com/node:1', registry: 'e.example.com/registry:1', traefik: 'e.example.com/traefik:1' },
     changes: {
       [controller]: containers('e.example.com/node:1'),
+      [pages]: containers('e.example.com/node:1'),
       [registry]: containers('e.example.com/registry:1', 'e.example.com/node:1'),
       'Deployment kf-node/kf-gateway': containers('e.example.com/traefik:1'),
       [info]: { programImage: 'e.example.com/node:1' },
@@ -245,6 +248,7 @@ const ofOutside: Record<'registry' | 'insecureRegistry' | 'gateway' | 'gatewayCl
     changes: {
       [info]: { gateway: { namespace: 'infra', name: 'public', features: ['HTTPRouteBackendWeight'] } },
       [checkRoute]: viaGateway('infra', 'public'),
+      [unknownRoutes]: { spec: { parentRefs: [{ namespace: 'infra', name: 'public' }], hostnames: ['*.apps.localhost'] } },
     },
     lacks: traefikObjects,
   },
@@ -257,11 +261,12 @@ const ofOutside: Record<'registry' | 'insecureRegistry' | 'gateway' | 'gatewayCl
       'Gateway kf-system/kf': {
         spec: {
           gatewayClassName: 'edge',
-          listeners: [{ port: 80, protocol: 'HTTP', allowedRoutes: { namespaces: { from: 'All' } } }],
+          listeners: [{ port: 80, protocol: 'HTTP', allowedRoutes: { namespaces: { from: 'Selector' } } }],
         },
       },
       [info]: { gateway: { namespace: 'kf-system', name: 'kf', features: ['HTTPRouteBackendWeight'] } },
       [checkRoute]: viaGateway('kf-system', 'kf'),
+      [unknownRoutes]: viaGateway('kf-system', 'kf'),
     },
     lacks: traefikObjects,
   },

@@ -7,7 +7,7 @@ import type { DestinationServiceInput } from '../../templates/destination-servic
 import type { RouteBackend } from '../../templates/http-route.ts';
 import { generationOf } from '../../templates/stateful-set.ts';
 import type { Stores } from '../runtime/reconciler.ts';
-import { processesByApp, workloadsByProcess } from './app-indexes.ts';
+import { processesByApp, wantedInstances, workloadsByProcess } from './app-indexes.ts';
 import { parseWeights } from './process-rollout.ts';
 
 const defaultPort = 8080;
@@ -19,6 +19,8 @@ export interface Backends {
   services: Omit<DestinationServiceInput, 'route'>[];
   /** `status.serving` of each process, by its GUID. */
   serving: Record<string, string>;
+  /** Some process behind the route wants instances: without one nothing shall answer. */
+  serves: boolean;
 }
 
 /** Destinations with port and protocol filled in; an app without a droplet is left out, unless the port is given. */
@@ -57,7 +59,7 @@ function sharesOf(workloads: readonly AppWorkload[], serving: string, isOnly: bo
 
 export function backendsOf(route: CFRoute, destinations: readonly RouteDestination[], stores: Stores): Backends {
   const { namespace = '' } = route.metadata;
-  const result: Backends = { backends: [], services: [], serving: {} };
+  const result: Backends = { backends: [], services: [], serving: {}, serves: false };
   for (const destination of destinations) {
     const appGuid = destination.appRef.name ?? '';
     const found = stores
@@ -74,7 +76,12 @@ export function backendsOf(route: CFRoute, destinations: readonly RouteDestinati
       .toSorted((a, b) => (generationOf(a) < generationOf(b) ? -1 : 1));
     if (workloads.length > 0) result.serving[process] = text;
     const port = destination.port ?? defaultPort;
-    for (const [generation, weight] of sharesOf(workloads, text, destinations.length === 1)) {
+    const app = stores.of(kinds.app).get(namespace, appGuid);
+    const isWanted = app !== undefined && wantedInstances(app, found) > 0;
+    if (isWanted) result.serves = true;
+    for (const [generation, share] of sharesOf(workloads, text, destinations.length === 1)) {
+      // What is stopped gets no part of the requests of those that run.
+      const weight = isWanted ? share : 0;
       result.backends.push({ service: serviceName(destination.guid, generation), port, generation, weight });
       result.services.push({ destinationGuid: destination.guid, appGuid, processGuid: process, generation, port });
     }

@@ -16,6 +16,7 @@ import { keyOf, splitKey } from '../runtime/store.ts';
 import { appIndexes, appsByDroplet, routesByApp } from './app-indexes.ts';
 import { refusedClaim } from './claims.ts';
 import { markFeature, pathExpressionFeature } from './process-proof.ts';
+import { Programming } from './route-programming.ts';
 import { claimRoute, distrust, routesByHost } from './route-claims.ts';
 import { backendsOf, effectiveDestinations, type Backends } from './route-backends.ts';
 
@@ -45,6 +46,7 @@ async function domainOf(context: Context, route: CFRoute): Promise<CFDomain | { 
   return ready?.status === 'False' ? { refusal: `The domain '${domain.spec.name}' is not to be used: ${ready.message}` } : domain;
 }
 
+const programming = new Programming();
 const routeKeys = (appKey: string, stores: Context['stores']): string[] => stores.of(kinds.route).by(routesByApp.name, appKey).map(keyOf);
 const inOwn = (object: { metadata: { namespace?: string } }, name: string | undefined): string =>
   `${object.metadata.namespace ?? ''}/${name ?? ''}`;
@@ -95,12 +97,13 @@ async function keep(context: Context, live: CFRoute): Promise<Result | undefined
   }
   try {
     const status = await serve(context, route, domain);
-    await write(context, route, status, claim.claimed, readyStatement);
+    const { statement, requeueAfterMs } = programming.look(context, route);
+    await write(context, route, status, claim.claimed, readyStatement, ...(statement === undefined ? [] : [statement]));
+    return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
   } catch (error) {
     await write(context, route, { ...route.status }, claim.claimed, notReady(error));
     throw error;
   }
-  return undefined;
 }
 
 async function write(context: Context, route: CFRoute, status: StatusOf<CFRoute>, ...statements: Statement[]): Promise<void> {
@@ -171,15 +174,9 @@ async function reapply(context: Context, live: Service, wanted: Service): Promis
   await context.cluster.mergePatch(serviceType, namespace, name, patch, { signal: context.signal });
 }
 
-async function ensureHttpRoute(context: Context, route: CFRoute, fqdn: string, { backends, serving }: Backends): Promise<void> {
+async function ensureHttpRoute(context: Context, route: CFRoute, fqdn: string, { backends, serving, serves }: Backends): Promise<void> {
   const { namespace = '', name = '' } = route.metadata;
   const live = context.stores.of(httpRouteType).get(namespace, name);
-  if (backends.length === 0) {
-    if (live?.metadata.uid !== undefined) {
-      await context.cluster.delete(httpRouteType, namespace, name, { uid: live.metadata.uid, signal: context.signal });
-    }
-    return;
-  }
   const { gateway } = context.info();
   const wanted = buildHttpRoute({
     route,
@@ -187,6 +184,7 @@ async function ensureHttpRoute(context: Context, route: CFRoute, fqdn: string, {
     gateway,
     backends,
     serving,
+    serves,
     marks: gateway.features.includes(markFeature),
     pathExpressions: gateway.features.includes(pathExpressionFeature),
   });
@@ -227,6 +225,8 @@ async function removeServices(context: Context, route: CFRoute, kept: ReadonlySe
 }
 
 async function removeAll(context: Context, route: CFRoute): Promise<void> {
-  await ensureHttpRoute(context, route, '', { backends: [], services: [], serving: {} });
+  const { namespace = '', name = '' } = route.metadata;
+  const uid = context.stores.of(httpRouteType).get(namespace, name)?.metadata.uid;
+  if (uid !== undefined) await context.cluster.delete(httpRouteType, namespace, name, { uid, signal: context.signal });
   await removeServices(context, route, new Set());
 }

@@ -206,6 +206,7 @@ export const reasons = {
   guidTaken: 'GuidTaken',
   namespaceNotOurs: 'NamespaceNotOurs',
   wildcardNotAllowed: 'WildcardNotAllowed',
+  loaded: 'Loaded',
   protocolNotSupported: 'ProtocolNotSupported',
   initialized: 'Initialized',
   unknown: 'Unknown',

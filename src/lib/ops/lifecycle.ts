@@ -9,6 +9,7 @@ import type { SpaceSession } from '../target/session.ts';
 import { absentAfterMs, restartDirectly, startDirectly, stopDirectly, unlessAbsent } from './break-glass.ts';
 import { changeApp, newDeployId } from './changes.ts';
 import { waitForFallback } from './fallback.ts';
+import { waitUntilSilent } from './route-programming.ts';
 import { startTimeoutMs, waitForDeployment } from './verdict.ts';
 
 /** The app after a change, and whether there was anything to change. */
@@ -58,6 +59,7 @@ async function waitUntilStopped(session: SpaceSession, app: CFApp, deployId: str
     watchObject(cluster, kinds.app, { ns: space.guid, name, known: app }, check, { ...how, signal: until }),
   );
   if (seen === undefined) await stopDirectly(session, app);
+  else await waitUntilSilent(session, app);
 }
 
 function assertDroplet(app: CFApp, bin: string): void {

@@ -11,7 +11,7 @@ export interface GatewayAddress {
 }
 
 export type Reached =
-  | { ok: true; status: number; milliseconds: number }
+  | { ok: true; status: number; milliseconds: number; location?: string }
   | { ok: false; problem: 'no-name' | 'no-connection' | 'timeout' | 'other'; message: string };
 
 /** `http://host[:port]`, without the scheme's own port. */
@@ -29,7 +29,13 @@ function problemOf(error: NodeJS.ErrnoException): 'no-name' | 'no-connection' | 
  * GETs `path` of `host` through the gateway. The answer's body is thrown away.
  * @returns the status, or which part of the way is missing; never throws
  */
-export async function reachThroughGateway(gateway: GatewayAddress, host: string, path: string, timeoutMs: number): Promise<Reached> {
+export async function reachThroughGateway(
+  gateway: GatewayAddress,
+  host: string,
+  path: string,
+  timeoutMs: number,
+  headers: Record<string, string> = {},
+): Promise<Reached> {
   const started = performance.now();
   const send = gateway.scheme === 'https' ? secureRequest : request;
   return new Promise((resolve) => {
@@ -39,14 +45,20 @@ export async function reachThroughGateway(gateway: GatewayAddress, host: string,
         port: gateway.port,
         path,
         method: 'GET',
-        headers: { host },
+        headers: { host, 'user-agent': 'kf (asks whether the URL answers from here)', ...headers },
         servername: host,
         agent: false,
         timeout: timeoutMs,
       },
       (answer) => {
         answer.resume();
-        resolve({ ok: true, status: answer.statusCode ?? 0, milliseconds: performance.now() - started });
+        const { location } = answer.headers;
+        resolve({
+          ok: true,
+          status: answer.statusCode ?? 0,
+          milliseconds: performance.now() - started,
+          ...(location === undefined ? {} : { location }),
+        });
       },
     );
     outgoing.on('timeout', () => {

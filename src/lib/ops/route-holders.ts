@@ -1,7 +1,7 @@
 // Who has a host that this space wants: asked before anything is written, and told by names that the caller may see.
 
 import { leaseType } from '../api/core.ts';
-import { annotations, reasons } from '../api/group.ts';
+import { annotations, kinds, reasons } from '../api/group.ts';
 import { addressOf, nameClaims } from '../api/names.ts';
 import type { CFDomain, CFRoute } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
@@ -65,6 +65,16 @@ export async function explainRefusal(session: SpaceSession, place: RoutePlace, r
   return isOther ? takenBy(session, place, holder) : taken(session, refusal.message);
 }
 
+/** Asks as the API server's policy will. @throws KfError `forbidden` */
+export async function assertMayTakeEveryHost({ cluster, root, signal }: SpaceSession, { host, domain }: RoutePlace): Promise<void> {
+  if (host !== '*') return;
+  const { group, plural } = kinds.domain;
+  const { allowed } = await cluster.canI({ verb: 'create', group, resource: plural, ns: root }, signal);
+  if (allowed) return;
+  const text = `A route for every host of the domain '${domain.spec.name}' would take the requests of other spaces`;
+  throw new KfError('forbidden', `${text}; only an operator, who may create domains, makes one.`, { hints: ['Take a host of your own.'] });
+}
+
 /**
  * To be called before anything is written.
  * @param known the space's routes, as far as they were read: what is among them needs no question
@@ -87,6 +97,7 @@ export async function assertRoutesFree(
     places
       .filter((place) => !isOwn(place))
       .map(async (place) => {
+        await assertMayTakeEveryHost(session, place);
         const holder = await holderOf(session, place);
         if (holder !== undefined && holder !== '' && holder !== session.space.guid) throw await takenBy(session, place, holder);
         return holder === undefined ? [] : [place];

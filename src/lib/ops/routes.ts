@@ -1,7 +1,7 @@
 // Routes and domains: what there is, mapping and unmapping.
 
 import { randomUUID } from 'node:crypto';
-import { findCondition } from '../api/conditions.ts';
+import { currentCondition, findCondition } from '../api/conditions.ts';
 import { annotations, fieldManagers, kinds, labels } from '../api/group.ts';
 import { appGuidsOf } from '../api/names.ts';
 import type { DomainSummary, RouteSummary } from '../api/results.ts';
@@ -12,7 +12,8 @@ import { watchObject } from '../kube/watch-list.ts';
 import type { Session, SpaceSession } from '../target/session.ts';
 import { buildDestination, buildRoute } from '../../templates/route.ts';
 import { findDomain, listDomainObjects } from './find.ts';
-import { explainRefusal, type RoutePlace } from './route-holders.ts';
+import { waitUntilProgrammed } from './route-programming.ts';
+import { assertMayTakeEveryHost, explainRefusal, type RoutePlace } from './route-holders.ts';
 import { appNames } from './rows.ts';
 
 const tries = 5;
@@ -106,10 +107,9 @@ async function waitForClaim(session: SpaceSession, route: CFRoute, url: string):
   const { cluster, space, signal, reporter } = session;
   const check = (seen: CFRoute | undefined): CFRoute | undefined => {
     if (seen === undefined) throw new KfError('not-found', `Route ${url} was deleted meanwhile.`);
-    const claimed = findCondition(seen, 'Claimed');
+    const claimed = currentCondition(seen, 'Claimed');
     if (claimed?.status === 'True') return seen;
-    if (claimed?.status === 'False' && claimed.observedGeneration === seen.metadata.generation)
-      throw new KfError('conflict', claimed.message, { details: { reason: claimed.reason } });
+    if (claimed?.status === 'False') throw new KfError('conflict', claimed.message, { details: { reason: claimed.reason } });
     reporter.step(`Waiting for the controller to claim ${url}`);
     return undefined;
   };
@@ -248,16 +248,19 @@ export async function mapRoute(
   const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name ?? '', port: options.port });
   const route = await unlessRefused(session, await findRoute(session, domain, options));
   if (route === undefined) {
+    await assertMayTakeEveryHost(session, { ...options, domain });
     onStep('create', url);
-    await createMapped(session, { ...options, domain }, destination);
+    const made = await createMapped(session, { ...options, domain }, destination);
     onStep('created', url);
     onStep('map', url);
+    await waitUntilProgrammed(session, made, url);
     return { url, created: true, mapped: true };
   }
   onStep('map', url);
   const isSame = ({ appRef, processType, port }: RouteDestination): boolean =>
     appRef.name === app.metadata.name && processType === 'web' && (options.port === undefined || port === options.port);
   const changed = await changeDestinations(session, route, (present) => (present.some(isSame) ? undefined : [...present, destination]));
+  await waitUntilProgrammed(session, changed ?? route, url);
   return { url, created: false, mapped: changed !== undefined };
 }
 
@@ -273,5 +276,7 @@ export async function unmapRoute(session: SpaceSession, app: CFApp, address: Rou
   }
   const isOther = ({ appRef }: RouteDestination): boolean => appRef.name !== app.metadata.name;
   const changed = await changeDestinations(session, route, (present) => (present.every(isOther) ? undefined : present.filter(isOther)));
-  return changed !== undefined;
+  if (changed === undefined) return false;
+  await waitUntilProgrammed(session, changed, urlOf({ ...address, domain: domain.spec.name }));
+  return true;
 }

@@ -131,6 +131,18 @@ export function renderApp(app: AppDetails, { commands = false }: { commands?: bo
 }
 
 /** One line on whether the app's URL answers from here. */
-export function renderAnswer({ url, status, problem }: { url: string; status?: number; problem?: string }): string {
-  return status === undefined ? `${url} does not answer from here: ${problem ?? 'unknown cause'}` : `${url} answers ${status} from here`;
+export function renderAnswer({
+  url,
+  reachable,
+  status,
+  problem,
+}: {
+  url: string;
+  reachable: boolean;
+  status?: number;
+  problem?: string;
+}): string {
+  if (reachable) return `${url} answers from here`;
+  if (status === undefined) return `${url} does not answer from here: ${problem ?? 'unknown cause'}`;
+  return `${url} does not lead to the app from here: something answers with ${status}`;
 }

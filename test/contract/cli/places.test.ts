@@ -57,7 +57,7 @@ async function addApp(): Promise<void> {
 describe('routes', () => {
   it('map-route creates the route with its destination in one request, and a second time changes nothing', async () => {
     await addApp();
-    answerCreated(kinds.route, condition('Claimed', 'True'));
+    answerCreated(kinds.route, condition('Claimed', 'True'), condition('Programmed', 'True'));
     const run = await cli.run(['map-route', 'my-app', 'apps.localhost', '--hostname', 'shop', '--path', 'cart']);
     expect(run.code).toBe(0);
     expect(run.stdout).toBe(
@@ -89,8 +89,64 @@ describe('routes', () => {
     expect(cluster.memory.all(kinds.route)).toEqual([]);
   });
 
+  it('map-route says OK only when the gateway works by the route, and what it waits for before', async () => {
+    await addApp();
+    const seen = [condition('Claimed', 'True'), condition('Ready', 'True')];
+    const answers = [seen, [...seen, condition('Programmed', 'True')]];
+    cluster.memory.intercept = (verb, { plural }) => {
+      const conditions = verb === 'watch' && plural === kinds.route.plural ? answers.shift() : undefined;
+      if (conditions === undefined) return;
+      setTimeout(() => {
+        for (const { metadata } of cluster.memory.all(kinds.route))
+          void cluster.memory.mergePatch(kinds.route, ns, metadata.name ?? '', { status: { conditions } }, { subresource: 'status' });
+      }, 20);
+    };
+    const run = await cli.run(['map-route', 'my-app', 'apps.localhost', '-n', 'shop']);
+    expect(run.stderr).toContain('Waiting for the gateway to work by shop.apps.localhost');
+    expect([run.code, run.stdout.endsWith('...\nOK\n\n')]).toEqual([0, true]);
+  });
+
+  it('map-route says why the gateway does not take a route', async () => {
+    await addApp();
+    const refused = { ...condition('Programmed', 'False', 'No gateway controller has looked at the route.'), reason: 'NotAccepted' };
+    answerCreated(kinds.route, condition('Claimed', 'True'), refused);
+    const run = await cli.run(['map-route', 'my-app', 'apps.localhost', '-n', 'shop']);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain('The gateway does not take the route shop.apps.localhost: No gateway controller has looked at the route.');
+  });
+
+  it.each([
+    ['http2', "--app-protocol cannot be 'http2': kf does not route HTTP/2 to apps yet. Possible is 'http1'."],
+    ['htpp', "--app-protocol cannot be 'htpp': there is no protocol 'htpp'. Possible is 'http1'."],
+  ])('map-route --app-protocol %s is refused before anything is read', async (protocol, message) => {
+    const run = await cli.run(['map-route', 'my-app', 'apps.localhost', '-n', 'shop', '--app-protocol', protocol]);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain(message);
+    expect(cluster.server.callsOf('(POST|PATCH) .*')).toEqual([]);
+  });
+
+  it('map-route replaces a route of its space that was refused: so its owner asks again', async () => {
+    await addApp();
+    await cluster.add(kinds.route, {
+      metadata: { name: 'refused', namespace: ns, labels: { 'korifi.cloudfoundry.org/domain-guid': 'default-domain' } },
+      spec: { host: 'shop', domainRef: { name: 'default-domain', namespace: 'cf' }, destinations: [] },
+    });
+    await cluster.memory.mergePatch(
+      kinds.route,
+      ns,
+      'refused',
+      { status: { conditions: [condition('Claimed', 'False', 'taken')] } },
+      { subresource: 'status' },
+    );
+    answerCreated(kinds.route, condition('Claimed', 'True'), condition('Programmed', 'True'));
+    expect((await cli.run(['map-route', 'my-app', 'apps.localhost', '-n', 'shop'])).code).toBe(0);
+    const [route, ...others] = cluster.memory.all(kinds.route);
+    expect([route?.metadata.name === 'refused', others]).toEqual([false, []]);
+  });
+
   it('unmap-route takes the app out and keeps the route; of nothing it is fine', async () => {
     await addApp();
+    answerCreated(kinds.route, { ...condition('Programmed', 'True'), observedGeneration: 2 });
     const destinations = ['my-app-guid', 'other'].map((name) => ({ guid: name, appRef: { name }, processType: 'web' }));
     await cluster.add(kinds.route, {
       metadata: { name: 'r', namespace: ns, labels: { 'korifi.cloudfoundry.org/domain-guid': 'default-domain' } },

@@ -181,12 +181,10 @@ describe('a route is refused', () => {
 
 test('a route whose domain is deleted leads nowhere, so that its host can be claimed on the domain that follows', async () => {
   expect(await make('b', 'bank', spec('bank'))).toBe('Claimed');
-  await cluster.create(httpRouteType, {
-    metadata: { name: 'bank', namespace: 'b', labels: { 'korifi.cloudfoundry.org/route-guid': 'bank' } },
-  });
+  await until(() => expect(cluster.all(httpRouteType)).toHaveLength(1));
   await cluster.delete(kinds.domain, 'cf', 'd');
   await until(() => expect(claimed('b', 'bank')?.reason).toBe('InvalidDomainRef'));
-  expect(cluster.all(httpRouteType)).toEqual([]);
+  await until(() => expect(cluster.all(httpRouteType)).toEqual([]));
   await cluster.create(kinds.domain, { metadata: { name: 'e', namespace: 'cf' }, spec: { name: 'apps.example' } });
   expect(await make('a', 'bank', { ...spec('bank'), domainRef: { name: 'e', namespace: 'cf' } })).toBe('Claimed');
   expect(cluster.all(serviceType)).toEqual([]);

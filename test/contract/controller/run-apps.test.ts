@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { nodeType, podType, secretType, serviceType, statefulSetType, type Pod } from '../../../src/lib/api/core.ts';
-import { httpRouteType } from '../../../src/lib/api/gateway.ts';
+import { httpRouteType, mainBackends } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
 import { appGuid, ns, readyPods, startRunScene, type RunScene } from './run-scene.ts';
@@ -40,7 +40,7 @@ function guardService(): { broken: string[]; end: () => void } {
   const broken: string[] = [];
   const look = (): void => {
     const rules = scene.cluster.peek(httpRouteType, ns, 'route-1')?.spec?.rules ?? [];
-    for (const { name, weight } of rules.at(-1)?.backendRefs ?? []) {
+    for (const { name, weight } of rules.at(-2)?.backendRefs ?? []) {
       const generation = name.slice(-10);
       if ((weight ?? 0) > 0 && readyPods(scene.cluster, generation) === 0) broken.push(generation);
     }
@@ -287,7 +287,7 @@ describe('stop, start, scale, delete', () => {
     await scene.cluster.delete(kinds.app, ns, appGuid);
     await scene.until(() => expect(scene.cluster.peek(kinds.route, ns, 'route-1')?.spec.destinations).toEqual([]));
     await scene.until(() => expect(scene.cluster.all(kinds.serviceBinding)).toEqual([]));
-    await scene.until(() => expect(scene.cluster.all(httpRouteType)).toEqual([]));
+    await scene.until(() => expect(scene.cluster.all(httpRouteType).map(mainBackends)).toEqual([[]]));
     expect(scene.cluster.all(statefulSetType)).toEqual([]);
   });
 

@@ -14,7 +14,7 @@ import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { Manager } from '../../../src/controller/runtime/manager.ts';
 import { sources } from '../../../src/controller/sources.ts';
 import { configMapType, podType, secretType, serviceType, statefulSetType, type Pod, type StatefulSet } from '../../../src/lib/api/core.ts';
-import { httpRouteType } from '../../../src/lib/api/gateway.ts';
+import { httpRouteType, revisionHeader, revisionOf } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import type { CFApp, CFBuild, CFProcess } from '../../../src/lib/api/types.generated.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
@@ -23,7 +23,7 @@ import { info } from './build-scene.ts';
 export const ns = 'space-1';
 export const appGuid = 'app-1';
 
-/** Behaviour by the name of the image: `good:1` answers, `crash:1` ends at once, `silent:1` runs and never answers. */
+/** Behaviour by the name of the image: `good:1` answers, `mute:1` is ready and answers nothing, `crash:1` ends at once, `silent:1` runs and never answers. */
 class Node {
   readonly #cluster: MemoryCluster;
   readonly #stopped = new AbortController();
@@ -85,7 +85,7 @@ class Node {
     const now = new Date().toISOString();
     const base = { name: 'application', image, imageID: '', containerID: 'x', restartCount };
     let next: Pod['status'] | undefined;
-    if (image.startsWith('good') && status?.ready !== true) {
+    if (/^(good|mute)/.test(image) && status?.ready !== true) {
       next = ready({ ...base, ready: true, started: true, state: { running: { startedAt: now } } }, now);
     } else if (image.startsWith('crash') && restartCount < 2) {
       const ended = { exitCode: 3, reason: 'Error', message: 'no database\n', startedAt: now, finishedAt: now };
@@ -145,8 +145,18 @@ async function startGateway(cluster: MemoryCluster): Promise<{ server: Server; a
   const server = createServer((request, response) => {
     const generation = String(request.headers['kf-generation'] ?? '');
     const service = cluster.all(serviceType).find(({ metadata }) => metadata.labels?.[labels.generation] === generation);
+    if (request.headers[revisionHeader] !== undefined) {
+      const routes = cluster.all(httpRouteType).filter(({ spec }) => spec?.hostnames?.includes(request.headers.host ?? '') === true);
+      response.writeHead(302, { location: `http://${revisionOf(routes[0]) ?? 'none'}.loaded.kf.invalid/` }).end();
+      return;
+    }
     const serves = service !== undefined && readyPods(cluster, generation) > 0;
-    response.writeHead(serves ? 200 : 503, serves ? { 'kf-generation': generation } : {}).end();
+    const isMute = cluster
+      .all(podType)
+      .some(
+        (pod) => pod.metadata.labels?.[labels.generation] === generation && pod.spec?.containers[0]?.image?.startsWith('mute') === true,
+      );
+    response.writeHead(isMute ? 502 : serves ? 200 : 503, serves ? { 'kf-generation': generation } : {}).end();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { server, address: `http://127.0.0.1:${String((server.address() as AddressInfo).port)}` };

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { mainBackends, revisionOf, revisionOfAnswer } from '../../../src/lib/api/gateway.ts';
 import type { AppWorkload, CFApp, CFProcess, CFRoute, Droplet } from '../../../src/lib/api/types.generated.ts';
 import { buildHttpRoute } from '../../../src/templates/http-route.ts';
 import { buildInstanceEnv, buildProcessEnv, databaseUrl, vcapServicesValue, type VcapService } from '../../../src/templates/pod-env.ts';
@@ -192,13 +193,13 @@ describe('the HTTPRoute', () => {
   };
   const build = (weights: [string, number][], more: Partial<Parameters<typeof buildHttpRoute>[0]> = {}) =>
     buildHttpRoute({
-      route, fqdn: 'shop.example', gateway: { namespace: 'g', name: 'kf' }, serving: { p: 'old=1' }, marks: true, pathExpressions: false, ...more,
+      route, fqdn: 'shop.example', gateway: { namespace: 'g', name: 'kf' }, serving: { p: 'old=1' }, marks: true, serves: true, pathExpressions: false, ...more,
       backends: weights.map(([generation, weight]) => ({ service: `s-${generation}`, port: 8080, generation, weight })),
     }); // prettier-ignore
 
   test('spreads requests by weight and has a rule by which each generation can be asked alone', () => {
     const rules = build([['old', 1], ['new', 0]]).spec?.rules ?? []; // prettier-ignore
-    expect(rules).toHaveLength(3);
+    expect(rules).toHaveLength(4);
     expect(rules[1]).toMatchObject({
       matches: ['/API', '/api'].map((value) => ({ path: { value }, headers: [{ name: 'kf-generation', value: 'new' }] })),
       backendRefs: [{ name: 's-new', weight: 1 }],
@@ -209,7 +210,7 @@ describe('the HTTPRoute', () => {
   test('matches a path without regard to capitals where the gateway can, as names of routes are claimed', () => {
     const path = (written: string) => {
       const own = { ...route, spec: { ...route.spec, path: written } };
-      return build([['old', 1]], { route: own, pathExpressions: true }).spec?.rules?.at(-1)?.matches?.[0]?.path;
+      return build([['old', 1]], { route: own, pathExpressions: true }).spec?.rules?.at(-2)?.matches?.[0]?.path;
     };
     const { type, value = '' } = path('/Pay.v1/') ?? {};
     expect([type, value]).toEqual(['RegularExpression', String.raw`(?i)^/Pay\.v1(/.*)?$`]);
@@ -220,11 +221,26 @@ describe('the HTTPRoute', () => {
     expect(path('/1/2')).toEqual({ type: 'PathPrefix', value: '/1/2' });
   });
 
+  test('has no rule for plain requests where nothing shall serve, and tells each of its forms by a name of its own', () => {
+    const silent = build([['old', 1]], { serves: false }); // prettier-ignore
+    expect(mainBackends(silent)).toEqual([]);
+    expect(mainBackends(build([['old', 1], ['new', 0]])).map(({ name }) => name)).toEqual(['s-old']); // prettier-ignore
+    const forms = [silent, build([]), build([['old', 1]]), build([['old', 2]])].map(revisionOf); // prettier-ignore
+    expect(new Set(forms).size).toBe(4);
+    expect(revisionOf(build([['old', 1]]))).toBe(forms[2]); // prettier-ignore
+    const rule = silent.spec?.rules?.at(-1);
+    expect(rule?.matches?.[0]?.headers).toEqual([{ type: 'Exact', name: 'kf-route-revision', value: '?' }]);
+    expect(rule?.backendRefs).toBeUndefined();
+    expect(revisionOfAnswer(`http://${rule?.filters?.[0]?.requestRedirect?.hostname ?? ''}/x`)).toBe(forms[0]);
+    expect(revisionOfAnswer('//0123.loaded.kf.invalid/x')).toBe('0123');
+    expect([undefined, '/x', 'http://example.com/'].map(revisionOfAnswer)).toEqual([undefined, undefined, undefined]);
+  });
+
   test('says which weights it carries', () => {
     expect(build([['old', 1]]).metadata.annotations).toEqual({ 'serving.kf.cloudfoundry.org/p': 'old=1' });
   });
 
   test('never has weights of 0 only: the gateway would answer with an error of its own', () => {
-    expect(build([['old', 0]]).spec?.rules?.at(-1)?.backendRefs?.[0]?.weight).toBe(1);
+    expect(build([['old', 0]]).spec?.rules?.at(-2)?.backendRefs?.[0]?.weight).toBe(1);
   });
 });

@@ -13,30 +13,39 @@ beforeEach(async () => {
   asked = [];
   server = createServer((request, response) => {
     asked.push(`${request.headers.host ?? ''}${request.url ?? ''}`);
-    response.writeHead(404).end();
+    const isGateway = request.headers['kf-route-revision'] !== undefined && request.headers.host !== 'other.apps.localhost';
+    if (isGateway) response.writeHead(302, { location: `http://0123456789.loaded.kf.invalid${request.url ?? ''}` }).end();
+    else response.writeHead(404).end();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   ({ port } = server.address() as AddressInfo);
 });
 afterEach(() => server.close());
 
+const none = { url: '', reachable: false };
 const info = (externalUrl?: KfInfo['gateway']['externalUrl']): KfInfo =>
   ({
     gateway: { namespace: 'kf-node', name: 'kf', features: [], ...(externalUrl === undefined ? {} : { externalUrl }) },
   }) as unknown as KfInfo;
 
-test('the first route is asked for by its own host and path, and any status is an answer', async () => {
+test('the gateway is asked for the first route by its own host and path, and no app', async () => {
   const answer = await askRoute(info({ scheme: 'http', port, address: '127.0.0.1' }), 'hello.apps.localhost/api');
-  expect(answer).toEqual({ url: `http://hello.apps.localhost:${port}/api`, status: 404 });
+  expect(answer).toEqual({ url: `http://hello.apps.localhost:${port}/api`, reachable: true });
   expect(asked).toEqual(['hello.apps.localhost/api']);
-  expect(renderAnswer(answer ?? { url: '' })).toBe(`http://hello.apps.localhost:${port}/api answers 404 from here`);
+  expect(renderAnswer(answer ?? none)).toBe(`http://hello.apps.localhost:${port}/api answers from here`);
+});
+
+test('another answer than the gateway’s for this route is told as one', async () => {
+  const answer = await askRoute(info({ scheme: 'http', port, address: '127.0.0.1' }), 'other.apps.localhost');
+  expect(answer).toEqual({ url: `http://other.apps.localhost:${port}`, reachable: false, status: 404 });
+  expect(renderAnswer(answer ?? none)).toContain('does not lead to the app from here: something answers with 404');
 });
 
 test('no answer is a fact with its cause, not a failure', async () => {
   server.close();
   const answer = await askRoute(info({ scheme: 'http', port, address: '127.0.0.1' }), 'hello.apps.localhost');
   expect(answer?.status).toBeUndefined();
-  expect(renderAnswer(answer ?? { url: '' })).toMatch(/^http:\/\/hello\.apps\.localhost:\d+ does not answer from here: .*ECONNREFUSED/);
+  expect(renderAnswer(answer ?? none)).toMatch(/^http:\/\/hello\.apps\.localhost:\d+ does not answer from here: .*ECONNREFUSED/);
 });
 
 test('without an outside address of the gateway, and for a wildcard route, nothing is asked', async () => {

@@ -7,6 +7,7 @@ import { buildGateway } from '../../../templates/setup/gateway.ts';
 import { buildInfo, buildInstallationEnv } from '../../../templates/setup/info.ts';
 import { buildNamespaces } from '../../../templates/setup/namespaces.ts';
 import { rootNamespace, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
+import { buildPages } from '../../../templates/setup/pages.ts';
 import { buildRegistry } from '../../../templates/setup/registry.ts';
 import { readManifest, readManifests } from './assets.ts';
 
@@ -64,7 +65,7 @@ export async function buildInstallation(plan: SetupPlan, programs: ControllerPro
       buildInstallationEnv(plan),
       ...policies,
     ],
-    gateway: [...buildGateway(plan), buildCheckRoute(plan)],
+    gateway: [...buildGateway(plan), ...buildPages(plan, bundle), buildCheckRoute(plan)],
   };
 }
 

@@ -8,6 +8,7 @@ import { controllerName } from '../../../templates/setup/controller.ts';
 import { traefikName } from '../../../templates/setup/gateway.ts';
 import { gatewayNamespace } from '../../../templates/setup/namespaces.ts';
 import { partOfLabel, rootNamespace, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
+import { pagesName } from '../../../templates/setup/pages.ts';
 import { registryName } from '../../../templates/setup/registry.ts';
 import type { Reporter } from '../reporter.ts';
 import { applyPlanned, planObjects, pruneSet, type ObjectSet, type PlannedChange } from './applier.ts';
@@ -91,6 +92,7 @@ async function waitForPrograms(context: SetupContext, plan: SetupPlan): Promise<
   const own = plan.gateway.existing === undefined && plan.gateway.className === undefined;
   await Promise.all([
     waitForDeployment(context, systemNamespace, controllerName, startMs),
+    waitForDeployment(context, systemNamespace, pagesName, startMs),
     ...(own ? [waitForDeployment(context, gatewayNamespace(plan), traefikName, startMs)] : []),
   ]);
 }

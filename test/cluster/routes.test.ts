@@ -1,0 +1,79 @@
+// What is said of routes is so: OK when requests get through, and no answer of an app after unmap-route and stop.
+
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { get } from '../support/http.ts';
+import { Kf, kubectl } from '../support/kf.ts';
+
+const sample = `${process.env['KF_CLUSTER_NODE_REGISTRY'] ?? ''}/kf/sample`;
+const domain = 'apps.localhost';
+const name = `routed-${randomUUID().slice(0, 6)}`;
+let kf: Kf;
+
+beforeAll(async () => {
+  kf = await Kf.create();
+  await kf.ok('push', name, '-o', `${sample}:1`, '-m', '64M');
+});
+
+afterAll(async () => {
+  for (const app of [name, `${name}-worker`]) await kf.run(['delete', app, '-r', '-f']);
+  await kf.remove();
+});
+
+const log = async (app = name): Promise<string> => (await kf.ok('logs', app, '--recent')).stdout;
+const requestsIn = (text: string): number => text.split('\n').filter((line) => /OUT (GET|HEAD) /.test(line)).length;
+
+test('a start leaves one request of kf in the log, and a push no more', async () => {
+  expect(requestsIn(await log())).toBe(1);
+  expect((await get(`${name}.${domain}`, '/headers')).status).toBe(200);
+});
+
+test.each([1, 2, 3])('map-route says OK when requests get through, unmap-route when none do any more: round %i', async (round) => {
+  const host = `${name}-${round}`;
+  await kf.ok('map-route', name, domain, '-n', host);
+  expect((await get(`${host}.${domain}`)).status).toBe(200);
+  await kf.ok('unmap-route', name, domain, '-n', host);
+  expect((await get(`${host}.${domain}`)).headers['x-cf-routererror']).toBe('unknown_route');
+  await kf.ok('map-route', name, domain, '-n', host, '--path', '/Path');
+  expect((await get(`${host}.${domain}`, '/path')).headers['x-sample-version']).toBe('1');
+});
+
+describe('where nothing answers', () => {
+  test("an unknown host gets cf's 404 page", async () => {
+    const page = await get(`nobody-${name}.${domain}`);
+    expect([page.status, page.headers['x-cf-routererror']]).toEqual([404, 'unknown_route']);
+    expect(page.body).toContain(`Requested route ('nobody-${name}.${domain}') does not exist.`);
+  });
+
+  test('so does the URL of an app as soon as kf stop has ended, and the app again as soon as kf start has', async () => {
+    for (const _round of [1, 2]) {
+      await kf.ok('stop', name);
+      const page = await get(`${name}.${domain}`);
+      expect([page.status, page.headers['x-cf-routererror'], page.headers['x-sample-version']]).toEqual([404, 'unknown_route', undefined]);
+      await kf.ok('start', name);
+      expect((await get(`${name}.${domain}`)).headers['x-sample-version']).toBe('1');
+    }
+  });
+
+  test('and apps answer as before while the controller is away', async () => {
+    await kubectl('scale', 'deployment', '-n', 'kf-system', 'kf-controller', '--replicas=0');
+    await kubectl('wait', '--for=delete', 'pod', '-n', 'kf-system', '-l', 'app=kf-controller', '--timeout=60s');
+    try {
+      expect((await get(`${name}.${domain}`)).headers['x-sample-version']).toBe('1');
+      expect((await get(`nobody-${name}.${domain}`)).headers['x-cf-routererror']).toBe('unknown_route');
+      const ran = await kf.run(['map-route', name, domain, '-n', `${name}-away`]);
+      expect(ran.code).toBe(1);
+      expect(ran.stderr).toContain('no controller has taken it up');
+    } finally {
+      await kubectl('scale', 'deployment', '-n', 'kf-system', 'kf-controller', '--replicas=1');
+      await kubectl('rollout', 'status', 'deployment', '-n', 'kf-system', 'kf-controller', '--timeout=60s');
+    }
+  });
+});
+
+test('an app whose check is that it runs starts with its default route, although it answers no request', async () => {
+  const worker = `${name}-worker`;
+  await kf.ok('push', worker, '-o', `${sample}:1`, '-m', '64M', '-u', 'process', '-c', 'node -e "setInterval(() => undefined, 1000)"');
+  expect((await get(`${worker}.${domain}`)).status).toBe(502);
+  await kf.ok('restart', worker);
+});

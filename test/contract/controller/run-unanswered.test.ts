@@ -1,0 +1,34 @@
+// An app that runs and answers no request: what its health check says decides whether that is a failure.
+
+import { afterEach, expect, test } from 'vitest';
+import { kinds } from '../../../src/lib/api/group.ts';
+import { processGuid } from '../../../src/lib/api/names.ts';
+import { appGuid, ns, startRunScene, type RunScene } from './run-scene.ts';
+
+let scene: RunScene;
+afterEach(async () => scene.stop());
+
+const deployment = () => scene.app()?.status?.deployment;
+
+async function sceneWith(type: 'process' | 'port'): Promise<void> {
+  scene = await startRunScene();
+  const spec = { appRef: { name: appGuid }, processType: 'web', memoryMB: 1, diskQuotaMB: 1, desiredInstances: 1 };
+  const healthCheck = { type, data: { invocationTimeoutSeconds: 0, timeoutSeconds: 0 } };
+  await scene.cluster.create(kinds.process, {
+    metadata: { name: processGuid(appGuid, 'web'), namespace: ns },
+    spec: { ...spec, healthCheck },
+  });
+}
+
+test('with the check "process" it serves, as in cf', async () => {
+  await sceneWith('process');
+  const id = await scene.deploy('mute:1');
+  await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Serving' }));
+});
+
+test('with a check of its port it is waited for', async () => {
+  await sceneWith('port');
+  const id = await scene.deploy('mute:1');
+  await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Starting' }));
+  await scene.until(() => expect(deployment()?.message).toContain('does not reach the new version of shop.apps.example yet (502)'));
+});
