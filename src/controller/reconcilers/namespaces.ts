@@ -18,6 +18,7 @@ import { annotations, conditionTypes, kinds, labels } from '../../lib/api/group.
 import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
 import { controllerRole, controllerRoleBinding, copiedRoleBinding, isPropagated } from '../../templates/role-binding.ts';
 import { isAlreadyExists, isForbidden } from '../../lib/kube/errors.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
 import { contains, isEqual } from '../runtime/merge-patch.ts';
 import type { Context, Stores } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
@@ -111,7 +112,8 @@ export async function propagateRoles(context: Context, parent: string, ns: strin
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined && metadata.name !== controllerRole)
     .filter(isPropagated);
   const names = new Set(originals.map((binding) => binding.metadata.name));
-  await Promise.all(originals.map((original) => propagateRole(context, original, ns)));
+  // One after the other: a manager may make hundreds, and other places wait for their turn at the API server too.
+  for (const original of originals) await propagateRole(context, original, ns);
   for (const copy of all.list(ns)) {
     const isCopy = copy.metadata.labels?.[labels.propagatedFrom] !== undefined;
     const kept = copy.metadata.annotations?.[annotations.propagateDeletion] === 'false';
@@ -121,12 +123,19 @@ export async function propagateRoles(context: Context, parent: string, ns: strin
   }
 }
 
+/** A refused copy is not tried again for so long, unless its original changes: whoever wrote the original could make us ask without end. */
+const refusalTrustMs = 10 * 60_000;
+const refusedCopies = new BoundedMap<string, number>(20_000);
+
 /** A role that the controller may not give (a policy says which) is told of at its binding, and keeps nobody else from theirs. */
 async function propagateRole(context: Context, original: RoleBinding, ns: string): Promise<void> {
+  const attempt = `${ns} ${original.metadata.uid ?? ''} ${original.metadata.resourceVersion ?? ''}`;
+  if (context.now() - (refusedCopies.get(attempt) ?? -Infinity) < refusalTrustMs) return;
   try {
     await ensureRoleBinding(context, copiedRoleBinding(original, ns));
   } catch (error) {
     if (!isForbidden(error)) throw error;
+    refusedCopies.set(attempt, context.now());
     const message = `Not copied into ${ns}: ${error.message}`;
     context.event(roleBindingType, original, { type: 'Warning', reason: 'RoleNotPropagated', message });
   }

@@ -160,6 +160,26 @@ describe('orgs and spaces', () => {
     await scene.until(() => expect(scene.cluster.all(eventType).map((event) => event.reason)).toContain('RoleNotPropagated'));
   });
 
+  test('a refused copy is asked for once, until its original changes', async () => {
+    await scene.cluster.create(roleBindingType, role('cf', 'odd', 'true'));
+    let asked = 0;
+    scene.cluster.intercept = (verb, type, name) => {
+      if (verb !== 'create' || type.kind !== 'RoleBinding' || name !== 'odd') return;
+      asked += 1;
+      throw apiError(403, 'Forbidden', 'The kf controller may not give roles of people to itself');
+    };
+    await scene.cluster.create(kinds.org, org('o-1'));
+    await scene.until(() => expect(ready(kinds.org, 'cf', 'o-1')?.status).toBe('True'));
+    expect(asked).toBe(1);
+    for (const name of ['a', 'b', 'c']) {
+      await scene.cluster.create(roleBindingType, role('cf', name, 'true'));
+      await scene.until(() => expect(scene.cluster.peek(roleBindingType, 'o-1', name)).toBeDefined());
+    }
+    expect(asked).toBe(1);
+    await scene.cluster.mergePatch(roleBindingType, 'cf', 'odd', { subjects: [{ kind: 'User', name: 'bob' }] });
+    await scene.until(() => expect(asked).toBe(2));
+  });
+
   test('leave a namespace alone that kf did not make, and say what to do', async () => {
     await scene.cluster.create(namespaceType, { metadata: { name: 'prod', labels: { team: 'x' } } });
     await scene.cluster.create(kinds.org, org('prod'));
