@@ -110,14 +110,6 @@ describe('the end of an org', () => {
       metadata: { name: 'stuck', namespace: space, finalizers: ['example.org/stuck'] },
     };
     await apply(blocker);
-    await kubectl('delete', 'cforg', '-n', 'cf', org, '--wait=false');
-    const said = async (kind: string, ns: string, name: string) =>
-      condition(await kubectlJson<Item>('get', kind, '-n', ns, name), 'Ready')?.message ?? '';
-    await until('the org to name the space', async () =>
-      (await said('cforg', 'cf', org)).startsWith(`Waits until these spaces are gone: '${space}'`),
-    );
-    await until('the space to name the finalizer', async () => (await said('cfspace', org, space)).includes('example.org/stuck'));
-    expect(await said('cfspace', org, space)).toContain(`See: kubectl get configmaps -n ${space}`);
     await kubectl(
       'patch',
       'cforg',
@@ -128,6 +120,14 @@ describe('the end of an org', () => {
       '-p',
       '[{"op":"add","path":"/metadata/finalizers/-","value":"example.org/hold"}]',
     );
+    await kubectl('delete', 'cforg', '-n', 'cf', org, '--wait=false');
+    const said = async (kind: string, ns: string, name: string) =>
+      condition(await kubectlJson<Item>('get', kind, '-n', ns, name), 'Ready')?.message ?? '';
+    await until('the org to name the space', async () =>
+      (await said('cforg', 'cf', org)).startsWith(`Waits until these spaces are gone: '${space}'`),
+    );
+    await until('the space to name the finalizer', async () => (await said('cfspace', org, space)).includes('example.org/stuck'));
+    expect(await said('cfspace', org, space)).toContain(`See: kubectl get configmaps -n ${space}`);
     await kubectl('patch', 'configmap', '-n', space, 'stuck', '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
     await until(
       'the org to name the finalizer on itself',
