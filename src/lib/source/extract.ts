@@ -209,12 +209,11 @@ function withoutSlashes(path: string): string {
   return path.slice(0, end);
 }
 
-/** A relative path without `.` and `..`; `''` is the root itself. */
+/** A relative path without `.` and `..`; `''` is the root itself. The images of Korifi's API name files from the root: as tar does, it is the folder's. */
 function safePath(name: string): string {
-  const path = withoutSlashes(name.replace(/^(\.\/)+/, ''));
+  const path = withoutSlashes(name.replace(/^(?:\.?\/)+/, ''));
   if (path === '' || path === '.') return '';
-  const isSafe =
-    !name.startsWith('/') && !name.includes('\0') && path.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
+  const isSafe = !name.includes('\0') && path.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
   if (!isSafe) throw refused(name, 'its path leads outside');
   return path;
 }

@@ -87,8 +87,25 @@ test('names that begin with ./ are names like others', async () => {
   expect(readFileSync(join(target, 'a/b'), 'utf8')).toBe('x');
 });
 
+test("names that begin with a slash, as those of Korifi's API, lie in the folder", async () => {
+  await unpack([
+    { name: '/', type: 'directory' },
+    { name: '/app', type: 'directory' },
+    { name: '/app/server.js', text: 'x' },
+    { name: '//etc/passwd', text: 'ours' },
+    { name: '/same', type: 'link', linkname: '/app/server.js' },
+    { name: '/to', type: 'symlink', linkname: 'app/server.js' },
+  ]);
+  expect(readFileSync(join(target, 'app/server.js'), 'utf8')).toBe('x');
+  expect(readFileSync(join(target, 'etc/passwd'), 'utf8')).toBe('ours');
+  expect(readFileSync(join(target, 'same'), 'utf8')).toBe('x');
+  expect(readFileSync(join(target, 'to'), 'utf8')).toBe('x');
+});
+
 const leadsOutside: [string, Entry[]][] = [
-  ['an absolute path', [{ name: '/etc/evil', text: 'x' }]],
+  ['.. behind a leading slash', [{ name: '/../outside', text: 'x' }]],
+  ['.. behind many', [{ name: './/.//../outside', text: 'x' }]],
+  ['.. behind a leading slash in a hard link', [{ name: 'h', type: 'link', linkname: '/../outside' }]],
   ['a path through ..', [{ name: '../outside', text: 'x' }]],
   ['.. in the middle', [{ name: 'a/../../outside', text: 'x' }]],
   ['. in the middle', [{ name: 'a/./b', text: 'x' }]],
