@@ -1,6 +1,6 @@
 // Reads one app with its processes and instances.
 
-import { addressesOf, desiredInstances, effectiveCommand, instancesOf, processesOf } from '../api/app.ts';
+import { addressesOf, desiredInstances, effectiveCommand, instanceCountsOf, instancesOf, processesOf } from '../api/app.ts';
 import type { Pod } from '../api/core.ts';
 import { kinds, labels } from '../api/group.ts';
 import { resource, type KubeObject } from '../api/object.ts';
@@ -80,13 +80,18 @@ function instanceDetails(app: CFApp, process: CFProcess, { usage, pods }: Live):
   });
 }
 
+/** Pods are complete; a status lists the first instances only, and counts them all. */
+function runningOf(process: CFProcess, instances: readonly InstanceDetails[], { pods }: Live): number {
+  return pods === undefined ? instanceCountsOf(process).running : instances.filter(({ state }) => state === 'running').length;
+}
+
 function processDetails(app: CFApp, process: CFProcess, live: Live): ProcessDetails {
   const command = effectiveCommand(process);
   const { logRateLimitBPS } = process.spec;
   const instances = instanceDetails(app, process, live);
   return {
     type: process.spec.processType,
-    running: app.spec.desiredState === 'STARTED' ? instances.filter(({ state }) => state === 'running').length : 0,
+    running: app.spec.desiredState === 'STARTED' ? runningOf(process, instances, live) : 0,
     instances: desiredInstances(process),
     guid: process.metadata.name ?? '',
     memoryMB: process.spec.memoryMB,

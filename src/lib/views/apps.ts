@@ -64,17 +64,23 @@ function notesOf(process: ProcessDetails, { index, details = '', restarts = 0, l
 const stateRank: Record<InstanceDetails['state'], number> = { crashed: 0, down: 1, starting: 2, running: 3 };
 
 /** All instances, or of very many those in the worst state, and the others as a sum. */
-function shownOf(instances: readonly InstanceDetails[]): { shown: readonly InstanceDetails[]; sum: Block[] } {
+function shownOf({ instanceDetails: instances, instances: wanted, running }: ProcessDetails): {
+  shown: readonly InstanceDetails[];
+  sum: Block[];
+} {
   if (instances.length <= mostRows) return { shown: instances, sum: [] };
   const worstFirst = instances.toSorted((a, b) => stateRank[a.state] - stateRank[b.state] || a.index - b.index);
   const shown = worstFirst.slice(0, mostRows).toSorted((a, b) => a.index - b.index);
   const rest = Map.groupBy(worstFirst.slice(mostRows), ({ state }) => state);
   const sums = [...rest].map(([state, those]) => `${those.length} ${state}`).join(', ');
-  return { shown, sum: [line(`... and ${instances.length - mostRows} more: ${sums} (--json lists all)`)] };
+  // A status describes the first instances only.
+  const isWhole = instances.length >= wanted;
+  const more = isWhole ? `${sums} (--json lists all)` : `${running} of ${wanted} run in all`;
+  return { shown, sum: [line(`... and ${Math.max(instances.length, wanted) - mostRows} more: ${more}`)] };
 }
 
 function renderInstances(process: ProcessDetails): Block[] {
-  const { shown, sum } = shownOf(process.instanceDetails);
+  const { shown, sum } = shownOf(process);
   const rows = shown.map((instance) => instanceRow(process, instance));
   return [
     { ...table(instanceHeader, rows), optional: lessImportant } as Block,

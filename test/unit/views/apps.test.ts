@@ -153,6 +153,12 @@ describe('the table of instances', () => {
     expect(shown.filter((row) => /^#\d+ +starting/.test(row))).toHaveLength(49);
     expect(shown.filter((row) => /^#\d+ +crashed/.test(row))).toHaveLength(1);
   });
+
+  it('says how many run of more instances than a status lists', () => {
+    const listed = Array.from({ length: 100 }, (_, index) => ({ index, state: 'running' as const }));
+    const shown = text(renderApp({ ...app, processes: [{ ...web, instances: 900, running: 850, instanceDetails: listed }] }));
+    expect(shown).toContain('\n... and 850 more: 850 of 900 run in all');
+  });
 });
 
 describe('dates', () => {

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { kinds, places } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
-import { repositoryPath } from '../../api/repositories.ts';
+import { isInClusterRegistry, repositoryPath } from '../../api/repositories.ts';
 import { assertAccess } from '../../kube/access.ts';
 import type { AccessQuestion } from '../../kube/cluster.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
@@ -43,12 +43,14 @@ export function assertMayPush(session: SpaceSession, plan: AppPlan): Promise<voi
 }
 
 /**
- * The registry, asked once: it is there, takes the space's credential, and the user may reach it. The request that an upload begins with anyway,
+ * The installation's own registry, asked once: it is there, takes the space's credential, and the user may reach it. The request that an upload begins with anyway,
  * for a repository that does not exist. @throws KubeError `forbidden`, RegistryError
  */
 export async function openRegistry(session: SpaceSession, info: KfInfo): Promise<RegistryClient> {
   const { cluster, space, signal } = session;
   const client = await openSpaceRegistry(cluster, info, space.guid, signal);
+  // Outside registries answer in many ways for a repository that they do not have yet.
+  if (!isInClusterRegistry(info.registry)) return client;
   try {
     await client.headManifest(repositoryPath(info.registry, space.guid, randomUUID(), 'packages'), 'latest', signal);
   } catch (error) {
