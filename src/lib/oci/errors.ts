@@ -48,7 +48,7 @@ export class RegistryError extends KfError {
 
   constructor(doing: string, answer: RegistryAnswer, text: string) {
     const full = isFull(answer, text);
-    super('upload', full ? `Error from registry: ${doing}: the registry has no room left.` : `Error from registry: ${doing}: ${text}.`, {
+    super('upload', full ? `Error from registry: ${doing}: ${fullText(answer)}.` : `Error from registry: ${doing}: ${text}.`, {
       hints: hintsFor(answer),
       details: { status: answer.status, codes: answer.entries.map((entry) => entry.code) },
     });
@@ -148,8 +148,19 @@ function isFull(answer: RegistryAnswer, text: string): boolean {
   return answer.status === 507 || /no space left on device|disk quota exceeded/i.test(text + JSON.stringify(answer.entries));
 }
 
+/** The gate's own words, with figures; other registries give the system's, which say nothing to people. */
+function fullText({ entries }: RegistryAnswer): string {
+  const said = entries.find(({ message }) => message.startsWith('the registry has no room left'));
+  return said?.message ?? 'the registry has no room left';
+}
+
 function hintsFor(answer: RegistryAnswer): string[] {
   if (answer.status === 401) return ['The registry does not know the credential that was sent, or none was sent.'];
+  if (answer.entries.some(({ message }) => message.includes('its share of the registry')))
+    return [
+      'kf delete APP for apps that are not needed: their images go with them.',
+      'An operator can give spaces more: registrySpaceQuotaMB in setup.yaml.',
+    ];
   if (answer.status === 403) return ['The credential that was sent may not do this in this repository.'];
   return [];
 }

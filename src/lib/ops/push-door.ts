@@ -4,9 +4,10 @@ import type { KfInfo } from '../api/kf-info.ts';
 import { insecureRegistries, isInClusterRegistry } from '../api/repositories.ts';
 import { secretType } from '../api/core.ts';
 import { pushSecretName } from '../api/registry-credentials.ts';
-import { KfError } from '../errors.ts';
+import { KfError, messageOf } from '../errors.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { basicAuthenticator, challengeAuthenticator } from '../oci/auth.ts';
+import { isConnectionFailure, RegistryError } from '../oci/errors.ts';
 import { directConnection, type HttpSend } from '../oci/http.ts';
 import { RegistryClient } from '../oci/registry.ts';
 
@@ -55,6 +56,31 @@ export function openUploads(
     authenticator: challengeAuthenticator({ registry, credentials: () => Promise.resolve(credential), sendUrl }),
   });
 }
+
+/** Runs an upload; a registry that does not answer is named, with who to ask about it. */
+export async function withNamedRegistry<T>(info: Pick<KfInfo, 'registry'>, upload: () => Promise<T>): Promise<T> {
+  try {
+    return await upload();
+  } catch (error) {
+    const isOwn = isInClusterRegistry(info.registry);
+    if (!isAway(error, isOwn)) throw error;
+    const { namespace, service, pushHost } = info.registry;
+    const name = isOwn ? `'${service}' in the namespace '${namespace}'` : `'${pushHost}'`;
+    const look = isOwn ? [`kubectl -n ${namespace} get pods -l app=${service}`] : [];
+    throw new KfError('upload', `The registry ${name} does not answer: ${withoutEnd(messageOf(error))}.`, {
+      hints: [...look, 'Push again when it answers: what was uploaded is kept.'],
+      cause: error,
+    });
+  }
+}
+
+/** No answer, or one that a proxy gives in the place of what is behind it. On the way to the in-cluster registry a missing answer is the API server's. */
+function isAway(error: unknown, isOwn: boolean): boolean {
+  if (!(error instanceof RegistryError)) return !isOwn && isConnectionFailure(error);
+  return [502, 503, 504].includes(error.answer.status) && (!error.answer.fromRegistry || error.has('UNAVAILABLE'));
+}
+
+const withoutEnd = (text: string): string => text.replace(/^Error from registry: /, '').replace(/\.$/, '');
 
 /** The push credential of a space. @throws KfError when the controller has not written it, or it may not be read */
 export async function readPushCredential(cluster: Cluster, space: string, signal?: AbortSignal): Promise<Credential> {

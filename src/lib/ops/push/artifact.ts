@@ -19,7 +19,7 @@ import { packSource, pushSource } from '../../source/pack.ts';
 import type { SpaceSession } from '../../target/session.ts';
 import { buildBuild, buildBuildEnvSecret, buildEnvSecretName, buildPackage } from '../../../templates/build.ts';
 import type { Authorship } from '../../../templates/metadata.ts';
-import { openSpaceRegistry } from '../push-door.ts';
+import { openSpaceRegistry, withNamedRegistry } from '../push-door.ts';
 import type { AppFollower } from './app-follower.ts';
 import { buildKey, packagesWithContent, reusableBuild } from './build-key.ts';
 import { waitForBuild } from './build.ts';
@@ -77,14 +77,16 @@ async function uploadSource(
   ]);
   reporter.say('Uploading files...');
   reporter.step('Uploading');
-  const pushed = await pushSource(packed, {
-    client,
-    repository,
-    tag: guid,
-    annotations: { [annotations.contentHash]: listing.contentHash },
-    progress: (done, total) => reporter.bytes({ done, total }),
-    signal,
-  });
+  const pushed = await withNamedRegistry(info, () =>
+    pushSource(packed, {
+      client,
+      repository,
+      tag: guid,
+      annotations: { [annotations.contentHash]: listing.contentHash },
+      progress: (done, total) => reporter.bytes({ done, total }),
+      signal,
+    }),
+  );
   reporter.done();
   if (pushed.layerBytesSent === 0) reporter.say('All files found in remote cache; nothing to upload.');
   const image = `${pushRepository(...place)}@${pushed.digest}`;
