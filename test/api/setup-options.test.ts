@@ -8,18 +8,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import Setup from '../../src/commands/setup.ts';
 import { knownKeys } from '../../src/lib/ops/setup/request.ts';
 import { auditEnd, auditFrom } from '../support/audit.ts';
+import { differing, named, type Objects, type Printed } from './setup-objects.ts';
 import { kf } from './kf.ts';
 import { kubectl, makeNamespace, makeStorageClass, type Answer } from './kubectl.ts';
 
 type Settings = Record<string, unknown>;
-/** By `Kind namespace/name`; `kf-info` is what its ConfigMap holds, `kf-bundle` the programs under whatever hash. */
-type Objects = Record<string, unknown>;
-
-interface Printed {
-  kind: string;
-  metadata: { name: string; namespace?: string };
-  data?: Record<string, string>;
-}
 
 const folder = mkdtempSync(path.join(tmpdir(), 'kf-options-'));
 const file = path.join(folder, 'setup.yaml');
@@ -35,24 +28,11 @@ function dryRun(settings: Settings, flags: string[] = []): Promise<Answer> {
   return kf('setup', '-f', file, '--dry-run', '-o', 'yaml', ...flags);
 }
 
-function named(object: Printed): [name: string, object: unknown] {
-  const { kind, metadata, data } = object;
-  if (metadata.name === 'kf-info' && kind === 'ConfigMap') return ['kf-info', JSON.parse(data?.['info.json'] ?? '') as unknown];
-  if (metadata.name.startsWith('kf-bundle-')) return ['kf-bundle', Object.keys(data ?? {})];
-  return [`${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`, object];
-}
-
 /** What the dry run prints. */
 async function planned(settings: Settings, flags: string[] = []): Promise<Objects> {
   const { code, stdout, stderr } = await dryRun(settings, flags);
   expect(code, stderr).toBe(0);
   return Object.fromEntries(parseAllDocuments(stdout).map((document) => named(document.toJS() as Printed)));
-}
-
-/** Names of the objects that are in one only, or differ. */
-function differing(one: Objects, other: Objects): string[] {
-  const names = [...new Set([...Object.keys(one), ...Object.keys(other)])];
-  return names.filter((name) => JSON.stringify(one[name]) !== JSON.stringify(other[name])).sort();
 }
 
 const [info, controller] = ['kf-info', 'Deployment kf-system/kf-controller'];
@@ -144,6 +124,11 @@ const options: Option[] = [
     changes: { [claim]: { spec: { storageClassName: 'fast' } } },
   },
   { key: 'registrySize', value: '50Gi', changes: { [claim]: { spec: { resources: { requests: { storage: '50Gi' } } } } } },
+  {
+    key: 'registrySpaceQuotaMB',
+    value: 100,
+    changes: { [info]: { registry: { spaceQuotaBytes: 104_857_600 } }, [registry]: { spec: { template: expect.anything() as object } } },
+  },
   {
     key: 'nodePort',
     value: 32600,

@@ -3,10 +3,13 @@
 import { Agent, createServer, request as httpRequest } from 'node:http';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
+import type { Commits } from './commits.ts';
 import { parseTarget } from './path.ts';
 import type { RegistryPath } from './path.ts';
+import type { Room } from './room.ts';
 import { authenticate, mayAccess, ownsRepository, scopeUser } from './scopes.ts';
 import type { Door, Scope } from './scopes.ts';
+import { sendUpload } from './upload.ts';
 
 /** One finished request, without anything secret: no header, no query. */
 export interface AccessLine {
@@ -26,6 +29,9 @@ export interface GateOptions {
   readKeys: () => readonly Buffer[];
   /** Answers the keeper's questions below `/kf/`, at the push door only. */
   keep: (request: IncomingMessage, response: ServerResponse) => void;
+  /** What may come in, and when it may be stored. */
+  room: Room;
+  commits: Commits;
   log: (line: AccessLine) => void;
   /** Unix seconds. */
   now?: () => number;
@@ -146,33 +152,35 @@ function answer(upstream: IncomingMessage, response: ServerResponse, path: Regis
   });
 }
 
-/** When all was answered before the body's end, what is left of it is read for nothing: it would hold up its connection and whatever follows there. */
-function dropRest(request: IncomingMessage, forward: ClientRequest): void {
-  if (request.complete) return;
-  request.unpipe(forward);
-  request.resume();
-  forward.destroy();
-}
-
-function sendOn(request: IncomingMessage, response: ServerResponse, forward: ClientRequest, path: RegistryPath): void {
+/** Brings the registry's answer to a request back to the client. */
+function bringBack(request: IncomingMessage, response: ServerResponse, forward: ClientRequest, path: RegistryPath): ClientRequest {
   let answered = false;
   forward.on('response', (upstream) => {
     answered = true;
-    upstream.once('close', () => dropRest(request, forward));
-    answer(upstream, response, path);
+    // When all was answered before the body's end.
+    upstream.once('close', () => void (request.complete || forward.destroy()));
+    if (response.headersSent) upstream.destroy();
+    else answer(upstream, response, path);
   });
   forward.on('error', () => {
-    if (answered || response.headersSent) response.destroy();
+    // A refusal of ours ends the request to the registry too.
+    if (response.headersSent && !answered) return;
+    if (answered) response.destroy();
     else refuse(request, response, { status: 502, code: 'UNAVAILABLE', message: 'the registry behind the gate does not answer' });
   });
   response.on('close', () => {
     if (!response.writableFinished) forward.destroy();
   });
-  if (request.method === 'GET' || request.method === 'HEAD') forward.end();
-  else {
-    // Not `pipeline`: the registry may answer before the body ends, and the answer has to reach the client.
-    request.pipe(forward);
-  }
+  return forward;
+}
+
+/** Not ready when uploads are refused for want of room: who runs the cluster sees it at the pod. What is there can be read all the same. */
+function sayReady(room: Room, response: ServerResponse): void {
+  const say = (status: number, text: string): void => void response.writeHead(status, { 'content-type': 'text/plain' }).end(text);
+  room.status().then(
+    ({ nearlyFull }) => (nearlyFull ? say(503, 'nearly full: uploads are refused') : say(200, 'ok')),
+    (error: unknown) => say(503, String(error)),
+  );
 }
 
 /** One door of the gate; the caller listens and closes. */
@@ -182,6 +190,10 @@ export function createGate(door: Door, options: GateOptions): Server {
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
     if (path === '/healthz') {
       response.writeHead(200, { 'content-type': 'text/plain' }).end('ok');
+      return;
+    }
+    if (path === '/readyz') {
+      sayReady(options.room, response);
       return;
     }
     const started = Date.now();
@@ -203,8 +215,17 @@ export function createGate(door: Door, options: GateOptions): Server {
     }
     const headers = upstreamHeaders(request, verdict.path);
     const { host, port } = options.upstream;
-    const forward = httpRequest({ host, port, agent, method: request.method ?? 'GET', path: verdict.path.target, headers });
-    sendOn(request, response, forward, verdict.path);
+    const { path: known, scope } = verdict;
+    const method = request.method ?? 'GET';
+    const open = (): ClientRequest =>
+      bringBack(request, response, httpRequest({ host, port, agent, method, path: known.target, headers }), known);
+    if (method === 'GET' || method === 'HEAD' || scope.kind === 'keeper') {
+      open().end();
+      return;
+    }
+    const rules = { room: options.room, commits: options.commits, path: known, space: scope.space };
+    const sent = sendUpload(request, rules, { open, refuse: (noRoom) => void (response.headersSent || refuse(request, response, noRoom)) });
+    sent.catch(() => response.destroy());
   };
   const server = createServer({ requestTimeout: 0, headersTimeout: 30_000, keepAliveTimeout: 75_000 }, (request, response) =>
     handle(request, response, false),

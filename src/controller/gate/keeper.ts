@@ -1,36 +1,51 @@
-// What the gate tells those who run the installation, at `/kf/status`.
+// What the gate tells and does for those who run the installation: its state, what it stores, and the end of what is left of deleted apps.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GateStatus } from '../../lib/api/gate-status.ts';
 import { registryKeyId } from '../../lib/api/registry-credentials.ts';
-import { roomOf } from './room.ts';
+import type { Room } from './room.ts';
+import type { ImageStore } from './store.ts';
 
 export interface KeeperOptions {
   readKeys: () => readonly Buffer[];
-  /** The folder in which the registry keeps its images. */
-  folder: string;
+  store: ImageStore;
+  room: Room;
+  /** A repository was removed. */
+  onRemoved: () => void;
 }
 
-async function statusOf({ readKeys, folder }: KeeperOptions): Promise<GateStatus> {
-  return { now: Math.floor(Date.now() / 1000), keys: readKeys().map(registryKeyId), room: await roomOf(folder) };
+interface Said {
+  status: number;
+  body?: object;
 }
 
-function say(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+const repositoryPath = /^\/kf\/repositories\/([a-z0-9][a-z0-9._-]*)\/([a-z0-9][a-z0-9._-]*)$/;
+const problem = (status: number, code: string, message: string): Said => ({ status, body: { errors: [{ code, message }] } });
+
+async function statusOf({ readKeys, room }: KeeperOptions): Promise<GateStatus> {
+  return { now: Math.floor(Date.now() / 1000), keys: readKeys().map(registryKeyId), room: await room.status() };
+}
+
+async function answer(options: KeeperOptions, method: string, url: string): Promise<Said> {
+  if (method === 'GET' && url === '/kf/status') return { status: 200, body: await statusOf(options) };
+  if (method === 'GET' && url === '/kf/repositories') return { status: 200, body: { repositories: await options.store.repositories() } };
+  const [, space, name] = repositoryPath.exec(url) ?? [];
+  if (method !== 'DELETE' || space === undefined || name === undefined)
+    return problem(404, 'UNSUPPORTED', 'not a question that the gate answers');
+  const removed = await options.store.removeRepository(space, name);
+  if (removed) options.onRemoved();
+  return removed ? { status: 204 } : problem(404, 'NAME_UNKNOWN', 'there is no such repository');
 }
 
 /** Answers requests whose credential is known to be a keeper's. */
 export function createKeeper(options: KeeperOptions): (request: IncomingMessage, response: ServerResponse) => void {
   return (request, response) => {
     request.resume();
-    const isStatus = request.method === 'GET' && request.url === '/kf/status';
-    if (!isStatus) {
-      say(response, 404, { errors: [{ code: 'UNSUPPORTED', message: 'not a question that the gate answers' }] });
-      return;
-    }
-    statusOf(options).then(
-      (status) => say(response, 200, status),
-      (error: unknown) => say(response, 500, { errors: [{ code: 'UNKNOWN', message: String(error) }] }),
-    );
+    answer(options, request.method ?? '', request.url ?? '')
+      .catch((error: unknown) => problem(500, 'UNKNOWN', String(error)))
+      .then(({ status, body }) => {
+        response.writeHead(status, { 'content-type': 'application/json' }).end(body === undefined ? undefined : JSON.stringify(body));
+      })
+      .catch(() => response.destroy());
   };
 }

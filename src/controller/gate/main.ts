@@ -4,12 +4,24 @@ import process from 'node:process';
 import { createGate } from './gate.ts';
 import type { AccessLine } from './gate.ts';
 import { createKeeper } from './keeper.ts';
+import { Commits } from './commits.ts';
+import { Housekeeping } from './housekeeping.ts';
 import { keyReader } from './key-file.ts';
+import { Room } from './room.ts';
+import { ImageStore } from './store.ts';
 
 function port(name: string, fallback: number): number {
   const value = Number(process.env[name] ?? fallback);
   if (!Number.isInteger(value) || value < 1 || value > 65535) throw new Error(`${name} has to be a port number.`);
   return value;
+}
+
+/** A setting in bytes, left out where the variable is. */
+function bytesFrom<K extends string>(name: string, key: K): Partial<Record<K, number>> {
+  const text = process.env[name] ?? '';
+  if (text === '') return {};
+  if (!/^\d{1,16}$/.test(text)) throw new Error(`${name} has to be a number of bytes.`);
+  return { [key]: Number(text) } as Partial<Record<K, number>>;
 }
 
 function main(): void {
@@ -19,10 +31,19 @@ function main(): void {
   const readKeys = keyReader(keys);
   if (readKeys().length === 0) throw new Error(`The folder ${keys} holds no key of at least 32 bytes.`);
   const log = (line: AccessLine): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+  const store = new ImageStore(folder);
+  const commits = new Commits();
+  const room = new Room({ store, folder, ...bytesFrom('KF_GATE_SPACE_QUOTA', 'spaceQuota'), ...bytesFrom('KF_GATE_RESERVE', 'reserve') });
+  const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+  const housekeeping = new Housekeeping({ store, commits, room, log: print });
+  const keep = createKeeper({ readKeys, store, room, onRemoved: () => housekeeping.sweepSoon() });
+  housekeeping.start();
   const options = {
     upstream: { host: upstream.hostname, port: Number(upstream.port) || 80 },
     readKeys,
-    keep: createKeeper({ readKeys, folder }),
+    keep,
+    room,
+    commits,
     log,
   };
   const servers = [

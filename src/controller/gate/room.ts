@@ -1,14 +1,103 @@
-// How much room the volume with the images has.
+// How much room there is: of the volume for all, and of each space's share. Uploads that would take more are refused before they fill the volume.
 
 import { statfs } from 'node:fs/promises';
 import type { GateStatus } from '../../lib/api/gate-status.ts';
+import type { ImageStore } from './store.ts';
 
-/** Of the volume; with less free it is nearly full. Uploads are refused then, so that what is there can still be read, renamed and removed. */
-const reserve = 0.05;
+/** Part of the volume that is kept free, so that what is there can still be read, renamed and removed. */
+const reservedPart = 0.05;
+/** What was counted holds so long; bytes that come meanwhile are added. */
+const countHoldsMs = 10_000;
 
-/** @param folder lies on the volume */
-export async function roomOf(folder: string): Promise<GateStatus['room']> {
-  const { blocks, bavail, bsize } = await statfs(folder);
-  const [total, free] = [blocks * bsize, bavail * bsize];
-  return { total, free, nearlyFull: free < total * reserve };
+export interface RoomOptions {
+  store: ImageStore;
+  /** Lies on the volume. */
+  folder: string;
+  /** Bytes that one space may take; undefined: all there are. */
+  spaceQuota?: number;
+  /** Bytes that are kept free; default a twentieth of the volume. */
+  reserve?: number;
+  now?: () => number;
+}
+
+/** Why an upload is refused. */
+export interface NoRoom {
+  status: 403 | 507;
+  code: 'DENIED';
+  message: string;
+}
+
+interface Count {
+  at: number;
+  bytes: number;
+}
+
+const text = (bytes: number): string => (bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${(bytes / 1e6).toFixed(1)} MB`);
+
+export class Room {
+  readonly #options: RoomOptions;
+  readonly #now: () => number;
+  readonly #spaces = new Map<string, Count>();
+  #free: Count = { at: -Infinity, bytes: 0 };
+  #total = 0;
+
+  constructor(options: RoomOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  async status(): Promise<GateStatus['room']> {
+    await this.#countFree();
+    return { total: this.#total, free: this.#free.bytes, nearlyFull: this.#free.bytes < this.#reserve() };
+  }
+
+  /** Looks at the volume and the space; undefined when `bytes` more fit. */
+  async admit(space: string, bytes: number): Promise<NoRoom | undefined> {
+    await this.#countFree();
+    await this.#countSpace(space);
+    return this.take(space, 0, bytes);
+  }
+
+  /** Counts bytes that have come, by what is known; a refusal when no more fit. */
+  take(space: string, bytes: number, more = 0): NoRoom | undefined {
+    const used = this.#spaces.get(space);
+    if (used !== undefined) used.bytes += bytes;
+    this.#free.bytes -= bytes;
+    const { spaceQuota } = this.#options;
+    if (this.#free.bytes - more < this.#reserve())
+      return {
+        status: 507,
+        code: 'DENIED',
+        message: `the registry has no room left: ${text(this.#free.bytes)} of ${text(this.#total)} are free`,
+      };
+    if (spaceQuota !== undefined && used !== undefined && used.bytes + more > spaceQuota)
+      return {
+        status: 403,
+        code: 'DENIED',
+        message: `the images of the space would take more than ${text(spaceQuota)}, its share of the registry`,
+      };
+    return undefined;
+  }
+
+  /** What was counted before something was removed. */
+  forget(): void {
+    this.#spaces.clear();
+    this.#free.at = -Infinity;
+  }
+
+  #reserve(): number {
+    return this.#options.reserve ?? this.#total * reservedPart;
+  }
+
+  async #countFree(): Promise<void> {
+    if (this.#now() - this.#free.at < countHoldsMs) return;
+    const { blocks, bavail, bsize } = await statfs(this.#options.folder);
+    this.#total = blocks * bsize;
+    this.#free = { at: this.#now(), bytes: bavail * bsize };
+  }
+
+  async #countSpace(space: string): Promise<void> {
+    if (this.#options.spaceQuota === undefined || this.#now() - (this.#spaces.get(space)?.at ?? -Infinity) < countHoldsMs) return;
+    this.#spaces.set(space, { at: this.#now(), bytes: await this.#options.store.bytesOf(space) });
+  }
 }

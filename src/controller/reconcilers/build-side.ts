@@ -5,6 +5,7 @@ import { buildWorkloadReconciler } from './build-workload.ts';
 import { buildReconciler } from './build.ts';
 import { builderInfoReconciler } from './builder-info.ts';
 import { claimsReconciler } from './claims-sweep.ts';
+import { imagesReconciler } from './images.ts';
 import { orgReconciler } from './org.ts';
 import { packageReconciler } from './package.ts';
 import { retentionReconciler } from './retention.ts';
@@ -31,5 +32,6 @@ export function buildSideReconcilers(options: BuildSideOptions): Reconciler[] {
     buildWorkloadReconciler({ keys, fetchProgram: options.fetchProgram }),
     builderInfoReconciler,
     retentionReconciler,
+    imagesReconciler(keys),
   ];
 }

@@ -12,7 +12,8 @@ export interface KfInfo {
   format: number;
   oldestCli: string;
   controller: { version: string; namespace: string };
-  registry: { namespace: string; service: string; port: number; pushHost: string; pullPrefix: string };
+  /** `spaceQuotaBytes`: what the images of one space may take of the in-cluster registry; left out: all there is. */
+  registry: { namespace: string; service: string; port: number; pushHost: string; pullPrefix: string; spaceQuotaBytes?: number };
   builder: {
     name: string;
     image: string;

@@ -58,3 +58,10 @@ export async function readGateStatus(
     details: { status: response.status },
   });
 }
+
+const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
+
+/** Warning: pushes are refused, and what helps. */
+export function fullRegistry(free: number, total: number): string {
+  return `The registry is nearly full: ${gigabytes(free)} of ${gigabytes(total)} are free, and pushes are refused. Delete apps (their images go with them), or give it more room: registrySize in setup.yaml.`;
+}

@@ -18,7 +18,14 @@ export function kfInfo(plan: SetupPlan): KfInfo {
     oldestCli: '0.1.0',
     root: rootNamespace,
     controller: { version: plan.version, namespace: systemNamespace },
-    registry: { namespace: systemNamespace, service: registryName, port: 5000, pushHost: pushHost(plan), pullPrefix: pullPrefix(plan) },
+    registry: {
+      namespace: systemNamespace,
+      service: registryName,
+      port: 5000,
+      pushHost: pushHost(plan),
+      pullPrefix: pullPrefix(plan),
+      ...(plan.registry === undefined && plan.registrySpaceQuotaBytes > 0 ? { spaceQuotaBytes: plan.registrySpaceQuotaBytes } : {}),
+    },
     builder: {
       name: 'kf-builder',
       image: plan.images.builder,

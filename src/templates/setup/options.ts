@@ -36,6 +36,8 @@ export interface SetupPlan {
   /** Node port of the pull door. */
   nodePort: number;
   registrySize: string;
+  /** Bytes that the images of one space may take; 0: no limit. */
+  registrySpaceQuotaBytes: number;
   /** Left out: the cluster's default StorageClass. */
   storageClass?: string;
   /** Registries that builds may read over plain HTTP. */

@@ -11,12 +11,13 @@ const pushPort = 5000;
 const pullPort = 5001;
 const storagePort = 5002;
 
+// Unfinished uploads are the gate's to clear: it knows which go on.
 const storageConfig = `version: 0.1
 log: {level: warn, accesslog: {disabled: true}}
 storage:
   filesystem: {rootdirectory: /var/lib/registry}
   delete: {enabled: true}
-  maintenance: {uploadpurging: {enabled: true, age: 24h, interval: 1h, dryrun: false}}
+  maintenance: {uploadpurging: {enabled: false}}
 http:
   addr: 127.0.0.1:${storagePort}
   relativeurls: true
@@ -69,12 +70,14 @@ function containers(plan: SetupPlan): Record<string, unknown>[] {
         { name: 'KF_GATE_UPSTREAM', value: `http://127.0.0.1:${storagePort}` },
         { name: 'KF_GATE_KEYS', value: '/etc/kf-registry-key' },
         { name: 'KF_GATE_DATA', value: '/var/lib/registry' },
+        ...(plan.registrySpaceQuotaBytes > 0 ? [{ name: 'KF_GATE_SPACE_QUOTA', value: String(plan.registrySpaceQuotaBytes) }] : []),
       ],
       ports: [
         { name: 'push', containerPort: pushPort },
         { name: 'pull', containerPort: pullPort },
       ],
-      readinessProbe: { httpGet: { path: '/healthz', port: pushPort }, periodSeconds: 1, failureThreshold: 60 },
+      // Ready at once; not ready once it has been nearly full for a while.
+      readinessProbe: { httpGet: { path: '/readyz', port: pushPort }, periodSeconds: 1, failureThreshold: 60 },
       resources: { requests: { cpu: '10m', memory: '48Mi' }, limits: { memory: '160Mi' } },
       securityContext: restrictedContainer,
       volumeMounts: [
@@ -113,7 +116,7 @@ export function buildRegistry(plan: SetupPlan, bundle: { name: string; hash: str
         { name: 'key', secret: { secretName: registryKeySecretName } },
       ],
     }),
-    buildService(at(registryName), 'ClusterIP', [{ name: 'push', port: pushPort }]),
-    buildService(at(`${registryName}-pull`), 'NodePort', [{ name: 'pull', port: pullPort, nodePort: plan.nodePort }]),
+    buildService(at(registryName), 'ClusterIP', [{ name: 'push', port: pushPort }], true),
+    buildService(at(`${registryName}-pull`), 'NodePort', [{ name: 'pull', port: pullPort, nodePort: plan.nodePort }], true),
   ];
 }

@@ -60,6 +60,8 @@ export function buildService(
   where: { namespace: string; name: string; app: string },
   type: 'ClusterIP' | 'NodePort' | 'LoadBalancer',
   ports: PortInput[],
+  /** Send requests to pods that are not ready too: they say why. */
+  publishNotReady = false,
 ): KubeObject & { spec: unknown } {
   return {
     apiVersion: 'v1',
@@ -67,6 +69,7 @@ export function buildService(
     metadata: { name: where.name, namespace: where.namespace, labels: { app: where.app } },
     spec: {
       type,
+      ...(publishNotReady ? { publishNotReadyAddresses: true } : {}),
       selector: { app: where.app },
       ports: ports.map((port) => ({
         name: port.name,

@@ -4,6 +4,9 @@ import { createServer, request } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
+import { Commits } from '../../../src/controller/gate/commits.ts';
+import { Room, type RoomOptions } from '../../../src/controller/gate/room.ts';
+import { ImageStore } from '../../../src/controller/gate/store.ts';
 import { createKeeper } from '../../../src/controller/gate/keeper.ts';
 import { createGate } from '../../../src/controller/gate/gate.ts';
 import type { AccessLine } from '../../../src/controller/gate/gate.ts';
@@ -55,14 +58,26 @@ const recorded =
   };
 
 /** Both doors before one upstream; `readKeys` and `upstream` can be replaced. */
-export async function openGate(options: { upstream?: Upstream; readKeys?: () => readonly Buffer[] } = {}): Promise<Scene> {
+export async function openGate(
+  options: {
+    upstream?: Upstream;
+    readKeys?: () => readonly Buffer[];
+    folder?: string;
+    commits?: Commits;
+    room?: Partial<RoomOptions>;
+  } = {},
+): Promise<Scene> {
   const seen: Seen[] = [];
   const lines: AccessLine[] = [];
   const registry = createServer(options.upstream ?? recorded(seen));
   const upstream = { host: '127.0.0.1', port: await listen(registry) };
   const readKeys = options.readKeys ?? (() => [key]);
-  const keep = createKeeper({ readKeys, folder: tmpdir() });
-  const settings = { upstream, readKeys, keep, log: (line: AccessLine) => void lines.push(line), now: () => now };
+  const folder = options.folder ?? tmpdir();
+  const store = new ImageStore(folder);
+  const commits = options.commits ?? new Commits();
+  const room = new Room({ store, folder, reserve: 0, ...options.room });
+  const keep = createKeeper({ readKeys, store, room, onRemoved: () => undefined });
+  const settings = { upstream, readKeys, keep, room, commits, log: (line: AccessLine) => void lines.push(line), now: () => now };
   const servers = { push: createGate('push', settings), pull: createGate('pull', settings) };
   const ports = { push: await listen(servers.push), pull: await listen(servers.pull) };
   const all = [servers.push, servers.pull, registry];

@@ -20,6 +20,7 @@ export interface SetupRequest {
   controllerImage?: string;
   nodePort?: number;
   registrySize?: string;
+  registrySpaceQuotaMB?: number;
   storageClass?: string;
   insecureRegistries?: string[];
   buildEnv?: Record<string, string>;
@@ -41,6 +42,9 @@ const defaultImages: SetupImages = {
   run: 'docker.io/paketobuildpacks/run-jammy-base:latest',
 };
 
+/** Of the registry's volume, so that one space cannot fill it. */
+const defaultSpaceQuotaMB = 4096;
+
 /** Keys of `setup.yaml`. */
 export const knownKeys = [
   'domain',
@@ -56,6 +60,7 @@ export const knownKeys = [
   'controllerImage',
   'nodePort',
   'registrySize',
+  'registrySpaceQuotaMB',
   'storageClass',
   'insecureRegistries',
   'buildEnv',
@@ -161,6 +166,7 @@ export function resolvePlan(request: SetupRequest, version: string, exposure: 'h
     ...splitRegistry(request),
     nodePort: request.nodePort ?? 32500,
     registrySize: request.registrySize ?? '10Gi',
+    registrySpaceQuotaBytes: (request.registrySpaceQuotaMB ?? defaultSpaceQuotaMB) * 1024 * 1024,
     ...(request.storageClass === undefined ? {} : { storageClass: request.storageClass }),
     insecureRegistries: request.insecureRegistries ?? [],
     buildEnv: request.buildEnv ?? {},

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { configMapType, roleBindingType } from '../../api/core.ts';
 import type { KubeObject } from '../../api/object.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { fullRegistry, readGateStatus } from '../gate.ts';
 import { controllerName } from '../../../templates/setup/controller.ts';
 import { traefikName } from '../../../templates/setup/gateway.ts';
 import { gatewayNamespace } from '../../../templates/setup/namespaces.ts';
@@ -91,9 +92,9 @@ async function applyStage(context: SetupContext, title: string, stage: PlannedCh
 async function waitForPrograms(context: SetupContext, plan: SetupPlan): Promise<void> {
   const own = plan.gateway.existing === undefined && plan.gateway.className === undefined;
   await Promise.all([
-    waitForDeployment(context, systemNamespace, controllerName, startMs),
-    waitForDeployment(context, systemNamespace, pagesName, startMs),
-    ...(own ? [waitForDeployment(context, gatewayNamespace(plan), traefikName, startMs)] : []),
+    waitForDeployment(context, { namespace: systemNamespace, name: controllerName, timeoutMs: startMs }),
+    waitForDeployment(context, { namespace: systemNamespace, name: pagesName, timeoutMs: startMs }),
+    ...(own ? [waitForDeployment(context, { namespace: gatewayNamespace(plan), name: traefikName, timeoutMs: startMs })] : []),
   ]);
 }
 
@@ -115,14 +116,29 @@ export function needsProof({ registry, programs }: Pick<Stages, 'registry' | 'pr
   return registry.some(({ action }) => action !== 'unchanged') || programs.some(({ action }) => action === 'create');
 }
 
+/** Waits for the registry, and says when it has no room for pushes: it runs all the same, for what is there is pulled from it. */
+async function isRegistryFull(context: SetupContext, key: Buffer): Promise<boolean> {
+  const place = { namespace: systemNamespace, service: registryName, port: 5000 };
+  const roomNow = async () => (await readGateStatus(context.cluster, place, key, context.signal)).room;
+  const isFull = (): Promise<boolean> =>
+    roomNow().then(
+      ({ nearlyFull }) => nearlyFull,
+      () => false,
+    );
+  await waitForDeployment(context, { ...place, name: registryName, timeoutMs: startMs }, isFull);
+  const { nearlyFull, free, total } = await roomNow();
+  if (nearlyFull) context.reporter.warn(fullRegistry(free, total));
+  return nearlyFull;
+}
+
 /** The registry first, and proven: where nodes cannot pull from it nothing else is installed. */
 async function installRegistry(context: SetupContext, plan: SetupPlan, stages: Stages): Promise<void> {
   if (plan.registry === undefined) await openRegistryKey(context.cluster);
   await applyStage(context, 'Installing the registry', stages.registry);
   if (plan.registry !== undefined) return;
   const key = await ensureRegistryKey(context.cluster);
-  await waitForDeployment(context, systemNamespace, registryName, startMs);
-  if (!needsProof(stages)) return;
+  const isFull = await isRegistryFull(context, key);
+  if (isFull || !needsProof(stages)) return;
   context.reporter.step('Proving that nodes pull what was pushed');
   await proveRegistry(context.cluster, plan, key, context.signal);
 }

@@ -70,8 +70,16 @@ function troubleOf(pod: Pod): string | undefined {
   return undefined;
 }
 
-/** Waits until a Deployment's newest pods are available. */
-export async function waitForDeployment(waiter: Waiter, namespace: string, name: string, timeoutMs: number): Promise<void> {
+/**
+ * Waits until a Deployment's newest pods are available.
+ *
+ * @param isGoodEnough whether they will do although they are not ready
+ */
+export async function waitForDeployment(
+  waiter: Waiter,
+  { namespace, name, timeoutMs }: { namespace: string; name: string; timeoutMs: number },
+  isGoodEnough: () => Promise<boolean> = () => Promise.resolve(false),
+): Promise<void> {
   await waitFor(waiter, `${namespace}/${name} to run`, timeoutMs, async () => {
     const live = await waiter.cluster.get(deploymentType, namespace, name);
     const status = live?.status;
@@ -82,6 +90,7 @@ export async function waitForDeployment(waiter: Waiter, namespace: string, name:
       (status?.availableReplicas ?? 0) >= 1 &&
       (status?.unavailableReplicas ?? 0) === 0;
     if (done) return { done, seen: '' };
+    if (isObserved && (await isGoodEnough())) return { done: true, seen: '' };
     const { items } = await waiter.cluster.list(podType, { ns: namespace, labelSelector: `app=${name}` });
     const trouble = items.map(troubleOf).find((text) => text !== undefined);
     return { done: false, seen: trouble ?? `${items.length} pod(s), not ready yet` };

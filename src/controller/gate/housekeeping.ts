@@ -1,0 +1,85 @@
+// What the gate clears away by itself: uploads that nobody goes on with, and blobs to which no repository refers any more.
+
+import type { Commits } from './commits.ts';
+import type { Room } from './room.ts';
+import type { ImageStore } from './store.ts';
+
+export interface HousekeepingOptions {
+  store: ImageStore;
+  commits: Commits;
+  room: Room;
+  log: (line: object) => void;
+}
+
+const purgeEveryMs = 5 * 60_000;
+const sweepEveryMs = 6 * 3_600_000;
+/** After a removal others may follow. */
+const sweepAfterMs = 2_000;
+/** Uploads wait while so many blobs are unlinked. */
+const batch = 20;
+
+export class Housekeeping {
+  readonly #options: HousekeepingOptions;
+  #sweeping: Promise<void> = Promise.resolve();
+  #soon: NodeJS.Timeout | undefined;
+
+  constructor(options: HousekeepingOptions) {
+    this.#options = options;
+  }
+
+  /** Begins; the process may end meanwhile at any time. */
+  start(): void {
+    const purge = (): void => void this.#report('purge', this.purge());
+    const sweep = (): void => void this.#report('sweep', this.sweep());
+    purge();
+    sweep();
+    setInterval(purge, purgeEveryMs).unref();
+    setInterval(sweep, sweepEveryMs).unref();
+  }
+
+  /** Something was removed. */
+  sweepSoon(): void {
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
+      void this.#report('sweep', this.sweep());
+    }, sweepAfterMs).unref();
+  }
+
+  async purge(): Promise<number> {
+    const purged = await this.#options.store.purgeUploads(Date.now());
+    if (purged > 0) this.#options.room.forget();
+    return purged;
+  }
+
+  /** One sweep after the other. Returns how many blobs went. */
+  async sweep(): Promise<number> {
+    const run = this.#sweeping.then(() => this.#sweep());
+    this.#sweeping = run.then(
+      () => undefined,
+      () => undefined,
+    );
+    return run;
+  }
+
+  async #sweep(): Promise<number> {
+    const { store, commits, room } = this.#options;
+    await commits.startSweep();
+    const unreferenced = await store.unreferenced();
+    let removed = 0;
+    for (let at = 0; at < unreferenced.length; at += batch) {
+      const part = unreferenced.slice(at, at + batch);
+      removed += await commits.remove(part, (digest) => store.removeBlob(digest));
+    }
+    if (removed > 0) room.forget();
+    return removed;
+  }
+
+  async #report(what: string, work: Promise<number>): Promise<void> {
+    try {
+      const count = await work;
+      if (count > 0) this.#options.log({ time: new Date().toISOString(), what, count });
+    } catch (error) {
+      this.#options.log({ time: new Date().toISOString(), what, error: String(error) });
+    }
+  }
+}

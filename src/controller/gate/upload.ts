@@ -1,0 +1,110 @@
+// A request that brings something into the registry: it has to fit, its bytes are counted on their way, and its last ones wait while blobs are removed.
+
+import { createHash } from 'node:crypto';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { Transform } from 'node:stream';
+import type { TransformCallback } from 'node:stream';
+import type { Commits } from './commits.ts';
+import type { RegistryPath } from './path.ts';
+import type { NoRoom, Room } from './room.ts';
+
+export interface UploadRules {
+  room: Room;
+  commits: Commits;
+}
+
+/** Passes on all but the newest piece, so that the registry cannot take the body for complete before `beforeEnd`. */
+class UploadBody extends Transform {
+  readonly #isTooMuch: (bytes: number) => boolean;
+  readonly #beforeEnd: (digest: string) => Promise<void>;
+  readonly #hash = createHash('sha256');
+  #last: Buffer | undefined;
+
+  constructor(isTooMuch: (bytes: number) => boolean, beforeEnd: (digest: string) => Promise<void>) {
+    super();
+    this.#isTooMuch = isTooMuch;
+    this.#beforeEnd = beforeEnd;
+  }
+
+  override _transform(chunk: Buffer, _: BufferEncoding, done: TransformCallback): void {
+    if (this.#isTooMuch(chunk.length)) {
+      done(new Error('no room'));
+      return;
+    }
+    this.#hash.update(chunk);
+    const before = this.#last;
+    this.#last = chunk;
+    if (before === undefined) done();
+    else done(null, before);
+  }
+
+  override _flush(done: TransformCallback): void {
+    this.#beforeEnd(`sha256:${this.#hash.digest('hex')}`).then(
+      () => done(null, this.#last),
+      (error: unknown) => done(error as Error),
+    );
+  }
+}
+
+/** What a repository refers to after the request: named by the query, or for a manifest the hash of its body. */
+function commitOf({ endpoint, target }: RegistryPath): { digest?: string } | undefined {
+  const query = new URLSearchParams(target.slice(target.indexOf('?') + 1));
+  const digest = target.includes('?') ? (query.get('digest') ?? query.get('mount') ?? undefined) : undefined;
+  if (digest !== undefined) return { digest };
+  return endpoint === 'manifest' ? {} : undefined;
+}
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
+/**
+ * Sends the request on.
+ *
+ * @param open begins the request to the registry; its body is written here
+ * @param refuse answers in place of the registry
+ */
+export async function sendUpload(
+  request: IncomingMessage,
+  { path, space, room, commits }: UploadRules & { path: RegistryPath; space: string },
+  { open, refuse }: { open: () => ClientRequest; refuse: (refusal: NoRoom) => void },
+): Promise<void> {
+  const refusal = await room.admit(space, Number(request.headers['content-length'] ?? 0));
+  if (refusal !== undefined) {
+    refuse(refusal);
+    return;
+  }
+  const commit = commitOf(path);
+  if (!hasBody(request)) {
+    const end = commit?.digest === undefined ? undefined : await commits.begin(commit.digest);
+    const forward = open();
+    forward.once('close', () => end?.());
+    request.resume();
+    forward.end();
+    return;
+  }
+  const forward = open();
+  forward.flushHeaders();
+  const beforeEnd = async (bodyDigest: string): Promise<void> => {
+    if (commit === undefined) return;
+    const end = await commits.begin(commit.digest ?? bodyDigest);
+    if (forward.destroyed) end();
+    else forward.once('close', end);
+  };
+  const body = new UploadBody((bytes) => {
+    const tooMuch = room.take(space, bytes);
+    if (tooMuch !== undefined) refuse(tooMuch);
+    return tooMuch !== undefined;
+  }, beforeEnd);
+  body.once('error', () => {
+    request.unpipe(body);
+    forward.destroy();
+  });
+  forward.once('close', () => {
+    request.unpipe(body);
+    body.destroy();
+    // Nobody else reads what is left of it, and it would hold up its connection and whatever follows there.
+    if (!request.complete) request.resume();
+  });
+  // Not `pipeline`: the registry may answer before the body ends, and the answer has to reach the client.
+  request.pipe(body).pipe(forward);
+}

@@ -1,0 +1,24 @@
+// Objects as `kf setup --dry-run` prints them, by name.
+
+export interface Printed {
+  kind: string;
+  metadata: { name: string; namespace?: string };
+  data?: Record<string, string>;
+}
+
+/** By `Kind namespace/name`; `kf-info` is what its ConfigMap holds, `kf-bundle` the programs under whatever hash. */
+export type Objects = Record<string, unknown>;
+
+/** Its name beside others of its kind, and what of it is compared. */
+export function named(object: Printed): [name: string, object: unknown] {
+  const { kind, metadata, data } = object;
+  if (metadata.name === 'kf-info' && kind === 'ConfigMap') return ['kf-info', JSON.parse(data?.['info.json'] ?? '') as unknown];
+  if (metadata.name.startsWith('kf-bundle-')) return ['kf-bundle', Object.keys(data ?? {})];
+  return [`${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`, object];
+}
+
+/** Names of the objects that are in one only, or differ. */
+export function differing(one: Objects, other: Objects): string[] {
+  const names = [...new Set([...Object.keys(one), ...Object.keys(other)])];
+  return names.filter((name) => JSON.stringify(one[name]) !== JSON.stringify(other[name])).sort();
+}

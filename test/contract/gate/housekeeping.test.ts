@@ -1,0 +1,208 @@
+// What the gate refuses for want of room, and what it clears away: on folders as CNCF distribution lays them out.
+
+import { createHash, randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Commits } from '../../../src/controller/gate/commits.ts';
+import { Housekeeping } from '../../../src/controller/gate/housekeeping.ts';
+import { Room } from '../../../src/controller/gate/room.ts';
+import { ImageStore } from '../../../src/controller/gate/store.ts';
+import { until } from '../../support/until.ts';
+import { ask, basic, now, openGate } from './support.ts';
+import type { Scene, Upstream } from './support.ts';
+
+let folder: string;
+let store: ImageStore;
+let scene: Scene | undefined;
+const root = (...names: string[]): string => join(folder, 'docker/registry/v2', ...names);
+const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+function putBlob(text: string): string {
+  const digest = hex(text);
+  const at = root('blobs/sha256', digest.slice(0, 2), digest);
+  mkdirSync(at, { recursive: true });
+  writeFileSync(join(at, 'data'), text);
+  return digest;
+}
+const has = (digest: string): boolean => existsSync(root('blobs/sha256', digest.slice(0, 2), digest, 'data'));
+
+function link(repository: string, digest: string, kind: '_layers' | '_manifests/revisions' = '_layers'): void {
+  const at = root('repositories', repository, kind, 'sha256', digest);
+  mkdirSync(at, { recursive: true });
+  writeFileSync(join(at, 'link'), `sha256:${digest}`);
+}
+
+function upload(repository: string, bytes: number, ageMs: number): string {
+  const at = root('repositories', repository, '_uploads', randomUUID());
+  mkdirSync(at, { recursive: true });
+  const then = (Date.now() - ageMs) / 1000;
+  for (const [name, content] of [
+    ['data', Buffer.alloc(bytes)],
+    ['startedat', Buffer.from('x')],
+  ] as const) {
+    writeFileSync(join(at, name), content);
+    utimesSync(join(at, name), then, then);
+  }
+  utimesSync(at, then, then);
+  return at;
+}
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'kf-store-'));
+  store = new ImageStore(folder);
+});
+afterEach(async () => {
+  await scene?.close();
+  scene = undefined;
+  rmSync(folder, { recursive: true });
+});
+
+const housekeeping = (commits = new Commits()): Housekeeping =>
+  new Housekeeping({ store, commits, room: new Room({ store, folder, reserve: 0 }), log: () => undefined });
+
+describe('blobs', () => {
+  test('go when no repository refers to them, and stay as long as one does', async () => {
+    const [shared, mine, manifest, lost] = ['shared', 'mine', 'manifest', 'lost'].map(putBlob) as [string, string, string, string];
+    link('s-1/a-droplets', shared);
+    link('s-1/a-droplets', mine);
+    link('s-1/a-droplets', manifest, '_manifests/revisions');
+    link('s-2/b-droplets', shared);
+    expect(await housekeeping().sweep()).toBe(1);
+    expect([shared, mine, manifest, lost].map(has)).toEqual([true, true, true, false]);
+    expect(await store.removeRepository('s-1', 'a-droplets')).toBe(true);
+    expect(await housekeeping().sweep()).toBe(2);
+    expect([shared, mine, manifest].map(has)).toEqual([true, false, false]);
+    expect(await store.repositories()).toEqual(['s-2/b-droplets']);
+  });
+
+  test('that a push refers to while they are swept stay', async () => {
+    const commits = new Commits();
+    const digest = putBlob('known before');
+    // The registry has the bytes, takes the push for done, and has not written the reference yet.
+    const end = await commits.begin(`sha256:${digest}`);
+    const sweep = housekeeping(commits).sweep();
+    end();
+    expect(await sweep).toBe(0);
+    expect(has(digest)).toBe(true);
+  });
+
+  test('are not removed while one is stored, and none is stored while they are removed', async () => {
+    const commits = new Commits();
+    const order: string[] = [];
+    const end = await commits.begin(`sha256:${hex('a')}`);
+    const removing = commits.remove([hex('b')], async () => {
+      order.push('removes');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      order.push('removed');
+    });
+    const next = commits.begin(`sha256:${hex('c')}`).then(() => order.push('stored'));
+    order.push('ends');
+    end();
+    await Promise.all([removing, next]);
+    expect(order).toEqual(['ends', 'removes', 'removed', 'stored']);
+  });
+
+  test('of repositories with other names and files that are none of the registry do no harm', async () => {
+    mkdirSync(root('repositories/s-1/a-droplets/_layers/sha256/not-a-digest'), { recursive: true });
+    mkdirSync(root('blobs/sha256/zz'), { recursive: true });
+    writeFileSync(root('repositories/file'), '');
+    expect([await housekeeping().sweep(), await store.removeRepository('..', 's-1'), await store.removeRepository('s-1', '..')]).toEqual([
+      0,
+      false,
+      false,
+    ]);
+    expect(existsSync(root('repositories/s-1/a-droplets'))).toBe(true);
+  });
+});
+
+test('an upload without a byte for an hour goes, one that goes on stays', async () => {
+  const [old, going] = [upload('s-1/a-packages', 5, 3_700_000), upload('s-1/a-packages', 5, 3_500_000)];
+  expect(await housekeeping().purge()).toBe(1);
+  expect([existsSync(old), existsSync(going)]).toEqual([false, true]);
+});
+
+test("a space's bytes: each blob once, and its unfinished uploads", async () => {
+  const digest = putBlob('x'.repeat(100));
+  link('s-1/a-packages', digest);
+  link('s-1/a-droplets', digest);
+  link('s-2/b-droplets', putBlob('y'.repeat(1000)));
+  upload('s-1/a-packages', 20, 0);
+  expect(await Promise.all(['s-1', 's-2', 's-3'].map((space) => store.bytesOf(space)))).toEqual([120, 1000, 0]);
+});
+
+describe('an upload', () => {
+  const headers = { authorization: basic(`push.s-1.${now + 60}`) };
+  const send = async (method: string, path: string, body?: Buffer): Promise<[number, string]> => {
+    const answer = await ask(scene?.port('push') ?? 0, { method, path: `/v2/s-1/a-packages/${path}`, headers, ...(body ? { body } : {}) });
+    const { errors = [] } = JSON.parse(answer.body.toString() || '{}') as { errors?: { code: string; message: string }[] };
+    return [answer.status, errors[0]?.message ?? ''];
+  };
+
+  test("that would take more than the space's share is refused, whatever way it comes; others are not", async () => {
+    link('s-1/a-packages', putBlob('x'.repeat(900)));
+    scene = await openGate({ folder, room: { spaceQuota: 1000 } });
+    const said = expect.stringContaining('would take more than 0.0 MB, its share of the registry') as string;
+    expect(await send('POST', 'blobs/uploads/')).toEqual([200, '']);
+    expect(await send('PATCH', 'blobs/uploads/u', Buffer.alloc(50))).toEqual([200, '']);
+    expect(await send('PATCH', 'blobs/uploads/u', Buffer.alloc(101))).toEqual([403, said]);
+    expect(await send('PUT', 'manifests/t', Buffer.alloc(101))).toEqual([403, said]);
+    expect(await send('GET', 'manifests/t')).toEqual([200, '']);
+    expect(scene.seen.map(({ method }) => method)).toEqual(['POST', 'PATCH', 'GET']);
+    const other = { authorization: basic(`push.s-2.${now + 60}`) };
+    const answer = await ask(scene.port('push'), {
+      method: 'PATCH',
+      path: '/v2/s-2/b-packages/blobs/uploads/u',
+      headers: other,
+      body: Buffer.alloc(900),
+    });
+    expect(answer.status).toBe(200);
+  });
+
+  test('that does not say how long it is is cut where its share ends', async () => {
+    const bodies: number[] = [];
+    const counting: Upstream = (request) => {
+      let bytes = 0;
+      request.on('data', (chunk: Buffer) => (bytes += chunk.length));
+      request.on('close', () => bodies.push(bytes));
+    };
+    scene = await openGate({ folder, room: { spaceQuota: 10_000_000 }, upstream: counting });
+    const chunked = { ...headers, 'transfer-encoding': 'chunked' };
+    const path = '/v2/s-1/a-packages/blobs/uploads/u';
+    const answer = await ask(scene.port('push'), { method: 'PATCH', path, headers: chunked, body: Buffer.alloc(13_000_000) });
+    expect(answer.status).toBe(403);
+    await until('the request to the registry to end', async () => bodies.length === 1);
+    expect(bodies[0]).toBeLessThanOrEqual(10_000_000);
+  });
+
+  test('is refused when the volume has no more than its reserve, and reading goes on', async () => {
+    scene = await openGate({ folder, room: { reserve: Number.MAX_SAFE_INTEGER } });
+    const [status, message] = await send('POST', 'blobs/uploads/');
+    expect([status, message]).toEqual([
+      507,
+      expect.stringMatching(/^the registry has no room left: [\d.]+ [GM]B of [\d.]+ [GM]B are free$/),
+    ]);
+    expect((await send('GET', 'manifests/t'))[0]).toBe(200);
+    expect((await ask(scene.port('push'), { path: '/healthz' })).status).toBe(200);
+  });
+
+  test('has its last bytes held back while blobs are removed, with and without a body', async () => {
+    const commits = new Commits();
+    scene = await openGate({ folder, commits });
+    let free: () => void = () => undefined;
+    const removing = commits.remove([hex('x')], () => new Promise((resolve) => (free = resolve)));
+    const digest = `sha256:${hex('y')}`;
+    const puts = [
+      send('PUT', `blobs/uploads/u?digest=${digest}`),
+      send('PUT', `blobs/uploads/v?digest=${digest}`, Buffer.from('y')),
+      send('PUT', 'manifests/t', Buffer.from('{}')),
+      send('POST', `blobs/uploads/?mount=${digest}&from=s-1/b-packages`),
+    ];
+    expect((await send('PATCH', 'blobs/uploads/w', Buffer.from('z')))[0]).toBe(200);
+    expect(scene.seen.map(({ method }) => method)).toEqual(['PATCH']);
+    free();
+    expect((await Promise.all(puts)).map(([status]) => status)).toEqual([200, 200, 200, 200]);
+    expect(await removing).toBe(1);
+  });
+});
