@@ -172,11 +172,18 @@ function body(facts: RolloutFacts, before: DeploymentStatus | undefined, isStart
   return { phase: 'Serving', ...facts.note };
 }
 
+function logOf(before: DeploymentStatus | undefined): Pick<DeploymentStatus, 'logHead' | 'logOmitted' | 'logTail'> {
+  const { logHead, logOmitted, logTail } = before ?? {};
+  if (logTail === undefined) return {};
+  return { ...(logHead === undefined ? {} : { logHead }), ...(logOmitted === undefined ? {} : { logOmitted }), logTail };
+}
+
 /** `status.rollout`: as before where nothing changed, so that nothing is written. */
 export function rolloutStatus(facts: RolloutFacts, isStarted: boolean): DeploymentStatus {
   const before = facts.process.status?.rollout;
   const same = before?.id === facts.deployId ? before : undefined;
-  const next = body(facts, same, isStarted);
+  // What a version that failed said stays readable while the app is stopped.
+  const next = isStarted ? body(facts, same, isStarted) : { ...logOf(before), ...body(facts, same, isStarted) };
   const since = same?.phase === next.phase && same.since !== undefined ? same.since : timestamp(facts.now);
   const message = next.message === undefined ? {} : { message: cutText(next.message, longestMessage) };
   return { id: facts.deployId, ...next, ...message, process: facts.process.spec.processType, since, generations: facts.generations };

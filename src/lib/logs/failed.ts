@@ -15,8 +15,10 @@ function sourceOf({ process = 'web', pod = '', container = 'application', genera
  */
 export function failedVersionEntries(app: CFApp, read: readonly LogEntry[]): LogEntry[] {
   const deployment = app.status?.deployment;
-  const { phase, reason = 'Unknown', pod = '', since = '', logHead = [], logOmitted = 0, logTail = [] } = deployment ?? {};
-  if (deployment === undefined || phase !== 'Failed' || logTail.length === 0 || read.some(({ source }) => source.pod === pod)) return [];
+  const { phase, reason, pod = '', since = '', logHead = [], logOmitted = 0, logTail = [] } = deployment ?? {};
+  // A stopped app keeps what the version that failed said before.
+  const mayHave = phase === 'Failed' || phase === 'Stopped';
+  if (deployment === undefined || !mayHave || logTail.length === 0 || read.some(({ source }) => source.pod === pod)) return [];
   const source = sourceOf(deployment);
   const place = { pod, container: source.container };
   const at = new Date(since);
@@ -25,7 +27,7 @@ export function failedVersionEntries(app: CFApp, read: readonly LogEntry[]): Log
   const note = (text: string): LogEntry => noteEntry(text, place, at);
   const left = logOmitted === 0 ? [] : [note(`... ${String(logOmitted)} ${logOmitted === 1 ? 'line' : 'lines'} left out ...`)];
   return [
-    note(`The version that failed (${reason}) is gone; it said:`),
+    note(`The version that failed${reason === undefined ? '' : ` (${reason})`} is gone; it said:`),
     ...lines(logHead),
     ...left,
     ...lines(logTail),

@@ -148,7 +148,7 @@ describe('an app behind a route', () => {
       const failed = await scene.deploy('crash:1');
       await scene.until(() => expect(deployment()).toMatchObject({ id: failed, phase: 'Failed' }));
       await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'stop' } }, spec: { desiredState: 'STOPPED' } });
-      await scene.until(() => expect(deployment()).toMatchObject({ id: 'stop', phase: 'Stopped' }));
+      await scene.until(() => expect(deployment()).toMatchObject({ id: 'stop', phase: 'Stopped', logTail: ['no database'] }));
       await scene.restartController();
       await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'start' } }, spec: { desiredState: 'STARTED' } });
       await scene.until(() => expect(deployment()).toMatchObject({ id: 'start', phase: 'Failed', reason: 'Crashed' }));

@@ -21,6 +21,13 @@ test('the first and last lines of a version that failed stand between notes, wit
   expect(new Set(entries.map(({ time }) => time))).toEqual(new Set(['2026-01-01T00:00:05.000000000Z']));
 });
 
+test('they stay while the app is stopped', () => {
+  const { deployment } = app({ logTail: ['at main'] }).status ?? {};
+  const stopped = app({ ...deployment, phase: 'Stopped' });
+  delete stopped.status?.deployment?.reason;
+  expect(failedVersionEntries(stopped, [])[0]?.text).toBe('The version that failed is gone; it said:');
+});
+
 test('nothing is repeated of a pod that is still there, and nothing is said of an app that serves', () => {
   const seen: LogEntry = { time: '', source: { type: 'APP', pod: 'set-2', container: 'application' }, stream: 'OUT', text: 'at main' };
   expect(failedVersionEntries(app({ logTail: ['at main'] }), [seen])).toEqual([]);
