@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { get } from '../support/http.ts';
 import { Kf, ringEnv, type Ran } from '../support/kf.ts';
+import { until } from '../support/until.ts';
 
 const sample = (version: number): string => `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:${version}`;
 const names = { update: 'failed-update', local: 'on-localhost', health: 'bad-health', memory: 'too-big' };
@@ -32,7 +33,10 @@ describe('a version that writes its cause before a long stack and ends', () => {
   });
 
   test('stays readable when its instances are gone, once and marked', async () => {
-    const { stdout } = await kf.ok('logs', names.update, '--recent');
+    const stdout = await until('its instances to be gone', async () => {
+      const shown = (await kf.ok('logs', names.update, '--recent')).stdout;
+      return shown.includes('The version that failed') ? shown : undefined;
+    });
     expect(stdout).toMatch(/\[KF\/0\] ERR The version that failed \(Crashed\) is gone; it said:\n.*\[APP\/PROC\/WEB\/0\] OUT ROOT CAUSE\n/);
     expect(stdout.match(/ROOT CAUSE/g)).toHaveLength(1);
     expect(stdout).toContain('... 21 lines left out ...');
@@ -45,7 +49,7 @@ describe('a version that writes its cause before a long stack and ends', () => {
       0,
       expect.stringContaining(`App '${names.update}' runs as the version that served last.`),
     ]);
-    await expect.poll(async () => (await get(`${names.update}.apps.localhost`)).body, { timeout: 30_000 }).toContain('kf sample 1');
+    await until('the version before', async () => (await get(`${names.update}.apps.localhost`)).body.includes('kf sample 1'));
   });
 });
 

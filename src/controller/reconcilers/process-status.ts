@@ -123,7 +123,7 @@ function failed(facts: RolloutFacts, before: DeploymentStatus | undefined): Body
     return { ...kept, phase: 'Failed' };
   }
   const { problem, instance, log } = cause;
-  const isWoken = plan.goal !== target && !instances.some(({ generation }) => generation === plan.goal);
+  const isWoken = plan.goal !== target && !instances.some(({ generation, ending }) => generation === plan.goal && !ending);
   return {
     phase: 'Failed',
     reason: problem.reason,
