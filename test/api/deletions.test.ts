@@ -81,7 +81,7 @@ beforeAll(async () => {
   await installRoles();
   await installPolicies();
   const mark = { 'kf.cloudfoundry.org/managed-by': 'kf' };
-  await makeNamespace(space, { ...mark, [`${group}/space-guid`]: space });
+  await makeNamespace(space, { ...mark, [`${group}/org-guid`]: 'org', [`${group}/space-guid`]: space });
   await makeNamespace(foreign);
   // Everything in both namespaces, which is far more than a developer's role: what is refused is refused by the policy.
   for (const namespace of [space, foreign])
@@ -117,10 +117,12 @@ describe('deleting by itself what an app lives by', () => {
 
   test('it goes with its app, and with its space', async () => {
     await kubectl(['delete', 'cfapp', '-n', space, 'owner', '--cascade=background'], { as: 'alice' });
-    await until('the garbage collector to take all of it', async () => {
+    // It learns of new kinds every 30 s only.
+    const isGone = async (): Promise<boolean> => {
       const left = await Promise.all(kindNames.map((kind) => ask(['get', kind, '-n', space, 'kept'])));
       return left.every(({ code }) => code !== 0);
-    });
+    };
+    await until('the garbage collector to take all of it', isGone, 90_000);
     const owner = await makeApp(space);
     await kubectl(['create', '-f', '-'], { input: kindNames.map((kind) => objectOf(kind, space, [owner])) });
     await kubectl(['delete', 'namespace', space, '--timeout=60s']);
