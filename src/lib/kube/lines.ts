@@ -55,6 +55,9 @@ export interface LogEnds {
 /** What is kept of the log of something that failed: enough for a cause before a long stack, and for what was said last. */
 const kept = { head: 10, tail: 30, longest: 500 };
 
+/** The kubelet writes its own errors into the body of a log, with status 200 (kubernetes/pkg/kubelet, GetContainerLogs). */
+const kubeletNote = /^unable to retrieve container logs for \w+:\/\//;
+
 /** A short log is all tail. Lines are cut at 500 characters, blank ones at the end are dropped. */
 export async function endsOf(lines: AsyncIterable<string> | Iterable<string>): Promise<LogEnds> {
   const head: string[] = [];
@@ -67,6 +70,7 @@ export async function endsOf(lines: AsyncIterable<string> | Iterable<string>): P
     if (last.length > kept.tail) last.shift();
   };
   for await (const raw of lines) {
+    if (kubeletNote.test(raw)) continue;
     const line = raw.trimEnd().slice(0, kept.longest);
     if (line === '') blank += 1;
     else {

@@ -59,6 +59,11 @@ describe('the ends of a log', () => {
     expect(await endsOf(['x'.repeat(600), '', 'y\r', '', ' '])).toEqual({ head: [], omitted: 0, tail: ['x'.repeat(500), '', 'y'] });
   });
 
+  test("are the app's own: not what the kubelet says when it has no log", async () => {
+    const said = ['unable to retrieve container logs for containerd://0123abc'];
+    expect(await endsOf(said)).toEqual({ head: [], omitted: 0, tail: [] });
+  });
+
   test('a stream is read to a limit and no further', async () => {
     const parts = ['abc', 'defg', 'h'].map((part) => Buffer.from(part));
     expect(await text(upTo(chunks(...parts), 4))).toBe('abcd');
