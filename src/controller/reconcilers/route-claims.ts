@@ -23,8 +23,8 @@ export const routesByHost: Index = index<CFRoute>(kinds.route, 'host', (route) =
 /** Routes whose host was seen to be held by their space, by uid. */
 const trusted = new BoundedMap<string, { lease: string; at: number }>(10_000);
 
-const isWanted = (route: CFRoute): boolean =>
-  route.metadata.deletionTimestamp === undefined && findCondition(route, conditionTypes.claimed)?.status !== 'False';
+/** Also one that is being deleted: its host is free when it is gone. */
+const isWanted = (route: CFRoute): boolean => findCondition(route, conditionTypes.claimed)?.status !== 'False';
 const isClaimed = (route: CFRoute): boolean => isWanted(route) && findCondition(route, conditionTypes.claimed)?.status === 'True';
 const spaceOf = (route: CFRoute): string => route.metadata.namespace ?? '';
 

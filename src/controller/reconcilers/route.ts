@@ -79,9 +79,13 @@ export const routeReconciler: Reconciler = {
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
     const live = context.stores.of(kinds.route).get(ns, name);
-    if (live === undefined) return undefined;
+    if (live === undefined || live.metadata.deletionTimestamp !== undefined) {
+      // Neither the garbage collector's time nor a finalizer that its owner may set keeps a host from the space that gets it next.
+      await removeAll(context, live ?? { metadata: { namespace: ns, name } });
+      return undefined;
+    }
     const route = await writeMetadata(context, kinds.route, live, { annotations: { [annotations.appGuids]: appGuidsOf(live) } });
-    return route.metadata.deletionTimestamp === undefined ? keep(context, route) : undefined;
+    return keep(context, route);
   },
 };
 
@@ -213,7 +217,7 @@ async function ensureHttpRoute(context: Context, route: CFRoute, fqdn: string, {
 }
 
 /** Services that no backend names any more; the HTTPRoute has forgotten them by now. */
-async function removeServices(context: Context, route: CFRoute, kept: ReadonlySet<string>): Promise<void> {
+async function removeServices(context: Context, route: Pick<CFRoute, 'metadata'>, kept: ReadonlySet<string>): Promise<void> {
   const orphans = context.stores
     .of(serviceType)
     .by(servicesByRoute.name, keyOf(route))
@@ -224,7 +228,7 @@ async function removeServices(context: Context, route: CFRoute, kept: ReadonlySe
   }
 }
 
-async function removeAll(context: Context, route: CFRoute): Promise<void> {
+async function removeAll(context: Context, route: Pick<CFRoute, 'metadata'>): Promise<void> {
   const { namespace = '', name = '' } = route.metadata;
   const uid = context.stores.of(httpRouteType).get(namespace, name)?.metadata.uid;
   if (uid !== undefined) await context.cluster.delete(httpRouteType, namespace, name, { uid, signal: context.signal });

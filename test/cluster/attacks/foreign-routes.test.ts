@@ -181,3 +181,17 @@ test('a host without a destination stays its space’s and answers 404; given up
   await until('the host to lead to its app again', async () => answeredBy(await get(url)) === '1');
   await expectBank();
 });
+
+test('a route that its owner deletes and holds by a finalizer gets no requests, and keeps nobody who asks after it is gone', async () => {
+  const squatted = `squat-${host}`;
+  const { name } = await plant({ host: squatted, path: '/login' });
+  await until('the squatter to have the host', async () => answeredBy(await get(`${squatted}.${domain}`, '/login')) === '2');
+  const patch = (finalizers: string[] | null): string => JSON.stringify({ metadata: { finalizers } });
+  const held = await attacker.kubectl(['patch', 'cfroute', '-n', attackers.space, name, '--type=merge', '-p', patch(['example.com/hold'])]);
+  expect(held.stderr).toBe('');
+  await attacker.kubectl(['delete', 'cfroute', '-n', attackers.space, name, '--wait=false']);
+  await until('the held route to lead nowhere', async () => (await get(`${squatted}.${domain}`, '/login')).status === 404);
+  await attacker.kubectl(['patch', 'cfroute', '-n', attackers.space, name, '--type=merge', '-p', patch(null)]);
+  await until('the victim to get the host', async () => (await victim.kf.run(['map-route', 'bank', domain, '-n', squatted])).code === 0);
+  for (const way of ['/', '/login']) expect(answeredBy(await get(`${squatted}.${domain}`, way)), way).toBe('1');
+});

@@ -151,6 +151,29 @@ describe('a host', () => {
   });
 });
 
+test('a deleted route leads nowhere at once, also while a finalizer of its owner holds it; its host is free when it is gone', async () => {
+  const finalizers = ['example.com/never'];
+  await cluster.create(kinds.route, { metadata: { name: 'squat', namespace: 'a', finalizers }, spec: spec('bank', '/login') });
+  await until(() => expect(cluster.all(httpRouteType)).toHaveLength(1));
+  await cluster.delete(kinds.route, 'a', 'squat');
+  await until(() => expect(cluster.all(httpRouteType)).toEqual([]));
+  expect(await make('b', 'early', spec('bank'))).toBe('DuplicateName');
+  await cluster.mergePatch(kinds.route, 'a', 'squat', { metadata: { finalizers: [] } });
+  await until(() => expect(hostLeases()).toEqual([]));
+  expect(await make('b', 'late', spec('bank'))).toBe('Claimed');
+});
+
+test('what a route left behind that is gone without the garbage collector having come by is taken away', async () => {
+  await make('b', 'bank', spec('bank'));
+  await until(() => expect(cluster.all(httpRouteType)).toHaveLength(1));
+  const left = cluster.all(httpRouteType)[0];
+  await stop();
+  await cluster.delete(kinds.route, 'b', 'bank');
+  await cluster.create(httpRouteType, { ...left, metadata: { ...left?.metadata, ownerReferences: [] } });
+  stop = startController();
+  await until(() => expect(cluster.all(httpRouteType)).toEqual([]));
+});
+
 describe('a route is refused', () => {
   test('for every host of the domain, unless an operator has allowed it', async () => {
     expect(await make('a', 'every', spec('*'))).toBe('WildcardNotAllowed');

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { nodeType, podType, secretType, serviceType, statefulSetType, type Pod } from '../../../src/lib/api/core.ts';
-import { httpRouteType, mainBackends } from '../../../src/lib/api/gateway.ts';
+import { httpRouteType, mainBackends, revisionOf } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
 import { appGuid, ns, readyPods, startRunScene, type RunScene } from './run-scene.ts';
@@ -132,6 +132,10 @@ describe('an app behind a route', () => {
     await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Failed' }));
     await scene.until(() => expect(scene.cluster.all(podType)).toHaveLength(1));
     const pods = scene.cluster.all(podType).map(({ metadata }) => metadata.uid);
+    await scene.until(() => {
+      const programmed = scene.cluster.peek(kinds.route, ns, 'route-1')?.status?.conditions?.find(({ type }) => type === 'Programmed');
+      expect(programmed?.message).toContain(revisionOf(scene.cluster.peek(httpRouteType, ns, 'route-1')) ?? 'none');
+    });
     const before = scene.cluster.writes.length;
     await scene.restartController();
     await sleep(300);
