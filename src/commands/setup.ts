@@ -4,7 +4,7 @@ import { numberFlag } from '../flags.ts';
 import type { SetupRequest } from '../lib/ops/setup/request.ts';
 import type { SetupResult } from '../lib/ops/setup/setup.ts';
 import { kfVersion } from '../lib/version.ts';
-import { planBlocks, setupBlocks } from '../lib/views/setup.ts';
+import { networkWarnings, planBlocks, setupBlocks } from '../lib/views/setup.ts';
 
 const text = (summary: string, helpValue: string) => Flags.string({ summary, helpValue });
 
@@ -26,6 +26,7 @@ export default class Setup extends KfCommand<SetupResult | { objects: unknown[] 
     'gateway-port': numberFlag({ name: 'gateway-port', least: 1, summary: 'port of the gateway as seen from outside', helpValue: 'PORT' }),
     'storage-class': text("StorageClass of the registry's volume", 'NAME'),
     'controller-image': text("image with the controller's programs, instead of a stock Node image", 'IMAGE'),
+    'network-policies': Flags.string({ summary: 'make NetworkPolicies (default), or none', helpValue: 'on|off', options: ['on', 'off'] }),
     'image-prefix': text('mirror that all images come from', 'PREFIX'),
     'dry-run': Flags.boolean({ summary: 'print the objects, write nothing' }),
     output: Flags.string({ char: 'o', summary: 'form of --dry-run (yaml)', helpValue: 'yaml', default: 'yaml' }),
@@ -50,6 +51,7 @@ export default class Setup extends KfCommand<SetupResult | { objects: unknown[] 
     session.saveOrWarn({ ...session.state, context: pinned, server, org: result.org, space: result.space });
     this.print(setupBlocks(result));
     this.ok();
+    for (const warning of networkWarnings(result.network)) this.reporter.warn(warning);
     if (!result.reach.reachable) this.reporter.warn([result.reach.message, ...(result.reach.hints ?? [])].join('\n   '));
     this.terminal.err(`Next: ${this.frame.bin} push APP -p PATH`);
     return result;
@@ -67,6 +69,7 @@ function requestFrom(flags: Record<string, unknown>): SetupRequest {
     ['storage-class', 'storageClass'],
     ['controller-image', 'controllerImage'],
     ['image-prefix', 'imagePrefix'],
+    ['network-policies', 'networkPolicies'],
   ];
   return Object.fromEntries(names.filter(([flag]) => flags[flag] !== undefined).map(([flag, key]) => [key, flags[flag]]));
 }

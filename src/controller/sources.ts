@@ -5,19 +5,23 @@ import {
   configMapType,
   jobType,
   namespaceType,
+  nodeType,
   podDisruptionBudgetType,
   podType,
   serviceAccountType,
   serviceType,
   statefulSetType,
   type Job,
+  type Node,
   type Pod,
   type StatefulSet,
 } from '../lib/api/core.ts';
 import type { KubeObject } from '../lib/api/object.ts';
+import { networkPolicyType } from '../lib/api/network-policy.ts';
 import { httpRouteType } from '../lib/api/gateway.ts';
 import { kinds, labels, places } from '../lib/api/group.ts';
 import type { AppWorkload, BuildWorkload, TaskWorkload } from '../lib/api/types.generated.ts';
+import { present } from '../templates/metadata.ts';
 import type { Source } from './runtime/informer.ts';
 
 /** Of a pod's spec only where it runs, how long it may run and how long it may take to end is read. */
@@ -45,6 +49,12 @@ function withoutTemplate<T extends StatefulSet | Job>(object: T): T {
   return { ...object, spec };
 }
 
+/** Of a node only its addresses are read. */
+function trimNode({ apiVersion, kind, metadata: { name, uid, resourceVersion }, status }: Node): Node {
+  const metadata = present({ name, uid, resourceVersion });
+  return { ...present({ apiVersion, kind }), metadata, status: { addresses: status?.addresses ?? [] } };
+}
+
 const source = <T extends KubeObject>(value: Source<T>): Source => value as unknown as Source;
 
 /**
@@ -64,6 +74,8 @@ export function sources(rootNamespace: string): Source[] {
     source({ type: httpRouteType, labelSelector: labels.routeGuid, optional: true }),
     source({ type: namespaceType, labelSelector: labels.managedBy }),
     source({ type: serviceAccountType, labelSelector: labels.managedBy }),
+    source({ type: networkPolicyType, labelSelector: labels.managedBy }),
+    source({ type: nodeType, trim: trimNode }),
     source({ type: configMapType, ns: rootNamespace, fieldSelector: `metadata.name=${places.info}` }),
   ];
 }

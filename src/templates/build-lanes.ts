@@ -17,6 +17,8 @@ export const buildPaths = {
 
 /** Markers, in the order in which they appear. `failed` ends the other lanes. */
 export const markers = {
+  /** The push door has answered the source lane: NetworkPolicies know this pod. */
+  reached: 'reached',
   fetched: 'fetched',
   analyzed: 'analyzed',
   failed: 'failed',
@@ -88,6 +90,7 @@ export function registryScript(input: LifecycleInput): string {
   const kept = [`-analyzed=${own.analyzed}`, `-report=${own.report}`, '-extended=/kf/none'];
   return `${prelude}fail() { touch $H/${markers.failed}; exit "$1"; }
 export CNB_REGISTRY_AUTH="$(cat ${buildPaths.registry}/${registryKeys.auth})"
+await -e $H/${markers.reached}
 $L/analyzer ${line('-log-level=error', layers, ...insecure, ...analyze, input.target)} || fail $?
 cp ${buildPaths.layers}/analyzed.toml ${own.analyzed} || fail $?
 touch $H/${markers.analyzed}

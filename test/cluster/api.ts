@@ -23,7 +23,7 @@ interface Kubeconfig {
   users: { user: { 'client-certificate-data': string; 'client-key-data': string } }[];
 }
 
-const requestTimeoutMs = 5_000;
+const requestTimeoutMs = 30_000;
 
 /** Plural names of the kinds that are applied; a kind not listed here is its lower case name with an s. */
 const irregularPlurals: Record<string, string> = { StorageClass: 'storageclasses', NetworkPolicy: 'networkpolicies' };

@@ -37,7 +37,7 @@ afterAll(async () => {
 const kindsOfSetup = [
   'crds,namespaces,clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings',
   'deployments,services,configmaps,secrets,serviceaccounts,persistentvolumeclaims,roles,rolebindings',
-  'gatewayclasses,gateways,httproutes,cfdomains,cforgs,cfspaces,builderinfos,runnerinfos',
+  'networkpolicies,gatewayclasses,gateways,httproutes,cfdomains,cforgs,cfspaces,builderinfos,runnerinfos',
 ].join(',');
 /** Their status is the gateway's to write, whenever it likes. */
 const gatewayKinds = ['GatewayClass', 'Gateway', 'HTTPRoute'];

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { counted } from '../../lib/api/sizes.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { KfError, messageOf } from '../../lib/errors.ts';
 import { challengeAuthenticator } from '../../lib/oci/auth.ts';
 import { directConnection } from '../../lib/oci/http.ts';
@@ -45,6 +46,34 @@ export function settingsFromEnv(env: NodeJS.ProcessEnv): FetchSettings {
   };
 }
 
+/** How long the network may take until it lets a new pod through; then the fetch itself tells what is wrong. */
+const patienceMs = 20_000;
+const notYet = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT']);
+
+/**
+ * Waits until the push door answers, whatever it says. Where NetworkPolicies hold, a pod is refused there until its address is known, about a second
+ * after its start; the programs of the registry lane do not try twice.
+ */
+async function reachDoor({ credentialHost, insecure }: FetchSettings, signal: AbortSignal): Promise<void> {
+  const connection = directConnection(credentialHost, {
+    idleTimeoutMs: 2_000,
+    ...(insecure.includes(credentialHost) ? { insecure: true } : {}),
+  });
+  const deadline = performance.now() + patienceMs;
+  try {
+    for (;;) {
+      const problem = await connection.send({ method: 'GET', path: '/v2/', headers: {}, signal }).then(
+        ({ body }) => void body.resume(),
+        (error: unknown) => error as NodeJS.ErrnoException,
+      );
+      if (problem === undefined || !notYet.has(problem.code ?? '') || performance.now() > deadline) return;
+      await sleep(50, undefined, { signal });
+    }
+  } finally {
+    connection.close();
+  }
+}
+
 async function fetchInto(settings: FetchSettings, signal: AbortSignal): Promise<string> {
   const { registry, repository, digest } = parseReference(settings.source);
   if (digest === undefined) throw new KfError('usage', `The source image '${settings.source}' is not named by a digest.`);
@@ -70,6 +99,8 @@ async function fetchInto(settings: FetchSettings, signal: AbortSignal): Promise<
 /** Runs the lane; the exit code is 0 or 1. Whatever happens, a marker tells the other lanes. */
 export async function runFetch(settings: FetchSettings, signal: AbortSignal, print: (line: string) => void): Promise<number> {
   try {
+    await reachDoor(settings, signal);
+    writeFileSync(join(settings.hand, markers.reached), '');
     print(await fetchInto(settings, signal));
     writeFileSync(join(settings.hand, markers.fetched), '');
     return 0;

@@ -1,8 +1,9 @@
 // CFSpace: a namespace with the space's marks, the accounts of its apps, registry credentials, the roles of its org, and an end in order.
 
-import { namespaceType, roleBindingType, serviceAccountType } from '../../lib/api/core.ts';
+import { namespaceType, nodeType, roleBindingType, serviceAccountType } from '../../lib/api/core.ts';
 import type { Namespace, RoleBinding, ServiceAccount } from '../../lib/api/core.ts';
 import { finalizers, kinds } from '../../lib/api/group.ts';
+import { networkPolicyType, type NetworkPolicy } from '../../lib/api/network-policy.ts';
 import type { CFOrg, CFSpace } from '../../lib/api/types.generated.ts';
 import { spaceAccount, spaceAccounts, spaceNamespace } from '../../templates/namespace.ts';
 import { watch } from '../runtime/reconciler.ts';
@@ -12,6 +13,7 @@ import type { Result } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
 import type { Statement } from '../runtime/status.ts';
 import { splitKey } from '../runtime/store.ts';
+import { BuildHosts } from './build-hosts.ts';
 import { claimName, duplicateRetryMs } from './claims.ts';
 import {
   deletionPollMs,
@@ -28,6 +30,7 @@ import {
 } from './namespaces.ts';
 import { isOwnedBy } from './ownership.ts';
 import { ensureLimits } from './space-limits.ts';
+import { ensureNetworkPolicies } from './space-network.ts';
 import { ensureRegistrySecrets, paceMs } from './space-secrets.ts';
 import type { RegistryKeys } from './space-secrets.ts';
 
@@ -36,7 +39,7 @@ const looksPerSpace = 3;
 
 /** @param keys shared with the reconciler of builds */
 export function spaceReconciler(keys: RegistryKeys): Reconciler {
-  const lookedAt = new Map<string, number>();
+  const looks: Looks = { lookedAt: new Map(), hosts: new BuildHosts() };
   return {
     name: 'space',
     watches: [
@@ -45,20 +48,22 @@ export function spaceReconciler(keys: RegistryKeys): Reconciler {
       watch<Namespace>(namespaceType, (namespace, stores) => spaceKeys(namespace.metadata.name ?? '', stores)),
       watch<RoleBinding>(roleBindingType, (binding, stores) => spaceKeys(binding.metadata.namespace ?? '', stores)),
       watch<ServiceAccount>(serviceAccountType, (account, stores) => spaceKeys(account.metadata.namespace ?? '', stores)),
+      watch<NetworkPolicy>(networkPolicyType, (policy, stores) => spaceKeys(policy.metadata.namespace ?? '', stores)),
     ],
+    reads: [nodeType],
     reconcile: async (key, context) => {
       const { ns, name } = splitKey(key);
       const space = context.stores.of(kinds.space).get(ns, name);
       if (space === undefined) {
-        lookedAt.delete(name);
+        looks.lookedAt.delete(name);
         return undefined;
       }
-      return space.metadata.deletionTimestamp === undefined ? keep(context, space, keys, lookedAt) : remove(context, space);
+      return space.metadata.deletionTimestamp === undefined ? keep(context, space, keys, looks) : remove(context, space);
     },
   };
 }
 
-async function keep(context: Context, live: CFSpace, keys: RegistryKeys, lookedAt: Map<string, number>): Promise<Result | undefined> {
+async function keep(context: Context, live: CFSpace, keys: RegistryKeys, looks: Looks): Promise<Result | undefined> {
   const claim = await claimName(context, { entity: 'space', object: live });
   if (claim.notReady !== undefined) {
     await write(context, live, claim.claimed, claim.notReady);
@@ -67,7 +72,7 @@ async function keep(context: Context, live: CFSpace, keys: RegistryKeys, lookedA
   const space = await setFinalizer(context, kinds.space, live, { name: finalizers.space, present: true });
   const pace = paceMs(context.stores.of(kinds.space).size, looksPerSpace);
   try {
-    await furnish(context, space, keys, { lookedAt, pace });
+    await furnish(context, space, keys, { ...looks, pace });
   } catch (error) {
     await write(context, space, claim.claimed, notReady(error));
     throw error;
@@ -78,10 +83,14 @@ async function keep(context: Context, live: CFSpace, keys: RegistryKeys, lookedA
 
 interface Looks {
   lookedAt: Map<string, number>;
+  hosts: BuildHosts;
+}
+
+interface PacedLooks extends Looks {
   pace: number;
 }
 
-async function furnish(context: Context, space: CFSpace, keys: RegistryKeys, looks: Looks): Promise<void> {
+async function furnish(context: Context, space: CFSpace, keys: RegistryKeys, looks: PacedLooks): Promise<void> {
   const { name = '', namespace: org = '' } = space.metadata;
   // Without its org the space would be a namespace that nobody owns; the org's own namespace must stand first.
   const parent = context.stores.of(kinds.org).get(context.info().root, org);
@@ -93,19 +102,20 @@ async function furnish(context: Context, space: CFSpace, keys: RegistryKeys, loo
   await withFreshRights(context, namespace, async () => {
     await ensureOwnRights(context, name);
     // Before anybody gets a right there.
-    if (isDue(context, name, looks)) await ensureLimits(context, 'space', name);
+    const limits = isDue(context, name, looks) ? ensureLimits(context, 'space', name) : undefined;
+    await Promise.all([limits, ensureNetworkPolicies(context, name, looks.hosts)]);
     const accounts = spaceAccounts.map((account) => ensureObject(context, serviceAccountType, spaceAccount(account, name)));
     await Promise.all([...accounts, propagateRoles(context, org, name), ensureSecrets(context, name, keys, looks)]);
   });
 }
 
 /** What is not watched is looked at from time to time. */
-function isDue(context: Context, name: string, { lookedAt, pace }: Looks): boolean {
+function isDue(context: Context, name: string, { lookedAt, pace }: PacedLooks): boolean {
   const last = lookedAt.get(name);
   return last === undefined || context.now() - last >= pace * 0.9;
 }
 
-async function ensureSecrets(context: Context, name: string, keys: RegistryKeys, looks: Looks): Promise<void> {
+async function ensureSecrets(context: Context, name: string, keys: RegistryKeys, looks: PacedLooks): Promise<void> {
   if (!isDue(context, name, looks)) return;
   await ensureRegistrySecrets(context, keys, name);
   looks.lookedAt.set(name, context.now());

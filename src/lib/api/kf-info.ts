@@ -43,6 +43,24 @@ export interface KfInfo {
   limits?: { org?: Record<string, string>; space?: Record<string, string> };
   staging: { memoryMB: number; diskMB: number };
   root: string;
+  /** Left out where kf makes no NetworkPolicies. */
+  network?: NetworkSettings;
+}
+
+/** What the NetworkPolicies of spaces are made of. */
+export interface NetworkSettings {
+  /** What the proof of setup saw: that the cluster's network holds to policies, or not; left out while nothing is known. */
+  enforced?: boolean;
+  /** Ranges (CIDR) and names of namespaces that apps may connect to, beside their own space and the internet. */
+  egress: string[];
+  /** Those that may connect to apps, beside their own space and the gateway. */
+  ingress: string[];
+  /** Addresses of the cluster's name service beside its pods. */
+  dns: string[];
+  /** Addresses of the API server. */
+  apiServer: string[];
+  /** Whether the cluster's pods have IPv6 addresses. */
+  ipv6: boolean;
 }
 
 const setupHint = ['kf setup'];

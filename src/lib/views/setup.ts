@@ -11,9 +11,16 @@ export interface SetupView {
   unchanged: number;
   requests: { cpuMilli: number; memoryMiB: number };
   reach: { url: string; reachable: boolean; message?: string; hints?: string[] };
+  network: NetworkView;
   domain: string;
   org: { name: string };
   space: { name: string };
+}
+
+export interface NetworkView {
+  policies: 'on' | 'off';
+  enforced?: boolean;
+  message?: string;
 }
 
 export interface PlanView {
@@ -48,6 +55,25 @@ export function planBlocks({ changes, requests }: PlanView): Block[] {
   return [line(), pairs(...rows)];
 }
 
+function networkLine({ policies, enforced }: NetworkView): string {
+  if (policies === 'off') return 'no policies';
+  if (enforced === undefined) return 'policies made; whether they hold is not known';
+  return enforced ? 'policies made, and they hold' : "policies made, but the cluster's network does not hold to them";
+}
+
+/** What an operator must know of the network after a setup; nothing where policies hold. */
+export function networkWarnings({ policies, enforced, message }: NetworkView): string[] {
+  if (policies === 'off' || enforced === true) return [];
+  const open = 'apps and builds may then reach nodes, the API server and the apps of other spaces.';
+  if (enforced === false)
+    return [
+      `The cluster's network does not hold to NetworkPolicies: ${open}\n   Install a network that does (Calico, Cilium), then: kf setup --network-policies=on`,
+    ];
+  return [
+    `Whether the cluster's network holds to NetworkPolicies could not be found out: ${message ?? 'no reason given'}.\n   If it does not, ${open}\n   Look again: kf setup --network-policies=on`,
+  ];
+}
+
 export function setupBlocks(view: SetupView): Block[] {
   const didNothing = view.created + view.changed === 0;
   const changes = didNothing
@@ -60,6 +86,7 @@ export function setupBlocks(view: SetupView): Block[] {
       ['kubernetes:', view.kubernetes],
       ['changes:', changes],
       ['requests:', `${view.requests.cpuMilli}m CPU, ${view.requests.memoryMiB} MiB memory`],
+      ['network:', networkLine(view.network)],
       ['apps domain:', view.domain],
       ['org:', view.org.name],
       ['space:', view.space.name],

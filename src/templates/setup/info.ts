@@ -1,12 +1,12 @@
 // `kf-info`: what every command reads to know this installation.
 
 import { annotations, places } from '../../lib/api/group.ts';
-import type { KfInfo } from '../../lib/api/kf-info.ts';
+import type { KfInfo, NetworkSettings } from '../../lib/api/kf-info.ts';
 import type { KubeObject } from '../../lib/api/object.ts';
 import { encoded } from '../metadata.ts';
 import { gatewayName, traefikName } from './gateway.ts';
 import { gatewayNamespace } from './namespaces.ts';
-import { rootNamespace, systemNamespace, type SetupPlan } from './options.ts';
+import { rootNamespace, systemNamespace, type SetupNetwork, type SetupPlan } from './options.ts';
 import { pullPrefix, pushHost, registryName } from './registry.ts';
 
 /** The facts of an installation made by `plan`. */
@@ -52,6 +52,7 @@ export function kfInfo(plan: SetupPlan): KfInfo {
     limits: plan.limits,
     staging: plan.staging,
     defaults: { org: plan.org, space: plan.space },
+    ...(plan.network === undefined ? {} : { network: networkSettings(plan.network) }),
   };
 }
 
@@ -64,6 +65,11 @@ export function buildInstallationEnv(plan: SetupPlan): KubeObject {
     ...(buildEnvRevision === undefined ? {} : { annotations: { [annotations.revision]: buildEnvRevision } }),
   };
   return { apiVersion: 'v1', kind: 'Secret', metadata, ...{ type: 'Opaque', data: encoded(buildEnv) } };
+}
+
+/** Without the nodes: those change, and the controller sees them itself. In one order, so that the same facts are the same text. */
+function networkSettings({ enforced, egress, ingress, dns, apiServer, ipv6 }: SetupNetwork): NetworkSettings {
+  return { ...(enforced === undefined ? {} : { enforced }), egress, ingress, dns, apiServer, ipv6 };
 }
 
 /** The ConfigMap; that everybody may read it is in manifests/roles.yaml. */

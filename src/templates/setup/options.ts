@@ -1,5 +1,7 @@
 // What the objects of `kf setup` depend on; resolved once (flags over file over defaults) before anything is built.
 
+import type { NetworkSettings } from '../../lib/api/kf-info.ts';
+
 export interface SetupImages {
   /** A stock Node 24 image: controller, gate and source lane run in it. */
   node: string;
@@ -24,6 +26,18 @@ export interface SetupGateway {
   /** Port by which the CLI and browsers reach it, and the address when names do not resolve. */
   port: number;
   address?: string;
+}
+
+/** What NetworkPolicies are made of, for spaces and for kf itself. */
+export interface SetupNetwork extends NetworkSettings {
+  nodes: NodeNetwork;
+}
+
+export interface NodeNetwork {
+  /** Addresses that nodes have, also at the first of their pods' addresses, which is often the one that they speak from. */
+  addresses: string[];
+  /** Ranges of the pods, as far as Node objects name them. */
+  podRanges: string[];
 }
 
 export interface SetupPlan {
@@ -55,6 +69,8 @@ export interface SetupPlan {
   controllerMemoryMB: number;
   /** An image that holds the programs, instead of the ConfigMap with the bundle. */
   controllerImage?: string;
+  /** Left out: kf makes no NetworkPolicies. */
+  network?: SetupNetwork;
   /** Default org and space; GUIDs are kept when they exist. */
   /** The GUIDs are known once the objects are there, or are about to be made. */
   org: { name: string; guid?: string };

@@ -17,8 +17,16 @@ interface LockedPackage {
   name?: string;
   link?: boolean;
   resolved?: string;
+  integrity?: string;
   os?: string[];
   cpu?: string[];
+}
+
+interface NamedPackage {
+  name: string;
+  version: string;
+  /** Hashes of the archive, as the lockfile has them. */
+  integrity?: string;
 }
 
 interface Lockfile {
@@ -44,8 +52,8 @@ function isServed({ link, version, resolved, os, cpu }: LockedPackage): boolean 
 }
 
 /** Package names and exact versions that lockfiles (version 2 or 3) name, without links, local folders and other systems' binaries. */
-export function lockedPackages(lockfiles: readonly string[]): { name: string; version: string }[] {
-  const found = new Map<string, { name: string; version: string }>();
+export function lockedPackages(lockfiles: readonly string[]): NamedPackage[] {
+  const found = new Map<string, NamedPackage>();
   for (const path of lockfiles) {
     const { packages = {} } = JSON.parse(readFileSync(path, 'utf8')) as Lockfile;
     for (const [place, entry] of Object.entries(packages)) {
@@ -53,7 +61,7 @@ export function lockedPackages(lockfiles: readonly string[]): { name: string; ve
       if (at < 0 || !isServed(entry)) continue;
       const name = entry.name ?? place.slice(at + 'node_modules/'.length);
       const version = entry.version ?? '';
-      found.set(`${name}@${version}`, { name, version });
+      found.set(`${name}@${version}`, { name, version, ...(entry.integrity === undefined ? {} : { integrity: entry.integrity }) });
     }
   }
   return [...found.values()];
@@ -62,22 +70,54 @@ export function lockedPackages(lockfiles: readonly string[]): { name: string; ve
 /** Fetches the archives that are not yet in `tarballDir`, all by one call of npm. */
 export async function fetchLockedPackages(lockfiles: readonly string[], tarballDir: string, log: (line: string) => void): Promise<void> {
   mkdirSync(tarballDir, { recursive: true });
-  const missing = lockedPackages(lockfiles).filter(({ name, version }) => !existsSync(join(tarballDir, archiveName(name, version))));
-  if (missing.length === 0) return;
-  log(`npm mirror: fetching ${String(missing.length)} packages`);
+  const place = ({ name, version }: NamedPackage): string => join(tarballDir, archiveName(name, version));
+  const locked = lockedPackages(lockfiles);
+  const missing = locked.filter((entry) => !existsSync(place(entry)));
+  if (missing.length > 0) log(`npm mirror: fetching ${String(missing.length)} packages`);
+  for (const group of withoutCollisions(missing)) await fetchTogether(group, tarballDir, place);
+  const wrong = locked.find((entry) => !hasIntegrity(place(entry), entry.integrity));
+  if (wrong === undefined) return;
+  // Left there it would be served, and npm would end a build with EINTEGRITY.
+  rmSync(place(wrong));
+  throw new Error(
+    `npm mirror: the archive of ${wrong.name}@${wrong.version} is not the one that the lockfile names (integrity ${wrong.integrity ?? ''}). ` +
+      'Does the lockfile come from another registry? `npm config get registry` tells the one that was asked.',
+  );
+}
+
+/** npm writes `@a/b` and `a-b` of one version to one file: such packages are not fetched by the same call. */
+export function withoutCollisions(packages: readonly NamedPackage[]): NamedPackage[][] {
+  const groups: Map<string, NamedPackage>[] = [];
+  for (const entry of packages) {
+    const file = `${entry.name.replace(/^@/, '').replace('/', '-')}-${entry.version}`;
+    const free = groups.find((group) => !group.has(file));
+    if (free === undefined) groups.push(new Map([[file, entry]]));
+    else free.set(file, entry);
+  }
+  return groups.map((group) => [...group.values()]);
+}
+
+async function fetchTogether(packages: NamedPackage[], tarballDir: string, place: (entry: NamedPackage) => string): Promise<void> {
   const temporary = join(tarballDir, `.${String(process.pid)}.tmp`);
   mkdirSync(temporary);
   try {
-    const specs = missing.map(({ name, version }) => `${name}@${version}`);
+    const specs = packages.map(({ name, version }) => `${name}@${version}`);
     const output = await run('npm', ['pack', ...specs, '--json', '--pack-destination', temporary], { cwd: temporary });
-    for (const { name, version, filename } of JSON.parse(output) as { name: string; version: string; filename: string }[]) {
+    for (const { name, version, filename } of JSON.parse(output) as (NamedPackage & { filename: string })[]) {
       // npm names a scoped package "@scope/name-1.0.0.tgz" and writes "scope-name-1.0.0.tgz".
       const written = filename.replace(/^@/, '').replace('/', '-');
-      renameSync(join(temporary, written), join(tarballDir, archiveName(name, version)));
+      renameSync(join(temporary, written), place({ name, version }));
     }
   } finally {
     rmSync(temporary, { recursive: true, force: true });
   }
+}
+
+/** Whether an archive is the one of these hashes; of several the last, which is the strongest that npm writes. */
+function hasIntegrity(archive: string, integrity: string | undefined): boolean {
+  const [, algorithm, wanted] = /(?:^|\s)(sha\d+)-([\w+/=]+)\s*$/.exec(integrity ?? '') ?? [];
+  if (algorithm === undefined || wanted === undefined) return true;
+  return createHash(algorithm).update(readFileSync(archive)).digest('base64') === wanted;
 }
 
 /** Serves every archive of `tarballDir`, also those that come later. Port 0 takes a free one. */
@@ -132,9 +172,10 @@ class Shelf {
 
   /** The archive of a path as registries have them: `NAME/-/UNSCOPED-VERSION.tgz`, whatever folders stand before the name. */
   archive(path: string): string | undefined {
-    const ends = ({ manifest }: PublishedVersion): string =>
-      `/${manifest.name}/-/${manifest.name.replace(/^@[^/]*\//, '')}-${manifest.version}.tgz`;
-    return this.#versions.find((version) => `/${path}`.endsWith(ends(version)))?.file;
+    const [, name, file] = /(?:^|\/)((?:@[^/]+\/)?[^/]+)\/-\/([^/]+)$/.exec(path) ?? [];
+    const isIt = ({ manifest }: PublishedVersion): boolean =>
+      manifest.name === name && `${name.replace(/^@[^/]*\//, '')}-${manifest.version}.tgz` === file;
+    return this.#versions.find((version) => isIt(version))?.file;
   }
 }
 

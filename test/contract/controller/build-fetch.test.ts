@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -87,7 +90,7 @@ describe('the fetch program', () => {
     const digest = await push(registry, 's/a-packages', 't', { layer: gzipSync(await tar({ 'package.json': '{}', 'src/a.js': 'x' })) });
     expect(await fetch(`${registry.host}/s/a-packages@${digest}`)).toBe(0);
     expect(readFileSync(join(root, 'workspace/src/a.js'), 'utf8')).toBe('x');
-    expect([has('hand/fetched'), has('hand/failed'), has('message')]).toEqual([true, false, false]);
+    expect([has('hand/reached'), has('hand/fetched'), has('hand/failed'), has('message')]).toEqual([true, true, false, false]);
     expect(lines[0]).toMatch(/^Fetched the source: 2 files, 0\.0 MB in \d+\.\d s$/);
   });
 
@@ -98,6 +101,22 @@ describe('the fetch program', () => {
     expect(await fetch(source(registry.host))).toBe(1);
     expect(readFileSync(join(root, 'message'), 'utf8')).toMatch(message);
     expect([has('hand/fetched'), has('hand/failed')]).toEqual([false, true]);
+  });
+
+  test('waits while the network refuses a new pod, and lets the other lane begin only after that', async () => {
+    const digest = await push(registry, 's/a-packages', 't', { layer: gzipSync(await tar({ a: 'x' })) });
+    // Nobody listens at the door yet.
+    const probe = createServer().listen(0, '127.0.0.1');
+    await once(probe, 'listening');
+    const { port } = probe.address() as AddressInfo;
+    await new Promise((resolve) => probe.close(resolve));
+    const running = fetch(`${registry.host}/s/a-packages@${digest}`, `127.0.0.1:${String(port)}`);
+    await sleep(300);
+    expect([has('hand/reached'), has('hand/failed')]).toEqual([false, false]);
+    const door = createServer((socket) => socket.end('HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n')).listen(port, '127.0.0.1');
+    await running;
+    expect(has('hand/reached')).toBe(true);
+    door.close();
   });
 
   test('refuses an archive that leads outside', async () => {

@@ -52,6 +52,7 @@ describe('the lanes of a build', () => {
   /** As the controller does when the kubelet has reported the end of the container. */
   const release = (code: number): void => writeFileSync(at(`kf/release/${releaseFile}`), code === 0 ? released.built : released.failed);
   const runBoth = async (order?: string): Promise<{ registry: number; build: number }> => {
+    mark(markers.reached);
     mark(markers.fetched);
     const ended = start(buildScript(order)).then((code) => {
       release(code);
@@ -76,10 +77,13 @@ describe('the lanes of a build', () => {
     expect(calls().find((call) => call.startsWith('exporter'))).toMatch(/-insecure-registry=r r\/s\/a-droplets:b$/);
   });
 
-  test('do not build before the source is there', async () => {
+  test('do not touch the registry before it is reached, and do not build before the source is there', async () => {
     const build = start(buildScript(undefined));
     const registry = start(registryScript(lifecycle));
     await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(order()).toEqual([]);
+    mark(markers.reached);
+    await until('the analyzer', async () => order().includes('analyzer'));
     expect(order()).toEqual(['analyzer']);
     mark(markers.fetched);
     expect(await build).toBe(0);
@@ -89,6 +93,7 @@ describe('the lanes of a build', () => {
 
   test('export nothing while the build lane runs, whatever it leaves', async () => {
     phase('builder', `touch ${at('kf/hand/built')} ${at('kf/hand/build-ended')}; while [ ! -e ${at('end')} ]; do sleep 0.02; done`);
+    mark(markers.reached);
     mark(markers.fetched);
     const lanes = [start(registryScript(lifecycle)), start(buildScript(undefined))];
     await until('the builder', async () => order().includes('builder'));

@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { layerFromEntries } from '../../../src/lib/oci/layer.ts';
-import { lockedPackages, startNpmMirror } from '../../cluster/images/npm-mirror.ts';
+import { fetchLockedPackages, lockedPackages, startNpmMirror, withoutCollisions } from '../../cluster/images/npm-mirror.ts';
 import type { NpmMirror } from '../../cluster/images/npm-mirror.ts';
 import { archiveName } from '../../cluster/images/npm-package.ts';
 
@@ -69,6 +69,41 @@ test('an archive that comes later is served, also under the address that a lockf
   expect((await fetch(`${mirror.url}late`)).status).toBe(200);
   expect((await fetch(`${mirror.url}api/npm/late/-/late-1.0.0.tgz`)).status).toBe(200);
   expect((await fetch(`${mirror.url}@scope/late/-/late-2.0.0-rc.1.tgz`)).status).toBe(200);
+});
+
+test('a scoped package and its namesake without scope are told apart', async () => {
+  await publish('send', '1.0.0', { description: 'the server' });
+  mirror = await startNpmMirror({ host: '127.0.0.1', port: 0, tarballDir: folder });
+  await publish('@types/send', '1.0.0', { description: 'the types' });
+  for (const name of ['@types/send', 'send']) {
+    const packument = (await (await fetch(`${mirror.url}${name.replace('/', '%2f')}`)).json()) as {
+      versions: Record<string, { dist: { tarball: string; integrity: string } }>;
+    };
+    const { tarball = '', integrity } = packument.versions['1.0.0']?.dist ?? {};
+    const inFolder = tarball.replace(mirror.url, `${mirror.url}api/npm/`);
+    for (const url of [tarball, inFolder]) {
+      const hash = await crypto.subtle.digest('SHA-512', await (await fetch(url)).arrayBuffer());
+      expect([name, `sha512-${Buffer.from(hash).toString('base64')}`]).toEqual([name, integrity]);
+    }
+  }
+});
+
+test('packages that npm would write to one file are fetched apart', () => {
+  const [scoped, plain, other] = [
+    { name: '@types/send', version: '1.0.0' },
+    { name: 'types-send', version: '1.0.0' },
+    { name: 'send', version: '1.0.0' },
+  ];
+  expect(withoutCollisions([scoped, plain, other])).toEqual([[scoped, other], [plain]]);
+});
+
+test('an archive that is not the one of the lockfile is told of at once, by its name, and is not kept', async () => {
+  await publish('send', '1.0.0');
+  const lockfile = join(folder, 'package-lock.json');
+  const packages = { 'node_modules/send': { version: '1.0.0', integrity: `sha512-${Buffer.alloc(64).toString('base64')}` } };
+  writeFileSync(lockfile, JSON.stringify({ lockfileVersion: 3, packages }));
+  await expect(fetchLockedPackages([lockfile], folder, () => undefined)).rejects.toThrow(/archive of send@1\.0\.0 is not the one/);
+  expect(existsSync(join(folder, archiveName('send', '1.0.0')))).toBe(false);
 });
 
 test.each([

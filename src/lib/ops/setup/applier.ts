@@ -32,7 +32,8 @@ function comparable(object: KubeObject): unknown {
   return copy;
 }
 
-function marked(set: ObjectSet, object: KubeObject): KubeObject {
+/** The object with the label of its set. */
+export function marked(set: ObjectSet, object: KubeObject): KubeObject {
   return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, [set.label.key]: set.label.value } } };
 }
 

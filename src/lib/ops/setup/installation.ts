@@ -6,6 +6,7 @@ import { buildBundle, buildController, bundleName, controllerName, type Controll
 import { buildGateway } from '../../../templates/setup/gateway.ts';
 import { buildInfo, buildInstallationEnv } from '../../../templates/setup/info.ts';
 import { buildNamespaces } from '../../../templates/setup/namespaces.ts';
+import { buildSystemPolicies } from '../../../templates/setup/network-policies.ts';
 import { rootNamespace, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { buildPages } from '../../../templates/setup/pages.ts';
 import { buildRegistry } from '../../../templates/setup/registry.ts';
@@ -55,7 +56,12 @@ export async function buildInstallation(plan: SetupPlan, programs: ControllerPro
   ]);
   const bundle = bundleName(programs);
   return {
-    registry: [...buildNamespaces(plan), buildBundle(programs), ...(plan.registry === undefined ? buildRegistry(plan, bundle) : [])],
+    registry: [
+      ...buildNamespaces(plan),
+      buildBundle(programs),
+      ...(plan.registry === undefined ? buildRegistry(plan, bundle) : []),
+      ...buildSystemPolicies(plan),
+    ],
     kinds: [...kinds, ...gatewayKinds],
     programs: [
       ...roles,

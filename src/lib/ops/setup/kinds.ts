@@ -1,5 +1,6 @@
 // The kinds that setup applies, by apiVersion and kind.
 
+import { networkPolicyType } from '../../api/network-policy.ts';
 import { apiVersionOf, resource, type KubeObject, type ResourceType } from '../../api/object.ts';
 import { BugError } from '../../errors.ts';
 
@@ -29,6 +30,7 @@ const known: ResourceType[] = [
   resource(gateway, 'v1', 'GatewayClass', 'gatewayclasses', clusterWide),
   resource(gateway, 'v1', 'Gateway', 'gateways'),
   resource(gateway, 'v1', 'HTTPRoute', 'httproutes'),
+  networkPolicyType,
   resource(cf, 'v1alpha1', 'CFOrg', 'cforgs'),
   resource(cf, 'v1alpha1', 'CFSpace', 'cfspaces'),
   resource(cf, 'v1alpha1', 'CFDomain', 'cfdomains'),

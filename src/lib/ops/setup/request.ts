@@ -3,10 +3,11 @@
 import { parse } from 'yaml';
 import { KfError, messageOf } from '../../errors.ts';
 import { readSmallFile } from '../../small-file.ts';
+import { resolveNetwork, type NetworkFacts, type NetworkRequest } from './network.ts';
 import type { SetupImages, SetupPlan } from '../../../templates/setup/options.ts';
 
 /** Flags of the command, and the keys of `setup.yaml`. */
-export interface SetupRequest {
+export interface SetupRequest extends NetworkRequest {
   domain?: string;
   registry?: string;
   insecureRegistry?: boolean;
@@ -64,6 +65,9 @@ export const knownKeys = [
   'storageClass',
   'insecureRegistries',
   'buildEnv',
+  'networkPolicies',
+  'appEgress',
+  'appIngress',
   'drainSeconds',
   'staging',
   'processDefaults',
@@ -147,8 +151,14 @@ function sizesIn(request: SetupRequest): Pick<SetupPlan, 'staging' | 'processDef
 /**
  * Completes a request.
  * @param exposure what `auto` means on this cluster
+ * @param facts of its network; without them no NetworkPolicies are planned
  */
-export function resolvePlan(request: SetupRequest, version: string, exposure: 'hostport' | 'loadbalancer'): SetupPlan {
+export function resolvePlan(
+  request: SetupRequest,
+  version: string,
+  exposure: 'hostport' | 'loadbalancer',
+  facts?: NetworkFacts,
+): SetupPlan {
   const domain = request.domain ?? 'apps.localhost';
   const address = request.gatewayAddress ?? (isLoopbackDomain(domain) ? '127.0.0.1' : undefined);
   const wanted = request.gatewayExposure ?? 'auto';
@@ -170,6 +180,7 @@ export function resolvePlan(request: SetupRequest, version: string, exposure: 'h
     ...(request.storageClass === undefined ? {} : { storageClass: request.storageClass }),
     insecureRegistries: request.insecureRegistries ?? [],
     buildEnv: request.buildEnv ?? {},
+    ...resolveNetwork(request, facts),
     drainSeconds: request.drainSeconds ?? 4,
     ...sizesIn(request),
     ...(request.controllerImage === undefined ? {} : { controllerImage: request.controllerImage }),

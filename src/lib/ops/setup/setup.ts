@@ -2,13 +2,14 @@
 
 import { randomUUID } from 'node:crypto';
 import { configMapType, roleBindingType } from '../../api/core.ts';
-import type { KubeObject } from '../../api/object.ts';
+import { networkPolicyType } from '../../api/network-policy.ts';
+import type { KubeObject, ResourceType } from '../../api/object.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { fullRegistry, readGateStatus } from '../gate.ts';
 import { controllerName } from '../../../templates/setup/controller.ts';
 import { traefikName } from '../../../templates/setup/gateway.ts';
 import { gatewayNamespace } from '../../../templates/setup/namespaces.ts';
-import { partOfLabel, rootNamespace, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
+import { nodeNamespace, partOfLabel, rootNamespace, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { pagesName } from '../../../templates/setup/pages.ts';
 import { registryName } from '../../../templates/setup/registry.ts';
 import type { Reporter } from '../reporter.ts';
@@ -17,6 +18,8 @@ import { readPrograms } from './assets.ts';
 import { withBuildEnvRevision } from './build-env.ts';
 import { buildDefaults, withDefaultGuids, type Defaults } from './defaults.ts';
 import { allObjects, buildInstallation, type Installation } from './installation.ts';
+import { readNetwork } from './network.ts';
+import { settleNetwork, startNetworkProof, type NetworkState } from './network-proof.ts';
 import { checkPlan, checkStorage, inspectCluster } from './preflight.ts';
 import { proveReach, type ReachResult } from './proofs.ts';
 import { ensureRegistryKey, openRegistryKey } from './registry-key.ts';
@@ -33,6 +36,7 @@ export interface SetupResult {
   unchanged: number;
   removed: string[];
   requests: RequestedResources;
+  network: NetworkState;
   reach: ReachResult;
   domain: string;
   org: { name: string; guid: string };
@@ -48,11 +52,13 @@ export interface SetupContext {
   signal?: AbortSignal;
 }
 
-/** Where an earlier version may have left what this one does not install: programs under another name, rights that the controller needs no longer. */
-const outdated = [
+/** Where an earlier setup may have left what this one does not install: programs under another name, rights that the controller needs no longer, policies that were switched off. */
+const outdated: { type: ResourceType; ns: string }[] = [
   { type: configMapType, ns: systemNamespace },
   { type: roleBindingType, ns: systemNamespace },
   { type: roleBindingType, ns: rootNamespace },
+  { type: networkPolicyType, ns: systemNamespace },
+  { type: networkPolicyType, ns: nodeNamespace },
 ];
 const setupSet: ObjectSet = { manager: 'kf-setup', label: { key: partOfLabel, value: 'setup' } };
 const startMs = 180_000;
@@ -68,8 +74,8 @@ async function prepare(
   request: SetupRequest,
 ): Promise<{ plan: SetupPlan; hasGatewayApi: boolean; kubernetes: string }> {
   context.reporter.step('Looking at the cluster');
-  const facts = await inspectCluster(context.cluster);
-  const plan = resolvePlan(request, context.version, facts.exposure);
+  const [facts, network] = await Promise.all([inspectCluster(context.cluster), readNetwork(context.cluster)]);
+  const plan = resolvePlan(request, context.version, facts.exposure, network);
   checkStorage(facts, {
     outsideRegistry: plan.registry !== undefined,
     ...(plan.storageClass === undefined ? {} : { storageClass: plan.storageClass }),
@@ -172,12 +178,14 @@ export async function setup(context: SetupContext, request: SetupRequest): Promi
   context.onPlan?.({ changes, requests });
 
   await installRegistry(context, plan, stages);
+  const proof = startNetworkProof(cluster, plan, request, context.signal);
   await applyStage(context, 'Installing the kinds', stages.kinds);
   await waitForCondition(context, installation.kinds, 'Established', 30_000);
   await applyStage(context, 'Installing the controller', stages.programs);
   await applyStage(context, 'Installing the gateway', stages.gateway);
   await waitForPrograms(context, plan);
   await installDefaults(context, stages);
+  const network = await settleNetwork({ cluster, reporter, set: setupSet }, plan, proof);
   reporter.step('Asking for a URL through the gateway');
   const reach = await proveReach(plan, 20_000, context.signal);
   const removed = await pruneSet(cluster, setupSet, outdated, allObjects(installation));
@@ -191,6 +199,7 @@ export async function setup(context: SetupContext, request: SetupRequest): Promi
     unchanged: count('unchanged'),
     removed,
     requests,
+    network,
     reach,
     domain: plan.domain,
     org: plan.org,

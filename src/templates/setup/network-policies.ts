@@ -1,0 +1,77 @@
+// Who may connect to kf's own pods. What they connect to is not restricted: the controller asks any registry that an app names.
+
+import { labels } from '../../lib/api/group.ts';
+import type { KubeObject } from '../../lib/api/object.ts';
+import { hostRange, namespacePeer, type NetworkPeer, type NetworkPolicy } from '../../lib/api/network-policy.ts';
+import { networkPolicy } from '../network-policies.ts';
+import { controllerName } from './controller.ts';
+import { traefikName } from './gateway.ts';
+import { gatewayNamespace } from './namespaces.ts';
+import { managedByLabel, systemNamespace, type SetupNetwork, type SetupPlan } from './options.ts';
+import { pagesName } from './pages.ts';
+import { registryName } from './registry.ts';
+
+const port = (number: number) => ({ protocol: 'TCP' as const, port: number });
+const pods = (name: string) => ({ matchLabels: { app: name } });
+
+/**
+ * Nodes, the API server among them: everything that is no pod. Where no Node object names the pods' ranges that is everything, and the doors rest
+ * on their credentials and on the policies of the spaces.
+ */
+function nodePeers({ nodes, ipv6 }: SetupNetwork): NetworkPeer[] {
+  const block = (cidr: string, isOwn: (range: string) => boolean): NetworkPeer => {
+    const except = nodes.podRanges.filter(isOwn);
+    return { ipBlock: { cidr, ...(except.length === 0 ? {} : { except }) } };
+  };
+  const isV6 = (text: string): boolean => text.includes(':');
+  return [
+    block('0.0.0.0/0', (range) => !isV6(range)),
+    ...(ipv6 ? [block('::/0', isV6)] : []),
+    ...nodes.addresses.filter((address) => ipv6 || !isV6(address)).map((address) => ({ ipBlock: { cidr: hostRange(address) } })),
+    // Where the API server stands outside of the cluster, an agent in here connects for it.
+    namespacePeer('kube-system'),
+  ];
+}
+
+/** Any pod of a build, in any space. */
+const builds: NetworkPeer = {
+  namespaceSelector: { matchLabels: { [managedByLabel]: 'kf' } },
+  podSelector: { matchExpressions: [{ key: labels.buildGuid, operator: 'Exists' }] },
+};
+
+function registryPolicy(network: SetupNetwork): NetworkPolicy {
+  const nodes = nodePeers(network);
+  return networkPolicy(systemNamespace, registryName, {
+    podSelector: pods(registryName),
+    policyTypes: ['Ingress'],
+    ingress: [
+      { from: [builds, { podSelector: pods(controllerName) }, ...nodes], ports: [port(5000)] },
+      { from: nodes, ports: [port(5001)] },
+    ],
+  });
+}
+
+/** The check of setup leads through the gateway to the controller, and so do requests that no app answers to the pages. */
+const behindGateway = [controllerName, pagesName];
+
+/** Closes kf's own namespace but for what is named; nothing when the plan wants no policies. */
+export function buildSystemPolicies(plan: SetupPlan): KubeObject[] {
+  const { network, gateway } = plan;
+  if (network === undefined) return [];
+  const namespace = gatewayNamespace(plan);
+  const isOwnGateway = gateway.existing === undefined && gateway.className === undefined;
+  const closed = networkPolicy(systemNamespace, 'kf-closed', { podSelector: {}, policyTypes: ['Ingress'] });
+  const throughGateway = behindGateway.map((name) =>
+    networkPolicy(systemNamespace, name, {
+      podSelector: pods(name),
+      policyTypes: ['Ingress'],
+      ingress: [{ from: [namespacePeer(namespace, isOwnGateway ? { app: traefikName } : undefined)], ports: [port(8080)] }],
+    }),
+  );
+  const entry = networkPolicy(namespace, traefikName, {
+    podSelector: pods(traefikName),
+    policyTypes: ['Ingress'],
+    ingress: [{ ports: [port(8000)] }],
+  });
+  return [closed, ...throughGateway, ...(isOwnGateway ? [entry] : []), ...(plan.registry === undefined ? [registryPolicy(network)] : [])];
+}

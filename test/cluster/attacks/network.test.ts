@@ -1,0 +1,206 @@
+// What an app and a build step of one space can connect to: by kf's policies, and, so that the attempts are worth something, with an admin's policy
+// that allows everything beside them.
+
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Place } from '../../support/developer.ts';
+import { get } from '../../support/http.ts';
+import { kubectl, kubectlJson, ringEnv } from '../../support/kf.ts';
+import { applyAsAdmin, TestWorld, type Member } from '../../support/members.ts';
+import { until } from '../../support/until.ts';
+import { firstNode, npmMirrorPort, registryPort } from '../addresses.ts';
+import { readState } from '../state.ts';
+
+type Outcomes = Record<string, string>;
+type Targets = Record<string, { host: string; port?: number }>;
+
+const execute = promisify(execFile);
+const world = new TestWorld();
+const app = 'network-attempts';
+/** On the node, as they are in a cloud: the address of its metadata, and one that stands for the internet. */
+const outside = { metadata: '169.254.169.254', internet: '203.0.113.7' };
+/** Not 80: the gateway's host port takes that at every address of the node. */
+const outsidePort = 8099;
+const node = firstNode.address;
+let folder: string;
+let place: Place;
+let foreign: Place;
+let attacker: Member;
+let listener: ChildProcess | undefined;
+let targets: Targets;
+
+/** Runs a command in the network of the cluster's node. */
+function onNode(...command: string[]): [string, string[]] {
+  const init = readState(ringEnv('KF_CLUSTER_NAME'))?.init;
+  return ['nsenter', ['--target', String(init?.pid), '--net', '--', ...command]];
+}
+
+async function listenOutside(): Promise<ChildProcess> {
+  for (const address of Object.values(outside)) await execute(...onNode('ip', 'address', 'replace', `${address}/32`, 'dev', 'lo'));
+  const listen = Object.values(outside).map(
+    (address) => `require('node:net').createServer((s) => s.end()).listen(${String(outsidePort)}, '${address}', () => console.log('up'));`,
+  );
+  const child = spawn(...onNode(process.execPath, '-e', listen.join('\n')), { stdio: ['ignore', 'pipe', 'inherit'] });
+  let said = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
+  await until('listeners outside', () => Promise.resolve(said.split('up').length === 3));
+  return child;
+}
+
+/** A pod that listens, made by an admin in a space: what others may run there. */
+async function neighbour(space: string): Promise<string> {
+  const settings = await readFile(ringEnv('KF_TEST_SETUP_FILE'), 'utf8');
+  const security = {
+    allowPrivilegeEscalation: false,
+    runAsNonRoot: true,
+    runAsUser: 1000,
+    capabilities: { drop: ['ALL'] },
+    seccompProfile: { type: 'RuntimeDefault' },
+  };
+  const container = {
+    name: 'listens',
+    image: /node: (\S+)/.exec(settings)?.[1],
+    command: ['node', '-e', "require('node:net').createServer((s) => s.end()).listen(8080)"],
+    resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { cpu: '1', memory: '64Mi' } },
+    securityContext: security,
+  };
+  await applyAsAdmin({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'neighbour', namespace: space },
+    spec: { automountServiceAccountToken: false, containers: [container] },
+  });
+  await kubectl('wait', '-n', space, '--for=condition=Ready', 'pod/neighbour', '--timeout=60s');
+  return kubectl('get', 'pod', 'neighbour', '-n', space, '-o', 'jsonpath={.status.podIP}');
+}
+
+const spaces = (): string[] => [place.space, foreign.space];
+
+/** Policies that allow everything, beside those of kf: what there would be without any. */
+async function allowEverything(): Promise<void> {
+  const spec = { podSelector: {}, policyTypes: ['Ingress', 'Egress'], ingress: [{}], egress: [{}] };
+  const policies = [...spaces(), 'kf-system', 'kf-node'].map((namespace) => ({
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name: 'allow-everything', namespace },
+    spec,
+  }));
+  await applyAsAdmin(...policies);
+}
+
+async function forbidAgain(): Promise<void> {
+  for (const namespace of [...spaces(), 'kf-system', 'kf-node'])
+    await kubectl('delete', 'networkpolicy', 'allow-everything', '-n', namespace, '--ignore-not-found');
+}
+
+async function push(): Promise<Outcomes> {
+  const { code, stdout, stderr } = await attacker.kf.run(['push', app, '-p', folder, '-m', '128M', '--force']);
+  expect(code, stdout + stderr).toBe(0);
+  return JSON.parse(/ATTEMPTS (\{.*\})/.exec(stdout)?.[1] ?? '{}') as Outcomes;
+}
+
+const inApp = async (): Promise<Outcomes> => JSON.parse((await get(`${app}.apps.localhost`, '/attempts')).body) as Outcomes;
+
+const opened = (outcomes: Outcomes): string[] =>
+  Object.keys(targets)
+    .filter((name) => outcomes[name] === 'open')
+    .sort();
+
+beforeAll(async () => {
+  [place, foreign] = [await world.space(), await world.space()];
+  attacker = await world.member('spaceDeveloper', place);
+  listener = await listenOutside();
+  const gateway = await kubectl('get', 'pods', '-n', 'kf-node', '-l', 'app=kf-gateway', '-o', 'jsonpath={.items[0].status.podIP}');
+  targets = {
+    'pod of the own space': { host: await neighbour(place.space), port: 8080 },
+    'pod of another space': { host: await neighbour(foreign.space), port: 8080 },
+    'name of a Service': { host: 'kf-registry.kf-system.svc' },
+    internet: { host: outside.internet, port: outsidePort },
+    metadata: { host: outside.metadata, port: outsidePort },
+    kubelet: { host: node, port: 10_250 },
+    'API server': { host: 'kubernetes.default.svc', port: 443 },
+    'API server on its node': { host: node, port: 6443 },
+    scheduler: { host: node, port: 10_259 },
+    'controller manager': { host: node, port: 10_257 },
+    etcd: { host: node, port: 2379 },
+    'metrics of the controller': { host: 'kf-controller.kf-system.svc', port: 8080 },
+    'push door': { host: 'kf-registry.kf-system.svc', port: 5000 },
+    'pull door': { host: 'kf-registry-pull.kf-system.svc', port: 5001 },
+    'pull door on the node': { host: node, port: 32_500 },
+    'entry of the gateway': { host: 'kf-gateway.kf-node.svc', port: 80 },
+    'entry of the gateway on the node': { host: node, port: 80 },
+    'admin port of the gateway': { host: gateway, port: 8080 },
+    'registry of the images': { host: node, port: registryPort },
+    'mirror of buildEnv': { host: node, port: npmMirrorPort },
+  };
+  folder = await mkdtemp(path.join(tmpdir(), 'kf-network-'));
+  await cp(path.resolve('test/fixtures/apps/network-attempts'), folder, { recursive: true });
+  await writeFile(path.join(folder, 'targets.json'), JSON.stringify(targets));
+});
+
+afterAll(async () => {
+  listener?.kill();
+  for (const address of Object.values(outside))
+    await execute(...onNode('ip', 'address', 'delete', `${address}/32`, 'dev', 'lo')).catch(() => undefined);
+  await forbidAgain();
+  await world.remove();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** What an app needs, and nothing else. */
+const forApps = ['entry of the gateway', 'entry of the gateway on the node', 'internet', 'name of a Service', 'pod of the own space'];
+const forBuilds = ['mirror of buildEnv', 'name of a Service', 'push door', 'registry of the images'];
+
+describe('what code of a space connects to', () => {
+  test('a build step: DNS, the push door, the registry of the images, what buildEnv names; nothing else', async () => {
+    const outcomes = await push();
+    expect(opened(outcomes), JSON.stringify(outcomes)).toEqual(forBuilds);
+  });
+
+  test('an app: DNS, its own space, the gateway, the internet; nothing else', async () => {
+    const outcomes = await inApp();
+    expect(opened(outcomes), JSON.stringify(outcomes)).toEqual(forApps);
+  });
+
+  test('with an admin\u2019s policy that allows everything the same attempts get through, so it is the policies that stop them', async () => {
+    await allowEverything();
+    // etcd listens on its own node only.
+    const all = Object.keys(targets)
+      .filter((name) => name !== 'etcd')
+      .sort();
+    await until('everything to be open', async () => opened(await inApp()).length === all.length);
+    expect(opened(await inApp())).toEqual(all);
+    expect(opened(await push())).toEqual(all);
+    await forbidAgain();
+    await until('what was open to be closed again', async () => opened(await inApp()).length === forApps.length);
+  });
+});
+
+describe('the policies of a space', () => {
+  test('its developers cannot change, delete or add to them', async () => {
+    const refused = async (args: string[], input?: object): Promise<void> => {
+      const { code, stderr } = await attacker.kubectl([...args, '-n', place.space], input);
+      expect([code, stderr]).toEqual([1, expect.stringContaining('networkpolicies')]);
+    };
+    await refused(['delete', 'networkpolicy', 'kf-apps']);
+    await refused(['patch', 'networkpolicy', 'kf-builds', '--type=merge', '-p', '{"spec":{"egress":[{}]}}']);
+    const spec = { podSelector: {}, policyTypes: ['Egress'], egress: [{}] };
+    const metadata = { name: 'mine', namespace: place.space };
+    await refused(['create', '-f', '-'], { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata, spec });
+  });
+
+  test('what an admin changes in them by accident is put back', async () => {
+    const specs = async (): Promise<string> =>
+      JSON.stringify(
+        (await kubectlJson<{ items: { spec: object }[] }>('get', 'networkpolicies', '-n', place.space)).items.map(({ spec }) => spec),
+      );
+    const before = await specs();
+    await kubectl('patch', 'networkpolicy', 'kf-builds', '-n', place.space, '--type=merge', '-p', '{"spec":{"ingress":[{}]}}');
+    await kubectl('delete', 'networkpolicy', 'kf-apps', '-n', place.space);
+    await until('both to be as they were', async () => (await specs()) === before);
+  });
+});

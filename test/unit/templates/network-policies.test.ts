@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest';
+import { BuildHosts } from '../../../src/controller/reconcilers/build-hosts.ts';
+import type { KfInfo, NetworkSettings } from '../../../src/lib/api/kf-info.ts';
+import { internet, isInside, isRange, type NetworkPeer } from '../../../src/lib/api/network-policy.ts';
+import { resolvePlan } from '../../../src/lib/ops/setup/request.ts';
+import { spacePolicies, type BuildTarget } from '../../../src/templates/network-policies.ts';
+import { kfInfo } from '../../../src/templates/setup/info.ts';
+
+const settings: NetworkSettings = { egress: [], ingress: [], dns: ['10.96.0.10'], apiServer: ['198.51.100.1'], ipv6: false };
+
+function infoWith(change: Partial<KfInfo['builder']>): KfInfo {
+  const info = kfInfo(resolvePlan({}, '1.0.0', 'hostport'));
+  return { ...info, builder: { name: 'b', image: 'builder', envRevision: '1', ...change } };
+}
+
+describe('the internet of a policy', () => {
+  const except = (peers: NetworkPeer[], at = 0): string[] => peers[at]?.ipBlock?.except ?? [];
+
+  test('leaves out private, shared and link-local addresses, and those of nodes and the API server', () => {
+    const peers = internet(['198.51.100.1', '198.51.100.1', '10.0.0.9', '2001:db8::1'], false);
+    expect(peers).toHaveLength(1);
+    expect(except(peers)).toEqual(expect.arrayContaining(['169.254.0.0/16', '10.0.0.0/8', '100.64.0.0/10', '198.51.100.1/32']));
+    expect(except(peers).filter((range) => range.startsWith('198.51') || range.includes(':'))).toEqual(['198.51.100.1/32']);
+  });
+
+  test('has a second part where pods have IPv6', () => {
+    const peers = internet(['2001:db8::1'], true);
+    expect(peers.map(({ ipBlock }) => ipBlock?.cidr)).toEqual(['0.0.0.0/0', '::/0']);
+    expect(except(peers, 1)).toEqual(['::/127', 'fc00::/7', 'fe80::/10', '2001:db8::1/128']);
+  });
+
+  test.each([
+    ['10.1.2.3', true],
+    ['172.31.0.1', true],
+    ['169.254.169.254', true],
+    ['fd00:ec2::254', true],
+    ['8.8.8.8', false],
+    ['2606:4700::1', false],
+  ])('%s is inside: %s', (address, inside) => expect(isInside(address)).toBe(inside));
+
+  test.each([
+    ['10.0.0.0/8', true],
+    ['fd00::/8', true],
+    ['10.0.0.0', false],
+    ['10.0.0.0/33', false],
+    ['10.0.0/8', false],
+    ['databases', false],
+  ])('%s is a range: %s', (text, is) => expect(isRange(text)).toBe(is));
+});
+
+describe('what builds may reach', () => {
+  const targets = async (info: KfInfo, env: Record<string, string>, names: Record<string, string[]> = {}) => {
+    const asked: string[] = [];
+    const hosts = new BuildHosts((name) => {
+      asked.push(name);
+      const addresses = names[name];
+      return addresses === undefined ? Promise.reject(new Error('ENOTFOUND')) : Promise.resolve(addresses);
+    });
+    const at = (now: number): Promise<BuildTarget[]> => hosts.targets(info, now, () => Promise.resolve(env));
+    return { found: await at(0), at, asked };
+  };
+
+  test('by address and port: mirror, proxy and registry of the images', async () => {
+    const info = infoWith({
+      runImage: '10.0.0.1:5000/run:1',
+      insecureRegistries: ['10.0.0.1:5000'],
+    });
+    const env = { NPM_CONFIG_REGISTRY: 'http://10.0.0.2:4873/npm/', HTTPS_PROXY: '10.0.0.3:3128', NO_PROXY: '10.0.0.4', OTHER: 'x' };
+    expect((await targets(info, env)).found).toEqual([
+      { to: { range: '10.0.0.1/32' }, port: 5000 },
+      { to: { range: '10.0.0.2/32' }, port: 4873 },
+      { to: { range: '10.0.0.3/32' }, port: 3128 },
+    ]);
+  });
+
+  test('a name that leads to private addresses opens those, one of the internet opens its port', async () => {
+    const env = {
+      PIP_INDEX_URL: 'https://user:secret@pip.example.com/simple',
+      GOPROXY: 'https://go.internal|direct',
+      MIRROR: 'http://nexus.tools.svc.cluster.local:8081/',
+    };
+    const { found } = await targets(infoWith({ runImage: 'docker.io/library/run:1' }), env, {
+      'go.internal': ['10.1.1.1', '10.1.1.2'],
+      'pip.example.com': ['198.51.100.7'],
+    });
+    expect(found).toEqual([
+      { to: 'internet', port: 443 },
+      { to: { range: '10.1.1.1/32' }, port: 443 },
+      { to: { range: '10.1.1.2/32' }, port: 443 },
+      { to: { namespace: 'tools' } },
+    ]);
+  });
+
+  test('names are asked for once a minute, and what was known stays when DNS fails', async () => {
+    const names: Record<string, string[]> = { 'npm.internal': ['10.1.1.1'] };
+    const env = { NPM_CONFIG_REGISTRY: 'https://npm.internal/' };
+    const { at, asked, found } = await targets(infoWith({}), env, names);
+    expect(found).toEqual([{ to: { range: '10.1.1.1/32' }, port: 443 }]);
+    await at(59_000);
+    expect(asked).toEqual(['npm.internal']);
+    delete names['npm.internal'];
+    await at(60_000);
+    expect(asked).toHaveLength(2);
+    expect(await at(61_000)).toEqual(found);
+  });
+});
+
+test('apps and builds of a space are selected by different policies, each pod by one', () => {
+  const info = infoWith({});
+  const [apps, builds] = spacePolicies('s-1', { info, settings, closed: [], builds: [] });
+  const expression = { key: 'korifi.cloudfoundry.org/build-guid' };
+  expect(apps?.spec.podSelector.matchExpressions).toEqual([{ ...expression, operator: 'DoesNotExist' }]);
+  expect(builds?.spec.podSelector.matchExpressions).toEqual([{ ...expression, operator: 'Exists' }]);
+  expect([apps?.spec.policyTypes, builds?.spec.policyTypes]).toEqual([
+    ['Ingress', 'Egress'],
+    ['Ingress', 'Egress'],
+  ]);
+  expect(builds?.spec.ingress).toBeUndefined();
+});
+
+test('what the operator names is opened to apps and not to builds', () => {
+  const named = { ...settings, egress: ['10.20.0.0/16', 'databases'], ingress: ['monitoring'] };
+  const [apps, builds] = spacePolicies('s-1', { info: infoWith({}), settings: named, closed: [], builds: [] });
+  const database = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'databases' } } };
+  expect(apps?.spec.egress?.flatMap(({ to = [] }) => to)).toEqual(
+    expect.arrayContaining([{ ipBlock: { cidr: '10.20.0.0/16' } }, database]),
+  );
+  expect(JSON.stringify(apps?.spec.ingress)).toContain('monitoring');
+  expect(JSON.stringify(builds)).not.toMatch(/databases|10\.20|monitoring/);
+});
