@@ -70,7 +70,7 @@ describe('push of source code', () => {
   test('one more file is a new build', async () => {
     await writeFile(path.join(folder, 'hello', 'changed.txt'), 'changed');
     const pushed = await kf.json<PushResult>('push', 'source-app', '-p', path.join(folder, 'hello'), '-m', '128M');
-    expect(pushed.apps[0]).toMatchObject({ unchanged: false, built: true });
+    expect(pushed.apps[0]).toMatchObject({ unchanged: false, built: true, stack: 'kf' });
     expect((await get('source-app.apps.localhost')).status).toBe(200);
   });
 

@@ -183,7 +183,9 @@ async function succeed(context: Context, live: BuildWorkload, report: LaneReport
   if (facts === undefined) return { requeueAfterMs: lookAgainMs };
   const info = context.info();
   const { namespace: space = '' } = live.metadata;
-  const architecture = context.stores.of(kinds.builderInfo).get(info.root, info.builder.name)?.status?.builder?.architecture;
+  const builder = context.stores.of(kinds.builderInfo).get(info.root, info.builder.name)?.status;
+  const architecture = builder?.builder?.architecture;
+  const stack = builder?.stacks[0]?.name;
   const droplet: Droplet = {
     registry: {
       image: `${pullRepository(info.registry, space, appGuidOf(context, live), 'droplets')}@${report.digest}`,
@@ -192,6 +194,8 @@ async function succeed(context: Context, live: BuildWorkload, report: LaneReport
     processTypes: facts.processTypes,
     buildpacks: facts.buildpacks,
     ...(architecture === undefined ? {} : { architecture }),
+    // The builder's only one, also for who named none.
+    ...(stack === undefined ? {} : { stack }),
   };
   const statement: Statement = { type: conditionTypes.succeeded, status: 'True', reason: reasons.buildSucceeded, message: '' };
   const written = await write(context, live, { droplet }, [statement, readyStatement]);

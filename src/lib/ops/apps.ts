@@ -85,12 +85,15 @@ function runningOf(process: CFProcess, instances: readonly InstanceDetails[], { 
   return pods === undefined ? instanceCountsOf(process).running : instances.filter(({ state }) => state === 'running').length;
 }
 
-function processDetails(app: CFApp, process: CFProcess, live: Live): ProcessDetails {
-  const command = effectiveCommand(process);
+function processDetails(app: CFApp, process: CFProcess, live: Live, build: CFBuild | undefined): ProcessDetails {
+  const { processType } = process.spec;
+  // What the build found, before the controller has written it to a process that was just made.
+  const found = build?.status?.droplet?.processTypes?.find(({ type }) => type === processType)?.command;
+  const command = effectiveCommand(process) ?? found;
   const { logRateLimitBPS } = process.spec;
   const instances = instanceDetails(app, process, live);
   return {
-    type: process.spec.processType,
+    type: processType,
     running: app.spec.desiredState === 'STARTED' ? runningOf(process, instances, live) : 0,
     instances: desiredInstances(process),
     guid: process.metadata.name ?? '',
@@ -179,7 +182,7 @@ export async function describeApp(session: SpaceSession, app: CFApp, known: Know
     ...(stack === '' ? {} : { stack }),
     buildpacks: build?.status?.droplet?.buildpacks ?? [],
     ...(image === undefined ? {} : { dockerImage: image }),
-    processes: processesOf(app, processes).map((process) => processDetails(app, process, live)),
+    processes: processesOf(app, processes).map((process) => processDetails(app, process, live, build)),
     ...(deployment === undefined ? {} : { deployment }),
   };
 }
