@@ -46,6 +46,14 @@ const settleMs = 700;
 const isPerson = ({ user }: AuditEntry): boolean => user.username.startsWith('system:serviceaccount:kf-test-users:');
 const isRegistry = ({ objectRef }: AuditEntry): boolean => objectRef?.resource === 'services' && objectRef.subresource === 'proxy';
 
+/** What kf wrote, or would: all but reading and the question of who the caller is, which is a POST and leaves nothing. */
+export function writesOfKf(entries: readonly AuditEntry[]): AuditEntry[] {
+  return entries.filter(
+    ({ userAgent, verb, objectRef }) =>
+      userAgent?.startsWith('kf/') === true && !['get', 'list'].includes(verb) && objectRef?.resource !== 'selfsubjectreviews',
+  );
+}
+
 export function kindOf({ verb, objectRef, requestURI }: AuditEntry): string {
   const { resource = requestURI, subresource } = objectRef ?? {};
   return `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`}`;
