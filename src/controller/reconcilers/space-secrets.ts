@@ -19,7 +19,7 @@ export const lifetimes = {
   push: { seconds: 3_600, renewBelow: 1_800 },
   pull: { seconds: 72 * 3_600, renewBelow: 60 * 3_600 },
 } as const;
-const keyTrustMs = 5_000;
+const keyTrustMs = 15_000;
 
 /** Secrets are never watched, so they are looked at again and again; this many looks per second at most, over all of them. */
 const looksPerSecond = 4;
@@ -35,7 +35,7 @@ export interface RegistryKeys {
   read(context: Context): Promise<Buffer | undefined>;
 }
 
-/** Reads the key at most every five seconds: a new one signs soon. */
+/** Reads the key at most every quarter of a minute: a new one signs soon. */
 export function registryKeys(): RegistryKeys {
   let known: { key: Buffer | undefined; at: number } | undefined;
   return {
