@@ -21,6 +21,7 @@ const vcapApplicationKey = 'VCAP_APPLICATION';
 /** cf's limit of open files, which its apps are told. */
 const fileDescriptors = 16_384;
 const rememberedObjects = 5_000;
+const rememberedServices = 1_000;
 /** Of an app's addresses in VCAP_APPLICATION: a variable of more than 128 KiB keeps a process from starting. */
 const mostUris = 100;
 
@@ -135,7 +136,8 @@ async function credentialsOf(context: Context, binding: CFServiceBinding): Promi
   return text === undefined || secret === undefined ? {} : (credentialsIn(secret) ?? {});
 }
 
-const services = new BoundedMap<string, { versions: string; service: VcapService }>(rememberedObjects);
+const services = new BoundedMap<string, { versions: string; service: VcapService }>(rememberedServices);
+const longestRemembered = 16 * 1024;
 
 /** Credentials are read again only when the binding or its instance changed, or when somebody forgot them. */
 async function vcapService(context: Context, binding: CFServiceBinding): Promise<VcapService> {
@@ -145,7 +147,9 @@ async function vcapService(context: Context, binding: CFServiceBinding): Promise
   const known = services.get(uid);
   if (known?.versions === versions) return known.service;
   const service = await readService(context, binding, instance);
-  services.set(uid, { versions, service });
+  // What is large is read again each time: what developers write must not fill memory.
+  if (JSON.stringify(service).length <= longestRemembered) services.set(uid, { versions, service });
+  else services.delete(uid);
   return service;
 }
 

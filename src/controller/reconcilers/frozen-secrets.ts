@@ -59,12 +59,23 @@ export function frozenSecretsReconciler(): Reconciler {
   };
 }
 
+/** Of all copies of one generation, in base64: cf takes 64 KiB of variables per app. */
+const mostCharacters = 128 * 1024;
+const charactersOf = (data: Data): number => Object.entries(data).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+
+/** What is too large to be remembered is lost when it is deleted, and made anew from the app's environment as it is then. */
+export function remember(known: Copies, name: string, data: Data): void {
+  known.delete(name);
+  const present = [...known.values()].reduce((sum, copy) => sum + charactersOf(copy), 0);
+  if (present + charactersOf(data) <= mostCharacters) known.set(name, data);
+}
+
 /** False when the Secret is gone and nobody knows what was in it. */
 async function keep(context: Context, workload: AppWorkload, name: string, known: Copies): Promise<boolean> {
   const live = await context.cluster.get(secretType, workload.metadata.namespace, name, context.signal);
   if (live?.metadata.deletionTimestamp !== undefined) return true;
   if (live !== undefined) {
-    known.set(name, live.data ?? {});
+    remember(known, name, live.data ?? {});
     return true;
   }
   const data = known.get(name);

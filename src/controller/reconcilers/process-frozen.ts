@@ -54,13 +54,49 @@ function assertBound(context: Context, app: CFApp): void {
 
 async function frozenBindings(context: Context, app: CFApp): Promise<FrozenBinding[]> {
   const ns = app.metadata.namespace ?? '';
-  return Promise.all(
-    (app.status?.serviceBindings ?? []).map(async ({ guid, name, secret }) => {
-      const data = await secretData(context, ns, secret);
-      if (data !== undefined) return { guid, name, data };
+  const bindings: FrozenBinding[] = [];
+  let characters = 0;
+  // One after the other: all of them at once could be more than there is memory for.
+  for (const { guid, name, secret } of app.status?.serviceBindings ?? []) {
+    const data = await secretData(context, ns, secret);
+    if (data === undefined)
       throw new WaitingError(reasons.bindingNotReady, `The Secret '${secret}' of the service binding '${name}' is missing.`, retryMs);
-    }),
-  );
+    characters += charactersOf(data);
+    if (characters > frozenLimits.bindingCharacters) throw tooLarge(`The credentials of the app's services have more than 3 MiB`);
+    bindings.push({ guid, name, data });
+  }
+  return bindings;
+}
+
+/** Of what one generation holds: each is copied into Secrets of its own, and a process cannot start with an environment that is much larger. */
+export const frozenLimits = { variables: 1_000, envCharacters: 700 * 1024, bindingCharacters: 4 * 1024 * 1024 } as const;
+
+/** As they stand in a Secret: four characters in base64 for three bytes. */
+const charactersOf = (data: Record<string, string>): number =>
+  Object.entries(data).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+
+const tooLarge = (message: string): WaitingError => new WaitingError('EnvironmentTooLarge', `${message}.`, retryMs);
+
+/** @throws WaitingError saying what is too much */
+export function assertEnvSize(env: Record<string, string>): void {
+  const variables = Object.keys(env).length;
+  const { variables: most, envCharacters } = frozenLimits;
+  if (variables > most) throw tooLarge(`The app has ${variables} environment variables; at most ${most} are possible`);
+  if (charactersOf(env) > envCharacters)
+    throw tooLarge(`The app's environment, VCAP_SERVICES included, has more than ${(envCharacters * 3) / 4 / 1024} KiB`);
+}
+
+/** The services of VCAP_SERVICES. A developer may have written the Secret. @throws WaitingError when it is none */
+export function servicesIn(vcapServices: string): VcapService[] {
+  try {
+    const listed: unknown[] = Object.values(JSON.parse(Buffer.from(vcapServices, 'base64').toString('utf8')) as object).flat();
+    return listed.filter(
+      (service): service is VcapService =>
+        typeof (service as VcapService | null)?.credentials === 'object' && (service as VcapService).credentials !== null,
+    );
+  } catch {
+    throw new WaitingError('VcapServicesNotWritten', 'VCAP_SERVICES of the app is no JSON object; it is being written again.', retryMs);
+  }
 }
 
 /** What a generation that is made now holds for good. @throws WaitingError naming what is missing */
@@ -73,11 +109,12 @@ export async function readFrozen(context: Context, app: CFApp, process: CFProces
   ]);
   const vcapServices = services?.[vcapServicesKey];
   if (vcapServices === undefined) throw new WaitingError('VcapServicesNotWritten', 'VCAP_SERVICES of the app is not written yet.', retryMs);
-  const listed = Object.values(JSON.parse(Buffer.from(vcapServices, 'base64').toString('utf8')) as Record<string, VcapService[]>).flat();
-  const database = databaseUrl(listed);
+  const database = databaseUrl(servicesIn(vcapServices));
   const fromServices = database === undefined || databaseUrlKey in env ? {} : encoded({ [databaseUrlKey]: database });
+  const all = { ...fromServices, ...env, [vcapServicesKey]: vcapServices };
+  assertEnvSize(all);
   return {
-    env: { ...fromServices, ...env, [vcapServicesKey]: vcapServices },
+    env: all,
     bindings: bindings.toSorted((a, b) => (a.guid < b.guid ? -1 : 1)),
     vcapApplication: vcapApplicationOf(context, app, process),
     drainSeconds: context.info().drainSeconds,
