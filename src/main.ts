@@ -28,6 +28,7 @@ function binaryName(path: string): string {
 }
 
 const withValue = new Set(['--context', '--org', '--space']);
+const globalFlagNames = new Set([...withValue, '--json', '--verbose']);
 
 /** Global flags may stand before the command: they are moved behind it. */
 function commandFirst(argv: readonly string[]): string[] {
@@ -69,7 +70,8 @@ function leanConfig(bin: string): never {
 
 async function printHelp(words: readonly string[], { terminal, bin }: Frame): Promise<number> {
   const [topic, ...rest] = words.filter((word) => !word.startsWith('-'));
-  if (topic === undefined) {
+  // `help` and `version` have no flags of their own: all there is to know of them stands in the overview.
+  if (topic === undefined || builtIn.has(topic)) {
     const { listCommands, overviewHelp } = await import('./lib/output/overview.ts');
     if (terminal.json) return printDocument(terminal, { commands: listCommands({ all: words.includes('-a'), isThere: isAvailable }) });
     terminal.print(overviewHelp({ bin, version: kfVersion(), all: words.includes('-a'), isThere: (name) => isAvailable(name) }));
@@ -135,6 +137,8 @@ async function unknownCommand(typed: string, _rest: readonly string[], { termina
 async function dispatch(argv: readonly string[], frame: Frame): Promise<number> {
   const [typed, ...rest] = commandFirst(argv);
   if (typed === undefined || isHelpFlag(typed)) return printHelp(rest, frame);
+  // Flags of every command, and no command.
+  if (globalFlagNames.has(typed)) return printHelp([], frame);
   if (typed === '--version' || typed === '-v' || typed === 'version') return printVersion(frame.terminal, frame.bin);
   if (typed === 'help' || typed === 'h') return printHelp(rest, frame);
   const name = await resolveName(typed);

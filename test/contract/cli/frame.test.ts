@@ -51,6 +51,15 @@ describe('version and help', () => {
     expect(run.stdout).toContain('kf scale APP_NAME [-i INSTANCES] [-k DISK] [-m MEMORY] [--process PROCESS] [-f]');
   });
 
+  it.each([[['help', 'help']], [['help', 'version']], [['--json']], [['--context', 'x']], [['--verbose']], [[]]])(
+    '%j is the overview',
+    async (argv) => {
+      const run = await user().run(argv);
+      expect(run).toMatchObject({ code: 0, stderr: '' });
+      expect(run.stdout).toMatch(argv[0] === '--json' ? /"commands": \[/ : /^Usage: kf COMMAND /m);
+    },
+  );
+
   it('lists what is there, and with -a also what is to come', async () => {
     const [short, all] = await Promise.all([user().run(['help']), user().run(['help', '-a'])]);
     expect(short.stdout).toMatch(/^ {3}apps, a /m);
