@@ -163,12 +163,14 @@ async function runInPod(attempts: Attempt[]): Promise<Answer[]> {
     image: /node: (\S+)/.exec(settings)?.[1],
     command: ['node', '-e', await readFile(script, 'utf8')],
     env: [{ name: 'ATTEMPTS', value: JSON.stringify(attempts) }],
+    resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '128Mi' } },
     securityContext: security,
   };
   const pod = {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name: names.pod, namespace: own },
+    // As a build: by its NetworkPolicy no other pod of a space gets to the push door at all.
+    metadata: { name: names.pod, namespace: own, labels: { 'korifi.cloudfoundry.org/build-guid': names.pod } },
     spec: { restartPolicy: 'Never', containers: [container] },
   };
   const child = execute('kubectl', ['apply', '-f', '-'], { env: { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') } });

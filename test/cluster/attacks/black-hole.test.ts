@@ -39,8 +39,12 @@ async function silentAddress(): Promise<string> {
     name: 'silent',
     image: programImage,
     command: ['node', '-e', 'require("net").createServer(() => {}).listen(8080)'],
+    resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { memory: '128Mi' } },
     securityContext: security,
   };
+  // The controller's connections must arrive there, and be held: the space's own policy would have them refused at once.
+  const spec = { podSelector: {}, policyTypes: ['Ingress'], ingress: [{}] };
+  await applyAsAdmin({ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata: meta('open'), spec });
   await applyAsAdmin({ apiVersion: 'v1', kind: 'Pod', metadata: meta('silent'), spec: { containers: [container] } });
   return until('the silent pod', async () => {
     const { status } = await kubectlJson<{ status: { podIP?: string; phase: string } }>('get', 'pod', 'silent', '-n', attacked);
