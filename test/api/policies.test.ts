@@ -93,12 +93,14 @@ describe('what people write', () => {
       return { ...made, metadata: { ...made.metadata, annotations } };
     };
     expect(await create(wide(100), 'alice')).toBe('accepted');
-    expect(await create(wide(101), 'alice')).toContain('may name at most 100 subjects of 512 characters each');
+    expect(await create(wide(101), 'alice')).toContain('may name at most 100 subjects, with names of at most 512 characters');
     expect(await create(wide(1, 'u'.repeat(512)), 'alice')).toContain('may name at most 100 subjects');
-    expect(await create(noted({ a: 'x'.repeat(1024) }), 'alice')).toBe('accepted');
-    expect(await create(noted({ a: 'x'.repeat(1025) }), 'alice')).toContain('may have at most 20 annotations of 1024 characters each');
-    const many = Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`a${index}`, '']));
-    expect(await create(noted(many), 'alice')).toContain('may have at most 20 annotations');
+    expect(await create(noted({ a: 'x'.repeat(65536) }), 'alice')).toBe('accepted');
+    expect(await create(noted({ a: 'x'.repeat(65537) }), 'alice')).toContain(
+      'may have at most 64 annotations, with 65536 characters in all',
+    );
+    const many = Object.fromEntries(Array.from({ length: 65 }, (_, index) => [`a${index}`, '']));
+    expect(await create(noted(many), 'alice')).toContain('may have at most 64 annotations');
     const elsewhere = wide(101);
     expect(await create({ ...elsewhere, metadata: { name: 'wide', namespace: foreign } }, 'alice')).toBe('accepted');
   });

@@ -16,6 +16,7 @@ const binding = (name: string, role: string, subject: string, namespace: string)
   roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role },
   subjects: [person(subject)],
 });
+const gatewayKinds = join(import.meta.dirname, '../../manifests/gateway-api');
 const everything = {
   apiVersion: `${rbac}/v1`,
   kind: 'ClusterRole',
@@ -25,7 +26,7 @@ const everything = {
 
 beforeAll(async () => {
   await installKinds();
-  await kubectl(['apply', '--server-side', '-f', join(import.meta.dirname, '../../manifests/gateway-api')]);
+  await kubectl(['apply', '--server-side', '-f', gatewayKinds]);
   await kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
   await installRoles();
   await installPolicies();
@@ -46,6 +47,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await kubectl(['delete', 'clusterrole', everything.metadata.name]);
+  // Tests of setup see whether it brings these kinds where there are none.
+  await kubectl(['delete', '--ignore-not-found', '-f', gatewayKinds]);
 });
 
 async function create(input: object, who: string): Promise<string> {

@@ -26,6 +26,7 @@ test('a StorageClass that is not there is named, with those that are', async () 
 test('who may do only half is told before anything is written', async () => {
   const rules = [
     { apiGroups: [''], resources: ['*'], verbs: ['*'] },
+    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list'] },
     {
       apiGroups: ['apps', 'storage.k8s.io', 'apiextensions.k8s.io', 'gateway.networking.k8s.io', 'korifi.cloudfoundry.org'],
       resources: ['*'],
