@@ -75,11 +75,12 @@ export function ask({ base, host, path, headers: more }: Question, signal: Abort
   const headers = { host, ...more, 'user-agent': userAgent, connection: 'close' };
   return new Promise((resolve, reject) => {
     const request = send(url, { headers, signal, agent: false, servername: host, rejectUnauthorized: false }, (response) => {
-      response.resume();
+      // An app may send without end: what it sends is not read, and its connection ends here.
+      response.destroy();
       const { location } = response.headers;
       resolve({ status: response.statusCode ?? 0, generation: one(response.headers[generationHeader]), location });
     });
-    request.once('error', reject);
+    request.on('error', reject);
     request.end();
   });
 }

@@ -105,7 +105,8 @@ async function followRedirects(first: URL, request: HttpRequest, sendUrl: HttpSe
     const isRedirect = response.status >= 301 && response.status <= 308 && response.status !== 304;
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (!isRedirect || !isRead || location === undefined || hops === MAX_REDIRECTS) return response;
-    response.body.resume();
+    // Not read, since it may have no end.
+    response.body.destroy();
     const next = new URL(location, url);
     if (next.origin !== url.origin) headers = withoutCredentials(headers);
     url = next;

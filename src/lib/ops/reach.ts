@@ -51,7 +51,8 @@ export async function reachThroughGateway(
         timeout: timeoutMs,
       },
       (answer) => {
-        answer.resume();
+        // An app may send without end.
+        answer.destroy();
         const { location } = answer.headers;
         resolve({
           ok: true,

@@ -1,10 +1,13 @@
-import { describe, expect, test } from 'vitest';
-import { Proofs } from '../../../src/controller/reconcilers/process-proof.ts';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import { ask, Proofs } from '../../../src/controller/reconcilers/process-proof.ts';
 import { routesByApp } from '../../../src/controller/reconcilers/app-indexes.ts';
 import type { Context, Stores } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
 import { httpRouteType, type HttpRoute } from '../../../src/lib/api/gateway.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
+import { reachThroughGateway } from '../../../src/lib/ops/reach.ts';
 import type { CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
 
 const start = 1_700_000_000_000;
@@ -71,5 +74,45 @@ describe('a gateway that has not looked at a route', () => {
     const { look } = scene(3_600 * seconds);
     expect(look(0)).toBe('awaited');
     expect(look(16 * seconds)).toBe('refused');
+  });
+});
+
+describe('an answer without end', () => {
+  let server: Server | undefined;
+  afterEach(() => {
+    server?.closeAllConnections();
+    server?.close();
+  });
+
+  /** A server that sends as long as somebody reads; `closed` once the asker has gone. */
+  async function startEndless(): Promise<{ port: number; closed: Promise<void> }> {
+    let leave: () => void = () => undefined;
+    const closed = new Promise<void>((resolve) => (leave = resolve));
+    const endless = createServer((_request, response) => {
+      const more = (): void => {
+        if (response.destroyed) return;
+        if (response.write('x'.repeat(65_536))) setImmediate(more);
+        else response.once('drain', more);
+      };
+      response.once('close', leave);
+      more();
+    });
+    server = endless;
+    await new Promise<void>((resolve) => endless.listen(0, '127.0.0.1', resolve));
+    return { port: (endless.address() as AddressInfo).port, closed };
+  }
+
+  test('is not read by the controller, which hangs up', async () => {
+    const { port, closed } = await startEndless();
+    const answer = await ask({ base: `http://127.0.0.1:${port}`, host: 'a', path: '/', headers: {} }, new AbortController().signal);
+    expect(answer.status).toBe(200);
+    await closed;
+  });
+
+  test('does not keep the command waiting that asks whether a URL answers', async () => {
+    const { port, closed } = await startEndless();
+    const gateway = { scheme: 'http' as const, port, address: '127.0.0.1' };
+    expect(await reachThroughGateway(gateway, 'a', '/', 5_000)).toMatchObject({ ok: true, status: 200 });
+    await closed;
   });
 });
