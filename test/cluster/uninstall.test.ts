@@ -30,6 +30,7 @@ const kindsLookedAt = [
   'namespaces,crds,clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings',
   'persistentvolumes,storageclasses,priorityclasses,apiservices,gatewayclasses',
   'deployments,statefulsets,services,configmaps,secrets,serviceaccounts,persistentvolumeclaims,roles,rolebindings,gateways,httproutes',
+  'networkpolicies,resourcequotas,leases',
 ].join(',');
 
 /** Everything of these kinds in the cluster, by name, with its UID. */
@@ -121,8 +122,8 @@ afterAll(async () => {
 
 describe('without a terminal and without --yes', () => {
   test.each([
-    [['uninstall'], '1 app(s): kept?'],
-    [['uninstall', '--keep-data'], '1 app(s) go on serving'],
+    [['uninstall'], '1 app: kept?'],
+    [['uninstall', '--keep-data'], 'Apps that go on serving: 1'],
   ])('%j is refused with what it would do, and deletes nothing', async (args, what) => {
     const there = await inventory();
     const ran = await kf.run(args);
@@ -147,7 +148,10 @@ describe('--keep-data', () => {
     });
     expect(bad).toEqual([]);
     expect(await list('pods', '-n', 'kf-system', '-l', 'app=kf-controller')).toEqual([]);
-    expect(await list('deployments', '-n', 'kf-system')).toMatchObject([{ metadata: { name: 'kf-registry' } }]);
+    expect(await list('deployments', '-n', 'kf-system')).toMatchObject([
+      { metadata: { name: 'kf-pages' } },
+      { metadata: { name: 'kf-registry' } },
+    ]);
     expect(await list('validatingadmissionpolicies,validatingadmissionpolicybindings', '-l', 'kf.cloudfoundry.org/part-of')).toEqual([]);
     expect(await finalizers()).toEqual([]);
     expect(await appPods()).toEqual(pods);
