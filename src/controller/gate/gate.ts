@@ -66,10 +66,11 @@ const idleTimeoutMs = 300_000;
 
 const unauthorized: Refusal = { status: 401, code: 'UNAUTHORIZED', message: 'authentication required' };
 const denied: Refusal = { status: 403, code: 'DENIED', message: 'the credential does not cover this repository or action' };
-const refusals: Record<'not-found' | 'not-allowed' | 'bad-query', Refusal> = {
+const refusals: Record<'not-found' | 'not-allowed' | 'bad-query' | 'bad-digest', Refusal> = {
   'not-found': { status: 404, code: 'UNSUPPORTED', message: 'not a path of the registry API that is offered here' },
   'not-allowed': { status: 405, code: 'UNSUPPORTED', message: 'the method is not offered here' },
   'bad-query': { status: 400, code: 'UNSUPPORTED', message: 'a query parameter is given twice' },
+  'bad-digest': { status: 400, code: 'DIGEST_INVALID', message: 'a digest is written sha256: and 64 hexadecimal digits' },
 };
 
 /** The path and query of a Location header when it stays within the repository, else undefined. */

@@ -62,8 +62,16 @@ export class Housekeeping {
   }
 
   async #sweep(): Promise<number> {
+    await this.#options.commits.startSweep();
+    try {
+      return await this.#removeUnreferenced();
+    } finally {
+      this.#options.commits.endSweep();
+    }
+  }
+
+  async #removeUnreferenced(): Promise<number> {
     const { store, commits, room } = this.#options;
-    await commits.startSweep();
     const unreferenced = await store.unreferenced();
     let removed = 0;
     for (let at = 0; at < unreferenced.length; at += batch) {

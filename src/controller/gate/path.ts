@@ -15,6 +15,8 @@ const component = '[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*';
 /** Names that the API's own paths use: as part of a repository they could be read in two ways. */
 const reserved = new Set(['blobs', 'manifests', 'tags', 'referrers', 'uploads']);
 const digest = '[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[a-zA-Z0-9=_-]{1,256}';
+/** What a request may name for the registry to store or to mount; the gate keeps such names in memory. */
+const storedDigest = /^sha256:[0-9a-f]{64}$/;
 const tag = '[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}';
 
 // Repositories have exactly two parts, so that no path can mean another repository to the registry than it means here.
@@ -47,19 +49,24 @@ function match(path: string): { endpoint: Endpoint; repository?: string; methods
 }
 
 // Only known keys go on, and each once: the registry and the gate must read the same value.
-function cleanQuery(endpoint: Endpoint, raw: string, ownsSource: (repository: string) => boolean): string | undefined {
+function cleanQuery(
+  endpoint: Endpoint,
+  raw: string,
+  ownsSource: (repository: string) => boolean,
+): { query: string } | 'bad-query' | 'bad-digest' {
   const given = new URLSearchParams(raw);
   const kept = new URLSearchParams();
   for (const key of queryKeys[endpoint]) {
     const values = given.getAll(key);
-    if (values.length > 1) return undefined;
+    if (values.length > 1) return 'bad-query';
+    if ((key === 'digest' || key === 'mount') && values[0] !== undefined && !storedDigest.test(values[0])) return 'bad-digest';
     if (values[0] !== undefined) kept.set(key, values[0]);
   }
   const from = kept.get('from');
   // Without `from` a registry may look for the blob in every repository; so both go, and the client uploads as usual.
   if (kept.has('mount') && (from === null || !ownsSource(from))) kept.delete('mount');
   if (!kept.has('mount')) kept.delete('from');
-  return kept.size === 0 ? '' : `?${kept.toString()}`;
+  return { query: kept.size === 0 ? '' : `?${kept.toString()}` };
 }
 
 /**
@@ -72,14 +79,14 @@ export function parseTarget(
   method: string,
   url: string,
   ownsSource: (repository: string) => boolean,
-): RegistryPath | 'not-found' | 'not-allowed' | 'bad-query' {
+): RegistryPath | 'not-found' | 'not-allowed' | 'bad-query' | 'bad-digest' {
   const question = url.indexOf('?');
   const path = question < 0 ? url : url.slice(0, question);
   const found = match(path);
   if (found === undefined) return 'not-found';
   if (!found.methods.includes(method)) return 'not-allowed';
-  const query = cleanQuery(found.endpoint, question < 0 ? '' : url.slice(question + 1), ownsSource);
-  if (query === undefined) return 'bad-query';
-  const target = (found.endpoint === 'version' ? '/v2/' : path) + query;
+  const cleaned = cleanQuery(found.endpoint, question < 0 ? '' : url.slice(question + 1), ownsSource);
+  if (typeof cleaned === 'string') return cleaned;
+  const target = (found.endpoint === 'version' ? '/v2/' : path) + cleaned.query;
   return { endpoint: found.endpoint, target, ...(found.repository === undefined ? {} : { repository: found.repository }) };
 }

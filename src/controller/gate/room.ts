@@ -22,8 +22,8 @@ export interface RoomOptions {
 
 /** Why an upload is refused. */
 export interface NoRoom {
-  status: 403 | 507;
-  code: 'DENIED';
+  status: 403 | 429 | 507;
+  code: 'DENIED' | 'TOOMANYREQUESTS';
   message: string;
 }
 

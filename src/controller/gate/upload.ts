@@ -54,6 +54,12 @@ function commitOf({ endpoint, target }: RegistryPath): { digest?: string } | und
   return endpoint === 'manifest' ? {} : undefined;
 }
 
+const tooMany: NoRoom = {
+  status: 429,
+  code: 'TOOMANYREQUESTS',
+  message: 'the space has stored too many layers and manifests in the last minutes',
+};
+
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
@@ -74,8 +80,12 @@ export async function sendUpload(
     return;
   }
   const commit = commitOf(path);
+  if (commit !== undefined && commits.isFull(space)) {
+    refuse(tooMany);
+    return;
+  }
   if (!hasBody(request)) {
-    const end = commit?.digest === undefined ? undefined : await commits.begin(commit.digest);
+    const end = commit?.digest === undefined ? undefined : await commits.begin(commit.digest, space);
     const forward = open();
     forward.once('close', () => end?.());
     request.resume();
@@ -86,7 +96,12 @@ export async function sendUpload(
   forward.flushHeaders();
   const beforeEnd = async (bodyDigest: string): Promise<void> => {
     if (commit === undefined) return;
-    const end = await commits.begin(commit.digest ?? bodyDigest);
+    // Others of the space may have ended meanwhile.
+    if (commits.isFull(space)) {
+      refuse(tooMany);
+      throw new Error(tooMany.message);
+    }
+    const end = await commits.begin(commit.digest ?? bodyDigest, space);
     if (forward.destroyed) end();
     else forward.once('close', end);
   };

@@ -81,7 +81,7 @@ describe('blobs', () => {
     const commits = new Commits();
     const digest = putBlob('known before');
     // The registry has the bytes, takes the push for done, and has not written the reference yet.
-    const end = await commits.begin(`sha256:${digest}`);
+    const end = await commits.begin(`sha256:${digest}`, 's-1');
     const sweep = housekeeping(commits).sweep();
     end();
     expect(await sweep).toBe(0);
@@ -91,13 +91,13 @@ describe('blobs', () => {
   test('are not removed while one is stored, and none is stored while they are removed', async () => {
     const commits = new Commits();
     const order: string[] = [];
-    const end = await commits.begin(`sha256:${hex('a')}`);
+    const end = await commits.begin(`sha256:${hex('a')}`, 's-1');
     const removing = commits.remove([hex('b')], async () => {
       order.push('removes');
       await new Promise((resolve) => setTimeout(resolve, 20));
       order.push('removed');
     });
-    const next = commits.begin(`sha256:${hex('c')}`).then(() => order.push('stored'));
+    const next = commits.begin(`sha256:${hex('c')}`, 's-1').then(() => order.push('stored'));
     order.push('ends');
     end();
     await Promise.all([removing, next]);
@@ -114,6 +114,62 @@ describe('blobs', () => {
       false,
     ]);
     expect(existsSync(root('repositories/s-1/a-droplets'))).toBe(true);
+  });
+});
+
+describe('what is remembered of pushes', () => {
+  const push = async (commits: Commits, space: string, count: number): Promise<void> => {
+    for (let number = 0; number < count; number += 1) (await commits.begin(`sha256:${hex(`${space} ${number}`)}`, space))();
+  };
+
+  test('goes after ten minutes, also without a sweep', async () => {
+    let at = 0;
+    const commits = new Commits(() => at);
+    await push(commits, 's-1', 50);
+    at = 10 * 60_000 + 1;
+    expect([commits.isFull('s-1'), commits.size]).toEqual([false, 0]);
+  });
+
+  test('stays while a sweep goes on, however long it takes', async () => {
+    let at = 0;
+    const commits = new Commits(() => at);
+    await push(commits, 's-1', 1);
+    await commits.startSweep();
+    at = 3_600_000;
+    await push(commits, 's-2', 1);
+    expect([commits.isFull('s-1'), commits.size]).toEqual([false, 2]);
+    commits.endSweep();
+    expect([commits.isFull('s-1'), commits.size]).toEqual([false, 1]);
+  });
+
+  test('has a limit for a space, and a space at its limit is told to wait while others are not', async () => {
+    const commits = new Commits();
+    await push(commits, 's-1', 4_000);
+    scene = await openGate({ folder, commits });
+    const path = (space: string): string => `/v2/${space}/a-packages`;
+    const said = async (space: string, method: string, rest: string, body?: string): Promise<number> => {
+      const headers = { authorization: basic(`push.${space}.${now + 60}`) };
+      return (await ask(scene?.port('push') ?? 0, { method, path: path(space) + rest, headers, ...(body === undefined ? {} : { body }) }))
+        .status;
+    };
+    const digest = `sha256:${hex('new')}`;
+    expect([
+      await said('s-1', 'PUT', '/manifests/t', '{}'),
+      await said('s-1', 'PUT', `/blobs/uploads/u?digest=${digest}`),
+      await said('s-1', 'POST', `/blobs/uploads/?mount=${digest}&from=s-1/b-packages`),
+      await said('s-1', 'PATCH', '/blobs/uploads/u', 'x'),
+      await said('s-2', 'PUT', '/manifests/t', '{}'),
+    ]).toEqual([429, 429, 429, 200, 200]);
+    expect(commits.size).toBe(4_001);
+  });
+
+  test('has a limit for all spaces together, above which those with little go on', async () => {
+    const commits = new Commits();
+    for (let number = 0; number < 25; number += 1) await push(commits, `s-${number}`, 4_000);
+    await push(commits, 'small', 199);
+    expect(commits.isFull('small')).toBe(false);
+    await push(commits, 'small', 200);
+    expect(commits.isFull('small')).toBe(true);
   });
 });
 

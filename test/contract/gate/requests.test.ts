@@ -101,6 +101,20 @@ describe('mounts', () => {
     expect(scene.seen).toEqual([]);
   });
 
+  test.each(['sha256:' + 'b'.repeat(63), 'sha256:' + 'B'.repeat(64), 'sha512:' + 'b'.repeat(128), 'x'.repeat(15_000), ''])(
+    'and ends of uploads name a digest, not any text (%#): the gate would remember it',
+    async (text) => {
+      const port = await open();
+      const named = encodeURIComponent(text);
+      expect((await post(port, `?mount=${named}&from=space-1/app-2-packages`)).status).toBe(400);
+      expect((await post(port, `?mount=${named}&from=space-2/app-2-packages`)).status).toBe(400);
+      expect((await post(port, `?digest=${named}`, {}, 'b')).status).toBe(400);
+      const answer = await ask(port, { method: 'PUT', path: `${start}u?digest=${named}`, headers, body: 'b' });
+      expect([answer.status, answer.body.toString()]).toEqual([400, expect.stringContaining('"DIGEST_INVALID"')]);
+      expect(scene.seen).toEqual([]);
+    },
+  );
+
   test('hidden in a form body are not read by the registry, because the body is declared as bytes', async () => {
     const port = await open();
     await post(port, '', { 'content-type': 'application/x-www-form-urlencoded' }, `mount=${digest}&from=space-2/x`);
