@@ -1,6 +1,7 @@
 // Who may do what at the registry's gate: credentials that need no store, and the table of rights behind them.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { appOfRepository } from '../../lib/api/repositories.ts';
 import { buildUser, keeperUser, pullUser, pushUser, registryPassword } from '../../lib/api/registry-credentials.ts';
 
 /** `push`: CLI and builds, through the service. `pull`: the kubelet, read-only. */
@@ -25,7 +26,7 @@ const buildPattern = new RegExp(`^build\\.(${label})\\.(${label}(?:\\.${label})*
 const keeperPattern = new RegExp(`^keeper\\.(${seconds})$`);
 /** The controller that gives a credential its end may have another clock than the gate. */
 const slackSeconds = 60;
-/** The repositories of an app; nothing else belongs to a build. */
+/** The repositories of an app; nothing else belongs to a build, and nothing else is written. */
 const appRepositories = ['packages', 'droplets', 'cache'];
 const readMethods = new Set(['GET', 'HEAD']);
 const pushMethods = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'PUT']);
@@ -81,5 +82,8 @@ export function mayAccess(scope: Scope, request: AccessRequest): boolean {
   const door: Door = scope.kind === 'pull' ? 'pull' : 'push';
   if (request.door !== door) return false;
   if (!(door === 'pull' ? readMethods : pushMethods).has(request.method)) return false;
-  return request.repository === undefined ? readMethods.has(request.method) : ownsRepository(scope, request.repository);
+  if (request.repository === undefined) return readMethods.has(request.method);
+  return (
+    ownsRepository(scope, request.repository) && (readMethods.has(request.method) || appOfRepository(request.repository) !== undefined)
+  );
 }

@@ -2,6 +2,7 @@
 
 import { keeperUser, registryPassword } from '../../lib/api/registry-credentials.ts';
 import { kinds } from '../../lib/api/group.ts';
+import { appOfRepository, setupScope } from '../../lib/api/repositories.ts';
 import type { CFApp, CFSpace } from '../../lib/api/types.generated.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { basicAuthenticator } from '../../lib/oci/auth.ts';
@@ -19,7 +20,6 @@ const lookAnywayMs = 3_600_000;
 const keeperSeconds = 3_600;
 const callMs = 60_000;
 const mostBytes = 32 * 1024 * 1024;
-const ownedByApp = /^([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9][a-z0-9.-]{0,252})-(packages|droplets|cache)$/;
 
 /** The gate's answers to its keeper. */
 export interface ImageKeeper {
@@ -47,27 +47,38 @@ export function gateKeeper(send: HttpSend, key: Buffer, nowSeconds: number): Ima
   };
 }
 
+const repositoryName = /^([a-z0-9][a-z0-9-]{0,62})\/[a-z0-9][a-z0-9._-]{0,254}$/;
+
+/** What is known of the cluster, and what can be asked. */
+export interface Living {
+  hasApp: (space: string, app: string) => boolean;
+  hasSpace: (space: string) => boolean;
+  appsOf: (space: string) => Promise<string[]>;
+  spaces: () => Promise<string[]>;
+}
+
 /**
- * Those repositories whose app is gone. What the caches do not know is looked up at the API server, space by space, since a cache may be late; a list
- * that fails, as without the kind, ends it all. Repositories with other names are nobody's app's and stay.
+ * Those repositories whose app is gone, and those with other names, as a push of an earlier version could make them, whose space is gone. What the
+ * caches do not know is looked up at the API server, since a cache may be late; a list that fails, as without the kind, ends it all.
  */
-export async function orphansOf(
-  repositories: readonly string[],
-  isKnown: (space: string, app: string) => boolean,
-  appsOf: (space: string) => Promise<string[]>,
-): Promise<string[]> {
+export async function orphansOf(repositories: readonly string[], { hasApp, hasSpace, appsOf, spaces }: Living): Promise<string[]> {
   const unknown = new Map<string, { app: string; repository: string }[]>();
+  const unnamed: { space: string; repository: string }[] = [];
   for (const repository of repositories) {
-    const [, space, app] = ownedByApp.exec(repository) ?? [];
-    if (space === undefined || app === undefined || isKnown(space, app)) continue;
-    unknown.set(space, [...(unknown.get(space) ?? []), { app, repository }]);
+    const space = repositoryName.exec(repository)?.[1];
+    if (space === undefined || space === setupScope) continue;
+    const app = appOfRepository(repository)?.app;
+    if (app === undefined) unnamed.push({ space, repository });
+    else if (!hasApp(space, app)) unknown.set(space, [...(unknown.get(space) ?? []), { app, repository }]);
   }
   const orphans: string[] = [];
   for (const [space, candidates] of unknown) {
     const living = new Set(await appsOf(space));
     orphans.push(...candidates.filter(({ app }) => !living.has(app)).map(({ repository }) => repository));
   }
-  return orphans;
+  const spaceless = unnamed.filter(({ space }) => !hasSpace(space));
+  const living = new Set(spaceless.length === 0 ? [] : await spaces());
+  return [...orphans, ...spaceless.filter(({ space }) => !living.has(space)).map(({ repository }) => repository)];
 }
 
 async function removeOrphans(context: Context, key: Buffer, signal: AbortSignal): Promise<number> {
@@ -77,7 +88,18 @@ async function removeOrphans(context: Context, key: Buffer, signal: AbortSignal)
     const apps = context.stores.of(kinds.app);
     const appsOf = async (ns: string): Promise<string[]> =>
       (await context.cluster.list(kinds.app, { ns, signal })).items.map(({ metadata }) => metadata.name ?? '');
-    const orphans = await orphansOf(await keeper.list(signal), (space, app) => apps.get(space, app) !== undefined, appsOf);
+    const known = new Set(
+      context.stores
+        .of(kinds.space)
+        .list()
+        .map(({ metadata }) => metadata.name),
+    );
+    const orphans = await orphansOf(await keeper.list(signal), {
+      hasApp: (space, app) => apps.get(space, app) !== undefined,
+      hasSpace: (space) => known.has(space),
+      appsOf,
+      spaces: async () => (await context.cluster.list(kinds.space, { signal })).items.map(({ metadata }) => metadata.name ?? ''),
+    });
     for (const repository of orphans) await keeper.remove(repository, signal);
     return orphans.length;
   } finally {

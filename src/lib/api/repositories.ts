@@ -5,6 +5,17 @@ import type { KfInfo } from './kf-info.ts';
 export type ImageKind = 'packages' | 'droplets' | 'cache';
 type Registry = Pick<KfInfo['registry'], 'pushHost' | 'pullPrefix'>;
 
+/** In place of a space where setup tries the registry; no space can have this name. */
+export const setupScope = 'kf-setup';
+
+const ofApp = /^([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9][a-z0-9.-]{0,252})-(packages|droplets|cache)$/;
+
+/** Whose repository of the in-cluster registry this is; undefined where its name is not one that kf gives. */
+export function appOfRepository(repository: string): { space: string; app: string } | undefined {
+  const [, space, app] = ofApp.exec(repository) ?? [];
+  return space === undefined || app === undefined ? undefined : { space, app };
+}
+
 /** Path within the registry: `<prefix><space>/<app>-<kind>`; an in-cluster registry has no prefix. */
 export function repositoryPath(registry: Registry, space: string, app: string, kind: ImageKind): string {
   const slash = registry.pullPrefix.indexOf('/');

@@ -73,6 +73,18 @@ describe('the gate', () => {
     }
   });
 
+  test('lets a push credential write the repositories of apps and no others, which nobody would clear away', async () => {
+    const names = ['other', 'app-1', 'app-1-other', 'a__b-packages', 'packages'];
+    const writes = new Set(['POST', 'PATCH', 'PUT']);
+    for (const name of names)
+      for (const [method, path] of requests(`${mine}/${name}`).filter(([kind]) => writes.has(kind)))
+        expect([method, path, await status('push', method, path, users.push)]).toEqual([method, path, 403]);
+    expect(scene.seen).toEqual([]);
+    for (const kind of ['packages', 'droplets', 'cache'])
+      expect(await status('push', 'PUT', `/v2/${mine}/app-1-${kind}/manifests/t`, users.push)).toBe(200);
+    expect(await status('push', 'GET', `/v2/${mine}/other/manifests/t`, users.push)).toBe(200);
+  });
+
   test('keeps a build credential to the three repositories of its app', async () => {
     for (const suffix of ['packages', 'droplets', 'cache'])
       expect(await status('push', 'PUT', `/v2/${mine}/app-1-${suffix}/manifests/t`, users.build)).toBe(200);

@@ -1,18 +1,25 @@
 import { describe, expect, test } from 'vitest';
-import { gateKeeper, orphansOf } from '../../../src/controller/reconcilers/images.ts';
+import { gateKeeper, orphansOf, type Living } from '../../../src/controller/reconcilers/images.ts';
 import { Readable } from 'node:stream';
 
-const known = (space: string, app: string): boolean => space === 's-1' && app === 'known';
+const cluster: Living = {
+  hasApp: (space, app) => space === 's-1' && app === 'known',
+  hasSpace: (space) => space === 's-1',
+  appsOf: () => Promise.resolve([]),
+  spaces: () => Promise.resolve(['s-1', 's-late']),
+};
 
 describe('repositories without an app', () => {
   test('are those whose app neither the cache nor the API server has', async () => {
     const asked: string[] = [];
     const orphans = await orphansOf(
       ['s-1/known-droplets', 's-1/late-packages', 's-1/gone-packages', 's-1/gone-droplets', 's-2/gone-cache'],
-      known,
-      async (space) => {
-        asked.push(space);
-        return Promise.resolve(space === 's-1' ? ['known', 'late'] : []);
+      {
+        ...cluster,
+        appsOf: async (space) => {
+          asked.push(space);
+          return Promise.resolve(space === 's-1' ? ['known', 'late'] : []);
+        },
       },
     );
     expect(orphans).toEqual(['s-1/gone-packages', 's-1/gone-droplets', 's-2/gone-cache']);
@@ -21,18 +28,25 @@ describe('repositories without an app', () => {
 
   test('are none when the API server does not say which apps there are', async () => {
     const failing = (): Promise<string[]> => Promise.reject(new Error('the server could not find the requested resource'));
-    await expect(orphansOf(['s-1/gone-packages'], known, failing)).rejects.toThrow('could not find');
+    await expect(orphansOf(['s-1/gone-packages'], { ...cluster, appsOf: failing })).rejects.toThrow('could not find');
+    await expect(orphansOf(['s-gone/other'], { ...cluster, spaces: failing })).rejects.toThrow('could not find');
   });
 
-  test('stay where no app of kf can have made them', async () => {
-    const none = (): Promise<string[]> => Promise.resolve([]);
-    expect(
-      await orphansOf(
-        ['kf-setup/pull-test', 's-1/app', 's-1/app-other', 's-1/-packages', '../x-packages', 's-1/a/b-packages'],
-        known,
-        none,
-      ),
-    ).toEqual([]);
+  test('are those with other names whose space is gone, as an earlier version let a push make them', async () => {
+    const repositories = ['s-1/app', 's-late/app', 's-gone/app', 's-gone/a__b-packages', 's-gone/x-packages'];
+    expect(await orphansOf(repositories, cluster)).toEqual(['s-gone/x-packages', 's-gone/app', 's-gone/a__b-packages']);
+  });
+
+  test('stay where their space does, in place of the test of setup, and where no gate has such a name', async () => {
+    const repositories = [
+      'kf-setup/pull-test',
+      'kf-setup/pull-test-packages',
+      's-1/app',
+      's-1/app-other',
+      's-1/-packages',
+      '../x-packages',
+    ];
+    expect(await orphansOf([...repositories, 's-1/a/b-packages', 's-gone/a/b-packages', 's-gone/..'], cluster)).toEqual([]);
   });
 });
 

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { nodeType, secretType, type Node } from '../../api/core.ts';
 import { dockerConfigJson, pullUser, pushUser, registryPassword } from '../../api/registry-credentials.ts';
+import { setupScope } from '../../api/repositories.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { buildPullSecret } from '../../../templates/setup/pull-test.ts';
@@ -28,18 +29,16 @@ export function nodesOfEachClass(nodes: Node[]): string[] {
   return [...classes.values()];
 }
 
-/** Scope of the pull test; no space can have this name. */
-const testScope = 'kf-setup';
 /** The clock of this machine may be wrong by hours. */
 const testSeconds = 24 * 3600;
 
 /** Pushes an image through the push door and lets a node of each class pull it, with credentials made for this alone. @throws KfError */
 export async function proveRegistry(cluster: Cluster, plan: SetupPlan, key: Buffer, signal?: AbortSignal): Promise<void> {
   const until = Math.floor(Date.now() / 1000) + testSeconds;
-  const push = pushUser(testScope, until);
-  const repository = `${testScope}/pull-test`;
+  const push = pushUser(setupScope, until);
+  const repository = `${setupScope}/pull-test-packages`;
   const digest = await pushTestImage(cluster, repository, { username: push, password: registryPassword(key, push) }, signal);
-  const pull = pullUser(testScope, until);
+  const pull = pullUser(setupScope, until);
   const host = pullPrefix(plan).split('/')[0] ?? '';
   const name = `kf-pull-test-${randomUUID().slice(0, 8)}`;
   const secret = buildPullSecret(systemNamespace, name, dockerConfigJson(host, pull, registryPassword(key, pull)));
