@@ -6,7 +6,7 @@ import { credentialsFromConfig } from '../../lib/oci/credentials.ts';
 import type { CredentialSource } from '../../lib/oci/credentials.ts';
 import { RegistryError } from '../../lib/oci/errors.ts';
 import { directConnection } from '../../lib/oci/http.ts';
-import { parseReference } from '../../lib/oci/reference.ts';
+import { formatReference, parseReference } from '../../lib/oci/reference.ts';
 import { RegistryClient } from '../../lib/oci/registry.ts';
 import { cutText } from '../../lib/api/text.ts';
 import { tableIn, textIn } from './untrusted.ts';
@@ -106,6 +106,11 @@ export function pinned(image: string, digest: string): string {
   const colon = beforeDigest.lastIndexOf(':');
   const name = colon > beforeDigest.lastIndexOf('/') ? beforeDigest.slice(0, colon) : beforeDigest;
   return `${name}@${digest}`;
+}
+
+/** The image as a droplet names it when nobody read it: a lone word such as `cafe` could be the beginning of the ID of an image that a node has. */
+export function unread(image: string): string {
+  return image.includes('/') ? image : formatReference(parseReference(image));
 }
 
 export type ReadVerdict = { kind: 'refused'; message: string } | { kind: 'unreachable'; message: string };

@@ -15,7 +15,7 @@ import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtim
 import type { MetadataChange, Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { buildEnvironment, buildServices } from './build-env.ts';
-import { judgeReadError, pinned, readImage, userProblem } from './build-docker.ts';
+import { judgeReadError, pinned, readImage, unread, userProblem } from './build-docker.ts';
 import type { ReadImage } from './build-docker.ts';
 import { foreignImageProblem } from './own-images.ts';
 import { ensureOwner } from './package.ts';
@@ -180,8 +180,9 @@ async function stageImage(context: Context, build: CFBuild, source: CFPackage): 
   if (verdict.kind === 'refused') return fail(context, build, reasons.stagingFailed, verdict.message);
   const note = `The image '${image}' was not looked at: ${verdict.message}`;
   const statements = ended('True', reasons.buildSucceeded, note);
+  const droplet = { registry: { ...registry, image: unread(image) }, ports: [8080] };
   const change = { annotations: { [annotations.imageNotRead]: verdict.message.slice(0, 500) } };
-  await write(context, build, { state: 'STAGED', droplet: { registry, ports: [8080] } }, statements, change);
+  await write(context, build, { state: 'STAGED', droplet }, statements, change);
   return undefined;
 }
 

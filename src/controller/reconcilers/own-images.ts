@@ -47,8 +47,8 @@ function pathBelow(registry: Registry, reference: Reference): string | undefined
  * What is no reference at all is not judged here.
  */
 export function foreignImageProblem(registry: Registry, space: string, image: string): string | undefined {
-  // A runtime takes such a text for the ID of an image that it has, whoever pulled it.
-  if (/^[a-z0-9]+:[0-9a-f]{32,}$/i.test(image.trim()))
+  // A runtime takes such a text for the ID of an image that it has, or for the beginning of one, whoever pulled it.
+  if (/^(sha256|sha384|sha512)[:@]/i.test(image.trim()) || /^[a-z0-9]+:[0-9a-f]{32,}$/i.test(image.trim()))
     return `'${image}' names an image by its ID. Name it by its registry and repository.`;
   let reference: Reference;
   try {

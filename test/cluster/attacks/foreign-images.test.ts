@@ -65,6 +65,12 @@ test('its droplet is refused under every name that the registry has, before a po
       expect.stringContaining('lies in the registry of this installation, but not among the images of this space'),
     ]);
   }
+  // Which the runtime would take for the image of that ID, which need not be the droplet's: any that a node has.
+  const [, hex = ''] = digest.split(':');
+  for (const [index, image] of [`sha256:${hex}`, `sha256:${hex.slice(0, 12)}`, 'sha256:0'].entries()) {
+    const ran = await attacker.kf.run(['push', `thief-id-${index}`, '-o', image, '-m', '64M', '--no-route']);
+    expect([image, ran.code, ran.stderr.replace(/\s+/g, ' ')]).toEqual([image, 1, expect.stringContaining('names an image by its ID')]);
+  }
   expect(JSON.parse(await kubectl('get', 'pods,appworkloads', '-n', space, '-o', 'json'))).toMatchObject({ items: [] });
 });
 

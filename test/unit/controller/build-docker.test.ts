@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { judgeReadError, pinned, userProblem } from '../../../src/controller/reconcilers/build-docker.ts';
+import { judgeReadError, pinned, unread, userProblem } from '../../../src/controller/reconcilers/build-docker.ts';
 import { KfError } from '../../../src/lib/errors.ts';
 import { RegistryError } from '../../../src/lib/oci/errors.ts';
 
@@ -24,6 +24,13 @@ test.each([
 ])('%s is pinned as %s', (image, expected) => expect(pinned(image, 'sha256:aa')).toBe(expected));
 
 describe('an image that could not be read', () => {
+  test.each([
+    ['cafe', 'docker.io/library/cafe:latest'],
+    ['0ab:1', 'docker.io/library/0ab:1'],
+    ['team/cafe', 'team/cafe'],
+    ['localhost:5000/a:1', 'localhost:5000/a:1'],
+  ])('(%s) is named as %s, which is no beginning of an ID', (image, expected) => expect(unread(image)).toBe(expected));
+
   const answer = (status: number) => new RegistryError('reading x', { status, entries: [], fromRegistry: true }, 'status');
   test.each([
     [answer(401), 'refused'],

@@ -56,12 +56,18 @@ describe('images of the in-cluster registry', () => {
     expect(foreignImageProblem(gate, 'mine', image)).toBeUndefined();
   });
 
-  test.each([`sha256:${'a'.repeat(64)}`, `SHA256:${'A'.repeat(64)}`, ` sha512:${'a'.repeat(128)}`])(
-    'an ID (%s) is no reference: a runtime would take an image that it has',
-    (image) => {
-      expect(foreignImageProblem(gate, 'mine', image)).toContain('names an image by its ID');
-    },
-  );
+  test.each([
+    `sha256:${'a'.repeat(64)}`,
+    `SHA256:${'A'.repeat(64)}`,
+    ` sha512:${'a'.repeat(128)}`,
+    'sha256:0ab',
+    'sha256:0',
+    'sha384:0ab',
+    `sha256:0ab@sha256:${'a'.repeat(64)}`,
+    `sha256@sha256:${'a'.repeat(64)}`,
+  ])('an ID, or how one begins (%s), is no reference: a runtime would take an image that it has', (image) => {
+    expect(foreignImageProblem(gate, 'mine', image)).toContain('names an image by its ID');
+  });
 });
 
 describe('images of an outside registry', () => {
