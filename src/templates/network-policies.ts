@@ -29,6 +29,11 @@ function gatewayPeer({ gateway }: KfInfo): NetworkPeer {
   return gateway.internalAddress === undefined ? namespacePeer(gateway.namespace) : namespacePeer(gateway.namespace, app('kf-gateway'));
 }
 
+/** The controller asks an instance itself where no gateway of kf's answers for it: with one of the operator's, and for an app without route. */
+function controllerPeer({ controller }: KfInfo): NetworkPeer {
+  return namespacePeer(controller.namespace, app('kf-controller'));
+}
+
 /** Ports at which a gateway takes requests for apps: that of setup's own, and the usual ones of others. */
 function gatewayPorts({ gateway }: KfInfo): NetworkPort[] {
   return (gateway.internalAddress === undefined ? [80, 443, 8000, 8443, 10_080, 10_443] : [8000]).map(tcp);
@@ -68,7 +73,7 @@ function appsPolicy(namespace: string, { info, settings, closed }: SpaceNetwork)
   return networkPolicy(namespace, spacePolicyNames.apps, {
     podSelector: { matchExpressions: [{ key: labels.buildGuid, operator: 'DoesNotExist' }] },
     policyTypes: ['Ingress', 'Egress'],
-    ingress: [{ from: [{ podSelector: {} }, gatewayPeer(info), ...settings.ingress.map(peerNamed)] }],
+    ingress: [{ from: [{ podSelector: {} }, gatewayPeer(info), controllerPeer(info), ...settings.ingress.map(peerNamed)] }],
     egress: [
       nameService(settings),
       { to: [{ podSelector: {} }, ...internet(closed, settings.ipv6), ...settings.egress.map(peerNamed)] },

@@ -255,6 +255,7 @@ export const ofOutside: Record<'registry' | 'insecureRegistry' | 'gateway' | 'ga
       [controllerPolicy]: lets('kf-system'),
       [pagesPolicy]: lets('kf-system'),
     },
+    adds: ['NetworkPolicy kf-system/kf-gateway-class'],
     lacks: traefikObjects,
   },
 };

@@ -2,10 +2,10 @@
 
 import { labels } from '../../lib/api/group.ts';
 import type { KubeObject } from '../../lib/api/object.ts';
-import { hostRange, namespacePeer, type NetworkPeer, type NetworkPolicy } from '../../lib/api/network-policy.ts';
+import { hostRange, namespacePeer, peerNamed, type NetworkPeer, type NetworkPolicy } from '../../lib/api/network-policy.ts';
 import { networkPolicy } from '../network-policies.ts';
 import { controllerName } from './controller.ts';
-import { traefikName } from './gateway.ts';
+import { gatewayName, traefikName } from './gateway.ts';
 import { gatewayNamespace } from './namespaces.ts';
 import { managedByLabel, systemNamespace, type SetupNetwork, type SetupPlan } from './options.ts';
 import { pagesName } from './pages.ts';
@@ -54,6 +54,23 @@ function registryPolicy(network: SetupNetwork): NetworkPolicy {
 /** The check of setup leads through the gateway to the controller, and so do requests that no app answers to the pages. */
 const behindGateway = [controllerName, pagesName];
 
+/** Label of the pods that serve a Gateway, where its implementation runs them in the Gateway's own namespace (GEP-1762). */
+export const servedGatewayLabel = 'gateway.networking.k8s.io/gateway-name';
+
+/** Pods that a class of the operator's may run beside its Gateway: at which ports they listen is theirs to choose. */
+const classPolicy = networkPolicy(systemNamespace, 'kf-gateway-class', {
+  podSelector: { matchLabels: { [servedGatewayLabel]: gatewayName } },
+  policyTypes: ['Ingress'],
+  ingress: [{}],
+});
+
+/** Pods of a gateway: Traefik's, else all of the Gateway's namespace and whatever the operator says that apps are reached from. */
+function gatewayPeers({ gateway, network }: SetupPlan, namespace: string): NetworkPeer[] {
+  const isOwn = gateway.existing === undefined && gateway.className === undefined;
+  if (isOwn) return [namespacePeer(namespace, { app: traefikName })];
+  return [namespacePeer(namespace), ...(network?.ingress ?? []).map(peerNamed)];
+}
+
 /** Closes kf's own namespace but for what is named; nothing when the plan wants no policies. */
 export function buildSystemPolicies(plan: SetupPlan): KubeObject[] {
   const { network, gateway } = plan;
@@ -65,7 +82,7 @@ export function buildSystemPolicies(plan: SetupPlan): KubeObject[] {
     networkPolicy(systemNamespace, name, {
       podSelector: pods(name),
       policyTypes: ['Ingress'],
-      ingress: [{ from: [namespacePeer(namespace, isOwnGateway ? { app: traefikName } : undefined)], ports: [port(8080)] }],
+      ingress: [{ from: gatewayPeers(plan, namespace), ports: [port(8080)] }],
     }),
   );
   const entry = networkPolicy(namespace, traefikName, {
@@ -73,5 +90,6 @@ export function buildSystemPolicies(plan: SetupPlan): KubeObject[] {
     policyTypes: ['Ingress'],
     ingress: [{ ports: [port(8000)] }],
   });
-  return [closed, ...throughGateway, ...(isOwnGateway ? [entry] : []), ...(plan.registry === undefined ? [registryPolicy(network)] : [])];
+  const ofGateway = [...(isOwnGateway ? [entry] : []), ...(gateway.existing === undefined && !isOwnGateway ? [classPolicy] : [])];
+  return [closed, ...throughGateway, ...ofGateway, ...(plan.registry === undefined ? [registryPolicy(network)] : [])];
 }

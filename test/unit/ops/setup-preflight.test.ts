@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { secretType } from '../../../src/lib/api/core.ts';
+import { podType, secretType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { checkPlan, inspectCluster } from '../../../src/lib/ops/setup/preflight.ts';
 import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/setup/request.ts';
@@ -52,6 +52,34 @@ describe('a Gateway that is there is accepted', () => {
     const [warning = ''] = await warningsFor(...from);
     expect(warning).toMatch(/takes routes of its own namespace only, so no app will be reached\. /);
     expect(warning).toContain(advice);
+  });
+});
+
+describe('a Gateway whose pods may run elsewhere', () => {
+  const facts = { dns: [], apiServer: [], ipv6: false, nodes: { addresses: [], podRanges: [] } };
+  const warningsFor = async (request: SetupRequest, label?: string): Promise<string[]> => {
+    const cluster = new MemoryCluster();
+    const listeners = [{ name: 'http', protocol: 'HTTP', allowedRoutes: { namespaces: { from: 'Selector' } } }];
+    const metadata = { namespace: 'infra', name: 'public' };
+    const gateway = { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'Gateway', metadata, ...{ spec: { listeners } } };
+    await cluster.create(kindNamed('Gateway'), gateway);
+    const labels = label === undefined ? {} : { 'gateway.networking.k8s.io/gateway-name': label };
+    await cluster.create(podType, { metadata: { namespace: 'infra', name: 'pod', labels } });
+    return checkPlan(cluster, resolvePlan({ gateway: 'infra/public', ...request }, '0.1.0', 'hostport', facts));
+  };
+
+  test('is told, with the setting that lets them in', async () => {
+    for (const label of [undefined, 'another']) {
+      const [warning = '', ...more] = await warningsFor({}, label);
+      expect(warning).toMatch(/^No pod in namespace 'infra' says that it serves the Gateway 'public' .* in appIngress of setup\.yaml/);
+      expect(more).toEqual([]);
+    }
+  });
+
+  test('is no matter where its pods are there, the setting is, or there are no policies', async () => {
+    expect(await warningsFor({}, 'public')).toEqual([]);
+    expect(await warningsFor({ appIngress: ['envoy-gateway-system'] })).toEqual([]);
+    expect(await warningsFor({ networkPolicies: 'off' })).toEqual([]);
   });
 });
 

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { BuildHosts } from '../../../src/controller/reconcilers/build-hosts.ts';
 import type { KfInfo, NetworkSettings } from '../../../src/lib/api/kf-info.ts';
-import { internet, isInside, isRange, type NetworkPeer } from '../../../src/lib/api/network-policy.ts';
-import { resolvePlan } from '../../../src/lib/ops/setup/request.ts';
+import { internet, isInside, isRange, type NetworkPeer, type NetworkPolicy } from '../../../src/lib/api/network-policy.ts';
+import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/setup/request.ts';
 import { spacePolicies, type BuildTarget } from '../../../src/templates/network-policies.ts';
 import { kfInfo } from '../../../src/templates/setup/info.ts';
+import { buildSystemPolicies } from '../../../src/templates/setup/network-policies.ts';
+import type { NetworkFacts } from '../../../src/lib/ops/setup/network.ts';
 
 const settings: NetworkSettings = { egress: [], ingress: [], dns: ['10.96.0.10'], apiServer: ['198.51.100.1'], ipv6: false };
 
@@ -127,4 +129,45 @@ test('what the operator names is opened to apps and not to builds', () => {
   );
   expect(JSON.stringify(apps?.spec.ingress)).toContain('monitoring');
   expect(JSON.stringify(builds)).not.toMatch(/databases|10\.20|monitoring/);
+});
+
+test('the controller reaches apps, to ask an instance itself where no gateway of kf answers', () => {
+  const [apps, builds] = spacePolicies('s-1', { info: infoWith({}), settings, closed: [], builds: [] });
+  const controller = {
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kf-system' } },
+    podSelector: { matchLabels: { app: 'kf-controller' } },
+  };
+  expect(apps?.spec.ingress?.flatMap(({ from = [] }) => from)).toContainEqual(controller);
+  expect(builds?.spec.ingress).toBeUndefined();
+});
+
+describe('the policies of kf-system', () => {
+  const facts: NetworkFacts = { ...settings, nodes: { addresses: [], podRanges: [] } };
+  const policies = (request: SetupRequest): Record<string, NetworkPolicy> =>
+    Object.fromEntries(
+      buildSystemPolicies(resolvePlan(request, '1.0.0', 'hostport', facts)).map((one) => [one.metadata.name, one as NetworkPolicy]),
+    );
+  const namespaces = (policy: NetworkPolicy | undefined): (string | undefined)[] =>
+    (policy?.spec.ingress ?? []).flatMap(({ from = [] }) =>
+      from.map(({ namespaceSelector }) => namespaceSelector?.matchLabels?.['kubernetes.io/metadata.name']),
+    );
+
+  test('open the pods that a class of the operator runs for the Gateway there, and no others', () => {
+    expect(policies({ gatewayClass: 'edge' })['kf-gateway-class']?.spec).toEqual({
+      podSelector: { matchLabels: { 'gateway.networking.k8s.io/gateway-name': 'kf' } },
+      policyTypes: ['Ingress'],
+      ingress: [{}],
+    });
+    expect(Object.keys({ ...policies({}), ...policies({ gateway: 'infra/public' }) })).not.toContain('kf-gateway-class');
+  });
+
+  test.each<[SetupRequest, string[]]>([
+    [{}, ['kf-node']],
+    [{ gateway: 'infra/public' }, ['infra', 'edge-pods']],
+    [{ gatewayClass: 'edge' }, ['kf-system', 'edge-pods']],
+  ])('let in the gateway of %j, where its pods run elsewhere too', (request, from) => {
+    const named = policies({ ...request, appIngress: ['edge-pods'] });
+    expect(namespaces(named['kf-pages'])).toEqual(from);
+    expect(namespaces(named['kf-controller'])).toEqual(from);
+  });
 });

@@ -1,10 +1,11 @@
 // What must be true before setup writes anything: the API server's version, what runs there, storage, the gateway's kind, the caller's rights.
 
-import { deploymentType, nodeType, secretType, serviceType, storageClassType } from '../../api/core.ts';
+import { deploymentType, nodeType, podType, secretType, serviceType, storageClassType } from '../../api/core.ts';
 import { kinds, labels, places } from '../../api/group.ts';
 import { resource, type KubeObject } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { servedGatewayLabel } from '../../../templates/setup/network-policies.ts';
 import { rootNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { defaultDomain } from './defaults.ts';
 import { kindNamed } from './kinds.ts';
@@ -126,7 +127,20 @@ export function gatewayWarning(gateway: GatewayListeners): string | undefined {
   return undefined;
 }
 
-async function checkGateway(cluster: Cluster, { existing, className }: SetupPlan['gateway']): Promise<string[]> {
+/** Apps and kf let in the pods of the Gateway's namespace. An implementation that runs its pods elsewhere would reach none of them. */
+async function dataPlaneWarning(cluster: Cluster, { gateway: { existing }, network }: SetupPlan): Promise<string | undefined> {
+  if (existing === undefined || network === undefined || network.ingress.length > 0) return undefined;
+  const { namespace, name } = existing;
+  const pods = await cluster.list(podType, { ns: namespace, labelSelector: `${servedGatewayLabel}=${name}` });
+  if (pods.items.length > 0) return undefined;
+  return (
+    `No pod in namespace '${namespace}' says that it serves the Gateway '${name}' (label ${servedGatewayLabel}). ` +
+    'Where its pods run in another namespace, name that, or where they run on nodes, their ranges, in appIngress of setup.yaml: else no app is reached.'
+  );
+}
+
+async function checkGateway(cluster: Cluster, plan: SetupPlan): Promise<string[]> {
+  const { existing, className } = plan.gateway;
   const gateway = existing === undefined ? undefined : await getIfAny(cluster, 'Gateway', existing.namespace, existing.name);
   if (existing !== undefined && gateway === undefined) {
     throw new KfError('not-found', `There is no Gateway '${existing.name}' in namespace '${existing.namespace}'.`, {
@@ -136,8 +150,8 @@ async function checkGateway(cluster: Cluster, { existing, className }: SetupPlan
   if (existing === undefined && className !== undefined && (await getIfAny(cluster, 'GatewayClass', undefined, className)) === undefined) {
     throw new KfError('not-found', `There is no GatewayClass '${className}'.`, { hints: ['kubectl get gatewayclasses'] });
   }
-  const warning = gateway === undefined ? undefined : gatewayWarning(gateway);
-  return warning === undefined ? [] : [warning];
+  const warnings = [gateway === undefined ? undefined : gatewayWarning(gateway), await dataPlaneWarning(cluster, plan)];
+  return warnings.filter((warning) => warning !== undefined);
 }
 
 /** A domain's name is for ever: routes are made of it. */
@@ -172,7 +186,7 @@ async function checkRegistry(cluster: Cluster, registry: NonNullable<SetupPlan['
 /** What a plan names must be there, and what lasts must stay. Called before anything is written. Returns warnings. @throws KfError */
 export async function checkPlan(cluster: Cluster, plan: SetupPlan): Promise<string[]> {
   const [warnings] = await Promise.all([
-    checkGateway(cluster, plan.gateway),
+    checkGateway(cluster, plan),
     checkDomain(cluster, plan.domain),
     plan.registry === undefined ? undefined : checkRegistry(cluster, plan.registry),
   ]);
