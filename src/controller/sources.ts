@@ -8,18 +8,20 @@ import {
   nodeType,
   podDisruptionBudgetType,
   podType,
+  roleBindingType,
   serviceAccountType,
   serviceType,
   statefulSetType,
   type Job,
   type Node,
   type Pod,
+  type RoleBinding,
   type StatefulSet,
 } from '../lib/api/core.ts';
 import type { KubeObject } from '../lib/api/object.ts';
 import { networkPolicyType } from '../lib/api/network-policy.ts';
 import { httpRouteType } from '../lib/api/gateway.ts';
-import { kinds, labels, places } from '../lib/api/group.ts';
+import { annotations, kinds, labels, places } from '../lib/api/group.ts';
 import type { AppWorkload, BuildWorkload, TaskWorkload } from '../lib/api/types.generated.ts';
 import { present } from '../templates/metadata.ts';
 import type { Source } from './runtime/informer.ts';
@@ -55,6 +57,26 @@ function trimNode({ apiVersion, kind, metadata: { name, uid, resourceVersion }, 
   return { ...present({ apiVersion, kind }), metadata, status: { addresses: status?.addresses ?? [] } };
 }
 
+const readOfBindings = new Set<string>([
+  labels.managedBy,
+  labels.partOf,
+  labels.propagatedFrom,
+  labels.roleGuid,
+  annotations.propagateDeletion,
+  annotations.propagateRole,
+]);
+/** As long as a label may be: what is read of an annotation is `true` or `false`. */
+const mostOfNote = 63;
+
+const readOnly = (entries: Record<string, string> | undefined): Record<string, string> =>
+  Object.fromEntries(Object.entries(entries ?? {}).filter(([key, value]) => readOfBindings.has(key) && value.length <= mostOfNote));
+
+/** A manager may make many bindings, and the controller copies them into every space: of their metadata only what is read and copied stays. */
+function trimRoleBinding(binding: RoleBinding): RoleBinding {
+  const { ownerReferences: _owners, ...metadata } = binding.metadata;
+  return { ...binding, metadata: { ...metadata, labels: readOnly(metadata.labels), annotations: readOnly(metadata.annotations) } };
+}
+
 const source = <T extends KubeObject>(value: Source<T>): Source => value as unknown as Source;
 
 /**
@@ -74,6 +96,7 @@ export function sources(rootNamespace: string): Source[] {
     source({ type: httpRouteType, labelSelector: labels.routeGuid, optional: true }),
     source({ type: namespaceType, labelSelector: labels.managedBy }),
     source({ type: serviceAccountType, labelSelector: labels.managedBy }),
+    source({ type: roleBindingType, trim: trimRoleBinding }),
     source({ type: networkPolicyType, labelSelector: labels.managedBy }),
     source({ type: nodeType, trim: trimNode }),
     source({ type: configMapType, ns: rootNamespace, fieldSelector: `metadata.name=${places.info}` }),

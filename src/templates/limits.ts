@@ -14,13 +14,15 @@ const ofKinds = (counts: Record<string, number>): Limits =>
 
 /** docs/decisions/0015-sizes-and-counts.md says how they go together with the controller's memory. */
 const defaults = {
-  org: { 'count/rolebindings.rbac.authorization.k8s.io': '500', ...ofKinds({ cfspaces: 50 }) },
+  // A manager may make developers of the org's own namespace too: they may write Secrets there.
+  org: { 'count/rolebindings.rbac.authorization.k8s.io': '200', 'count/secrets': '100', ...ofKinds({ cfspaces: 50 }) },
   space: {
     // Those that run or wait: apps, tasks and builds together.
     pods: '64',
     'requests.memory': '16Gi',
     'count/pods': '400',
-    'count/secrets': '3000',
+    // With the 600 KiB that policy kf-sizes lets a Secret have, they stay well below the 2 GiB of etcd.
+    'count/secrets': '2000',
     'count/configmaps': '100',
     'count/services': '600',
     'count/statefulsets.apps': '600',

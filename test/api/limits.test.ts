@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { until } from '../support/until.ts';
 import { ask, installKinds, installPolicies, kubectl, kubectlJson, makeSpaceLike } from './kubectl.ts';
 
 const run = Date.now().toString(36);
@@ -50,6 +51,32 @@ const route = (destinations: number) => ({
     destinations: Array.from({ length: destinations }, (_, index) => ({ guid: `g${index}`, appRef: { name: 'a' }, processType: 'web' })),
   },
 });
+const statefulSet = (name: string, replicas: number) => ({
+  apiVersion: 'apps/v1',
+  kind: 'StatefulSet',
+  metadata: { name, namespace: ns },
+  spec: {
+    replicas,
+    serviceName: name,
+    selector: { matchLabels: { app: name } },
+    // Nothing may come of it: the namespace lets no pod like this in.
+    template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'c', image: 'none.invalid/none' }] } },
+  },
+});
+
+/** Does `work` as it could be done before there was the policy. */
+async function withoutPolicy(work: () => Promise<unknown>, name = 'kf-sizes'): Promise<void> {
+  const probe = name === 'kf-sizes' ? app({ name: 'probe', labels: many(65) }) : statefulSet('probe', 1_001);
+  const isObeyed = async (): Promise<boolean> => (await create(probe)) !== 'accepted';
+  await kubectl(['delete', 'validatingadmissionpolicybinding', name]);
+  try {
+    await until(`policy ${name} to be gone`, async () => !(await isObeyed()));
+    await work();
+  } finally {
+    await installPolicies();
+    await until(`policy ${name} to be obeyed`, isObeyed);
+  }
+}
 const many = (count: number, length = 1): Record<string, string> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'x'.repeat(length)]));
 
@@ -95,9 +122,13 @@ describe('an object that would fill memory', () => {
         name: key.padEnd(length, 'x'),
       })),
     });
-    expect(await create(binding(100, 512))).toBe('accepted');
-    expect(await create(binding(101, 8))).toContain('at most 100 subjects');
-    expect(await create(binding(1, 513))).toContain('names of at most 512 characters');
+    expect(await create(binding(20, 256))).toBe('accepted');
+    expect(await create(binding(21, 8))).toContain('at most 20 subjects');
+    expect(await create(binding(1, 257))).toContain('names of at most 256 characters');
+    // Of a user nobody reads the namespace, and nobody else limits it.
+    const [subject] = binding(1, 8).subjects;
+    const far = { ...binding(0, 0), subjects: [{ ...subject, namespace: 'x'.repeat(1_000_000) }] };
+    expect(await create(far)).toContain('namespaces of at most 63');
   });
 
   test('grows no more by one field manager after the other', async () => {
@@ -131,4 +162,79 @@ test('an object from before the limits can still be changed where it is not too 
   await set([{ op: 'replace', path: `${schema}/command/maxLength`, value: 8_192 }]);
   const answer = await ask(['patch', 'cfprocess', 'p', '-n', ns, '--type=merge', '-p', '{"spec":{"desiredInstances":2}}'], { as: 'alice' });
   expect(answer).toMatchObject({ code: 0 });
+});
+
+describe('an object from before the limits that is too large', () => {
+  const large = (name: string) => app({ name, finalizers: ['example.com/held'], labels: many(3_000), annotations: many(65) });
+  const patch = (name: string, body: object) =>
+    ask(['patch', 'cfapp', name, '-n', ns, '--type=merge', '-p', JSON.stringify(body)], { as: 'alice' });
+
+  test('can still be deleted and freed of its finalizers by people', async () => {
+    await withoutPolicy(() => kubectl(['create', '-f', '-'], { input: large('from-before') }));
+    await kubectl(['delete', 'cfapp', 'from-before', '-n', ns, '--wait=false'], { as: 'alice' });
+    expect((await patch('from-before', { metadata: { labels: { more: 'x' } } })).stderr).toContain('It has 3001 labels');
+    expect((await patch('from-before', { metadata: { annotations: { more: 'x' } } })).stderr).toContain('at most 64 annotations');
+    expect(await patch('from-before', { metadata: { finalizers: null } })).toMatchObject({ code: 0 });
+    expect((await ask(['get', 'cfapp', 'from-before', '-n', ns])).stderr).toContain('NotFound');
+  });
+
+  test('does not come about while it is being deleted either', async () => {
+    await kubectl(['create', '-f', '-'], { input: app({ name: 'going', finalizers: ['example.com/held'] }), as: 'alice' });
+    await kubectl(['delete', 'cfapp', 'going', '-n', ns, '--wait=false'], { as: 'alice' });
+    expect((await patch('going', { metadata: { labels: many(3_000) } })).stderr).toContain('at most 64 are possible here');
+    expect((await patch('going', { metadata: { annotations: many(1, 70_000) } })).stderr).toContain('with 65536 characters in all');
+    const owners = [{ apiVersion: 'v1', kind: 'Pod', name: 'x'.repeat(70_000), uid: 'u' }];
+    expect((await patch('going', { metadata: { ownerReferences: owners } })).stderr).toContain('at most 8 owners');
+    expect(await patch('going', { metadata: { finalizers: null } })).toMatchObject({ code: 0 });
+  });
+});
+
+describe('a StatefulSet of a space', () => {
+  const hpa = 'system:serviceaccount:kube-system:horizontal-pod-autoscaler';
+  const scale = (name: string, replicas: number, as: string) => {
+    const path = `/apis/apps/v1/namespaces/${ns}/statefulsets/${name}/scale`;
+    const input = { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name, namespace: ns }, spec: { replicas } };
+    return ask(['replace', '--raw', path, '-f', '-'], { input, as });
+  };
+  const refused = (count: number): string => `A StatefulSet may have at most 1000 instances here, not ${count}`;
+
+  test('has at most 1000 instances, whoever scales it', async () => {
+    // No pod is to come of it.
+    await kubectl(['create', 'quota', 'no-pods', '-n', ns, '--hard=pods=0']);
+    await kubectl(['create', '-f', '-'], { input: statefulSet('s', 0), as: 'alice' });
+    expect((await scale('s', 2_147_483_647, 'alice')).stderr).toContain(refused(2_147_483_647));
+    expect((await scale('s', 1_001, hpa)).stderr).toContain(refused(1_001));
+    expect(await scale('s', 1_000, hpa)).toMatchObject({ code: 0 });
+    expect(await scale('s', 0, 'alice')).toMatchObject({ code: 0 });
+    expect(await create(statefulSet('t', 1_001))).toContain(refused(1_001));
+    const patch = ['patch', 'sts', 's', '-n', ns, '--type=merge', '-p', '{"spec":{"replicas":1001}}'];
+    expect((await ask(patch, { as: 'alice' })).stderr).toContain(refused(1_001));
+  });
+
+  test('keeps what it had before the limit, and can be scaled down', async () => {
+    await withoutPolicy(() => kubectl(['create', '-f', '-'], { input: statefulSet('many', 1_200) }), 'kf-instances');
+    expect(await ask(['label', 'sts', 'many', '-n', ns, 'a=b'], { as: 'alice' })).toMatchObject({ code: 0 });
+    expect((await scale('many', 1_201, 'alice')).stderr).toContain(refused(1_201));
+    expect(await scale('many', 1_100, 'alice')).toMatchObject({ code: 0 });
+    expect(await scale('many', 1, 'alice')).toMatchObject({ code: 0 });
+    await kubectl(['delete', 'sts', 'many', '-n', ns], { as: 'alice' });
+  });
+});
+
+test('a Secret of a space has at most 600 KiB, and as few labels as all else', async () => {
+  const secret = (bytes: number, metadata: object = {}) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 's', namespace: ns, ...metadata },
+    stringData: { half: 'x'.repeat(bytes / 2), rest: 'x'.repeat(bytes / 2) },
+  });
+  const refused = 'A Secret may hold at most 600 KiB here';
+  expect(await create(secret(600_000))).toBe('accepted');
+  expect(await create(secret(700_000))).toContain(refused);
+  expect(await create(secret(8, { labels: many(3_000, 60) }))).toContain('at most 64 are possible here');
+
+  await withoutPolicy(() => kubectl(['create', '-f', '-'], { input: secret(700_000, { finalizers: ['example.com/held'] }) }));
+  const patch = (body: object) => ask(['patch', 'secret', 's', '-n', ns, '--type=merge', '-p', JSON.stringify(body)], { as: 'alice' });
+  expect((await patch({ stringData: { more: 'x' } })).stderr).toContain(refused);
+  expect(await patch({ metadata: { finalizers: null } })).toMatchObject({ code: 0 });
 });

@@ -92,16 +92,16 @@ describe('what people write', () => {
       const made = wide(1);
       return { ...made, metadata: { ...made.metadata, annotations } };
     };
-    expect(await create(wide(100), 'alice')).toBe('accepted');
-    expect(await create(wide(101), 'alice')).toContain('may name at most 100 subjects, with names of at most 512 characters');
-    expect(await create(wide(1, 'u'.repeat(512)), 'alice')).toContain('may name at most 100 subjects');
+    expect(await create(wide(20), 'alice')).toBe('accepted');
+    expect(await create(wide(21), 'alice')).toContain('may name at most 20 subjects, with names of at most 256 characters');
+    expect(await create(wide(1, 'u'.repeat(256)), 'alice')).toContain('may name at most 20 subjects');
     expect(await create(noted({ a: 'x'.repeat(65536) }), 'alice')).toBe('accepted');
     expect(await create(noted({ a: 'x'.repeat(65537) }), 'alice')).toContain(
       'may have at most 64 annotations, with 65536 characters in all',
     );
     const many = Object.fromEntries(Array.from({ length: 65 }, (_, index) => [`a${index}`, '']));
     expect(await create(noted(many), 'alice')).toContain('may have at most 64 annotations');
-    const elsewhere = wide(101);
+    const elsewhere = wide(21);
     expect(await create({ ...elsewhere, metadata: { name: 'wide', namespace: foreign } }, 'alice')).toBe('accepted');
   });
 

@@ -2,8 +2,8 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { Informer } from '../../../src/controller/runtime/informer.ts';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { sources } from '../../../src/controller/sources.ts';
-import { jobType, statefulSetType } from '../../../src/lib/api/core.ts';
-import { kinds, labels } from '../../../src/lib/api/group.ts';
+import { jobType, roleBindingType, statefulSetType, type RoleBinding } from '../../../src/lib/api/core.ts';
+import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
@@ -57,4 +57,32 @@ test.each([
     expect(object).toMatchObject({ kind: type.kind, spec: kept, metadata: { namespace: 'ns', annotations: own } });
     expect(Object.keys((object as { spec?: object }).spec ?? {})).toEqual(Object.keys(kept));
   }
+});
+
+test('the cache keeps of a role binding only what is read and copied', async () => {
+  const { metadata } = large('bound', {});
+  const marks = { [labels.roleGuid]: 'g' };
+  const notes = { [annotations.propagateRole]: 'true' };
+  const subjects = [{ kind: 'User' as const, apiGroup: 'rbac.authorization.k8s.io', name: 'alice' }];
+  const binding: RoleBinding = {
+    metadata: {
+      ...metadata,
+      labels: { ...marks, 'a.cloudfoundry.org/x': foreign },
+      annotations: { ...notes, [annotations.propagateDeletion]: foreign, 'a.cloudfoundry.org/x': foreign },
+    },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },
+    subjects,
+  };
+  const cluster = new MemoryCluster();
+  await cluster.create(roleBindingType, binding);
+  const informer = new Informer(
+    cluster,
+    sources('cf').find(({ type }) => type.plural === 'rolebindings') ?? { type: roleBindingType },
+    log,
+  );
+  void informer.run(ended.signal);
+  await informer.synced();
+  const kept = informer.store.get('ns', 'bound');
+  expect(kept).toMatchObject({ subjects, roleRef: { name: 'view' }, metadata: { labels: marks, annotations: notes } });
+  expect(JSON.stringify(kept)).not.toContain(foreign);
 });

@@ -62,7 +62,7 @@ describe('the quota of a space', () => {
     await startWithSpace();
     // As the API server keeps it.
     await scene.cluster.mergePatch(resourceQuotaType, 's', 'kf-limits', {
-      spec: { hard: { 'count/secrets': '3k', 'count/jobs.batch': '1k' } },
+      spec: { hard: { 'count/secrets': '2k', 'count/jobs.batch': '1k' } },
     });
     await setUp(scene.cluster, { pods: '9', 'requests.memory': '' });
     await restart();
