@@ -77,6 +77,9 @@ async function withoutPolicy(work: () => Promise<unknown>, name = 'kf-sizes'): P
     await until(`policy ${name} to be obeyed`, isObeyed);
   }
 }
+const managed = (fields: object): object[] => [
+  { manager: 'm', operation: 'Update', apiVersion, fieldsType: 'FieldsV1', fieldsV1: { 'f:spec': fields } },
+];
 const many = (count: number, length = 1): Record<string, string> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'x'.repeat(length)]));
 
@@ -100,6 +103,16 @@ describe('an object that would fill memory', () => {
       'an owner with a long name',
       app({ ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'x'.repeat(1_000), uid: 'u' }] }),
       'at most 8 owners',
+    ],
+    [
+      'managed fields that are too long',
+      app({ managedFields: managed({ ['f:x'.padEnd(140_000, 'x')]: {} }) }),
+      'at most 131072 characters',
+    ],
+    [
+      'managed fields that are too deep',
+      app({ managedFields: managed({ 'f:a': { 'f:b': { 'f:c': { 'f:d': { 'f:e': { 'f:f': { 'f:g': {} } } } } } } }) }),
+      'at most 131072 characters',
     ],
     ['too many finalizers', app({ finalizers: Object.keys(many(9)).map((key) => `example.com/${key}`) }), 'at most 8 finalizers'],
   ])('is refused by name: %s', async (_, object, said) => expect(await create(object)).toContain(said));
