@@ -196,7 +196,6 @@ export abstract class KfCommand<T> extends Command {
       error.hints.push(`${bin} help ${this.id ?? ''}`);
     }
     return printFailure(terminal, error, {
-      verbose: this.#global.verbose === true,
       json: (this.ctor as typeof KfCommand).json,
       withoutFailed: wantsHelp(error),
     });

@@ -1,6 +1,8 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
 import { numberFlag } from '../flags.ts';
+import { incorrectUsage } from '../lib/cf/usage.ts';
+import { parseChoice } from '../lib/cf/values.ts';
 import type { SetupRequest } from '../lib/ops/setup/request.ts';
 import type { SetupResult } from '../lib/ops/setup/setup.ts';
 import { kfVersion } from '../lib/version.ts';
@@ -26,14 +28,17 @@ export default class Setup extends KfCommand<SetupResult | { objects: unknown[] 
     'gateway-port': numberFlag({ name: 'gateway-port', least: 1, summary: 'port of the gateway as seen from outside', helpValue: 'PORT' }),
     'storage-class': text("StorageClass of the registry's volume", 'NAME'),
     'controller-image': text("image with the controller's programs, instead of a stock Node image", 'IMAGE'),
-    'network-policies': Flags.string({ summary: 'make NetworkPolicies (default), or none', helpValue: 'on|off', options: ['on', 'off'] }),
+    'network-policies': Flags.string({ summary: 'make NetworkPolicies (default), or none', helpValue: 'on|off' }),
     'image-prefix': text('mirror that all images come from', 'PREFIX'),
     'dry-run': Flags.boolean({ summary: 'print the objects, write nothing' }),
-    output: Flags.string({ char: 'o', summary: 'form of --dry-run (yaml)', helpValue: 'yaml', default: 'yaml' }),
+    output: Flags.string({ char: 'o', summary: 'form of --dry-run (yaml)', helpValue: 'yaml' }),
   };
 
   async run(): Promise<SetupResult | { objects: unknown[] }> {
     const { flags } = await this.parse(Setup);
+    if (flags['network-policies'] !== undefined) parseChoice(flags['network-policies'], '--network-policies', ['on', 'off']);
+    if (flags.output !== undefined) parseChoice(flags.output, '-o', ['yaml']);
+    if (flags.output !== undefined && !flags['dry-run']) throw incorrectUsage('-o is the form of --dry-run, which is missing.');
     const session = await this.clusterSession({ ignorePin: true });
     const { previewSetup, readSetupFile, setup } = await import('../lib/ops/setup/index.ts');
     const fromFile = flags.file === undefined ? {} : await readSetupFile(flags.file);

@@ -32,7 +32,7 @@ async function envOf(context: Context, app: CFApp): Promise<Data> {
   if (env !== undefined) return env;
   throw new WaitingError(
     reasons.environmentLost,
-    `The Secret '${name ?? ''}' with the app's environment variables is missing; 'kf set-env' writes a new one.`,
+    `The Secret '${name ?? ''}' with the app's environment variables is missing, and its values are lost: push the app with its manifest again, or set each variable with 'kf set-env'.`,
     retryMs,
   );
 }

@@ -27,7 +27,7 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['continue-deployment', '', 'promote canary', 'a rollout of kf goes on by itself once the new instances serve'],
     ['start', 'st', 'start app', ''],
     ['stop', 'sp', 'stop app', ''],
-    ['restart', 'rs', 'stop then start', ''],
+    ['restart', 'rs', 'replace all instances', ''],
     ['stage-package', 'stage', 'stage package', 'kf restage APP'],
     ['restage', 'rg', 'rebuild and restart', ''],
     [

@@ -4,8 +4,8 @@ const rollout = {
   'instance-steps': 'a rolling update goes on by itself once the new instances serve',
   'max-in-flight': 'one instance is replaced at a time',
 };
-const quota = 'kubectl create quota in the namespace, whose name is the GUID';
-const labels = 'kf COMMAND --json, or kubectl get -l in the namespace';
+const quota = 'kubectl edit resourcequota kf-limits -n GUID';
+const labels = 'kubectl get COMMAND -l SELECTOR in the namespace of the space or org';
 
 /** By command, then by the flag as it is typed without its dashes. */
 export const cfFlagsToCome: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -20,14 +20,14 @@ export const cfFlagsToCome: Readonly<Record<string, Readonly<Record<string, stri
     origin: 'kf auth USER takes another user of the kubeconfig',
     assertion: 'a user of the kubeconfig with an exec plugin',
   },
-  apps: { labels: labels.replace('COMMAND', 'apps') },
-  orgs: { labels: labels.replace('COMMAND', 'orgs') },
-  spaces: { labels: labels.replace('COMMAND', 'spaces') },
-  domains: { labels: labels.replace('COMMAND', 'domains') },
-  routes: { labels: labels.replace('COMMAND', 'routes'), 'org-level': 'kf target -s SPACE, then kf routes, for each space' },
+  apps: { labels: labels.replace('COMMAND', 'cfapps') },
+  orgs: { labels: labels.replace('COMMAND', 'cforgs') },
+  spaces: { labels: labels.replace('COMMAND', 'cfspaces') },
+  domains: { labels: labels.replace('COMMAND', 'cfdomains') },
+  routes: { labels: labels.replace('COMMAND', 'cfroutes'), 'org-level': 'kf target -s SPACE, then kf routes, for each space' },
   push: {
     ...rollout,
-    'docker-username': "a pull secret in the space's namespace",
+    'docker-username': 'an image that the nodes may pull without a user',
     droplet: 'kf push APP --docker-image IMAGE, or the source of that droplet',
     lifecycle: 'source is built with Cloud Native Buildpacks, --docker-image is run as it is',
     'log-rate-limit': 'logs have no limit',

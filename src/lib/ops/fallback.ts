@@ -42,7 +42,7 @@ export async function waitForFallback(session: SpaceSession, app: CFApp, deployI
     })
     .finally(() => reporter.done());
   if (found === 'none') throw failure;
-  reporter.warn(`The newest version of app '${displayName}' does not start. ${failure.message}`);
+  reporter.warn(`The newest version of app '${displayName}' failed: ${failure.message.replace(/^Start unsuccessful: /, '')}`);
   reporter.warn(
     `App '${displayName}' runs as the version that served last. Why the newest one failed: \`${bin} logs ${displayName} --recent\``,
   );

@@ -49,10 +49,10 @@ export function failureLines(error: KfError): string[] {
   return [error.message, ...logOf(error).map((line) => `   ${line}`), ...hintLines(error)];
 }
 
-function printText(terminal: Terminal, error: KfError, { verbose = false, withoutFailed = false }: FailureOptions): void {
+function printText(terminal: Terminal, error: KfError, { withoutFailed = false }: FailureOptions): void {
   terminal.err(error.message);
   for (const line of logOf(error)) terminal.err(`   ${line}`);
-  if (error instanceof BugError || verbose) terminal.err(stackOf(error) ?? '');
+  if (error instanceof BugError) terminal.err(stackOf(error) ?? '');
   if (!withoutFailed) terminal.out(terminal.ink.bad('FAILED'));
   const hints = hintLines(error);
   if (hints.length > 0) terminal.err(hints.join('\n'));
@@ -65,8 +65,6 @@ function nameCommands(error: KfError, terminal: Terminal): void {
 }
 
 export interface FailureOptions {
-  /** With the stack. */
-  verbose?: boolean;
   json?: JsonForm;
   /** A wrong command line ends without cf's `FAILED`. */
   withoutFailed?: boolean;

@@ -115,10 +115,22 @@ function removeIfThere(path: string): void {
   if (existsSync(path)) rmSync(path, { force: true });
 }
 
+/** Not `recursive`: Node tries for ever where a parent that exists answers ENOENT (procfs, autofs). */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  const parent = dirname(folder);
+  if (parent !== folder) makeFolder(parent);
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
 function writeBeside(path: string, state: TargetState): string {
   const temporary = join(dirname(path), `temp-config-${process.pid}-${Date.now()}`);
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(path));
     writeFileSync(temporary, `${JSON.stringify(toFile(state), null, 2)}\n`, { mode: 0o600 });
     return temporary;
   } catch (error) {

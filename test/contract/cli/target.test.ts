@@ -125,6 +125,12 @@ describe('a target that cannot be saved', () => {
     expect((await cli.run(['apps'], { env: { ...env, KF_ORG: 'example-org', KF_SPACE: 'example-space' } })).code).toBe(0);
   });
 
+  it('ends where the system has no folder to make it in, for ever', async () => {
+    // procfs answers that a parent which exists does not: Node's own making of a whole path never ends there.
+    const run = await cli.run(['target', '-s', 'second'], { env: { CF_HOME: '', HOME: '/proc/1/nope' } });
+    expect([run.code, run.stderr]).toEqual([1, expect.stringContaining('can')]);
+  });
+
   it('because a folder is in its place does not work anywhere either', async () => {
     mkdirSync(path.join(cli.stateFile, 'x'), { recursive: true });
     expect((await cli.run(['target', '-o', 'example-org'])).stderr).toContain('The target is not remembered');

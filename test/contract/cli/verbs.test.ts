@@ -121,9 +121,7 @@ describe('start, stop and restart', () => {
     judge({ ...failure, generations: [failed, served] }, { ...failure, generations: [failed, { ...served, ready: 1 }] });
     const run = await cli.run(['start', 'my-app']);
     expect(run.code).toBe(0);
-    expect(run.stderr).toContain(
-      "The newest version of app 'my-app' does not start. Start unsuccessful: The app ended with exit code 7.\n",
-    );
+    expect(run.stderr).toContain("The newest version of app 'my-app' failed: The app ended with exit code 7.\n");
     expect(run.stderr).toContain("App 'my-app' runs as the version that served last.");
     expect(run.stdout).toMatch(/^name: +my-app$/m);
   });
