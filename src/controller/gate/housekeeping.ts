@@ -72,12 +72,12 @@ export class Housekeeping {
 
   async #removeUnreferenced(): Promise<number> {
     const { store, commits, room } = this.#options;
-    const unreferenced = await store.unreferenced();
     let removed = 0;
-    for (let at = 0; at < unreferenced.length; at += batch) {
-      const part = unreferenced.slice(at, at + batch);
-      removed += await commits.remove(part, (digest) => store.removeBlob(digest));
-    }
+    for await (const unreferenced of store.unreferenced())
+      for (let at = 0; at < unreferenced.length; at += batch) {
+        const part = unreferenced.slice(at, at + batch);
+        removed += await commits.remove(part, (digest) => store.removeBlob(digest));
+      }
     if (removed > 0) room.forget();
     return removed;
   }

@@ -1,13 +1,17 @@
 // How much room there is: of the volume for all, and of each space's share. Uploads that would take more are refused before they fill the volume.
 
+import type { StatsFs } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import type { GateStatus } from '../../lib/api/gate-status.ts';
+import { entryBytes } from './store.ts';
 import type { ImageStore } from './store.ts';
 
 /** Part of the volume that is kept free, so that what is there can still be read, renamed and removed. */
 const reservedPart = 0.05;
 /** What was counted holds so long; bytes that come meanwhile are added. */
 const countHoldsMs = 10_000;
+/** Those of one space that are not ended; each ends by itself after an hour. */
+const mostUploads = 1_000;
 
 export interface RoomOptions {
   store: ImageStore;
@@ -18,6 +22,8 @@ export interface RoomOptions {
   /** Bytes that are kept free; default a twentieth of the volume. */
   reserve?: number;
   now?: () => number;
+  /** What the file system says of itself; tests give another. */
+  statfs?: (folder: string) => Promise<Pick<StatsFs, 'blocks' | 'bavail' | 'bsize' | 'files' | 'ffree'>>;
 }
 
 /** Why an upload is refused. */
@@ -32,14 +38,21 @@ interface Count {
   bytes: number;
 }
 
+/** What a request adds to the space beside its body. */
+export type Adds = 'upload' | 'entry' | 'nothing';
+
 const text = (bytes: number): string => (bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${(bytes / 1e6).toFixed(1)} MB`);
 
 export class Room {
   readonly #options: RoomOptions;
   readonly #now: () => number;
-  readonly #spaces = new Map<string, Count>();
+  readonly #spaces = new Map<string, Count & { uploads: number }>();
+  /** Who asks while a space is counted waits for that count. */
+  readonly #counting = new Map<string, Promise<void>>();
   #free: Count = { at: -Infinity, bytes: 0 };
   #total = 0;
+  /** Files that the volume can still take, and in all; a file system without such a limit says 0 of 0. */
+  #files = { free: 0, total: 0 };
 
   constructor(options: RoomOptions) {
     this.#options = options;
@@ -48,14 +61,32 @@ export class Room {
 
   async status(): Promise<GateStatus['room']> {
     await this.#countFree();
-    return { total: this.#total, free: this.#free.bytes, nearlyFull: this.#free.bytes < this.#reserve() };
+    return { total: this.#total, free: this.#free.bytes, nearlyFull: this.#free.bytes < this.#reserve() || this.#hasFewFiles() };
   }
 
   /** Looks at the volume and the space; undefined when `bytes` more fit. */
-  async admit(space: string, bytes: number): Promise<NoRoom | undefined> {
+  async admit(space: string, bytes: number, adds: Adds): Promise<NoRoom | undefined> {
     await this.#countFree();
     await this.#countSpace(space);
-    return this.take(space, 0, bytes);
+    if (this.#hasFewFiles())
+      return {
+        status: 507,
+        code: 'DENIED',
+        message: `the registry has no room left: ${this.#files.free} of ${this.#files.total} files are free`,
+      };
+    const used = this.#spaces.get(space);
+    if (adds === 'upload' && used !== undefined && used.uploads >= mostUploads)
+      return {
+        status: 429,
+        code: 'TOOMANYREQUESTS',
+        message: `the space has ${mostUploads} unfinished uploads; each ends after an hour`,
+      };
+    const entry = adds === 'nothing' ? 0 : entryBytes;
+    const refusal = this.take(space, 0, bytes + entry);
+    if (refusal !== undefined) return refusal;
+    if (adds === 'upload' && used !== undefined) used.uploads += 1;
+    this.take(space, entry);
+    return undefined;
   }
 
   /** Counts bytes that have come, by what is known; a refusal when no more fit. */
@@ -85,19 +116,30 @@ export class Room {
     this.#free.at = -Infinity;
   }
 
+  #hasFewFiles(): boolean {
+    return this.#files.free < this.#files.total * reservedPart;
+  }
+
   #reserve(): number {
     return this.#options.reserve ?? this.#total * reservedPart;
   }
 
   async #countFree(): Promise<void> {
     if (this.#now() - this.#free.at < countHoldsMs) return;
-    const { blocks, bavail, bsize } = await statfs(this.#options.folder);
+    const { blocks, bavail, bsize, files, ffree } = await (this.#options.statfs ?? statfs)(this.#options.folder);
+    this.#files = { free: ffree, total: files };
     this.#total = blocks * bsize;
     this.#free = { at: this.#now(), bytes: bavail * bsize };
   }
 
   async #countSpace(space: string): Promise<void> {
     if (this.#options.spaceQuota === undefined || this.#now() - (this.#spaces.get(space)?.at ?? -Infinity) < countHoldsMs) return;
-    this.#spaces.set(space, { at: this.#now(), bytes: await this.#options.store.bytesOf(space) });
+    const count = async (): Promise<void> => {
+      const usage = await this.#options.store.usageOf(space, this.#options.spaceQuota);
+      this.#spaces.set(space, { at: this.#now(), ...usage });
+    };
+    const counting = this.#counting.get(space) ?? count().finally(() => this.#counting.delete(space));
+    this.#counting.set(space, counting);
+    await counting;
   }
 }

@@ -1,13 +1,25 @@
 // The registry's files as CNCF distribution lays them out (storage driver "filesystem", layout v2): what is there, what it takes, and what may go.
 // https://github.com/distribution/distribution/blob/v3.0.0/registry/storage/paths.go
 
-import { readdir, rm, stat } from 'node:fs/promises';
+import { opendir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const partName = /^[a-z0-9][a-z0-9._-]{0,254}$/;
 const hexDigest = /^[0-9a-f]{64}$/;
+const tagName = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
 /** An upload that nobody has written to for so long has ended. */
 const uploadLifeMs = 3_600_000;
+/** What a repository, an upload, a link, a tag or a blob counts beside its bytes: it takes files and folders of the volume, and time to look at. */
+export const entryBytes = 64 * 1024;
+/** So many blobs are held at once while those without a reference are looked for. */
+const mostCandidates = 10_000;
+
+/** What a space takes. */
+export interface Usage {
+  bytes: number;
+  /** Unfinished ones. */
+  uploads: number;
+}
 
 /** Names in a folder; none where there is no such folder. */
 async function namesIn(folder: string, pattern: RegExp): Promise<string[]> {
@@ -16,6 +28,15 @@ async function namesIn(folder: string, pattern: RegExp): Promise<string[]> {
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
     throw error;
+  }
+}
+
+/** The same, one by one: a space may have made so many that they are not to be held at once. */
+async function* namesOneByOne(folder: string, pattern: RegExp): AsyncGenerator<string> {
+  try {
+    for await (const { name } of await opendir(folder, { bufferSize: 256 })) if (pattern.test(name)) yield name;
+  } catch (error) {
+    if (!['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   }
 }
 
@@ -47,17 +68,29 @@ export class ImageStore {
     return named.flat();
   }
 
-  /** Bytes of what a space's repositories refer to, each blob once, and of its unfinished uploads. */
-  async bytesOf(space: string): Promise<number> {
+  /** What a space's repositories refer to, each blob once, and its unfinished uploads; counted little further than to `most` bytes. */
+  async usageOf(space: string, most = Infinity): Promise<Usage> {
+    const usage = { bytes: 0, uploads: 0 };
     const digests = new Set<string>();
-    let uploads = 0;
     for (const name of await this.#namesOf(space)) {
-      for (const digest of await this.#linkedBy(join(this.#repositories, space, name))) digests.add(digest);
-      for (const folder of await this.#uploadsOf(join(this.#repositories, space, name))) uploads += await sizeOf(join(folder, 'data'));
+      const repository = join(this.#repositories, space, name);
+      usage.bytes += entryBytes;
+      for await (const digest of this.#linkedBy(repository)) {
+        if (usage.bytes > most) return usage;
+        usage.bytes += entryBytes;
+        if (digests.has(digest)) continue;
+        digests.add(digest);
+        usage.bytes += entryBytes + (await sizeOf(join(this.#blobFolder(digest), 'data')));
+      }
+      for await (const upload of this.#uploadsOf(repository)) {
+        if (usage.bytes > most) return usage;
+        usage.uploads += 1;
+        usage.bytes += entryBytes + (await sizeOf(join(upload, 'data')));
+      }
+      if (usage.bytes > most) return usage;
+      usage.bytes += entryBytes * (await this.#tagsOf(repository, (most - usage.bytes) / entryBytes));
     }
-    let bytes = uploads;
-    for (const digest of digests) bytes += await sizeOf(join(this.#blobFolder(digest), 'data'));
-    return bytes;
+    return usage;
   }
 
   /** Takes a repository away; what it referred to goes with the next sweep. False when there was none. */
@@ -71,7 +104,7 @@ export class ImageStore {
   async purgeUploads(now: number): Promise<number> {
     let purged = 0;
     for (const repository of await this.repositories()) {
-      for (const folder of await this.#uploadsOf(join(this.#repositories, repository))) {
+      for await (const folder of this.#uploadsOf(join(this.#repositories, repository))) {
         if (now - (await this.#touchedAt(folder)) < uploadLifeMs) continue;
         await rm(folder, { recursive: true, force: true });
         purged += 1;
@@ -80,14 +113,20 @@ export class ImageStore {
     return purged;
   }
 
-  /** Blobs to which no repository refers. They are listed before the references are read: what is stored meanwhile is not among them. */
-  async unreferenced(): Promise<string[]> {
-    const prefixes = await namesIn(this.#blobs, /^[0-9a-f]{2}$/);
-    const stored = (await Promise.all(prefixes.map((prefix) => namesIn(join(this.#blobs, prefix), hexDigest)))).flat();
-    const referenced = new Set<string>();
-    for (const repository of await this.repositories())
-      for (const digest of await this.#linkedBy(join(this.#repositories, repository))) referenced.add(digest);
-    return stored.filter((digest) => !referenced.has(digest));
+  /**
+   * Blobs to which no repository refers, some at a time. Of each part the blobs are listed before the references are read: what is stored meanwhile is
+   * not among them.
+   */
+  async *unreferenced(most = mostCandidates): AsyncGenerator<string[]> {
+    let candidates = new Set<string>();
+    for (const prefix of await namesIn(this.#blobs, /^[0-9a-f]{2}$/))
+      for await (const digest of namesOneByOne(join(this.#blobs, prefix), hexDigest)) {
+        candidates.add(digest);
+        if (candidates.size < most) continue;
+        yield await this.#withoutReference(candidates);
+        candidates = new Set();
+      }
+    if (candidates.size > 0) yield await this.#withoutReference(candidates);
   }
 
   async removeBlob(digest: string): Promise<void> {
@@ -98,15 +137,32 @@ export class ImageStore {
     return partName.test(space) ? namesIn(join(this.#repositories, space), partName) : Promise.resolve([]);
   }
 
-  /** Hex digests of a repository's layers, configs and manifests. */
-  async #linkedBy(repository: string): Promise<string[]> {
-    const folders = ['_layers/sha256', '_manifests/revisions/sha256'].map((folder) => join(repository, folder));
-    return (await Promise.all(folders.map((folder) => namesIn(folder, hexDigest)))).flat();
+  async #withoutReference(candidates: Set<string>): Promise<string[]> {
+    for (const repository of await this.repositories())
+      for await (const digest of this.#linkedBy(join(this.#repositories, repository))) candidates.delete(digest);
+    return [...candidates];
   }
 
-  async #uploadsOf(repository: string): Promise<string[]> {
+  /** Hex digests of a repository's layers, configs and manifests. */
+  async *#linkedBy(repository: string): AsyncGenerator<string> {
+    for (const folder of ['_layers/sha256', '_manifests/revisions/sha256']) yield* namesOneByOne(join(repository, folder), hexDigest);
+  }
+
+  /** How many tags a repository has, and images that each of them ever named; no more than a little above `most`. */
+  async #tagsOf(repository: string, most: number): Promise<number> {
+    const tags = join(repository, '_manifests/tags');
+    let count = 0;
+    for await (const tag of namesOneByOne(tags, tagName)) {
+      count += 1;
+      for await (const _ of namesOneByOne(join(tags, tag, 'index/sha256'), hexDigest)) if ((count += 1) > most) return count;
+      if (count > most) return count;
+    }
+    return count;
+  }
+
+  async *#uploadsOf(repository: string): AsyncGenerator<string> {
     const folder = join(repository, '_uploads');
-    return (await namesIn(folder, /^[a-zA-Z0-9-]{1,64}$/)).map((name) => join(folder, name));
+    for await (const name of namesOneByOne(folder, /^[a-zA-Z0-9-]{1,64}$/)) yield join(folder, name);
   }
 
   async #touchedAt(upload: string): Promise<number> {

@@ -6,7 +6,7 @@ import { Transform } from 'node:stream';
 import type { TransformCallback } from 'node:stream';
 import type { Commits } from './commits.ts';
 import type { RegistryPath } from './path.ts';
-import type { NoRoom, Room } from './room.ts';
+import type { Adds, NoRoom, Room } from './room.ts';
 
 export interface UploadRules {
   room: Room;
@@ -54,6 +54,11 @@ function commitOf({ endpoint, target }: RegistryPath): { digest?: string } | und
   return endpoint === 'manifest' ? {} : undefined;
 }
 
+function adds({ endpoint }: RegistryPath, method: string | undefined): Adds {
+  if (endpoint === 'upload-start') return 'upload';
+  return method === 'PATCH' ? 'nothing' : 'entry';
+}
+
 const tooMany: NoRoom = {
   status: 429,
   code: 'TOOMANYREQUESTS',
@@ -74,7 +79,7 @@ export async function sendUpload(
   { path, space, room, commits }: UploadRules & { path: RegistryPath; space: string },
   { open, refuse }: { open: () => ClientRequest; refuse: (refusal: NoRoom) => void },
 ): Promise<void> {
-  const refusal = await room.admit(space, Number(request.headers['content-length'] ?? 0));
+  const refusal = await room.admit(space, Number(request.headers['content-length'] ?? 0), adds(path, request.method));
   if (refusal !== undefined) {
     refuse(refusal);
     return;

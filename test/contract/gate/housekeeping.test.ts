@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Commits } from '../../../src/controller/gate/commits.ts';
 import { Housekeeping } from '../../../src/controller/gate/housekeeping.ts';
 import { Room } from '../../../src/controller/gate/room.ts';
-import { ImageStore } from '../../../src/controller/gate/store.ts';
+import { entryBytes, ImageStore } from '../../../src/controller/gate/store.ts';
 import { until } from '../../support/until.ts';
 import { ask, basic, now, openGate } from './support.ts';
 import type { Scene, Upstream } from './support.ts';
@@ -179,13 +179,36 @@ test('an upload without a byte for an hour goes, one that goes on stays', async 
   expect([existsSync(old), existsSync(going)]).toEqual([false, true]);
 });
 
-test("a space's bytes: each blob once, and its unfinished uploads", async () => {
+test('blobs are looked at in parts, and all of them, also while they are removed', async () => {
+  const stored = Array.from({ length: 40 }, (_, number) => putBlob(`blob ${number}`));
+  for (const digest of stored.slice(0, 10)) link('s-1/a-droplets', digest);
+  const gone: string[] = [];
+  for await (const part of store.unreferenced(7)) {
+    expect(part.length).toBeLessThanOrEqual(7);
+    for (const digest of part) await store.removeBlob(digest);
+    gone.push(...part);
+  }
+  expect(gone.toSorted()).toEqual(stored.slice(10).toSorted());
+  expect(stored.map(has)).toEqual(stored.map((_, index) => index < 10));
+});
+
+test("a space's share: each blob once, its unfinished uploads, and a fixed part for every entry", async () => {
   const digest = putBlob('x'.repeat(100));
   link('s-1/a-packages', digest);
   link('s-1/a-droplets', digest);
   link('s-2/b-droplets', putBlob('y'.repeat(1000)));
   upload('s-1/a-packages', 20, 0);
-  expect(await Promise.all(['s-1', 's-2', 's-3'].map((space) => store.bytesOf(space)))).toEqual([120, 1000, 0]);
+  const tag = root('repositories/s-2/b-droplets/_manifests/tags/t');
+  for (const past of ['one', 'two']) mkdirSync(join(tag, 'index/sha256', hex(past)), { recursive: true });
+  expect(await Promise.all(['s-1', 's-2', 's-3'].map((space) => store.usageOf(space)))).toEqual([
+    // Two repositories, two links, a blob, an upload.
+    { bytes: 120 + 6 * entryBytes, uploads: 1 },
+    // A repository, a link, a blob, a tag, and what it named.
+    { bytes: 1000 + 6 * entryBytes, uploads: 0 },
+    { bytes: 0, uploads: 0 },
+  ]);
+  // Not counted further than needed.
+  expect((await store.usageOf('s-2', 2 * entryBytes)).bytes).toBe(1000 + 3 * entryBytes);
 });
 
 describe('an upload', () => {
@@ -198,8 +221,9 @@ describe('an upload', () => {
 
   test("that would take more than the space's share is refused, whatever way it comes; others are not", async () => {
     link('s-1/a-packages', putBlob('x'.repeat(900)));
-    scene = await openGate({ folder, room: { spaceQuota: 1000 } });
-    const said = expect.stringContaining('would take more than 0.0 MB, its share of the registry') as string;
+    // A repository, a link and a blob are there, and an upload begins.
+    scene = await openGate({ folder, room: { spaceQuota: 1000 + 4 * entryBytes } });
+    const said = expect.stringContaining('would take more than 0.3 MB, its share of the registry') as string;
     expect(await send('POST', 'blobs/uploads/')).toEqual([200, '']);
     expect(await send('PATCH', 'blobs/uploads/u', Buffer.alloc(50))).toEqual([200, '']);
     expect(await send('PATCH', 'blobs/uploads/u', Buffer.alloc(101))).toEqual([403, said]);
@@ -230,6 +254,43 @@ describe('an upload', () => {
     expect(answer.status).toBe(403);
     await until('the request to the registry to end', async () => bodies.length === 1);
     expect(bodies[0]).toBeLessThanOrEqual(10_000_000);
+  });
+
+  test('that is empty takes its part too, so that a share is used up by entries', async () => {
+    const room = new Room({ store, folder, reserve: 0, spaceQuota: 10 * entryBytes });
+    const said = [];
+    for (let number = 0; number < 12; number += 1) said.push((await room.admit('s-1', 0, 'entry'))?.status);
+    expect(said).toEqual([...Array<undefined>(10).fill(undefined), 403, 403]);
+  });
+
+  test('is one too many when the space has 1,000 that are not ended; what goes on is taken', async () => {
+    for (let number = 0; number < 999; number += 1) upload('s-1/a-packages', 0, 0);
+    scene = await openGate({ folder, room: { spaceQuota: 1e12 } });
+    expect((await send('POST', 'blobs/uploads/'))[0]).toBe(200);
+    expect(await send('POST', 'blobs/uploads/')).toEqual([429, 'the space has 1000 unfinished uploads; each ends after an hour']);
+    expect((await send('PATCH', 'blobs/uploads/u', Buffer.from('x')))[0]).toBe(200);
+    expect((await send('PUT', `blobs/uploads/u?digest=sha256:${hex('x')}`))[0]).toBe(200);
+  });
+
+  test('waits for the count of its space that is under way, however many come', async () => {
+    const counts: string[] = [];
+    class Counted extends ImageStore {
+      override usageOf(space: string, most?: number): ReturnType<ImageStore['usageOf']> {
+        counts.push(space);
+        return super.usageOf(space, most);
+      }
+    }
+    const room = new Room({ store: new Counted(folder), folder, reserve: 0, spaceQuota: 1e9 });
+    await Promise.all(Array.from({ length: 30 }, (_, number) => room.admit(`s-${number % 2}`, 1, 'entry')));
+    expect(counts.toSorted()).toEqual(['s-0', 's-1']);
+  });
+
+  test('is refused when the volume can hardly take more files', async () => {
+    const statfs = async () => Promise.resolve({ blocks: 1e9, bavail: 9e8, bsize: 4096, files: 1000, ffree: 49 });
+    scene = await openGate({ folder, room: { statfs } });
+    expect(await send('POST', 'blobs/uploads/')).toEqual([507, 'the registry has no room left: 49 of 1000 files are free']);
+    expect((await send('GET', 'manifests/t'))[0]).toBe(200);
+    expect((await ask(scene.port('push'), { path: '/readyz' })).status).toBe(503);
   });
 
   test('is refused when the volume has no more than its reserve, and reading goes on', async () => {
