@@ -38,6 +38,8 @@ const clusterScoped = new Set([
   'CustomResourceDefinition',
   'ValidatingAdmissionPolicy',
   'ValidatingAdmissionPolicyBinding',
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionPolicyBinding',
 ]);
 
 /** Path of an object in the API. */

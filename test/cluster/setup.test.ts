@@ -36,6 +36,7 @@ afterAll(async () => {
 
 const kindsOfSetup = [
   'crds,namespaces,clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings',
+  'mutatingadmissionpolicies,mutatingadmissionpolicybindings',
   'deployments,services,configmaps,secrets,serviceaccounts,persistentvolumeclaims,roles,rolebindings',
   'networkpolicies,gatewayclasses,gateways,httproutes,cfdomains,cforgs,cfspaces,builderinfos,runnerinfos',
 ].join(',');

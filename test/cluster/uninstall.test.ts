@@ -25,9 +25,14 @@ const ctl = (...args: string[]): Promise<string> => kubectl('--kubeconfig', env[
 const list = async <T = Item>(...args: string[]): Promise<T[]> =>
   (JSON.parse(await ctl('get', ...args, '-o', 'json')) as { items: T[] }).items;
 
+const policyKinds = [
+  'validatingadmissionpolicies,validatingadmissionpolicybindings',
+  'mutatingadmissionpolicies,mutatingadmissionpolicybindings',
+].join(',');
 /** Kinds that outlive a namespace, and those that an installation could leave in somebody else's. */
 const kindsLookedAt = [
-  'namespaces,crds,clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings',
+  'namespaces,crds,clusterroles,clusterrolebindings',
+  policyKinds,
   'persistentvolumes,storageclasses,priorityclasses,apiservices,gatewayclasses',
   'deployments,statefulsets,services,configmaps,secrets,serviceaccounts,persistentvolumeclaims,roles,rolebindings,gateways,httproutes',
   'networkpolicies,resourcequotas,leases',
@@ -152,7 +157,7 @@ describe('--keep-data', () => {
       { metadata: { name: 'kf-pages' } },
       { metadata: { name: 'kf-registry' } },
     ]);
-    expect(await list('validatingadmissionpolicies,validatingadmissionpolicybindings', '-l', 'kf.cloudfoundry.org/part-of')).toEqual([]);
+    expect(await list(policyKinds, '-l', 'kf.cloudfoundry.org/part-of')).toEqual([]);
     expect(await finalizers()).toEqual([]);
     expect(await appPods()).toEqual(pods);
     expect((await kf.ok('app', 'kept')).stdout).toMatch(/instances: +1\/1\n/);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { eventType, leaseType, namespaceType, roleBindingType, secretType, serviceAccountType } from '../../../src/lib/api/core.ts';
 import type { RoleBinding } from '../../../src/lib/api/core.ts';
 import { finalizers, kinds } from '../../../src/lib/api/group.ts';
-import { sha224 } from '../../../src/lib/api/names.ts';
+import { sha224, timeLabel } from '../../../src/lib/api/names.ts';
 import { apiError } from '../../support/memory-cluster.ts';
 import { startScene } from './build-scene.ts';
 import type { BuildScene } from './build-scene.ts';
@@ -85,6 +85,15 @@ describe('orgs and spaces', () => {
       },
       status: { guid: 's-1', observedGeneration: 1 },
     });
+  });
+
+  test('get the true time of creation in the place of what another clock said', async () => {
+    const given = org('o-1');
+    const labels = { 'korifi.cloudfoundry.org/created_at': '2020-01-01T00-00-00' };
+    const { metadata } = await scene.cluster.create(kinds.org, { ...given, metadata: { ...given.metadata, labels } });
+    const wanted = timeLabel(metadata.creationTimestamp ?? '');
+    const live = () => scene.cluster.peek(kinds.org, 'cf', 'o-1')?.metadata.labels?.['korifi.cloudfoundry.org/created_at'];
+    await scene.until(() => expect(live()).toBe(wanted));
   });
 
   test('write nothing more once all is right', async () => {

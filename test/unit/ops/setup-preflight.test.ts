@@ -112,10 +112,13 @@ test('an outside registry without its credentials is refused, with the commands 
 });
 
 /** An empty cluster whose API server says that it is this version. */
-function clusterOf(minor: string): Cluster {
-  const said = { major: '1', minor, gitVersion: `v1.${minor.replace('+', '')}.4` };
+function clusterOf(minor: string, ...served: string[]): Cluster {
+  const answers: Record<string, object> = {
+    '/version': { major: '1', minor, gitVersion: `v1.${minor.replace('+', '')}.4` },
+    '/apis/admissionregistration.k8s.io/v1': { kind: 'APIResourceList', resources: served.map((name) => ({ name })) },
+  };
   const raw = ({ path }: { path: string }) =>
-    Promise.resolve({ status: path === '/version' ? 200 : 404, headers: {}, body: Readable.from([JSON.stringify(said)]) });
+    Promise.resolve({ status: path in answers ? 200 : 404, headers: {}, body: Readable.from([JSON.stringify(answers[path] ?? {})]) });
   return Object.assign(new MemoryCluster(), { raw });
 }
 
@@ -128,4 +131,11 @@ test.each(['29', '29+', '9'])('Kubernetes 1.%s is refused by what it lacks', asy
 
 test.each(['30', '30+', '36'])('Kubernetes 1.%s is taken', async (minor) => {
   await expect(inspectCluster(clusterOf(minor))).resolves.toMatchObject({ exposure: 'hostport', hasGatewayApi: false });
+});
+
+test('policies that set labels are for a cluster that serves them', async () => {
+  const policies = ['mutatingadmissionpolicies', 'mutatingadmissionpolicies/status', 'mutatingadmissionpolicybindings'];
+  await expect(inspectCluster(clusterOf('36', ...policies))).resolves.toMatchObject({ hasMutatingPolicies: true });
+  const older = clusterOf('35', 'validatingadmissionpolicies', 'mutatingwebhookconfigurations');
+  await expect(inspectCluster(older)).resolves.toMatchObject({ hasMutatingPolicies: false });
 });

@@ -11,6 +11,10 @@ import { rootNamespace, systemNamespace, type SetupPlan } from '../../../templat
 import { buildPages } from '../../../templates/setup/pages.ts';
 import { buildRegistry } from '../../../templates/setup/registry.ts';
 import { readManifest, readManifests } from './assets.ts';
+import type { ClusterFacts } from './preflight.ts';
+
+/** What the cluster brings itself. */
+type ServedKinds = Pick<ClusterFacts, 'hasGatewayApi' | 'hasMutatingPolicies'>;
 
 export interface Installation {
   /** Namespaces, the programs' text, the registry: nodes must be able to pull from it before anything else is there. */
@@ -46,13 +50,19 @@ function controllerBindings(): KubeObject[] {
   ];
 }
 
+/** Policies of the kinds that the cluster serves: those that change objects are a convenience, and not everywhere there. */
+async function policiesFor({ hasMutatingPolicies }: ServedKinds): Promise<KubeObject[]> {
+  const policies = await readManifests('policies');
+  return policies.filter(({ kind = '' }) => hasMutatingPolicies || !kind.startsWith('MutatingAdmissionPolicy'));
+}
+
 /** Builds the installation of one plan from the package's manifests and programs; pure but for reading those files. */
-export async function buildInstallation(plan: SetupPlan, programs: ControllerPrograms, withGatewayApi: boolean): Promise<Installation> {
+export async function buildInstallation(plan: SetupPlan, programs: ControllerPrograms, served: ServedKinds): Promise<Installation> {
   const [kinds, gatewayKinds, roles, policies] = await Promise.all([
     readManifests('crds'),
-    withGatewayApi ? readManifests('gateway-api') : [],
+    served.hasGatewayApi ? [] : readManifests('gateway-api'),
     readManifest('roles.generated.yaml'),
-    readManifests('policies'),
+    policiesFor(served),
   ]);
   const bundle = bundleName(programs);
   return {

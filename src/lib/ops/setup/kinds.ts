@@ -27,6 +27,8 @@ const known: ResourceType[] = [
   resource(rbac, 'v1', 'RoleBinding', 'rolebindings'),
   resource(admission, 'v1', 'ValidatingAdmissionPolicy', 'validatingadmissionpolicies', clusterWide),
   resource(admission, 'v1', 'ValidatingAdmissionPolicyBinding', 'validatingadmissionpolicybindings', clusterWide),
+  resource(admission, 'v1', 'MutatingAdmissionPolicy', 'mutatingadmissionpolicies', clusterWide),
+  resource(admission, 'v1', 'MutatingAdmissionPolicyBinding', 'mutatingadmissionpolicybindings', clusterWide),
   resource(gateway, 'v1', 'GatewayClass', 'gatewayclasses', clusterWide),
   resource(gateway, 'v1', 'Gateway', 'gateways'),
   resource(gateway, 'v1', 'HTTPRoute', 'httproutes'),

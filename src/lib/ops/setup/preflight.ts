@@ -16,6 +16,8 @@ const oldestMinor = 30;
 export interface ClusterFacts {
   version: string;
   hasGatewayApi: boolean;
+  /** It serves MutatingAdmissionPolicy v1: from 1.36 on, unless it was switched off. */
+  hasMutatingPolicies: boolean;
   storageClasses: string[];
   /** The default StorageClass, or undefined. */
   defaultStorageClass?: string;
@@ -25,12 +27,16 @@ export interface ClusterFacts {
 
 const crdType = resource('apiextensions.k8s.io', 'v1', 'CustomResourceDefinition', 'customresourcedefinitions', false);
 
-async function serverVersion(cluster: Cluster): Promise<string> {
-  const response = await cluster.raw({ method: 'GET', path: '/version' });
+async function ask(cluster: Cluster, path: string): Promise<{ status: number; text: string }> {
+  const { status, body } = await cluster.raw({ method: 'GET', path });
   let text = '';
-  for await (const chunk of response.body) text += String(chunk);
-  if (response.status !== 200)
-    throw new KfError('unreachable', `Error from Kubernetes: GET /version answered ${response.status}: ${text.slice(0, 200)}`);
+  for await (const chunk of body) text += String(chunk);
+  return { status, text };
+}
+
+async function serverVersion(cluster: Cluster): Promise<string> {
+  const { status, text } = await ask(cluster, '/version');
+  if (status !== 200) throw new KfError('unreachable', `Error from Kubernetes: GET /version answered ${status}: ${text.slice(0, 200)}`);
   const { major, minor, gitVersion } = JSON.parse(text) as { major: string; minor: string; gitVersion: string };
   if (Number(major) < 1 || (Number(major) === 1 && Number.parseInt(minor, 10) < oldestMinor)) {
     throw new KfError(
@@ -39,6 +45,15 @@ async function serverVersion(cluster: Cluster): Promise<string> {
     );
   }
   return gitVersion;
+}
+
+/** By the API server's own list, for the version alone does not say it. */
+async function servesMutatingPolicies(cluster: Cluster): Promise<boolean> {
+  const { group: apiGroup, version, plural } = kindNamed('MutatingAdmissionPolicy');
+  const { status, text } = await ask(cluster, `/apis/${apiGroup}/${version}`);
+  if (status !== 200) return false;
+  const { resources = [] } = JSON.parse(text) as { resources?: { name: string }[] };
+  return resources.some(({ name }) => name === plural);
 }
 
 /** `loadbalancer` where the cluster visibly hands out addresses, else ports of the nodes. */
@@ -62,11 +77,12 @@ async function refuseBesideKorifi(cluster: Cluster): Promise<void> {
 
 /** Looks before anything is written. @throws KfError naming what lacks and what to do */
 export async function inspectCluster(cluster: Cluster): Promise<ClusterFacts> {
-  const [version, exposure, classes, gatewayApi] = await Promise.all([
+  const [version, exposure, classes, gatewayApi, hasMutatingPolicies] = await Promise.all([
     serverVersion(cluster),
     findExposure(cluster),
     cluster.list(storageClassType),
     cluster.get(crdType, undefined, 'httproutes.gateway.networking.k8s.io'),
+    servesMutatingPolicies(cluster),
     refuseBesideKorifi(cluster),
   ]);
   const isDefault = (item: KubeObject) => item.metadata.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true';
@@ -75,6 +91,7 @@ export async function inspectCluster(cluster: Cluster): Promise<ClusterFacts> {
     version,
     ...exposure,
     hasGatewayApi: gatewayApi !== undefined,
+    hasMutatingPolicies,
     storageClasses: classes.items.map((item) => item.metadata.name ?? ''),
     ...(defaultStorageClass === undefined ? {} : { defaultStorageClass }),
   };

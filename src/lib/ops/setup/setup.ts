@@ -20,7 +20,7 @@ import { buildDefaults, withDefaultGuids, type Defaults } from './defaults.ts';
 import { allObjects, buildInstallation, type Installation } from './installation.ts';
 import { readNetwork } from './network.ts';
 import { settleNetwork, startNetworkProof, type NetworkState } from './network-proof.ts';
-import { checkPlan, checkStorage, inspectCluster } from './preflight.ts';
+import { checkPlan, checkStorage, inspectCluster, type ClusterFacts } from './preflight.ts';
 import { proveReach, type ReachResult } from './proofs.ts';
 import { ensureRegistryKey, openRegistryKey } from './registry-key.ts';
 import { proveRegistry } from './registry-proof.ts';
@@ -65,14 +65,11 @@ const startMs = 180_000;
 
 /** The objects that a setup with these settings would apply; nothing is written. */
 export async function previewSetup(context: SetupContext, request: SetupRequest): Promise<KubeObject[]> {
-  const { plan, hasGatewayApi } = await prepare(context, request);
-  return allObjects(await buildInstallation(plan, await readPrograms(), !hasGatewayApi));
+  const { plan, facts } = await prepare(context, request);
+  return allObjects(await buildInstallation(plan, await readPrograms(), facts));
 }
 
-async function prepare(
-  context: SetupContext,
-  request: SetupRequest,
-): Promise<{ plan: SetupPlan; hasGatewayApi: boolean; kubernetes: string }> {
+async function prepare(context: SetupContext, request: SetupRequest): Promise<{ plan: SetupPlan; facts: ClusterFacts }> {
   context.reporter.step('Looking at the cluster');
   const [facts, network] = await Promise.all([inspectCluster(context.cluster), readNetwork(context.cluster)]);
   const plan = resolvePlan(request, context.version, facts.exposure, network);
@@ -82,7 +79,7 @@ async function prepare(
   });
   for (const warning of await checkPlan(context.cluster, plan)) context.reporter.warn(warning);
   const named = await withDefaultGuids(context.cluster, plan);
-  return { plan: await withBuildEnvRevision(context.cluster, named), hasGatewayApi: facts.hasGatewayApi, kubernetes: facts.version };
+  return { plan: await withBuildEnvRevision(context.cluster, named), facts };
 }
 
 /** Applies one stage of the plan; namespaces go first, since others live in them. */
@@ -168,10 +165,10 @@ async function installDefaults(context: SetupContext, { root, space }: Stages): 
  */
 export async function setup(context: SetupContext, request: SetupRequest): Promise<SetupResult> {
   const { cluster, reporter } = context;
-  const { plan: found, hasGatewayApi, kubernetes } = await prepare(context, request);
+  const { plan: found, facts } = await prepare(context, request);
   const guids = { orgGuid: found.org.guid ?? randomUUID(), spaceGuid: found.space.guid ?? randomUUID() };
   const plan = { ...found, org: { ...found.org, guid: guids.orgGuid }, space: { ...found.space, guid: guids.spaceGuid } };
-  const installation = await buildInstallation(plan, await readPrograms(), !hasGatewayApi);
+  const installation = await buildInstallation(plan, await readPrograms(), facts);
   const stages = await planStages(context, { ...installation, ...buildDefaults(plan, guids) });
   const changes = Object.values(stages).flat();
   const requests = sumRequests(allObjects(installation));
@@ -192,7 +189,7 @@ export async function setup(context: SetupContext, request: SetupRequest): Promi
   reporter.done();
   const count = (action: string) => changes.filter((change) => change.action === action).length;
   return {
-    kubernetes,
+    kubernetes: facts.version,
     version: context.version,
     created: count('create'),
     changed: count('change'),

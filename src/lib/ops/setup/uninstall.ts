@@ -191,7 +191,12 @@ const isOwn = ({ metadata }: Namespace): boolean => [nodeNamespace, systemNamesp
 /** In the order in which they go. */
 const programKinds = ['Deployment', 'Service'];
 const gatewayKinds = ['HTTPRoute', 'Gateway', 'GatewayClass'];
-const policyKinds = ['ValidatingAdmissionPolicyBinding', 'ValidatingAdmissionPolicy'];
+const policyKinds = [
+  'ValidatingAdmissionPolicyBinding',
+  'ValidatingAdmissionPolicy',
+  'MutatingAdmissionPolicyBinding',
+  'MutatingAdmissionPolicy',
+];
 const roleKinds = ['ClusterRoleBinding', 'ClusterRole'];
 
 async function removeAllLabelled(context: Running, ...all: string[]): Promise<void> {

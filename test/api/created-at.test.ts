@@ -1,0 +1,162 @@
+// What Korifi's API reads from the answer to a create: labels that are there before any controller has seen the object. None runs here.
+
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { labels } from '../../src/lib/api/group.ts';
+import { indexLabels } from '../../src/lib/api/labels.ts';
+import { until } from '../support/until.ts';
+import { ask, installKinds, installPolicies, installRoles, kubectl, kubectlJson, makeNamespace, makeSpaceLike } from './kubectl.ts';
+
+const run = Date.now().toString(36);
+const space = `space-${run}`;
+const dev = `dev-${run}`;
+const rbac = 'rbac.authorization.k8s.io';
+const korifi = 'korifi.cloudfoundry.org';
+const createdAt = labels.createdAt;
+const contractFile = join(import.meta.dirname, 'fixtures/contract-objects.yaml');
+
+interface Made {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; creationTimestamp: string; labels?: Record<string, string> };
+}
+
+const lease = {
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { name: 'kf-controller', namespace: 'kf-system' },
+  spec: { holderIdentity: 'a-test', leaseDurationSeconds: 12, renewTime: '2024-05-06T07:08:09.123456Z' },
+};
+const time = '2024-05-06T07-08-09';
+const removeLease = (): Promise<string> => kubectl(['delete', 'lease', '-n', 'kf-system', 'kf-controller', '--ignore-not-found']);
+
+let made = 0;
+function object(kind: string, spec: object, metadata: object = { name: `o-${run}-${made++}` }): object {
+  return { apiVersion: `${korifi}/v1alpha1`, kind, metadata: { namespace: space, ...metadata }, spec };
+}
+const appSpec = { displayName: 'a', desiredState: 'STOPPED', lifecycle: { type: 'docker', data: { stack: '' } } };
+
+const createIt = (input: object): Promise<Made> => kubectlJson<Made>(['create', '-f', '-'], { input, as: dev });
+const createdBy = async (input: object): Promise<Record<string, string>> => (await createIt(input)).metadata.labels ?? {};
+
+beforeAll(async () => {
+  await installKinds();
+  await installRoles();
+  await installPolicies();
+  await makeSpaceLike(space);
+  const binding = {
+    apiVersion: `${rbac}/v1`,
+    kind: 'RoleBinding',
+    metadata: { name: 'dev', namespace: space },
+    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'korifi-controllers-space-developer' },
+    subjects: [{ apiGroup: rbac, kind: 'User', name: dev }],
+  };
+  await kubectl(['apply', '-f', '-'], { input: [binding, lease] });
+  const probe = object('CFApp', appSpec, { name: 'probe' });
+  const dryRun = async (): Promise<Made> => kubectlJson<Made>(['create', '--dry-run=server', '-f', '-'], { input: probe });
+  await until('the labels to be set by the API server', async () => {
+    const got = (await dryRun()).metadata.labels ?? {};
+    return got[labels.guid] === 'probe' && got[createdAt] === time;
+  });
+});
+
+afterAll(removeLease);
+
+describe('what a developer creates by kubectl', () => {
+  const inSpace = { [labels.spaceGuid]: space, [createdAt]: time };
+  const app = { [labels.appGuid]: 'the-app' };
+  const healthCheck = { type: 'process', data: { invocationTimeoutSeconds: 1, timeoutSeconds: 1 } };
+  const appRef = { name: 'the-app' };
+
+  test.each([
+    ['CFApp', appSpec, { [labels.deploymentStatus]: 'ACTIVE' }],
+    ['CFProcess', { appRef, processType: 'web', memoryMB: 64, diskQuotaMB: 64, healthCheck }, { ...app, [labels.processType]: 'web' }],
+    ['CFPackage', { appRef, type: 'bits' }, { ...app, [labels.packageState]: 'AWAITING_UPLOAD' }],
+    ['CFTask', { appRef, command: 'true' }, app],
+    [
+      'CFRoute',
+      { host: 'shop', domainRef: { name: 'd', namespace: 'cf' }, destinations: [] },
+      { [labels.domainGuid]: 'd', [labels.routeHost]: 'shop', [labels.unmapped]: 'true' },
+    ],
+  ])('has its labels in the answer: %s', async (kind, spec, own) => {
+    const { metadata } = await createIt(object(kind, spec));
+    expect(metadata.labels).toEqual({ [labels.guid]: metadata.name, ...inSpace, ...own });
+  });
+
+  test('keeps other labels, and a time that it was given', async () => {
+    const given = { team: 'a', [createdAt]: '2020-01-01T00-00-00' };
+    expect(await createdBy(object('CFApp', appSpec, { name: `given-${run}`, labels: given }))).toMatchObject(given);
+  });
+
+  test('gets a time for one that nobody could read', async () => {
+    const unread = { [createdAt]: 'yesterday' };
+    expect(await createdBy(object('CFApp', appSpec, { name: `unread-${run}`, labels: unread }))).toMatchObject({ [createdAt]: time });
+  });
+
+  test('may leave its name to the API server', async () => {
+    const got = await createdBy(object('CFApp', appSpec, { generateName: 'any-' }));
+    expect(got).toMatchObject(inSpace);
+    expect(got).not.toHaveProperty([labels.guid]);
+  });
+
+  test('is not refused for what cannot be a label', async () => {
+    const got = await createdBy(object('CFRoute', { host: 'shop', domainRef: { name: 'd'.repeat(70), namespace: 'cf' } }));
+    expect(Object.keys(got).sort()).toEqual([createdAt, labels.guid, labels.routeHost, labels.spaceGuid].sort());
+  });
+});
+
+describe('the API server', () => {
+  const org = `org-${run}`;
+  const tenancy = [
+    object('CFOrg', { displayName: 'an org' }, { name: org, namespace: 'cf' }),
+    object('CFDomain', { name: 'labels.example.com' }, { name: 'labels', namespace: 'cf' }),
+    object('CFSpace', { displayName: 'a space' }, { name: space, namespace: org }),
+  ];
+  // CEL has no SHA-224.
+  const hashed = [
+    ...[labels.displayName, labels.orgName, labels.spaceName, labels.routePath, labels.domainName],
+    ...[labels.serviceBrokerDisplayName, labels.serviceOfferingName, labels.servicePlanName],
+  ] as string[];
+
+  test('sets at once what the controller would set, but hashes of names', async () => {
+    await makeNamespace(org, { [labels.managedBy]: 'kf', [labels.orgGuid]: org });
+    const create = async (args: string[], input: object[] = []): Promise<Made[]> => {
+      const printed = await kubectl(['create', '--dry-run=server', '-o', 'json', ...args], { input });
+      return printed.split(/^(?=\{)/m).map((text) => JSON.parse(text) as Made);
+    };
+    const all = [...(await create(['-n', space, '-f', contractFile])), ...(await create(['-f', '-'], tenancy))];
+    const ofKorifi = all.filter(({ kind }) => kind.startsWith('CF'));
+    expect(new Set(ofKorifi.map(({ kind }) => kind)).size).toBe(15);
+    for (const { metadata, ...rest } of ofKorifi) {
+      const wanted = indexLabels({ ...rest, metadata: { ...metadata, creationTimestamp: lease.spec.renewTime } });
+      const plain = Object.fromEntries(Object.entries(wanted).filter(([key]) => !hashed.includes(key)));
+      expect(metadata.labels, rest.kind).toEqual(plain);
+    }
+  });
+});
+
+describe('a change', () => {
+  test('puts the true time in the place of any other, and labels back', async () => {
+    const { metadata } = await createIt(object('CFApp', appSpec));
+    const wrong = { [createdAt]: '2020-01-01T00-00-00', [labels.guid]: 'another' };
+    const patch = JSON.stringify({ metadata: { labels: wrong } });
+    const changed = await kubectlJson<Made>(['patch', 'cfapp', '-n', space, metadata.name, '--type=merge', '-p', patch], { as: dev });
+    const truth = metadata.creationTimestamp.slice(0, 19).replaceAll(':', '-');
+    expect(changed.metadata.labels).toMatchObject({ [createdAt]: truth, [labels.guid]: metadata.name });
+  });
+});
+
+describe('without a controller that has ever run', () => {
+  test('objects are created as before, with the labels that need no clock', async () => {
+    await removeLease();
+    const withoutTime = async (): Promise<boolean> => {
+      const input = object('CFApp', appSpec);
+      const { code, stdout } = await ask(['create', '-f', '-', '-o', 'json'], { input, as: dev });
+      expect(code).toBe(0);
+      const { metadata } = JSON.parse(stdout) as Made;
+      expect(metadata.labels?.[labels.guid]).toBe(metadata.name);
+      return metadata.labels?.[createdAt] === undefined;
+    };
+    await until('the API server to know that the Lease is gone', withoutTime);
+  });
+});
