@@ -69,3 +69,10 @@ export function buildLimits(ns: string, limits: Limits): ResourceQuota {
     spec: { hard: limits },
   };
 }
+
+/** A quota that limits nothing: the cluster counts by it what the namespace holds. */
+export function buildCounter(ns: string, limits: Limits): ResourceQuota {
+  const hard = Object.fromEntries(Object.keys(limits).map((resource) => [resource, '1P']));
+  const { metadata, ...quota } = buildLimits(ns, hard);
+  return { ...quota, metadata: { ...metadata, annotations: { [annotations.countsUse]: 'true' } } };
+}

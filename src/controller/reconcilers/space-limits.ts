@@ -1,9 +1,10 @@
 // The ResourceQuota of an org or space: made once, brought up to date with the installation's defaults, and left alone as soon as an operator changed it.
 
-import { configMapType, resourceQuotaType, type ResourceQuota } from '../../lib/api/core.ts';
+import { configMapType, namespaceType, resourceQuotaType, type ResourceQuota } from '../../lib/api/core.ts';
 import { annotations, places } from '../../lib/api/group.ts';
+import type { KubeObject } from '../../lib/api/object.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
-import { buildLimits, limitsName, limitsOf, type LimitedPlace, type Limits } from '../../templates/limits.ts';
+import { buildCounter, buildLimits, limitsName, limitsOf, type LimitedPlace, type Limits } from '../../templates/limits.ts';
 import { isEqual } from '../runtime/merge-patch.ts';
 import type { Context } from '../runtime/reconciler.ts';
 
@@ -13,23 +14,74 @@ import type { Context } from '../runtime/reconciler.ts';
  */
 const kindsKnownMs = 75_000;
 
+/** A namespace that is older had time to fill before it got a quota: kf 0.1.0 made none. */
+const newMs = 60_000;
+/** The cluster counts within seconds. What it has not counted after this time it cannot count. */
+const countedMs = 120_000;
+const countPollMs = 1_000;
+/** What is there may be replaced side by side, and grow a little. */
+const roomFactor = 1.5;
+
 /** Keeps the quota of namespace `ns`. Gives back in how many milliseconds it has to be looked at again, if at all. */
 export async function ensureLimits(context: Context, place: LimitedPlace, ns: string): Promise<number | undefined> {
   const info = context.stores.of(configMapType).get(context.info().root, places.info);
-  const age = context.now() - Date.parse(info?.metadata.creationTimestamp ?? '');
-  const limits = limitsOf(place, context.info().limits?.[place], age >= kindsKnownMs);
-  await keep(context, ns, limits);
-  return age >= kindsKnownMs ? undefined : kindsKnownMs - age;
+  const left = Math.max(0, kindsKnownMs - ageOf(context, info));
+  const named = context.info().limits?.[place];
+  const limits = limitsOf(place, named, left === 0);
+  const live = await context.cluster.get(resourceQuotaType, ns, limitsName, context.signal);
+  if (live?.metadata.annotations?.[annotations.countsUse] !== undefined) return settle(context, live, limits, named);
+  const again = left === 0 ? undefined : left;
+  if (live !== undefined) await renew(context, live, limits);
+  else if (ageOf(context, context.stores.of(namespaceType).get(undefined, ns)) < newMs) await create(context, buildLimits(ns, limits));
+  else if (left === 0) {
+    await create(context, buildCounter(ns, limits));
+    return countPollMs;
+  }
+  // Else it was there without limits, and may be until all kinds can be counted.
+  return again;
 }
 
-async function keep(context: Context, ns: string, limits: Limits): Promise<void> {
-  const live = await context.cluster.get(resourceQuotaType, ns, limitsName, context.signal);
-  if (live !== undefined) return renew(context, live, limits);
+const ageOf = (context: Context, object: KubeObject | undefined): number =>
+  context.now() - Date.parse(object?.metadata.creationTimestamp ?? new Date(context.now()).toISOString());
+
+async function create(context: Context, quota: ResourceQuota): Promise<void> {
   try {
-    await context.cluster.create(resourceQuotaType, buildLimits(ns, limits), { signal: context.signal });
+    await context.cluster.create(resourceQuotaType, quota, { signal: context.signal });
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
   }
+}
+
+/**
+ * Puts limits over what is there, once it is counted. A quota that is full already would refuse the next replacement of a pod; so each default is
+ * at least {@link roomFactor} times the present use. Those that the operator named are as they are named.
+ */
+async function settle(context: Context, live: ResourceQuota, limits: Limits, named: Limits = {}): Promise<number | undefined> {
+  const used = live.status?.used ?? {};
+  const isCounted = Object.keys(live.spec?.hard ?? {}).every((resource) => resource in used);
+  if (!isCounted && ageOf(context, live) < countedMs) return countPollMs;
+  const wider = Object.fromEntries(
+    Object.entries(limits).flatMap(([resource, limit]) => {
+      const wanted = withRoom(used[resource], limit);
+      return wanted === undefined || resource in named ? [] : [[resource, wanted]];
+    }),
+  );
+  const { namespace = '', name = '', resourceVersion } = live.metadata;
+  const gone = Object.fromEntries(Object.keys(live.spec?.hard ?? {}).flatMap((key) => (key in limits ? [] : [[key, null]])));
+  const notes = { ...buildLimits(namespace, limits).metadata.annotations, [annotations.countsUse]: null };
+  const patch = { metadata: { resourceVersion, annotations: notes }, spec: { hard: { ...gone, ...limits, ...wider } } };
+  await context.cluster.mergePatch(resourceQuotaType, namespace, name, patch, { signal: context.signal });
+  const texts = Object.entries(wider).map(([resource, limit]) => `${resource} ${limit} (default ${limits[resource] ?? ''})`);
+  const message = `The limits are wider than the defaults, because so much was there before them: ${texts.join(', ')}.`;
+  if (texts.length > 0) context.event(resourceQuotaType, live, { type: 'Normal', reason: 'LimitsWidened', message });
+  return undefined;
+}
+
+/** Undefined where the default has room enough. */
+function withRoom(used: string | undefined, limit: string): string | undefined {
+  const [now, most] = [amountOf(used), amountOf(limit)];
+  if (typeof now !== 'number' || typeof most !== 'number' || now * roomFactor <= most) return undefined;
+  return limit.endsWith('i') ? `${String(Math.ceil((now * roomFactor) / 2 ** 20))}Mi` : String(Math.ceil(now * roomFactor));
 }
 
 async function renew(context: Context, live: ResourceQuota, limits: Limits): Promise<void> {

@@ -141,6 +141,8 @@ export const annotations = {
   liveHash: kf('live-hash'),
   /** Of a ResourceQuota: what the controller wrote into it last, as JSON. */
   defaultLimits: kf('default-limits'),
+  /** Of a ResourceQuota that limits nothing yet: it is there so that the cluster counts what its namespace holds. */
+  countsUse: kf('counts-use'),
   /** How many instances a change replaces at a time; 1 where it is missing. */
   maxInFlight: kf('max-in-flight'),
   /** Of a build's pod: how the build lane ended; the controller writes it once the kubelet has said so. */

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { configMapType, resourceQuotaType, roleBindingType } from '../../../src/lib/api/core.ts';
+import { configMapType, eventType, namespaceType, resourceQuotaType, roleBindingType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { limitsOf, type Limits } from '../../../src/templates/limits.ts';
 import type { MemoryCluster } from '../../support/memory-cluster.ts';
@@ -87,5 +87,61 @@ describe('the quota of a space', () => {
     await setUp(scene.cluster, {});
     await restart();
     await scene.until(() => expect(hard()).toEqual(limitsOf('space')));
+  });
+});
+
+describe('the quota of a space that was there before kf made quotas', () => {
+  const used = { pods: '80', 'requests.memory': '20Gi', 'count/cfapps.korifi.cloudfoundry.org': '100', 'count/secrets': '12' };
+  const counted = (): Promise<unknown> =>
+    scene.cluster.mergePatch(
+      resourceQuotaType,
+      's',
+      'kf-limits',
+      { status: { used: { ...Object.fromEntries(Object.keys(hard() ?? {}).map((key) => [key, '0'])), ...used } } },
+      { subresource: 'status' },
+    );
+
+  /** As after an upgrade: the namespace is an hour old and has no quota. */
+  async function startWithOldSpace(space: Limits = {}, ageMs?: number): Promise<void> {
+    await startWithSpace(space, ageMs);
+    await scene.stop();
+    const { cluster } = scene;
+    const uid = cluster.peek(resourceQuotaType, 's', 'kf-limits')?.metadata.uid ?? '';
+    await cluster.delete(resourceQuotaType, 's', 'kf-limits', { uid });
+    const metadata = { creationTimestamp: new Date(Date.now() - 3_600_000).toISOString() };
+    await cluster.mergePatch(namespaceType, undefined, 's', { metadata });
+    scene = await startScene(cluster);
+  }
+
+  test('refuses nothing until what is there is counted, and then leaves room for it', async () => {
+    await startWithOldSpace();
+    await scene.until(() => expect(hard()).toEqual(Object.fromEntries(Object.keys(limitsOf('space')).map((key) => [key, '1P']))));
+    await counted();
+    const wider = { pods: '120', 'requests.memory': '30720Mi', 'count/cfapps.korifi.cloudfoundry.org': '150' };
+    await scene.until(() => expect(hard()).toEqual({ ...limitsOf('space'), ...wider }));
+    await scene.until(() =>
+      expect(scene.cluster.all(eventType).find(({ reason }) => reason === 'LimitsWidened')).toMatchObject({
+        message: expect.stringContaining('pods 120 (default 64)') as string,
+      }),
+    );
+    await setUp(scene.cluster, { 'count/secrets': '9' });
+    await restart();
+    await scene.until(() => expect(scene.condition(kinds.space, 'o', 's', 'Ready')?.status).toBe('True'));
+    expect(hard()).toMatchObject(wider);
+  });
+
+  test('is as the operator names it, whatever is there', async () => {
+    await startWithOldSpace({ pods: '7' });
+    await scene.until(() => expect(hard()?.['pods']).toBe('1P'));
+    await counted();
+    await scene.until(() => expect(hard()).toMatchObject({ pods: '7', 'requests.memory': '30720Mi', 'count/secrets': '2000' }));
+  });
+
+  test('waits until the cluster counts all kinds', async () => {
+    await startWithOldSpace({}, 1_000);
+    await scene.until(() => expect(scene.cluster.peek(roleBindingType, 's', 'kf-controller-space')).toBeDefined());
+    await setUp(scene.cluster, {});
+    await restart();
+    await scene.until(() => expect(hard()?.['count/cfapps.korifi.cloudfoundry.org']).toBe('1P'));
   });
 });
