@@ -104,8 +104,8 @@ export async function ensureOwnRights(context: Context, ns: string): Promise<voi
   await ensureRoleBinding(context, controllerRoleBinding(ns, account));
 }
 
-/** Copies of what `parent` propagates, and no copy whose original is gone. */
-export async function propagateRoles(context: Context, parent: string, ns: string): Promise<void> {
+/** Copies of what `parent` propagates, and no copy whose original is gone. Gives back in how many milliseconds a refused copy may be tried again. */
+export async function propagateRoles(context: Context, parent: string, ns: string): Promise<number | undefined> {
   const all = context.stores.of(roleBindingType);
   const originals = all
     .list(parent)
@@ -113,7 +113,12 @@ export async function propagateRoles(context: Context, parent: string, ns: strin
     .filter(isPropagated);
   const names = new Set(originals.map((binding) => binding.metadata.name));
   // One after the other: a manager may make hundreds, and other places wait for their turn at the API server too.
-  for (const original of originals) await propagateRole(context, original, ns);
+  let refused: Refused | undefined;
+  for (const original of originals) {
+    // A quota that is full refuses every other new binding too, and one question is enough.
+    if (refused === 'full' && all.get(ns, original.metadata.name ?? '') === undefined) continue;
+    refused = (await propagateRole(context, original, ns)) ?? refused;
+  }
   for (const copy of all.list(ns)) {
     const isCopy = copy.metadata.labels?.[labels.propagatedFrom] !== undefined;
     const kept = copy.metadata.annotations?.[annotations.propagateDeletion] === 'false';
@@ -121,23 +126,43 @@ export async function propagateRoles(context: Context, parent: string, ns: strin
     if (!isCopy || kept || names.has(name) || name === controllerRole || uid === undefined) continue;
     await context.cluster.delete(roleBindingType, ns, name, { uid, signal: context.signal });
   }
+  return refused === undefined ? undefined : { full: fullQuotaMs, denied: refusalTrustMs }[refused];
+}
+
+/** The quota of bindings is full, or a policy or RBAC itself does not let the controller give this role. */
+type Refused = 'full' | 'denied';
+
+/** A refusal that passes when others go, or when rights are known everywhere, says none of these. */
+const deniedText = /denied (the )?request|attempting to grant RBAC permissions/;
+const fullText = /exceeded quota|status unknown for quota/;
+const fullQuotaMs = 60_000;
+
+function refusalOf(error: unknown): Refused | undefined {
+  if (!isForbidden(error)) return undefined;
+  const text = error.body?.message ?? error.message;
+  if (deniedText.test(text)) return 'denied';
+  return fullText.test(text) ? 'full' : undefined;
 }
 
 /** A refused copy is not tried again for so long, unless its original changes: whoever wrote the original could make us ask without end. */
 const refusalTrustMs = 10 * 60_000;
 const refusedCopies = new BoundedMap<string, number>(20_000);
 
-/** A role that the controller may not give (a policy says which) is told of at its binding, and keeps nobody else from theirs. */
-async function propagateRole(context: Context, original: RoleBinding, ns: string): Promise<void> {
+/** A role that the controller may not give (a policy says which), or has no room for, is told of at its binding, and keeps nobody else from theirs. */
+async function propagateRole(context: Context, original: RoleBinding, ns: string): Promise<Refused | undefined> {
   const attempt = `${ns} ${original.metadata.uid ?? ''} ${original.metadata.resourceVersion ?? ''}`;
-  if (context.now() - (refusedCopies.get(attempt) ?? -Infinity) < refusalTrustMs) return;
+  if (context.now() - (refusedCopies.get(attempt) ?? -Infinity) < refusalTrustMs) return 'denied';
   try {
     await ensureRoleBinding(context, copiedRoleBinding(original, ns));
+    return undefined;
   } catch (error) {
-    if (!isForbidden(error)) throw error;
-    refusedCopies.set(attempt, context.now());
-    const message = `Not copied into ${ns}: ${error.message}`;
+    const refused = refusalOf(error);
+    // Also a right of the controller's own that does not count yet everywhere.
+    if (refused === undefined) throw error;
+    if (refused === 'denied') refusedCopies.set(attempt, context.now());
+    const message = `Not copied into ${ns}: ${(error as Error).message}`;
     context.event(roleBindingType, original, { type: 'Warning', reason: 'RoleNotPropagated', message });
+    return refused;
   }
 }
 

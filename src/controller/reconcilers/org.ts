@@ -78,13 +78,13 @@ async function keep(context: Context, live: CFOrg): Promise<Result | undefined> 
 async function furnish(context: Context, org: CFOrg): Promise<number | undefined> {
   const name = org.metadata.name ?? '';
   const namespace = await ensureNamespace(context, { entity: 'org', object: org }, orgNamespace(org));
-  let lookAgainMs: number | undefined;
+  const looks: (number | undefined)[] = [];
   await withFreshRights(context, namespace, async () => {
     await ensureOwnRights(context, name);
-    lookAgainMs = await ensureLimits(context, 'org', name);
-    await propagateRoles(context, org.metadata.namespace ?? '', name);
+    looks.push(await ensureLimits(context, 'org', name), await propagateRoles(context, org.metadata.namespace ?? '', name));
   });
-  return lookAgainMs;
+  const due = looks.filter((look) => look !== undefined);
+  return due.length === 0 ? undefined : Math.min(...due);
 }
 
 async function write(context: Context, org: CFOrg, ...statements: Statement[]): Promise<void> {

@@ -28,6 +28,14 @@ const role = (ns: string, name: string, propagate: string): RoleBinding => ({
   subjects: [{ kind: 'User', name: 'alice' }],
 });
 
+/** As the API server words what a policy refuses. */
+const denied = (why: string): Error =>
+  apiError(
+    403,
+    'Forbidden',
+    `rolebindings.rbac.authorization.k8s.io "odd" is forbidden: ValidatingAdmissionPolicy 'kf-controller-role-bindings' with binding 'kf-controller-role-bindings' denied request: ${why}`,
+  );
+
 describe('orgs and spaces', () => {
   let scene: BuildScene;
   beforeEach(async () => void (scene = await startScene()));
@@ -161,7 +169,7 @@ describe('orgs and spaces', () => {
     await scene.cluster.create(roleBindingType, role('cf', 'odd', 'true'));
     scene.cluster.intercept = (verb, type, name) => {
       if (verb === 'create' && type.kind === 'RoleBinding' && name === 'odd')
-        throw apiError(403, 'Forbidden', 'The kf controller may only bind the roles of people');
+        throw denied('The kf controller may only bind the roles of people');
     };
     await makeBoth();
     await scene.until(() => expect(scene.cluster.peek(roleBindingType, 's-1', 'admins')).toBeDefined());
@@ -175,7 +183,7 @@ describe('orgs and spaces', () => {
     scene.cluster.intercept = (verb, type, name) => {
       if (verb !== 'create' || type.kind !== 'RoleBinding' || name !== 'odd') return;
       asked += 1;
-      throw apiError(403, 'Forbidden', 'The kf controller may not give roles of people to itself');
+      throw denied('The kf controller may not give roles of people to itself');
     };
     await scene.cluster.create(kinds.org, org('o-1'));
     await scene.until(() => expect(ready(kinds.org, 'cf', 'o-1')?.status).toBe('True'));
@@ -187,6 +195,46 @@ describe('orgs and spaces', () => {
     expect(asked).toBe(1);
     await scene.cluster.mergePatch(roleBindingType, 'cf', 'odd', { subjects: [{ kind: 'User', name: 'bob' }] });
     await scene.until(() => expect(asked).toBe(2));
+  });
+
+  test('copy a role once the rights of the controller count there, whose lack is no refusal of the role', async () => {
+    await scene.cluster.create(roleBindingType, role('cf', 'admins', 'true'));
+    let asked = 0;
+    scene.cluster.intercept = (verb, type, name) => {
+      if (verb !== 'create' || type.kind !== 'RoleBinding' || name !== 'admins') return;
+      asked += 1;
+      if (asked > 2) return;
+      throw apiError(403, 'Forbidden', 'User "kf" cannot create resource "rolebindings" in API group "rbac.authorization.k8s.io"');
+    };
+    await scene.cluster.create(kinds.org, org('o-1'));
+    await scene.until(() => expect(scene.cluster.peek(roleBindingType, 'o-1', 'admins')).toBeDefined());
+    await scene.until(() => expect(ready(kinds.org, 'cf', 'o-1')?.status).toBe('True'));
+    expect(scene.cluster.all(eventType).map((event) => event.reason)).not.toContain('RoleNotPropagated');
+  });
+
+  test('copy a role that a full quota refused as soon as there is room, and ask once meanwhile for all of them', async () => {
+    await makeBoth();
+    const names = ['late-1', 'late-2'];
+    for (const name of names) await scene.cluster.create(roleBindingType, role('o-1', name, 'false'));
+    let isFull = true;
+    const asked: string[] = [];
+    scene.cluster.intercept = (verb, type, name) => {
+      if (verb !== 'create' || type.kind !== 'RoleBinding' || !name.startsWith('late-') || !isFull) return;
+      asked.push(name);
+      const text = 'exceeded quota: kf-limits, requested: count/r=1, used: count/r=200, limited: count/r=200';
+      throw apiError(403, 'Forbidden', `rolebindings "${name}" is forbidden: ${text}`);
+    };
+    const { metadata } = role('o-1', '', 'true');
+    for (const name of names) {
+      await scene.cluster.mergePatch(roleBindingType, 'o-1', name, { metadata: { annotations: metadata.annotations } });
+    }
+    await scene.until(() => expect(scene.cluster.all(eventType).map((event) => event.reason)).toContain('RoleNotPropagated'));
+    expect(ready(kinds.space, 'o-1', 's-1')?.status).toBe('True');
+    expect([...new Set(asked)]).toHaveLength(1);
+    isFull = false;
+    await scene.until(() => {
+      for (const name of names) expect(scene.cluster.peek(roleBindingType, 's-1', name)).toBeDefined();
+    });
   });
 
   test('leave a namespace alone that kf did not make, and say what to do', async () => {
