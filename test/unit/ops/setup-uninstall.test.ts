@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
-import { deploymentType, namespaceType } from '../../../src/lib/api/core.ts';
+import { configMapType, deploymentType, namespaceType, secretType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import type { KubeObject } from '../../../src/lib/api/object.ts';
 import { kindNamed } from '../../../src/lib/ops/setup/kinds.ts';
-import { uninstall, type UninstallResult } from '../../../src/lib/ops/setup/uninstall.ts';
+import { resolvePlan } from '../../../src/lib/ops/setup/request.ts';
+import { uninstall, uninstallKeepingData, type UninstallResult } from '../../../src/lib/ops/setup/uninstall.ts';
+import { kfInfo } from '../../../src/templates/setup/info.ts';
+import { registryPassword } from '../../../src/lib/api/registry-credentials.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
 const nothing = (): void => undefined;
@@ -65,4 +68,30 @@ test('a controller that does not run is not waited for: orgs and spaces go with 
   // Others' finalizers are theirs to take away.
   expect(cluster.peek(kinds.org, 'cf', 'org')?.metadata.finalizers).toEqual(['theirs.example.com/last']);
   expect(cluster.peek(kinds.space, 'org', 'space')?.metadata.finalizers).toEqual(['theirs.example.com/last']);
+});
+
+test('without the controller nodes can pull the images of apps for a year, and the end is told', async () => {
+  const cluster = new MemoryCluster();
+  const key = Buffer.from('0123456789abcdef0123456789abcdef');
+  const data = { key: key.toString('base64') };
+  await cluster.create(secretType, { metadata: { name: 'kf-registry-key', namespace: 'kf-system' }, data });
+  const info = kfInfo(resolvePlan({}, '1.0.0', 'hostport'));
+  const config = { 'info.json': JSON.stringify(info) };
+  await cluster.create(configMapType, { metadata: { name: 'kf-info', namespace: 'cf' }, data: config });
+  for (const name of ['s-1', 's-2'])
+    await cluster.create(kinds.space, { metadata: { name, namespace: 'org' }, ...{ spec: { displayName: name } } });
+  const metadata = { name: 'image-registry-credentials', namespace: 's-1' };
+  await cluster.create(secretType, { metadata, type: 'kubernetes.io/dockerconfigjson', data: { '.dockerconfigjson': 'e30=' } });
+  const warnings: string[] = [];
+  await uninstallKeepingData({ cluster, reporter: { ...reporter, warn: (text) => warnings.push(text) } });
+
+  const text = cluster.peek(secretType, 's-1', 'image-registry-credentials')?.data?.['.dockerconfigjson'] ?? '';
+  const { auths } = JSON.parse(Buffer.from(text, 'base64').toString()) as { auths: Record<string, { username: string; password: string }> };
+  const { username = '', password = '' } = auths['localhost:32500'] ?? {};
+  const [kind, space, until = ''] = username.split('.');
+  expect([kind, space, password]).toEqual(['pull', 's-1', registryPassword(key, username)]);
+  const days = (Number(until) - Date.now() / 1000) / 86_400;
+  expect(Math.round(days)).toBe(365);
+  expect(cluster.peek(secretType, 's-2', 'image-registry-credentials')).toBeUndefined();
+  expect(warnings.join()).toContain(`they end on ${new Date(Number(until) * 1000).toISOString().slice(0, 10)}`);
 });

@@ -13,6 +13,7 @@ import { controllerName } from '../../../templates/setup/controller.ts';
 import { nodeNamespace, partOfLabel, rootNamespace, systemNamespace } from '../../../templates/setup/options.ts';
 import type { Reporter } from '../reporter.ts';
 import { describeObject, kindNamed } from './kinds.ts';
+import { extendPullSecrets } from './pull-secrets.ts';
 
 export interface UninstallContext {
   cluster: Cluster;
@@ -234,8 +235,15 @@ export async function uninstallKeepingData(context: UninstallContext): Promise<U
   const running: Running = { ...context, result, again: 'kf uninstall --keep-data --yes' };
   context.reporter.step('Removing the controller; apps, registry and gateway stay');
   await removeController(running);
+  const until = await extendPullSecrets(context.cluster, Date.now());
   await removeAllLabelled(running, ...policyKinds);
   await stripFinalizers(context.cluster);
+  if (until !== undefined) {
+    const day = new Date(until * 1000).toISOString().slice(0, 10);
+    context.reporter.warn(
+      `Nobody renews the credentials by which nodes pull the images of apps; they end on ${day}, or with the next kf setup.`,
+    );
+  }
   context.reporter.done();
   return result;
 }
