@@ -75,8 +75,10 @@ export abstract class KfCommand<T> extends Command {
       return this.exitCode(result);
     } catch (thrown) {
       this.#reporter?.done();
-      const error = toKfError(thrown);
-      return await this.#fail(await this.#explained(error));
+      const error = await this.#explained(toKfError(thrown));
+      // Before the failure is told: a trace says what is abandoned, and nothing comes after `FAILED`.
+      this.#session?.close();
+      return await this.#fail(error);
     } finally {
       this.#session?.close();
     }

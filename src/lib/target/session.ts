@@ -135,8 +135,9 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     await session.begin();
     return session;
   } catch (error) {
+    const explained = error instanceof KfError ? await session.explain(error) : error;
     session.close();
-    throw error instanceof KfError ? await session.explain(error) : error;
+    throw explained;
   }
 }
 

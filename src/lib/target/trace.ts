@@ -2,7 +2,7 @@
 
 import { appendFileSync } from 'node:fs';
 import { apiVersionOf, type ResourceType } from '../api/object.ts';
-import { messageOf } from '../errors.ts';
+import { KfError, messageOf } from '../errors.ts';
 import type { Cluster, RawRequest } from '../kube/cluster.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -46,25 +46,43 @@ function describe(method: string, [first, second, third]: unknown[]): string {
   return [method, apiVersionOf(first), first.plural, place, name].filter((word) => word !== '').join(' ');
 }
 
-/** The same cluster, with a line per call. */
+/** How a request ended that did not succeed. What an interruption or the end of the command cut off is no failure of the request. */
+const howFailed = (error: unknown): string =>
+  error instanceof KfError && error.code === 'interrupted' ? 'abandoned' : messageOf(error).replace(/\.$/, '');
+
+/** The same cluster, with a line per call. `close` tells the calls that nobody waits for any more; after it there are no lines. */
 export function traced(cluster: Cluster, print: (line: string) => void): Cluster {
+  const open = new Set<(how: string) => void>();
+  let isClosed = false;
+  const begin = (what: string): ((how: string) => void) => {
+    const started = performance.now();
+    const end = (how: string): void => {
+      if (open.delete(end)) print(`${what}: ${how}, ${Math.round(performance.now() - started)} ms`);
+    };
+    if (!isClosed) open.add(end);
+    return end;
+  };
+  const close = (): void => {
+    for (const end of open) end('abandoned');
+    isClosed = true;
+    cluster.close();
+  };
   return new Proxy(cluster, {
     get(target, key) {
       const value: unknown = Reflect.get(target, key);
       if (typeof value !== 'function' || typeof key !== 'string') return value;
-      // Private members belong to the cluster itself, not to what stands before it.
-      if (key === 'close') return value.bind(target) as unknown;
+      if (key === 'close') return close;
       return (...args: unknown[]): unknown => {
-        const started = performance.now();
-        const end = (how: string): void => print(`${describe(key, args)}: ${how}, ${Math.round(performance.now() - started)} ms`);
+        // Private members belong to the cluster itself, not to what stands before it.
         const result: unknown = value.apply(target, args);
         if (!(result instanceof Promise)) {
-          print(describe(key, args));
+          if (!isClosed) print(describe(key, args));
           return result;
         }
+        const end = begin(describe(key, args));
         result.then(
           () => end('done'),
-          (error: unknown) => end(messageOf(error)),
+          (error: unknown) => end(howFailed(error)),
         );
         return result;
       };

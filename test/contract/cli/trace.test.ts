@@ -65,6 +65,15 @@ describe('requests are told', () => {
     expect(run.stderr).toContain("App 'nothing' not found.\n");
   });
 
+  it('a request that the end of the command abandons before that end, and nothing comes after it', async () => {
+    cluster.server.on('POST .*/selfsubjectreviews', () => new Promise<void>(() => undefined));
+    const run = await cli.run(['apps', '-v', '--org', 'nowhere']);
+    expect(run.code).toBe(1);
+    expect(run.stdout).toMatch(/^whoAmI: abandoned, \d+ ms$/m);
+    expect(run.stdout).not.toContain('has ended');
+    expect(run.stdout.endsWith('\nFAILED\n')).toBe(true);
+  });
+
   it('and --json stays one document', async () => {
     const run = await cli.run(['apps', '-v', '--json']);
     expect(run.code).toBe(0);

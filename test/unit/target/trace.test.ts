@@ -19,7 +19,7 @@ describe('a trace', () => {
     expect(lines.map((line) => line.replace(/\d+ ms$/, 'N ms'))).toEqual([
       'list korifi.cloudfoundry.org/v1alpha1 cfapps space: done, N ms',
       'create v1 secrets space key: done, N ms',
-      'mergePatch korifi.cloudfoundry.org/v1alpha1 cfapps space gone: Error from Kubernetes: cfapps "gone" not found., N ms',
+      'mergePatch korifi.cloudfoundry.org/v1alpha1 cfapps space gone: Error from Kubernetes: cfapps "gone" not found, N ms',
     ]);
     expect(lines.join()).not.toContain('c2VjcmV0');
   });
