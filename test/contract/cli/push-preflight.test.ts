@@ -107,15 +107,26 @@ describe('a push of a new app that cannot succeed writes nothing and says why:',
   });
 
   it.each([
-    ['requests.memory', '2Gi', '1536Mi', "1 instance takes 1G of memory, and the quota 'limits' has 512M of 2G left (requests.memory)."],
-    ['count/cfapps.korifi.cloudfoundry.org', '3', '3', "1 more of cfapps, and the quota 'limits' has 0 of 3 left"],
-    ['pods', '5', '5', "1 more pods, and the quota 'limits' has 0 of 5 left (pods)."],
-  ])('a quota of %s that is used up', async (name, hard, used, text) => {
+    [
+      'requests.memory',
+      '2Gi',
+      '1536Mi',
+      "1 instance takes 1G of memory, and the quota 'limits' has 512M of 2G left (requests.memory).",
+      true,
+    ],
+    ['count/cfapps.korifi.cloudfoundry.org', '3', '3', "it takes 1 more app, and the quota 'limits' has 0 of 3 left", false],
+    ['pods', '5', '5', "it takes 1 more pod, and the quota 'limits' has 0 of 5 left (pods).", false],
+  ])('a quota of %s that is used up', async (name, hard, used, text, flagsHelp) => {
     await cluster.add(quotas, {
       metadata: { name: 'limits', namespace: ns },
       status: { hard: { [name]: hard }, used: { [name]: used } },
     } as never);
     cluster.memory.writes.length = 0;
-    expect(await refused([...push, '-m', '1G'])).toContain(`There is no room for app 'new-app' in space 'example-space': ${text}`);
+    const said = await refused(
+      [...push, '--docker-image', 'registry.example.com/shop:1', '-m', '1G'].filter((word) => word !== '-p' && word !== 'app'),
+    );
+    expect(said).toContain(`There is no room for app 'new-app' in space 'example-space': ${text}`);
+    expect(said).toContain('   kf apps\n');
+    expect(said.includes('kf push new-app -m 128M -i 1')).toBe(flagsHelp);
   });
 });

@@ -1,10 +1,10 @@
 // Whether the space's quotas have room for a new app, so that it is told before there is one.
 
-import { processDefaults } from '../../api/app.ts';
+import { processDefaults, webProcess } from '../../api/app.ts';
 import { kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import { resource, type KubeObject } from '../../api/object.ts';
-import { formatBytes, parseQuantity } from '../../api/sizes.ts';
+import { counted, formatBytes, formatMegabytes, parseQuantity } from '../../api/sizes.ts';
 import { KfError } from '../../errors.ts';
 import { isForbidden } from '../../kube/errors.ts';
 import type { AppPlan, ProcessPlan } from '../../manifest/plan.ts';
@@ -22,9 +22,11 @@ const megabyte = 1024 ** 2;
 interface Need {
   names: string[];
   amount: number;
-  /** For the sentence: `4 instances`. */
+  /** For the sentence: `4 instances take 2G of memory`. */
   what: string;
   isBytes: boolean;
+  /** Flags of push that make do with less. */
+  smaller?: { amount: number; flags: string };
 }
 
 interface ProcessSize {
@@ -33,62 +35,101 @@ interface ProcessSize {
   diskMB: number;
 }
 
+/** Why there is no room, and the flags of push with which there is. */
+interface QuotaRefusal {
+  why: string;
+  flags?: string;
+}
+
+/** What the flags of the hints ask for. */
+const small = { memoryMB: 128, diskMB: 256 };
+
 function sizeOf(plan: ProcessPlan, { processDefaults: defaults }: KfInfo): ProcessSize {
   const { instances = processDefaults.instances(plan.type), memoryMB = defaults.memoryMB, diskQuotaMB = defaults.diskQuotaMB } = plan;
   return { instances, memoryMB, diskMB: diskQuotaMB };
 }
 
-const objects = (plural: string, amount: number): Need => ({
+const objects = ({ plural }: { plural: string }, word: string, amount: number): Need => ({
   names: [`count/${plural}.${kinds.app.group}`],
   amount,
-  what: `${String(amount)} more of ${plural}`,
+  what: `it takes ${more(amount, word)}`,
   isBytes: false,
 });
 
-/** What the instances of a new app need, and before them its build; both are not there at once. */
-export function needsOfNewApp(plan: AppPlan, info: KfInfo, start: boolean): Need[] {
-  const web: ProcessPlan[] = plan.processes.some(({ type }) => type === 'web') ? [] : [{ type: 'web' }];
-  const sizes = start ? [...plan.processes, ...web].map((process) => sizeOf(process, info)) : [];
-  const instances = sizes.reduce((sum, size) => sum + size.instances, 0);
-  const sum = (of: (size: ProcessSize) => number): number => sizes.reduce((total, size) => total + size.instances * of(size), 0);
-  const isBuilt = plan.lifecycle !== 'docker';
-  const memory = sum(({ memoryMB }) => memoryMB);
-  const { memoryMB: staging } = info.staging;
-  const what =
-    isBuilt && staging > memory
-      ? `its build takes ${formatBytes(staging * megabyte)}`
-      : `${String(instances)} ${instances === 1 ? 'instance takes' : 'instances take'} ${formatBytes(memory * megabyte)}`;
-  const bytes = Math.max(memory, isBuilt ? staging : 0) * megabyte;
-  const pods = Math.max(instances, isBuilt ? 1 : 0);
+const more = (amount: number, noun: string): string =>
+  `${String(amount)} more ${amount === 1 ? noun : noun.endsWith('s') ? `${noun}es` : `${noun}s`}`;
+
+const total = (sizes: readonly ProcessSize[], of: (size: ProcessSize) => number): number =>
+  sizes.reduce((sum, size) => sum + size.instances * of(size), 0);
+
+/** Memory, disk and pods. Flags of push change the web process only. */
+function sizeNeeds(web: ProcessSize, others: readonly ProcessSize[], stagingMB: number): Need[] {
+  const all = [web, ...others];
+  const instances = total(all, () => 1);
+  const take = `${counted(instances, 'instance')} ${instances === 1 ? 'takes' : 'take'}`;
+  const memoryMB = total(all, (size) => size.memoryMB);
+  const diskMB = total(all, (size) => size.diskMB);
+  const bytes = (megabytes: number): number => megabytes * megabyte;
+  const isBuilt = stagingMB > 0;
+  const what = stagingMB > memoryMB ? `its build takes ${formatMegabytes(stagingMB)}` : `${take} ${formatMegabytes(memoryMB)}`;
   return [
-    { names: ['memory', 'requests.memory', 'limits.memory'], amount: bytes, what: `${what} of memory`, isBytes: true },
+    {
+      names: ['memory', 'requests.memory', 'limits.memory'],
+      amount: bytes(Math.max(memoryMB, stagingMB)),
+      what: `${what} of memory`,
+      isBytes: true,
+      smaller: {
+        amount: bytes(Math.max(small.memoryMB + total(others, (size) => size.memoryMB), stagingMB)),
+        flags: `-m ${small.memoryMB}M -i 1`,
+      },
+    },
     {
       names: ['requests.ephemeral-storage', 'limits.ephemeral-storage', 'ephemeral-storage'],
-      amount: sum(({ diskMB }) => diskMB) * megabyte,
-      what: `${String(instances)} instances take ${formatBytes(sum(({ diskMB }) => diskMB) * megabyte)} of disk`,
+      amount: bytes(diskMB),
+      what: `${take} ${formatMegabytes(diskMB)} of disk`,
       isBytes: true,
+      smaller: { amount: bytes(small.diskMB + total(others, (size) => size.diskMB)), flags: `-k ${small.diskMB}M -i 1` },
     },
-    { names: ['pods', 'count/pods'], amount: pods, what: `${String(pods)} more pods`, isBytes: false },
-    objects(kinds.app.plural, 1),
-    objects(kinds.build.plural, 1),
-    objects(kinds.process.plural, plan.processes.length + web.length),
-    objects(kinds.route.plural, plan.noRoute ? 0 : Math.max(plan.routes.length, plan.defaultRoute || plan.randomRoute ? 1 : 0)),
-    objects(kinds.serviceBinding.plural, plan.services.length),
+    {
+      names: ['pods', 'count/pods'],
+      amount: Math.max(instances, isBuilt ? 1 : 0),
+      what: `it takes ${more(Math.max(instances, isBuilt ? 1 : 0), 'pod')}`,
+      isBytes: false,
+      smaller: { amount: 1 + total(others, () => 1), flags: '-i 1' },
+    },
   ];
 }
 
-function refusal(quota: ResourceQuota, name: string, need: Need): string | undefined {
+/** What the instances of a new app need, and before them its build; both are not there at once. */
+export function needsOfNewApp(plan: AppPlan, info: KfInfo, start: boolean): Need[] {
+  const given = plan.processes.find(({ type }) => type === webProcess);
+  const others = plan.processes.filter(({ type }) => type !== webProcess);
+  const none: ProcessSize = { instances: 0, memoryMB: 0, diskMB: 0 };
+  const size = (process: ProcessPlan): ProcessSize => (start ? sizeOf(process, info) : none);
+  const routes = plan.noRoute ? 0 : Math.max(plan.routes.length, plan.defaultRoute || plan.randomRoute ? 1 : 0);
+  return [
+    ...sizeNeeds(size(given ?? { type: webProcess }), others.map(size), plan.lifecycle === 'docker' ? 0 : info.staging.memoryMB),
+    objects(kinds.app, 'app', 1),
+    objects(kinds.build, 'build', 1),
+    objects(kinds.process, 'process', others.length + 1),
+    objects(kinds.route, 'route', routes),
+    objects(kinds.serviceBinding, 'service binding', plan.services.length),
+  ];
+}
+
+function refusal(quota: ResourceQuota, name: string, need: Need): QuotaRefusal | undefined {
   const hard = parseQuantity(quota.status?.hard?.[name]);
   if (hard === undefined || need.amount === 0) return undefined;
   const used = parseQuantity(quota.status?.used?.[name]) ?? 0;
   const free = Math.max(0, hard - used);
   if (need.amount <= free) return undefined;
   const show = (amount: number): string => (need.isBytes ? formatBytes(amount) : String(amount));
-  return `${need.what}, and the quota '${quota.metadata.name ?? ''}' has ${show(free)} of ${show(hard)} left (${name})`;
+  const why = `${need.what}, and the quota '${quota.metadata.name ?? ''}' has ${show(free)} of ${show(hard)} left (${name})`;
+  return need.smaller === undefined || need.smaller.amount > free ? { why } : { why, flags: need.smaller.flags };
 }
 
 /** Why the quotas have no room; undefined when they have. Quotas for some pods only are left to the API server. */
-export function quotaRefusal(quotas: readonly ResourceQuota[], needs: readonly Need[]): string | undefined {
+export function quotaRefusal(quotas: readonly ResourceQuota[], needs: readonly Need[]): QuotaRefusal | undefined {
   const whole = quotas.filter(({ spec }) => (spec?.scopes ?? []).length === 0 && spec?.scopeSelector === undefined);
   const reasons = whole.flatMap((quota) => needs.flatMap((need) => need.names.flatMap((name) => refusal(quota, name, need) ?? [])));
   return reasons[0];
@@ -102,9 +143,9 @@ export async function assertRoom(session: SpaceSession, info: KfInfo, plan: AppP
     if (isForbidden(error)) return { items: [] };
     throw error;
   });
-  const why = quotaRefusal(quotas.items, needsOfNewApp(plan, info, start));
-  if (why === undefined) return;
-  throw new KfError('quota', `There is no room for app '${plan.name}' in space '${space.name}': ${why}.`, {
-    hints: [`${bin} apps`, `${bin} push ${plan.name} -m 128M -i 1`],
+  const refused = quotaRefusal(quotas.items, needsOfNewApp(plan, info, start));
+  if (refused === undefined) return;
+  throw new KfError('quota', `There is no room for app '${plan.name}' in space '${space.name}': ${refused.why}.`, {
+    hints: [`${bin} apps`, ...(refused.flags === undefined ? [] : [`${bin} push ${plan.name} ${refused.flags}`])],
   });
 }

@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import type { KfInfo } from '../../../src/lib/api/kf-info.ts';
+import type { AppPlan } from '../../../src/lib/manifest/plan.ts';
+import { needsOfNewApp, quotaRefusal } from '../../../src/lib/ops/push/quota.ts';
+
+const info = {
+  processDefaults: { instances: (type: string) => (type === 'web' ? 1 : 0), memoryMB: 256, diskQuotaMB: 1024 },
+  staging: { memoryMB: 1024, diskMB: 4096 },
+} as unknown as KfInfo;
+
+const plan = (parts: Partial<AppPlan> = {}): AppPlan =>
+  ({ name: 'new-app', lifecycle: 'docker', processes: [], routes: [], services: [], defaultRoute: true, ...parts }) as unknown as AppPlan;
+
+const web = (parts: object): Partial<AppPlan> => ({ processes: [{ type: 'web', ...parts }] });
+
+/** What is said when a quota of `name` has so much left. */
+function refused(name: string, app: AppPlan, left: string): { why: string; flags?: string } | undefined {
+  const quota = { metadata: { name: 'limits' }, status: { hard: { [name]: left }, used: { [name]: '0' } } };
+  return quotaRefusal([quota], needsOfNewApp(app, info, true));
+}
+
+const count = (plural: string): string => `count/${plural}.korifi.cloudfoundry.org`;
+const built = { lifecycle: 'buildpack' } as unknown as Partial<AppPlan>;
+const withWorker = {
+  processes: [
+    { type: 'web', instances: 3 },
+    { type: 'worker', instances: 1 },
+  ],
+} as unknown as Partial<AppPlan>;
+
+describe('what a new app lacks is said in words, and flags are named where they are enough:', () => {
+  it.each([
+    ['memory', '256Mi', plan(web({ instances: 1, memoryMB: 512 })), '1 instance takes 512M of memory', '-m 128M -i 1'],
+    ['memory', '256Mi', plan(web({ instances: 4, memoryMB: 512 })), '4 instances take 2G of memory', '-m 128M -i 1'],
+    ['memory', '64Mi', plan(web({ instances: 1, memoryMB: 512 })), '1 instance takes 512M of memory', undefined],
+    ['memory', '256Mi', plan(withWorker), '4 instances take 1G of memory', undefined],
+    ['memory', '256Mi', plan({ ...built, ...web({ memoryMB: 512 }) }), 'its build takes 1G of memory', undefined],
+    ['memory', '512Mi', plan({ ...built, ...web({ memoryMB: 2048 }) }), '1 instance takes 2G of memory', undefined],
+    ['ephemeral-storage', '512Mi', plan(web({ instances: 1 })), '1 instance takes 1G of disk', '-k 256M -i 1'],
+    ['ephemeral-storage', '64Mi', plan(web({ instances: 2 })), '2 instances take 2G of disk', undefined],
+    ['pods', '0', plan(web({ instances: 1 })), 'it takes 1 more pod', undefined],
+    ['pods', '2', plan(web({ instances: 3 })), 'it takes 3 more pods', '-i 1'],
+    [count('cfapps'), '0', plan(), 'it takes 1 more app', undefined],
+    [count('cfbuilds'), '0', plan(), 'it takes 1 more build', undefined],
+    [count('cfprocesses'), '1', plan(withWorker), 'it takes 2 more processes', undefined],
+    [count('cfroutes'), '0', plan(), 'it takes 1 more route', undefined],
+    [count('cfservicebindings'), '0', plan({ services: [{}, {}] as never }), 'it takes 2 more service bindings', undefined],
+  ])('%s, with %s left', (name, left, app, words, flags) => {
+    const found = refused(name, app, left);
+    const shown = left.replace('i', '');
+    expect(found?.why).toBe(`${words}, and the quota 'limits' has ${shown} of ${shown} left (${name})`);
+    expect(found?.flags).toBe(flags);
+  });
+
+  it('and nothing is lacking where there is room', () => {
+    expect(refused('memory', plan(web({ instances: 1, memoryMB: 512 })), '512Mi')).toBeUndefined();
+    expect(refused('pods', plan({ noRoute: true }), '1')).toBeUndefined();
+  });
+});
