@@ -130,3 +130,24 @@ describe('a push of a new app that cannot succeed writes nothing and says why:',
     expect(said.includes('kf push new-app -m 128M -i 1')).toBe(flagsHelp);
   });
 });
+
+describe('of several apps', () => {
+  it('those that cannot be pushed are told, and --json says of each whether it could be', async () => {
+    const bad = ['- name: bad-stack', '  path: app', '  stack: unknown', '- name: bad-service', '  path: app', '  services: [my-db]'];
+    const run = await cli.run([...manifest(...bad), '--json']);
+    expect(run.code).toBe(1);
+    const { error } = JSON.parse(run.stdout) as { error: { code: string; message: string; details: { apps: unknown[] } } };
+    const stack = "Stack 'unknown' not found. The builder of this installation has: kf";
+    const service = "Service instance 'my-db' not found";
+    expect(error).toMatchObject({
+      code: 'usage',
+      message: `For application 'bad-stack': ${stack}\nFor application 'bad-service': ${service}`,
+    });
+    expect(error.details.apps).toEqual([
+      { name: 'new-app' },
+      { name: 'bad-stack', error: { code: 'usage', message: stack } },
+      { name: 'bad-service', error: { code: 'not-found', message: service } },
+    ]);
+    expect(cluster.memory.writes).toEqual([]);
+  });
+});

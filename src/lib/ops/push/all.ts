@@ -1,7 +1,7 @@
 // All apps of a push: each is looked at before anything of any is written, then they are pushed side by side.
 
 import type { AppDetails } from '../../api/results.ts';
-import { KfError, messageOf } from '../../errors.ts';
+import { KfError, messageOf, type FailureClass } from '../../errors.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
 import { withReporter } from '../../target/reporting.ts';
 import type { SpaceSession } from '../../target/session.ts';
@@ -41,19 +41,25 @@ function ofApplication(name: string, error: unknown): KfError {
   return new KfError(code, `For application '${name}': ${message}`, { hints, details, cause: error });
 }
 
+/** What `error.details.apps` says of an app that failed. */
+const failureOf = (name: string, error: unknown): { name: string; error: { code: FailureClass; message: string } } => ({
+  name,
+  error: { code: error instanceof KfError ? error.code : 'bug', message: messageOf(error) },
+});
+
 /** Every app that cannot be pushed is told, before any is. */
 async function prepareAll(sessions: ReadonlyMap<string, SpaceSession>, plan: PushPlan): Promise<PreparedPush[]> {
   const looked = await Promise.allSettled(plan.apps.map((app) => preparePush(sessionOf(sessions, app), plan, app)));
-  const failures = looked.flatMap((look, index) =>
-    look.status === 'rejected' ? [{ app: plan.apps[index], error: look.reason as unknown }] : [],
-  );
+  const looks = plan.apps.map(({ name }, index) => ({ name, look: looked[index] }));
+  const failures = looks.flatMap(({ name, look }) => (look?.status === 'rejected' ? [{ name, error: look.reason as unknown }] : []));
   const [first] = failures;
   if (first === undefined) return looked.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : []));
   if (plan.apps.length === 1) throw first.error;
-  const errors = failures.map(({ app, error }) => ofApplication(app?.name ?? '', error));
+  const errors = failures.map(({ name, error }) => ofApplication(name, error));
   const message = errors.map((error) => error.message).join('\n');
   throw new KfError(errors[0]?.code ?? 'failed', message, {
     hints: [...new Set(errors.flatMap(({ hints }) => hints))],
+    details: { apps: looks.map(({ name, look }) => (look?.status === 'rejected' ? failureOf(name, look.reason) : { name })) },
     cause: first.error,
   });
 }
@@ -77,9 +83,7 @@ function notPushed(outcomes: readonly Outcome[]): KfError {
   const failed = outcomes.filter(({ error }) => error !== undefined);
   const [first] = failed;
   const names = failed.map(({ name }) => `'${name}'`).join(', ');
-  const apps = outcomes.map(({ name, details, error }) =>
-    error === undefined ? details : { name, error: { code: error instanceof KfError ? error.code : 'bug', message: messageOf(error) } },
-  );
+  const apps = outcomes.map(({ name, details, error }) => (error === undefined ? details : failureOf(name, error)));
   return new KfError(
     first?.error instanceof KfError ? first.error.code : 'bug',
     `${failed.length} of ${outcomes.length} apps could not be pushed: ${names}.`,
