@@ -1,8 +1,7 @@
 import { KfCommand } from '../base-command.ts';
 import { appArg, noWaitFlag, strategyFlag } from '../flags.ts';
 import type { AppDetails } from '../lib/api/results.ts';
-import { line } from '../lib/views/block.ts';
-import { renderApp } from '../lib/views/apps.ts';
+import { renderApp, renderWait } from '../lib/views/apps.ts';
 
 export default class Restart extends KfCommand<AppDetails> {
   static override summary = 'replace all instances of an app, without downtime where it has routes';
@@ -25,7 +24,7 @@ export default class Restart extends KfCommand<AppDetails> {
     const name = args.APP_NAME;
     this.say`Restarting app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
     const { app, deployId } = await restartApp(session, await findApp(session, name));
-    this.print([line(), line('Waiting for app to start...'), line()]);
+    this.print(renderWait({ wait: !flags['no-wait'] }));
     const served = flags['no-wait'] ? app : await waitUntilServing(session, app, deployId, 'restart');
     const details = await describeApp(session, served);
     this.print(renderApp(details));

@@ -2,7 +2,7 @@ import { KfCommand } from '../base-command.ts';
 import { appArg } from '../flags.ts';
 import type { AppDetails } from '../lib/api/results.ts';
 import { line } from '../lib/views/block.ts';
-import { renderApp } from '../lib/views/apps.ts';
+import { renderApp, renderWait } from '../lib/views/apps.ts';
 
 export default class Start extends KfCommand<AppDetails> {
   static override summary = 'start an app';
@@ -29,7 +29,7 @@ export default class Start extends KfCommand<AppDetails> {
       this.ok();
       return describeApp(session, app);
     }
-    this.print([line(), line('Waiting for app to start...'), line()]);
+    this.print(renderWait());
     const details = await describeApp(session, await waitUntilServing(session, app, deployId, 'start'));
     this.print(renderApp(details));
     return details;

@@ -127,6 +127,15 @@ describe('starting', () => {
     expect(pushed).toMatchObject({ state: 'started', processes: [{ running: 0, instances: 1 }] });
     expect((await get('flags-later.apps.localhost')).status).not.toBe(200);
     await until('an answer', async () => (await get('flags-later.apps.localhost')).status === 200);
+    for (const argv of [
+      ['push', 'flags-later', '-o', sample(2)],
+      ['restart', 'flags-later'],
+      ['restage', 'flags-later'],
+    ]) {
+      const { stdout } = await kf.ok(...argv, '--no-wait');
+      expect(stdout).toMatch(/^name: +flags-later$/m);
+      expect(stdout).not.toContain('Waiting');
+    }
   });
 
   test('--no-start makes the app and its route but no pod; start then runs it', async () => {

@@ -114,6 +114,11 @@ function renderFailure({ deployment }: AppDetails): Block[] {
   return [line(), pairs(['last deployment:', { text: 'failed', style: 'bad' }], ['reason:', deployment.message])];
 }
 
+/** What stands before the app's block when it was just started: that it is awaited, unless `--no-wait`. */
+export function renderWait({ wait }: { wait: boolean } = { wait: true }): Block[] {
+  return wait ? [line(), line('Waiting for app to start...'), line()] : [line()];
+}
+
 /** The block that `app`, `push`, `start`, `restart`, `restage` and `scale` end with. @param commands start commands too (push) */
 export function renderApp(app: AppDetails, { commands = false }: { commands?: boolean } = {}): Block[] {
   const rows: [string, string][] = [

@@ -151,6 +151,13 @@ describe('start, stop and restart', () => {
     expect(appNow()?.metadata.annotations?.[annotations.appRev]).toBe('4');
   });
 
+  it('restart --no-wait does not say that it waits', async () => {
+    await addApp();
+    const run = await cli.run(['restart', 'my-app', '--no-wait']);
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    expect(run.stdout).toMatch(/^Restarting app my-app in org example-org \/ space example-space as alice\.\.\.\n\nname: +my-app\n/);
+  });
+
   it('restart makes a new generation and never stops the app', async () => {
     await addApp();
     judge({ phase: 'Serving' });

@@ -183,10 +183,10 @@ async function apply(
 
 async function verdict({ session, plan, push }: PreparedPush, app: CFApp, pushId: string, follower: AppFollower): Promise<CFApp> {
   const { reporter, cluster, env, signal, bin } = session;
+  if (!push.wait) return app;
   reporter.say();
   reporter.say(`Waiting for app ${plan.name} to start...`);
   reporter.say();
-  if (!push.wait) return app;
   const web = plan.processes.find((process) => process.type === webProcess);
   const timeoutMs = Math.max(startTimeoutMs(env), ((web?.timeoutSeconds ?? 0) + 30) * 1000);
   follower.wrote(app);
