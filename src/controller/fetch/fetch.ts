@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { counted } from '../../lib/api/sizes.ts';
+import { counted, formatBytes } from '../../lib/api/sizes.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KfError, messageOf } from '../../lib/errors.ts';
 import { challengeAuthenticator } from '../../lib/oci/auth.ts';
@@ -90,7 +90,7 @@ async function fetchInto(settings: FetchSettings, signal: AbortSignal): Promise<
     const client = new RegistryClient({ send: connection.send, authenticator });
     const started = performance.now();
     const { files, bytes } = await fetchSource({ client, repository, digest, target: settings.target, signal });
-    return `Fetched the source: ${counted(files, 'file')}, ${(bytes / 1e6).toFixed(1)} MB in ${((performance.now() - started) / 1000).toFixed(1)} s`;
+    return `Fetched the source: ${counted(files, 'file')}, ${formatBytes(bytes)} in ${((performance.now() - started) / 1000).toFixed(1)} s`;
   } finally {
     connection.close();
   }

@@ -3,6 +3,7 @@
 import type { StatsFs } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import type { GateStatus } from '../../lib/api/gate-status.ts';
+import { formatBytes } from '../../lib/api/sizes.ts';
 import { entryBytes } from './store.ts';
 import type { ImageStore } from './store.ts';
 
@@ -40,8 +41,6 @@ interface Count {
 
 /** What a request adds to the space beside its body. */
 export type Adds = 'upload' | 'entry' | 'nothing';
-
-const text = (bytes: number): string => (bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${(bytes / 1e6).toFixed(1)} MB`);
 
 export class Room {
   readonly #options: RoomOptions;
@@ -99,13 +98,13 @@ export class Room {
       return {
         status: 507,
         code: 'DENIED',
-        message: `the registry has no room left: ${text(this.#free.bytes)} of ${text(this.#total)} are free`,
+        message: `the registry has no room left: ${formatBytes(Math.max(0, this.#free.bytes))} of ${formatBytes(this.#total)} are free`,
       };
     if (spaceQuota !== undefined && used !== undefined && used.bytes + more > spaceQuota)
       return {
         status: 403,
         code: 'DENIED',
-        message: `the images of the space would take more than ${text(spaceQuota)}, its share of the registry`,
+        message: `the images of the space would take more than ${formatBytes(spaceQuota)}, its share of the registry`,
       };
     return undefined;
   }

@@ -131,11 +131,11 @@ test('a space fills its own share and no more, with sources and with what it bui
   const member = await world.member('spaceDeveloper', place);
   await setGate({ KF_GATE_SPACE_QUOTA: '3000000' });
   const ran = await member.kf.run(['push', 'fills', '-p', await sourceOf('fills', 4_000_000), '-m', '64M', '--no-route']);
-  expect([ran.code, ran.stderr]).toEqual([1, expect.stringContaining('would take more than 3.0 MB, its share of the registry')]);
+  expect([ran.code, ran.stderr]).toEqual([1, expect.stringContaining('would take more than 2.9M, its share of the registry')]);
   expect(ran.stderr).toContain('registrySpaceQuotaMB');
   // The source fits, its droplet does not: its base alone is larger.
   const built = await member.kf.run(['push', 'fits', '-p', await sourceOf('fits', 100_000), '-m', '64M', '--no-route']);
-  expect([built.code, built.stderr]).toEqual([1, expect.stringContaining('would take more than 3.0 MB, its share of the registry')]);
+  expect([built.code, built.stderr]).toEqual([1, expect.stringContaining('would take more than 2.9M, its share of the registry')]);
   await setGate({});
   await member.kf.ok('push', 'fits', '-p', await sourceOf('fits', 100_000), '-m', '64M', '--no-route');
 });
@@ -145,7 +145,7 @@ test('a registry that is nearly full says so at push, in its readiness and in se
   const ran = await kf.run(['push', names.big, '-p', await sourceOf('late', 100_000), '-m', '64M', '--no-route']);
   expect([ran.code, ran.stderr]).toEqual([
     1,
-    expect.stringMatching(/the registry has no room left: [\d.]+ [GM]B of [\d.]+ [GM]B are free/),
+    expect.stringMatching(/the registry has no room left: [\d.]+[BKMGT] of [\d.]+[BKMGT] are free/),
   ]);
   const ready = [
     'get',

@@ -91,7 +91,7 @@ describe('the fetch program', () => {
     expect(await fetch(`${registry.host}/s/a-packages@${digest}`)).toBe(0);
     expect(readFileSync(join(root, 'workspace/src/a.js'), 'utf8')).toBe('x');
     expect([has('hand/reached'), has('hand/fetched'), has('hand/failed'), has('message')]).toEqual([true, true, false, false]);
-    expect(lines[0]).toMatch(/^Fetched the source: 2 files, 0\.0 MB in \d+\.\d s$/);
+    expect(lines[0]).toMatch(/^Fetched the source: 2 files, [\d.]+[BK] in \d+\.\d s$/);
   });
 
   test.each([
