@@ -1,8 +1,28 @@
 // Who may import whom. `npm run check:layers` holds the tree to it; CONTRIBUTING.md draws it.
 const layer = (name, from, to, comment) => ({ name, severity: 'error', comment, from, to });
 
+/** Rooms of the controller, from the ground up: each knows its own parts and the rooms before it. */
+const controllerRooms = ['names', 'registry', 'services', 'builds', 'tenancy', 'apps', 'rollout', 'routes', 'tasks'];
+const roomDirections = controllerRooms
+  .slice(0, -1)
+  .map((room, at) =>
+    layer(
+      `controller-${room}-knows-what-is-below`,
+      { path: `^src/controller/${room}/` },
+      { path: `^src/controller/(${controllerRooms.slice(at + 1).join('|')})/` },
+      'rooms of the controller know each other in one direction',
+    ),
+  );
+
 export default {
   forbidden: [
+    ...roomDirections,
+    layer(
+      'controller-runtime-knows-no-domain',
+      { path: '^src/controller/(runtime|instances)/' },
+      { path: `^src/controller/(${controllerRooms.join('|')})/` },
+      'machinery below, domains above',
+    ),
     layer('no-circular', {}, { circular: true }, 'a cycle hides the direction of a dependency'),
     layer('commands-are-leaves', { pathNot: '^(src/commands|test)/' }, { path: '^src/commands/' }, 'nothing but a test imports a command'),
     layer('commands-do-not-import-commands', { path: '^src/commands/' }, { path: '^src/commands/' }, 'share through lib/ops'),

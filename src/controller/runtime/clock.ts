@@ -25,3 +25,8 @@ export class ServerClock {
     if (this.#offsetMs < earliest - toleranceMs || this.#offsetMs > latest) this.#offsetMs = earliest + resolutionMs / 2;
   };
 }
+
+/** RFC 3339 with whole seconds, as the API server keeps it. */
+export function timestamp(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}

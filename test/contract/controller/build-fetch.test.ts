@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runFetch, settingsFromEnv } from '../../../src/controller/fetch/fetch.ts';
-import { readImage } from '../../../src/controller/reconcilers/build-docker.ts';
+import { readImage } from '../../../src/controller/builds/docker-image.ts';
 import { digestOf, jsonBlob, MEDIA_TYPES } from '../../../src/lib/oci/descriptor.ts';
 import { basicAuthenticator } from '../../../src/lib/oci/auth.ts';
 import { directConnection } from '../../../src/lib/oci/http.ts';

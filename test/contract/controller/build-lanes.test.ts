@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, sy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { parseLaneReport } from '../../../src/controller/reconcilers/build-report.ts';
+import { parseLaneReport } from '../../../src/controller/builds/report.ts';
 import { until } from '../../support/until.ts';
 import { buildScript, markers, registryScript, released, releaseFile } from '../../../src/templates/build-lanes.ts';
 

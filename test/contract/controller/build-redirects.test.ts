@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { judgeReadError, readImage } from '../../../src/controller/reconcilers/build-docker.ts';
+import { judgeReadError, readImage } from '../../../src/controller/builds/docker-image.ts';
 
 const secret = 'THE-METADATA-OF-THE-NODE';
 const servers: Server[] = [];

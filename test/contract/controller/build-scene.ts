@@ -1,13 +1,13 @@
 // The reconcilers of tenancy, services and builds at work on a cluster in memory.
 
 import { vi } from 'vitest';
-import { buildSideReconcilers } from '../../../src/controller/reconcilers/build-side.ts';
+import { buildSideReconcilers } from '../../../src/controller/reconcilers.ts';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { Manager } from '../../../src/controller/runtime/manager.ts';
 import { watch, type Reconciler } from '../../../src/controller/runtime/reconciler.ts';
 import { conditionsWith, writeStatus } from '../../../src/controller/runtime/status.ts';
 import { splitKey } from '../../../src/controller/runtime/store.ts';
-import { claimName } from '../../../src/controller/reconcilers/claims.ts';
+import { claimName } from '../../../src/controller/names/leases.ts';
 import { sources } from '../../../src/controller/sources.ts';
 import { findCondition } from '../../../src/lib/api/conditions.ts';
 import { configMapType, namespaceType, secretType } from '../../../src/lib/api/core.ts';

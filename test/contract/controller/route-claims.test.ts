@@ -1,9 +1,9 @@
 // Hosts of a shared domain: one space each, with all paths; nobody lies in wait for them.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { claimsReconciler } from '../../../src/controller/reconcilers/claims-sweep.ts';
-import { domainReconciler } from '../../../src/controller/reconcilers/domain.ts';
-import { routeReconciler } from '../../../src/controller/reconcilers/route.ts';
+import { claimsReconciler } from '../../../src/controller/routes/name-sweep.ts';
+import { domainReconciler } from '../../../src/controller/routes/domain.ts';
+import { routeReconciler } from '../../../src/controller/routes/route.ts';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { Manager } from '../../../src/controller/runtime/manager.ts';
 import { sources } from '../../../src/controller/sources.ts';

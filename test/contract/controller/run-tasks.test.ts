@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { taskReconciler } from '../../../src/controller/reconcilers/task.ts';
-import { taskWorkloadReconciler } from '../../../src/controller/reconcilers/task-workload.ts';
+import { taskReconciler } from '../../../src/controller/tasks/task.ts';
+import { taskWorkloadReconciler } from '../../../src/controller/tasks/workload.ts';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { Manager } from '../../../src/controller/runtime/manager.ts';
 import { sources } from '../../../src/controller/sources.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { explicitOrder } from '../../../src/lib/api/build-order.ts';
-import { readToml, tablesIn } from '../../../src/controller/reconcilers/untrusted.ts';
+import { readToml, tablesIn } from '../../../src/controller/builds/untrusted.ts';
 
 const offered = [
   { id: 'kf/nodejs', version: '1.0.0' },

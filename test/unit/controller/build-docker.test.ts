@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { judgeReadError, pinned, unread, userProblem } from '../../../src/controller/reconcilers/build-docker.ts';
+import { judgeReadError, pinned, unread, userProblem } from '../../../src/controller/builds/docker-image.ts';
 import { KfError } from '../../../src/lib/errors.ts';
 import { RegistryError } from '../../../src/lib/oci/errors.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { lastLine, outcomeOf } from '../../../src/controller/reconcilers/build-outcome.ts';
+import { lastLine, outcomeOf } from '../../../src/controller/builds/outcome.ts';
 import type { Pod } from '../../../src/lib/api/core.ts';
 import type { ContainerState } from '../../../src/lib/api/pod.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../../src/lib/api/core.ts';
 import type { ContainerState } from '../../../src/lib/api/pod.ts';
-import { releaseOf } from '../../../src/controller/reconcilers/build-release.ts';
+import { releaseOf } from '../../../src/controller/builds/release.ts';
 
 const pod = (states: Record<string, ContainerState>): Pod =>
   ({

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { commandLine, factsFromLabel, factsFromMetadata, parseLaneReport } from '../../../src/controller/reconcilers/build-report.ts';
-import { readBuilderReport } from '../../../src/controller/reconcilers/builder-report.ts';
+import { commandLine, factsFromLabel, factsFromMetadata, parseLaneReport } from '../../../src/controller/builds/report.ts';
+import { readBuilderReport } from '../../../src/controller/builds/builder-report.ts';
 
 const metadata = `
 [[buildpacks]]

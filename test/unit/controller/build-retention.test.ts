@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { surplusOf } from '../../../src/controller/reconcilers/retention.ts';
+import { surplusOf } from '../../../src/controller/builds/retention.ts';
 import { isInClusterRegistry, pullRepository, pushReference, pushRepository } from '../../../src/lib/api/repositories.ts';
 import type { CFApp, CFBuild, CFPackage } from '../../../src/lib/api/types.generated.ts';
 

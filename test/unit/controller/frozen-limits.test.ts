@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { remember } from '../../../src/controller/reconcilers/frozen-secrets.ts';
-import { assertEnvSize, frozenLimits, servicesIn } from '../../../src/controller/reconcilers/process-frozen.ts';
+import { remember } from '../../../src/controller/rollout/frozen-secrets.ts';
+import { assertEnvSize, frozenLimits, servicesIn } from '../../../src/controller/rollout/frozen-environment.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { gateKeeper, orphansOf, type Living } from '../../../src/controller/reconcilers/images.ts';
+import { gateKeeper, orphansOf, type Living } from '../../../src/controller/registry/image-cleanup.ts';
 import { Readable } from 'node:stream';
 
 const cluster: Living = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { foreignImageProblem } from '../../../src/controller/reconcilers/own-images.ts';
+import { foreignImageProblem } from '../../../src/controller/registry/own-images.ts';
 
 const gate = {
   namespace: 'kf-system',

@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { ask, Proofs } from '../../../src/controller/reconcilers/process-proof.ts';
-import { routesByApp } from '../../../src/controller/reconcilers/app-indexes.ts';
+import { ask, Proofs } from '../../../src/controller/rollout/traffic-probe.ts';
+import { routesByApp } from '../../../src/controller/relations.ts';
 import type { Context, Stores } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
 import { httpRouteType, type HttpRoute } from '../../../src/lib/api/gateway.ts';

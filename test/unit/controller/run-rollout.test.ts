@@ -6,7 +6,7 @@ import {
   type Generation,
   type RolloutPlan,
   type RolloutState,
-} from '../../../src/controller/reconcilers/process-rollout.ts';
+} from '../../../src/controller/rollout/planner.ts';
 
 const generation = (hash: string, instances: number, ready: number, more: Partial<Generation> = {}): Generation => ({
   hash,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hinderedRollout, isRemade, summaryOf, withAbsent } from '../../../src/controller/reconcilers/process-status.ts';
+import { hinderedRollout, isRemade, summaryOf, withAbsent } from '../../../src/controller/rollout/status.ts';
 import type { CFProcess, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
 
 const running = { state: 'RUNNING' as const, ready: true };

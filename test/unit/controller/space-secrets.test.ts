@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Secret } from '../../../src/lib/api/core.ts';
 import { registryPassword } from '../../../src/lib/api/registry-credentials.ts';
-import { isGoodCredential, keptCredentials, lifetimes } from '../../../src/controller/reconcilers/space-secrets.ts';
+import { isGoodCredential, keptCredentials, lifetimes } from '../../../src/controller/registry/credentials.ts';
 
 const [key, other] = [Buffer.from('the key that signs, long enough..'), Buffer.from('another key, and long enough too.')];
 const now = 1_800_000_000;

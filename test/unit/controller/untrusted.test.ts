@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { outcomeOf } from '../../../src/controller/reconcilers/build-outcome.ts';
-import { dropletLimits, factsFromLabel, factsFromMetadata, parseLaneReport } from '../../../src/controller/reconcilers/build-report.ts';
-import { readBuilderReport } from '../../../src/controller/reconcilers/builder-report.ts';
-import { readJson, readToml, textsIn, unpackText } from '../../../src/controller/reconcilers/untrusted.ts';
+import { outcomeOf } from '../../../src/controller/builds/outcome.ts';
+import { dropletLimits, factsFromLabel, factsFromMetadata, parseLaneReport } from '../../../src/controller/builds/report.ts';
+import { readBuilderReport } from '../../../src/controller/builds/builder-report.ts';
+import { readJson, readToml, textsIn, unpackText } from '../../../src/controller/builds/untrusted.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 const packed = (text: string): string => gzipSync(text).toString('base64');

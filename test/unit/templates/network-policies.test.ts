@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BuildHosts } from '../../../src/controller/reconcilers/build-hosts.ts';
+import { BuildHosts } from '../../../src/controller/builds/hosts.ts';
 import type { KfInfo, NetworkSettings } from '../../../src/lib/api/kf-info.ts';
 import { internet, isInside, isRange, type NetworkPeer, type NetworkPolicy } from '../../../src/lib/api/network-policy.ts';
 import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/setup/request.ts';

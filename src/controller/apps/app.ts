@@ -1,0 +1,187 @@
+// CFApp: name, processes, environment for all of them, and how the last change fares.
+
+import { findCondition } from '../../lib/api/conditions.ts';
+import { namespaceType } from '../../lib/api/core.ts';
+import { annotations, kinds, labels, reasons } from '../../lib/api/group.ts';
+import type { BoundService, CFApp, CFBuild, CFProcess, CFRoute, CFServiceBinding, Droplet } from '../../lib/api/types.generated.ts';
+import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
+import { TerminalError, WaitingError, type Result } from '../runtime/result.ts';
+import { conditionsWith, notReady, readyStatement, writeMetadata, writeStatus, type Statement, type StatusOf } from '../runtime/status.ts';
+import { keyOf, splitKey } from '../runtime/store.ts';
+import { deploymentOf } from './deployment.ts';
+import { appIndexes, appsByDroplet, bindingsByApp, wantedInstances } from '../relations.ts';
+import { ensureProcesses, processesOf } from './processes.ts';
+import {
+  bindingsOf,
+  boundServices,
+  ensureVcapSecrets,
+  forgetVcap,
+  vcapApplicationSecretName,
+  vcapPaceMs,
+  vcapServicesSecretName,
+} from './vcap.ts';
+import { claimName, duplicateRetryMs } from '../names/leases.ts';
+
+const inOwn = (object: { metadata: { namespace?: string } }, name: string | undefined): string[] =>
+  name === undefined || name === '' ? [] : [`${object.metadata.namespace ?? ''}/${name}`];
+
+export const appReconciler: Reconciler = {
+  name: 'app',
+  workers: 8,
+  watches: [
+    watch(kinds.app),
+    watch<CFProcess>(kinds.process, (process) => inOwn(process, process.spec.appRef.name)),
+    watch<CFServiceBinding>(kinds.serviceBinding, (binding) => inOwn(binding, binding.spec.appRef.name)),
+    watch<CFRoute>(kinds.route, (route) => (route.spec.destinations ?? []).flatMap(({ appRef }) => inOwn(route, appRef.name))),
+    watch<CFBuild>(kinds.build, (build, stores) => stores.of(kinds.app).by(appsByDroplet.name, keyOf(build)).map(keyOf)),
+  ],
+  reads: [kinds.serviceInstance, kinds.space, kinds.org, kinds.domain, namespaceType],
+  indexes: appIndexes,
+  reconcile: async (key, context) => {
+    const { ns, name } = splitKey(key);
+    const live = context.stores.of(kinds.app).get(ns, name);
+    if (live === undefined) {
+      await removeBindings(context, ns, name);
+      return undefined;
+    }
+    const app = await writeMetadata(context, kinds.app, live, {});
+    return app.metadata.deletionTimestamp === undefined ? keep(context, app) : undefined;
+  },
+};
+
+/** What spoke of an app that is gone. (Routes lose their destinations in their own reconcile.) */
+async function removeBindings(context: Context, ns: string, name: string): Promise<void> {
+  const bindings = context.stores.of(kinds.serviceBinding).by(bindingsByApp.name, `${ns}/${name}`);
+  if (bindings.length === 0 || (await context.cluster.get(kinds.app, ns, name, context.signal)) !== undefined) return;
+  for (const { metadata } of bindings) {
+    if (metadata.uid === undefined || metadata.deletionTimestamp !== undefined) continue;
+    await context.cluster.delete(kinds.serviceBinding, ns, metadata.name ?? '', { uid: metadata.uid, signal: context.signal });
+  }
+}
+
+/** Longer than a push takes to see that it did not get the name. */
+const abandonedMs = 30_000;
+
+const deployIdOf = (app: CFApp): string => app.metadata.annotations?.[annotations.deployId] ?? '';
+
+/** A push that does not get the name deletes what it made for it; one that was killed before leaves it, and it would take the name one day. */
+function isAbandoned({ metadata, spec }: CFApp, now: number): boolean {
+  const isFirstPush = metadata.annotations?.[annotations.pushId] !== undefined && (spec.currentDropletRef?.name ?? '') === '';
+  return isFirstPush && now - Date.parse(metadata.creationTimestamp ?? '') > abandonedMs;
+}
+
+async function keep(context: Context, live: CFApp): Promise<Result | undefined> {
+  const claim = await claimName(context, { entity: 'app', object: live });
+  if (claim.notReady !== undefined) {
+    if (isAbandoned(live, context.now())) {
+      const { uid = '', resourceVersion = '', namespace, name = '' } = live.metadata;
+      await context.cluster.delete(kinds.app, namespace, name, { uid, resourceVersion, signal: context.signal });
+      return undefined;
+    }
+    await writeStatus(context, kinds.app, live, { ...live.status, conditions: conditionsWith(live, claim.claimed, claim.notReady) });
+    return { requeueAfterMs: duplicateRetryMs };
+  }
+  const seen = live.status?.deployment?.id ?? '';
+  const app = await withRevision(context, deployIdOf(live) === seen ? live : await readFresh(context, live));
+  const findings = await furnish(context, app);
+  await write(context, app, findings, claim.claimed);
+  if (findings.error !== undefined && !(findings.error instanceof TerminalError)) throw findings.error;
+  return { requeueAfterMs: vcapPaceMs(context) };
+}
+
+/** After a user's command everything it may have written is read from the API server, not from caches that follow it. */
+async function readFresh(context: Context, app: CFApp): Promise<CFApp> {
+  const { namespace = '', name = '' } = app.metadata;
+  const { signal } = context;
+  const droplet = app.spec.currentDropletRef?.name ?? '';
+  const [fresh] = await Promise.all([
+    context.cluster.get(kinds.app, namespace, name, signal),
+    context.cluster.list(kinds.process, { ns: namespace, labelSelector: `${labels.appGuid}=${name}`, signal }),
+    context.cluster.list(kinds.serviceBinding, { ns: namespace, labelSelector: `${labels.appGuid}=${name}`, signal }),
+    context.cluster.list(kinds.route, { ns: namespace, signal }),
+    droplet === '' ? undefined : context.cluster.get(kinds.build, namespace, droplet, signal),
+  ]);
+  forgetVcap(app, bindingsOf(context, app));
+  return fresh ?? app;
+}
+
+/** app-rev and last-stop-app-rev, which the contract keeps by admission: a stop moves both, so that the next start is a new generation. */
+async function withRevision(context: Context, app: CFApp): Promise<CFApp> {
+  const marks = app.metadata.annotations ?? {};
+  const given = Number(marks[annotations.appRev] ?? '0');
+  const isNumber = Number.isInteger(given) && given >= 0;
+  const hasStopped = app.spec.desiredState === 'STOPPED' && app.status?.observedDesiredState === 'STARTED';
+  const rev = String(isNumber ? given + (hasStopped ? 1 : 0) : 0);
+  const lastStop = hasStopped ? rev : (marks[annotations.lastStopAppRev] ?? rev);
+  const written = await writeMetadata(context, kinds.app, app, {
+    annotations: { [annotations.appRev]: rev, [annotations.lastStopAppRev]: lastStop },
+  });
+  // Said at once: a second look must not count the same stop again.
+  if (!hasStopped) return written;
+  return writeStatus(context, kinds.app, written, { ...written.status, observedDesiredState: 'STOPPED' });
+}
+
+interface Findings {
+  serviceBindings: BoundService[];
+  error?: Error;
+}
+
+async function furnish(context: Context, app: CFApp): Promise<Findings> {
+  const findings: Findings = { serviceBindings: app.status?.serviceBindings ?? [] };
+  try {
+    const bindings = bindingsOf(context, app);
+    findings.serviceBindings = boundServices(context, bindings);
+    await ensureVcapSecrets(context, app, bindings);
+    const droplet = dropletOf(context, app);
+    await ensureProcesses(context, app, droplet);
+  } catch (error) {
+    findings.error = error instanceof Error ? error : new Error(String(error));
+  }
+  return findings;
+}
+
+function dropletOf(context: Context, app: CFApp): Droplet {
+  const name = app.spec.currentDropletRef?.name ?? '';
+  if (name === '') throw new TerminalError(reasons.dropletNotAssigned, 'The app has no droplet yet.');
+  const droplet = context.stores.of(kinds.build).get(app.metadata.namespace, name)?.status?.droplet;
+  if (droplet === undefined)
+    throw new WaitingError(reasons.cannotResolveDroplet, `The build '${name}', which is the app's droplet, does not exist or has none.`);
+  return droplet;
+}
+
+function readiness(app: CFApp, processes: readonly CFProcess[], actualState: string, error: Error | undefined): Statement {
+  if (error !== undefined) return notReady(error);
+  const unready = (reason: string, message: string): Statement => ({ type: 'Ready', status: 'False', reason, message });
+  if (actualState !== app.spec.desiredState)
+    return unready(reasons.desiredStateNotReached, `The app is ${actualState} and shall be ${app.spec.desiredState}.`);
+  const waiting = processes.find((process) => findCondition(process, 'Ready')?.status !== 'True');
+  if (waiting !== undefined) return unready(reasons.processesNotReady, `The process '${waiting.spec.processType}' is not ready.`);
+  return readyStatement;
+}
+
+async function write(context: Context, app: CFApp, { serviceBindings, error }: Findings, claimed: Statement): Promise<void> {
+  const processes = processesOf(context, app);
+  const actual = processes.reduce((sum, { status }) => sum + (status?.actualInstances ?? 0), 0);
+  const wanted = processes.reduce((sum, process) => sum + wantedInstances(app, process), 0);
+  const isIdle = app.spec.desiredState === 'STARTED' && processes.length > 0 && wanted === 0;
+  const actualState = actual > 0 || isIdle ? 'STARTED' : 'STOPPED';
+  const status: StatusOf<CFApp> = {
+    ...app.status,
+    actualState,
+    observedDesiredState: app.spec.desiredState,
+    serviceBindings,
+    vcapApplicationSecretName: vcapApplicationSecretName(app),
+    vcapServicesSecretName: vcapServicesSecretName(app),
+    deployment: deploymentOf(app, processes, deployIdOf(app), context.now()),
+    conditions: conditionsWith(app, claimed, readiness(app, processes, actualState, error)),
+  };
+  await writeStatus(context, kinds.app, app, status);
+  const { phase = '' } = status.deployment ?? {};
+  const isNews = app.status?.deployment?.phase !== phase && (phase === 'Serving' || phase === 'Stopped');
+  if (isNews)
+    context.event(kinds.app, app, {
+      type: 'Normal',
+      reason: phase,
+      message: phase === 'Serving' ? 'The app serves.' : 'All instances have ended.',
+    });
+}

@@ -1,0 +1,62 @@
+// The processes that an app's droplet calls for, and what they are told when the droplet changes.
+
+import { lacksWeb, webProcess } from '../../lib/api/app.ts';
+import { annotations, kinds } from '../../lib/api/group.ts';
+import type { CFApp, CFProcess, Droplet } from '../../lib/api/types.generated.ts';
+import { isAlreadyExists } from '../../lib/kube/errors.ts';
+import { buildProcess } from '../../templates/app.ts';
+import { ownerReference } from '../../templates/metadata.ts';
+import type { Context } from '../runtime/reconciler.ts';
+import { processesByApp } from '../relations.ts';
+
+export function processesOf(context: Context, app: CFApp): CFProcess[] {
+  const order = (process: CFProcess): string => (process.spec.processType === webProcess ? '' : process.spec.processType);
+  return context.stores
+    .of(kinds.process)
+    .by(processesByApp.name, `${app.metadata.namespace ?? ''}/${app.metadata.name ?? ''}`)
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .toSorted((a, b) => (order(a) < order(b) ? -1 : 1));
+}
+
+async function create(context: Context, app: CFApp, type: string, detectedCommand: string, instances?: number): Promise<void> {
+  const { memoryMB, diskQuotaMB } = context.info().processDefaults;
+  const changedBy = app.metadata.annotations?.[annotations.changedBy];
+  const built = buildProcess({ app, type, memoryMB, diskQuotaMB, instances }, { changedBy: changedBy ?? '', now: new Date(context.now()) });
+  // Who changed the app does not write here: a policy lets nobody speak for another.
+  delete built.metadata.annotations?.[annotations.changedBy];
+  const process: CFProcess = { ...built, spec: { ...built.spec, ...(detectedCommand === '' ? {} : { detectedCommand }) } };
+  try {
+    await context.cluster.create(kinds.process, process, { signal: context.signal });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+}
+
+async function update(context: Context, app: CFApp, process: CFProcess, detectedCommand: string): Promise<void> {
+  const { namespace, name = '', resourceVersion, ownerReferences = [] } = process.metadata;
+  const isOwned = ownerReferences.some(({ uid }) => uid === app.metadata.uid);
+  const isSame = (process.spec.detectedCommand ?? '') === detectedCommand;
+  if (isOwned && isSame) return;
+  const metadata = { resourceVersion, ...(isOwned ? {} : { ownerReferences: [...ownerReferences, ownerReference(kinds.app, app)] }) };
+  const spec = isSame ? {} : { spec: { detectedCommand: detectedCommand === '' ? null : detectedCommand } };
+  await context.cluster.mergePatch(kinds.process, namespace, name, { metadata, ...spec }, { signal: context.signal });
+}
+
+/**
+ * A process for each type of the droplet, and `web` in any case: without instances where the droplet names processes and `web` is none of them, for there
+ * is nothing that it could start. Processes that the droplet lacks stay.
+ */
+export async function ensureProcesses(context: Context, app: CFApp, droplet: Droplet): Promise<void> {
+  const types = new Map((droplet.processTypes ?? []).map(({ type, command }) => [type, command]));
+  const webInstances = lacksWeb(droplet) ? 0 : undefined;
+  if (!types.has(webProcess)) types.set(webProcess, '');
+  const present = new Map(processesOf(context, app).map((process) => [process.spec.processType, process]));
+  for (const [type, command] of types) {
+    const process = present.get(type);
+    if (process === undefined) await create(context, app, type, command, type === webProcess ? webInstances : undefined);
+    else await update(context, app, process, command);
+  }
+  for (const [type, process] of present) {
+    if (!types.has(type)) await update(context, app, process, process.spec.detectedCommand ?? '');
+  }
+}

@@ -1,0 +1,229 @@
+// VCAP_APPLICATION and VCAP_SERVICES of an app, and the two Secrets that show them to builds, tasks and other readers.
+
+import { createHash } from 'node:crypto';
+import { namespaceType, secretType, type Secret } from '../../lib/api/core.ts';
+import { findCondition, isReady } from '../../lib/api/conditions.ts';
+import { conditionTypes, kinds, labels } from '../../lib/api/group.ts';
+import { addressOf } from '../../lib/api/names.ts';
+import { apiVersionOf } from '../../lib/api/object.ts';
+import type { BoundService, CFApp, CFProcess, CFServiceBinding, CFServiceInstance, CFSpace } from '../../lib/api/types.generated.ts';
+import { encoded, ownerReference } from '../../templates/metadata.ts';
+import { vcapServicesKey, vcapServicesValue, type VcapApplication, type VcapService } from '../../templates/pod-env.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
+import type { Context } from '../runtime/reconciler.ts';
+import { WaitingError } from '../runtime/result.ts';
+import { bindingsByApp, routesByApp } from '../relations.ts';
+import { credentialsOf as credentialsIn } from '../services/instance.ts';
+import { isOwnedBy } from '../tenancy/ownership.ts';
+import { paceMs } from '../runtime/secrets.ts';
+
+const vcapApplicationKey = 'VCAP_APPLICATION';
+/** cf's limit of open files, which its apps are told. */
+const fileDescriptors = 16_384;
+const rememberedObjects = 5_000;
+const rememberedServices = 1_000;
+/** Of an app's addresses in VCAP_APPLICATION: a variable of more than 128 KiB keeps a process from starting. */
+const mostUris = 100;
+
+export function vcapApplicationSecretName(app: CFApp): string {
+  return `${app.metadata.name ?? ''}-vcap-application`;
+}
+
+export function vcapServicesSecretName(app: CFApp): string {
+  return `${app.metadata.name ?? ''}-vcap-services`;
+}
+
+/** Addresses of the app's routes, oldest first. */
+function urisOf(context: Context, app: CFApp): string[] {
+  const routes = context.stores.of(kinds.route).by(routesByApp.name, `${app.metadata.namespace ?? ''}/${app.metadata.name ?? ''}`);
+  return routes
+    .filter((route) => findCondition(route, conditionTypes.claimed)?.status !== 'False')
+    .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''))
+    .slice(0, mostUris)
+    .flatMap((route) => {
+      // A route that was made together with the app may not have been looked at yet.
+      const domain = context.stores.of(kinds.domain).get(route.spec.domainRef.namespace, route.spec.domainRef.name ?? '');
+      return route.status?.uri ?? (domain === undefined ? [] : addressOf(route, domain).uri);
+    });
+}
+
+/** The space that a namespace belongs to. Of several that bear its name (others' spaces, whose names are refused) only the owner counts. */
+function spaceOf(context: Context, guid: string): CFSpace | undefined {
+  const named = context.stores
+    .of(kinds.space)
+    .list()
+    .filter(({ metadata }) => metadata.name === guid);
+  if (named.length < 2) return named[0];
+  const namespace = context.stores.of(namespaceType).get(undefined, guid);
+  return named.find((object) => namespace !== undefined && isOwnedBy(namespace, { entity: 'space', object }));
+}
+
+/** What every instance of the app, or of one of its processes, is told about itself. */
+export function vcapApplicationOf(context: Context, app: CFApp, process?: CFProcess): VcapApplication {
+  const { name: appGuid = '', namespace: spaceGuid = '' } = app.metadata;
+  const space = spaceOf(context, spaceGuid);
+  const orgGuid = space?.metadata.namespace ?? '';
+  const org = context.stores.of(kinds.org).get(context.info().root, orgGuid);
+  const uris = urisOf(context, app);
+  const version = app.spec.currentDropletRef?.name ?? '';
+  const ofProcess =
+    process === undefined
+      ? {}
+      : {
+          process_id: process.metadata.name ?? '',
+          process_type: process.spec.processType,
+          limits: { fds: fileDescriptors, mem: process.spec.memoryMB, disk: process.spec.diskQuotaMB },
+        };
+  return {
+    application_id: appGuid,
+    application_name: app.spec.displayName,
+    application_uris: uris,
+    application_version: version,
+    name: app.spec.displayName,
+    organization_id: orgGuid,
+    organization_name: org?.spec.displayName ?? '',
+    space_id: spaceGuid,
+    space_name: space?.spec.displayName ?? '',
+    uris,
+    version,
+    ...ofProcess,
+  };
+}
+
+/** Bindings of the app that are not about to go and whose name no other one has, oldest first. */
+export function bindingsOf(context: Context, app: CFApp): CFServiceBinding[] {
+  return context.stores
+    .of(kinds.serviceBinding)
+    .by(bindingsByApp.name, `${app.metadata.namespace ?? ''}/${app.metadata.name ?? ''}`)
+    .filter((binding) => binding.metadata.deletionTimestamp === undefined && binding.spec.type === 'app')
+    .filter((binding) => findCondition(binding, conditionTypes.claimed)?.status !== 'False')
+    .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
+}
+
+const nonEmpty = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
+
+function readyBinding(binding: CFServiceBinding): CFServiceBinding {
+  if (isReady(binding)) return binding;
+  const why = binding.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
+  throw new WaitingError(
+    'BindingNotReady',
+    `The service binding ${binding.spec.displayName ?? binding.metadata.name ?? ''} is not ready${why === '' ? '' : `: ${why}`}`,
+  );
+}
+
+/** Folder below the binding root: the binding's own name, else its instance's where that can be one. */
+function folderOf(context: Context, binding: CFServiceBinding, secret: string): string {
+  const instance = context.stores.of(kinds.serviceInstance).get(binding.metadata.namespace, binding.spec.service.name ?? '');
+  const name = nonEmpty(binding.spec.displayName) ?? instance?.spec.displayName ?? '';
+  return /^[A-Za-z0-9_][-\w.]{0,252}$/.test(name) ? name : secret;
+}
+
+/** `status.serviceBindings`: what is mounted under which name. Throws while a binding is not ready. */
+export function boundServices(context: Context, bindings: readonly CFServiceBinding[]): BoundService[] {
+  return bindings.map((binding) => {
+    const { status, metadata } = readyBinding(binding);
+    const secret = status?.mountSecretRef?.name ?? metadata.name ?? '';
+    return { guid: metadata.name ?? '', name: folderOf(context, binding, secret), secret };
+  });
+}
+
+async function credentialsOf(context: Context, binding: CFServiceBinding): Promise<Record<string, unknown>> {
+  const name = binding.status?.envSecretRef?.name;
+  if (name === undefined) return {};
+  const secret = await context.cluster.get(secretType, binding.metadata.namespace, name, context.signal);
+  const text = secret?.data?.['credentials'];
+  // A Secret that a developer changed behind the binding's back: its instance says that it holds no JSON object.
+  return text === undefined || secret === undefined ? {} : (credentialsIn(secret) ?? {});
+}
+
+const services = new BoundedMap<string, { versions: string; service: VcapService }>(rememberedServices);
+const longestRemembered = 16 * 1024;
+
+/** Credentials are read again only when the binding or its instance changed, or when somebody forgot them. */
+async function vcapService(context: Context, binding: CFServiceBinding): Promise<VcapService> {
+  const instance = context.stores.of(kinds.serviceInstance).get(binding.metadata.namespace, binding.spec.service.name ?? '');
+  const uid = binding.metadata.uid ?? '';
+  const versions = `${binding.metadata.resourceVersion ?? ''} ${instance?.metadata.resourceVersion ?? ''}`;
+  const known = services.get(uid);
+  if (known?.versions === versions) return known.service;
+  const service = await readService(context, binding, instance);
+  // What is large is read again each time: what developers write must not fill memory.
+  if (JSON.stringify(service).length <= longestRemembered) services.set(uid, { versions, service });
+  else services.delete(uid);
+  return service;
+}
+
+async function readService(context: Context, binding: CFServiceBinding, instance: CFServiceInstance | undefined): Promise<VcapService> {
+  const instanceName = instance?.spec.displayName ?? '';
+  const bindingName = nonEmpty(binding.spec.displayName);
+  return {
+    label: nonEmpty(instance?.spec.serviceLabel) ?? instance?.spec.type ?? 'user-provided',
+    name: bindingName ?? instanceName,
+    tags: instance?.spec.tags ?? [],
+    instance_guid: instance?.metadata.name ?? '',
+    instance_name: instanceName,
+    binding_guid: binding.metadata.name ?? '',
+    binding_name: bindingName ?? null,
+    credentials: await credentialsOf(context, binding),
+    syslog_drain_url: null,
+    volume_mounts: [],
+  };
+}
+
+/** What was last seen to be there and when, so that a reconcile that changes nothing asks for little. */
+const written = new BoundedMap<string, { hash: string; at: number }>(rememberedObjects);
+const secretsPerApp = 2;
+
+/** Secrets are never watched, so those of an app are looked at again after this time (see {@link paceMs}). */
+export function vcapPaceMs(context: Context): number {
+  return paceMs(context.stores.of(kinds.app).size, secretsPerApp);
+}
+
+async function ensure(context: Context, app: CFApp, name: string, texts: Record<string, string>): Promise<void> {
+  const ns = app.metadata.namespace ?? '';
+  const known = `${app.metadata.uid ?? ''} ${name}`;
+  const hash = createHash('sha256').update(JSON.stringify(texts)).digest('hex');
+  const last = written.get(known);
+  if (last?.hash === hash && context.now() - last.at < vcapPaceMs(context) * 0.9) return;
+  const data = encoded(texts);
+  const live = await context.cluster.get(secretType, ns, name, context.signal);
+  if (live === undefined) {
+    const secret: Secret = {
+      apiVersion: apiVersionOf(secretType),
+      kind: secretType.kind,
+      metadata: {
+        name,
+        namespace: ns,
+        labels: { [labels.appGuid]: app.metadata.name ?? '' },
+        ownerReferences: [ownerReference(kinds.app, app)],
+      },
+      type: 'Opaque',
+      data,
+    };
+    await context.cluster.create(secretType, secret, { signal: context.signal });
+  } else if (Object.entries(data).some(([key, value]) => live.data?.[key] !== value)) {
+    await context.cluster.mergePatch(
+      secretType,
+      ns,
+      name,
+      { metadata: { resourceVersion: live.metadata.resourceVersion }, data },
+      { signal: context.signal },
+    );
+  }
+  written.set(known, { hash, at: context.now() });
+}
+
+/** Forgets what was read and written for an app: the next reconcile looks again. */
+export function forgetVcap(app: CFApp, bindings: readonly CFServiceBinding[]): void {
+  for (const { metadata } of bindings) services.delete(metadata.uid ?? '');
+  for (const name of [vcapApplicationSecretName(app), vcapServicesSecretName(app)]) written.delete(`${app.metadata.uid ?? ''} ${name}`);
+}
+
+/** Both Secrets of the app, as bindings, routes and names are now. */
+export async function ensureVcapSecrets(context: Context, app: CFApp, bindings: readonly CFServiceBinding[]): Promise<void> {
+  const listed = await Promise.all(bindings.map((binding) => vcapService(context, binding)));
+  await Promise.all([
+    ensure(context, app, vcapApplicationSecretName(app), { [vcapApplicationKey]: JSON.stringify(vcapApplicationOf(context, app)) }),
+    ensure(context, app, vcapServicesSecretName(app), { [vcapServicesKey]: vcapServicesValue(listed) }),
+  ]);
+}

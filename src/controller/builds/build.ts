@@ -1,0 +1,231 @@
+// CFBuild: asks a builder for a droplet, or looks at a ready image, and keeps what came of it. Final once Succeeded is there.
+
+import { findCondition } from '../../lib/api/conditions.ts';
+import { secretType } from '../../lib/api/core.ts';
+import { annotations, conditionTypes, contractVersion, kinds, labels, reasons } from '../../lib/api/group.ts';
+import { insecureRegistries } from '../../lib/api/repositories.ts';
+import type { BuildFailure, BuildWorkload, CFApp, CFBuild, CFBuildStatus, CFPackage } from '../../lib/api/types.generated.ts';
+import { isAlreadyExists } from '../../lib/kube/errors.ts';
+import { ownerReference } from '../../templates/metadata.ts';
+import { index, watch } from '../runtime/reconciler.ts';
+import type { Context, Reconciler, Stores } from '../runtime/reconciler.ts';
+import { TerminalError, WaitingError } from '../runtime/result.ts';
+import type { Result } from '../runtime/result.ts';
+import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
+import type { MetadataChange, Statement } from '../runtime/status.ts';
+import { keyOf, splitKey } from '../runtime/store.ts';
+import { buildEnvironment, buildServices } from './env.ts';
+import { judgeReadError, pinned, readImage, unread, userProblem } from './docker-image.ts';
+import type { ReadImage } from './docker-image.ts';
+import { foreignImageProblem } from '../registry/own-images.ts';
+import { ensureOwner } from '../runtime/owner.ts';
+
+const byApp = 'build-by-app';
+const byPackage = 'build-by-package';
+const imageReadTimeoutMs = 15_000;
+/** A package may be made after its build; what is not there after so long was deleted. */
+const packagePatienceMs = 10 * 60_000;
+const packageLookMs = 60_000;
+
+const openBuilds = (builds: readonly CFBuild[]): string[] => builds.filter((build) => !isFinal(build)).map(keyOf);
+const related = (indexName: string) => (object: CFApp | CFPackage, stores: Stores) =>
+  openBuilds(stores.of(kinds.build).by(indexName, keyOf(object)));
+
+export const buildReconciler: Reconciler = {
+  name: 'build',
+  watches: [
+    watch(kinds.build),
+    watch<BuildWorkload>(kinds.buildWorkload, (workload) => [`${workload.metadata.namespace ?? ''}/${workload.spec.buildRef.name}`]),
+    watch<CFApp>(kinds.app, related(byApp)),
+    watch<CFPackage>(kinds.package, related(byPackage)),
+  ],
+  indexes: [
+    index(kinds.build, byApp, (build) => [`${build.metadata.namespace ?? ''}/${build.spec.appRef.name ?? ''}`]),
+    index(kinds.build, byPackage, (build) => [`${build.metadata.namespace ?? ''}/${build.spec.packageRef.name ?? ''}`]),
+  ],
+  reconcile: async (key, context) => {
+    const { ns, name } = splitKey(key);
+    const live = context.stores.of(kinds.build).get(ns, name);
+    if (live === undefined || live.metadata.deletionTimestamp !== undefined) return undefined;
+    if (isFinal(live)) {
+      // Index labels follow the status also when somebody took one away.
+      await writeStatus(context, kinds.build, live, { ...live.status });
+      return undefined;
+    }
+    return stage(context, live);
+  },
+};
+
+/** True once the build has a result: nothing more is done for it. */
+export function isFinal(build: CFBuild): boolean {
+  const succeeded = findCondition(build, conditionTypes.succeeded);
+  return succeeded !== undefined && succeeded.status !== 'Unknown';
+}
+
+async function stage(context: Context, live: CFBuild): Promise<Result | undefined> {
+  try {
+    const { app, source } = inputsOf(context, live);
+    const build = await ensureOwner(context, kinds.build, live, app);
+    const types = [build.spec.lifecycle.type, app.spec.lifecycle.type, source.spec.type === 'docker' ? 'docker' : 'buildpack'];
+    if (new Set(types).size > 1)
+      return await fail(context, build, reasons.buildFailed, `Build, app and package disagree about the lifecycle: ${types.join(', ')}.`);
+    const foreign = foreignImageProblem(context.info().registry, build.metadata.namespace ?? '', source.spec.source?.registry.image ?? '');
+    if (foreign !== undefined) return await fail(context, build, reasons.stagingFailed, foreign);
+    return await (build.spec.lifecycle.type === 'docker' ? stageImage(context, build, source) : stageSource(context, build, app, source));
+  } catch (error) {
+    const current = context.stores.of(kinds.build).get(live.metadata.namespace, live.metadata.name ?? '') ?? live;
+    if (error instanceof TerminalError) return fail(context, current, reasons.buildFailed, error.message);
+    if (error instanceof WaitingError) await write(context, current, { state: 'STAGING' }, [notReady(error)]);
+    throw error;
+  }
+}
+
+function inputsOf(context: Context, live: CFBuild): { app: CFApp; source: CFPackage } {
+  const ns = live.metadata.namespace;
+  const { appRef, packageRef } = live.spec;
+  const app = context.stores.of(kinds.app).get(ns, appRef.name ?? '');
+  if (app === undefined) throw new WaitingError('AppNotFound', `The app '${appRef.name ?? ''}' of the build does not exist.`);
+  if (findCondition(app, conditionTypes.claimed)?.status !== 'True')
+    throw new WaitingError(reasons.duplicateName, "The app's name is not claimed.");
+  const source = context.stores.of(kinds.package).get(ns, packageRef.name ?? '');
+  if (source === undefined) {
+    const message = `The package '${packageRef.name ?? ''}' of the build does not exist.`;
+    const since = Math.max(Date.parse(live.metadata.creationTimestamp ?? ''), context.stores.of(kinds.package).steadySince);
+    if (context.now() - since > packagePatienceMs) throw new TerminalError('PackageNotFound', message);
+    throw new WaitingError('PackageNotFound', message, packageLookMs);
+  }
+  if ((source.spec.source?.registry.image ?? '') === '')
+    throw new WaitingError('PackageNotReady', 'The source of the package is not uploaded yet.');
+  return { app, source };
+}
+
+async function stageSource(context: Context, build: CFBuild, app: CFApp, source: CFPackage): Promise<undefined> {
+  const { namespace, name = '' } = build.metadata;
+  const workload = context.stores.of(kinds.buildWorkload).get(namespace, name) ?? (await createWorkload(context, build, app, source));
+  const succeeded = findCondition(workload, conditionTypes.succeeded);
+  if (succeeded?.status === 'True' && workload.status?.droplet !== undefined) {
+    const stack = build.spec.lifecycle.data.stack;
+    const droplet = { ...(stack === '' ? {} : { stack }), ...workload.status.droplet };
+    await write(context, build, { state: 'STAGED', droplet }, ended('True', reasons.buildSucceeded, ''));
+  } else if (succeeded?.status === 'False') {
+    const failure = workload.status?.failure ?? { reason: succeeded.reason };
+    await write(context, build, { state: 'FAILED', failure }, ended('False', reasons.buildFailed, succeeded.message));
+  } else {
+    await write(context, build, { state: 'STAGING' }, [staging(succeeded?.message ?? ''), readyStatement]);
+  }
+  return undefined;
+}
+
+const staging = (message: string): Statement => ({ type: conditionTypes.staging, status: 'True', reason: reasons.buildRunning, message });
+
+function ended(status: 'True' | 'False', reason: string, message: string): Statement[] {
+  return [
+    { type: conditionTypes.staging, status: 'False', reason: reasons.buildNotRunning, message: '' },
+    { type: conditionTypes.succeeded, status, reason, message },
+    readyStatement,
+  ];
+}
+
+async function createWorkload(context: Context, build: CFBuild, app: CFApp, source: CFPackage): Promise<BuildWorkload> {
+  const { name = '', namespace = '' } = build.metadata;
+  const buildpacks = build.spec.lifecycle.data.buildpacks ?? [];
+  const registry = source.spec.source?.registry;
+  const workload: BuildWorkload = {
+    apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
+    kind: 'BuildWorkload',
+    metadata: {
+      name,
+      namespace,
+      labels: { [labels.buildGuid]: name, [labels.appGuid]: app.metadata.name ?? '' },
+      annotations: { [annotations.creationVersion]: contractVersion },
+      ownerReferences: [ownerReference(kinds.build, build)],
+    },
+    spec: {
+      buildRef: { name },
+      builderName: context.info().builder.name,
+      ...(registry === undefined ? {} : { source: { registry } }),
+      ...(buildpacks.length === 0 ? {} : { buildpacks }),
+      env: await buildEnvironment(context, build, app),
+      services: buildServices(app),
+    },
+  };
+  try {
+    return await context.cluster.create(kinds.buildWorkload, workload, { signal: context.signal });
+  } catch (error) {
+    const present = isAlreadyExists(error) ? await context.cluster.get(kinds.buildWorkload, namespace, name, context.signal) : undefined;
+    if (present === undefined) throw error;
+    return present;
+  }
+}
+
+async function stageImage(context: Context, build: CFBuild, source: CFPackage): Promise<undefined> {
+  const image = source.spec.source?.registry.image ?? '';
+  const pullSecrets = source.spec.source?.registry.imagePullSecrets ?? [];
+  const dockerConfigs = await Promise.all(pullSecrets.map(({ name }) => dockerConfig(context, build.metadata.namespace, name ?? '')));
+  const outcome = context.outside(`image ${build.metadata.uid ?? ''} ${image}`, imageReadTimeoutMs, (signal) =>
+    readImage(image, {
+      dockerConfigs: dockerConfigs.flat(),
+      insecureRegistries: insecureRegistries(context.info()),
+      architecture: architectureOf(context),
+      signal,
+    }),
+  );
+  if (outcome === undefined) {
+    await write(context, build, { state: 'STAGING' }, [staging(`Looks at the image '${image}'.`), readyStatement]);
+    return undefined;
+  }
+  const registry = source.spec.source?.registry ?? { image };
+  if (outcome.ok) return succeedWithImage(context, build, registry, outcome.value);
+  const verdict = judgeReadError(image, outcome.error);
+  if (verdict.kind === 'refused') return fail(context, build, reasons.stagingFailed, verdict.message);
+  const note = `The image '${image}' was not looked at: ${verdict.message}`;
+  const statements = ended('True', reasons.buildSucceeded, note);
+  const droplet = { registry: { ...registry, image: unread(image) }, ports: [8080] };
+  const change = { annotations: { [annotations.imageNotRead]: verdict.message.slice(0, 500) } };
+  await write(context, build, { state: 'STAGED', droplet }, statements, change);
+  return undefined;
+}
+
+async function succeedWithImage(context: Context, build: CFBuild, registry: CFBuildRegistry, read: ReadImage): Promise<undefined> {
+  const problem = userProblem(registry.image, read.user);
+  if (problem !== undefined) return fail(context, build, reasons.stagingFailed, problem);
+  const { ports, architecture, digest } = read;
+  const droplet = {
+    registry: { ...registry, image: pinned(registry.image, digest) },
+    ports: ports.length === 0 ? [8080] : ports,
+    ...(architecture === undefined ? {} : { architecture }),
+  };
+  await write(context, build, { state: 'STAGED', droplet }, ended('True', reasons.buildSucceeded, ''));
+  return undefined;
+}
+
+type CFBuildRegistry = NonNullable<CFBuildStatus['droplet']>['registry'];
+
+/** The architecture that the builder found on its node, else the controller's own. */
+function architectureOf(context: Context): string {
+  const info = context.info();
+  const known = context.stores.of(kinds.builderInfo).get(info.root, info.builder.name)?.status?.builder?.architecture;
+  return known ?? (process.arch === 'x64' ? 'amd64' : process.arch);
+}
+
+async function dockerConfig(context: Context, ns: string | undefined, name: string): Promise<string[]> {
+  const secret = name === '' ? undefined : await context.cluster.get(secretType, ns, name, context.signal);
+  const text = secret?.data?.['.dockerconfigjson'];
+  return text === undefined ? [] : [Buffer.from(text, 'base64').toString('utf8')];
+}
+
+async function fail(context: Context, build: CFBuild, reason: BuildFailure['reason'], message: string): Promise<undefined> {
+  await write(context, build, { state: 'FAILED', failure: { reason } }, ended('False', reasons.buildFailed, message));
+  return undefined;
+}
+
+async function write(
+  context: Context,
+  build: CFBuild,
+  status: Partial<CFBuildStatus>,
+  statements: Statement[],
+  change: MetadataChange = {},
+): Promise<void> {
+  const conditions = conditionsWith(build, ...statements);
+  await writeStatus(context, kinds.build, build, { ...build.status, ...status, conditions }, change);
+}

@@ -1,0 +1,142 @@
+// BuilderInfo and RunnerInfo: what the builder of this installation offers, read once from its image by a short pod, and what the runner can do.
+
+import { configMapType, podType } from '../../lib/api/core.ts';
+import type { ConfigMap, Pod } from '../../lib/api/core.ts';
+import { conditionTypes, kinds, places, reasons } from '../../lib/api/group.ts';
+import type { KfInfo } from '../../lib/api/kf-info.ts';
+import type { BuilderInfo, BuilderInfoStatus, RunnerInfo } from '../../lib/api/types.generated.ts';
+import { isAlreadyExists } from '../../lib/kube/errors.ts';
+import { builderImageAnnotation, builderPod, builderPodName } from '../../templates/builder-pod.ts';
+import { watch } from '../runtime/reconciler.ts';
+import type { Context, Reconciler } from '../runtime/reconciler.ts';
+import type { Result } from '../runtime/result.ts';
+import { conditionsWith, readyStatement, writeStatus } from '../runtime/status.ts';
+import { readBuilderReport } from './builder-report.ts';
+import type { BuilderReport } from './builder-report.ts';
+import { lastLine } from './outcome.ts';
+
+const pollMs = 400;
+const slowPollMs = 5_000;
+
+export const builderInfoReconciler: Reconciler = {
+  name: 'builder-info',
+  workers: 1,
+  watches: [
+    watch<ConfigMap>(configMapType, (map) => (map.metadata.name === places.info ? ['/info'] : [])),
+    watch<BuilderInfo>(kinds.builderInfo, () => ['/info']),
+    watch<RunnerInfo>(kinds.runnerInfo, () => ['/info']),
+  ],
+  reconcile: async (_key, context) => {
+    const info = context.info();
+    await keepRunner(context, info);
+    return keepBuilder(context, info);
+  },
+};
+
+async function keepRunner(context: Context, info: KfInfo): Promise<void> {
+  const metadata = { name: places.runner, namespace: info.root };
+  const wanted: RunnerInfo = {
+    apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
+    kind: 'RunnerInfo',
+    metadata,
+    spec: { runnerName: places.runner },
+  };
+  const live =
+    context.stores.of(kinds.runnerInfo).get(info.root, places.runner) ??
+    (await created(() => context.cluster.create(kinds.runnerInfo, wanted)));
+  if (live === undefined) return;
+  const conditions = conditionsWith(live, readyStatement);
+  await writeStatus(context, kinds.runnerInfo, live, { ...live.status, capabilities: { rollingDeploy: true }, conditions });
+}
+
+/** Undefined when it was there already: the cache will tell of it. */
+async function created<T>(create: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await create();
+  } catch (error) {
+    if (isAlreadyExists(error)) return undefined;
+    throw error;
+  }
+}
+
+/** True when the status speaks of the builder that kf-info names. */
+export function isCurrent(live: BuilderInfo | undefined, info: KfInfo): boolean {
+  const builder = live?.status?.builder;
+  return builder?.image === info.builder.image && (builder.runImage ?? '') === (info.builder.runImage ?? '');
+}
+
+async function keepBuilder(context: Context, info: KfInfo): Promise<Result | undefined> {
+  const { name } = info.builder;
+  const metadata = { name, namespace: info.root };
+  const wanted: BuilderInfo = { apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'BuilderInfo', metadata, spec: {} };
+  const cached = context.stores.of(kinds.builderInfo).get(info.root, name);
+  const live = cached ?? (await created(() => context.cluster.create(kinds.builderInfo, wanted)));
+  if (live === undefined) return { requeueAfterMs: pollMs };
+  return isCurrent(live, info) ? undefined : lookIntoBuilder(context, live, info);
+}
+
+async function lookIntoBuilder(context: Context, live: BuilderInfo, info: KfInfo): Promise<Result | undefined> {
+  const ns = info.controller.namespace;
+  const pod = await context.cluster.get(podType, ns, builderPodName, context.signal);
+  if (pod === undefined) {
+    await created(() => context.cluster.create(podType, builderPod(ns, info.builder.image), { signal: context.signal }));
+    return { requeueAfterMs: pollMs };
+  }
+  if (pod.metadata.annotations?.[builderImageAnnotation] !== info.builder.image) {
+    await removePod(context, pod);
+    return { requeueAfterMs: pollMs };
+  }
+  const status = pod.status?.containerStatuses?.[0];
+  const ended = status?.state?.terminated;
+  if (ended === undefined) return awaitPod(context, live, pod);
+  const { exitCode, message = '' } = ended;
+  if (exitCode === 0) await writeFacts(context, live, info, readBuilderReport(message), status?.imageID ?? '');
+  else await writeFailure(context, live, `The builder image could not be read: ${lastLine(message)}`);
+  await removePod(context, pod);
+  return exitCode === 0 ? undefined : { requeueAfterMs: slowPollMs };
+}
+
+async function awaitPod(context: Context, live: BuilderInfo, pod: Pod): Promise<Result> {
+  const waiting = pod.status?.containerStatuses?.[0]?.state?.waiting;
+  const scheduled = pod.status?.conditions?.find((condition) => condition.type === 'PodScheduled');
+  if (waiting !== undefined && /Image|Pull/.test(waiting.reason ?? ''))
+    await writeFailure(
+      context,
+      live,
+      `The builder image '${pod.spec?.containers[0]?.image ?? ''}' cannot be pulled: ${waiting.message ?? waiting.reason ?? ''}`,
+    );
+  else if (scheduled?.status === 'False')
+    await writeFailure(context, live, `The builder image cannot be looked at: ${scheduled.message ?? 'no node has room'}`);
+  else return { requeueAfterMs: pollMs };
+  return { requeueAfterMs: slowPollMs };
+}
+
+async function removePod(context: Context, pod: Pod): Promise<void> {
+  const { namespace, name = '', uid } = pod.metadata;
+  if (uid !== undefined) await context.cluster.delete(podType, namespace, name, { uid, gracePeriodSeconds: 0, signal: context.signal });
+}
+
+async function writeFailure(context: Context, live: BuilderInfo, message: string): Promise<void> {
+  const conditions = conditionsWith(live, { type: conditionTypes.ready, status: 'False', reason: reasons.builderNotFound, message });
+  await writeStatus(context, kinds.builderInfo, live, { stacks: [], buildpacks: [], ...live.status, conditions });
+}
+
+async function writeFacts(context: Context, live: BuilderInfo, info: KfInfo, report: BuilderReport, imageId: string): Promise<void> {
+  const time = `${new Date(context.now()).toISOString().slice(0, 19)}Z`;
+  const stamps = { creationTimestamp: time, updatedTimestamp: time };
+  const { image, runImage } = info.builder;
+  const status: BuilderInfoStatus = {
+    conditions: conditionsWith(live, readyStatement),
+    stacks: [{ name: report.stack, description: report.description, ...stamps }],
+    buildpacks: report.buildpacks.map(({ id, version }) => ({ name: id, version, stack: report.stack, ...stamps })),
+    builder: {
+      image,
+      digest: /sha256:[0-9a-f]{64}/.exec(imageId)?.[0] ?? imageId,
+      ...(runImage === undefined ? {} : { runImage }),
+      uid: report.uid,
+      gid: report.gid,
+      architecture: report.architecture,
+    },
+  };
+  await writeStatus(context, kinds.builderInfo, live, status);
+}

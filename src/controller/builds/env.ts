@@ -1,0 +1,73 @@
+// The environment and the bindings that a build sees.
+
+import { secretType } from '../../lib/api/core.ts';
+import { annotations, kinds, labels, places } from '../../lib/api/group.ts';
+import type { BuildWorkloadSpec, CFApp, CFBuild, EnvVar } from '../../lib/api/types.generated.ts';
+import { ownerReference } from '../../templates/metadata.ts';
+import type { Context } from '../runtime/reconciler.ts';
+import { TerminalError, WaitingError } from '../runtime/result.ts';
+import { ensureSecret } from '../runtime/secrets.ts';
+
+/** Between a build and its Secret lies one request; who has not made it by then has ended, and whoever waits for the build would wait for ever. */
+const abandonedMs = 30_000;
+
+const fromSecret = (secret: string, key: string, optional = false): EnvVar => ({
+  name: key,
+  valueFrom: { secretKeyRef: { name: secret, key, ...(optional ? { optional } : {}) } },
+});
+
+/** Of several variables with one name the last counts. */
+export function lastOfEach(variables: readonly EnvVar[]): EnvVar[] {
+  return [...new Map(variables.map((variable) => [variable.name, variable])).values()];
+}
+
+/**
+ * The installation's variables, then the build's own Secret (annotation env-secret) or else the app's environment, then VCAP_*.
+ * A build that names a Secret waits for it: the CLI can make it only after the build.
+ * @throws TerminalError when it does not come
+ */
+export async function buildEnvironment(context: Context, build: CFBuild, app: CFApp): Promise<EnvVar[]> {
+  const ns = build.metadata.namespace ?? '';
+  const own = build.metadata.annotations?.[annotations.envSecret];
+  const name = own ?? app.spec.envSecretName ?? '';
+  const secret = name === '' ? undefined : await context.cluster.get(secretType, ns, name, context.signal);
+  if (own !== undefined && secret === undefined) {
+    const since = Math.max(Date.parse(build.metadata.creationTimestamp ?? ''), context.stores.of(kinds.build).steadySince);
+    if (context.now() - since > abandonedMs)
+      throw new TerminalError(
+        'EnvironmentNotThere',
+        `The push that began the build ended before it made the Secret '${own}' with its environment.`,
+      );
+    throw new WaitingError('EnvironmentNotThere', `The Secret '${own}' with the build's environment is not there yet.`, 100);
+  }
+  const guid = app.metadata.name ?? '';
+  return lastOfEach([
+    ...(await ofInstallation(context, build)),
+    ...Object.keys(secret?.data ?? {}).map((key) => fromSecret(name, key)),
+    fromSecret(app.status?.vcapApplicationSecretName ?? `${guid}-vcap-application`, 'VCAP_APPLICATION', true),
+    fromSecret(app.status?.vcapServicesSecretName ?? `${guid}-vcap-services`, 'VCAP_SERVICES', true),
+  ]);
+}
+
+/** The environment that the operator gives every build, encoded; it may hold credentials of mirrors. */
+export async function installationEnv(context: Context): Promise<Record<string, string>> {
+  const secret = await context.cluster.get(secretType, context.info().controller.namespace, places.installationEnv, context.signal);
+  return secret?.data ?? {};
+}
+
+/** As a Secret that goes with the build: who may look at builds and pods does not read its values there. */
+async function ofInstallation(context: Context, build: CFBuild): Promise<EnvVar[]> {
+  const data = await installationEnv(context);
+  const keys = Object.keys(data);
+  if (keys.length === 0) return [];
+  const { name: guid = '', namespace = '' } = build.metadata;
+  const name = `${guid}-installation-env`;
+  const metadata = { name, namespace, ownerReferences: [ownerReference(kinds.build, build)], labels: { [labels.managedBy]: 'kf' } };
+  await ensureSecret(context, { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', immutable: true, data });
+  return keys.map((key) => fromSecret(name, key));
+}
+
+/** Mount Secrets of the app's bindings (contract 8.1). */
+export function buildServices(app: CFApp): NonNullable<BuildWorkloadSpec['services']> {
+  return (app.status?.serviceBindings ?? []).map(({ secret }) => ({ kind: 'Secret', apiVersion: 'v1', name: secret }));
+}

@@ -1,0 +1,154 @@
+// What the pod of a build says: still waiting (for what), running, done, or failed (where and why). Pure.
+
+import type { Pod } from '../../lib/api/core.ts';
+import { reasons } from '../../lib/api/group.ts';
+import type { ContainerStatus } from '../../lib/api/pod.ts';
+import { cutText } from '../../lib/api/text.ts';
+import type { BuildFailure } from '../../lib/api/types.generated.ts';
+import { laneNames } from '../../templates/build-job.ts';
+import { endedByOtherLane } from '../../templates/build-lanes.ts';
+import { parseLaneReport } from './report.ts';
+import type { LaneReport } from './report.ts';
+
+type Lane = NonNullable<BuildFailure['lane']>;
+
+export interface FailedBuild {
+  failure: BuildFailure;
+  /** One sentence for people. */
+  message: string;
+}
+
+export type BuildOutcome =
+  | { state: 'waiting'; reason: string; message: string; since?: string }
+  | { state: 'running' }
+  | { state: 'succeeded'; report: LaneReport }
+  | ({ state: 'failed' } & FailedBuild);
+
+interface Ended {
+  lane: Lane;
+  exitCode: number;
+  reason: string;
+  message: string;
+  finishedAt: string;
+}
+
+const lanes = Object.values(laneNames) as Lane[];
+const imageProblems = new Set(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull', 'ImageInspectError']);
+const configProblems = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError']);
+/** Exit codes of the lifecycle's detector: no group passed, with or without errors. https://github.com/buildpacks/spec/blob/main/platform.md#detector */
+const detectFailed = new Set([20, 21]);
+
+function endedLanes(statuses: readonly ContainerStatus[]): Ended[] {
+  return lanes.flatMap((lane) => {
+    const ended = statuses.find((status) => status.name === lane)?.state?.terminated;
+    if (ended === undefined) return [];
+    const { exitCode, reason = '', message = '', finishedAt = '' } = ended;
+    return [{ lane, exitCode, reason, message, finishedAt }];
+  });
+}
+
+/** The lifecycle's own last words say only that something failed, never what. */
+const emptyWords =
+  /^ERROR: (failed to (build|detect): (exit status \d+|no buildpacks participating)|Please check that you are running against the correct path)/;
+
+function saidLines(text: string): string[] {
+  const plain = text.replace(/\u001b\[[0-9;]*m/g, '').split('\n');
+  return plain.map((line) => line.trim()).filter((line) => line !== '');
+}
+
+/** The last line that says what went wrong, at most 500 characters. */
+export function lastLine(text: string): string {
+  const lines = saidLines(text).filter((line) => !emptyWords.test(line));
+  return cutText((lines.at(-1) ?? '').replace(/^ERROR:\s*/, ''), 500);
+}
+
+/** The buildpacks that the detector's output lists as failed. */
+function triedBuildpacks(text: string): string[] {
+  const tried = saidLines(text).flatMap((line) => /^(?:fail|err): +([^\s@]+)/.exec(line)?.[1] ?? []);
+  return [...new Set(tried)];
+}
+
+const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
+
+function causeOf({ lane, exitCode, reason, message }: Ended, memoryMB: number): FailedBuild {
+  const failed = (name: string, text: string): FailedBuild => ({ failure: { lane, exitCode, reason: name }, message: sentence(text) });
+  const said = lastLine(message);
+  if (reason === 'OOMKilled') {
+    const limit = lane === laneNames.build ? ` (limit ${memoryMB} MB)` : '';
+    return failed(reasons.outOfMemory, `The build ran out of memory in its ${lane} lane${limit}`);
+  }
+  if (lane === laneNames.source) return failed(reasons.sourceFetchFailed, said === '' ? 'The source could not be fetched' : said);
+  if (lane === laneNames.registry)
+    return failed(reasons.registryRefused, `The registry side of the build failed: ${said === '' ? `exit code ${exitCode}` : said}`);
+  if (detectFailed.has(exitCode)) {
+    const tried = triedBuildpacks(message);
+    return failed(
+      reasons.noBuildpackMatched,
+      `No buildpack recognised the source${tried.length === 0 ? '' : `; tried: ${tried.join(', ')}`}`,
+    );
+  }
+  return failed(reasons.buildFailed, `The build failed with exit code ${exitCode}${said === '' ? '' : `: ${said}`}`);
+}
+
+function podFailure(pod: Pod, timeoutSeconds: number): FailedBuild | undefined {
+  const { phase, reason, message = '' } = pod.status ?? {};
+  if (phase !== 'Failed' || reason === undefined) return undefined;
+  if (reason === 'DeadlineExceeded')
+    return { failure: { reason: reasons.buildTimeout }, message: `The build took longer than ${Math.round(timeoutSeconds / 60)} minutes.` };
+  return {
+    failure: { reason: reasons.buildFailed },
+    message: sentence(`The build's pod was ended (${reason})${message === '' ? '' : `: ${message}`}`),
+  };
+}
+
+function waiting(pod: Pod, statuses: readonly ContainerStatus[]): BuildOutcome | undefined {
+  const scheduled = pod.status?.conditions?.find((condition) => condition.type === 'PodScheduled');
+  if (scheduled?.status === 'False') {
+    const since = scheduled.lastTransitionTime;
+    const message = sentence(`No node has room for the build: ${scheduled.message ?? scheduled.reason ?? 'not scheduled'}`);
+    return { state: 'waiting', reason: reasons.unschedulable, message, ...(since === undefined ? {} : { since }) };
+  }
+  const since = pod.status?.startTime ?? pod.metadata.creationTimestamp;
+  const stuck = { state: 'waiting' as const, ...(since === undefined ? {} : { since }) };
+  for (const { name, image, state } of statuses) {
+    const { reason = '', message = '' } = state?.waiting ?? {};
+    if (imageProblems.has(reason)) {
+      const text = sentence(
+        `The image '${image}' of the build's ${name} lane cannot be pulled${message === '' ? '' : `: ${lastLine(message)}`}`,
+      );
+      return { ...stuck, reason: reasons.builderNotFound, message: text };
+    }
+    if (configProblems.has(reason))
+      return { ...stuck, reason: reasons.buildFailed, message: sentence(`The build's ${name} lane cannot start: ${message}`) };
+  }
+  return statuses.some((status) => status.state?.running !== undefined || status.state?.terminated !== undefined)
+    ? undefined
+    : { ...stuck, reason: reasons.buildRunning, message: 'The build starts.' };
+}
+
+export interface OutcomeLimits {
+  memoryMB: number;
+  timeoutSeconds: number;
+}
+
+/** Judges a build by its pod. A lane that ended because another one failed is never the cause. */
+export function outcomeOf(pod: Pod, limits: OutcomeLimits): BuildOutcome {
+  const statuses = pod.status?.containerStatuses ?? [];
+  const ended = endedLanes(statuses);
+  const timedOut = pod.status?.reason === 'DeadlineExceeded' ? podFailure(pod, limits.timeoutSeconds) : undefined;
+  if (timedOut !== undefined) return { state: 'failed', ...timedOut };
+  const culprit = ended
+    .filter(({ exitCode }) => exitCode !== 0 && exitCode !== endedByOtherLane)
+    .toSorted((a, b) => a.finishedAt.localeCompare(b.finishedAt))[0];
+  // A lane that the kubelet killed while it ended the pod did not fail by itself.
+  const ofPod = podFailure(pod, limits.timeoutSeconds);
+  if (ofPod !== undefined && (culprit === undefined || culprit.exitCode === 137 || culprit.exitCode === 143))
+    return { state: 'failed', ...ofPod };
+  if (culprit !== undefined) return { state: 'failed', ...causeOf(culprit, limits.memoryMB) };
+  if (ended.length === lanes.length) {
+    const report = parseLaneReport(ended.find(({ lane }) => lane === laneNames.registry)?.message ?? '');
+    if (report !== undefined) return { state: 'succeeded', report };
+    return { state: 'failed', failure: { reason: reasons.buildFailed }, message: 'The build ended without reporting a droplet.' };
+  }
+  return waiting(pod, statuses) ?? { state: 'running' };
+}

@@ -1,0 +1,281 @@
+// BuildWorkload of kf's own builder: one pod that runs once, watched to its end.
+
+import { findCondition } from '../../lib/api/conditions.ts';
+import { eventType, jobType, podType, secretType } from '../../lib/api/core.ts';
+import type { Job, Pod } from '../../lib/api/core.ts';
+import { conditionTypes, kinds, labels, places, reasons } from '../../lib/api/group.ts';
+import { insecureRegistries, pullRepository, pushRepository } from '../../lib/api/repositories.ts';
+import type { BuilderInfo, BuildWorkload, BuildWorkloadStatus, Droplet } from '../../lib/api/types.generated.ts';
+import { index, watch } from '../runtime/reconciler.ts';
+import type { Context, Reconciler, Stores } from '../runtime/reconciler.ts';
+import { TerminalError, WaitingError } from '../runtime/result.ts';
+import type { Result } from '../runtime/result.ts';
+import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
+import type { Statement } from '../runtime/status.ts';
+import { keyOf, splitKey } from '../runtime/store.ts';
+import { readImage } from './docker-image.ts';
+import { outcomeOf } from './outcome.ts';
+import type { BuildOutcome, FailedBuild } from './outcome.ts';
+import { releaseExport } from './release.ts';
+import { factsFromLabel } from './report.ts';
+import { UntrustedError } from './untrusted.ts';
+import type { DropletFacts, LaneReport } from './report.ts';
+import { appGuidOf, buildTimeoutSeconds, registrySecretName, startBuild } from './start.ts';
+import type { BuildTools } from './start.ts';
+
+const byWorkload = 'pod-by-build';
+/** What is waited for gets so long before the build fails for it. */
+const patienceMs: Record<string, number> = {
+  [reasons.unschedulable]: 5 * 60_000,
+  [reasons.builderNotFound]: 30_000,
+  [reasons.buildFailed]: 30_000,
+};
+const lookAgainMs = 2_000;
+const podPatienceMs = 3_000;
+/** Deadline of a pod that shall end now; the shortest that there is. */
+const lastSecond = 1;
+
+const keyOfBuild = (object: Job | Pod): string[] => {
+  const name = object.metadata.labels?.[labels.buildWorkloadName];
+  return name === undefined ? [] : [`${object.metadata.namespace ?? ''}/${name}`];
+};
+const openWorkloads = (_: unknown, stores: Stores): string[] =>
+  stores
+    .of(kinds.buildWorkload)
+    .list()
+    .filter((workload) => !isFinal(workload))
+    .map(keyOf);
+
+/** @param tools shared key reader and the fetch program's text */
+export function buildWorkloadReconciler(tools: BuildTools): Reconciler {
+  return {
+    name: 'build-workload',
+    workers: 4,
+    watches: [
+      watch(kinds.buildWorkload),
+      watch<Job>(jobType, keyOfBuild),
+      watch<Pod>(podType, keyOfBuild),
+      watch<BuilderInfo>(kinds.builderInfo, openWorkloads),
+    ],
+    reads: [kinds.build],
+    indexes: [index(podType, byWorkload, keyOfBuild)],
+    reconcile: async (key, context) => {
+      const { ns, name } = splitKey(key);
+      const live = context.stores.of(kinds.buildWorkload).get(ns, name);
+      if (live === undefined || live.metadata.deletionTimestamp !== undefined) return undefined;
+      if (live.spec.builderName !== context.info().builder.name) return undefined;
+      if (isFinal(live)) return tidyUp(context, live);
+      return advance(context, live, tools);
+    },
+  };
+}
+
+function isFinal(workload: BuildWorkload): boolean {
+  const succeeded = findCondition(workload, conditionTypes.succeeded);
+  return succeeded !== undefined && succeeded.status !== 'Unknown';
+}
+
+async function advance(context: Context, live: BuildWorkload, tools: BuildTools): Promise<Result | undefined> {
+  const job = await findJob(context, live);
+  const hasStarted = findCondition(live, conditionTypes.succeeded)?.reason === reasons.buildRunning;
+  if (job === undefined && hasStarted)
+    return fail(context, live, { failure: { reason: reasons.buildFailed }, message: 'The Job of the build was deleted while it ran.' });
+  if (job === undefined) return start(context, live, tools);
+  return judge(context, live, job);
+}
+
+async function findJob(context: Context, live: BuildWorkload): Promise<Job | undefined> {
+  const { namespace, name = '' } = live.metadata;
+  // The cache may not know yet what was made a moment ago, and a build must not start twice.
+  return context.stores.of(jobType).get(namespace, name) ?? context.cluster.get(jobType, namespace, name, context.signal);
+}
+
+async function start(context: Context, live: BuildWorkload, tools: BuildTools): Promise<Result | undefined> {
+  try {
+    await startBuild(context, live, tools);
+  } catch (error) {
+    if (error instanceof TerminalError) return fail(context, live, { failure: { reason: error.reason }, message: error.message });
+    if (error instanceof WaitingError) await write(context, live, {}, [running(error.reason, error.message), notReady(error)]);
+    throw error;
+  }
+  await write(context, live, {}, [running(reasons.buildRunning, ''), readyStatement]);
+  return { requeueAfterMs: podPatienceMs };
+}
+
+const running = (reason: string, message: string): Statement => ({ type: conditionTypes.succeeded, status: 'Unknown', reason, message });
+
+async function judge(context: Context, live: BuildWorkload, job: Job): Promise<Result | undefined> {
+  const pod = podOf(context, live);
+  if (pod === undefined) return judgeWithoutPod(context, live, job);
+  await releaseExport(context, pod);
+  const outcome = outcomeOf(pod, { memoryMB: context.info().staging.memoryMB, timeoutSeconds: buildTimeoutSeconds });
+  switch (outcome.state) {
+    case 'succeeded':
+      return succeed(context, live, outcome.report);
+    case 'failed':
+      return fail(context, live, outcome);
+    case 'running':
+      await write(context, live, {}, [running(reasons.buildRunning, ''), readyStatement]);
+      return undefined;
+    case 'waiting':
+      return wait(context, live, outcome);
+  }
+}
+
+function podOf(context: Context, live: BuildWorkload): Pod | undefined {
+  const pods = context.stores.of(podType).by(byWorkload, keyOf(live));
+  return pods.find((pod) => pod.metadata.deletionTimestamp === undefined) ?? pods[0];
+}
+
+async function wait(
+  context: Context,
+  live: BuildWorkload,
+  outcome: Extract<BuildOutcome, { state: 'waiting' }>,
+): Promise<Result | undefined> {
+  const { reason, message, since } = outcome;
+  const patience = patienceMs[reason];
+  if (patience !== undefined && since !== undefined && context.now() - Date.parse(since) > patience)
+    return fail(context, live, { failure: { reason }, message });
+  // The reason stays BuildRunning: it says that the Job was made, and must not be made again.
+  await write(context, live, {}, [running(reasons.buildRunning, reason === reasons.buildRunning ? '' : message), readyStatement]);
+  return patience === undefined ? undefined : { requeueAfterMs: lookAgainMs };
+}
+
+async function judgeWithoutPod(context: Context, live: BuildWorkload, job: Job): Promise<Result | undefined> {
+  const failed = job.status?.conditions?.find((condition) => condition.type === 'Failed' && condition.status === 'True');
+  const age = context.now() - Date.parse(job.metadata.creationTimestamp ?? '');
+  if (failed !== undefined) {
+    const message = `The build's pod is gone: ${failed.message ?? failed.reason ?? 'deleted'}.`;
+    return fail(context, live, { failure: { reason: reasons.buildFailed }, message });
+  }
+  if (age > podPatienceMs) {
+    const refusal = await refusalOf(context, job);
+    if (refusal !== undefined && age > podPatienceMs * 3)
+      return fail(context, live, { failure: { reason: refusal.reason }, message: refusal.message });
+    if (refusal !== undefined) await write(context, live, {}, [running(reasons.buildRunning, refusal.message), readyStatement]);
+  }
+  return { requeueAfterMs: lookAgainMs };
+}
+
+/** Why the Job makes no pod: a quota or a policy, told only in an Event. */
+async function refusalOf(context: Context, job: Job): Promise<{ reason: string; message: string } | undefined> {
+  const ns = job.metadata.namespace ?? '';
+  const options = { ns, fieldSelector: `involvedObject.uid=${job.metadata.uid ?? ''}`, signal: context.signal };
+  const { items } = await context.cluster.list(eventType, options);
+  const said = items.findLast((event) => event.reason === 'FailedCreate')?.message;
+  if (said === undefined) return undefined;
+  const isQuota = said.includes('exceeded quota');
+  return {
+    reason: isQuota ? 'QuotaExceeded' : reasons.buildFailed,
+    message: `The build's pod cannot be made: ${said.replace(/^Error creating: /, '')}`,
+  };
+}
+
+async function succeed(context: Context, live: BuildWorkload, report: LaneReport): Promise<Result | undefined> {
+  let facts: DropletFacts | undefined;
+  try {
+    facts = report.facts ?? (await readFacts(context, live, report.digest));
+  } catch (error) {
+    // What the build left will not change by looking again.
+    if (error instanceof UntrustedError) return fail(context, live, { failure: { reason: reasons.buildFailed }, message: error.message });
+    throw error;
+  }
+  if (facts === undefined) return { requeueAfterMs: lookAgainMs };
+  const info = context.info();
+  const { namespace: space = '' } = live.metadata;
+  const builder = context.stores.of(kinds.builderInfo).get(info.root, info.builder.name)?.status;
+  const architecture = builder?.builder?.architecture;
+  const stack = builder?.stacks[0]?.name;
+  const droplet: Droplet = {
+    registry: {
+      image: `${pullRepository(info.registry, space, appGuidOf(context, live), 'droplets')}@${report.digest}`,
+      imagePullSecrets: [{ name: places.pullSecret }],
+    },
+    processTypes: facts.processTypes,
+    buildpacks: facts.buildpacks,
+    ...(architecture === undefined ? {} : { architecture }),
+    // The builder's only one, also for who named none.
+    ...(stack === undefined ? {} : { stack }),
+  };
+  const statement: Statement = { type: conditionTypes.succeeded, status: 'True', reason: reasons.buildSucceeded, message: '' };
+  const written = await write(context, live, { droplet }, [statement, readyStatement]);
+  return tidyUp(context, written);
+}
+
+/** The droplet's facts from its image, where the lane's message had no room for them; undefined while the registry is being asked. */
+async function readFacts(context: Context, live: BuildWorkload, digest: string): Promise<DropletFacts | undefined> {
+  const info = context.info();
+  const { namespace: space = '', name = '' } = live.metadata;
+  const image = `${pushRepository(info.registry, space, appGuidOf(context, live), 'droplets')}@${digest}`;
+  const secret = await context.cluster.get(secretType, space, registrySecretName(name), context.signal);
+  const auth = Buffer.from(secret?.data?.['auth'] ?? '', 'base64').toString('utf8');
+  const basic = /"Basic ([^"]+)"/.exec(auth)?.[1] ?? '';
+  const dockerConfigs = [JSON.stringify({ auths: { [info.registry.pushHost]: { auth: basic } } })];
+  const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
+  const outcome = context.outside(`droplet ${image}`, 15_000, (signal) =>
+    readImage(image, { dockerConfigs, insecureRegistries: insecureRegistries(info), architecture, signal }),
+  );
+  if (outcome === undefined) return undefined;
+  const none: DropletFacts = { processTypes: [], buildpacks: [] };
+  // Without its facts the droplet still runs: by the image's own entry point.
+  if (!outcome.ok) return none;
+  const { buildMetadata } = outcome.value;
+  return buildMetadata === '' ? none : factsFromLabel(buildMetadata);
+}
+
+async function fail(context: Context, live: BuildWorkload, { failure, message }: FailedBuild): Promise<Result | undefined> {
+  const statement: Statement = { type: conditionTypes.succeeded, status: 'False', reason: failure.reason, message };
+  const written = await write(context, live, { failure }, [statement, readyStatement]);
+  return tidyUp(context, written);
+}
+
+/** After the end: the credential goes at once, and lanes that still wait for a dead one are ended. Their logs stay. */
+async function tidyUp(context: Context, live: BuildWorkload): Promise<Result | undefined> {
+  const { namespace, name = '' } = live.metadata;
+  const pod = podOf(context, live);
+  const isOver = pod === undefined || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+  if (!isOver) return endLanes(context, live, pod);
+  if (pod === undefined) await removeJob(context, live);
+  const secret = await context.cluster.get(secretType, namespace, registrySecretName(name), context.signal);
+  if (secret?.metadata.uid !== undefined)
+    await context.cluster.delete(secretType, namespace, registrySecretName(name), { uid: secret.metadata.uid, signal: context.signal });
+  return undefined;
+}
+
+/** A Job that could not make its pod would still do so later, for a build that has failed. */
+async function removeJob(context: Context, live: BuildWorkload): Promise<void> {
+  const job = context.stores.of(jobType).get(live.metadata.namespace, live.metadata.name ?? '');
+  const isOver =
+    job?.status?.conditions?.some(({ type, status }) => (type === 'Failed' || type === 'Complete') && status === 'True') ?? false;
+  const { namespace, name = '', uid } = job?.metadata ?? {};
+  if (!isOver && uid !== undefined)
+    await context.cluster.delete(jobType, namespace, name, { uid, propagation: 'Background', signal: context.signal });
+}
+
+/** Lanes end by themselves as soon as they see the failure; one that cannot (its partner was killed) is ended with its pod. */
+async function endLanes(context: Context, live: BuildWorkload, pod: Pod): Promise<Result | undefined> {
+  const { namespace, name = '', uid } = pod.metadata;
+  const stillRuns = pod.status?.containerStatuses?.some((status) => status.state?.terminated === undefined) ?? true;
+  if (!stillRuns || uid === undefined || pod.spec?.activeDeadlineSeconds === lastSecond) return undefined;
+  const since = Date.parse(findCondition(live, conditionTypes.succeeded)?.lastTransitionTime ?? '');
+  if (context.now() - since < lookAgainMs) return { requeueAfterMs: lookAgainMs };
+  // A pod's deadline can be shortened while it runs, and unlike a deleted pod it keeps its logs.
+  await context.cluster.mergePatch(
+    podType,
+    namespace,
+    name,
+    { metadata: { uid }, spec: { activeDeadlineSeconds: lastSecond } },
+    { signal: context.signal },
+  );
+  return undefined;
+}
+
+async function write(
+  context: Context,
+  live: BuildWorkload,
+  status: Partial<BuildWorkloadStatus>,
+  statements: Statement[],
+): Promise<BuildWorkload> {
+  const conditions = conditionsWith(live, ...statements);
+  return writeStatus(context, kinds.buildWorkload, live, { ...live.status, ...status, conditions });
+}

@@ -1,0 +1,37 @@
+// The reconcilers of tenancy, services and builds, with what they share.
+
+import type { Reconciler } from './runtime/reconciler.ts';
+import { buildWorkloadReconciler } from './builds/workload.ts';
+import { buildReconciler } from './builds/build.ts';
+import { builderInfoReconciler } from './builds/builder-info.ts';
+import { claimsReconciler } from './routes/name-sweep.ts';
+import { imagesReconciler } from './registry/image-cleanup.ts';
+import { orgReconciler } from './tenancy/org.ts';
+import { packageReconciler } from './builds/package.ts';
+import { retentionReconciler } from './builds/retention.ts';
+import { serviceBindingReconciler } from './services/binding.ts';
+import { serviceInstanceReconciler } from './services/instance.ts';
+import { registryKeys } from './registry/credentials.ts';
+import { spaceReconciler } from './tenancy/space.ts';
+
+export interface BuildSideOptions {
+  /** Text of fetch.mjs, the program of the source lane. */
+  fetchProgram: string;
+}
+
+export function buildSideReconcilers(options: BuildSideOptions): Reconciler[] {
+  const keys = registryKeys();
+  return [
+    orgReconciler,
+    spaceReconciler(keys),
+    claimsReconciler,
+    serviceInstanceReconciler,
+    serviceBindingReconciler,
+    packageReconciler,
+    buildReconciler,
+    buildWorkloadReconciler({ keys, fetchProgram: options.fetchProgram }),
+    builderInfoReconciler,
+    retentionReconciler,
+    imagesReconciler(keys),
+  ];
+}

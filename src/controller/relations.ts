@@ -1,0 +1,61 @@
+// Which objects belong to an app or a process: indexes that the reconcilers of apps, processes, workloads and routes share.
+
+import { desiredInstances } from '../lib/api/app.ts';
+import { kinds } from '../lib/api/group.ts';
+import type { AppWorkload, CFApp, CFProcess, CFRoute, CFServiceBinding, RouteDestination } from '../lib/api/types.generated.ts';
+import { index, type Index, type Stores } from './runtime/reconciler.ts';
+import { keyOf } from './runtime/store.ts';
+
+const inNamespace = (object: { metadata: { namespace?: string } }, name: string | undefined): string[] =>
+  name === undefined || name === '' ? [] : [`${object.metadata.namespace ?? ''}/${name}`];
+
+export const processesByApp: Index = index<CFProcess>(kinds.process, 'app', (process) => inNamespace(process, process.spec.appRef.name));
+export const workloadsByProcess: Index = index<AppWorkload>(kinds.appWorkload, 'process', (workload) =>
+  inNamespace(workload, workload.spec.GUID),
+);
+export const bindingsByApp: Index = index<CFServiceBinding>(kinds.serviceBinding, 'app', (binding) =>
+  inNamespace(binding, binding.spec.appRef.name),
+);
+export const routesByApp: Index = index<CFRoute>(kinds.route, 'app', (route) => [
+  ...new Set((route.spec.destinations ?? []).flatMap(({ appRef }) => inNamespace(route, appRef.name))),
+]);
+export const appsByDroplet: Index = index<CFApp>(kinds.app, 'droplet', (app) => inNamespace(app, app.spec.currentDropletRef?.name));
+
+export const appIndexes: readonly Index[] = [processesByApp, workloadsByProcess, bindingsByApp, routesByApp, appsByDroplet];
+
+/** Keys of an app's processes. */
+export function processKeys(appKey: string, stores: Stores): string[] {
+  return stores.of(kinds.process).by(processesByApp.name, appKey).map(keyOf);
+}
+
+const byAge = (a: CFRoute, b: CFRoute): number =>
+  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
+  (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '');
+
+export interface MappedDestination {
+  route: CFRoute;
+  destination: RouteDestination;
+}
+
+/** Routes to a process, oldest first, each with the destination that names it. Routes that do not hold their name do not count. */
+export function routesTo(process: CFProcess, stores: Stores): MappedDestination[] {
+  const { namespace = '' } = process.metadata;
+  const app = process.spec.appRef.name ?? '';
+  return stores
+    .of(kinds.route)
+    .by(routesByApp.name, `${namespace}/${app}`)
+    .filter((route) => route.metadata.deletionTimestamp === undefined)
+    .filter((route) => route.status?.conditions?.find(({ type }) => type === 'Claimed')?.status !== 'False')
+    .toSorted(byAge)
+    .flatMap((route) => {
+      const destination = (route.spec.destinations ?? []).find(
+        ({ appRef, processType }) => appRef.name === app && processType === process.spec.processType,
+      );
+      return destination === undefined ? [] : [{ route, destination }];
+    });
+}
+
+/** Instances that shall run now. */
+export function wantedInstances(app: CFApp, process: CFProcess): number {
+  return app.spec.desiredState === 'STARTED' ? desiredInstances(process) : 0;
+}

@@ -1,0 +1,188 @@
+// The verdict on a generation that takes another's place: it serves, it may yet, or it does not work, and why.
+
+import { statefulSetType } from '../../lib/api/core.ts';
+import { kinds } from '../../lib/api/group.ts';
+import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
+import { statefulSetNameOf } from '../../templates/stateful-set.ts';
+import { whyUnanswered } from '../instances/failed-check.ts';
+import type { Expectations, Instance, Instances, Problem } from '../instances/instances.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
+import type { Context } from '../runtime/reconciler.ts';
+import { isOwnedBy } from './frozen-environment.ts';
+import type { Proof } from './traffic-probe.ts';
+import { isRemade, type Cause } from './status.ts';
+
+/** Pods appear within this time after they were asked for, unless something refuses them. */
+const missingMs = 500;
+const judgePollMs = 2_000;
+/** After a gap kubelets need this long to say what happened meanwhile (they repeat a status every 10 s). */
+const catchUpMs = 12_000;
+/** The kubelet tells of 25 failed checks in a row, one each second, then of few. */
+const toldChecks = 25;
+
+/** Repository of a droplet that was built here (docs/internals.md). */
+const builtImage = /-droplets@sha256:[0-9a-f]{64}$/;
+
+/** Everything that one step looks at. */
+export interface View {
+  context: Context;
+  app: CFApp;
+  process: CFProcess;
+  target: AppWorkload;
+  hash: string;
+  workloads: AppWorkload[];
+  seam: Instances;
+  instances: Instance[];
+  desired: number;
+  routed: boolean;
+  deployId: string;
+  /** Earliest moment to look again, in milliseconds from now. */
+  lookAgain: number[];
+}
+
+export interface Verdict {
+  failed: boolean;
+  cause?: Cause;
+  awaited?: Problem | { reason: string; message: string };
+  /** Why instances that should exist do not. */
+  absent?: Problem;
+}
+
+/** Of a set, or of an AppWorkload, that somebody deleted: one of the same name may be there by now, but the garbage collector takes the instance. */
+export function isLeftOver({ stores }: Context, workload: AppWorkload | undefined, { owner }: Instance): boolean {
+  if (workload === undefined || owner === undefined) return false;
+  const set = stores.of(statefulSetType).get(workload.metadata.namespace, statefulSetNameOf(workload));
+  return set?.metadata.uid !== owner || !isOwnedBy(set, workload);
+}
+
+export function readyOf(instances: readonly Instance[], hash: string): number {
+  return instances.filter(({ generation, ready }) => generation === hash && ready).length;
+}
+
+/** What a generation's instances are measured by. */
+export function expectationsOf(workload: AppWorkload | undefined): Expectations {
+  if (workload === undefined) return { startSeconds: 0 };
+  const { startupProbe: check, ports, resources, image, processType } = workload.spec;
+  const port = check === undefined ? undefined : ports?.[0];
+  const path = check?.httpGet?.path;
+  const memory = resources?.limits?.['memory'];
+  return {
+    startSeconds: check?.failureThreshold ?? 0,
+    ...(port === undefined ? {} : { port }),
+    ...(path === undefined ? {} : { path }),
+    ...(memory === undefined ? {} : { memory: String(memory) }),
+    ...(builtImage.test(image) ? { builtProcess: processType } : {}),
+  };
+}
+
+/** What was said before about this very generation in this very change. */
+function saidBefore({ process, deployId, hash, target }: View): DeploymentStatus['phase'] | undefined {
+  const before = process.status?.rollout;
+  if (before?.id !== deployId || isRemade(before, hash, target.metadata.uid ?? '')) return undefined;
+  const isSame = before.generations?.some((generation) => generation.hash === hash && generation.state !== 'Old') === true;
+  return isSame ? before.phase : undefined;
+}
+
+/**
+ * A verdict by time needs a view without gaps, and one about checks needs checks that failed late: a silent kubelet must not condemn an app that
+ * has long been serving. Undefined: not yet; an app that really fails is ended by the kubelet soon, and that is a fact.
+ */
+async function confirm(view: View, problem: Problem, instance: Instance | undefined): Promise<Problem | undefined> {
+  const isCheck = problem.reason === 'HealthCheckFailed' && instance !== undefined;
+  const said = isCheck ? await view.seam.lastCheck(view.process.metadata.namespace ?? '', instance) : undefined;
+  const told = isCheck
+    ? { ...problem, message: `${problem.message} ${whyUnanswered(said?.message, expectationsOf(view.target))}` }
+    : problem;
+  if (problem.byTime !== true) return told;
+  const left = view.seam.steadySince() + catchUpMs - view.context.now();
+  if (left > 0) {
+    view.lookAgain.push(left);
+    return undefined;
+  }
+  if (!isCheck) return told;
+  const { startSeconds } = expectationsOf(view.target);
+  const late = (instance.startedAt ?? 0) + Math.min(startSeconds, toldChecks) * 700;
+  return said !== undefined && said.at >= late ? told : undefined;
+}
+
+export class Judge {
+  /** Since when pods are missing, per generation. */
+  readonly #missing = new BoundedMap<string, number>(5_000);
+
+  /** A verdict holds for its change: Serving for good, Failed until the generation recovers by itself. */
+  async judge(view: View, proof: Proof): Promise<Verdict> {
+    const before = saidBefore(view);
+    if (view.desired === 0) return { failed: false };
+    if (before === 'Serving') return this.#serving(view);
+    const isFull = readyOf(view.instances, view.hash) >= view.desired;
+    if (before === 'Failed') return { failed: !isFull || proof.state !== 'proven' };
+    if (isFull && proof.state === 'proven') return { failed: false };
+    view.lookAgain.push(judgePollMs);
+    const { problem, instance } = await this.#worst(view, proof);
+    if (problem === undefined) return { failed: false, ...awaitedOf(proof) };
+    if (problem.lookAgainMs !== undefined) view.lookAgain.push(problem.lookAgainMs);
+    if (!problem.final) return { failed: false, awaited: problem };
+    const confirmed = await confirm(view, problem, instance);
+    return confirmed === undefined ? { failed: false, awaited: { ...problem, final: false } } : this.#fail(view, confirmed, instance);
+  }
+
+  /** What served is not judged again; that it cannot grow is told. */
+  async #serving(view: View): Promise<Verdict> {
+    const absent = await this.#missingInstances(view, ownOf(view).length);
+    return { failed: false, ...(absent === undefined ? {} : { absent }) };
+  }
+
+  async #fail(view: View, problem: Problem, instance: Instance | undefined): Promise<Verdict> {
+    const log = instance === undefined ? undefined : await view.seam.logEnds(view.process.metadata.namespace ?? '', instance);
+    const message = `${view.process.spec.processType}: ${problem.message}`;
+    view.context.event(kinds.app, view.app, { type: 'Warning', reason: problem.reason, message });
+    return { failed: true, cause: { problem, ...(log === undefined ? {} : { log }), ...(instance === undefined ? {} : { instance }) } };
+  }
+
+  async #worst(view: View, proof: Proof): Promise<{ problem?: Problem; instance?: Instance }> {
+    if (proof.state === 'refused') return { problem: { reason: proof.reason, message: proof.message, final: true } };
+    const own = ownOf(view);
+    const makesRoom = othersLeave(view);
+    const [instance] = own
+      .filter(({ problem }) => problem !== undefined)
+      .toSorted((a, b) => Number(b.problem?.final) - Number(a.problem?.final));
+    if (instance?.problem !== undefined) {
+      // Room that others are about to leave is worth waiting for.
+      const mayPass = makesRoom && instance.problem.reason === 'Unschedulable';
+      return { problem: mayPass ? { ...instance.problem, final: false } : instance.problem, instance };
+    }
+    const missing = await this.#missingInstances(view, own.length);
+    if (missing === undefined) return {};
+    return { problem: makesRoom ? { ...missing, final: false } : missing };
+  }
+
+  async #missingInstances(view: View, present: number): Promise<Problem | undefined> {
+    const key = view.target.metadata.uid ?? '';
+    if (present >= view.target.spec.instances) {
+      this.#missing.delete(key);
+      return undefined;
+    }
+    const now = view.context.now();
+    const since = this.#missing.get(key) ?? now;
+    this.#missing.set(key, since);
+    if (now - since < missingMs) {
+      view.lookAgain.push(missingMs - (now - since));
+      return undefined;
+    }
+    return view.seam.missing(view.process.metadata.namespace ?? '', view.hash, statefulSetNameOf(view.target));
+  }
+}
+
+/** Instances are about to end, or more of them serve than shall: what is on its way out. */
+function othersLeave({ instances, hash, desired }: View): boolean {
+  const staying = instances.filter(({ generation, ready, ending }) => !ending && (ready || generation !== hash));
+  return instances.some(({ ending }) => ending) || staying.length > desired;
+}
+
+function ownOf({ instances, hash }: View): Instance[] {
+  return instances.filter(({ generation, ending }) => generation === hash && !ending);
+}
+
+function awaitedOf(proof: Proof): Pick<Verdict, 'awaited'> {
+  return proof.state === 'awaited' && proof.message !== '' ? { awaited: { reason: 'Serving', message: proof.message } } : {};
+}

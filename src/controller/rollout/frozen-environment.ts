@@ -1,0 +1,150 @@
+// What is frozen into a generation: read from the app's env and bindings as they are now, and kept in Secrets that go with the AppWorkload.
+
+import { isReady } from '../../lib/api/conditions.ts';
+import { secretType, type Secret } from '../../lib/api/core.ts';
+import { reasons } from '../../lib/api/group.ts';
+import type { KubeObject } from '../../lib/api/object.ts';
+import type { AppWorkload, CFApp, CFProcess } from '../../lib/api/types.generated.ts';
+import { isAlreadyExists } from '../../lib/kube/errors.ts';
+import { encoded } from '../../templates/metadata.ts';
+import { databaseUrl, databaseUrlKey, vcapServicesKey, type VcapService } from '../../templates/pod-env.ts';
+import type { FrozenBinding, FrozenInputs } from '../../templates/workload.ts';
+import type { Context } from '../runtime/reconciler.ts';
+import { WaitingError } from '../runtime/result.ts';
+import { bindingsOf, vcapApplicationOf, vcapServicesSecretName } from '../apps/vcap.ts';
+
+const retryMs = 500;
+/** Of a Secret that stands in the way: it may be collected, and made again by another, meanwhile. */
+const mostTries = 5;
+
+type Data = Record<string, string>;
+
+async function secretData(context: Context, ns: string, name: string | undefined): Promise<Data | undefined> {
+  if (name === undefined || name === '') return {};
+  const secret = await context.cluster.get(secretType, ns, name, context.signal);
+  return secret === undefined ? undefined : (secret.data ?? {});
+}
+
+/** An app whose variables are gone must not start without them as if it had none. */
+async function envOf(context: Context, app: CFApp): Promise<Data> {
+  const name = app.spec.envSecretName;
+  const env = await secretData(context, app.metadata.namespace ?? '', name);
+  if (env !== undefined) return env;
+  throw new WaitingError(
+    reasons.environmentLost,
+    `The Secret '${name ?? ''}' with the app's environment variables is missing, and its values are lost: push the app with its manifest again, or set each variable with 'kf set-env'.`,
+    retryMs,
+  );
+}
+
+/** Every binding of the app is there as the app shall see it: nothing is frozen half. */
+function assertBound(context: Context, app: CFApp): void {
+  const listed = new Set((app.status?.serviceBindings ?? []).map(({ guid }) => guid));
+  for (const binding of bindingsOf(context, app)) {
+    if (isReady(binding) && listed.has(binding.metadata.name ?? '')) continue;
+    const why = binding.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
+    const name = binding.spec.displayName ?? binding.metadata.name ?? '';
+    throw new WaitingError(
+      reasons.bindingNotReady,
+      `The service binding '${name}' of the app is not ready${why === '' ? '.' : `: ${why}`}`,
+      retryMs,
+    );
+  }
+}
+
+async function frozenBindings(context: Context, app: CFApp): Promise<FrozenBinding[]> {
+  const ns = app.metadata.namespace ?? '';
+  const bindings: FrozenBinding[] = [];
+  let characters = 0;
+  // One after the other: all of them at once could be more than there is memory for.
+  for (const { guid, name, secret } of app.status?.serviceBindings ?? []) {
+    const data = await secretData(context, ns, secret);
+    if (data === undefined)
+      throw new WaitingError(reasons.bindingNotReady, `The Secret '${secret}' of the service binding '${name}' is missing.`, retryMs);
+    characters += charactersOf(data);
+    if (characters > frozenLimits.bindingCharacters) throw tooLarge(`The credentials of the app's services have more than 3 MiB`);
+    bindings.push({ guid, name, data });
+  }
+  return bindings;
+}
+
+/** Of what one generation holds: each is copied into Secrets of its own, and a process cannot start with an environment that is much larger. */
+export const frozenLimits = { variables: 1_000, envCharacters: 700 * 1024, bindingCharacters: 4 * 1024 * 1024 } as const;
+
+/** As they stand in a Secret: four characters in base64 for three bytes. */
+const charactersOf = (data: Record<string, string>): number =>
+  Object.entries(data).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+
+const tooLarge = (message: string): WaitingError => new WaitingError('EnvironmentTooLarge', `${message}.`, retryMs);
+
+/** @throws WaitingError saying what is too much */
+export function assertEnvSize(env: Record<string, string>): void {
+  const variables = Object.keys(env).length;
+  const { variables: most, envCharacters } = frozenLimits;
+  if (variables > most) throw tooLarge(`The app has ${variables} environment variables; at most ${most} are possible`);
+  if (charactersOf(env) > envCharacters)
+    throw tooLarge(`The app's environment, VCAP_SERVICES included, has more than ${(envCharacters * 3) / 4 / 1024} KiB`);
+}
+
+/** The services of VCAP_SERVICES. A developer may have written the Secret. @throws WaitingError when it is none */
+export function servicesIn(vcapServices: string): VcapService[] {
+  try {
+    const listed: unknown[] = Object.values(JSON.parse(Buffer.from(vcapServices, 'base64').toString('utf8')) as object).flat();
+    return listed.filter(
+      (service): service is VcapService =>
+        typeof (service as VcapService | null)?.credentials === 'object' && (service as VcapService).credentials !== null,
+    );
+  } catch {
+    throw new WaitingError('VcapServicesNotWritten', 'VCAP_SERVICES of the app is no JSON object; it is being written again.', retryMs);
+  }
+}
+
+/** What a generation that is made now holds for good. @throws WaitingError naming what is missing */
+export async function readFrozen(context: Context, app: CFApp, process: CFProcess): Promise<FrozenInputs> {
+  assertBound(context, app);
+  const [env, services, bindings] = await Promise.all([
+    envOf(context, app),
+    secretData(context, app.metadata.namespace ?? '', vcapServicesSecretName(app)),
+    frozenBindings(context, app),
+  ]);
+  const vcapServices = services?.[vcapServicesKey];
+  if (vcapServices === undefined) throw new WaitingError('VcapServicesNotWritten', 'VCAP_SERVICES of the app is not written yet.', retryMs);
+  const database = databaseUrl(servicesIn(vcapServices));
+  const fromServices = database === undefined || databaseUrlKey in env ? {} : encoded({ [databaseUrlKey]: database });
+  const all = { ...fromServices, ...env, [vcapServicesKey]: vcapServices };
+  assertEnvSize(all);
+  return {
+    env: all,
+    bindings: bindings.toSorted((a, b) => (a.guid < b.guid ? -1 : 1)),
+    vcapApplication: vcapApplicationOf(context, app, process),
+    drainSeconds: context.info().drainSeconds,
+  };
+}
+
+/** Whether `owner` itself, and not one of the same name before it, owns the object. */
+export function isOwnedBy(object: KubeObject, owner: KubeObject): boolean {
+  return object.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) === true;
+}
+
+/** A Secret of the same name that a deleted AppWorkload has left would be collected, and take the environment with it: it makes way. */
+async function createOne(context: Context, workload: AppWorkload, secret: Secret): Promise<void> {
+  const { namespace, name = '' } = secret.metadata;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await context.cluster.create(secretType, secret, { signal: context.signal });
+      return;
+    } catch (error) {
+      if (!isAlreadyExists(error) || tries === mostTries) throw error;
+    }
+    const present = await context.cluster.get(secretType, namespace, name, context.signal);
+    if (present !== undefined && isOwnedBy(present, workload)) return;
+    const uid = present?.metadata.uid;
+    if (uid !== undefined) await context.cluster.delete(secretType, namespace, name, { uid, signal: context.signal });
+  }
+}
+
+/** Creates the Secrets of a generation, the last one when all others are there. */
+export async function createFrozen(context: Context, workload: AppWorkload, secrets: readonly Secret[]): Promise<void> {
+  await Promise.all(secrets.slice(0, -1).map((secret) => createOne(context, workload, secret)));
+  await Promise.all(secrets.slice(-1).map((secret) => createOne(context, workload, secret)));
+}

@@ -1,0 +1,122 @@
+// Making a generation: what it lives by, what is frozen into it, and the objects that hold it.
+
+import { webProcess } from '../../lib/api/app.ts';
+import { secretType } from '../../lib/api/core.ts';
+import { annotations, conditionTypes, kinds, reasons } from '../../lib/api/group.ts';
+import type { AppWorkload, CFApp, CFProcess, Droplet } from '../../lib/api/types.generated.ts';
+import { buildProcessEnv } from '../../templates/pod-env.ts';
+import {
+  buildAppWorkload, buildFrozenSecrets, generationHash, generationNames, liveHash, liveInputs,
+  type FrozenInputs, type LiveInputs,
+} from '../../templates/workload.ts'; // prettier-ignore
+import { generationOf } from '../../templates/stateful-set.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
+import type { Context } from '../runtime/reconciler.ts';
+import { conditionsWith, writeStatus, type Statement } from '../runtime/status.ts';
+import { routesTo, workloadsByProcess } from '../relations.ts';
+import { createFrozen, isOwnedBy, readFrozen } from './frozen-environment.ts';
+
+const defaultPort = 8080;
+
+/** Ports of a process: those that routes name, oldest route first; `web` listens in any case. */
+export function portsOf(process: CFProcess, droplet: Droplet, context: Context): number[] {
+  const first = droplet.ports?.[0] ?? defaultPort;
+  const mapped = routesTo(process, context.stores).map(({ destination }) => destination.port ?? first);
+  const ports = [...new Set(mapped)];
+  return ports.length === 0 && process.spec.processType === webProcess ? [first] : ports;
+}
+
+/** All generations of a process that are not about to go, oldest first. */
+export function workloadsOf(process: CFProcess, context: Context): AppWorkload[] {
+  return context.stores
+    .of(kinds.appWorkload)
+    .by(workloadsByProcess.name, `${process.metadata.namespace ?? ''}/${process.metadata.name ?? ''}`)
+    .filter((workload) => workload.metadata.deletionTimestamp === undefined)
+    .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
+}
+
+export function liveInputsOf(app: CFApp, process: CFProcess, droplet: Droplet, context: Context): LiveInputs {
+  return liveInputs(app, process, droplet, portsOf(process, droplet, context));
+}
+
+/** The newest generation with the same live inputs. */
+export function findGeneration(workloads: readonly AppWorkload[], live: LiveInputs): AppWorkload | undefined {
+  const hash = liveHash(live);
+  return workloads.findLast((workload) => workload.metadata.annotations?.[annotations.liveHash] === hash);
+}
+
+/** Uids of AppWorkloads whose Secrets are known to be there. */
+const sealed = new BoundedMap<string, true>(5_000);
+
+/** Freezes env and bindings as they are now and creates the generation, without instances. */
+export async function createGeneration(context: Context, app: CFApp, process: CFProcess, live: LiveInputs): Promise<AppWorkload> {
+  return createFrom(context, app, process, live, await readFrozen(context, app, process));
+}
+
+/** The Secret with the env comes last: it being there says that the generation is whole. */
+async function createFrom(context: Context, app: CFApp, process: CFProcess, live: LiveInputs, frozen: FrozenInputs): Promise<AppWorkload> {
+  const hash = generationHash(process.metadata.name ?? '', live, frozen);
+  const names = generationNames(process, hash);
+  const env = buildProcessEnv({
+    secretName: names.env,
+    secretKeys: Object.keys(frozen.env).toSorted(),
+    vcapApplication: frozen.vcapApplication as { application_id: string; application_name: string },
+    memoryMB: live.memoryMB,
+    ports: live.ports,
+    lifecycle: app.spec.lifecycle.type,
+  });
+  const wanted = buildAppWorkload({ app, process, live, frozen, env }, hash);
+  const workload = await context.cluster.create(kinds.appWorkload, wanted, { signal: context.signal });
+  await createFrozen(context, workload, buildFrozenSecrets(workload, names, frozen));
+  sealed.set(workload.metadata.uid ?? '', true);
+  context.event(kinds.process, process, {
+    type: 'Normal',
+    reason: 'GenerationCreated',
+    message: `Generation ${hash} was made from ${live.image}`,
+  });
+  return workload;
+}
+
+/**
+ * False when the making of the generation was cut off: it is removed then, and made anew from what is there by now. Asks the API server once per
+ * generation and process of the controller.
+ */
+export async function isWhole(context: Context, process: CFProcess, workload: AppWorkload): Promise<boolean> {
+  const { uid = '', namespace = '', name = '', annotations: marks = {} } = workload.metadata;
+  // A generation that somebody else made has no frozen Secrets of ours.
+  if (sealed.has(uid) || workload.spec.instances > 0 || marks[annotations.liveHash] === undefined) return true;
+  const secret = await context.cluster.get(secretType, namespace, generationNames(process, generationOf(workload)).env, context.signal);
+  // One that a deleted AppWorkload of the same name has left is about to be collected.
+  if (secret !== undefined && isOwnedBy(secret, workload)) {
+    sealed.set(uid, true);
+    return true;
+  }
+  await context.cluster.delete(kinds.appWorkload, namespace, name, { uid, propagation: 'Background', signal: context.signal });
+  return false;
+}
+
+/**
+ * Makes good for frozen Secrets whose contents nobody knows any more: from the app's env and bindings as they are now, as a restart would. Where
+ * those are still what was frozen, the generation stays, else another one takes its place.
+ * @returns the generation that shall run
+ */
+export async function replaceLost(
+  context: Context,
+  app: CFApp,
+  process: CFProcess,
+  live: LiveInputs,
+  broken: AppWorkload,
+): Promise<AppWorkload> {
+  const frozen = await readFrozen(context, app, process);
+  const hash = generationHash(process.metadata.name ?? '', live, frozen);
+  if (hash === generationOf(broken)) {
+    await createFrozen(context, broken, buildFrozenSecrets(broken, generationNames(process, hash), frozen));
+    const whole: Statement = { type: conditionTypes.whole, status: 'True', reason: 'Restored', message: '' };
+    return writeStatus(context, kinds.appWorkload, broken, { ...broken.status, conditions: conditionsWith(broken, whole) });
+  }
+  const message =
+    'The environment of the running version was deleted and nobody knows it any more: ' +
+    "a new version starts with the app's variables and services as they are now, as after 'kf restart'.";
+  context.event(kinds.app, app, { type: 'Warning', reason: reasons.environmentLost, message });
+  return createFrom(context, app, process, live, frozen);
+}

@@ -1,0 +1,164 @@
+// CFProcess: the generation that is wanted, how it takes the place of the one before, and what became of it.
+
+import { findCondition } from '../../lib/api/conditions.ts';
+import { namespaceType, podDisruptionBudgetType, podType, type Pod, type PodDisruptionBudget } from '../../lib/api/core.ts';
+import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
+import { annotations, conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
+import type { AppWorkload, CFApp, CFBuild, CFProcess, CFRoute, Droplet } from '../../lib/api/types.generated.ts';
+import { buildBudget } from '../../templates/stateful-set.ts';
+import { podsByProcess } from '../instances/pod-instances.ts';
+import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
+import { WaitingError, type Result } from '../runtime/result.ts';
+import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
+import { keyOf, splitKey } from '../runtime/store.ts';
+import { appIndexes, appsByDroplet, processKeys, wantedInstances } from '../relations.ts';
+import { withProcessDefaults } from './process-defaults.ts';
+import { createGeneration, findGeneration, isWhole, liveInputsOf, replaceLost, workloadsOf } from './generation.ts';
+import { Proofs } from './traffic-probe.ts';
+import { Rollouts } from './step.ts';
+import { hinderedRollout, selectorOf } from './status.ts';
+
+const ownKey = (object: { metadata: { namespace?: string } }, guid: string | undefined): string[] =>
+  guid === undefined || guid === '' ? [] : [`${object.metadata.namespace ?? ''}/${guid}`];
+
+/** Processes that a route leads to, and those that shared a destination's app before the route changed. */
+function processesOfRoute(route: CFRoute, stores: Context['stores']): string[] {
+  const apps = new Set((route.spec.destinations ?? []).map(({ appRef }) => appRef.name ?? ''));
+  return [...apps].flatMap((app) => processKeys(`${route.metadata.namespace ?? ''}/${app}`, stores));
+}
+
+export function processReconciler(): Reconciler {
+  const rollouts = new Rollouts(new Proofs());
+  return {
+    name: 'process',
+    workers: 8,
+    watches: [
+      watch(kinds.process),
+      watch<CFApp>(kinds.app, (app, stores) => processKeys(keyOf(app), stores)),
+      watch<AppWorkload>(kinds.appWorkload, (workload) => ownKey(workload, workload.spec.GUID)),
+      watch<Pod>(podType, (pod) => ownKey(pod, pod.metadata.labels?.[labels.guid])),
+      watch<CFRoute>(kinds.route, processesOfRoute),
+      watch<HttpRoute>(httpRouteType, (route, stores) => {
+        const own = stores.of(kinds.route).get(route.metadata.namespace, route.metadata.name ?? '');
+        return own === undefined ? [] : processesOfRoute(own, stores);
+      }),
+      watch<CFBuild>(kinds.build, (build, stores) =>
+        stores
+          .of(kinds.app)
+          .by(appsByDroplet.name, keyOf(build))
+          .flatMap((app) => processKeys(keyOf(app), stores)),
+      ),
+      watch<PodDisruptionBudget>(podDisruptionBudgetType, (budget) => ownKey(budget, budget.metadata.labels?.[labels.guid])),
+    ],
+    reads: [kinds.space, kinds.org, kinds.domain, namespaceType],
+    indexes: [...appIndexes, podsByProcess],
+    reconcile: (key, context) => reconcile(key, context, rollouts),
+  };
+}
+
+async function reconcile(key: string, context: Context, rollouts: Rollouts): Promise<Result | undefined> {
+  const { ns, name } = splitKey(key);
+  const live = context.stores.of(kinds.process).get(ns, name);
+  if (live === undefined || live.metadata.deletionTimestamp !== undefined) return undefined;
+  const app = context.stores.of(kinds.app).get(ns, live.spec.appRef.name ?? '');
+  if (app === undefined || !mayAct(app)) return undefined;
+  const process = await withProcessDefaults(context, live);
+  await ensureBudget(context, process, wantedInstances(app, process));
+
+  const droplet = context.stores.of(kinds.build).get(ns, app.spec.currentDropletRef?.name ?? '')?.status?.droplet;
+  const target = await targetOf(context, app, process, droplet).catch((error: unknown) => tellWhy(context, app, process, error));
+  if (target === 'again') return { requeueAfterMs: 1 };
+  const outcome = target === undefined ? undefined : await rollouts.step(context, app, process, target);
+  const ready: Statement = readyStatement;
+  await writeStatus(context, kinds.process, process, {
+    ...process.status,
+    actualInstances: 0,
+    ...outcome?.status,
+    selector: selectorOf(process),
+    conditions: conditionsWith(process, ready),
+  });
+  return outcome?.requeueAfterMs === undefined ? undefined : { requeueAfterMs: outcome.requeueAfterMs };
+}
+
+/**
+ * The app holds its name, and the CFApp reconciler has seen this state of it: with a deploy-id it has read processes and env fresh then, so that
+ * nothing older than the user's command is acted on.
+ */
+function mayAct(app: CFApp): boolean {
+  if (app.metadata.deletionTimestamp !== undefined || findCondition(app, conditionTypes.claimed)?.status !== 'True') return false;
+  const deployId = app.metadata.annotations?.[annotations.deployId];
+  const isSeen = app.status?.observedGeneration === app.metadata.generation;
+  return isSeen && (deployId === undefined || app.status?.deployment?.id === deployId);
+}
+
+/** The generation that shall run; made when there is none yet. `again` when an unfinished one was just removed. */
+async function targetOf(
+  context: Context,
+  app: CFApp,
+  process: CFProcess,
+  droplet: Droplet | undefined,
+): Promise<AppWorkload | 'again' | undefined> {
+  const workloads = workloadsOf(process, context);
+  if (droplet === undefined) assertNoChangeAsked(app, process);
+  // A stopped process keeps its last generation, empty: that is what a start without the controller wakes.
+  if (droplet === undefined || wantedInstances(app, process) === 0) return lastOf(process, workloads);
+  const live = liveInputsOf(app, process, droplet, context);
+  const found = findGeneration(workloads, live);
+  if (found === undefined) return createGeneration(context, app, process, live);
+  if (!(await isWhole(context, process, found))) return 'again';
+  if (findCondition(found, conditionTypes.whole)?.status !== 'False') return found;
+  try {
+    return await replaceLost(context, app, process, live, found);
+  } catch (error) {
+    // What runs goes on; that it cannot start again is told by `rollout.message`.
+    if (error instanceof WaitingError) return found;
+    throw error;
+  }
+}
+
+/** No generation can be made: the process says what is missing before it is tried again. */
+async function tellWhy(context: Context, app: CFApp, process: CFProcess, error: unknown): Promise<never> {
+  if (error instanceof WaitingError) {
+    const deployId = app.metadata.annotations?.[annotations.deployId] ?? '';
+    const rollout = hinderedRollout(process, deployId, error, context.now());
+    await writeStatus(context, kinds.process, process, {
+      ...process.status,
+      actualInstances: process.status?.actualInstances ?? 0,
+      rollout,
+    });
+  }
+  throw error;
+}
+
+/** What runs goes on without the build that it came from; a change has nothing to start. */
+function assertNoChangeAsked(app: CFApp, process: CFProcess): void {
+  const name = app.spec.currentDropletRef?.name ?? '';
+  const { id, reason } = process.status?.rollout ?? {};
+  const isAsked = id !== (app.metadata.annotations?.[annotations.deployId] ?? '') || reason === reasons.cannotResolveDroplet;
+  if (name === '' || !isAsked || wantedInstances(app, process) === 0) return;
+  throw new WaitingError(
+    reasons.cannotResolveDroplet,
+    `The app's droplet was deleted (build '${name}'); 'kf push' makes a new one.`,
+    5_000,
+  );
+}
+
+/** What runs, or what shall run again where its successor failed. */
+function lastOf(process: CFProcess, workloads: readonly AppWorkload[]): AppWorkload | undefined {
+  const known = process.status?.rollout?.generations ?? [];
+  const of = (hash: string | undefined): AppWorkload | undefined =>
+    workloads.findLast((workload) => hash !== undefined && workload.metadata.labels?.[labels.generation] === hash);
+  const current = known.find(({ state }) => state === 'Current')?.hash;
+  const served = new Set(known.filter((generation) => generation.served === true).map(({ hash }) => hash));
+  return of(current) ?? workloads.findLast(({ metadata }) => served.has(metadata.labels?.[labels.generation] ?? '')) ?? workloads.at(-1);
+}
+
+async function ensureBudget(context: Context, process: CFProcess, desired: number): Promise<void> {
+  const { namespace = '', name = '' } = process.metadata;
+  const live = context.stores.of(podDisruptionBudgetType).get(namespace, name);
+  if (desired > 1 && live === undefined) {
+    await context.cluster.create(podDisruptionBudgetType, buildBudget(process), { signal: context.signal });
+  } else if (desired <= 1 && live?.metadata.uid !== undefined) {
+    await context.cluster.delete(podDisruptionBudgetType, namespace, name, { uid: live.metadata.uid, signal: context.signal });
+  }
+}

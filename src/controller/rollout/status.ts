@@ -1,0 +1,209 @@
+// What a CFProcess says of its instances and of the change under way. Pure.
+
+import { countInstances, instanceLimits } from '../../lib/api/app.ts';
+import { podSelectorOf } from '../../lib/api/names.ts';
+import { cutText } from '../../lib/api/text.ts';
+import type { DeploymentStatus, GenerationStatus, InstanceCounts, InstanceStatus } from '../../lib/api/types.generated.ts';
+import type { CFProcess } from '../../lib/api/types.generated.ts';
+import type { LogEnds } from '../../lib/kube/lines.ts';
+import type { Instance, Problem } from '../instances/instances.ts';
+import { longestMessage } from '../runtime/status.ts';
+import type { RolloutPlan } from './planner.ts';
+import { timestamp } from '../runtime/clock.ts';
+
+/** An RFC 3339 time as status fields take it; nothing for what is none. */
+const valid = (text: string | undefined): string | undefined => (text === undefined || Number.isNaN(Date.parse(text)) ? undefined : text);
+
+const rank: Record<InstanceStatus['state'], number> = { RUNNING: 0, STARTING: 1, CRASHED: 2, DOWN: 3 };
+
+function statusOf(instance: Instance): InstanceStatus {
+  const since = valid(instance.since);
+  return {
+    state: instance.state,
+    ready: instance.ready,
+    restarts: instance.restarts,
+    pod: instance.pod,
+    generation: instance.generation,
+    ...(since === undefined ? {} : { timestamp: since }),
+    ...(instance.node === undefined ? {} : { node: instance.node }),
+    ...(instance.details === undefined ? {} : { details: cutText(instance.details, instanceLimits.detailCharacters) }),
+    ...(instance.reason === undefined ? {} : { reason: instance.reason }),
+    ...(instance.exitCode === undefined ? {} : { exitCode: instance.exitCode }),
+  };
+}
+
+/** One entry per index: while two generations have an instance of it, the one that runs, then the one of the wanted generation. What is about to end is none. */
+export function instancesStatus(instances: readonly Instance[], wanted: string): Record<string, InstanceStatus> {
+  const order = (instance: Instance): number => rank[instance.state] * 2 + (instance.generation === wanted ? 0 : 1);
+  const chosen = new Map<number, Instance>();
+  for (const instance of instances.filter(({ ending }) => !ending)) {
+    const present = chosen.get(instance.index);
+    if (present === undefined || order(instance) < order(present)) chosen.set(instance.index, instance);
+  }
+  return Object.fromEntries([...chosen].sort(([a], [b]) => a - b).map(([index, instance]) => [String(index), statusOf(instance)]));
+}
+
+/** With an entry for each index that should be there and is not, saying why. */
+export function withAbsent(
+  present: Record<string, InstanceStatus>,
+  wanted: number,
+  absent: Problem | undefined,
+): Record<string, InstanceStatus> {
+  if (absent === undefined) return present;
+  const { reason } = absent;
+  const details = cutText(absent.message, instanceLimits.detailCharacters);
+  const missing = Array.from({ length: wanted }, (_, index) => String(index)).filter((index) => present[index] === undefined);
+  return {
+    ...present,
+    ...Object.fromEntries(missing.map((index) => [index, { state: 'DOWN' as const, ready: false, reason, details }])),
+  };
+}
+
+/** What a status says of instances: the first ones one by one, all of them by their number. It does not grow with the app. */
+export function summaryOf(instances: Record<string, InstanceStatus>): {
+  instancesStatus: Record<string, InstanceStatus>;
+  instanceCounts: InstanceCounts;
+} {
+  // Keys that are whole numbers come in their order.
+  const listed = Object.entries(instances).slice(0, instanceLimits.listed);
+  return { instancesStatus: Object.fromEntries(listed), instanceCounts: countInstances(Object.values(instances)) };
+}
+
+/** The verdict's cause as it is kept. */
+export interface Cause {
+  problem: Problem;
+  instance?: Instance;
+  log?: LogEnds;
+}
+
+export interface RolloutFacts {
+  process: CFProcess;
+  deployId: string;
+  target: string;
+  desired: number;
+  plan: RolloutPlan;
+  generations: GenerationStatus[];
+  instances: readonly Instance[];
+  /** Ready instances of the wanted generation, and whether it may take requests. */
+  ready: number;
+  proven: boolean;
+  /** Routes send to the wanted generation only (always so without routes). */
+  switched: boolean;
+  /** The verdict Failed, with its cause unless it is the one kept from before. */
+  failed: boolean;
+  cause?: Cause;
+  /** What is waited for, where something is known. */
+  awaited?: Problem | { reason: string; message: string };
+  /** Why instances that should exist do not. */
+  absent?: Problem;
+  /** A note for a success, such as that the gateway could not be asked. */
+  note?: { reason: string; message: string };
+  /** Uid of the wanted generation's AppWorkload. */
+  targetUid: string;
+  now: number;
+}
+
+type Phase = DeploymentStatus['phase'];
+type Body = Omit<DeploymentStatus, 'id' | 'since' | 'generations' | 'process'>;
+
+function failed(facts: RolloutFacts, before: DeploymentStatus | undefined): Body {
+  const { cause, plan, target, instances } = facts;
+  if (cause === undefined) {
+    const {
+      id: _id,
+      since: _since,
+      generations: _generations,
+      process: _process,
+      ...kept
+    } = before ?? { id: '', phase: 'Failed' as const };
+    return { ...kept, phase: 'Failed' };
+  }
+  const { problem, instance, log } = cause;
+  const isWoken = plan.goal !== target && !instances.some(({ generation, ending }) => generation === plan.goal && !ending);
+  return {
+    phase: 'Failed',
+    reason: problem.reason,
+    message: isWoken ? `${problem.message} The version that served last is started in its place.` : problem.message,
+    ...(instance === undefined ? {} : { pod: instance.pod, restarts: instance.restarts }),
+    ...(problem.container === undefined ? {} : { container: problem.container }),
+    ...(problem.exitCode === undefined ? {} : { exitCode: problem.exitCode }),
+    ...(log === undefined || log.tail.length === 0 ? {} : { logTail: log.tail }),
+    ...(log === undefined || log.head.length === 0 ? {} : { logHead: log.head, logOmitted: log.omitted }),
+  };
+}
+
+function stopped({ instances }: RolloutFacts): Body {
+  const left = instances.filter(({ ready, ending }) => ready || !ending).length;
+  return left === 0
+    ? { phase: 'Stopped' }
+    : { phase: 'Pending', reason: 'Stopping', message: `${String(left)} instances are still to end.` };
+}
+
+function underWay(facts: RolloutFacts): Body {
+  const { awaited, ready, desired, proven, instances, target } = facts;
+  const own = instances.filter(({ generation, ending }) => generation === target && !ending);
+  const phase: Phase = own.some(({ state }) => state !== 'DOWN') ? 'Starting' : 'Pending';
+  if (awaited !== undefined) return { phase, reason: awaited.reason, message: awaited.message };
+  if (ready > 0 && !proven) return { phase, reason: 'Serving', message: 'Waiting for the first answer of the new version.' };
+  return { phase, reason: 'Instances', message: `${String(ready)} of ${String(desired)} instances are ready.` };
+}
+
+/** Somebody deleted the generation that this was said of, and it was made again: nothing said of the old one holds. */
+export function isRemade(before: DeploymentStatus, hash: string, uid: string): boolean {
+  const known = before.generations?.find((generation) => generation.hash === hash)?.uid;
+  return known !== undefined && known !== uid;
+}
+
+function body(facts: RolloutFacts, before: DeploymentStatus | undefined, isStarted: boolean): Body {
+  if (!isStarted) return stopped(facts);
+  if (facts.failed) return failed(facts, before);
+  const serves = facts.desired === 0 || (facts.ready >= facts.desired && facts.proven && facts.switched);
+  // A version that served once has been judged; that an instance falls later is told by the instances.
+  const served =
+    before?.id === facts.deployId &&
+    before.phase === 'Serving' &&
+    !isRemade(before, facts.target, facts.targetUid) &&
+    before.generations?.find(({ hash }) => hash === facts.target)?.state === 'Current';
+  if (!serves && !served) return underWay(facts);
+  return { phase: 'Serving', ...facts.note };
+}
+
+function logOf(before: DeploymentStatus | undefined): Pick<DeploymentStatus, 'logHead' | 'logOmitted' | 'logTail'> {
+  const { logHead, logOmitted, logTail } = before ?? {};
+  if (logTail === undefined) return {};
+  return { ...(logHead === undefined ? {} : { logHead }), ...(logOmitted === undefined ? {} : { logOmitted }), logTail };
+}
+
+/** `status.rollout`: as before where nothing changed, so that nothing is written. */
+export function rolloutStatus(facts: RolloutFacts, isStarted: boolean): DeploymentStatus {
+  const before = facts.process.status?.rollout;
+  const same = before?.id === facts.deployId ? before : undefined;
+  // What a version that failed said stays readable while the app is stopped.
+  const next = isStarted ? body(facts, same, isStarted) : { ...logOf(before), ...body(facts, same, isStarted) };
+  const since = same?.phase === next.phase && same.since !== undefined ? same.since : timestamp(facts.now);
+  const message = next.message === undefined ? {} : { message: cutText(next.message, longestMessage) };
+  return { id: facts.deployId, ...next, ...message, process: facts.process.spec.processType, since, generations: facts.generations };
+}
+
+/** What is missing may come by itself, as the Secret of a binding does; after this time it is said that it does not. */
+const hindrancePatienceMs = 15_000;
+
+/** `status.rollout` of a change that cannot even begin. */
+export function hinderedRollout(
+  { spec, status }: CFProcess,
+  id: string,
+  { reason, message }: { reason: string; message: string },
+  now: number,
+): DeploymentStatus {
+  const before = status?.rollout?.id === id ? status.rollout : undefined;
+  const isSame = before?.reason === reason && before.since !== undefined && (before.phase === 'Pending' || before.phase === 'Failed');
+  const since = isSame ? (before.since ?? '') : timestamp(now);
+  const isLasting = before?.phase === 'Failed' || now - Date.parse(since) > hindrancePatienceMs;
+  const phase: Phase = isSame && isLasting ? 'Failed' : 'Pending';
+  const generations = status?.rollout?.generations;
+  return { id, phase, reason, message, process: spec.processType, since, ...(generations === undefined ? {} : { generations }) };
+}
+
+export function selectorOf(process: CFProcess): string {
+  return podSelectorOf(process);
+}

@@ -1,0 +1,295 @@
+// One step of a process's change: looks at what is there, asks the planner, does what it says, and tells the verdict.
+
+import { httpRouteType } from '../../lib/api/gateway.ts';
+import { findCondition } from '../../lib/api/conditions.ts';
+import { annotations, conditionTypes, kinds, reasons } from '../../lib/api/group.ts';
+import type { AppWorkload, CFApp, CFProcess, CFProcessStatus, GenerationStatus } from '../../lib/api/types.generated.ts';
+import { servingAnnotation } from '../../templates/http-route.ts';
+import { generationOf } from '../../templates/stateful-set.ts';
+import { podInstances } from '../instances/pod-instances.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
+import type { Context } from '../runtime/reconciler.ts';
+import { routesTo, wantedInstances } from '../relations.ts';
+import { workloadsOf } from './generation.ts';
+import { acceptance, type Proof, type Proofs } from './traffic-probe.ts';
+import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
+import { expectationsOf, isLeftOver, Judge, readyOf, type View } from './assessment.ts';
+import { instancesStatus, isRemade, rolloutStatus, summaryOf, withAbsent, type RolloutFacts } from './status.ts';
+
+/** An app without a check counts as well when it has run for so long without a fall. */
+const stableMs = 3_000;
+const refusedPollMs = 10_000;
+/** From a gateway's word that it has taken a route until requests follow it; Traefik gathers changes for 100 ms before it loads them. */
+const loadMs = 500;
+
+export interface StepOutcome {
+  status: CFProcessStatus;
+  requeueAfterMs?: number;
+}
+
+export class Rollouts {
+  readonly #proofs: Proofs;
+  readonly #judge = new Judge();
+  /** Since when all routes carry the same weights, per process. */
+  readonly #settling = new BoundedMap<string, { text: string; since: number }>(5_000);
+
+  constructor(proofs: Proofs) {
+    this.#proofs = proofs;
+  }
+
+  async step(context: Context, app: CFApp, process: CFProcess, target: AppWorkload): Promise<StepOutcome> {
+    const view = this.#look(context, app, process, target);
+    const proof = this.#proof(view);
+    const proven = proof.state === 'proven' || this.#provenBefore(view, view.hash);
+    const verdict = await this.#judge.judge(view, proof);
+    const plan = this.#plan(view, proven, verdict.failed);
+    await this.#act(view, plan);
+    const facts: RolloutFacts = {
+      process,
+      deployId: view.deployId,
+      target: view.hash,
+      desired: view.desired,
+      plan,
+      generations: this.#generations(view, proof, plan, verdict.failed),
+      instances: view.instances,
+      ready: readyOf(view.instances, view.hash),
+      proven,
+      switched: this.#hasSwitched(view),
+      failed: verdict.failed,
+      ...(verdict.cause === undefined ? {} : { cause: verdict.cause }),
+      ...(verdict.awaited === undefined ? {} : { awaited: verdict.awaited }),
+      ...(verdict.absent === undefined ? {} : { absent: verdict.absent }),
+      ...noteOf(view, proof),
+      targetUid: target.metadata.uid ?? '',
+      now: context.now(),
+    };
+    return this.#report(view, plan, facts);
+  }
+
+  #look(context: Context, app: CFApp, process: CFProcess, target: AppWorkload): View {
+    const seam = podInstances(context);
+    const workloads = workloadsOf(process, context);
+    if (!workloads.some(({ metadata }) => metadata.uid === target.metadata.uid)) workloads.push(target);
+    const { namespace = '', name = '' } = process.metadata;
+    const byHash = new Map(workloads.map((workload) => [generationOf(workload), workload]));
+    return {
+      context, app, process, target, workloads, seam,
+      hash: generationOf(target),
+      instances: seam
+        .of(namespace, name, (generation) => expectationsOf(byHash.get(generation)))
+        .map((instance) => (isLeftOver(context, byHash.get(instance.generation), instance) ? { ...instance, ready: false, ending: true } : instance)),
+      desired: wantedInstances(app, process),
+      routed: routesTo(process, context.stores).length > 0,
+      deployId: app.metadata.annotations?.[annotations.deployId] ?? '',
+      lookAgain: [],
+    }; // prettier-ignore
+  }
+
+  /** Kept in the status, so that a new controller asks nothing twice. */
+  #provenBefore(view: View, hash: string): boolean {
+    const before = this.#saidOf(view, hash);
+    const carries = (parseWeights(view.process.status?.serving)[hash] ?? 0) > 0;
+    return before?.verified === true || (before?.state === 'Old' && before.ready > 0 && (carries || !view.routed));
+  }
+
+  #proof(view: View): Proof {
+    const { context, process, hash, routed, instances } = view;
+    const own = instances.filter(({ generation, ready }) => generation === hash && ready);
+    if (own.length === 0) {
+      this.#proofs.forget(process, hash);
+      return { state: 'awaited', message: '' };
+    }
+    if (routed) {
+      if (this.#provenBefore(view, hash)) return { state: 'proven', through: 'gateway' };
+      const proof = this.#proofs.check(context, process, hash, own, view.target.spec.ports?.[0] ?? 8080);
+      if (proof.state === 'awaited' && proof.lookAgainMs !== undefined) view.lookAgain.push(proof.lookAgainMs);
+      // It may recover by itself; nothing else would tell.
+      if (proof.state === 'refused') view.lookAgain.push(refusedPollMs);
+      return proof;
+    }
+    const oldest = Math.min(...own.map(({ readySince }) => readySince ?? context.now()));
+    const left = view.target.spec.startupProbe === undefined ? oldest + stableMs - context.now() : 0;
+    if (left <= 0) return { state: 'proven', through: 'instance' };
+    view.lookAgain.push(left);
+    return { state: 'awaited', message: 'The new version runs; waiting whether it stays.' };
+  }
+
+  /** The weights that every route of the process carries and its gateway has taken; undefined while they differ. */
+  #carried(view: View): string | undefined {
+    const guid = view.process.metadata.name ?? '';
+    const routes = routesTo(view.process, view.context.stores).map(({ route }) =>
+      view.context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name ?? ''),
+    );
+    const texts = routes.map((route) =>
+      route === undefined || acceptance(route)?.accepted !== true ? undefined : route.metadata.annotations?.[servingAnnotation(guid)],
+    );
+    const [first] = texts;
+    return texts.every((text) => text === first) ? first : undefined;
+  }
+
+  /** Requests reach the target alone: all routes say so, and where another version served before, the gateway has had the time to load it. */
+  #hasSwitched(view: View): boolean {
+    if (!view.routed) return true;
+    const text = this.#carried(view);
+    if (!onlyTarget(text, view.hash)) return false;
+    // Noted only while there is another version to switch from.
+    const settling = this.#settling.get(view.process.metadata.uid ?? '');
+    const left = settling !== undefined && settling.text === text ? settling.since + loadMs - view.context.now() : 0;
+    if (left > 0) view.lookAgain.push(left);
+    return left <= 0;
+  }
+
+  #settled(view: View): Record<string, number> | undefined {
+    const key = `${view.process.metadata.uid ?? ''}`;
+    const text = this.#carried(view);
+    const now = view.context.now();
+    const known = this.#settling.get(key);
+    if (text === undefined || known?.text !== text) {
+      if (text === undefined) this.#settling.delete(key);
+      else this.#settling.set(key, { text, since: now });
+      if (text !== undefined) view.lookAgain.push(settleMs(view.context));
+      return undefined;
+    }
+    const left = known.since + settleMs(view.context) - now;
+    if (left > 0) {
+      view.lookAgain.push(left);
+      return undefined;
+    }
+    return parseWeights(text);
+  }
+
+  #plan(view: View, proven: boolean, failed: boolean): RolloutPlan {
+    const generations = view.workloads.map((workload): Generation => {
+      const hash = generationOf(workload);
+      const own = view.instances.filter(({ generation }) => generation === hash);
+      return {
+        hash,
+        instances: workload.spec.instances,
+        ready: readyOf(view.instances, hash),
+        present: own.length,
+        ending: own.filter(({ ending }) => ending).length,
+        proven: hash === view.hash ? proven : this.#provenBefore(view, hash),
+        served: this.#servedBefore(view, hash),
+        created: Date.parse(workload.metadata.creationTimestamp ?? '') || 0,
+      };
+    });
+    const state = {
+      desired: view.desired,
+      maxInFlight: maxInFlightOf(view.app),
+      routed: view.routed,
+      target: view.hash,
+      failed,
+      generations,
+      carried: parseWeights(view.process.status?.serving),
+    };
+    const isAlone = generations.every(({ hash, present, instances }) => hash === view.hash || (present === 0 && instances === 0));
+    return planRollout({ ...state, settled: isAlone ? undefined : this.#settled(view) });
+  }
+
+  /** Fewer instances first: what goes makes room for what comes. */
+  async #act(view: View, plan: RolloutPlan): Promise<void> {
+    const { context } = view;
+    const change = (workload: AppWorkload): number => (plan.instances[generationOf(workload)] ?? 0) - workload.spec.instances;
+    for (const workload of view.workloads.toSorted((a, b) => change(a) - change(b))) {
+      const { namespace, name = '', resourceVersion, uid } = workload.metadata;
+      const hash = generationOf(workload);
+      if (plan.remove.includes(hash) && uid !== undefined) {
+        await context.cluster.delete(kinds.appWorkload, namespace, name, { uid, propagation: 'Background', signal: context.signal });
+      } else if (change(workload) !== 0) {
+        const spec = { instances: plan.instances[hash] ?? 0 };
+        await context.cluster.mergePatch(
+          kinds.appWorkload,
+          namespace,
+          name,
+          { metadata: { resourceVersion }, spec },
+          { signal: context.signal },
+        );
+      }
+    }
+  }
+
+  #generations(view: View, proof: Proof, plan: RolloutPlan, failed: boolean): GenerationStatus[] {
+    const isProven = proof.state === 'proven' || this.#provenBefore(view, view.hash);
+    const serves = !failed && isProven && view.desired > 0 && readyOf(view.instances, view.hash) >= view.desired;
+    return view.workloads
+      .filter((workload) => !plan.remove.includes(generationOf(workload)))
+      .map((workload) => {
+        const hash = generationOf(workload);
+        const isTarget = hash === view.hash;
+        const isVerified =
+          this.#wasVerified(view, hash) || (isTarget && view.routed && proof.state === 'proven' && proof.through !== 'nothing');
+        return {
+          process: view.process.spec.processType,
+          hash,
+          state: isTarget ? (failed ? 'Failed' : 'Current') : 'Old',
+          instances: plan.instances[hash] ?? 0,
+          ready: readyOf(view.instances, hash),
+          ...(workload.metadata.uid === undefined ? {} : { uid: workload.metadata.uid }),
+          ...(isVerified ? { verified: true } : {}),
+          ...(this.#servedBefore(view, hash) || (isTarget && serves) ? { served: true } : {}),
+        } satisfies GenerationStatus;
+      });
+  }
+
+  /** A version of kf 0.1.0 that answered a request has served. */
+  #servedBefore(view: View, hash: string): boolean {
+    const said = this.#saidOf(view, hash);
+    return said?.served === true || (said?.verified === true && said.state !== 'Failed');
+  }
+
+  #wasVerified(view: View, hash: string): boolean {
+    return this.#saidOf(view, hash)?.verified === true;
+  }
+
+  #saidOf(view: View, hash: string): GenerationStatus | undefined {
+    const before = view.process.status?.rollout;
+    if (before === undefined || (hash === view.hash && isRemade(before, hash, view.target.metadata.uid ?? ''))) return undefined;
+    return before.generations?.find((generation) => generation.hash === hash);
+  }
+
+  #report(view: View, plan: RolloutPlan, facts: RolloutFacts): StepOutcome {
+    const weights = printWeights(plan.weights);
+    const isStarted = view.app.spec.desiredState === 'STARTED';
+    const present = instancesStatus(view.instances, view.hash);
+    const status: CFProcessStatus = {
+      // By index: while generations change, two instances of one index are one.
+      actualInstances: Object.values(present).filter(({ ready }) => ready === true).length,
+      ...summaryOf(withAbsent(present, view.desired, facts.absent)),
+      serving: weights,
+      rollout: rolloutStatus(facts, isStarted),
+    };
+    const soonest = Math.min(...view.lookAgain);
+    return Number.isFinite(soonest) ? { status, requeueAfterMs: Math.max(1, Math.ceil(soonest)) } : { status };
+  }
+}
+
+/** The gateway's own time to take in a change, with a second to spare before pods stop answering. */
+function settleMs(context: Context): number {
+  return Math.max(1, context.info().drainSeconds - 1) * 1_000;
+}
+
+function maxInFlightOf(app: CFApp): number {
+  const given = Number(app.metadata.annotations?.[annotations.maxInFlight] ?? '1');
+  return Number.isInteger(given) && given > 0 ? given : 1;
+}
+
+function onlyTarget(text: string | undefined, hash: string): boolean {
+  if (text === undefined) return false;
+  return Object.entries(parseWeights(text)).every(([generation, weight]) => generation === hash || weight === 0);
+}
+
+/** What there is to say of a success. */
+function noteOf(view: View, proof: Proof): { note?: { reason: string; message: string } } {
+  if (findCondition(view.target, conditionTypes.whole)?.status === 'False') {
+    const message =
+      "The environment of the running version was deleted, and the app's variables or services are missing too: an instance that ends " +
+      "cannot start again. Mend the app's variables and services, then 'kf restart' it.";
+    return { note: { reason: reasons.environmentLost, message } };
+  }
+  if (proof.state !== 'proven' || proof.through === 'gateway' || !view.routed) return {};
+  const message =
+    proof.through === 'instance'
+      ? 'The gateway could not be asked from inside the cluster; an instance answered.'
+      : 'Neither the gateway nor an instance can be asked from where the controller runs.';
+  return { note: { reason: 'RouteNotVerified', message } };
+}

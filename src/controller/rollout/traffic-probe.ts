@@ -1,0 +1,250 @@
+// Proof that a generation serves: one request that reaches it and no other, through the gateway where there is one, else to an instance itself.
+
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
+import type { DeploymentFailure } from '../../lib/api/group.ts';
+import type { KfInfo } from '../../lib/api/kf-info.ts';
+import type { Condition } from '../../lib/api/object.ts';
+import type { CFProcess, CFRoute } from '../../lib/api/types.generated.ts';
+import { generationHeader } from '../../templates/http-route.ts';
+import type { Instance } from '../instances/instances.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
+import type { Context } from '../runtime/reconciler.ts';
+import { routesTo } from '../relations.ts';
+
+/** How a generation's proof stands. */
+export type Proof =
+  /** `through` is `gateway`, `instance`, or `nothing` where neither can be reached from here. */
+  | { state: 'proven'; through: 'gateway' | 'instance' | 'nothing' }
+  | { state: 'awaited'; message: string; lookAgainMs?: number }
+  | { state: 'refused'; reason: DeploymentFailure; message: string };
+
+interface Attempts {
+  since: number;
+  count: number;
+  unreachableSince?: number;
+  direct: boolean;
+  last?: string;
+  proven?: 'gateway' | 'instance' | 'nothing';
+}
+
+const retryMs = 100;
+const requestTimeoutMs = 5_000;
+/** Answers of the gateway itself that pass once it knows the new pods; longer than this is the app's fault. */
+const refusalPatienceMs = 15_000;
+const gatewayPatienceMs = 3_000;
+/** A first version without a check of its port gets so long to answer; then it counts as it is. */
+const firstAnswerMs = 2_000;
+/** Clients of an API server that was away ask again after a pause that grows to a minute and more; a gateway knows of nothing new until then. */
+const catchUpMs = 95_000;
+/** A gateway that marks nothing may still answer 404 for a route that it has not loaded. */
+const unmarkedPatienceMs = 1_000;
+export const notServed: ReadonlySet<number> = new Set([502, 503, 504]);
+
+interface Target {
+  base: string;
+  host: string;
+  path: string;
+  generation: string;
+}
+
+interface Question {
+  base: string;
+  host: string;
+  path: string;
+  headers: Record<string, string>;
+}
+
+interface Answer {
+  status: number;
+  /** The generation whose rule answered, where the gateway says so. */
+  generation?: string | undefined;
+  location?: string | undefined;
+}
+
+const one = (header: string | string[] | undefined): string | undefined => (Array.isArray(header) ? header[0] : header);
+
+/** Says in an app's log whose request it was. */
+const userAgent = 'kf-controller (kf asks once whether the app answers)';
+
+/** One GET; follows nothing, reads no body. */
+export function ask({ base, host, path, headers: more }: Question, signal: AbortSignal): Promise<Answer> {
+  const url = new URL(path, base);
+  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const headers = { host, ...more, 'user-agent': userAgent, connection: 'close' };
+  return new Promise((resolve, reject) => {
+    const request = send(url, { headers, signal, agent: false, servername: host, rejectUnauthorized: false }, (response) => {
+      // An app may send without end: what it sends is not read, and its connection ends here.
+      response.destroy();
+      const { location } = response.headers;
+      resolve({ status: response.statusCode ?? 0, generation: one(response.headers[generationHeader]), location });
+    });
+    request.on('error', reject);
+    request.end();
+  });
+}
+
+function conditionOf(route: HttpRoute, type: string): Condition | undefined {
+  const found = (route.status?.parents ?? []).flatMap(({ conditions = [] }) => conditions).filter((condition) => condition.type === type);
+  return found.find(({ observedGeneration }) => observedGeneration === undefined || observedGeneration >= (route.metadata.generation ?? 0));
+}
+
+/** What the gateway says of a route: undefined while it has not looked at its present form. */
+export function acceptance(route: HttpRoute): { accepted: boolean; message: string } | undefined {
+  const [accepted, resolved] = [conditionOf(route, 'Accepted'), conditionOf(route, 'ResolvedRefs')];
+  if (accepted === undefined) return undefined;
+  const bad = [accepted, resolved].find((condition) => condition !== undefined && condition.status !== 'True');
+  return { accepted: bad === undefined, message: bad === undefined ? '' : `${bad.reason}: ${bad.message}` };
+}
+
+function hasRule(route: HttpRoute, generation: string): boolean {
+  return (route.spec?.rules ?? []).some(
+    (rule) => rule.matches?.some((match) => match.headers?.some(({ value }) => value === generation)) === true,
+  );
+}
+
+/**
+ * A process whose check is that it runs need not answer requests, as in cf, although it has a route (every app gets one). It is asked all the same, for
+ * so long: another version that serves is kept until then, in case that this one listens a moment later.
+ */
+function answerPatienceOf(process: CFProcess, generation: string): { answerMs?: number } {
+  if (process.spec.healthCheck.type !== 'process') return {};
+  const hasOther = (process.status?.rollout?.generations ?? []).some(({ hash, ready }) => hash !== generation && ready > 0);
+  return { answerMs: hasOther ? refusalPatienceMs : firstAnswerMs };
+}
+
+export class Proofs {
+  readonly #attempts = new BoundedMap<string, Attempts>(5_000);
+
+  /** Asks anew next time. */
+  forget(process: CFProcess, generation: string): void {
+    this.#attempts.delete(this.#key(process, generation));
+  }
+
+  /** Where the proof of a generation with ready instances stands; sends requests in the background. */
+  check(context: Context, process: CFProcess, generation: string, instances: readonly Instance[], port: number): Proof {
+    const attempts = this.#attemptsOf(process, generation, context.now(), context.stores.of(httpRouteType).steadySince);
+    if (attempts.proven !== undefined) return { state: 'proven', through: attempts.proven };
+    const proof = this.#look(context, process, { generation, instances, port }, attempts);
+    if (proof.state === 'proven') attempts.proven = proof.through;
+    return proof;
+  }
+
+  #look(
+    context: Context,
+    process: CFProcess,
+    own: { generation: string; instances: readonly Instance[]; port: number },
+    attempts: Attempts,
+  ): Proof {
+    const { generation } = own;
+    const mapped = routesTo(process, context.stores)[0];
+    const info = context.info();
+    if (mapped !== undefined && !attempts.direct) {
+      const awaited = this.#awaitGateway(context, mapped.route, generation, attempts);
+      if (awaited !== undefined) return awaited;
+    }
+    const target = this.#target(info, mapped?.route, generation, attempts, own);
+    if (target === undefined) return { state: 'proven', through: 'nothing' };
+    return this.#judge(context, attempts, target, { info, ...answerPatienceOf(process, generation) });
+  }
+
+  /** Undefined once the gateway has taken the route with the generation's rule. */
+  #awaitGateway(context: Context, route: CFRoute, generation: string, attempts: Attempts): Proof | undefined {
+    const waited = context.now() - attempts.since;
+    const live = context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name ?? '');
+    const verdict = live === undefined || !hasRule(live, generation) ? undefined : acceptance(live);
+    const address = route.status?.uri ?? route.spec.host ?? '';
+    if (verdict?.accepted === true) return undefined;
+    if (waited > refusalPatienceMs) {
+      const why = verdict === undefined ? 'no gateway controller looked at it' : verdict.message;
+      return { state: 'refused', reason: 'RouteNotAccepted', message: `The gateway did not take the route ${address}: ${why}` };
+    }
+    return { state: 'awaited', message: `The gateway has not taken the route ${address} yet`, lookAgainMs: 1_000 };
+  }
+
+  #target(
+    info: KfInfo,
+    route: CFRoute | undefined,
+    generation: string,
+    attempts: Attempts,
+    own: { instances: readonly Instance[]; port: number },
+  ): Target | undefined {
+    const host = (route?.status?.fqdn ?? 'localhost').replace('*', 'kf-probe');
+    const path = `${(route?.spec.path ?? '').replace(/\/$/, '')}/`;
+    const gateway = info.gateway.internalAddress;
+    if (gateway !== undefined && gateway !== '' && route !== undefined && !attempts.direct)
+      return { base: gateway, host, path, generation };
+    attempts.direct = true;
+    const address = own.instances.find(({ ready, address: ip }) => ready && ip !== undefined)?.address;
+    if (address === undefined) return undefined;
+    const literal = address.includes(':') ? `[${address}]` : address;
+    return { base: `http://${literal}:${String(own.port)}`, host, path, generation };
+  }
+
+  #judge(context: Context, attempts: Attempts, target: Target, { info, answerMs }: { info: KfInfo; answerMs?: number }): Proof {
+    const outcome = context.outside(
+      `${target.base} ${target.host} ${target.generation} ${String(attempts.count)}`,
+      requestTimeoutMs,
+      (signal) => ask({ ...target, headers: { [generationHeader]: target.generation } }, signal),
+    );
+    if (outcome === undefined) return { state: 'awaited', message: attempts.last ?? `Waiting for an answer of ${target.host}` };
+    attempts.count += 1;
+    const now = context.now();
+    const again = { state: 'awaited' as const, lookAgainMs: retryMs };
+    if (!outcome.ok) return this.#unreachable(attempts, target, now, (outcome.error as Error).message);
+    delete attempts.unreachableSince;
+    const { status, generation } = outcome.value;
+    const marked = generation === target.generation;
+    const waited = now - attempts.since;
+    if (notServed.has(status)) {
+      attempts.last = `The gateway does not reach the new version of ${target.host} yet (${String(status)}).`;
+      // It does not have to answer: its check says that it runs.
+      if (answerMs !== undefined && waited > answerMs) return { state: 'proven', through: 'gateway' };
+      if (waited <= refusalPatienceMs) return { ...again, message: attempts.last };
+      return {
+        state: 'refused',
+        reason: 'NotServing',
+        message: `Requests to ${target.host}${target.path} are answered with ${String(status)}.`,
+      };
+    }
+    const marks = info.gateway.features.includes(markFeature) && !attempts.direct;
+    const isOwn = attempts.direct || marked || (status !== 404 && !marks) || waited > (marks ? refusalPatienceMs : unmarkedPatienceMs);
+    if (!isOwn) return { ...again, message: `The gateway has not loaded the route ${target.host} yet` };
+    return { state: 'proven', through: attempts.direct ? 'instance' : 'gateway' };
+  }
+
+  #unreachable(attempts: Attempts, target: Target, now: number, message: string): Proof {
+    attempts.unreachableSince ??= now;
+    const tooLong = now - attempts.unreachableSince > gatewayPatienceMs;
+    if (!tooLong) return { state: 'awaited', message: `${target.base} does not answer: ${message}`, lookAgainMs: retryMs };
+    if (attempts.direct) return { state: 'proven', through: 'nothing' };
+    attempts.direct = true;
+    delete attempts.unreachableSince;
+    return { state: 'awaited', message: `${target.base} does not answer, asking an instance itself`, lookAgainMs: 1 };
+  }
+
+  #key(process: CFProcess, generation: string): string {
+    return `${process.metadata.uid ?? ''} ${generation}`;
+  }
+
+  #attemptsOf(process: CFProcess, generation: string, now: number, steadySince: number): Attempts {
+    const key = this.#key(process, generation);
+    const fair = steadySince === 0 ? 0 : steadySince + catchUpMs;
+    const known = this.#attempts.get(key);
+    if (known !== undefined) {
+      // While the API server was away, gateways heard of nothing: their time starts anew.
+      known.since = Math.max(known.since, fair);
+      return known;
+    }
+    const fresh: Attempts = { since: Math.max(now, fair), count: 0, direct: false };
+    this.#attempts.set(key, fresh);
+    return fresh;
+  }
+}
+
+/** Feature of a gateway that lets a rule mark its answers (ResponseHeaderModifier). */
+export const markFeature = 'HTTPRouteResponseHeaderModification';
+
+/** A feature that the Gateway API leaves to implementations and has no name for: paths matched by regular expressions (RE2). */
+export const pathExpressionFeature = 'kf:PathRegularExpression';

@@ -1,0 +1,127 @@
+// The runner `kf-runner`: each AppWorkload of its name is one StatefulSet, written once; only the number of instances follows.
+
+import { nodeType, podType, statefulSetType, type Pod, type StatefulSet } from '../../lib/api/core.ts';
+import { kinds, labels, places } from '../../lib/api/group.ts';
+import type { AppWorkload, CFApp, CFProcess } from '../../lib/api/types.generated.ts';
+import { buildStatefulSet, generationOf, statefulSetNameOf } from '../../templates/stateful-set.ts';
+import { podInstances, podsByProcess } from '../instances/pod-instances.ts';
+import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
+import { conditionsWith, readyStatement, writeMetadata, writeStatus } from '../runtime/status.ts';
+import { wholeOf } from '../runtime/whole.ts';
+import { keyOf, splitKey } from '../runtime/store.ts';
+import { appIndexes, processKeys, workloadsByProcess } from '../relations.ts';
+import { expectationsOf } from './assessment.ts';
+import { instancesStatus, summaryOf } from './status.ts';
+
+/** A node that has been silent for so long does not end its pods any more. */
+const silentNodeMs = 40_000;
+/** A pod gets this beyond its time to end before anybody asks for its node. */
+const overdueMs = 5_000;
+const overduePollMs = 10_000;
+
+const workloadKeys = (processKey: string, stores: Context['stores']): string[] =>
+  stores.of(kinds.appWorkload).by(workloadsByProcess.name, processKey).map(keyOf);
+
+export const appWorkloadReconciler: Reconciler = {
+  name: 'app-workload',
+  workers: 8,
+  watches: [
+    watch(kinds.appWorkload),
+    watch<StatefulSet>(statefulSetType, (set) => owned(set)),
+    watch<Pod>(podType, (pod) => owned(pod)),
+    watch<CFProcess>(kinds.process, (process, stores) => workloadKeys(keyOf(process), stores)),
+    watch<CFApp>(kinds.app, (app, stores) => processKeys(keyOf(app), stores).flatMap((key) => workloadKeys(key, stores))),
+  ],
+  indexes: [...appIndexes, podsByProcess],
+  reconcile: async (key, context) => {
+    const { ns, name } = splitKey(key);
+    const found = context.stores.of(kinds.appWorkload).get(ns, name);
+    if (found === undefined || found.spec.runnerName !== places.runner) return undefined;
+    const workload = await writeMetadata(context, kinds.appWorkload, found, {});
+    if (workload.metadata.deletionTimestamp !== undefined) return undefined;
+    await ensureSet(context, workload);
+    const requeueAfterMs = await releaseOverdue(context, workload);
+    await report(context, workload);
+    return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
+  },
+};
+
+function owned(object: { metadata: { namespace?: string; labels?: Record<string, string> } }): string[] {
+  const name = object.metadata.labels?.[labels.appWorkloadGuid];
+  return name === undefined ? [] : [`${object.metadata.namespace ?? ''}/${name}`];
+}
+
+async function ensureSet(context: Context, workload: AppWorkload): Promise<void> {
+  const ns = workload.metadata.namespace ?? '';
+  const name = statefulSetNameOf(workload);
+  const live = context.stores.of(statefulSetType).get(ns, name);
+  if (live === undefined) {
+    const whole = await wholeOf(context, kinds.appWorkload, workload);
+    await context.cluster.create(statefulSetType, buildStatefulSet(whole), { signal: context.signal });
+    return;
+  }
+  // A set that is about to go is made anew when it is gone; its number is not worth a write.
+  if (live.metadata.deletionTimestamp !== undefined || live.spec?.replicas === workload.spec.instances) return;
+  if (!isDecided(context, workload)) return;
+  const patch = { metadata: { resourceVersion: live.metadata.resourceVersion }, spec: { replicas: workload.spec.instances } };
+  await context.cluster.mergePatch(statefulSetType, ns, name, patch, { signal: context.signal });
+}
+
+/**
+ * Whether the number in the AppWorkload speaks of what the user wants now. While the controller is away, people scale the set itself and write their
+ * wish to process and app; the set must not go back to an old number before those were looked at.
+ */
+function isDecided(context: Context, workload: AppWorkload): boolean {
+  const { namespace = '' } = workload.metadata;
+  const process = context.stores.of(kinds.process).get(namespace, workload.spec.GUID);
+  const app = context.stores.of(kinds.app).get(namespace, workload.spec.appGUID);
+  const isSeen = (object: CFProcess | CFApp | undefined): boolean =>
+    object === undefined || object.status?.observedGeneration === object.metadata.generation;
+  return isSeen(process) && isSeen(app);
+}
+
+/** Pods whose node went silent are deleted for good, so that others can take their place. */
+async function releaseOverdue(context: Context, workload: AppWorkload): Promise<number | undefined> {
+  const now = context.now();
+  const pods = podsOf(context, workload).filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+  if (pods.length === 0) return undefined;
+  const overdue = pods.filter(({ metadata }) => Date.parse(metadata.deletionTimestamp ?? '') + overdueMs < now);
+  for (const pod of overdue) {
+    const { namespace, name = '', uid } = pod.metadata;
+    if (uid === undefined || !(await isSilent(context, pod.spec?.nodeName))) continue;
+    context.log.warn('pod on a silent node deleted', { pod: name, node: pod.spec?.nodeName });
+    await context.cluster.delete(podType, namespace, name, { uid, gracePeriodSeconds: 0, signal: context.signal });
+  }
+  return overduePollMs;
+}
+
+async function isSilent(context: Context, nodeName: string | undefined): Promise<boolean> {
+  if (nodeName === undefined) return false;
+  const node = await context.cluster.get(nodeType, undefined, nodeName, context.signal);
+  if (node === undefined) return true;
+  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+  const silentSince = Date.parse(ready?.lastTransitionTime ?? '');
+  return ready?.status === 'Unknown' && context.now() - silentSince >= silentNodeMs;
+}
+
+function podsOf(context: Context, workload: AppWorkload): Pod[] {
+  const generation = generationOf(workload);
+  return context.stores
+    .of(podType)
+    .by(podsByProcess.name, `${workload.metadata.namespace ?? ''}/${workload.spec.GUID}`)
+    .filter(({ metadata }) => metadata.labels?.[labels.generation] === generation);
+}
+
+async function report(context: Context, workload: AppWorkload): Promise<void> {
+  const generation = generationOf(workload);
+  const expectations = expectationsOf(workload);
+  const instances = podInstances(context)
+    .of(workload.metadata.namespace ?? '', workload.spec.GUID, () => expectations)
+    .filter((instance) => instance.generation === generation);
+  await writeStatus(context, kinds.appWorkload, workload, {
+    ...workload.status,
+    actualInstances: instances.filter(({ ready }) => ready).length,
+    instancesStatus: summaryOf(instancesStatus(instances, generation)).instancesStatus,
+    conditions: conditionsWith(workload, readyStatement),
+  });
+}

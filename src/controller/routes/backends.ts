@@ -1,0 +1,90 @@
+// What stands behind a route: its effective destinations, the live generations of each, and their shares. Pure over the caches.
+
+import { kinds } from '../../lib/api/group.ts';
+import { serviceName } from '../../lib/api/names.ts';
+import type { AppWorkload, CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
+import type { DestinationServiceInput } from '../../templates/destination-service.ts';
+import type { RouteBackend } from '../../templates/http-route.ts';
+import { generationOf } from '../../templates/stateful-set.ts';
+import type { Stores } from '../runtime/reconciler.ts';
+import { processesByApp, wantedInstances, workloadsByProcess } from '../relations.ts';
+import { parseWeights } from '../rollout/planner.ts';
+
+const defaultPort = 8080;
+/** Shares of several destinations are scaled to this, so that each gets the same part whatever its instances are. */
+const wholeShare = 1_000;
+
+export interface Backends {
+  backends: RouteBackend[];
+  services: Omit<DestinationServiceInput, 'route'>[];
+  /** `status.serving` of each process, by its GUID. */
+  serving: Record<string, string>;
+  /** Some process behind the route wants instances: without one nothing shall answer. */
+  serves: boolean;
+}
+
+/** Destinations with port and protocol filled in; an app without a droplet is left out, unless the port is given. */
+export function effectiveDestinations(route: CFRoute, stores: Stores): RouteDestination[] {
+  const { namespace = '' } = route.metadata;
+  return (route.spec.destinations ?? []).flatMap((destination) => {
+    const app = stores.of(kinds.app).get(namespace, destination.appRef.name ?? '');
+    const droplet = stores.of(kinds.build).get(namespace, app?.spec.currentDropletRef?.name ?? '')?.status?.droplet;
+    if (app === undefined) return [];
+    // What runs goes on without the build that it came from.
+    const ports = droplet === undefined ? runningPorts(destination, namespace, stores) : (droplet.ports ?? []);
+    if (ports === undefined) return [];
+    return [{ ...destination, protocol: destination.protocol ?? 'http1', port: destination.port ?? ports[0] ?? defaultPort }];
+  });
+}
+
+/** Ports of what runs behind a destination; undefined when nothing does. */
+function runningPorts({ appRef, processType }: RouteDestination, ns: string, stores: Stores): readonly number[] | undefined {
+  return stores
+    .of(kinds.process)
+    .by(processesByApp.name, `${ns}/${appRef.name ?? ''}`)
+    .filter(({ spec }) => spec.processType === processType)
+    .flatMap(({ metadata }) => stores.of(kinds.appWorkload).by(workloadsByProcess.name, `${ns}/${metadata.name ?? ''}`))
+    .find(({ spec, metadata }) => spec.instances > 0 && metadata.deletionTimestamp === undefined)?.spec.ports;
+}
+
+function sharesOf(workloads: readonly AppWorkload[], serving: string, isOnly: boolean): Map<string, number> {
+  const weights = parseWeights(serving);
+  const known = workloads.map((workload) => generationOf(workload));
+  // Before the process reconciler has spoken, whatever runs gets requests.
+  const raw = new Map(known.map((hash) => [hash, serving === '' ? 1 : (weights[hash] ?? 0)]));
+  if (isOnly) return raw;
+  const total = [...raw.values()].reduce((sum, weight) => sum + weight, 0);
+  return new Map([...raw].map(([hash, weight]) => [hash, total === 0 ? 0 : Math.round((wholeShare * weight) / total)]));
+}
+
+export function backendsOf(route: CFRoute, destinations: readonly RouteDestination[], stores: Stores): Backends {
+  const { namespace = '' } = route.metadata;
+  const result: Backends = { backends: [], services: [], serving: {}, serves: false };
+  for (const destination of destinations) {
+    const appGuid = destination.appRef.name ?? '';
+    const found = stores
+      .of(kinds.process)
+      .by(processesByApp.name, `${namespace}/${appGuid}`)
+      .find(({ spec }) => spec.processType === destination.processType);
+    if (found === undefined) continue;
+    const process = found.metadata.name ?? '';
+    const text = found.status?.serving ?? '';
+    const workloads = stores
+      .of(kinds.appWorkload)
+      .by(workloadsByProcess.name, `${namespace}/${process}`)
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .toSorted((a, b) => (generationOf(a) < generationOf(b) ? -1 : 1));
+    if (workloads.length > 0) result.serving[process] = text;
+    const port = destination.port ?? defaultPort;
+    const app = stores.of(kinds.app).get(namespace, appGuid);
+    const isWanted = app !== undefined && wantedInstances(app, found) > 0;
+    if (isWanted) result.serves = true;
+    for (const [generation, share] of sharesOf(workloads, text, destinations.length === 1)) {
+      // What is stopped gets no part of the requests of those that run.
+      const weight = isWanted ? share : 0;
+      result.backends.push({ service: serviceName(destination.guid, generation), port, generation, weight });
+      result.services.push({ destinationGuid: destination.guid, appGuid, processGuid: process, generation, port });
+    }
+  }
+  return result;
+}

@@ -1,0 +1,145 @@
+// Who may have a route: a host belongs to one space with all its paths (docs/decisions/0020), and a path of it to one route of that space.
+
+import { findCondition } from '../../lib/api/conditions.ts';
+import { leaseType } from '../../lib/api/core.ts';
+import type { Lease } from '../../lib/api/core.ts';
+import { annotations, conditionTypes, kinds, reasons } from '../../lib/api/group.ts';
+import { addressOf, nameClaims } from '../../lib/api/names.ts';
+import type { CFDomain, CFRoute } from '../../lib/api/types.generated.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
+import { index, type Context, type Index, type Stores } from '../runtime/reconciler.ts';
+import { WaitingError } from '../runtime/result.ts';
+import { claimLease, claimName, createLease, freeLease, heldClaim, isOwnedBy, leaseOwner, refusedClaim, trustMs } from '../names/leases.ts';
+import type { ClaimOutcome } from '../names/leases.ts';
+
+/** The operator has allowed a route for every host of the domain. */
+const allowed = 'allowed';
+
+const hostKey = (route: CFRoute): string => `${route.spec.domainRef.name ?? ''}/${(route.spec.host ?? '').toLowerCase()}`;
+
+/** Routes of all spaces by domain and host. */
+export const routesByHost: Index = index<CFRoute>(kinds.route, 'host', (route) => [hostKey(route)]);
+
+/** Routes whose host was seen to be held by their space, by uid. */
+const trusted = new BoundedMap<string, { lease: string; at: number }>(10_000);
+
+/** Also one that is being deleted: its host is free when it is gone. */
+const isWanted = (route: CFRoute): boolean => findCondition(route, conditionTypes.claimed)?.status !== 'False';
+const isClaimed = (route: CFRoute): boolean => isWanted(route) && findCondition(route, conditionTypes.claimed)?.status === 'True';
+const spaceOf = (route: CFRoute): string => route.metadata.namespace ?? '';
+
+function fqdnOf(route: CFRoute, stores: Stores, root: string): string | undefined {
+  const domain = stores.of(kinds.domain).get(root, route.spec.domainRef.name ?? '');
+  return domain === undefined ? undefined : addressOf(route, domain).fqdn;
+}
+
+/** True while a space has a route of the host that was not refused; by the API server's word, not the cache's. */
+export async function usesHost(context: Context, space: string, fqdn: string, root: string): Promise<boolean> {
+  const { items } = await context.cluster.list(kinds.route, { ns: space, signal: context.signal });
+  return items.some((route) => isWanted(route) && fqdnOf(route, context.stores, root) === fqdn);
+}
+
+/**
+ * A space that had the host before hosts were claimed (kf 0.1.0 claimed each path for itself): the one with the oldest route. Undefined when it is
+ * the route's own, or there is none.
+ */
+function seniorSpace(route: CFRoute, stores: Stores): string | undefined {
+  const since = ({ metadata }: CFRoute): string => `${metadata.creationTimestamp ?? ''} ${metadata.uid ?? ''}`;
+  const oldest = stores
+    .of(kinds.route)
+    .by(routesByHost.name, hostKey(route))
+    .filter(isClaimed)
+    .toSorted((a, b) => (since(a) < since(b) ? -1 : 1))[0];
+  return oldest === undefined || spaceOf(oldest) === spaceOf(route) ? undefined : spaceOf(oldest);
+}
+
+/** The Lease's own route is still there and of that host. */
+async function stands(context: Context, lease: Lease, fqdn: string, root: string): Promise<boolean> {
+  const { namespace, name } = leaseOwner(lease);
+  const owner = await context.cluster.get(kinds.route, namespace, name, context.signal);
+  return owner !== undefined && isWanted(owner) && fqdnOf(owner, context.stores, root) === fqdn;
+}
+
+/**
+ * True when the route's space holds the host. The Lease names one of the space's routes; when that one is gone another route of the space takes its
+ * place in it, so that whoever found the host free at the same moment fails by the Lease's version.
+ */
+async function takeHost(context: Context, route: CFRoute, fqdn: string, root: string): Promise<boolean> {
+  const wanted = claimLease(root, nameClaims.routeHost(fqdn), route);
+  const name = wanted.metadata.name ?? '';
+  const present = await context.cluster.get(leaseType, root, name, context.signal);
+  if (present === undefined) {
+    if (seniorSpace(route, context.stores) !== undefined) return false;
+    if (await createLease(context, wanted)) return true;
+    throw new WaitingError('NameInMotion', 'The host is being given free or taken at this moment.', 200);
+  }
+  if (isOwnedBy(present, route)) return true;
+  const holder = leaseOwner(present).namespace;
+  const isOwn = holder === spaceOf(route);
+  if (isOwn && (await stands(context, present, fqdn, root))) return true;
+  if (!isOwn && (await usesHost(context, holder, fqdn, root))) return false;
+  const { resourceVersion = '', uid = '' } = present.metadata;
+  const mine = { ...wanted, metadata: { ...wanted.metadata, resourceVersion, uid } };
+  await context.cluster.replace(leaseType, mine, { signal: context.signal });
+  return true;
+}
+
+async function holdsHost(context: Context, route: CFRoute, fqdn: string, root: string): Promise<boolean> {
+  const { uid = '' } = route.metadata;
+  const lease = nameClaims.routeHost(fqdn).leaseName;
+  const known = trusted.get(uid);
+  if (known?.lease === lease && context.now() - known.at < trustMs) return true;
+  trusted.delete(uid);
+  if (!(await takeHost(context, route, fqdn, root))) return false;
+  trusted.set(uid, { lease, at: context.now() });
+  return true;
+}
+
+/** Asks for the host anew next time: its domain was away, so others may have taken it. */
+export function distrust(route: CFRoute): void {
+  trusted.delete(route.metadata.uid ?? '');
+}
+
+/** The path's own Lease, where the route still has it from before it lost the host. */
+async function releasePath(context: Context, route: CFRoute, root: string): Promise<void> {
+  const lease = await context.cluster.get(leaseType, root, nameClaims.route(route).leaseName, context.signal);
+  if (lease !== undefined && isOwnedBy(lease, route)) await freeLease(context, lease);
+}
+
+/**
+ * A refusal stands until the route's owner asks again, by a change of the route or a new one: a route that lies in wait for a name must not take it
+ * the moment its holder lets go.
+ */
+function standingRefusal(route: CFRoute): ClaimOutcome | undefined {
+  const before = findCondition(route, conditionTypes.claimed);
+  const stands = before?.reason === reasons.duplicateName && before.observedGeneration === route.metadata.generation;
+  return before?.status === 'False' && stands ? refusedClaim(before.reason, before.message) : undefined;
+}
+
+/** Claims host and path of a route, or says why it may not have them. To be called before anything is made for it. */
+export async function claimRoute(context: Context, route: CFRoute, domain: CFDomain): Promise<ClaimOutcome> {
+  const refusal = standingRefusal(route);
+  if (refusal !== undefined) return refusal;
+  const { host = '', protocol = 'http' } = route.spec;
+  if (protocol !== 'http' || host === '') {
+    return refusedClaim(
+      reasons.protocolNotSupported,
+      'kf routes HTTP to hosts of a domain; TCP routes and routes without a host do not work yet.',
+    );
+  }
+  if (host === '*' && route.metadata.annotations?.[annotations.wildcard] !== allowed) {
+    const text = `A route for every host of the domain '${domain.spec.name}' is an operator's to make.`;
+    return refusedClaim(
+      reasons.wildcardNotAllowed,
+      `${text} An operator allows this one by its annotation ${annotations.wildcard}: ${allowed}.`,
+    );
+  }
+  const { root } = context.info();
+  if (!(await holdsHost(context, route, addressOf(route, domain).fqdn, root))) {
+    await releasePath(context, route, root);
+    const text = `Route already exists with host '${host}' for domain '${domain.spec.name}'.`;
+    return refusedClaim(reasons.duplicateName, `${text} Another space has this host, with all its paths.`);
+  }
+  const path = await claimName(context, { entity: 'route', object: route, domainName: domain.spec.name });
+  return path.held ? heldClaim : path;
+}

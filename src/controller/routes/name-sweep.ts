@@ -1,0 +1,60 @@
+// Frees names whose owner is gone and that the garbage collector cannot free: routes, and Leases of other installations.
+
+import { leaseType, namespaceType } from '../../lib/api/core.ts';
+import type { Lease } from '../../lib/api/core.ts';
+import { annotations, kinds, labels } from '../../lib/api/group.ts';
+import type { CFOrg, CFRoute } from '../../lib/api/types.generated.ts';
+import { watch } from '../runtime/reconciler.ts';
+import type { Context, Reconciler } from '../runtime/reconciler.ts';
+import { routeHostEntity } from '../../lib/api/names.ts';
+import { splitKey } from '../runtime/store.ts';
+import { claimedKinds, currentClaim, freeLease, leaseOwner } from '../names/leases.ts';
+import { usesHost } from './hosts.ts';
+
+const sweepMs = 10 * 60_000;
+
+/** Keys are `/namespace`: one sweep per namespace that can hold Leases. */
+export const claimsReconciler: Reconciler = {
+  name: 'claims',
+  workers: 1,
+  watches: [
+    watch<CFOrg>(kinds.org, (org) => [`/${org.metadata.namespace ?? ''}`]),
+    watch(namespaceType, (namespace) => [`/${namespace.metadata.name ?? ''}`]),
+    // Only when the route is gone, or its host differs from what its Lease says: a change of anything else costs no request.
+    watch<CFRoute>(kinds.route, (route, stores) => {
+      const isThere = stores.of(kinds.route).get(route.metadata.namespace, route.metadata.name ?? '') !== undefined;
+      return isThere ? [] : [`/${route.spec.domainRef.namespace ?? ''}`];
+    }),
+  ],
+  reads: [...Object.values(claimedKinds), kinds.domain],
+  reconcile: async (key, context) => {
+    const ns = splitKey(key).name;
+    const namespace = context.stores.of(namespaceType).get(undefined, ns);
+    if (namespace?.metadata.deletionTimestamp !== undefined) return undefined;
+    const isRoot = context.stores.of(kinds.org).list(ns).length > 0;
+    if (namespace === undefined && !isRoot) return undefined;
+    // Namespaces of the installation itself hold no names, and nobody gave the controller rights there.
+    if (!isRoot && namespace?.metadata.labels?.[labels.partOf] !== undefined && ns !== context.info().root) return undefined;
+    const { items } = await context.cluster.list(leaseType, { ns, signal: context.signal });
+    for (const lease of items) if ((await isFree(context, lease)) || (await isFreeHost(context, lease))) await freeLease(context, lease);
+    return { requeueAfterMs: sweepMs };
+  },
+};
+
+async function isFree(context: Context, lease: Lease): Promise<boolean> {
+  const { type, namespace, name } = leaseOwner(lease);
+  if (type === undefined || lease.metadata.annotations?.[annotations.leaseName] === undefined || name === '') return false;
+  if (context.stores.of(type).get(namespace, name) !== undefined) return false;
+  // The cache may be behind: only the API server's word frees a name.
+  const owner = await context.cluster.get(type, namespace, name, context.signal);
+  return owner === undefined || (currentClaim(type, owner)?.leaseName ?? lease.metadata.name) !== lease.metadata.name;
+}
+
+/** A host that no route of the space that holds it uses any more. */
+async function isFreeHost(context: Context, lease: Lease): Promise<boolean> {
+  const notes = lease.metadata.annotations ?? {};
+  if (notes[annotations.leaseEntityType] !== routeHostEntity) return false;
+  const { namespace, name } = leaseOwner(lease);
+  if (context.stores.of(kinds.route).get(namespace, name) !== undefined) return false;
+  return !(await usesHost(context, namespace, notes[annotations.leaseName] ?? '', context.info().root));
+}

@@ -1,0 +1,236 @@
+// CFRoute: an address that leads to processes. A Service per destination and live generation, one HTTPRoute over them.
+
+import { findCondition } from '../../lib/api/conditions.ts';
+import { configMapType, serviceType, type Service } from '../../lib/api/core.ts';
+import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
+import { annotations, conditionTypes, fieldManagers, kinds, labels, reasons } from '../../lib/api/group.ts';
+import { addressOf, appGuidsOf } from '../../lib/api/names.ts';
+import type { AppWorkload, CFApp, CFBuild, CFDomain, CFProcess, CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
+import { buildDestinationService } from '../../templates/destination-service.ts';
+import { buildHttpRoute } from '../../templates/http-route.ts';
+import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
+import { contains } from '../runtime/merge-patch.ts';
+import { TerminalError, WaitingError, type Result } from '../runtime/result.ts';
+import { conditionsWith, notReady, readyStatement, writeMetadata, writeStatus, type Statement, type StatusOf } from '../runtime/status.ts';
+import { keyOf, splitKey } from '../runtime/store.ts';
+import { appIndexes, appsByDroplet, routesByApp } from '../relations.ts';
+import { refusedClaim } from '../names/leases.ts';
+import { markFeature, pathExpressionFeature } from '../rollout/traffic-probe.ts';
+import { Programming } from './programming.ts';
+import { claimRoute, distrust, routesByHost } from './hosts.ts';
+import { backendsOf, effectiveDestinations, type Backends } from './backends.ts';
+
+const servicesByRoute = index<Service>(serviceType, 'route', (service) => {
+  const guid = service.metadata.labels?.[labels.routeGuid];
+  return guid === undefined ? [] : [`${service.metadata.namespace ?? ''}/${guid}`];
+});
+const routesByDomain = index<CFRoute>(kinds.route, 'domain', (route) => [`${domainNamespace(route)}/${route.spec.domainRef.name ?? ''}`]);
+
+function domainNamespace(route: CFRoute): string {
+  return route.spec.domainRef.namespace ?? route.metadata.namespace ?? '';
+}
+
+/** The route's domain, or why there is none. Domains lie in the root namespace; what a route's writer names elsewhere is not even looked at. */
+async function domainOf(context: Context, route: CFRoute): Promise<CFDomain | { refusal: string }> {
+  const { name = '' } = route.spec.domainRef;
+  const { root } = context.info();
+  if (domainNamespace(route) !== root) return { refusal: `Domains are in the namespace '${root}', not in '${domainNamespace(route)}'.` };
+  const domain = context.stores.of(kinds.domain).get(root, name);
+  if (domain === undefined) {
+    // The cache alone does not prove it: a domain may be younger than what it knows.
+    if ((await context.cluster.get(kinds.domain, root, name, context.signal)) === undefined)
+      return { refusal: `The domain '${name}' does not exist.` };
+    throw new WaitingError(reasons.invalidDomainRef, `The domain '${name}' is not known here yet.`, 200);
+  }
+  const ready = findCondition(domain, conditionTypes.ready);
+  return ready?.status === 'False' ? { refusal: `The domain '${domain.spec.name}' is not to be used: ${ready.message}` } : domain;
+}
+
+const programming = new Programming();
+const routeKeys = (appKey: string, stores: Context['stores']): string[] => stores.of(kinds.route).by(routesByApp.name, appKey).map(keyOf);
+const inOwn = (object: { metadata: { namespace?: string } }, name: string | undefined): string =>
+  `${object.metadata.namespace ?? ''}/${name ?? ''}`;
+const labelled = (object: Service | HttpRoute): string[] => {
+  const guid = object.metadata.labels?.[labels.routeGuid];
+  return guid === undefined ? [] : [inOwn(object, guid)];
+};
+
+export const routeReconciler: Reconciler = {
+  name: 'route',
+  workers: 8,
+  watches: [
+    watch(kinds.route),
+    watch<CFApp>(kinds.app, (app, stores) => routeKeys(keyOf(app), stores)),
+    watch<CFProcess>(kinds.process, (process, stores) => routeKeys(inOwn(process, process.spec.appRef.name), stores)),
+    watch<AppWorkload>(kinds.appWorkload, (workload, stores) => routeKeys(inOwn(workload, workload.spec.appGUID), stores)),
+    watch<CFBuild>(kinds.build, (build, stores) =>
+      stores
+        .of(kinds.app)
+        .by(appsByDroplet.name, keyOf(build))
+        .flatMap((app) => routeKeys(keyOf(app), stores)),
+    ),
+    watch<CFDomain>(kinds.domain, (domain, stores) => stores.of(kinds.route).by(routesByDomain.name, keyOf(domain)).map(keyOf)),
+    watch(serviceType, labelled),
+    watch(httpRouteType, labelled),
+    // The installation's settings: another gateway is another parent of every route.
+    watch(configMapType, (_info, stores) => stores.of(kinds.route).list().map(keyOf)),
+  ],
+  indexes: [...appIndexes, servicesByRoute, routesByDomain, routesByHost],
+  reconcile: async (key, context) => {
+    const { ns, name } = splitKey(key);
+    const live = context.stores.of(kinds.route).get(ns, name);
+    if (live === undefined || live.metadata.deletionTimestamp !== undefined) {
+      // Neither the garbage collector's time nor a finalizer that its owner may set keeps a host from the space that gets it next.
+      await removeAll(context, live ?? { metadata: { namespace: ns, name } });
+      return undefined;
+    }
+    const route = await writeMetadata(context, kinds.route, live, { annotations: { [annotations.appGuids]: appGuidsOf(live) } });
+    return keep(context, route);
+  },
+};
+
+async function keep(context: Context, live: CFRoute): Promise<Result | undefined> {
+  const route = await withoutVanishedApps(context, live);
+  const domain = await domainOf(context, route);
+  const claim = 'refusal' in domain ? refusedClaim(reasons.invalidDomainRef, domain.refusal) : await claimRoute(context, route, domain);
+  if ('refusal' in domain || claim.notReady !== undefined) {
+    if ('refusal' in domain) distrust(route);
+    await removeAll(context, route);
+    await write(context, route, { ...route.status }, claim.claimed, claim.notReady ?? readyStatement);
+    return undefined;
+  }
+  try {
+    const status = await serve(context, route, domain);
+    const { statement, requeueAfterMs } = programming.look(context, route);
+    await write(context, route, status, claim.claimed, readyStatement, ...(statement === undefined ? [] : [statement]));
+    return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
+  } catch (error) {
+    await write(context, route, { ...route.status }, claim.claimed, notReady(error));
+    throw error;
+  }
+}
+
+async function write(context: Context, route: CFRoute, status: StatusOf<CFRoute>, ...statements: Statement[]): Promise<void> {
+  await writeStatus(context, kinds.route, route, { ...status, conditions: conditionsWith(route, ...statements) });
+}
+
+/** Destinations of apps that are gone. The cache alone does not prove it: an app may be younger than what it knows. */
+async function withoutVanishedApps(context: Context, route: CFRoute): Promise<CFRoute> {
+  const { namespace = '', name = '', resourceVersion } = route.metadata;
+  const destinations = route.spec.destinations ?? [];
+  const unknown = [...new Set(destinations.map(({ appRef }) => appRef.name ?? ''))].filter(
+    (app) => context.stores.of(kinds.app).get(namespace, app) === undefined,
+  );
+  const gone = new Set<string>();
+  for (const app of unknown) {
+    if ((await context.cluster.get(kinds.app, namespace, app, context.signal)) === undefined) gone.add(app);
+  }
+  if (gone.size === 0) return route;
+  const left = destinations.filter(({ appRef }) => !gone.has(appRef.name ?? ''));
+  const patched = await context.cluster.mergePatch(
+    kinds.route,
+    namespace,
+    name,
+    { metadata: { resourceVersion }, spec: { destinations: left } },
+    { signal: context.signal },
+  );
+  return writeMetadata(context, kinds.route, patched, { annotations: { [annotations.appGuids]: appGuidsOf(patched) } });
+}
+
+async function serve(context: Context, route: CFRoute, domain: CFDomain): Promise<StatusOf<CFRoute>> {
+  const { fqdn, uri } = addressOf(route, domain);
+  const destinations = effectiveDestinations(route, context.stores);
+  const backends = backendsOf(route, destinations, context.stores);
+  await ensureServices(context, route, backends);
+  await ensureHttpRoute(context, route, fqdn, backends);
+  await removeServices(context, route, new Set(backends.backends.map(({ service }) => service)));
+  return { ...route.status, fqdn, uri, destinations: destinations.map(withDefaults) };
+}
+
+function withDefaults({ port, ...destination }: RouteDestination): RouteDestination {
+  return { ...destination, protocol: destination.protocol ?? 'http1', ...(port === undefined ? {} : { port }) };
+}
+
+async function ensureServices(context: Context, route: CFRoute, { services }: Backends): Promise<void> {
+  const store = context.stores.of(serviceType);
+  await Promise.all(
+    services.map(async (input) => {
+      const wanted = buildDestinationService({ route, ...input });
+      const live = store.get(wanted.metadata.namespace, wanted.metadata.name ?? '');
+      if (live === undefined) await context.cluster.create(serviceType, wanted, { signal: context.signal });
+      else if (isOfOther(live, route, context)) {
+        // Two routes with one destination GUID would take the Service from each other for ever.
+        throw new TerminalError('CreatePatchServices', `The destination GUID '${input.destinationGuid}' is another route's.`);
+      } else if (!contains(live, { metadata: { labels: wanted.metadata.labels }, spec: wanted.spec })) await reapply(context, live, wanted);
+    }),
+  );
+}
+
+function isOfOther(service: Service, route: CFRoute, context: Context): boolean {
+  const owner = service.metadata.labels?.[labels.routeGuid];
+  const { namespace, name } = route.metadata;
+  return owner !== undefined && owner !== name && context.stores.of(kinds.route).get(namespace, owner) !== undefined;
+}
+
+async function reapply(context: Context, live: Service, wanted: Service): Promise<void> {
+  const { namespace, name = '', resourceVersion } = live.metadata;
+  const patch = { metadata: { resourceVersion, labels: wanted.metadata.labels }, spec: wanted.spec };
+  await context.cluster.mergePatch(serviceType, namespace, name, patch, { signal: context.signal });
+}
+
+async function ensureHttpRoute(context: Context, route: CFRoute, fqdn: string, { backends, serving, serves }: Backends): Promise<void> {
+  const { namespace = '', name = '' } = route.metadata;
+  const live = context.stores.of(httpRouteType).get(namespace, name);
+  const { gateway } = context.info();
+  const wanted = buildHttpRoute({
+    route,
+    fqdn,
+    gateway,
+    backends,
+    serving,
+    serves,
+    marks: gateway.features.includes(markFeature),
+    pathExpressions: gateway.features.includes(pathExpressionFeature),
+  });
+  const manager = fieldManagers.controller('route');
+  if (live === undefined) {
+    await context.cluster.create(httpRouteType, wanted, { fieldManager: manager, signal: context.signal });
+    return;
+  }
+  const { annotations: marks = {}, labels: marked, ownerReferences } = wanted.metadata;
+  const stale = Object.keys(live.metadata.annotations ?? {}).filter((key) => key.startsWith('serving.kf.') && !(key in marks));
+  if (stale.length === 0 && contains(live, { metadata: { annotations: marks, labels: marked }, spec: wanted.spec })) return;
+  const removed = Object.fromEntries(stale.map((key) => [key, null]));
+  const metadata = {
+    resourceVersion: live.metadata.resourceVersion,
+    annotations: { ...marks, ...removed },
+    labels: marked,
+    ownerReferences,
+  };
+  await context.cluster.mergePatch(
+    httpRouteType,
+    namespace,
+    name,
+    { metadata, spec: wanted.spec },
+    { fieldManager: manager, signal: context.signal },
+  );
+}
+
+/** Services that no backend names any more; the HTTPRoute has forgotten them by now. */
+async function removeServices(context: Context, route: Pick<CFRoute, 'metadata'>, kept: ReadonlySet<string>): Promise<void> {
+  const orphans = context.stores
+    .of(serviceType)
+    .by(servicesByRoute.name, keyOf(route))
+    .filter(({ metadata }) => !kept.has(metadata.name ?? '') && metadata.deletionTimestamp === undefined);
+  for (const { metadata } of orphans) {
+    if (metadata.uid === undefined) continue;
+    await context.cluster.delete(serviceType, metadata.namespace, metadata.name ?? '', { uid: metadata.uid, signal: context.signal });
+  }
+}
+
+async function removeAll(context: Context, route: Pick<CFRoute, 'metadata'>): Promise<void> {
+  const { namespace = '', name = '' } = route.metadata;
+  const uid = context.stores.of(httpRouteType).get(namespace, name)?.metadata.uid;
+  if (uid !== undefined) await context.cluster.delete(httpRouteType, namespace, name, { uid, signal: context.signal });
+  await removeServices(context, route, new Set());
+}

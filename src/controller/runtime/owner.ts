@@ -1,0 +1,23 @@
+// Objects of an app go with it: the app as their owner.
+
+import { kinds } from '../../lib/api/group.ts';
+import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import type { CFApp } from '../../lib/api/types.generated.ts';
+import { ownerReference } from '../../templates/metadata.ts';
+import type { Context } from './reconciler.ts';
+
+/** Makes the app the object's owner (contract 3), so that it goes with the app; no request when it is already. */
+export async function ensureOwner<T extends KubeObject>(
+  context: Context,
+  type: ResourceType<T>,
+  live: T,
+  app: CFApp,
+  controller = true,
+): Promise<T> {
+  const { namespace, name = '', resourceVersion, ownerReferences = [] } = live.metadata;
+  if (app.metadata.uid === undefined || ownerReferences.some((owner) => owner.uid === app.metadata.uid)) return live;
+  const hasController = ownerReferences.some((owner) => owner.controller === true);
+  const owner = ownerReference(kinds.app, app, controller && !hasController);
+  const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, owner] } };
+  return context.cluster.mergePatch(type, namespace, name, patch, { signal: context.signal });
+}

@@ -1,0 +1,135 @@
+// CFServiceBinding of a user-provided instance: its Secrets, in the form that apps and buildpacks read.
+
+import { secretType } from '../../lib/api/core.ts';
+import type { Secret } from '../../lib/api/core.ts';
+import { findCondition } from '../../lib/api/conditions.ts';
+import { annotations, conditionTypes, finalizers, kinds, reasons } from '../../lib/api/group.ts';
+import type { CFServiceBinding, CFServiceInstance } from '../../lib/api/types.generated.ts';
+import { encoded, ownerReference } from '../../templates/metadata.ts';
+import { index, watch } from '../runtime/reconciler.ts';
+import type { Context, Reconciler } from '../runtime/reconciler.ts';
+import { WaitingError } from '../runtime/result.ts';
+import type { Result } from '../runtime/result.ts';
+import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
+import type { Statement, StatusOf } from '../runtime/status.ts';
+import { keyOf, splitKey } from '../runtime/store.ts';
+import { claimName, duplicateRetryMs } from '../names/leases.ts';
+import { ensureOwner } from '../runtime/owner.ts';
+import { credentialsOf, missingSecretRetryMs } from './instance.ts';
+import { ensureSecret, paceMs } from '../runtime/secrets.ts';
+
+const byInstance = 'binding-by-instance';
+const secretsPerBinding = 2;
+
+export const serviceBindingReconciler: Reconciler = {
+  name: 'service-binding',
+  watches: [
+    watch(kinds.serviceBinding),
+    watch<CFServiceInstance>(kinds.serviceInstance, (instance, stores) =>
+      stores.of(kinds.serviceBinding).by(byInstance, keyOf(instance)).map(keyOf),
+    ),
+  ],
+  reads: [kinds.app],
+  indexes: [index(kinds.serviceBinding, byInstance, (binding) => [instanceKey(binding)])],
+  reconcile: async (key, context) => {
+    const { ns, name } = splitKey(key);
+    const live = context.stores.of(kinds.serviceBinding).get(ns, name);
+    if (live === undefined) return undefined;
+    const binding = await withoutFinalizer(context, live);
+    return binding.metadata.deletionTimestamp === undefined ? keep(context, binding) : undefined;
+  },
+};
+
+function instanceKey(binding: CFServiceBinding): string {
+  return `${binding.spec.service.namespace ?? binding.metadata.namespace ?? ''}/${binding.spec.service.name ?? ''}`;
+}
+
+async function withoutFinalizer(context: Context, live: CFServiceBinding): Promise<CFServiceBinding> {
+  const { namespace, name = '', resourceVersion, finalizers: present = [] } = live.metadata;
+  if (!present.includes(finalizers.serviceBinding)) return live;
+  const patch = { metadata: { resourceVersion, finalizers: present.filter((finalizer) => finalizer !== finalizers.serviceBinding) } };
+  return context.cluster.mergePatch(kinds.serviceBinding, namespace, name, patch, { signal: context.signal });
+}
+
+async function keep(context: Context, live: CFServiceBinding): Promise<Result | undefined> {
+  const statements: Statement[] = [];
+  try {
+    const { ns, name } = splitKey(instanceKey(live));
+    // A Secret of another space must not come into this one: bindings reach instances of their own space only.
+    const instance = ns === live.metadata.namespace ? context.stores.of(kinds.serviceInstance).get(ns, name) : undefined;
+    if (instance === undefined)
+      throw new WaitingError('ServiceInstanceNotFound', `The service instance '${name}' does not exist in this space.`);
+    const claim = await claimName(context, { entity: 'serviceBinding', object: live, instanceName: instance.spec.displayName });
+    statements.push(claim.claimed);
+    if (claim.notReady !== undefined) {
+      await write(context, live, [...statements, claim.notReady]);
+      return { requeueAfterMs: duplicateRetryMs };
+    }
+    await furnish(context, live, instance, statements);
+  } catch (error) {
+    await write(context, live, [...statements, notReady(error)]);
+    throw error;
+  }
+  return { requeueAfterMs: paceMs(context.stores.of(kinds.serviceBinding).size, secretsPerBinding) };
+}
+
+async function furnish(context: Context, live: CFServiceBinding, instance: CFServiceInstance, statements: Statement[]): Promise<void> {
+  const ns = live.metadata.namespace ?? '';
+  if (findCondition(instance, conditionTypes.claimed)?.status !== 'True')
+    throw new WaitingError('ServiceInstanceNotReady', `The service instance '${instance.spec.displayName}' has no claim on its name yet.`);
+  const app = context.stores.of(kinds.app).get(ns, live.spec.appRef.name ?? '');
+  const binding = app === undefined ? live : await ensureOwner(context, kinds.serviceBinding, live, app, false);
+  const secret = await context.cluster.get(secretType, ns, instance.spec.secretName, context.signal);
+  if (secret === undefined)
+    throw new WaitingError(
+      reasons.credentialsSecretNotAvailable,
+      `The Secret '${instance.spec.secretName}' of the service instance is not there yet.`,
+      missingSecretRetryMs(context, instance),
+    );
+  const credentials = credentialsOf(secret);
+  if (credentials === undefined)
+    throw new WaitingError(
+      reasons.secretInvalid,
+      `The Secret '${instance.spec.secretName}' of the service instance holds no JSON object.`,
+      5_000,
+    );
+  const status: Partial<StatusOf<CFServiceBinding>> = { envSecretRef: { name: instance.spec.secretName } };
+  // A key is for people and tools outside: nothing mounts it.
+  if (binding.spec.type === 'app') {
+    await ensureSecret(context, mountSecret(binding, credentials));
+    status.mountSecretRef = { name: binding.metadata.name ?? '' };
+  }
+  await write(context, binding, [...statements, readyStatement], status, instance);
+}
+
+/** One key per credential and `type`, as https://servicebinding.io wants it (contract 5). Names that cannot be keys of a Secret are left out. */
+export function mountSecret(binding: CFServiceBinding, credentials: Record<string, unknown>): Secret {
+  const declared = credentials['type'];
+  const type = typeof declared === 'string' && declared !== '' ? declared : 'user-provided';
+  const texts = Object.entries(credentials)
+    .filter(([name]) => /^[-._a-zA-Z0-9]{1,253}$/.test(name) && name !== '.' && name !== '..' && !name.startsWith('..'))
+    .map(([name, value]): [string, string] => [name, typeof value === 'string' ? value : JSON.stringify(value)]);
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: binding.metadata.name ?? '',
+      namespace: binding.metadata.namespace ?? '',
+      ownerReferences: [ownerReference(kinds.serviceBinding, binding)],
+    },
+    type: `servicebinding.io/${type}`,
+    data: encoded({ ...Object.fromEntries(texts), type }),
+  };
+}
+
+async function write(
+  context: Context,
+  live: CFServiceBinding,
+  statements: Statement[],
+  status: Partial<StatusOf<CFServiceBinding>> = {},
+  instance?: CFServiceInstance,
+): Promise<void> {
+  const conditions = conditionsWith(live, ...statements);
+  const change = instance === undefined ? {} : { annotations: { [annotations.serviceInstanceType]: instance.spec.type } };
+  await writeStatus(context, kinds.serviceBinding, live, { ...live.status, ...status, conditions }, change);
+}

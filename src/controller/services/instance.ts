@@ -1,0 +1,112 @@
+// CFServiceInstance, user-provided: claims its name and looks whether its credentials are there and readable.
+
+import { secretType } from '../../lib/api/core.ts';
+import type { Secret } from '../../lib/api/core.ts';
+import { finalizers, kinds, reasons } from '../../lib/api/group.ts';
+import type { CFServiceInstance, LastOperation } from '../../lib/api/types.generated.ts';
+import { watch } from '../runtime/reconciler.ts';
+import type { Context, Reconciler } from '../runtime/reconciler.ts';
+import type { Result } from '../runtime/result.ts';
+import { conditionsWith, readyStatement, writeStatus } from '../runtime/status.ts';
+import type { Statement, StatusOf } from '../runtime/status.ts';
+import { splitKey } from '../runtime/store.ts';
+import { claimName, duplicateRetryMs } from '../names/leases.ts';
+import { paceMs } from '../runtime/secrets.ts';
+
+/** The CLI makes the Secret right after the instance; later a missing one is a fault that somebody has to mend. */
+const freshMs = 10_000;
+
+/** How long to wait before a missing credentials Secret is looked for again. */
+export function missingSecretRetryMs(context: Context, live: CFServiceInstance): number {
+  return context.now() - Date.parse(live.metadata.creationTimestamp ?? '') < freshMs ? 150 : 2_000;
+}
+
+export const serviceInstanceReconciler: Reconciler = {
+  name: 'service-instance',
+  watches: [watch(kinds.serviceInstance)],
+  reconcile: async (key, context) => {
+    const { ns, name } = splitKey(key);
+    const live = context.stores.of(kinds.serviceInstance).get(ns, name);
+    if (live === undefined) return undefined;
+    if (live.spec.type === 'user-provided') return keep(context, await withoutFinalizer(context, live));
+    await write(context, live, [refused('ManagedServicesUnavailable', 'This installation offers user-provided services only.')]);
+    return undefined;
+  },
+};
+
+// The contract's finalizer serves brokers; a user-provided instance has none to call.
+async function withoutFinalizer(context: Context, live: CFServiceInstance): Promise<CFServiceInstance> {
+  const { namespace, name = '', resourceVersion, finalizers: present = [] } = live.metadata;
+  if (!present.includes(finalizers.serviceInstance)) return live;
+  const patch = { metadata: { resourceVersion, finalizers: present.filter((finalizer) => finalizer !== finalizers.serviceInstance) } };
+  return context.cluster.mergePatch(kinds.serviceInstance, namespace, name, patch, { signal: context.signal });
+}
+
+async function keep(context: Context, live: CFServiceInstance): Promise<Result | undefined> {
+  if (live.metadata.deletionTimestamp !== undefined) return undefined;
+  const claim = await claimName(context, { entity: 'serviceInstance', object: live });
+  if (claim.notReady !== undefined) {
+    await write(context, live, [claim.claimed, claim.notReady]);
+    return { requeueAfterMs: duplicateRetryMs };
+  }
+  const { namespace, name: _ } = live.metadata;
+  const secret =
+    live.spec.secretName === '' ? undefined : await context.cluster.get(secretType, namespace, live.spec.secretName, context.signal);
+  const verdict = judgeCredentials(live, secret);
+  await write(context, live, [claim.claimed, verdict.ready], verdict.status);
+  if (secret === undefined) return { requeueAfterMs: missingSecretRetryMs(context, live) };
+  return { requeueAfterMs: paceMs(context.stores.of(kinds.serviceInstance).size, 1) };
+}
+
+/** Credentials as a JSON object, or undefined when the Secret does not hold one. */
+export function credentialsOf(secret: Secret): Record<string, unknown> | undefined {
+  try {
+    const parsed: unknown = JSON.parse(Buffer.from(secret.data?.['credentials'] ?? '', 'base64').toString('utf8'));
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? (parsed as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the credentials Secret means for the instance (contract 14). */
+export function judgeCredentials(
+  live: CFServiceInstance,
+  secret: Secret | undefined,
+): { ready: Statement; status: Partial<StatusOf<CFServiceInstance>> } {
+  if (secret === undefined)
+    return {
+      ready: refused(reasons.credentialsSecretNotAvailable, `The Secret '${live.spec.secretName}' with the credentials is not there yet.`),
+      status: {},
+    };
+  const before = live.status?.credentialsObservedVersion;
+  const type: LastOperation['type'] = before === undefined ? 'create' : 'update';
+  if (credentialsOf(secret) === undefined) {
+    const message = `The Secret '${live.spec.secretName}' holds no JSON object under the key 'credentials'.`;
+    return { ready: refused(reasons.secretInvalid, message), status: { lastOperation: { type, state: 'failed', description: message } } };
+  }
+  const version = secret.metadata.resourceVersion ?? '';
+  const isNew = before !== version || live.status?.lastOperation?.state !== 'succeeded';
+  const lastOperation: LastOperation | undefined = isNew ? { type, state: 'succeeded' } : live.status?.lastOperation;
+  return {
+    ready: readyStatement,
+    status: {
+      credentials: { name: live.spec.secretName },
+      credentialsObservedVersion: version,
+      ...(lastOperation === undefined ? {} : { lastOperation }),
+    },
+  };
+}
+
+function refused(reason: string, message: string): Statement {
+  return { type: readyStatement.type, status: 'False', reason, message };
+}
+
+async function write(
+  context: Context,
+  live: CFServiceInstance,
+  statements: Statement[],
+  status: Partial<StatusOf<CFServiceInstance>> = {},
+): Promise<void> {
+  const conditions = conditionsWith(live, ...statements);
+  await writeStatus(context, kinds.serviceInstance, live, { ...live.status, ...status, conditions });
+}

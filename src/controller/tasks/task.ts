@@ -1,0 +1,176 @@
+// CFTask: a number, sizes and a droplet, fixed when it begins; then one TaskWorkload, whose end it reports.
+
+import { processesOf as sortProcesses } from '../../lib/api/app.ts';
+import { findCondition } from '../../lib/api/conditions.ts';
+import { secretType } from '../../lib/api/core.ts';
+import { conditionTypes, kinds } from '../../lib/api/group.ts';
+import type { CFApp, CFProcess, CFTask, Droplet, TaskWorkload } from '../../lib/api/types.generated.ts';
+import { isAlreadyExists } from '../../lib/kube/errors.ts';
+import { buildTaskEnv, buildTaskWorkload } from '../../templates/task-job.ts';
+import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
+import { TerminalError, WaitingError } from '../runtime/result.ts';
+import { conditionsWith, notReady, readyStatement, writeStatus, type Statement, type StatusOf } from '../runtime/status.ts';
+import { keyOf, splitKey } from '../runtime/store.ts';
+import { appIndexes, processesByApp } from '../relations.ts';
+
+const tasksByApp = index<CFTask>(kinds.task, 'app', (task) => [`${task.metadata.namespace ?? ''}/${task.spec.appRef?.name ?? ''}`]);
+
+/** One at a time, so that numbers are given in order and once. */
+export const taskReconciler: Reconciler = {
+  name: 'task',
+  workers: 1,
+  watches: [
+    watch(kinds.task),
+    watch<TaskWorkload>(kinds.taskWorkload),
+    watch<CFApp>(kinds.app, (app, stores) =>
+      stores
+        .of(kinds.task)
+        .by(tasksByApp.name, keyOf(app))
+        .filter((task) => !isOver(task))
+        .map(keyOf),
+    ),
+  ],
+  reads: [kinds.build, kinds.process],
+  indexes: [...appIndexes, tasksByApp],
+  reconcile: async (key, context) => {
+    const { ns, name } = splitKey(key);
+    const task = context.stores.of(kinds.task).get(ns, name);
+    if (task === undefined || task.metadata.deletionTimestamp !== undefined) return undefined;
+    if (isOver(task)) {
+      await writeStatus(context, kinds.task, task, { ...task.status, conditions: conditionsWith(task, readyStatement) });
+      return undefined;
+    }
+    try {
+      const begun = await begin(context, task);
+      await follow(context, begun);
+    } catch (error) {
+      const live = context.stores.of(kinds.task).get(ns, name) ?? task;
+      await writeStatus(context, kinds.task, live, { ...live.status, conditions: conditionsWith(live, notReady(error)) });
+      throw error;
+    }
+    return undefined;
+  },
+};
+
+function isOver(task: CFTask): boolean {
+  return [conditionTypes.succeeded, conditionTypes.failed].some((type) => findCondition(task, type)?.status === 'True');
+}
+
+interface Basis {
+  app: CFApp;
+  droplet: Droplet;
+  dropletName: string;
+  process: CFProcess | undefined;
+}
+
+function basisOf(context: Context, task: CFTask): Basis {
+  const { namespace = '' } = task.metadata;
+  const app = context.stores.of(kinds.app).get(namespace, task.spec.appRef?.name ?? '');
+  if (app === undefined) throw new WaitingError('AppNotFound', `The app '${task.spec.appRef?.name ?? ''}' does not exist.`);
+  const dropletName = task.status?.dropletRef?.name ?? app.spec.currentDropletRef?.name ?? '';
+  if (dropletName === '') throw new WaitingError('AppCurrentDropletRefNotSet', 'The app has no droplet yet.');
+  const droplet = context.stores.of(kinds.build).get(namespace, dropletName)?.status?.droplet;
+  if (droplet === undefined)
+    throw new WaitingError('AppCurrentDropletNotFound', `The build '${dropletName}' does not exist or has no droplet.`);
+  const processes = sortProcesses(app, context.stores.of(kinds.process).by(processesByApp.name, keyOf(app)));
+  const process = processes.find(({ spec }) => spec.processType === (task.spec.processType ?? 'web'));
+  return { app, droplet, dropletName, process };
+}
+
+function nextNumber(context: Context, task: CFTask): number {
+  const others = context.stores.of(kinds.task).by(tasksByApp.name, `${task.metadata.namespace ?? ''}/${task.spec.appRef?.name ?? ''}`);
+  return 1 + Math.max(0, ...others.map(({ status }) => status?.sequenceId ?? 0));
+}
+
+/** What a task keeps whatever happens to its app meanwhile. */
+async function begin(context: Context, task: CFTask): Promise<CFTask> {
+  if (task.status?.sequenceId !== undefined && task.status.dropletRef !== undefined) return task;
+  const { dropletName, process } = basisOf(context, task);
+  const { processDefaults } = context.info();
+  const initialized: Statement = { type: conditionTypes.initialized, status: 'True', reason: 'TaskInitialized', message: '' };
+  return writeStatus(context, kinds.task, task, {
+    ...task.status,
+    sequenceId: task.status?.sequenceId ?? nextNumber(context, task),
+    memoryMB: task.spec.memoryMB ?? process?.spec.memoryMB ?? processDefaults.memoryMB,
+    diskQuotaMB: task.spec.diskMB ?? process?.spec.diskQuotaMB ?? processDefaults.diskQuotaMB,
+    dropletRef: { name: dropletName },
+    conditions: conditionsWith(task, initialized),
+  });
+}
+
+async function follow(context: Context, task: CFTask): Promise<void> {
+  const { namespace = '', name = '' } = task.metadata;
+  const workload = context.stores.of(kinds.taskWorkload).get(namespace, name);
+  if (task.spec.canceled === true) {
+    await cancel(context, task, workload);
+    return;
+  }
+  const hasStarted = findCondition(task, conditionTypes.started)?.status === 'True';
+  if (workload === undefined && hasStarted) {
+    const gone: Statement = {
+      type: conditionTypes.failed,
+      status: 'True',
+      reason: 'TaskWorkloadDeleted',
+      message: 'What ran the task was deleted.',
+    };
+    await write(context, task, gone, readyStatement);
+    return;
+  }
+  const run = workload ?? (await start(context, task));
+  await write(context, task, ...statementsOf(run), readyStatement);
+}
+
+async function write(context: Context, task: CFTask, ...statements: Statement[]): Promise<void> {
+  const status: StatusOf<CFTask> = { ...task.status, conditions: conditionsWith(task, ...statements) };
+  await writeStatus(context, kinds.task, task, status);
+}
+
+/** The run's own conditions, as they are there. */
+function statementsOf(workload: TaskWorkload): Statement[] {
+  return [conditionTypes.started, conditionTypes.succeeded, conditionTypes.failed].flatMap((type) => {
+    const condition = findCondition(workload, type);
+    return condition === undefined ? [] : [{ type, status: condition.status, reason: condition.reason, message: condition.message }];
+  });
+}
+
+async function start(context: Context, task: CFTask): Promise<TaskWorkload> {
+  const { app, droplet, process } = basisOf(context, task);
+  const command = [task.spec.command, process?.spec.command, process?.spec.detectedCommand].find(
+    (text) => text !== undefined && text !== '',
+  );
+  if (command === undefined)
+    throw new TerminalError('NoCommand', 'The task has no command, and the process type that it names has none either.');
+  const { memoryMB = 0, diskQuotaMB = 0 } = task.status ?? {};
+  const secret = await context.cluster.get(secretType, app.metadata.namespace, app.spec.envSecretName ?? '', context.signal);
+  const env = buildTaskEnv(app, Object.keys(secret?.data ?? {}).toSorted(), memoryMB);
+  const wanted = buildTaskWorkload({ app, task, command, droplet, memoryMB, diskMB: diskQuotaMB, env });
+  try {
+    return await context.cluster.create(kinds.taskWorkload, wanted, { signal: context.signal });
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    return wanted;
+  }
+}
+
+async function cancel(context: Context, task: CFTask, workload: TaskWorkload | undefined): Promise<void> {
+  const { namespace = '', name = '' } = task.metadata;
+  if (workload !== undefined && findCondition(workload, conditionTypes.succeeded)?.status === 'True') {
+    await write(context, task, ...statementsOf(workload), readyStatement);
+    return;
+  }
+  if (workload?.metadata.uid !== undefined) {
+    await context.cluster.delete(kinds.taskWorkload, namespace, name, {
+      uid: workload.metadata.uid,
+      propagation: 'Background',
+      signal: context.signal,
+    });
+  }
+  const reason = 'TaskCanceled';
+  await write(
+    context,
+    task,
+    { type: conditionTypes.canceled, status: 'True', reason, message: '' },
+    { type: conditionTypes.failed, status: 'True', reason, message: 'The task was cancelled.' },
+    readyStatement,
+  );
+}

@@ -1,0 +1,143 @@
+// CFSpace: a namespace with the space's marks, the accounts of its apps, registry credentials, the roles of its org, and an end in order.
+
+import { namespaceType, nodeType, roleBindingType, serviceAccountType } from '../../lib/api/core.ts';
+import type { Namespace, RoleBinding, ServiceAccount } from '../../lib/api/core.ts';
+import { finalizers, kinds } from '../../lib/api/group.ts';
+import { networkPolicyType, type NetworkPolicy } from '../../lib/api/network-policy.ts';
+import type { CFOrg, CFSpace } from '../../lib/api/types.generated.ts';
+import { spaceAccount, spaceAccounts, spaceNamespace } from '../../templates/namespace.ts';
+import { watch } from '../runtime/reconciler.ts';
+import type { Context, Reconciler } from '../runtime/reconciler.ts';
+import { WaitingError } from '../runtime/result.ts';
+import type { Result } from '../runtime/result.ts';
+import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
+import type { Statement } from '../runtime/status.ts';
+import { splitKey } from '../runtime/store.ts';
+import { BuildHosts } from '../builds/hosts.ts';
+import { claimName, duplicateRetryMs } from '../names/leases.ts';
+import {
+  deletionPollMs,
+  ensureNamespace,
+  ensureObject,
+  ensureOwnRights,
+  propagateRoles,
+  removeNamespace,
+  reportDeleting,
+  reportHeld,
+  setFinalizer,
+  spaceKeys,
+  withFreshRights,
+} from './namespaces.ts';
+import { isOwnedBy } from './ownership.ts';
+import { ensureLimits } from './limits.ts';
+import { ensureNetworkPolicies } from './network.ts';
+import { ensureRegistrySecrets } from '../registry/credentials.ts';
+import { paceMs } from '../runtime/secrets.ts';
+import type { RegistryKeys } from '../registry/credentials.ts';
+
+/** Two Secrets and the quota. */
+const looksPerSpace = 3;
+
+/** @param keys shared with the reconciler of builds */
+export function spaceReconciler(keys: RegistryKeys): Reconciler {
+  const looks: Looks = { lookedAt: new Map(), hosts: new BuildHosts() };
+  return {
+    name: 'space',
+    watches: [
+      watch(kinds.space),
+      watch<CFOrg>(kinds.org, (org, stores) => spaceKeys(org.metadata.name ?? '', stores)),
+      watch<Namespace>(namespaceType, (namespace, stores) => spaceKeys(namespace.metadata.name ?? '', stores)),
+      watch<RoleBinding>(roleBindingType, (binding, stores) => spaceKeys(binding.metadata.namespace ?? '', stores)),
+      watch<ServiceAccount>(serviceAccountType, (account, stores) => spaceKeys(account.metadata.namespace ?? '', stores)),
+      watch<NetworkPolicy>(networkPolicyType, (policy, stores) => spaceKeys(policy.metadata.namespace ?? '', stores)),
+    ],
+    reads: [nodeType],
+    reconcile: async (key, context) => {
+      const { ns, name } = splitKey(key);
+      const space = context.stores.of(kinds.space).get(ns, name);
+      if (space === undefined) {
+        looks.lookedAt.delete(name);
+        return undefined;
+      }
+      return space.metadata.deletionTimestamp === undefined ? keep(context, space, keys, looks) : remove(context, space);
+    },
+  };
+}
+
+async function keep(context: Context, live: CFSpace, keys: RegistryKeys, looks: Looks): Promise<Result | undefined> {
+  const claim = await claimName(context, { entity: 'space', object: live });
+  if (claim.notReady !== undefined) {
+    await write(context, live, claim.claimed, claim.notReady);
+    return { requeueAfterMs: duplicateRetryMs };
+  }
+  const space = await setFinalizer(context, kinds.space, live, { name: finalizers.space, present: true });
+  const pace = paceMs(context.stores.of(kinds.space).size, looksPerSpace);
+  try {
+    await furnish(context, space, keys, { ...looks, pace });
+  } catch (error) {
+    await write(context, space, claim.claimed, notReady(error));
+    throw error;
+  }
+  await write(context, space, claim.claimed, readyStatement);
+  return { requeueAfterMs: pace };
+}
+
+interface Looks {
+  lookedAt: Map<string, number>;
+  hosts: BuildHosts;
+}
+
+interface PacedLooks extends Looks {
+  pace: number;
+}
+
+async function furnish(context: Context, space: CFSpace, keys: RegistryKeys, looks: PacedLooks): Promise<void> {
+  const { name = '', namespace: org = '' } = space.metadata;
+  // Without its org the space would be a namespace that nobody owns; the org's own namespace must stand first.
+  const parent = context.stores.of(kinds.org).get(context.info().root, org);
+  if (parent === undefined) throw new WaitingError('OrgNotFound', `The org '${org}' of the space does not exist.`);
+  const home = context.stores.of(namespaceType).get(undefined, org);
+  if (home === undefined || !isOwnedBy(home, { entity: 'org', object: parent }))
+    throw new WaitingError('OrgNotReady', `The namespace of the org '${parent.spec.displayName}' is not there yet.`);
+  const namespace = await ensureNamespace(context, { entity: 'space', object: space }, spaceNamespace(space, parent));
+  await withFreshRights(context, namespace, async () => {
+    await ensureOwnRights(context, name);
+    // Before anybody gets a right there.
+    const limits = isDue(context, name, looks) ? ensureLimits(context, 'space', name) : undefined;
+    await Promise.all([limits, ensureNetworkPolicies(context, name, looks.hosts)]);
+    const accounts = spaceAccounts.map((account) => ensureObject(context, serviceAccountType, spaceAccount(account, name)));
+    await Promise.all([...accounts, propagateRoles(context, org, name), ensureSecrets(context, name, keys, looks)]);
+  });
+}
+
+/** What is not watched is looked at from time to time. */
+function isDue(context: Context, name: string, { lookedAt, pace }: PacedLooks): boolean {
+  const last = lookedAt.get(name);
+  return last === undefined || context.now() - last >= pace * 0.9;
+}
+
+async function ensureSecrets(context: Context, name: string, keys: RegistryKeys, looks: PacedLooks): Promise<void> {
+  if (!isDue(context, name, looks)) return;
+  await ensureRegistrySecrets(context, keys, name);
+  looks.lookedAt.set(name, context.now());
+}
+
+async function write(context: Context, space: CFSpace, ...statements: Statement[]): Promise<void> {
+  const conditions = conditionsWith(space, ...statements);
+  await writeStatus(context, kinds.space, space, { ...space.status, guid: space.metadata.name ?? '', conditions });
+}
+
+async function remove(context: Context, space: CFSpace): Promise<Result | undefined> {
+  const { finalizers: present = [] } = space.metadata;
+  if (!present.includes(finalizers.space)) {
+    await reportHeld(context, kinds.space, space);
+    return undefined;
+  }
+  const end = await removeNamespace(context, { entity: 'space', object: space });
+  if (!end.gone) {
+    await reportDeleting(context, kinds.space, space, end.message);
+    return { requeueAfterMs: deletionPollMs };
+  }
+  await setFinalizer(context, kinds.space, space, { name: finalizers.space, present: false });
+  return undefined;
+}
