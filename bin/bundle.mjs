@@ -118,8 +118,8 @@ const coreModules = [
   'lib/kube/lines',
   'lib/ops/rows',
   'lib/output/error',
-  'lib/target/places',
-  'lib/target/session',
+  'lib/session/places',
+  'lib/session/session',
   'lib/views/block',
   'lib/wait',
 ];

@@ -11,7 +11,7 @@ import { printFailure, printResult, toKfError, type JsonForm } from './lib/outpu
 import type { HelpSubject } from './lib/output/help.ts';
 import { openReporter } from './lib/output/progress.ts';
 import type { Terminal } from './lib/output/terminal.ts';
-import type { OrgSession, Session, SpaceSession } from './lib/target/session.ts';
+import type { OrgSession, Session, SpaceSession } from './lib/session/session.ts';
 import type { Block } from './lib/views/block.ts';
 
 /** What `main` hands to a command. */
@@ -154,7 +154,7 @@ export abstract class KfCommand<T> extends Command {
   }
 
   async #open(needs: 'cluster' | 'org' | 'space', options: ClusterSessionOptions = {}): Promise<Session> {
-    const { openSession } = await import('./lib/target/session.ts');
+    const { openSession } = await import('./lib/session/session.ts');
     const { env, signal, bin } = this.frame;
     const { verbose } = this.#global;
     const context = options.context ?? this.#global.context;

@@ -21,14 +21,14 @@ export default class Api extends KfCommand<Result> {
 
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(Api);
-    const { contextFor, forgetTarget, pinContext } = await import('../lib/ops/login.ts');
+    const { contextFor, forgetTarget, pinContext } = await import('../lib/ops/tenancy/login.ts');
     if (flags.unset) {
       this.say`Unsetting API endpoint...`;
       forgetTarget(this.frame.env);
       this.ok();
       return {};
     }
-    const { serverVersion } = await import('../lib/ops/target.ts');
+    const { serverVersion } = await import('../lib/ops/tenancy/target.ts');
     const context = args.URL === undefined ? undefined : await contextFor(this.frame.env, args.URL);
     const session = await this.clusterSession({ ignorePin: true, ...(context === undefined ? {} : { context }) });
     const { server } = session.cluster.identity;

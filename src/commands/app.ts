@@ -16,7 +16,7 @@ export default class App extends KfCommand<AppDetails | { guid: string }> {
     const { args, flags } = await this.parse(App);
     const [session, { describeApp }, { findApp }] = await Promise.all([
       this.spaceSession(),
-      import('../lib/ops/apps.ts'),
+      import('../lib/ops/apps/details.ts'),
       import('../lib/ops/find.ts'),
     ]);
     if (flags.guid) {

@@ -12,7 +12,7 @@ export default class Apps extends KfCommand<AppSummary[]> {
 
   async run(): Promise<AppSummary[]> {
     const { flags } = await this.parse(Apps);
-    const [session, { listApps }] = await Promise.all([this.spaceSession(), import('../lib/ops/app-list.ts')]);
+    const [session, { listApps }] = await Promise.all([this.spaceSession(), import('../lib/ops/apps/list.ts')]);
     this.say`Getting apps in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
     this.say``;
     const apps = await listApps(session);

@@ -23,7 +23,7 @@ export default class Auth extends KfCommand<Result> {
     if (args.PASSWORD !== undefined || env['CF_PASSWORD'] !== undefined) {
       this.terminal.warn('The password is not used: the kubeconfig holds the credentials.');
     }
-    const { chooseUser } = await import('../lib/ops/login.ts');
+    const { chooseUser } = await import('../lib/ops/tenancy/login.ts');
     const session = await this.clusterSession({ ignorePin: true, kubeconfigUser: name });
     this.print([pairs(['API endpoint:', session.cluster.identity.server]), line(), line('Authenticating...')]);
     const user = await chooseUser(session, name);

@@ -25,7 +25,10 @@ export default class CreateSpace extends KfCommand<Result> {
 
   async run(): Promise<Result> {
     const { args } = await this.parse(CreateSpace);
-    const [session, { assignOwnRole, createSpace }] = await Promise.all([this.orgSession(), import('../lib/ops/tenancy.ts')]);
+    const [session, { assignOwnRole, createSpace }] = await Promise.all([
+      this.orgSession(),
+      import('../lib/ops/tenancy/orgs-and-spaces.ts'),
+    ]);
     const { org, user } = session;
     const name = args.SPACE;
     this.say`Creating space ${name} in org ${org.name} as ${user}...`;

@@ -33,7 +33,7 @@ export default class CreateUserProvidedService extends KfCommand<Result> {
     const { args, flags } = await this.parse(CreateUserProvidedService);
     const name = args.SERVICE_INSTANCE.trim();
     const credentials = await this.#credentials(flags.credentials);
-    const [session, { createUserProvided }] = await Promise.all([this.spaceSession(), import('../lib/ops/services.ts')]);
+    const [session, { createUserProvided }] = await Promise.all([this.spaceSession(), import('../lib/ops/services/user-provided.ts')]);
     const { org, space, user } = session;
     this.say`Creating user provided service ${name} in org ${org.name} / space ${space.name} as ${user}...`;
     const created = await createUserProvided(session, {

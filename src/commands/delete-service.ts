@@ -25,7 +25,7 @@ export default class DeleteService extends KfCommand<Result> {
     const name = args.SERVICE_INSTANCE.trim();
     const [session, { deleteService }, { findServiceIfAny }] = await Promise.all([
       this.spaceSession(),
-      import('../lib/ops/services.ts'),
+      import('../lib/ops/services/user-provided.ts'),
       import('../lib/ops/find.ts'),
     ]);
     if (!flags.force && !(await this.confirm(`Really delete the service instance ${name}?`))) {

@@ -22,7 +22,7 @@ export default class Delete extends KfCommand<Result> {
     const { args, flags } = await this.parse(Delete);
     const [session, { deleteApp }, { findAppIfAny }] = await Promise.all([
       this.spaceSession(),
-      import('../lib/ops/delete.ts'),
+      import('../lib/ops/apps/delete.ts'),
       import('../lib/ops/find.ts'),
     ]);
     const name = args.APP_NAME;

@@ -9,7 +9,7 @@ export default class Domains extends KfCommand<DomainSummary[]> {
 
   async run(): Promise<DomainSummary[]> {
     await this.parse(Domains);
-    const [session, { listDomains }] = await Promise.all([this.orgSession(), import('../lib/ops/routes.ts')]);
+    const [session, { listDomains }] = await Promise.all([this.orgSession(), import('../lib/ops/routes/routes.ts')]);
     this.say`Getting domains in org ${session.org.name} as ${session.user}...`;
     this.say``;
     const domains = await listDomains(session);

@@ -14,7 +14,7 @@ export default class Env extends KfCommand<EnvDetails> {
     const { args } = await this.parse(Env);
     const [session, { readEnv }, { findApp }] = await Promise.all([
       this.spaceSession(),
-      import('../lib/ops/env.ts'),
+      import('../lib/ops/apps/env.ts'),
       import('../lib/ops/find.ts'),
     ]);
     const { org, space, user } = session;

@@ -22,9 +22,9 @@ export default class Login extends KfCommand<TargetDetails> {
   async run(): Promise<TargetDetails> {
     const { flags } = await this.parse(Login);
     const [{ chooseUser, contextFor, pinContext }, { describeTarget, setTarget }, { listOrgs }] = await Promise.all([
-      import('../lib/ops/login.ts'),
-      import('../lib/ops/target.ts'),
-      import('../lib/ops/tenancy.ts'),
+      import('../lib/ops/tenancy/login.ts'),
+      import('../lib/ops/tenancy/target.ts'),
+      import('../lib/ops/tenancy/orgs-and-spaces.ts'),
     ]);
     const context = flags.api === undefined ? undefined : await contextFor(this.frame.env, flags.api);
     const session = await this.clusterSession({

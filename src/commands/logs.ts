@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
 import { appArg } from '../flags.ts';
-import type { PrintedEntry } from '../lib/ops/logs.ts';
+import type { PrintedEntry } from '../lib/ops/apps/logs.ts';
 
 export default class Logs extends KfCommand<void> {
   static override summary = 'follow the log of all instances and builds of an app, or show the last lines';
@@ -16,7 +16,7 @@ export default class Logs extends KfCommand<void> {
     const name = args.APP_NAME;
     const [session, { followAppLogs, readRecentLogs }, { findApp }] = await Promise.all([
       this.spaceSession(),
-      import('../lib/ops/logs.ts'),
+      import('../lib/ops/apps/logs.ts'),
       import('../lib/ops/find.ts'),
     ]);
     this.say`Retrieving logs for app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;

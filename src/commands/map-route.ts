@@ -39,7 +39,7 @@ export default class MapRoute extends KfCommand<Result> {
     assertAppProtocol(flags['app-protocol']);
     const [session, { mapRoute }, { findApp }] = await Promise.all([
       this.spaceSession(),
-      import('../lib/ops/routes.ts'),
+      import('../lib/ops/routes/routes.ts'),
       import('../lib/ops/find.ts'),
     ]);
     const { org, space, user } = session;

@@ -10,7 +10,7 @@ export default class Orgs extends KfCommand<PlaceSummary[]> {
 
   async run(): Promise<PlaceSummary[]> {
     await this.parse(Orgs);
-    const [session, { listOrgs }] = await Promise.all([this.clusterSession(), import('../lib/ops/tenancy.ts')]);
+    const [session, { listOrgs }] = await Promise.all([this.clusterSession(), import('../lib/ops/tenancy/orgs-and-spaces.ts')]);
     this.say`Getting orgs as ${session.user}...`;
     this.say``;
     const orgs = await listOrgs(session);

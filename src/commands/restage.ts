@@ -21,10 +21,10 @@ export default class Restage extends KfCommand<AppDetails> {
     const { args, flags } = await this.parse(Restage);
     const [session, { restageApp }, { waitUntilServing }, { findApp }, { describeApp }] = await Promise.all([
       this.spaceSession(),
-      import('../lib/ops/restage.ts'),
-      import('../lib/ops/lifecycle.ts'),
+      import('../lib/ops/apps/restage.ts'),
+      import('../lib/ops/apps/lifecycle.ts'),
       import('../lib/ops/find.ts'),
-      import('../lib/ops/apps.ts'),
+      import('../lib/ops/apps/details.ts'),
     ]);
     const name = args.APP_NAME;
     this.say`Restaging app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;

@@ -1,7 +1,7 @@
 import { KfCommand } from '../base-command.ts';
 import { requiredArg } from '../flags.ts';
 import { KfError } from '../lib/errors.ts';
-import type { RotateResult } from '../lib/ops/rotate-key.ts';
+import type { RotateResult } from '../lib/ops/registry/rotate-key.ts';
 import { pairs } from '../lib/views/block.ts';
 
 const rotatable = 'registry-key';
@@ -18,7 +18,7 @@ export default class Rotate extends KfCommand<RotateResult> {
     const { args } = await this.parse(Rotate);
     if (args.KEY !== rotatable)
       throw new KfError('usage', `There is no key '${args.KEY}' to change.`, { hints: [`${this.frame.bin} rotate ${rotatable}`] });
-    const [session, { rotateRegistryKey }] = await Promise.all([this.clusterSession(), import('../lib/ops/rotate-key.ts')]);
+    const [session, { rotateRegistryKey }] = await Promise.all([this.clusterSession(), import('../lib/ops/registry/rotate-key.ts')]);
     this.say`Changing the key of the registry as ${session.user}...`;
     const context = { cluster: session.cluster, info: await session.info(), reporter: this.reporter, signal: this.signal };
     const result = await rotateRegistryKey(context);

@@ -23,9 +23,9 @@ export default class Scale extends KfCommand<AppDetails> {
     const { args, flags } = await this.parse(Scale);
     const [session, { scaleApp }, { findApp }, { describeApp }] = await Promise.all([
       this.spaceSession(),
-      import('../lib/ops/scale.ts'),
+      import('../lib/ops/apps/scale.ts'),
       import('../lib/ops/find.ts'),
-      import('../lib/ops/apps.ts'),
+      import('../lib/ops/apps/details.ts'),
     ]);
     const name = args.APP_NAME;
     const place = [session.org.name, session.space.name, session.user] as const;

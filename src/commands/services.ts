@@ -12,7 +12,7 @@ export default class Services extends KfCommand<ServiceSummary[]> {
 
   async run(): Promise<ServiceSummary[]> {
     const { flags } = await this.parse(Services);
-    const [session, { listServices }] = await Promise.all([this.spaceSession(), import('../lib/ops/services.ts')]);
+    const [session, { listServices }] = await Promise.all([this.spaceSession(), import('../lib/ops/services/user-provided.ts')]);
     this.say`Getting service instances in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
     this.say``;
     const services = await listServices(session);

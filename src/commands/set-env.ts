@@ -23,7 +23,7 @@ export default class SetEnv extends KfCommand<Result> {
   async run(): Promise<Result> {
     const { args } = await this.parse(SetEnv);
     const { APP_NAME: app, ENV_VAR_NAME: name, ENV_VAR_VALUE: value } = args;
-    const [{ assertVariable, setEnv }, { findApp }] = await Promise.all([import('../lib/ops/env.ts'), import('../lib/ops/find.ts')]);
+    const [{ assertVariable, setEnv }, { findApp }] = await Promise.all([import('../lib/ops/apps/env.ts'), import('../lib/ops/find.ts')]);
     assertVariable(name, value);
     const session = await this.spaceSession();
     const { org, space, user } = session;

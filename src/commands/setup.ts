@@ -3,8 +3,8 @@ import { KfCommand } from '../base-command.ts';
 import { numberFlag } from '../flags.ts';
 import { incorrectUsage } from '../lib/cf/usage.ts';
 import { parseChoice } from '../lib/cf/values.ts';
-import type { SetupRequest } from '../lib/ops/setup/request.ts';
-import type { SetupResult } from '../lib/ops/setup/setup.ts';
+import type { SetupRequest } from '../lib/ops/install/request.ts';
+import type { SetupResult } from '../lib/ops/install/setup.ts';
 import { kfVersion } from '../lib/version.ts';
 import { networkWarnings, planBlocks, setupBlocks } from '../lib/views/setup.ts';
 
@@ -40,7 +40,7 @@ export default class Setup extends KfCommand<SetupResult | { objects: unknown[] 
     if (flags.output !== undefined) parseChoice(flags.output, '-o', ['yaml']);
     if (flags.output !== undefined && !flags['dry-run']) throw incorrectUsage('-o is the form of --dry-run, which is missing.');
     const session = await this.clusterSession({ ignorePin: true });
-    const { previewSetup, readSetupFile, setup } = await import('../lib/ops/setup/index.ts');
+    const { previewSetup, readSetupFile, setup } = await import('../lib/ops/install/index.ts');
     const fromFile = flags.file === undefined ? {} : await readSetupFile(flags.file);
     const request: SetupRequest = { ...fromFile, ...requestFrom(flags) };
     const context = { cluster: session.cluster, reporter: this.reporter, version: kfVersion(), signal: this.signal };

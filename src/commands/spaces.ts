@@ -9,7 +9,7 @@ export default class Spaces extends KfCommand<PlaceSummary[]> {
 
   async run(): Promise<PlaceSummary[]> {
     await this.parse(Spaces);
-    const [session, { listSpaces }] = await Promise.all([this.orgSession(), import('../lib/ops/tenancy.ts')]);
+    const [session, { listSpaces }] = await Promise.all([this.orgSession(), import('../lib/ops/tenancy/orgs-and-spaces.ts')]);
     this.say`Getting spaces in org ${session.org.name} as ${session.user}...`;
     this.say``;
     const spaces = await listSpaces(session, session.org);

@@ -17,9 +17,9 @@ export default class Start extends KfCommand<AppDetails> {
     const { args } = await this.parse(Start);
     const [session, { startApp, waitUntilServing }, { findApp }, { describeApp }] = await Promise.all([
       this.spaceSession(),
-      import('../lib/ops/lifecycle.ts'),
+      import('../lib/ops/apps/lifecycle.ts'),
       import('../lib/ops/find.ts'),
-      import('../lib/ops/apps.ts'),
+      import('../lib/ops/apps/details.ts'),
     ]);
     const name = args.APP_NAME;
     this.say`Starting app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;

@@ -20,7 +20,7 @@ export default class Stop extends KfCommand<Stopped> {
     const { args } = await this.parse(Stop);
     const [session, { stopApp }, { findApp }] = await Promise.all([
       this.spaceSession(),
-      import('../lib/ops/lifecycle.ts'),
+      import('../lib/ops/apps/lifecycle.ts'),
       import('../lib/ops/find.ts'),
     ]);
     const name = args.APP_NAME;

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
-import type { Session } from '../lib/target/session.ts';
+import type { Session } from '../lib/session/session.ts';
 import type { TargetDetails } from '../lib/api/results.ts';
 import { renderTarget } from '../lib/views/target.ts';
 
@@ -18,7 +18,7 @@ export default class Target extends KfCommand<TargetDetails> {
     const { flags } = await this.parse(Target);
     // `-s` alone chooses in the org that `target` shows, which KF_ORG may name.
     const { space, org = space === undefined ? undefined : this.frame.env['KF_ORG'] || undefined } = flags;
-    const { describeTarget, setTarget } = await import('../lib/ops/target.ts');
+    const { describeTarget, setTarget } = await import('../lib/ops/tenancy/target.ts');
     const session = await this.#open(flags);
     const isShown = org === undefined && space === undefined;
     if (isShown) await session.findPlaceIfAny();
@@ -35,7 +35,7 @@ export default class Target extends KfCommand<TargetDetails> {
     try {
       return await this.clusterSession({ ignorePin: true, keepPlace: org !== undefined || space !== undefined });
     } catch (error) {
-      const { forgetPlace } = await import('../lib/ops/target.ts');
+      const { forgetPlace } = await import('../lib/ops/tenancy/target.ts');
       if (org !== undefined || space !== undefined) forgetPlace(this.frame.env, org === undefined ? 'space' : 'org');
       throw error;
     }

@@ -23,7 +23,7 @@ export default class UnbindService extends KfCommand<Result> {
     const { APP_NAME: app, SERVICE_INSTANCE: service } = args;
     const [session, { unbindService }, { findApp, findService }] = await Promise.all([
       this.spaceSession(),
-      import('../lib/ops/services.ts'),
+      import('../lib/ops/services/user-provided.ts'),
       import('../lib/ops/find.ts'),
     ]);
     const { org, space, user } = session;

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
 import { counted } from '../lib/api/sizes.ts';
-import type { UninstallResult } from '../lib/ops/setup/uninstall.ts';
+import type { UninstallResult } from '../lib/ops/install/uninstall.ts';
 import { uninstallBlocks } from '../lib/views/setup.ts';
 
 export default class Uninstall extends KfCommand<UninstallResult | { declined: true }> {
@@ -17,7 +17,7 @@ export default class Uninstall extends KfCommand<UninstallResult | { declined: t
   async run(): Promise<UninstallResult | { declined: true }> {
     const { flags } = await this.parse(Uninstall);
     const session = await this.clusterSession({ ignorePin: true });
-    const { listAppsOfInstallation, uninstall, uninstallKeepingData } = await import('../lib/ops/setup/index.ts');
+    const { listAppsOfInstallation, uninstall, uninstallKeepingData } = await import('../lib/ops/install/index.ts');
     this.say`Removing kf from cluster ${session.cluster.identity.context} as ${session.user}...`;
     const apps = await listAppsOfInstallation(session.cluster);
     if (!flags.yes && !(await this.confirm(questionFor(flags['keep-data'] === true, apps), '--yes'))) {

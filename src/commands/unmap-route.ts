@@ -24,7 +24,7 @@ export default class UnmapRoute extends KfCommand<Result> {
     const { args, flags } = await this.parse(UnmapRoute);
     const [session, { unmapRoute, urlOf }, { findApp }] = await Promise.all([
       this.spaceSession(),
-      import('../lib/ops/routes.ts'),
+      import('../lib/ops/routes/routes.ts'),
       import('../lib/ops/find.ts'),
     ]);
     const { org, space, user } = session;

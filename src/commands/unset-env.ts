@@ -20,7 +20,7 @@ export default class UnsetEnv extends KfCommand<Result> {
     const { args } = await this.parse(UnsetEnv);
     const [session, { unsetEnv }, { findApp }] = await Promise.all([
       this.spaceSession(),
-      import('../lib/ops/env.ts'),
+      import('../lib/ops/apps/env.ts'),
       import('../lib/ops/find.ts'),
     ]);
     const { APP_NAME: app, ENV_VAR_NAME: name } = args;

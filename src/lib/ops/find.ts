@@ -6,7 +6,7 @@ import { nearest, sha224 } from '../api/names.ts';
 import type { KubeObject, ResourceType } from '../api/object.ts';
 import type { CFApp, CFDomain, CFServiceInstance } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
-import type { Session, SpaceSession } from '../target/session.ts';
+import type { Session, SpaceSession } from '../session/session.ts';
 
 interface Named extends KubeObject {
   spec: { displayName: string };

@@ -3,7 +3,7 @@
 import { kinds } from '../api/group.ts';
 import type { ResourceType } from '../api/object.ts';
 import { KfError } from '../errors.ts';
-import type { SpaceSession } from '../target/session.ts';
+import type { SpaceSession } from '../session/session.ts';
 
 export type Row = Readonly<Record<string, string>>;
 

@@ -2,7 +2,7 @@
 
 import { line, pairs, type Block } from './block.ts';
 
-/** The parts of an op's result that are shown; `ops/setup` returns more for `--json`. */
+/** The parts of an op's result that are shown; `ops/install` returns more for `--json`. */
 export interface SetupView {
   kubernetes: string;
   version: string;

@@ -3,8 +3,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { proveReach } from '../../../src/lib/ops/setup/proofs.ts';
-import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/setup/request.ts';
+import { proveReach } from '../../../src/lib/ops/install/proofs.ts';
+import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/install/request.ts';
 
 let server: Server | undefined;
 afterEach(() => {

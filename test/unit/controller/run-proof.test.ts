@@ -7,7 +7,7 @@ import type { Context, Stores } from '../../../src/controller/runtime/reconciler
 import { Store } from '../../../src/controller/runtime/store.ts';
 import { httpRouteType, type HttpRoute } from '../../../src/lib/api/gateway.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
-import { reachThroughGateway } from '../../../src/lib/ops/reach.ts';
+import { reachThroughGateway } from '../../../src/lib/ops/routes/http-probe.ts';
 import type { CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
 
 const start = 1_700_000_000_000;

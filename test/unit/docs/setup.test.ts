@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import Setup from '../../../src/commands/setup.ts';
 import { classCodes } from '../../../src/lib/output/exit-codes.ts';
-import { knownKeys } from '../../../src/lib/ops/setup/request.ts';
+import { knownKeys } from '../../../src/lib/ops/install/request.ts';
 
 const page = (name: string): string => readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), 'utf8');
 

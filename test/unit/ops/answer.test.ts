@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { KfInfo } from '../../../src/lib/api/kf-info.ts';
-import { askRoute } from '../../../src/lib/ops/answer.ts';
+import { askRoute } from '../../../src/lib/ops/routes/route-check.ts';
 import { renderAnswer } from '../../../src/lib/views/apps.ts';
 
 let server: Server;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { KfInfo } from '../../../src/lib/api/kf-info.ts';
-import { buildKey } from '../../../src/lib/ops/push/build-key.ts';
+import { buildKey } from '../../../src/lib/ops/builds/build-key.ts';
 
 const inputs = { contentHash: 'sha256:1', buildpacks: [], stack: '', env: { A: '1' } };
 const key = (builder: Partial<KfInfo['builder']>): string =>

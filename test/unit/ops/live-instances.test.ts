@@ -3,7 +3,7 @@ import type { Instance } from '../../../src/lib/api/app.ts';
 import type { Pod } from '../../../src/lib/api/core.ts';
 import { labels } from '../../../src/lib/api/group.ts';
 import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
-import { withPods } from '../../../src/lib/ops/live-instances.ts';
+import { withPods } from '../../../src/lib/ops/apps/live-instances.ts';
 
 const process = { metadata: { name: 'web' } } as CFProcess;
 const told = (index: number, pod?: string): Instance => ({ index, state: 'RUNNING', ready: true, ...(pod === undefined ? {} : { pod }) });

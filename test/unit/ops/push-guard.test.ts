@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import { annotations } from '../../../src/lib/api/group.ts';
 import type { CFApp, CFBuild } from '../../../src/lib/api/types.generated.ts';
 import { timerMs } from '../../../src/lib/wait.ts';
-import { packagesWithContent } from '../../../src/lib/ops/push/build-key.ts';
-import { lockJudge } from '../../../src/lib/ops/push/guard.ts';
+import { packagesWithContent } from '../../../src/lib/ops/builds/build-key.ts';
+import { lockJudge } from '../../../src/lib/ops/push/lock.ts';
 
 const locked = (lock?: string): CFApp =>
   ({ metadata: { annotations: lock === undefined ? {} : { [annotations.applying]: lock } }, spec: { displayName: 'a' } }) as CFApp;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { CFBuild, Droplet } from '../../../src/lib/api/types.generated.ts';
 import type { AppPlan } from '../../../src/lib/manifest/plan.ts';
-import type { AppFacts } from '../../../src/lib/ops/push/facts.ts';
+import type { AppFacts } from '../../../src/lib/ops/push/app-snapshot.ts';
 import { judgeWeb } from '../../../src/lib/ops/push/web-process.ts';
-import type { SpaceSession } from '../../../src/lib/target/session.ts';
+import type { SpaceSession } from '../../../src/lib/session/session.ts';
 
 const warnings: string[] = [];
 const session = { bin: 'cf', reporter: { warn: (text: string) => warnings.push(text) } } as unknown as SpaceSession;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { secretType } from '../../../src/lib/api/core.ts';
-import { resolvePlan } from '../../../src/lib/ops/setup/request.ts';
-import { withBuildEnvRevision } from '../../../src/lib/ops/setup/build-env.ts';
+import { resolvePlan } from '../../../src/lib/ops/install/request.ts';
+import { withBuildEnvRevision } from '../../../src/lib/ops/install/build-env.ts';
 import { buildInfo, buildInstallationEnv } from '../../../src/templates/setup/info.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { kinds } from '../../../src/lib/api/group.ts';
-import { resolvePlan } from '../../../src/lib/ops/setup/request.ts';
-import { withDefaultGuids } from '../../../src/lib/ops/setup/defaults.ts';
+import { resolvePlan } from '../../../src/lib/ops/install/request.ts';
+import { withDefaultGuids } from '../../../src/lib/ops/install/defaults.ts';
 import { buildOrg, buildSpace } from '../../../src/templates/tenancy.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { ChangeAction, PlannedChange } from '../../../src/lib/ops/setup/applier.ts';
-import { needsProof } from '../../../src/lib/ops/setup/setup.ts';
+import type { ChangeAction, PlannedChange } from '../../../src/lib/ops/install/applier.ts';
+import { needsProof } from '../../../src/lib/ops/install/setup.ts';
 
 const stage = (...actions: ChangeAction[]): PlannedChange[] => actions.map((action) => ({ action, object: { metadata: {} } }));
 

@@ -2,9 +2,9 @@ import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { podType, secretType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
-import { checkPlan, inspectCluster } from '../../../src/lib/ops/setup/preflight.ts';
-import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/setup/request.ts';
-import { kindNamed } from '../../../src/lib/ops/setup/kinds.ts';
+import { checkPlan, inspectCluster } from '../../../src/lib/ops/install/preflight.ts';
+import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/install/request.ts';
+import { kindNamed } from '../../../src/lib/ops/install/kinds.ts';
 import type { Cluster } from '../../../src/lib/kube/cluster.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Node } from '../../../src/lib/api/core.ts';
-import { judgePull } from '../../../src/lib/ops/setup/proofs.ts';
-import { nodesOfEachClass } from '../../../src/lib/ops/setup/registry-proof.ts';
+import { judgePull } from '../../../src/lib/ops/install/proofs.ts';
+import { nodesOfEachClass } from '../../../src/lib/ops/install/registry-proof.ts';
 
 const ready = [{ type: 'Ready', status: 'True' }];
 const nodeInfo = {

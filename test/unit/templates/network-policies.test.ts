@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { BuildHosts } from '../../../src/controller/builds/hosts.ts';
 import type { KfInfo, NetworkSettings } from '../../../src/lib/api/kf-info.ts';
 import { internet, isInside, isRange, type NetworkPeer, type NetworkPolicy } from '../../../src/lib/api/network-policy.ts';
-import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/setup/request.ts';
+import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/install/request.ts';
 import { spacePolicies, type BuildTarget } from '../../../src/templates/network-policies.ts';
 import { kfInfo } from '../../../src/templates/setup/info.ts';
 import { buildSystemPolicies } from '../../../src/templates/setup/network-policies.ts';
-import type { NetworkFacts } from '../../../src/lib/ops/setup/network.ts';
+import type { NetworkFacts } from '../../../src/lib/ops/install/network.ts';
 
 const settings: NetworkSettings = { egress: [], ingress: [], dns: ['10.96.0.10'], apiServer: ['198.51.100.1'], ipv6: false };
 

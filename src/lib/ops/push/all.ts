@@ -3,10 +3,10 @@
 import type { AppDetails } from '../../api/results.ts';
 import { KfError, messageOf, type FailureClass } from '../../errors.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
-import { withReporter } from '../../target/reporting.ts';
-import type { SpaceSession } from '../../target/session.ts';
-import { askRoute, type RouteAnswer } from '../answer.ts';
-import { describeApp } from '../apps.ts';
+import { withReporter } from '../../session/reporting.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { askRoute, type RouteAnswer } from '../routes/route-check.ts';
+import { describeApp } from '../apps/details.ts';
 import type { Reporter } from '../reporter.ts';
 import { preparePush, pushApp, type PreparedPush, type PushOptions } from './push.ts';
 

@@ -9,7 +9,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { isUnreachable, type KubeError } from '../../kube/errors.ts';
 import type { WatchUntilOptions } from '../../kube/watch-list.ts';
 import { timeoutError, timerMs } from '../../wait.ts';
-import { assertHolder } from './guard.ts';
+import { assertHolder } from './lock.ts';
 
 interface Waiter {
   /** Shows the app as it is now; settles the wait when it has seen enough. */

@@ -16,15 +16,15 @@ import type { RegistryClient } from '../../oci/registry.ts';
 import { openSourceCache } from '../../source/cache.ts';
 import { listSource, type SourceListing } from '../../source/content-hash.ts';
 import { packSource, pushSource } from '../../source/pack.ts';
-import type { SpaceSession } from '../../target/session.ts';
+import type { SpaceSession } from '../../session/session.ts';
 import { buildBuild, buildBuildEnvSecret, buildEnvSecretName, buildPackage } from '../../../templates/build.ts';
 import type { Authorship } from '../../../templates/metadata.ts';
-import { openSpaceRegistry, withNamedRegistry } from '../push-door.ts';
+import { openSpaceRegistry, withNamedRegistry } from '../registry/access.ts';
 import type { AppFollower } from './app-follower.ts';
-import { buildKey, packagesWithContent, reusableBuild } from './build-key.ts';
-import { waitForBuild } from './build.ts';
-import { lifecycleOf } from './claim.ts';
-import type { AppFacts } from './facts.ts';
+import { buildKey, packagesWithContent, reusableBuild } from '../builds/build-key.ts';
+import { waitForBuild } from '../builds/build.ts';
+import { lifecycleOf } from './acquire-app.ts';
+import type { AppFacts } from './app-snapshot.ts';
 import { assertMayBuild } from './rights.ts';
 
 export interface Artifact {

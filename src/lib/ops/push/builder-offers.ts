@@ -6,7 +6,7 @@ import type { KfInfo } from '../../api/kf-info.ts';
 import type { BuilderInfo } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
-import type { SpaceSession } from '../../target/session.ts';
+import type { SpaceSession } from '../../session/session.ts';
 
 /** Root file systems of Cloud Foundry: manifests written for it name one, and mean no more than the usual. */
 const isCfStack = (stack: string): boolean => /^(cflinuxfs\d+|windows\d*)$/.test(stack);

@@ -6,13 +6,13 @@ import type { CFApp, CFDomain, CFServiceInstance } from '../../api/types.generat
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
 import { assertSource } from '../../source/files.ts';
-import type { SpaceSession } from '../../target/session.ts';
+import type { SpaceSession } from '../../session/session.ts';
 import { findService, listDomainObjects } from '../find.ts';
 import { fitToBuilder } from './builder-offers.ts';
-import { readFacts, type AppFacts } from './facts.ts';
+import { readFacts, type AppFacts } from './app-snapshot.ts';
 import { assertRoom } from './quota.ts';
 import { assertMayPush, openRegistry } from './rights.ts';
-import { assertRoutesFree } from '../route-holders.ts';
+import { assertRoutesFree } from '../routes/holders.ts';
 import { needsDomains, wantedRoutes, type WantedRoute } from './route-plan.ts';
 
 /** A service of the plan, found. */

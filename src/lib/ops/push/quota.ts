@@ -8,7 +8,7 @@ import { counted, formatBytes, formatMegabytes, parseQuantity } from '../../api/
 import { KfError } from '../../errors.ts';
 import { isForbidden } from '../../kube/errors.ts';
 import type { AppPlan, ProcessPlan } from '../../manifest/plan.ts';
-import type { SpaceSession } from '../../target/session.ts';
+import type { SpaceSession } from '../../session/session.ts';
 
 interface ResourceQuota extends KubeObject {
   spec?: { scopes?: string[]; scopeSelector?: unknown };

@@ -9,8 +9,8 @@ import type { AccessQuestion } from '../../kube/cluster.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import { RegistryError } from '../../oci/errors.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
-import type { SpaceSession } from '../../target/session.ts';
-import { openSpaceRegistry } from '../push-door.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { openSpaceRegistry } from '../registry/access.ts';
 
 const { group } = kinds.app;
 

@@ -10,11 +10,11 @@ import { processGuid } from '../../api/names.ts';
 import type { CFApp, CFProcess, CFProcessSpec } from '../../api/types.generated.ts';
 import type { AppPlan, HealthCheckPlan, ProcessPlan } from '../../manifest/plan.ts';
 import { given } from '../../manifest/process.ts';
-import type { SpaceSession } from '../../target/session.ts';
+import type { SpaceSession } from '../../session/session.ts';
 import { buildEnvSecret, buildProcess, envSecretName } from '../../../templates/app.ts';
 import type { Authorship } from '../../../templates/metadata.ts';
-import { changeProcess } from '../changes.ts';
-import type { AppFacts } from './facts.ts';
+import { changeProcess } from '../apps/changes.ts';
+import type { AppFacts } from './app-snapshot.ts';
 
 /** Variables that the plan adds or changes. */
 export function envChanges(plan: AppPlan, facts: AppFacts): Record<string, string> {

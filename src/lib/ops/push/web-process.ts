@@ -4,8 +4,8 @@ import { effectiveCommand, lacksWeb, webProcess } from '../../api/app.ts';
 import type { CFBuild } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
-import type { SpaceSession } from '../../target/session.ts';
-import type { AppFacts } from './facts.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import type { AppFacts } from './app-snapshot.ts';
 
 /** The web process has a command of its own or of the plan's. */
 function hasCommand(plan: AppPlan, facts: AppFacts): boolean {

@@ -1,0 +1,54 @@
+// Changes of an app by one verb: a merge patch on the object that was read, tried again when somebody else was faster.
+
+import { randomUUID } from 'node:crypto';
+import { annotations, fieldManagers, kinds } from '../../api/group.ts';
+import type { CFApp, CFAppSpec, CFProcess } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import { isConflict } from '../../kube/errors.ts';
+import type { SpaceSession } from '../../session/session.ts';
+
+const tries = 5;
+
+export interface AppChange {
+  spec?: Partial<CFAppSpec>;
+  annotations?: Record<string, string>;
+}
+
+/** Patches the app as it was last seen. @param change made anew from each version; undefined: nothing to do */
+export async function changeApp(session: SpaceSession, app: CFApp, change: (app: CFApp) => AppChange | undefined): Promise<CFApp> {
+  const { cluster, space, signal } = session;
+  const changedBy = await session.changedBy();
+  let current = app;
+  for (let attempt = 1; ; attempt++) {
+    const wanted = change(current);
+    if (wanted === undefined) return current;
+    const { uid, resourceVersion, name = '' } = current.metadata;
+    const patch = {
+      metadata: { uid, resourceVersion, annotations: { ...wanted.annotations, [annotations.changedBy]: changedBy } },
+      ...(wanted.spec === undefined ? {} : { spec: wanted.spec }),
+    };
+    try {
+      return await cluster.mergePatch(kinds.app, space.guid, name, patch, { fieldManager: fieldManagers.cli, signal });
+    } catch (error) {
+      if (!isConflict(error) || attempt === tries) throw error;
+      const fresh = await cluster.get(kinds.app, space.guid, name, signal);
+      if (fresh === undefined || fresh.metadata.uid !== uid) {
+        throw new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`, { cause: error });
+      }
+      current = fresh;
+    }
+  }
+}
+
+/** A fresh `kf/deploy-id`: the controller reports the change under it. */
+export function newDeployId(): string {
+  return randomUUID();
+}
+
+/** Patches a process; its uid is the precondition. */
+export async function changeProcess(session: SpaceSession, process: CFProcess, spec: Record<string, unknown>): Promise<CFProcess> {
+  const { cluster, space, signal } = session;
+  const { uid, name = '' } = process.metadata;
+  const metadata = { uid, annotations: { [annotations.changedBy]: await session.changedBy() } };
+  return cluster.mergePatch(kinds.process, space.guid, name, { metadata, spec }, { fieldManager: fieldManagers.cli, signal });
+}

@@ -1,0 +1,103 @@
+// What takes effect although the controller is down: instance counts of the sets that are there. It finds what it would have made itself.
+
+import { desiredInstances } from '../../api/app.ts';
+import { podType, statefulSetType, type StatefulSet } from '../../api/core.ts';
+import { fieldManagers, kinds, labels } from '../../api/group.ts';
+import type { CFApp, CFProcess } from '../../api/types.generated.ts';
+import { watchObject } from '../../kube/watch-list.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { startTimeoutMs } from './rollout-wait.ts';
+
+const options = (session: SpaceSession, app: CFApp) => ({
+  ns: session.space.guid,
+  labelSelector: `${labels.appGuid}=${app.metadata.name}`,
+  signal: session.signal,
+});
+
+/** The set of a process that serves or served last. */
+function currentSet(process: CFProcess, sets: readonly StatefulSet[]): StatefulSet | undefined {
+  const own = sets.filter((set) => set.metadata.labels?.[labels.guid] === process.metadata.name);
+  const current = process.status?.rollout?.generations?.find(({ state }) => state === 'Current')?.hash;
+  const newest = own.toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '')).at(-1);
+  return own.find((set) => current !== undefined && set.metadata.labels?.[labels.generation] === current) ?? newest;
+}
+
+async function scaleSet({ cluster, space, signal }: SpaceSession, set: StatefulSet, replicas: number): Promise<void> {
+  const patch = { spec: { replicas } };
+  await cluster.mergePatch(statefulSetType, space.guid, set.metadata.name ?? '', patch, {
+    subresource: 'scale',
+    fieldManager: fieldManagers.cli,
+    signal,
+  });
+}
+
+/** Until as many pods of the set are ready as it shall have. */
+async function waitForSet(session: SpaceSession, set: StatefulSet, replicas: number): Promise<void> {
+  const { cluster, space, signal, reporter, env } = session;
+  const check = (seen: StatefulSet | undefined): true | undefined => {
+    const ready = seen?.status?.readyReplicas ?? 0;
+    if (seen !== undefined && ready === replicas && (seen.status?.replicas ?? 0) === replicas) return true;
+    reporter.step(`Instances starting... (${ready} of ${replicas} ready)`);
+    return undefined;
+  };
+  await watchObject(cluster, statefulSetType, { ns: space.guid, name: set.metadata.name ?? '' }, check, {
+    timeoutMs: startTimeoutMs(env),
+    signal,
+    describe: `${replicas} ready instances`,
+  });
+  reporter.done();
+}
+
+async function setsByProcess(session: SpaceSession, app: CFApp): Promise<{ process: CFProcess; set: StatefulSet }[]> {
+  const { cluster } = session;
+  const [processes, sets] = await Promise.all([
+    cluster.list(kinds.process, options(session, app)),
+    cluster.list(statefulSetType, options(session, app)),
+  ]);
+  return processes.items.flatMap((process) => {
+    const set = currentSet(process, sets.items);
+    return set === undefined ? [] : [{ process, set }];
+  });
+}
+
+const notice = (what: string): string => `The controller does not answer: ${what} What else has changed waits for it.`;
+
+/** Empties every set of the app. */
+export async function stopDirectly(session: SpaceSession, app: CFApp): Promise<void> {
+  const { items } = await session.cluster.list(statefulSetType, options(session, app));
+  await Promise.all(items.map((set) => scaleSet(session, set, 0)));
+  session.reporter.warn(notice('the instances were stopped directly.'));
+}
+
+/** Fills the last set of each process again. Returns false when there is none. */
+export async function startDirectly(session: SpaceSession, app: CFApp): Promise<boolean> {
+  const found = await setsByProcess(session, app);
+  if (found.length === 0) return false;
+  await Promise.all(found.map(({ process, set }) => scaleSet(session, set, desiredInstances(process))));
+  await Promise.all(found.map(({ process, set }) => waitForSet(session, set, desiredInstances(process))));
+  session.reporter.warn(notice('the last version was started directly.'));
+  return true;
+}
+
+/** Deletes the pods; their sets make them anew. Returns false when nothing runs. */
+export async function restartDirectly(session: SpaceSession, app: CFApp): Promise<boolean> {
+  const { cluster, space, signal } = session;
+  const found = (await setsByProcess(session, app)).filter(({ set }) => (set.spec?.replicas ?? 0) > 0);
+  if (found.length === 0) return startDirectly(session, app);
+  const names = new Set(found.map(({ process }) => process.metadata.name));
+  const pods = (await cluster.list(podType, options(session, app))).items.filter((pod) => names.has(pod.metadata.labels?.[labels.guid]));
+  await Promise.all(pods.map((pod) => cluster.delete(podType, space.guid, pod.metadata.name ?? '', { signal })));
+  await Promise.all(found.map(({ set }) => waitForSet(session, set, set.spec?.replicas ?? 0)));
+  session.reporter.warn(notice('the instances were restarted directly, as the version that ran.'));
+  return true;
+}
+
+/** Changes the instance count of a process' set. Returns false when it has none. */
+export async function scaleDirectly(session: SpaceSession, app: CFApp, process: CFProcess, replicas: number): Promise<boolean> {
+  const found = (await setsByProcess(session, app)).find((one) => one.process.metadata.name === process.metadata.name);
+  if (found === undefined) return false;
+  await scaleSet(session, found.set, replicas);
+  await waitForSet(session, found.set, replicas);
+  session.reporter.warn(notice('the instances were scaled directly.'));
+  return true;
+}

@@ -1,0 +1,91 @@
+// The environment of an app: what users set, and what the platform adds.
+
+import { secretType, type Secret } from '../../api/core.ts';
+import { annotations, fieldManagers } from '../../api/group.ts';
+import type { EnvDetails } from '../../api/results.ts';
+import { variableProblem } from '../../api/variables.ts';
+import type { CFApp } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { buildEnvSecret } from '../../../templates/app.ts';
+import { changeApp } from './changes.ts';
+
+/** @throws KfError `usage` for a variable that an app cannot have */
+export function assertVariable(name: string, value: string): void {
+  const problem = variableProblem(name, value);
+  if (problem !== undefined) throw new KfError('usage', problem);
+}
+
+function decoded(secret: Secret | undefined): Record<string, string> {
+  return Object.fromEntries(Object.entries(secret?.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]));
+}
+
+async function readSecret({ cluster, space, signal }: SpaceSession, name: string | undefined): Promise<Secret | undefined> {
+  return name === undefined || name === '' ? undefined : cluster.get(secretType, space.guid, name, signal);
+}
+
+function parsed(text: string | undefined): Record<string, unknown> {
+  return text === undefined ? {} : (JSON.parse(text) as Record<string, unknown>);
+}
+
+export async function readEnv(session: SpaceSession, app: CFApp): Promise<EnvDetails> {
+  const [user, services, application] = await Promise.all([
+    readSecret(session, app.spec.envSecretName),
+    readSecret(session, app.status?.vcapServicesSecretName),
+    readSecret(session, app.status?.vcapApplicationSecretName),
+  ]);
+  const variables = Object.entries(decoded(user)).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const gone = (name: string | undefined, secret: Secret | undefined): string | undefined =>
+    name === undefined || name === '' || secret !== undefined ? undefined : name;
+  const missing = Object.entries({
+    vcapServices: gone(app.status?.vcapServicesSecretName, services),
+    vcapApplication: gone(app.status?.vcapApplicationSecretName, application),
+    variables: gone(app.spec.envSecretName, user),
+  }).filter(([, name]) => name !== undefined);
+  return {
+    ...(missing.length === 0 ? {} : { missing: Object.fromEntries(missing) }),
+    vcapServices: parsed(decoded(services)['VCAP_SERVICES']),
+    vcapApplication: parsed(decoded(application)['VCAP_APPLICATION']),
+    variables: Object.fromEntries(variables),
+  };
+}
+
+/** The app's env Secret; an app made by other tools may lack it. */
+async function ensureSecret(session: SpaceSession, app: CFApp): Promise<Secret> {
+  const found = await readSecret(session, app.spec.envSecretName);
+  if (found !== undefined) return found;
+  const { cluster, signal } = session;
+  const fresh = buildEnvSecret(app, {}, { changedBy: await session.changedBy(), now: new Date() });
+  const created = await cluster.create(secretType, fresh, { fieldManager: fieldManagers.cli, signal });
+  if (app.spec.envSecretName !== fresh.metadata.name) {
+    await changeApp(session, app, () => ({ spec: { envSecretName: fresh.metadata.name ?? '' } }));
+  }
+  return created;
+}
+
+/** One key of the Secret; null removes it. Running instances keep what they started with. */
+async function patchKey(session: SpaceSession, secret: Secret, name: string, value: string | null): Promise<void> {
+  const { cluster, space, signal } = session;
+  const metadata = { uid: secret.metadata.uid, annotations: { [annotations.changedBy]: await session.changedBy() } };
+  const data = { [name]: value === null ? null : Buffer.from(value, 'utf8').toString('base64') };
+  await cluster.mergePatch(
+    secretType,
+    space.guid,
+    secret.metadata.name ?? '',
+    { metadata, data },
+    { fieldManager: fieldManagers.cli, signal },
+  );
+}
+
+export async function setEnv(session: SpaceSession, app: CFApp, name: string, value: string): Promise<void> {
+  assertVariable(name, value);
+  await patchKey(session, await ensureSecret(session, app), name, value);
+}
+
+/** Returns false when the variable was not set. */
+export async function unsetEnv(session: SpaceSession, app: CFApp, name: string): Promise<boolean> {
+  const secret = await readSecret(session, app.spec.envSecretName);
+  if (secret?.data?.[name] === undefined) return false;
+  await patchKey(session, secret, name, null);
+  return true;
+}

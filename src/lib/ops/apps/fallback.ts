@@ -1,0 +1,50 @@
+// A version that does not start gives way to the one that served last (docs/internals.md, Generations): the wait for that one.
+
+import { kinds } from '../../api/group.ts';
+import type { CFApp, GenerationStatus } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import { watchObject } from '../../kube/watch-list.ts';
+import type { SpaceSession } from '../../session/session.ts';
+
+/** The version has run before: longer than this, and it is no help. */
+const patienceMs = 90_000;
+
+const isFallback = ({ state, served, instances }: GenerationStatus): boolean => state === 'Old' && served === true && instances > 0;
+
+/** The app once all instances of the fallback are ready; 'none' when nothing stands in for what failed. */
+function judge(app: CFApp | undefined, deployId: string): CFApp | 'none' | undefined {
+  const deployment = app?.status?.deployment;
+  if (app === undefined || deployment?.id !== deployId || deployment.phase !== 'Failed') return 'none';
+  const fallbacks = (deployment.generations ?? []).filter(isFallback);
+  if (fallbacks.length === 0) return 'none';
+  return fallbacks.every(({ ready, instances }) => ready >= instances) ? app : undefined;
+}
+
+/**
+ * After a start that failed: waits until the version that served last runs in its place, and says so.
+ * @throws KfError `failure` itself when there is no such version, or it does not come
+ */
+export async function waitForFallback(session: SpaceSession, app: CFApp, deployId: string, failure: KfError): Promise<CFApp> {
+  const { cluster, space, signal, reporter, bin } = session;
+  const { displayName } = app.spec;
+  const how = { timeoutMs: patienceMs, signal, describe: `the version of app '${displayName}' that served last` };
+  reporter.step('Waiting for the version that served last');
+  const found = await watchObject(
+    cluster,
+    kinds.app,
+    { ns: space.guid, name: app.metadata.name ?? '' },
+    (seen) => judge(seen, deployId),
+    how,
+  )
+    .catch((error: unknown) => {
+      if (error instanceof KfError && error.code === 'timeout') return 'none' as const;
+      throw error;
+    })
+    .finally(() => reporter.done());
+  if (found === 'none') throw failure;
+  reporter.warn(`The newest version of app '${displayName}' failed: ${failure.message.replace(/^Start unsuccessful: /, '')}`);
+  reporter.warn(
+    `App '${displayName}' runs as the version that served last. Why the newest one failed: \`${bin} logs ${displayName} --recent\``,
+  );
+  return found;
+}

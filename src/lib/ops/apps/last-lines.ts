@@ -1,0 +1,47 @@
+// The first and last lines of a container that failed, the previous one's too. A log that cannot be read is no further failure.
+
+import type { CFApp, DeploymentStatus } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { endsOf, linesFrom, upTo, type LogEnds } from '../../kube/lines.ts';
+
+const longestLine = 4096;
+const mostBytes = 1024 * 1024;
+const patienceMs = 5000;
+const none: LogEnds = { head: [], omitted: 0, tail: [] };
+
+interface Place {
+  ns: string;
+  pod: string;
+  container: string;
+}
+
+async function read(cluster: Cluster, { ns, pod, container }: Place, previous: boolean, signal: AbortSignal): Promise<string[]> {
+  try {
+    const body = (await cluster.logs(ns, pod, { container, previous, signal })) as AsyncIterable<Buffer>;
+    const lines: string[] = [];
+    for await (const line of linesFrom(upTo(body, mostBytes), { keepRest: true, longest: longestLine })) lines.push(line);
+    return lines;
+  } catch (error) {
+    if (error instanceof KfError || signal.aborted) return [];
+    throw error;
+  }
+}
+
+/** Of the pod that the deployment names; empty when it names none or nothing can be read. */
+async function readEnds(cluster: Cluster, app: CFApp, deployment: DeploymentStatus, signal?: AbortSignal): Promise<LogEnds> {
+  const { pod, container = 'application' } = deployment;
+  const ns = app.metadata.namespace;
+  if (pod === undefined || ns === undefined) return none;
+  const limit = AbortSignal.timeout(patienceMs);
+  const both = signal === undefined ? limit : AbortSignal.any([limit, signal]);
+  const place = { ns, pod, container };
+  const [before, now] = await Promise.all([read(cluster, place, true, both), read(cluster, place, false, both)]);
+  return endsOf([...before, ...now]);
+}
+
+/** What the controller kept of the failing container's log, else what can be read of it now. */
+export async function logOfFailure(cluster: Cluster, app: CFApp, deployment: DeploymentStatus, signal?: AbortSignal): Promise<LogEnds> {
+  const { logHead: head = [], logOmitted: omitted = 0, logTail: tail = [] } = deployment;
+  return tail.length > 0 ? { head, omitted, tail } : readEnds(cluster, app, deployment, signal);
+}

@@ -1,0 +1,106 @@
+// start, stop, restart: each is one patch of the CFApp; the controller does the rest and judges it.
+
+import { appRevOf } from '../../api/app.ts';
+import { annotations, kinds } from '../../api/group.ts';
+import type { CFApp } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import { watchObject } from '../../kube/watch-list.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { restartDirectly, startDirectly, stopDirectly } from './direct-scaling.ts';
+import { absentAfterMs, unlessAbsent } from '../controller-wait.ts';
+import { changeApp, newDeployId } from './changes.ts';
+import { waitForFallback } from './fallback.ts';
+import { waitUntilSilent } from '../routes/programming.ts';
+import { startTimeoutMs, waitForDeployment } from './rollout-wait.ts';
+
+/** The app after a change, and whether there was anything to change. */
+export interface Changed {
+  app: CFApp;
+  changed: boolean;
+}
+
+const isStarted = (app: CFApp): boolean => app.spec.desiredState === 'STARTED';
+
+/** The revision that the next generation carries: what is frozen into it is read anew. */
+const nextRev = (app: CFApp): string => String(appRevOf(app) + 1);
+
+/** What is done instead when no controller answers, and after how long. */
+const withoutController = {
+  start: { act: startDirectly, patienceMs: absentAfterMs },
+  // A restart without the controller has a gap, so a leader that is just changing is waited for.
+  restart: { act: restartDirectly, patienceMs: 20_000 },
+} as const;
+
+/** @param verb what to do directly when the controller is down; left out: `accepted` is thrown */
+export async function waitUntilServing(session: SpaceSession, app: CFApp, deployId: string, verb?: 'start' | 'restart'): Promise<CFApp> {
+  const { cluster, reporter, signal, env, bin } = session;
+  const instead = verb === undefined ? undefined : withoutController[verb];
+  const patience = instead === undefined ? {} : { patienceMs: instead.patienceMs };
+  try {
+    const options = { timeoutMs: startTimeoutMs(env), reporter, signal, bin, ...patience };
+    return (await waitForDeployment(cluster, app, deployId, options)).app;
+  } catch (error) {
+    if (verb === 'start' && error instanceof KfError && error.code === 'start') return waitForFallback(session, app, deployId, error);
+    const isAbsent = error instanceof KfError && error.code === 'accepted';
+    if (!isAbsent || instead === undefined || !(await instead.act(session, app))) throw error;
+    return app;
+  }
+}
+
+/** Until the controller has emptied the sets; without one they are emptied directly. */
+async function waitUntilStopped(session: SpaceSession, app: CFApp, deployId: string): Promise<void> {
+  const { cluster, space, signal, env } = session;
+  const { name = '' } = app.metadata;
+  const check = (seen: CFApp | undefined): true | undefined =>
+    seen === undefined || seen.status?.deployment?.id === deployId || seen.metadata.annotations?.[annotations.deployId] !== deployId
+      ? true
+      : undefined;
+  const how = { timeoutMs: startTimeoutMs(env), describe: `app '${app.spec.displayName}' to stop` };
+  const seen = await unlessAbsent(signal, (until) =>
+    watchObject(cluster, kinds.app, { ns: space.guid, name, known: app }, check, { ...how, signal: until }),
+  );
+  if (seen === undefined) await stopDirectly(session, app);
+  else await waitUntilSilent(session, app);
+}
+
+function assertDroplet(app: CFApp, bin: string): void {
+  if ((app.spec.currentDropletRef?.name ?? '') !== '') return;
+  const name = app.spec.displayName;
+  throw new KfError('failed', `App '${name}' has nothing to run yet: it has never been built.`, { hints: [`${bin} push ${name}`] });
+}
+
+/** Marks the app as started. The wait is {@link waitUntilServing}. */
+export async function startApp(session: SpaceSession, app: CFApp): Promise<Changed & { deployId: string }> {
+  const deployId = newDeployId();
+  if (isStarted(app)) return { app, changed: false, deployId };
+  assertDroplet(app, session.bin);
+  const started = await changeApp(session, app, (current) =>
+    isStarted(current) ? undefined : { spec: { desiredState: 'STARTED' }, annotations: { [annotations.deployId]: deployId } },
+  );
+  return { app: started, changed: true, deployId };
+}
+
+/** Stops the app. The revision moves, so that the next start takes environment and bindings as they are then. */
+export async function stopApp(session: SpaceSession, app: CFApp): Promise<Changed> {
+  if (!isStarted(app)) return { app, changed: false };
+  const deployId = newDeployId();
+  const stopped = await changeApp(session, app, (current) => {
+    if (!isStarted(current)) return undefined;
+    const rev = nextRev(current);
+    const marks = { [annotations.appRev]: rev, [annotations.lastStopAppRev]: rev, [annotations.deployId]: deployId };
+    return { spec: { desiredState: 'STOPPED' }, annotations: marks };
+  });
+  await waitUntilStopped(session, stopped, deployId);
+  return { app: stopped, changed: true };
+}
+
+/** A new generation beside the old one, also of an app that is stopped. */
+export async function restartApp(session: SpaceSession, app: CFApp): Promise<{ app: CFApp; deployId: string }> {
+  assertDroplet(app, session.bin);
+  const deployId = newDeployId();
+  const restarted = await changeApp(session, app, (current) => ({
+    spec: { desiredState: 'STARTED' },
+    annotations: { [annotations.appRev]: nextRev(current), [annotations.deployId]: deployId },
+  }));
+  return { app: restarted, deployId };
+}

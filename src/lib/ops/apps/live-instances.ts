@@ -1,0 +1,56 @@
+// What the controller wrote of instances, compared with the pods that are there: right also while no controller runs.
+
+import type { Instance } from '../../api/app.ts';
+import { podType, type Pod } from '../../api/core.ts';
+import { labels } from '../../api/group.ts';
+import type { CFApp, CFProcess } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import type { SpaceSession } from '../../session/session.ts';
+
+/** All pods of an app; undefined where the user may not see them. */
+export async function readPods({ cluster, space, signal }: SpaceSession, app: CFApp): Promise<Pod[] | undefined> {
+  try {
+    const labelSelector = `${labels.appGuid}=${app.metadata.name ?? ''}`;
+    return (await cluster.list(podType, { ns: space.guid, labelSelector, signal })).items;
+  } catch (error) {
+    if (error instanceof KfError && error.code === 'forbidden') return undefined;
+    throw error;
+  }
+}
+
+const isReady = (pod: Pod): boolean => pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+
+function instanceOf(pod: Pod): Instance {
+  const since = pod.status?.startTime ?? pod.metadata.creationTimestamp;
+  const ready = isReady(pod);
+  return {
+    index: Number(pod.metadata.labels?.[labels.podIndex] ?? '0'),
+    state: ready ? 'RUNNING' : 'STARTING',
+    ready,
+    pod: pod.metadata.name ?? '',
+    ...(since === undefined ? {} : { timestamp: since }),
+  };
+}
+
+/**
+ * Instances whose pod is gone are down, or left out when they are not wanted; pods that nobody has written down yet are there.
+ * @param instances by index, as {@link instancesOf} gives them
+ * @param wanted number of instances that should exist
+ */
+export function withPods(instances: readonly Instance[], process: CFProcess, pods: readonly Pod[], wanted: number): Instance[] {
+  const live = pods.filter(
+    ({ metadata }) => metadata.labels?.[labels.guid] === process.metadata.name && metadata.deletionTimestamp === undefined,
+  );
+  const names = new Set(live.map(({ metadata }) => metadata.name));
+  const told = instances.filter(({ pod }) => pod !== undefined && names.has(pod));
+  const untold = live
+    .map(instanceOf)
+    .filter(
+      ({ index }, position, all) => !told.some((one) => one.index === index) && all.findIndex((one) => one.index === index) === position,
+    );
+  const there = new Set([...told, ...untold].map(({ index }) => index));
+  const absent = instances
+    .filter(({ index, pod }) => !there.has(index) && (index < wanted || pod === undefined))
+    .map((instance): Instance => (instance.pod === undefined ? instance : { index: instance.index, state: 'DOWN' }));
+  return [...told, ...untold, ...absent].toSorted((a, b) => a.index - b.index);
+}

@@ -1,0 +1,48 @@
+// logs: what an app's instances and its builds say, live or the last lines.
+
+import { labels } from '../../api/group.ts';
+import type { CFApp } from '../../api/types.generated.ts';
+import { formatLogLines, formatSource } from '../../logs/format.ts';
+import type { LogEntry } from '../../logs/entry.ts';
+import { failedVersionEntries } from '../../logs/failed.ts';
+import { recentLogs } from '../../logs/recent.ts';
+import { followLogs } from '../../logs/stream.ts';
+import type { SpaceSession } from '../../session/session.ts';
+
+/** As many as cf's log system keeps. */
+const recentLines = 1000;
+
+/** One entry as cf prints it, and what it is made of. */
+export interface PrintedEntry {
+  entry: LogEntry;
+  /** `APP/PROC/WEB/0` */
+  source: string;
+  lines: string[];
+}
+
+function scopeOf(session: SpaceSession, app: CFApp): { ns: string; selector: string } {
+  return { ns: session.space.guid, selector: `${labels.appGuid}=${app.metadata.name}` };
+}
+
+const printed = (entry: LogEntry): PrintedEntry => ({ entry, source: formatSource(entry.source), lines: formatLogLines(entry) });
+
+/** The last lines of all instances and builds, oldest first, the previous life of crashed containers and a version that failed among them. */
+export async function readRecentLogs(session: SpaceSession, app: CFApp): Promise<{ entries: PrintedEntry[]; notes: string[] }> {
+  const { cluster, signal } = session;
+  const { entries, notes } = await recentLogs(cluster, { ...scopeOf(session, app), lines: recentLines, signal });
+  const all = [...entries, ...failedVersionEntries(app, entries)];
+  // Stable: lines of one time keep their order.
+  all.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
+  return { entries: all.map(printed), notes: notes.map(({ source, text }) => `${source.pod}/${source.container}: ${text}`) };
+}
+
+/** Every line from now on, until the command is interrupted. */
+export async function* followAppLogs(session: SpaceSession, app: CFApp): AsyncGenerator<PrintedEntry> {
+  const { cluster, signal } = session;
+  const stream = followLogs(cluster, { ...scopeOf(session, app), tailLines: 0, signal });
+  try {
+    for await (const entry of stream) yield printed(entry);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}

@@ -1,0 +1,167 @@
+// Waits until the controller has judged a change of an app (`kf/deploy-id`), and says why when it did not start.
+
+import { annotations, kinds } from '../../api/group.ts';
+import type { CFApp, DeploymentStatus } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import type { KubeError } from '../../kube/errors.ts';
+import { watchObject, type WatchUntilOptions } from '../../kube/watch-list.ts';
+import type { LogEnds } from '../../kube/lines.ts';
+import { logOfFailure } from './last-lines.ts';
+import type { Reporter } from '../reporter.ts';
+
+/** A change that no controller has taken up by then is reported as accepted, controller absent. */
+const controllerPatienceMs = 20_000;
+const defaultStartMinutes = 5;
+
+export interface VerdictOptions {
+  timeoutMs: number;
+  reporter: Reporter;
+  signal?: AbortSignal;
+  /** Ready to be pasted into hints. */
+  bin?: string;
+  /** How long the controller may take to say anything about the change; 20 s unless told. */
+  patienceMs?: number;
+  /** Instead of a watch of its own, for who follows the app already. */
+  watch?: (check: (app: CFApp) => Verdict | undefined, options: WatchUntilOptions) => Promise<Verdict>;
+}
+
+export interface Verdict {
+  app: CFApp;
+  deployment: DeploymentStatus;
+}
+
+/** Minutes of CF_STARTUP_TIMEOUT (may be fractional), else 5, in milliseconds. */
+export function startTimeoutMs(env: Readonly<Record<string, string | undefined>>): number {
+  const minutes = Number(env['CF_STARTUP_TIMEOUT']);
+  return (Number.isFinite(minutes) && minutes > 0 ? minutes : defaultStartMinutes) * 60_000;
+}
+
+/** What the controller says about this very change; undefined as long as it speaks of an older one. */
+function deploymentOf(app: CFApp, deployId: string): DeploymentStatus | undefined {
+  const deployment = app.status?.deployment;
+  return deployment?.id === deployId ? deployment : undefined;
+}
+
+function overtaken(app: CFApp): KfError {
+  const by = app.metadata.annotations?.[annotations.changedBy] ?? 'somebody';
+  return new KfError('conflict', `A later change of app '${app.spec.displayName}' (by ${by}) has overtaken this one.`, {
+    details: { reason: 'superseded', by },
+  });
+}
+
+function waitingText({ phase, message, generations = [] }: DeploymentStatus): string {
+  const current = generations.filter((generation) => generation.state === 'Current');
+  const ready = current.reduce((sum, generation) => sum + generation.ready, 0);
+  const wanted = current.reduce((sum, generation) => sum + generation.instances, 0);
+  const counted = wanted > 0 && !/\d of \d/.test(message ?? '') ? ` (${ready} of ${wanted} ready)` : '';
+  return message !== undefined && message !== ''
+    ? `Waiting: ${awaitedIn(message)}${counted}`
+    : `Instances ${phase === 'Pending' ? 'pending' : 'starting'}...${counted}`;
+}
+
+/** The controller's sentence as the end of one of ours. */
+function awaitedIn(message: string): string {
+  return message.replace(/^Waiting for /, '').replace(/\.$/, '');
+}
+
+/** What failed, in facts: for `error.details`. */
+function facts(deployment: DeploymentStatus, log: LogEnds): Record<string, unknown> {
+  const { id, reason, process, pod, container, exitCode, restarts } = deployment;
+  const head = log.head.length === 0 ? {} : { logHead: log.head, logOmitted: log.omitted };
+  return { deployId: id, reason, process, pod, container, exitCode, restarts, ...head, logTail: log.tail };
+}
+
+async function failure(cluster: Cluster, app: CFApp, deployment: DeploymentStatus, options: VerdictOptions): Promise<KfError> {
+  const name = app.spec.displayName;
+  const log = await logOfFailure(cluster, app, deployment, options.signal);
+  const why = deployment.message ?? 'the cause is unknown.';
+  return new KfError('start', `Start unsuccessful: ${why}`, {
+    hints: [`${options.bin ?? 'kf'} logs ${name} --recent`, `${options.bin ?? 'kf'} app ${name}`],
+    details: facts(deployment, log),
+  });
+}
+
+/** What the wait knew when its time was up. */
+interface LastView {
+  app: CFApp | undefined;
+  /** The API server did not answer the last time. */
+  outage: KubeError | undefined;
+}
+
+async function timedOut(cluster: Cluster, { app, outage }: LastView, deployId: string, options: VerdictOptions): Promise<KfError> {
+  const minutes = Math.round(options.timeoutMs / 6000) / 10;
+  const deployment = app === undefined ? undefined : deploymentOf(app, deployId);
+  const name = app?.spec.displayName ?? '';
+  const awaited = awaitedIn(deployment?.message ?? 'the controller to take up the change');
+  if (outage !== undefined) {
+    return new KfError(
+      'timeout',
+      `Start app timeout: after ${minutes} min the API server does not answer; the last that is known of app '${name}': ${awaited}`,
+      { hints: [...outage.hints, `${options.bin ?? 'kf'} app ${name}`], cause: outage },
+    );
+  }
+  return new KfError('timeout', `Start app timeout: after ${minutes} min app '${name}' still waits for: ${awaited}`, {
+    hints: [`${options.bin ?? 'kf'} logs ${name} --recent`, 'CF_STARTUP_TIMEOUT=10 gives it ten minutes.'],
+    details:
+      app === undefined || deployment === undefined ? {} : facts(deployment, await logOfFailure(cluster, app, deployment, options.signal)),
+  });
+}
+
+function nobodyThere(app: CFApp): KfError {
+  const name = app.spec.displayName;
+  return new KfError(
+    'accepted',
+    `The change of app '${name}' is accepted, but the controller has not taken it up; it waits in the cluster.`,
+    {
+      hints: ['kubectl get pods -n kf-system'],
+    },
+  );
+}
+
+/**
+ * Waits for the end of the change that carries `deployId`: its app serves (or is stopped, when that was asked).
+ * @param app as the API server returned it with the change
+ * @throws KfError `start` (cause, last lines), `timeout` (what was awaited), `conflict` (overtaken), `accepted` (no controller)
+ */
+export async function waitForDeployment(cluster: Cluster, app: CFApp, deployId: string, options: VerdictOptions): Promise<Verdict> {
+  const { reporter, signal, timeoutMs } = options;
+  const { namespace, name = '' } = app.metadata;
+  const last: LastView = { app, outage: undefined };
+  const absent = new AbortController();
+  const patience = setTimeout(() => absent.abort(nobodyThere(app)), Math.min(options.patienceMs ?? controllerPatienceMs, timeoutMs));
+  const check = (seen: CFApp | undefined): Verdict | undefined => {
+    Object.assign(last, { app: seen, outage: undefined });
+    if (seen === undefined) throw new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
+    if (seen.metadata.annotations?.[annotations.deployId] !== deployId) throw overtaken(seen);
+    const deployment = deploymentOf(seen, deployId);
+    if (deployment === undefined) return undefined;
+    clearTimeout(patience);
+    if (deployment.phase === 'Pending' || deployment.phase === 'Starting') {
+      reporter.step(waitingText(deployment));
+      return undefined;
+    }
+    return { app: seen, deployment };
+  };
+  try {
+    const how: WatchUntilOptions = {
+      timeoutMs,
+      signal: signal === undefined ? absent.signal : AbortSignal.any([signal, absent.signal]),
+      describe: `app '${app.spec.displayName}' to start`,
+      onInterruption: (error) => {
+        last.outage = error;
+        reporter.step('The API server does not answer; trying again');
+      },
+    };
+    const target = { name, known: app, ...(namespace === undefined ? {} : { ns: namespace }) };
+    const verdict = await (options.watch?.(check, how) ?? watchObject(cluster, kinds.app, target, check, how));
+    if (verdict.deployment.phase === 'Failed') throw await failure(cluster, verdict.app, verdict.deployment, options);
+    return verdict;
+  } catch (error) {
+    if (error instanceof KfError && error.code === 'timeout') throw await timedOut(cluster, last, deployId, options);
+    throw error;
+  } finally {
+    clearTimeout(patience);
+    reporter.done();
+  }
+}

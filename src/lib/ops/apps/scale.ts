@@ -1,0 +1,139 @@
+// scale: instance counts through the scale subresource, sizes through the process itself.
+
+import { instanceCountsOf, webProcess } from '../../api/app.ts';
+import { annotations, fieldManagers, kinds, labels } from '../../api/group.ts';
+import type { CFApp, CFProcess } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import { watchObject } from '../../kube/watch-list.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { scaleDirectly } from './direct-scaling.ts';
+import { unlessAbsent } from '../controller-wait.ts';
+import { changeApp, changeProcess, newDeployId } from './changes.ts';
+import { waitUntilServing } from './lifecycle.ts';
+import { startTimeoutMs } from './rollout-wait.ts';
+
+export interface ScaleOptions {
+  process?: string;
+  instances?: number;
+  memoryMB?: number;
+  diskMB?: number;
+}
+
+/** @throws KfError `not-found`: cf's text for an unknown process */
+export async function findProcess(session: SpaceSession, app: CFApp, type: string): Promise<CFProcess> {
+  const { cluster, space, signal } = session;
+  const { items } = await cluster.list(kinds.process, { ns: space.guid, labelSelector: `${labels.appGuid}=${app.metadata.name}`, signal });
+  const found = items.find((process) => process.spec.processType === type);
+  if (found !== undefined) return found;
+  const types = items.map((process) => process.spec.processType).join(', ');
+  throw new KfError('not-found', `Process ${type} not found`, {
+    hints: types === '' ? [] : [`Processes of app '${app.spec.displayName}': ${types}`],
+  });
+}
+
+async function scaleInstances(session: SpaceSession, process: CFProcess, replicas: number): Promise<void> {
+  const { cluster, space, signal } = session;
+  const patch = { spec: { replicas } };
+  const options = { subresource: 'scale', fieldManager: fieldManagers.cli, signal };
+  await cluster.mergePatch(kinds.process, space.guid, process.metadata.name ?? '', patch, options);
+}
+
+function describeInstances(process: CFProcess | undefined, wanted: number): string {
+  const running = process === undefined ? 0 : instanceCountsOf(process).running;
+  return running > wanted
+    ? `Instances stopping... (${running - wanted} more than ${wanted})`
+    : `Instances starting... (${running} of ${wanted} running)`;
+}
+
+/** All wanted instances run, and none beside them. */
+function hasExactly(process: CFProcess, wanted: number): boolean {
+  const { running, starting, crashed, down } = instanceCountsOf(process);
+  return running === wanted && starting + crashed + down === 0;
+}
+
+/** A cause that may pass by itself is told as the end when it has lasted so long. */
+const causePatienceMs = 8000;
+
+/** What keeps an instance from running: a crash at once, anything else that has a name after some patience. */
+function failedInstance(
+  session: SpaceSession,
+  app: CFApp,
+  process: CFProcess,
+  wanted: number,
+): (KfError & { isCrash: boolean }) | undefined {
+  const instances = Object.entries(process.status?.instancesStatus ?? {}).filter(([index]) => Number(index) < wanted);
+  const crashed = instances.find(([, { state }]) => state === 'CRASHED');
+  const stuck =
+    crashed ?? instances.find(([, { state, reason }]) => state !== 'RUNNING' && reason !== undefined && reason !== 'HealthCheckFailed');
+  if (stuck === undefined) return undefined;
+  const [index, { details, reason }] = stuck;
+  const cause = details ?? reason ?? 'cause unknown';
+  const name = app.spec.displayName;
+  const { processType } = process.spec;
+  const text =
+    crashed === undefined
+      ? `instance ${index} of '${processType}' does not run: ${cause}`
+      : `instance ${index} of '${processType}' has crashed: ${cause}`;
+  const error = new KfError(reason === 'QuotaExceeded' ? 'quota' : 'start', `Start unsuccessful: ${text}`, {
+    hints: [`${session.bin} logs ${name} --recent`, `${session.bin} app ${name}`],
+    details: { reason, instance: Number(index) },
+  });
+  return Object.assign(error, { isCrash: crashed !== undefined });
+}
+
+/** Until as many instances run as were asked for; one that crashed, or that cannot come for a cause that lasts, fails. */
+async function waitForInstances(session: SpaceSession, app: CFApp, process: CFProcess, wanted: number): Promise<void> {
+  const { cluster, space, signal, env, reporter } = session;
+  const { name = '' } = process.metadata;
+  let last: CFProcess | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const stuck = new AbortController();
+  const patient = (error: KfError): void => {
+    timer ??= setTimeout(() => stuck.abort(failedInstance(session, app, last ?? process, wanted) ?? error), causePatienceMs);
+  };
+  const check = (seen: CFProcess | undefined, alive: () => void): true | undefined => {
+    last = seen;
+    if (seen?.status?.observedGeneration === seen?.metadata.generation) alive();
+    const failed = seen === undefined ? undefined : failedInstance(session, app, seen, wanted);
+    if (failed?.isCrash === true) throw failed;
+    if (failed === undefined) timer = void clearTimeout(timer);
+    else patient(failed);
+    if (seen !== undefined && hasExactly(seen, wanted)) return true;
+    reporter.step(describeInstances(seen, wanted));
+    return undefined;
+  };
+  const how = {
+    timeoutMs: startTimeoutMs(env),
+    describe: () => `${wanted} instances of '${process.spec.processType}': ${describeInstances(last, wanted)}`,
+  };
+  const done = await unlessAbsent(AbortSignal.any([signal, stuck.signal]), (until, alive) =>
+    watchObject(cluster, kinds.process, { ns: space.guid, name }, (seen) => check(seen, alive), { ...how, signal: until }),
+  ).finally(() => clearTimeout(timer));
+  reporter.done();
+  if (done === true || (await scaleDirectly(session, app, process, wanted))) return;
+  throw new KfError(
+    'accepted',
+    `The new number of instances is accepted, but the controller has not taken it up; it waits in the cluster.`,
+    {
+      hints: ['kubectl get pods -n kf-system'],
+    },
+  );
+}
+
+/** Changes what is given and waits until it holds. Sizes go first: the new instances are made with them. */
+export async function scaleApp(session: SpaceSession, app: CFApp, options: ScaleOptions): Promise<void> {
+  const process = await findProcess(session, app, options.process ?? webProcess);
+  const sizes: Record<string, number> = {};
+  if (options.memoryMB !== undefined && options.memoryMB !== process.spec.memoryMB) sizes['memoryMB'] = options.memoryMB;
+  if (options.diskMB !== undefined && options.diskMB !== process.spec.diskQuotaMB) sizes['diskQuotaMB'] = options.diskMB;
+  const resized = Object.keys(sizes).length > 0;
+  if (resized) await changeProcess(session, process, sizes);
+  if (options.instances !== undefined) await scaleInstances(session, process, options.instances);
+  if (app.spec.desiredState !== 'STARTED') return;
+  if (resized) {
+    const deployId = newDeployId();
+    const changed = await changeApp(session, app, () => ({ annotations: { [annotations.deployId]: deployId } }));
+    await waitUntilServing(session, changed, deployId);
+  }
+  if (options.instances !== undefined) await waitForInstances(session, app, process, options.instances);
+}

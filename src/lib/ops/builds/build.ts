@@ -1,0 +1,124 @@
+// Waits for a build, shows its log while it runs, and says why when it fails.
+
+import { findCondition } from '../../api/conditions.ts';
+import { conditionTypes, kinds, labels, reasons } from '../../api/group.ts';
+import type { CFBuild } from '../../api/types.generated.ts';
+import { KfError, messageOf } from '../../errors.ts';
+import { watchObject } from '../../kube/watch-list.ts';
+import { formatStagingLines } from '../../logs/format.ts';
+import { inOrder } from '../../logs/in-order.ts';
+import { followLogs } from '../../logs/stream.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { unlessAbsent } from '../controller-wait.ts';
+
+const defaultBuildMinutes = 15;
+/** The log of a pod that has ended is read to its end, but never longer than this. */
+const logGraceMs = 3000;
+const keptLines = 30;
+/** The lanes of a build hand over within moments; their lines come by connections of their own. */
+const orderMs = 500;
+
+/** Minutes of CF_STAGING_TIMEOUT (may be fractional), else 15, in milliseconds. */
+export function buildTimeoutMs(env: Readonly<Record<string, string | undefined>>): number {
+  const minutes = Number(env['CF_STAGING_TIMEOUT']);
+  return (Number.isFinite(minutes) && minutes > 0 ? minutes : defaultBuildMinutes) * 60_000;
+}
+
+const hasEnded = (build: CFBuild): boolean => build.status?.state === 'STAGED' || build.status?.state === 'FAILED';
+
+interface ShownLog {
+  /** Waits at most a moment for what the ended pod still has to say. */
+  finish(): Promise<void>;
+}
+
+/** A build that no controller has taken up by then is reported as accepted, controller absent. */
+const controllerPatienceMs = 20_000;
+
+function nobodyBuilds(session: SpaceSession, appName: string): KfError {
+  return new KfError('accepted', `The build of app '${appName}' is asked for, but no controller has taken it up; the app is as it was.`, {
+    hints: ['kubectl -n kf-system get deployment kf-controller', `${session.bin} push ${appName}`],
+  });
+}
+
+/** Follows the build's log into the reporter; a lost stream is a warning and never changes the result. */
+function showLog(session: SpaceSession, buildGuid: string, tail: string[]): ShownLog {
+  const selector = `${labels.buildWorkloadName}=${buildGuid}`;
+  const stream = followLogs(session.cluster, { ns: session.space.guid, selector, withoutList: true, signal: session.signal });
+  const shown = (async () => {
+    for await (const entry of inOrder(stream, orderMs)) {
+      for (const line of formatStagingLines(entry)) {
+        session.reporter.log(line);
+        tail.push(line);
+        if (tail.length > keptLines) tail.shift();
+      }
+    }
+  })().catch((error: unknown) => {
+    if (!session.signal.aborted) session.reporter.warn(`The build log was lost: ${messageOf(error)}`);
+  });
+  return {
+    finish: async () => {
+      await stream.finish(logGraceMs);
+      await shown;
+    },
+  };
+}
+
+function buildFailure(session: SpaceSession, appName: string, build: CFBuild, tail: string[]): KfError {
+  const condition = findCondition(build, conditionTypes.succeeded);
+  const message = condition?.message ?? 'the cause is unknown';
+  // Our controller writes the class beside the sentence, Korifi's before it (`<reason>: <text>`); the condition's own reason only says that it failed.
+  const reason = build.status?.failure?.reason ?? /^([A-Z]\w+): /.exec(message)?.[1] ?? condition?.reason;
+  const noMatch = reason === reasons.noBuildpackMatched;
+  return new KfError('build', `Error staging application: ${message}`, {
+    hints: noMatch
+      ? [`kubectl get builderinfos -n ${session.root} -o yaml`]
+      : [`${session.bin} logs ${appName} --recent`, `${session.bin} push ${appName}`],
+    details: { reason, build: build.metadata.name, logTail: tail },
+  });
+}
+
+/**
+ * Waits until the build has ended well.
+ * @param stillOurs rejects when a later push has taken over; left out where the wait is so short that the next write finds out
+ * @throws KfError `build` with the cause, `timeout` naming app and minutes, `accepted` (no controller)
+ */
+export async function waitForBuild(session: SpaceSession, appName: string, build: CFBuild, stillOurs?: Promise<never>): Promise<CFBuild> {
+  const { cluster, space, signal, env } = session;
+  const name = build.metadata.name ?? '';
+  const tail: string[] = [];
+  const shown = build.spec.lifecycle.type === 'docker' ? undefined : showLog(session, name, tail);
+  const timeoutMs = buildTimeoutMs(env);
+  try {
+    const ended = await unlessAbsent(
+      signal,
+      (present, alive) => {
+        const check = (live: CFBuild | undefined): CFBuild | undefined => {
+          if (live?.status?.conditions !== undefined) alive();
+          if (live !== undefined && hasEnded(live)) return live;
+          const awaited = live === undefined ? undefined : findCondition(live, conditionTypes.staging)?.message;
+          if (awaited !== undefined && awaited !== '') session.reporter.step(`Waiting: ${awaited}`);
+          return undefined;
+        };
+        const watched = watchObject(cluster, kinds.build, { ns: space.guid, name, known: build }, check, {
+          timeoutMs,
+          signal: present,
+          describe: () => `the build of app '${appName}'`,
+        });
+        return stillOurs === undefined ? watched : Promise.race([watched, stillOurs]);
+      },
+      Math.min(controllerPatienceMs, timeoutMs),
+    );
+    if (ended === undefined) throw nobodyBuilds(session, appName);
+    await shown?.finish();
+    if (ended.status?.state === 'FAILED') throw buildFailure(session, appName, ended, tail);
+    return ended;
+  } catch (error) {
+    await shown?.finish();
+    if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
+    const minutes = timeoutMs / 60_000;
+    throw new KfError('timeout', `Error staging application ${appName}: timed out after ${minutes} minute(s)`, {
+      hints: ['CF_STAGING_TIMEOUT=30 gives it thirty minutes.', `${session.bin} logs ${appName} --recent`],
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,133 @@
+// Proofs by doing: a node pulls an image that was pushed through the push door, and a request reaches the cluster from here.
+
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { podType, type Pod } from '../../api/core.ts';
+import { KfError } from '../../errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { checkHost } from '../../../templates/setup/check-route.ts';
+import { gatewayName, traefikName } from '../../../templates/setup/gateway.ts';
+import { gatewayNamespace } from '../../../templates/setup/namespaces.ts';
+import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
+import { buildPullTest } from '../../../templates/setup/pull-test.ts';
+import { reachThroughGateway, urlOf } from '../routes/http-probe.ts';
+
+const pullTestMs = 60_000;
+const pullFailures = ['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ImageInspectError', 'RegistryUnavailable'];
+
+/** Why the scheduler has no node for a pod, in its own words. */
+function unplacedMessage(pod: Pod | undefined): string | undefined {
+  return pod?.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False')?.message;
+}
+
+/** What the pod says of its image: pulled, failed with the kubelet's words, or not yet known. */
+export function judgePull(pod: Pod | undefined): { pulled: boolean; failure?: string } {
+  const unplaced = unplacedMessage(pod);
+  if (unplaced !== undefined) return { pulled: false, failure: unplaced };
+  const state = pod?.status?.containerStatuses?.[0]?.state;
+  if (state?.waiting?.reason !== undefined && pullFailures.includes(state.waiting.reason)) {
+    return { pulled: false, failure: `${state.waiting.reason}: ${state.waiting.message ?? ''}` };
+  }
+  // The image holds no program, so a container that cannot be created or started had its image pulled.
+  const beyondPull =
+    state?.terminated !== undefined ||
+    state?.running !== undefined ||
+    /^(RunContainer|CreateContainer|Start)Error$/.test(state?.waiting?.reason ?? '');
+  return { pulled: beyondPull };
+}
+
+export interface PullTest {
+  image: string;
+  /** Name of the pull secret, in kf's own namespace. */
+  pullSecret: string;
+  /** Which node pulls; the scheduler's choice when left out. */
+  node?: string;
+}
+
+/**
+ * Lets a node pull an image.
+ * @throws KfError `failed` with the kubelet's own message, or the scheduler's
+ */
+export async function provePull(cluster: Cluster, { image, pullSecret, node }: PullTest, signal?: AbortSignal): Promise<void> {
+  const pod = buildPullTest(systemNamespace, `kf-pull-test-${randomUUID().slice(0, 8)}`, image, pullSecret, node);
+  const name = pod.metadata.name ?? '';
+  await cluster.create(podType, pod);
+  try {
+    const deadline = Date.now() + pullTestMs;
+    let failure: string | undefined;
+    while (Date.now() < deadline) {
+      signal?.throwIfAborted();
+      const verdict = judgePull(await cluster.get(podType, systemNamespace, name));
+      if (verdict.pulled) return;
+      failure = verdict.failure ?? failure;
+      // The first refusal may come before kube-proxy has the node port; two seconds of it are no accident.
+      if (failure !== undefined && Date.now() > deadline - pullTestMs + 10_000) break;
+      await sleep(250, undefined, signal === undefined ? {} : { signal });
+    }
+    throw new KfError(
+      'failed',
+      `Node ${node ?? '(any)'} could not pull from the registry that setup installed: ${failure ?? 'no answer from the kubelet within 60 s'} Nothing but the registry was installed.`,
+      {
+        hints: [
+          'kube-proxy must serve node ports on localhost (iptables or ipvs mode); with another mode use an outside registry:',
+          'kf setup --registry HOST/PREFIX',
+        ],
+      },
+    );
+  } finally {
+    await cluster.delete(podType, systemNamespace, name, { gracePeriodSeconds: 0 });
+  }
+}
+
+export interface ReachResult {
+  url: string;
+  reachable: boolean;
+  /** Why not, as one sentence. */
+  message?: string;
+  /** Commands that reach the gateway anyway, or show what it lacks. */
+  hints?: string[];
+}
+
+const sentences = {
+  'no-name': (host: string) => `The name ${host} does not resolve here; point *.${host.split('.').slice(1).join('.')} at the gateway.`,
+  'no-connection': () => 'Nothing answers at the address and port of the gateway from this machine.',
+  timeout: () => 'The gateway did not answer from this machine in time.',
+  other: () => 'The request through the gateway failed.',
+};
+
+/** A way to the gateway that needs neither name nor address: through the API server. */
+export function wayAround(plan: SetupPlan): string[] {
+  const { existing, className } = plan.gateway;
+  const namespace = gatewayNamespace(plan);
+  if (existing !== undefined || className !== undefined)
+    return [`kubectl get gateway -n ${namespace} ${existing?.name ?? gatewayName} -o yaml`];
+  return [
+    `kubectl port-forward -n ${namespace} deployment/${traefikName} 8000`,
+    `curl -H 'Host: ${checkHost(plan)}' http://127.0.0.1:8000/healthz`,
+  ];
+}
+
+/** Asks for the check route from here until it answers 200 or `timeoutMs` is over; never throws. */
+export async function proveReach(plan: SetupPlan, timeoutMs: number, signal?: AbortSignal): Promise<ReachResult> {
+  const host = checkHost(plan);
+  const gateway = {
+    scheme: 'http' as const,
+    port: plan.gateway.port,
+    ...(plan.gateway.address === undefined ? {} : { address: plan.gateway.address }),
+  };
+  const url = urlOf(gateway, host);
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    signal?.throwIfAborted();
+    const reached = await reachThroughGateway(gateway, host, '/healthz', 2000);
+    if (reached.ok && reached.status === 200) return { url, reachable: true };
+    if (Date.now() > deadline) {
+      const message = reached.ok
+        ? `The gateway answers ${reached.status} for ${host}.`
+        : `${sentences[reached.problem](host)} (${reached.message})`;
+      const look = `kubectl get httproute -n ${systemNamespace} kf-setup-check -o yaml`;
+      return { url, reachable: false, message, hints: reached.ok ? [look] : [...wayAround(plan), look] };
+    }
+    await sleep(200, undefined, signal === undefined ? {} : { signal });
+  }
+}

@@ -1,0 +1,25 @@
+// The image of the pull test: one tiny layer, pushed the way source is pushed.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Cluster } from '../../kube/cluster.ts';
+import { layerFromEntries } from '../../oci/layer.ts';
+import { pushSingleLayerImage } from '../../oci/push.ts';
+import { registryName } from '../../../templates/setup/registry.ts';
+import { systemNamespace } from '../../../templates/setup/options.ts';
+import { openPushDoor, type Credential } from '../registry/access.ts';
+
+/** Pushes the image and returns its digest. The layer never changes, so a second setup uploads nothing. */
+export async function pushTestImage(cluster: Cluster, repository: string, credential: Credential, signal?: AbortSignal): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'kf-pull-test-'));
+  try {
+    const entries = [{ type: 'file' as const, name: 'kf-pull-test', source: Buffer.from('kf setup\n') }];
+    const layer = await layerFromEntries(entries, { output: path.join(folder, 'layer'), compression: 'gzip' });
+    const client = openPushDoor(cluster, { namespace: systemNamespace, service: registryName, port: 5000 }, credential);
+    const pushed = await pushSingleLayerImage({ client, repository, tag: 'latest', layer, ...(signal === undefined ? {} : { signal }) });
+    return pushed.digest;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

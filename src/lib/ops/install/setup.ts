@@ -1,0 +1,205 @@
+// `kf setup`: look, plan, apply in order, prove, and say what is there now.
+
+import { randomUUID } from 'node:crypto';
+import { configMapType, roleBindingType } from '../../api/core.ts';
+import { networkPolicyType } from '../../api/network-policy.ts';
+import type { KubeObject, ResourceType } from '../../api/object.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { fullRegistry, readGateStatus } from '../registry/gate.ts';
+import { controllerName } from '../../../templates/setup/controller.ts';
+import { traefikName } from '../../../templates/setup/gateway.ts';
+import { gatewayNamespace } from '../../../templates/setup/namespaces.ts';
+import { nodeNamespace, partOfLabel, rootNamespace, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
+import { pagesName } from '../../../templates/setup/pages.ts';
+import { registryName } from '../../../templates/setup/registry.ts';
+import type { Reporter } from '../reporter.ts';
+import { applyPlanned, planObjects, pruneSet, type ObjectSet, type PlannedChange } from './applier.ts';
+import { readPrograms } from './assets.ts';
+import { withBuildEnvRevision } from './build-env.ts';
+import { buildDefaults, withDefaultGuids, type Defaults } from './defaults.ts';
+import { allObjects, buildInstallation, type Installation } from './installation.ts';
+import { readNetwork } from './network.ts';
+import { settleNetwork, startNetworkProof, type NetworkState } from './network-proof.ts';
+import { checkPlan, checkStorage, inspectCluster, type ClusterFacts } from './preflight.ts';
+import { proveReach, type ReachResult } from './proofs.ts';
+import { ensureRegistryKey, openRegistryKey } from '../registry/key.ts';
+import { proveRegistry } from './registry-proof.ts';
+import { resolvePlan, type SetupRequest } from './request.ts';
+import { sumRequests, type RequestedResources } from './requests.ts';
+import { waitForCondition, waitForDeployment } from './waits.ts';
+
+export interface SetupResult {
+  kubernetes: string;
+  version: string;
+  created: number;
+  changed: number;
+  unchanged: number;
+  removed: string[];
+  requests: RequestedResources;
+  network: NetworkState;
+  reach: ReachResult;
+  domain: string;
+  org: { name: string; guid: string };
+  space: { name: string; guid: string };
+}
+
+export interface SetupContext {
+  cluster: Cluster;
+  reporter: Reporter;
+  version: string;
+  /** Hears what is going to be written, before anything is. */
+  onPlan?: (plan: { changes: PlannedChange[]; requests: RequestedResources }) => void;
+  signal?: AbortSignal;
+}
+
+/** Where an earlier setup may have left what this one does not install: programs under another name, rights that the controller needs no longer, policies that were switched off. */
+const outdated: { type: ResourceType; ns: string }[] = [
+  { type: configMapType, ns: systemNamespace },
+  { type: roleBindingType, ns: systemNamespace },
+  { type: roleBindingType, ns: rootNamespace },
+  { type: networkPolicyType, ns: systemNamespace },
+  { type: networkPolicyType, ns: nodeNamespace },
+];
+const setupSet: ObjectSet = { manager: 'kf-setup', label: { key: partOfLabel, value: 'setup' } };
+const startMs = 180_000;
+
+/** The objects that a setup with these settings would apply; nothing is written. */
+export async function previewSetup(context: SetupContext, request: SetupRequest): Promise<KubeObject[]> {
+  const { plan, facts } = await prepare(context, request);
+  return allObjects(await buildInstallation(plan, await readPrograms(), facts));
+}
+
+async function prepare(context: SetupContext, request: SetupRequest): Promise<{ plan: SetupPlan; facts: ClusterFacts }> {
+  context.reporter.step('Looking at the cluster');
+  const [facts, network] = await Promise.all([inspectCluster(context.cluster), readNetwork(context.cluster)]);
+  const plan = resolvePlan(request, context.version, facts.exposure, network);
+  checkStorage(facts, {
+    outsideRegistry: plan.registry !== undefined,
+    ...(plan.storageClass === undefined ? {} : { storageClass: plan.storageClass }),
+  });
+  for (const warning of await checkPlan(context.cluster, plan)) context.reporter.warn(warning);
+  const named = await withDefaultGuids(context.cluster, plan);
+  return { plan: await withBuildEnvRevision(context.cluster, named), facts };
+}
+
+/** Applies one stage of the plan; namespaces go first, since others live in them. */
+async function applyStage(context: SetupContext, title: string, stage: PlannedChange[]): Promise<void> {
+  if (stage.every(({ action }) => action === 'unchanged')) return;
+  context.reporter.step(title);
+  const isNamespace = ({ object }: PlannedChange) => object.kind === 'Namespace';
+  for (const part of [stage.filter((change) => isNamespace(change)), stage.filter((change) => !isNamespace(change))]) {
+    await applyPlanned(context.cluster, setupSet, part, context.signal);
+  }
+}
+
+async function waitForPrograms(context: SetupContext, plan: SetupPlan): Promise<void> {
+  const own = plan.gateway.existing === undefined && plan.gateway.className === undefined;
+  await Promise.all([
+    waitForDeployment(context, { namespace: systemNamespace, name: controllerName, timeoutMs: startMs }),
+    waitForDeployment(context, { namespace: systemNamespace, name: pagesName, timeoutMs: startMs }),
+    ...(own ? [waitForDeployment(context, { namespace: gatewayNamespace(plan), name: traefikName, timeoutMs: startMs })] : []),
+  ]);
+}
+
+type Stages = Record<keyof Installation | keyof Defaults, PlannedChange[]>;
+
+/** Every object of setup beside what is in the cluster. Nothing is written; who may not do it all is told here. @throws KfError */
+async function planStages(context: SetupContext, objects: Record<keyof Stages, KubeObject[]>): Promise<Stages> {
+  context.reporter.step('Planning');
+  const names = Object.keys(objects) as (keyof Stages)[];
+  const planned = await planObjects(context.cluster, setupSet, Object.values(objects).flat());
+  let at = 0;
+  return Object.fromEntries(names.map((name) => [name, planned.slice(at, (at += objects[name].length))])) as Stages;
+}
+
+const objectsOf = (changes: PlannedChange[]): KubeObject[] => changes.map(({ object }) => object);
+
+/** A registry that is as it should be was proven, unless the setup that made it ended before it went on to the controller. */
+export function needsProof({ registry, programs }: Pick<Stages, 'registry' | 'programs'>): boolean {
+  return registry.some(({ action }) => action !== 'unchanged') || programs.some(({ action }) => action === 'create');
+}
+
+/** Waits for the registry, and says when it has no room for pushes: it runs all the same, for what is there is pulled from it. */
+async function isRegistryFull(context: SetupContext, key: Buffer): Promise<boolean> {
+  const place = { namespace: systemNamespace, service: registryName, port: 5000 };
+  const roomNow = async () => (await readGateStatus(context.cluster, place, key, context.signal)).room;
+  const isFull = (): Promise<boolean> =>
+    roomNow().then(
+      ({ nearlyFull }) => nearlyFull,
+      () => false,
+    );
+  await waitForDeployment(context, { ...place, name: registryName, timeoutMs: startMs }, isFull);
+  const { nearlyFull, free, total } = await roomNow();
+  if (nearlyFull) context.reporter.warn(fullRegistry(free, total));
+  return nearlyFull;
+}
+
+/** The registry first, and proven: where nodes cannot pull from it nothing else is installed. */
+async function installRegistry(context: SetupContext, plan: SetupPlan, stages: Stages): Promise<void> {
+  if (plan.registry === undefined) await openRegistryKey(context.cluster);
+  await applyStage(context, 'Installing the registry', stages.registry);
+  if (plan.registry !== undefined) return;
+  const key = await ensureRegistryKey(context.cluster);
+  const isFull = await isRegistryFull(context, key);
+  if (isFull || !needsProof(stages)) return;
+  context.reporter.step('Proving that nodes pull what was pushed');
+  await proveRegistry(context.cluster, plan, key, context.signal);
+}
+
+async function installDefaults(context: SetupContext, { root, space }: Stages): Promise<void> {
+  await applyStage(context, 'Making the default domain and org', root);
+  const isInfo = (object: KubeObject) => object.kind === 'RunnerInfo' || object.kind === 'BuilderInfo';
+  await waitForCondition(
+    context,
+    objectsOf(root).filter((object) => !isInfo(object)),
+    'Ready',
+    60_000,
+  );
+  await applyStage(context, 'Making the default space', space);
+  await waitForCondition(context, objectsOf(space), 'Ready', 60_000);
+}
+
+/**
+ * Installs kf, or brings an installation to this version and these settings. Idempotent: what is as it should be is not written.
+ * @throws KfError naming what is missing, refused or not getting ready
+ */
+export async function setup(context: SetupContext, request: SetupRequest): Promise<SetupResult> {
+  const { cluster, reporter } = context;
+  const { plan: found, facts } = await prepare(context, request);
+  const guids = { orgGuid: found.org.guid ?? randomUUID(), spaceGuid: found.space.guid ?? randomUUID() };
+  const plan = { ...found, org: { ...found.org, guid: guids.orgGuid }, space: { ...found.space, guid: guids.spaceGuid } };
+  const installation = await buildInstallation(plan, await readPrograms(), facts);
+  const stages = await planStages(context, { ...installation, ...buildDefaults(plan, guids) });
+  const changes = Object.values(stages).flat();
+  const requests = sumRequests(allObjects(installation));
+  context.onPlan?.({ changes, requests });
+
+  await installRegistry(context, plan, stages);
+  const proof = startNetworkProof(cluster, plan, request, context.signal);
+  await applyStage(context, 'Installing the kinds', stages.kinds);
+  await waitForCondition(context, installation.kinds, 'Established', 30_000);
+  await applyStage(context, 'Installing the controller', stages.programs);
+  await applyStage(context, 'Installing the gateway', stages.gateway);
+  await waitForPrograms(context, plan);
+  await installDefaults(context, stages);
+  const network = await settleNetwork({ cluster, reporter, set: setupSet }, plan, proof);
+  reporter.step('Asking for a URL through the gateway');
+  const reach = await proveReach(plan, 20_000, context.signal);
+  const removed = await pruneSet(cluster, setupSet, outdated, allObjects(installation));
+  reporter.done();
+  const count = (action: string) => changes.filter((change) => change.action === action).length;
+  return {
+    kubernetes: facts.version,
+    version: context.version,
+    created: count('create'),
+    changed: count('change'),
+    unchanged: count('unchanged'),
+    removed,
+    requests,
+    network,
+    reach,
+    domain: plan.domain,
+    org: plan.org,
+    space: plan.space,
+  };
+}

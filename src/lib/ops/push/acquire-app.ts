@@ -1,0 +1,136 @@
+// The name comes first: the app exists and holds its name before anything is uploaded.
+
+import { randomUUID } from 'node:crypto';
+import { findCondition } from '../../api/conditions.ts';
+import { annotations, conditionTypes, kinds } from '../../api/group.ts';
+import type { CFApp, Lifecycle } from '../../api/types.generated.ts';
+import type { AppPlan } from '../../manifest/plan.ts';
+import { KfError } from '../../errors.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { buildApp } from '../../../templates/app.ts';
+import { findAppIfAny } from '../find.ts';
+import { AppFollower } from './app-follower.ts';
+import { takeOver } from './lock.ts';
+
+/** The controller claims within milliseconds; longer means that it does not run. */
+const claimMs = 20_000;
+const tries = 5;
+
+export interface Claimed {
+  follower: AppFollower;
+  /** False when others changed the app between the look at it and the claim: what was read of it before is out of date. */
+  asFound: boolean;
+}
+
+/** What the plan names over what the app has; an app that is new has nothing. */
+export function lifecycleOf(plan: AppPlan, app?: CFApp): Lifecycle {
+  if (plan.lifecycle === 'docker') return { type: 'docker', data: { stack: '' } };
+  const present = app?.spec.lifecycle.data;
+  const buildpacks = plan.buildpacks ?? present?.buildpacks ?? [];
+  return { type: 'buildpack', data: { stack: plan.stack ?? present?.stack ?? '', ...(buildpacks.length === 0 ? {} : { buildpacks }) } };
+}
+
+function nobodyClaims(name: string): KfError {
+  return new KfError('accepted', `App '${name}' is created, but the controller has not taken it up; nothing was uploaded.`, {
+    hints: ['kubectl -n kf-system get deployment kf-controller', `kf push ${name}`],
+  });
+}
+
+async function createApp(session: SpaceSession, plan: AppPlan, pushId: string): Promise<CFApp> {
+  const author = { changedBy: await session.changedBy(), now: new Date() };
+  const app = buildApp(
+    { guid: randomUUID(), namespace: session.space.guid, displayName: plan.name, lifecycle: lifecycleOf(plan), pushId },
+    author,
+  );
+  return session.cluster.create(kinds.app, app, { fieldManager: 'kf-push', signal: session.signal });
+}
+
+const isClaimed = (app: CFApp): boolean => findCondition(app, conditionTypes.claimed)?.status === 'True';
+
+/** True: holds its name; false: somebody else does. */
+async function settleName(session: SpaceSession, follower: AppFollower, name: string): Promise<boolean> {
+  const isJudged = (app: CFApp): boolean => (findCondition(app, conditionTypes.claimed)?.status ?? 'Unknown') !== 'Unknown';
+  try {
+    const app = await follower.until(`the name '${name}' to be claimed`, claimMs, isJudged, session.signal);
+    return isClaimed(app);
+  } catch (error) {
+    if (error instanceof KfError && error.code === 'timeout') throw nobodyClaims(name);
+    throw error;
+  }
+}
+
+/** {@link settleName}; an app that does not hold its name is of no use and goes again, also when the push ends here. */
+async function holdsName(session: SpaceSession, follower: AppFollower, display: string): Promise<boolean> {
+  const { name = '', uid } = follower.app.metadata;
+  const holds = await settleName(session, follower, display).catch(async (error: unknown) => {
+    // A later push that has taken the app over goes on with it.
+    const isAnothers = error instanceof KfError && error.details?.['reason'] === 'superseded';
+    if (isAnothers || (error instanceof KfError && error.code === 'accepted')) throw error;
+    follower.stop();
+    await session.cluster.delete(kinds.app, session.space.guid, name, uid === undefined ? {} : { uid }).catch(() => undefined);
+    throw error;
+  });
+  if (holds) return true;
+  follower.stop();
+  await session.cluster.delete(kinds.app, session.space.guid, name, uid === undefined ? {} : { uid });
+  return false;
+}
+
+/**
+ * An existing app as this push's own; undefined when it is gone, or was made by another first push that did not get the name. Such an app is
+ * deleted by who made it, at any moment: it is followed until it holds the name.
+ */
+async function takeExisting(session: SpaceSession, app: CFApp, plan: AppPlan, pushId: string): Promise<Claimed | undefined> {
+  let follower: AppFollower | undefined;
+  try {
+    const onWait = (): void => session.reporter.step('Waiting for another push that writes its settings');
+    const identity = { pushId, user: await session.changedBy() };
+    const taken = await takeOver(session.cluster, app, identity, { signal: session.signal, onWait });
+    follower = new AppFollower(session.cluster, taken.app, pushId);
+    if (isClaimed(taken.app) || (await settleName(session, follower, plan.name)))
+      return { follower, asFound: taken.first && !isLocked(app) };
+  } catch (error) {
+    if (!(error instanceof KfError) || error.code !== 'not-found') {
+      follower?.stop();
+      throw error;
+    }
+  }
+  follower?.stop();
+  return undefined;
+}
+
+/** Another push writes its settings, or died while it did. */
+const isLocked = ({ metadata }: CFApp): boolean => (metadata.annotations?.[annotations.applying] ?? '') !== '';
+
+function checkLifecycle(app: CFApp, plan: AppPlan): void {
+  if (app.spec.lifecycle.type === plan.lifecycle) return;
+  const was = app.spec.lifecycle.type === 'docker' ? 'a docker image' : 'source code';
+  throw new KfError('conflict', `App '${plan.name}' was made from ${was}; its kind of lifecycle cannot be changed.`, {
+    hints: [`kf delete ${plan.name}`, 'Then push it anew, or push under another name.'],
+  });
+}
+
+/**
+ * Makes this push the app's push, creating the app when it is not there.
+ * Many first pushes of one name at once end with one app: whoever does not get the name takes over the one that did.
+ */
+export async function claimApp(session: SpaceSession, plan: AppPlan, found: CFApp | undefined, pushId: string): Promise<Claimed> {
+  let existing = found;
+  for (let attempt = 0; attempt < tries; attempt += 1) {
+    if (existing !== undefined) {
+      checkLifecycle(existing, plan);
+      const taken = await takeExisting(session, existing, plan, pushId);
+      if (taken !== undefined) return { ...taken, asFound: taken.asFound && existing === found };
+      existing = await findAppIfAny(session, plan.name);
+      continue;
+    }
+    const created = await createApp(session, plan, pushId);
+    const follower = new AppFollower(session.cluster, created, pushId);
+    // What was read before belongs to the app that was there before, if any.
+    if (await holdsName(session, follower, plan.name)) return { follower, asFound: found === undefined };
+    existing = await findAppIfAny(session, plan.name);
+  }
+  throw new KfError('conflict', `The name '${plan.name}' is claimed and freed again and again; nothing was uploaded.`, {
+    hints: [`kf app ${plan.name}`],
+  });
+}

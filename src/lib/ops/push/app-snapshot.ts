@@ -1,0 +1,62 @@
+// What is there before a push changes anything: read once, in parallel, and handed from step to step.
+
+import { processesOf, routesOf } from '../../api/app.ts';
+import { secretType } from '../../api/core.ts';
+import { kinds, labels } from '../../api/group.ts';
+import type { CFApp, CFBuild, CFProcess, CFRoute } from '../../api/types.generated.ts';
+import type { AppPlan } from '../../manifest/plan.ts';
+import type { SpaceSession } from '../../session/session.ts';
+
+export interface AppFacts {
+  /** There is no app yet. */
+  isNew: boolean;
+  processes: CFProcess[];
+  /** All routes of the space, the app's own among them; of a new app only where the space has routes at a host that it wants. */
+  routes: CFRoute[];
+  ownRoutes: CFRoute[];
+  /** Builds of the app, newest first. */
+  builds: CFBuild[];
+  /** The app's environment as stored. */
+  env: Record<string, string>;
+  hasEnvSecret: boolean;
+}
+
+const nothing: AppFacts = { isNew: true, processes: [], routes: [], ownRoutes: [], builds: [], env: {}, hasEnvSecret: false };
+
+const newestFirst = (a: CFBuild, b: CFBuild): number =>
+  (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? '') ||
+  (b.metadata.name ?? '').localeCompare(a.metadata.name ?? '');
+
+async function readEnv({ cluster, space, signal }: SpaceSession, app: CFApp): Promise<Pick<AppFacts, 'env' | 'hasEnvSecret'>> {
+  const name = app.spec.envSecretName ?? '';
+  if (name === '') return { env: {}, hasEnvSecret: false };
+  const secret = await cluster.get(secretType, space.guid, name, signal);
+  const entries = Object.entries(secret?.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]);
+  return { env: Object.fromEntries(entries) as Record<string, string>, hasEnvSecret: secret !== undefined };
+}
+
+/** A push of an image that names no variables neither reads nor changes any; once deployed, the app has the Secret. */
+function needsEnv(app: CFApp, plan: AppPlan): boolean {
+  return plan.lifecycle !== 'docker' || Object.keys(plan.env).length > 0 || (app.spec.currentDropletRef?.name ?? '') === '';
+}
+
+/** The facts of an app that exists, as far as the plan needs them; a new one has none. */
+export async function readFacts(session: SpaceSession, plan: AppPlan, app: CFApp | undefined): Promise<AppFacts> {
+  if (app === undefined) return nothing;
+  const { cluster, space, signal } = session;
+  const options = { ns: space.guid, labelSelector: `${labels.appGuid}=${app.metadata.name ?? ''}`, signal };
+  const [processes, builds, routes, env] = await Promise.all([
+    cluster.list(kinds.process, options),
+    cluster.list(kinds.build, options),
+    cluster.list(kinds.route, { ns: space.guid, signal }),
+    needsEnv(app, plan) ? readEnv(session, app) : { env: {}, hasEnvSecret: true },
+  ]);
+  return {
+    isNew: false,
+    processes: processesOf(app, processes.items),
+    routes: routes.items,
+    ownRoutes: routesOf(app, routes.items),
+    builds: builds.items.toSorted(newestFirst),
+    ...env,
+  };
+}

@@ -1,0 +1,107 @@
+// The way of source images into the registry: through the API server's service proxy, so that a kubeconfig is all a developer needs.
+
+import type { KfInfo } from '../../api/kf-info.ts';
+import { insecureRegistries, isInClusterRegistry } from '../../api/repositories.ts';
+import { secretType } from '../../api/core.ts';
+import { pushSecretName } from '../../api/registry-credentials.ts';
+import { KfError, messageOf } from '../../errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { basicAuthenticator, challengeAuthenticator } from '../../oci/auth.ts';
+import { isConnectionFailure, RegistryError } from '../../oci/errors.ts';
+import { directConnection, type HttpSend } from '../../oci/http.ts';
+import { RegistryClient } from '../../oci/registry.ts';
+
+type RegistryPlace = Pick<KfInfo['registry'], 'namespace' | 'service' | 'port'>;
+
+export interface Credential {
+  username: string;
+  password: string;
+}
+
+/** Two minutes without a byte either way: the connection is lost. */
+const idleTimeoutMs = 120_000;
+
+/** As {@link HttpSend}, through the API server to a port of the registry's Service. */
+export function throughServiceProxy(cluster: Cluster, place: RegistryPlace): HttpSend {
+  const base = `/api/v1/namespaces/${place.namespace}/services/http:${place.service}:${place.port}/proxy`;
+  return (request) => cluster.raw({ ...request, path: `${base}${request.path}`, idleTimeoutMs });
+}
+
+/** A client of the in-cluster registry's push door. The API server strips `Authorization`, so the credential travels in a header of ours. */
+export function openPushDoor(
+  cluster: Cluster,
+  place: RegistryPlace,
+  credential: Credential,
+  renew?: () => Promise<Credential>,
+): RegistryClient {
+  return new RegistryClient({ send: throughServiceProxy(cluster, place), authenticator: basicAuthenticator(credential, 'proxy', renew) });
+}
+
+/**
+ * A client of the registry that apps are uploaded to: the installation's own through the API server, an outside one straight from here.
+ *
+ * @param renew reads the credential anew, when the registry takes it no longer: it ended during a long upload, or its key was changed
+ */
+export function openUploads(
+  cluster: Cluster,
+  info: Pick<KfInfo, 'registry' | 'builder'>,
+  credential: Credential,
+  renew?: () => Promise<Credential>,
+): RegistryClient {
+  if (isInClusterRegistry(info.registry)) return openPushDoor(cluster, info.registry, credential, renew);
+  const registry = info.registry.pushHost;
+  const { send, sendUrl } = directConnection(registry, insecureRegistries(info).includes(registry) ? { insecure: true } : {});
+  return new RegistryClient({
+    send,
+    authenticator: challengeAuthenticator({ registry, credentials: () => Promise.resolve(credential), sendUrl }),
+  });
+}
+
+/** Runs an upload; a registry that does not answer is named, with who to ask about it. */
+export async function withNamedRegistry<T>(info: Pick<KfInfo, 'registry'>, upload: () => Promise<T>): Promise<T> {
+  try {
+    return await upload();
+  } catch (error) {
+    const isOwn = isInClusterRegistry(info.registry);
+    if (!isAway(error, isOwn)) throw error;
+    const { namespace, service, pushHost } = info.registry;
+    const name = isOwn ? `'${service}' in the namespace '${namespace}'` : `'${pushHost}'`;
+    const look = isOwn ? [`kubectl -n ${namespace} get pods -l app=${service}`] : [];
+    throw new KfError('upload', `The registry ${name} does not answer: ${withoutEnd(messageOf(error))}.`, {
+      hints: [...look, 'Push again when it answers: what was uploaded is kept.'],
+      cause: error,
+    });
+  }
+}
+
+/** No answer, or one that a proxy gives in the place of what is behind it. On the way to the in-cluster registry a missing answer is the API server's. */
+function isAway(error: unknown, isOwn: boolean): boolean {
+  if (!(error instanceof RegistryError)) return !isOwn && isConnectionFailure(error);
+  return [502, 503, 504].includes(error.answer.status) && (!error.answer.fromRegistry || error.has('UNAVAILABLE'));
+}
+
+const withoutEnd = (text: string): string => text.replace(/^Error from registry: /, '').replace(/\.$/, '');
+
+/** The push credential of a space. @throws KfError when the controller has not written it, or it may not be read */
+export async function readPushCredential(cluster: Cluster, space: string, signal?: AbortSignal): Promise<Credential> {
+  const secret = await cluster.get(secretType, space, pushSecretName, signal);
+  const text = (key: string): string => Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
+  const credential = { username: text('username'), password: text('password') };
+  if (credential.username === '' || credential.password === '') {
+    throw new KfError('upload', `The space has no credential for the registry yet (Secret '${pushSecretName}').`, {
+      hints: ['kubectl -n kf-system get deployment kf-controller', 'kf setup'],
+    });
+  }
+  return credential;
+}
+
+/** {@link openUploads} with the credential of a space, which is read anew when the registry takes it no longer. */
+export async function openSpaceRegistry(
+  cluster: Cluster,
+  info: Pick<KfInfo, 'registry' | 'builder'>,
+  space: string,
+  signal?: AbortSignal,
+): Promise<RegistryClient> {
+  const read = (): Promise<Credential> => readPushCredential(cluster, space, signal);
+  return openUploads(cluster, info, await read(), read);
+}

@@ -1,0 +1,66 @@
+// Questions to the registry's gate by who runs the installation: its keys, its clock, its room. They go through the API server, as uploads do.
+
+import { secretType } from '../../api/core.ts';
+import type { KfInfo } from '../../api/kf-info.ts';
+import { keeperUser, registryKeyFields, registryKeySecretName, registryPassword } from '../../api/registry-credentials.ts';
+import type { GateStatus } from '../../api/gate-status.ts';
+import { isInClusterRegistry } from '../../api/repositories.ts';
+import { formatBytes } from '../../api/sizes.ts';
+import { KfError } from '../../errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { basicAuthenticator } from '../../oci/auth.ts';
+import { readUpTo } from '../../oci/http.ts';
+import { throughServiceProxy } from './access.ts';
+
+/** Clocks differ; the credential is for one question. */
+const keeperSeconds = 24 * 3600;
+const mostStatusBytes = 4 * 1024 * 1024;
+
+/** The keys as they lie in the cluster. @throws KfError for an installation with an outside registry, or without a key */
+export async function readRegistryKeys(
+  cluster: Cluster,
+  info: Pick<KfInfo, 'registry' | 'controller'>,
+): Promise<{ secret: NonNullable<Awaited<ReturnType<typeof getKeys>>>; current: Buffer }> {
+  if (!isInClusterRegistry(info.registry))
+    throw new KfError('usage', `This installation uses the registry '${info.registry.pushHost}', whose credentials kf does not make.`, {
+      hints: [`Change Secret 'kf-registry-push' and 'image-registry-credentials' in namespace 'cf'; the controller copies them.`],
+    });
+  const secret = await getKeys(cluster, info.controller.namespace);
+  const current = secret?.data?.[registryKeyFields.current];
+  if (secret === undefined || current === undefined)
+    throw new KfError('not-found', `The key of the registry is missing (Secret '${info.controller.namespace}/${registryKeySecretName}').`, {
+      hints: ['kf setup'],
+    });
+  return { secret, current: Buffer.from(current, 'base64') };
+}
+
+const getKeys = (cluster: Cluster, ns: string) => cluster.get(secretType, ns, registryKeySecretName);
+
+/** What the gate says of itself. @throws KfError naming the registry when it does not answer */
+export async function readGateStatus(
+  cluster: Cluster,
+  registry: Pick<KfInfo['registry'], 'namespace' | 'service' | 'port'>,
+  key: Buffer,
+  signal?: AbortSignal,
+): Promise<GateStatus> {
+  const username = keeperUser(Math.floor(Date.now() / 1000) + keeperSeconds);
+  const headers = basicAuthenticator({ username, password: registryPassword(key, username) }, 'proxy').headers({
+    repository: '',
+    actions: 'pull',
+  });
+  const response = await throughServiceProxy(
+    cluster,
+    registry,
+  )({ method: 'GET', path: '/kf/status', headers, ...(signal ? { signal } : {}) });
+  const text = (await readUpTo(response.body, mostStatusBytes)).toString();
+  if (response.status === 200) return JSON.parse(text) as GateStatus;
+  throw new KfError('upload', `The registry's gate does not say how it is: status ${response.status}.`, {
+    hints: [`kubectl -n ${registry.namespace} get pods -l app=${registry.service}`, 'kf setup'],
+    details: { status: response.status },
+  });
+}
+
+/** Warning: pushes are refused, and what helps. */
+export function fullRegistry(free: number, total: number): string {
+  return `The registry is nearly full: ${formatBytes(free)} of ${formatBytes(total)} are free, and pushes are refused. Delete apps (their images go with them), or give it more room: registrySize in setup.yaml.`;
+}

@@ -1,0 +1,163 @@
+// `kf rotate registry-key`: a new key for the credentials of the in-cluster registry, without a moment in which one that was given out fails.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { podType, secretType, type Secret } from '../../api/core.ts';
+import { kinds, places } from '../../api/group.ts';
+import type { KfInfo } from '../../api/kf-info.ts';
+import { pushSecretName, registryKeyFields as fields, registryKeyId, registryPassword } from '../../api/registry-credentials.ts';
+import { KfError } from '../../errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { readGateStatus, readRegistryKeys } from './gate.ts';
+import type { Reporter } from '../reporter.ts';
+import { newRegistryKey } from './key.ts';
+
+export interface RotateContext {
+  cluster: Cluster;
+  info: KfInfo;
+  reporter: Reporter;
+  signal: AbortSignal;
+}
+
+export interface RotateResult {
+  /** Ids, not keys. */
+  key: string;
+  previousKey: string;
+  /** ISO time by the registry's clock. */
+  previousEnds: string;
+  spaces: number;
+}
+
+/** Longer than a build's credential lives: what was signed before the change still ends in order. */
+const overlapSeconds = 30 * 60;
+const gatePatienceMs = 180_000;
+const spacesPatienceMs = 300_000;
+const pollMs = 1_000;
+/** Changing it makes the kubelet look at the pod, and so at the Secret, at once. */
+const keyAnnotation = 'kf.cloudfoundry.org/registry-key';
+
+const encode = (text: string): string => Buffer.from(text).toString('base64');
+const decode = (text: string | undefined): Buffer => Buffer.from(text ?? '', 'base64');
+
+async function until(
+  context: RotateContext,
+  what: string,
+  patienceMs: number,
+  look: () => Promise<boolean>,
+  hints: string[],
+): Promise<void> {
+  context.reporter.step(`Waiting for ${what}`);
+  for (let waited = 0; !(await look()); waited += pollMs) {
+    if (waited >= patienceMs) throw new KfError('timeout', `Waited ${patienceMs / 1000} s for ${what}.`, { hints });
+    await sleep(pollMs, undefined, { signal: context.signal });
+  }
+}
+
+async function writeKeys(context: RotateContext, secret: Secret, data: Record<string, string>): Promise<Secret> {
+  // With the resource version that was read: of two rotations at a time the later one fails.
+  return context.cluster.replace(secretType, { ...secret, apiVersion: 'v1', kind: 'Secret', data }, { signal: context.signal });
+}
+
+/** First all keys that may be needed are known to the gate, then they are used. */
+async function teachGate(context: RotateContext, current: Buffer, next: Buffer): Promise<void> {
+  const { cluster, info, signal } = context;
+  const { items } = await cluster.list(podType, { ns: info.registry.namespace, labelSelector: `app=${info.registry.service}`, signal });
+  for (const { metadata } of items)
+    await cluster.mergePatch(podType, metadata.namespace, metadata.name ?? '', {
+      metadata: { annotations: { [keyAnnotation]: registryKeyId(next) } },
+    });
+  const id = registryKeyId(next);
+  await until(
+    context,
+    'the registry to know the new key',
+    gatePatienceMs,
+    async () => (await readGateStatus(cluster, info.registry, current, signal)).keys.includes(id),
+    [`kubectl -n ${info.registry.namespace} get pods -l app=${info.registry.service}`, 'Run kf rotate registry-key again: it goes on.'],
+  );
+}
+
+function isSignedBy(key: Buffer, secret: Secret | undefined): boolean {
+  const [user, password] = [decode(secret?.data?.['username']).toString(), decode(secret?.data?.['password']).toString()];
+  return password === registryPassword(key, user);
+}
+
+function isPullSignedBy(key: Buffer, secret: Secret | undefined): boolean {
+  const text = decode(secret?.data?.['.dockerconfigjson']).toString();
+  const [, user = ''] = /"username":"([^"]+)"/.exec(text) ?? [];
+  return text.includes(`"password":"${registryPassword(key, user)}"`);
+}
+
+/** Spaces whose credentials are signed by another key. */
+async function staleSpaces({ cluster, signal }: RotateContext, key: Buffer): Promise<{ stale: string[]; all: number }> {
+  const { items } = await cluster.list(kinds.space, { signal });
+  const living = items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const stale: string[] = [];
+  for (const { metadata, spec } of living) {
+    const [push, pull] = await Promise.all(
+      [pushSecretName, places.pullSecret].map((name) => cluster.get(secretType, metadata.name, name, signal)),
+    );
+    if (!isSignedBy(key, push) || !isPullSignedBy(key, pull)) stale.push(spec.displayName);
+  }
+  return { stale, all: living.length };
+}
+
+async function awaitSpaces(context: RotateContext, key: Buffer): Promise<number> {
+  let spaces = 0;
+  const renewed = async (): Promise<boolean> => {
+    const { stale, all } = await staleSpaces(context, key);
+    spaces = all;
+    return stale.length === 0;
+  };
+  const hints = [
+    `kubectl -n ${context.info.controller.namespace} get deployment kf-controller`,
+    'Run kf rotate registry-key again: it goes on.',
+  ];
+  await until(context, 'the controller to renew the credentials of all spaces', spacesPatienceMs, renewed, hints);
+  return spaces;
+}
+
+/** A change that ended before all spaces had their new credentials goes on; the key before it must be out of use before another change. */
+async function isUnfinished(context: RotateContext, secret: Secret, current: Buffer, now: number): Promise<boolean> {
+  const previousUntil = Number(decode(secret.data?.[fields.previousUntil]).toString() || 0);
+  if (now > previousUntil) return false;
+  if ((await staleSpaces(context, current)).stale.length > 0) return true;
+  throw new KfError(
+    'conflict',
+    `The key was changed a short time ago; the one before it counts until ${new Date(previousUntil * 1000).toISOString()}.`,
+    { hints: ['Change it again after that time.'] },
+  );
+}
+
+/**
+ * Writes the next key, waits until the gate knows it, lets it sign, and waits until the controller has renewed every space's credentials.
+ * @throws KfError
+ */
+export async function rotateRegistryKey(context: RotateContext): Promise<RotateResult> {
+  const { cluster, info, reporter, signal } = context;
+  const { secret, current } = await readRegistryKeys(cluster, info);
+  if (secret.immutable === true)
+    throw new KfError('conflict', 'The key of this installation was made by an older kf and cannot be changed in place.', {
+      hints: ['kf setup'],
+    });
+  const { now } = await readGateStatus(cluster, info.registry, current, signal);
+  let live = secret;
+  if (!(await isUnfinished(context, secret, current, now))) {
+    const next = secret.data?.[fields.next] ?? encode(newRegistryKey());
+    const known = await writeKeys(context, secret, { [fields.current]: secret.data?.[fields.current] ?? '', [fields.next]: next });
+    await teachGate(context, current, decode(next));
+    const gate = await readGateStatus(cluster, info.registry, current, signal);
+    live = await writeKeys(context, known, {
+      [fields.current]: next,
+      [fields.previous]: known.data?.[fields.current] ?? '',
+      [fields.previousUntil]: encode(String(gate.now + overlapSeconds)),
+    });
+  }
+  const key = decode(live.data?.[fields.current]);
+  const spaces = await awaitSpaces(context, key);
+  reporter.done();
+  return {
+    key: registryKeyId(key),
+    previousKey: registryKeyId(decode(live.data?.[fields.previous])),
+    previousEnds: new Date(Number(decode(live.data?.[fields.previousUntil]).toString()) * 1000).toISOString(),
+    spaces,
+  };
+}

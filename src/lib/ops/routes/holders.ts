@@ -1,0 +1,107 @@
+// Who has a host that this space wants: asked before anything is written, and told by names that the caller may see.
+
+import { leaseType } from '../../api/core.ts';
+import { annotations, kinds, reasons } from '../../api/group.ts';
+import { addressOf, nameClaims } from '../../api/names.ts';
+import type { CFDomain, CFRoute } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import { isForbidden } from '../../kube/errors.ts';
+import { listOrgs, listSpaces } from '../../session/places.ts';
+import type { SpaceSession } from '../../session/session.ts';
+
+export interface RoutePlace {
+  host: string;
+  domain: CFDomain;
+  /** With its leading slash, or ''. */
+  path: string;
+}
+
+/** Naming who has a host is a kindness: in an installation of many orgs it ends here. */
+const mostOrgs = 20;
+
+/** GUID of the space that holds the host; undefined when nobody does, '' when the caller's role (of kf 0.1.0) may not ask. */
+async function holderOf({ cluster, root, signal }: SpaceSession, { host, domain }: RoutePlace): Promise<string | undefined> {
+  const { fqdn } = addressOf({ metadata: {}, spec: { host, domainRef: {} } }, domain);
+  try {
+    const lease = await cluster.get(leaseType, root, nameClaims.routeHost(fqdn).leaseName, signal);
+    return lease?.metadata.annotations?.[annotations.leaseOwnerNamespace];
+  } catch (error) {
+    if (isForbidden(error)) return '';
+    throw error;
+  }
+}
+
+/** `org 'o' / space 's'` where the caller may see both, else `another space`. */
+async function nameOf(session: SpaceSession, guid: string): Promise<string> {
+  const orgs = await listOrgs(session).catch(() => []);
+  for (const org of orgs.slice(0, mostOrgs)) {
+    const spaces = await listSpaces(session, org).catch(() => []);
+    const found = spaces.find((space) => space.guid === guid);
+    if (found !== undefined) return `Org '${org.name}' / space '${found.name}'`;
+  }
+  return 'Another space';
+}
+
+function taken(session: SpaceSession, message: string): KfError {
+  return new KfError('conflict', message, {
+    hints: ['Take another host.', `${session.bin} routes`],
+    details: { reason: reasons.duplicateName },
+  });
+}
+
+async function takenBy(session: SpaceSession, { host, domain }: RoutePlace, holder: string): Promise<KfError> {
+  const who = await nameOf(session, holder);
+  return taken(
+    session,
+    `Route already exists with host '${host}' for domain '${domain.spec.name}'. ${who} has this host, with all its paths.`,
+  );
+}
+
+/** The controller's refusal of a route, with the name of who has the host where the caller may see it. */
+export async function explainRefusal(session: SpaceSession, place: RoutePlace, refusal: KfError): Promise<KfError> {
+  if (refusal.details?.['reason'] !== reasons.duplicateName) return refusal;
+  const holder = await holderOf(session, place).catch(() => undefined);
+  const isOther = holder !== undefined && holder !== '' && holder !== session.space.guid;
+  return isOther ? takenBy(session, place, holder) : taken(session, refusal.message);
+}
+
+/** Asks as the API server's policy will. @throws KfError `forbidden` */
+export async function assertMayTakeEveryHost({ cluster, root, signal }: SpaceSession, { host, domain }: RoutePlace): Promise<void> {
+  if (host !== '*') return;
+  const { group, plural } = kinds.domain;
+  const { allowed } = await cluster.canI({ verb: 'create', group, resource: plural, ns: root }, signal);
+  if (allowed) return;
+  const text = `A route for every host of the domain '${domain.spec.name}' would take the requests of other spaces`;
+  throw new KfError('forbidden', `${text}; only an operator, who may create domains, makes one.`, { hints: ['Take a host of your own.'] });
+}
+
+/**
+ * To be called before anything is written.
+ * @param known the space's routes, as far as they were read: what is among them needs no question
+ * @returns the places whose host this space holds already, or may hold for all that the caller may see: there may be routes that are not in `known`
+ * @throws KfError `conflict` when another space holds the host of one of the places
+ */
+export async function assertRoutesFree(
+  session: SpaceSession,
+  places: readonly RoutePlace[],
+  known: readonly CFRoute[],
+): Promise<RoutePlace[]> {
+  const isOwn = ({ host, domain }: RoutePlace): boolean =>
+    known.some(
+      ({ spec, status }) =>
+        spec.domainRef.name === domain.metadata.name &&
+        (spec.host ?? '').toLowerCase() === host.toLowerCase() &&
+        status?.conditions?.find(({ type }) => type === 'Claimed')?.status === 'True',
+    );
+  const own = await Promise.all(
+    places
+      .filter((place) => !isOwn(place))
+      .map(async (place) => {
+        await assertMayTakeEveryHost(session, place);
+        const holder = await holderOf(session, place);
+        if (holder !== undefined && holder !== '' && holder !== session.space.guid) throw await takenBy(session, place, holder);
+        return holder === undefined ? [] : [place];
+      }),
+  );
+  return own.flat();
+}

@@ -1,0 +1,282 @@
+// Routes and domains: what there is, mapping and unmapping.
+
+import { randomUUID } from 'node:crypto';
+import { currentCondition, findCondition } from '../../api/conditions.ts';
+import { annotations, fieldManagers, kinds, labels } from '../../api/group.ts';
+import { appGuidsOf } from '../../api/names.ts';
+import type { DomainSummary, RouteSummary } from '../../api/results.ts';
+import type { CFApp, CFDomain, CFRoute, RouteDestination } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import { isConflict } from '../../kube/errors.ts';
+import { watchObject } from '../../kube/watch-list.ts';
+import type { Session, SpaceSession } from '../../session/session.ts';
+import { buildDestination, buildRoute } from '../../../templates/route.ts';
+import { findDomain, listDomainObjects } from '../find.ts';
+import { waitUntilProgrammed } from './programming.ts';
+import { assertMayTakeEveryHost, explainRefusal, type RoutePlace } from './holders.ts';
+import { appNames } from '../rows.ts';
+
+const tries = 5;
+/** How long the controller may take to claim a name. */
+const claimPatienceMs = 15_000;
+
+export interface RouteAddress {
+  domain: string;
+  host: string;
+  /** With its leading slash, or ''. */
+  path: string;
+}
+
+export const urlOf = ({ host, domain, path }: RouteAddress): string => `${host === '' ? '' : `${host.toLowerCase()}.`}${domain}${path}`;
+
+export async function listDomains(session: Session): Promise<DomainSummary[]> {
+  const domains = await listDomainObjects(session);
+  return domains
+    .map(({ metadata, spec }): DomainSummary => ({
+      name: spec.name,
+      guid: metadata.name ?? '',
+      availability: 'shared',
+      internal: false,
+      protocols: ['http'],
+    }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function problemOf(route: CFRoute): string | undefined {
+  const failed = [findCondition(route, 'Claimed'), findCondition(route, 'Ready')].find((condition) => condition?.status === 'False');
+  return failed?.message;
+}
+
+/** The space's routes by URL, with the apps behind each. */
+export async function listRoutes(session: SpaceSession): Promise<RouteSummary[]> {
+  const { cluster, space, signal } = session;
+  const options = { ns: space.guid, signal };
+  const [routes, apps, domains] = await Promise.all([cluster.list(kinds.route, options), appNames(session), listDomainObjects(session)]);
+  const domainNames = new Map(domains.map((domain) => [domain.metadata.name, domain.spec.name]));
+  return routes.items
+    .filter((route) => route.metadata.deletionTimestamp === undefined)
+    .map((route): RouteSummary => {
+      const { host = '', path = '', protocol = 'http', destinations = [] } = route.spec;
+      const domain = domainNames.get(route.spec.domainRef.name) ?? '';
+      const problem = problemOf(route);
+      return {
+        guid: route.metadata.name ?? '',
+        space: space.name,
+        host,
+        domain,
+        path,
+        protocol,
+        apps: [...new Set(destinations.flatMap(({ appRef }) => apps.get(appRef.name) ?? []))].toSorted(),
+        url: urlOf({ host, domain, path }),
+        ...(problem === undefined ? {} : { problem }),
+      };
+    })
+    .toSorted((a, b) => (a.url < b.url ? -1 : 1));
+}
+
+function assertHost(host: string, domain: string): void {
+  if (host === '*' || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/i.test(host)) return;
+  if (host === '') {
+    throw new KfError('usage', `Missing host. Routes on domain '${domain}' must have a host.`, { hints: ['-n HOSTNAME gives one.'] });
+  }
+  throw new KfError('usage', `The host '${host}' is no valid name: letters, digits and '-', at most 63 of them.`);
+}
+
+async function findRoute(session: SpaceSession, domain: CFDomain, { host, path }: RouteAddress): Promise<CFRoute | undefined> {
+  const { cluster, space, signal } = session;
+  const { items } = await cluster.list(kinds.route, {
+    ns: space.guid,
+    labelSelector: `${labels.domainGuid}=${domain.metadata.name}`,
+    signal,
+  });
+  return items.find((route) => isAt(route, domain, { host, path }));
+}
+
+/** True for a route that lives and has this address. */
+function isAt(route: CFRoute, domain: CFDomain, { host, path }: { host: string; path: string }): boolean {
+  return (
+    route.metadata.deletionTimestamp === undefined &&
+    route.spec.domainRef.name === domain.metadata.name &&
+    (route.spec.host ?? '').toLowerCase() === host.toLowerCase() &&
+    (route.spec.path ?? '').toLowerCase() === path.toLowerCase()
+  );
+}
+
+/** Until the controller has claimed the address. @throws KfError `conflict` when another route holds it */
+async function waitForClaim(session: SpaceSession, route: CFRoute, url: string): Promise<CFRoute> {
+  const { cluster, space, signal, reporter } = session;
+  const check = (seen: CFRoute | undefined): CFRoute | undefined => {
+    if (seen === undefined) throw new KfError('not-found', `Route ${url} was deleted meanwhile.`);
+    const claimed = currentCondition(seen, 'Claimed');
+    if (claimed?.status === 'True') return seen;
+    if (claimed?.status === 'False') throw new KfError('conflict', claimed.message, { details: { reason: claimed.reason } });
+    reporter.step(`Waiting for the controller to claim ${url}`);
+    return undefined;
+  };
+  try {
+    return await watchObject(cluster, kinds.route, { ns: space.guid, name: route.metadata.name ?? '', known: route }, check, {
+      timeoutMs: claimPatienceMs,
+      signal,
+      describe: `route ${url}`,
+    });
+  } catch (error) {
+    if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
+    throw new KfError('accepted', `Route ${url} is accepted, but no controller has taken it up; it waits in the cluster.`, {
+      hints: ['kubectl get pods -n kf-system'],
+      cause: error,
+    });
+  } finally {
+    reporter.done();
+  }
+}
+
+/** Destinations replaced as a whole: with the version that was read, and again when somebody was faster. */
+async function changeDestinations(
+  session: SpaceSession,
+  route: CFRoute,
+  change: (destinations: RouteDestination[]) => RouteDestination[] | undefined,
+): Promise<CFRoute | undefined> {
+  const { cluster, space, signal } = session;
+  const changedBy = await session.changedBy();
+  let current = route;
+  for (let attempt = 1; ; attempt++) {
+    const destinations = change(current.spec.destinations ?? []);
+    if (destinations === undefined) return undefined;
+    const { uid, resourceVersion, name = '' } = current.metadata;
+    const appGuids = appGuidsOf({ ...current, spec: { ...current.spec, destinations } });
+    const patch = {
+      metadata: {
+        uid,
+        resourceVersion,
+        labels: { [labels.unmapped]: String(destinations.length === 0) },
+        annotations: { [annotations.changedBy]: changedBy, [annotations.appGuids]: appGuids },
+      },
+      spec: { destinations },
+    };
+    try {
+      return await cluster.mergePatch(kinds.route, space.guid, name, patch, { fieldManager: fieldManagers.cli, signal });
+    } catch (error) {
+      const fresh = isConflict(error) && attempt < tries ? await cluster.get(kinds.route, space.guid, name, signal) : undefined;
+      if (fresh === undefined || fresh.metadata.uid !== uid) throw error;
+      current = fresh;
+    }
+  }
+}
+
+export interface MapOptions extends RouteAddress {
+  /** The app's port; left out: what its image exposes. */
+  port?: number;
+}
+
+export interface Mapped {
+  url: string;
+  created: boolean;
+  mapped: boolean;
+}
+
+/** A new route that points at the app from the start. One that turns out to be taken is not left behind. */
+async function createMapped(session: SpaceSession, { host, domain, path }: RoutePlace, destination: RouteDestination): Promise<CFRoute> {
+  const { cluster, space, signal } = session;
+  assertHost(host, domain.spec.name);
+  const author = { changedBy: await session.changedBy(), now: new Date() };
+  const wanted = buildRoute({ guid: randomUUID(), namespace: space.guid, host, path, domain, destinations: [destination] }, author);
+  const route = await cluster.create(kinds.route, wanted, { fieldManager: fieldManagers.cli, signal });
+  try {
+    return await waitForClaim(session, route, urlOf({ host, domain: domain.spec.name, path }));
+  } catch (error) {
+    if (!(error instanceof KfError) || error.code !== 'conflict') throw error;
+    await cluster.delete(kinds.route, space.guid, route.metadata.name ?? '');
+    throw await explainRefusal(session, { host, domain, path }, error);
+  }
+}
+
+/** The route when it may be used. One that was refused asks again only as a new one, so it goes. */
+async function unlessRefused({ cluster, space, signal }: SpaceSession, route: CFRoute | undefined): Promise<CFRoute | undefined> {
+  if (route === undefined || findCondition(route, 'Claimed')?.status !== 'False') return route;
+  const { name = '', uid } = route.metadata;
+  await cluster.delete(kinds.route, space.guid, name, { signal, ...(uid === undefined ? {} : { uid }) });
+  return undefined;
+}
+
+/**
+ * One step for a push, which has read the space's routes already: a missing route is created with its destination, a present one gets it.
+ * @returns the route as it is now
+ * @throws KfError `conflict` when a route of another space holds the address
+ */
+export async function ensureRoute(session: SpaceSession, app: CFApp, place: RoutePlace, known: readonly CFRoute[]): Promise<CFRoute> {
+  const { domain } = place;
+  const found = await unlessRefused(
+    session,
+    known.find((route) => isAt(route, domain, place)),
+  );
+  const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name ?? '' });
+  const isOwn = ({ appRef, processType }: RouteDestination): boolean => appRef.name === app.metadata.name && processType === 'web';
+  const add = async (route: CFRoute): Promise<CFRoute> =>
+    (await changeDestinations(session, route, (present) => (present.some(isOwn) ? undefined : [...present, destination]))) ?? route;
+  if (found !== undefined) return add(found);
+  try {
+    return await createMapped(session, place, destination);
+  } catch (error) {
+    // Another app of this space, perhaps of the same manifest, was faster.
+    const theirs =
+      error instanceof KfError && error.code === 'conflict'
+        ? await findRoute(session, domain, { ...place, domain: domain.spec.name })
+        : undefined;
+    if (theirs === undefined || findCondition(theirs, 'Claimed')?.status !== 'True') throw error;
+    return add(theirs);
+  }
+}
+
+/** Takes the app out of all its routes. */
+export async function unmapAll(session: SpaceSession, app: CFApp, routes: readonly CFRoute[]): Promise<void> {
+  const isOther = ({ appRef }: RouteDestination): boolean => appRef.name !== app.metadata.name;
+  await Promise.all(
+    routes.map((route) => changeDestinations(session, route, (present) => (present.every(isOther) ? undefined : present.filter(isOther)))),
+  );
+}
+
+/** Creates the route when it is missing and points it at the app. `onStep` is called as each of the two begins. */
+export async function mapRoute(
+  session: SpaceSession,
+  app: CFApp,
+  options: MapOptions,
+  onStep: (step: 'create' | 'created' | 'map', url: string) => void,
+): Promise<Mapped> {
+  const domain = await findDomain(session, options.domain);
+  assertHost(options.host, domain.spec.name);
+  const url = urlOf({ ...options, domain: domain.spec.name });
+  const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name ?? '', port: options.port });
+  const route = await unlessRefused(session, await findRoute(session, domain, options));
+  if (route === undefined) {
+    await assertMayTakeEveryHost(session, { ...options, domain });
+    onStep('create', url);
+    const made = await createMapped(session, { ...options, domain }, destination);
+    onStep('created', url);
+    onStep('map', url);
+    await waitUntilProgrammed(session, made, url);
+    return { url, created: true, mapped: true };
+  }
+  onStep('map', url);
+  const isSame = ({ appRef, processType, port }: RouteDestination): boolean =>
+    appRef.name === app.metadata.name && processType === 'web' && (options.port === undefined || port === options.port);
+  const changed = await changeDestinations(session, route, (present) => (present.some(isSame) ? undefined : [...present, destination]));
+  await waitUntilProgrammed(session, changed ?? route, url);
+  return { url, created: false, mapped: changed !== undefined };
+}
+
+/** Returns false when the route was not mapped to the app. @throws KfError `not-found` in cf's words when there is no such route */
+export async function unmapRoute(session: SpaceSession, app: CFApp, address: RouteAddress): Promise<boolean> {
+  const domain = await findDomain(session, address.domain);
+  const route = await findRoute(session, domain, address);
+  if (route === undefined) {
+    const { host, path } = address;
+    const what =
+      path === '' ? `host '${host}' and domain '${domain.spec.name}'` : `host '${host}', domain '${domain.spec.name}', and path '${path}'`;
+    throw new KfError('not-found', `Route with ${what} not found.`, { hints: [`${session.bin} routes`] });
+  }
+  const isOther = ({ appRef }: RouteDestination): boolean => appRef.name !== app.metadata.name;
+  const changed = await changeDestinations(session, route, (present) => (present.every(isOther) ? undefined : present.filter(isOther)));
+  if (changed === undefined) return false;
+  await waitUntilProgrammed(session, changed, urlOf({ ...address, domain: domain.spec.name }));
+  return true;
+}

@@ -1,0 +1,185 @@
+// User-provided service instances and bindings.
+
+import { randomUUID } from 'node:crypto';
+import { findCondition, isTrue } from '../../api/conditions.ts';
+import { secretType } from '../../api/core.ts';
+import { fieldManagers, kinds, labels } from '../../api/group.ts';
+import type { ServiceSummary } from '../../api/results.ts';
+import type { CFApp, CFServiceBinding, CFServiceInstance } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import { watchObject } from '../../kube/watch-list.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { buildAppBinding, buildCredentialsSecret, buildUserProvidedInstance } from '../../../templates/service.ts';
+import { findServiceIfAny } from '../find.ts';
+import { appNames } from '../rows.ts';
+
+/** How long a binding may take before the command goes on without it. */
+const bindingPatienceMs = 30_000;
+
+function lastOperationOf(instance: CFServiceInstance): string {
+  const operation = instance.status?.lastOperation;
+  if (operation !== undefined) return `${operation.type} ${operation.state}`;
+  return 'create in progress';
+}
+
+/** The space's service instances by name, with the apps bound to each. */
+export async function listServices(session: SpaceSession): Promise<ServiceSummary[]> {
+  const { cluster, space, signal } = session;
+  const options = { ns: space.guid, signal };
+  const [instances, bindings, apps] = await Promise.all([
+    cluster.list(kinds.serviceInstance, options),
+    cluster.list(kinds.serviceBinding, options),
+    appNames(session),
+  ]);
+  return instances.items
+    .map((instance) => ({
+      name: instance.spec.displayName,
+      guid: instance.metadata.name ?? '',
+      offering: instance.spec.type === 'user-provided' ? 'user-provided' : (instance.spec.serviceLabel ?? ''),
+      plan: '',
+      boundApps: bindings.items
+        .filter((binding) => binding.spec.type === 'app' && binding.spec.service.name === instance.metadata.name)
+        .flatMap((binding) => apps.get(binding.spec.appRef.name ?? '') ?? [])
+        .toSorted(),
+      lastOperation: instance.metadata.deletionTimestamp === undefined ? lastOperationOf(instance) : 'delete in progress',
+      broker: '',
+      tags: instance.spec.tags ?? [],
+    }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+export interface UserProvidedOptions {
+  name: string;
+  credentials: Record<string, unknown>;
+  tags: string[];
+  syslogDrainUrl?: string;
+  routeServiceUrl?: string;
+}
+
+/** Returns false when the instance is there already; then nothing is changed. */
+export async function createUserProvided(session: SpaceSession, options: UserProvidedOptions): Promise<boolean> {
+  if ((await findServiceIfAny(session, options.name)) !== undefined) return false;
+  const { cluster, space, signal } = session;
+  const author = { changedBy: await session.changedBy(), now: new Date() };
+  const { name, credentials, tags, syslogDrainUrl, routeServiceUrl } = options;
+  const input = {
+    guid: randomUUID(),
+    namespace: space.guid,
+    displayName: name,
+    secretName: randomUUID(),
+    tags,
+    syslogDrainUrl,
+    routeServiceUrl,
+  };
+  const write = { fieldManager: fieldManagers.cli, signal };
+  const instance = await cluster.create(kinds.serviceInstance, buildUserProvidedInstance(input, author), write);
+  await cluster.create(secretType, buildCredentialsSecret(instance, credentials, author), write);
+  return true;
+}
+
+/** Bindings of an app, oldest first. */
+async function bindingsOf({ cluster, space, signal }: SpaceSession, app: CFApp): Promise<CFServiceBinding[]> {
+  const labelSelector = `${labels.appGuid}=${app.metadata.name}`;
+  const { items } = await cluster.list(kinds.serviceBinding, { ns: space.guid, labelSelector, signal });
+  return items
+    .filter((binding) => binding.spec.type === 'app')
+    .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
+}
+
+const isTo = (binding: CFServiceBinding, instance: CFServiceInstance): boolean => binding.spec.service.name === instance.metadata.name;
+
+/** An app finds each binding under its name: a second one of that name would hide the first. @throws KfError `conflict` */
+async function assertNameFree(session: SpaceSession, app: CFApp, bindings: readonly CFServiceBinding[], name: string): Promise<void> {
+  if (bindings.length === 0) return;
+  const { cluster, space, signal, bin } = session;
+  const { items } = await cluster.list(kinds.serviceInstance, { ns: space.guid, signal });
+  const instances = new Map(items.map((instance) => [instance.metadata.name, instance.spec.displayName]));
+  const of = (binding: CFServiceBinding): string => instances.get(binding.spec.service.name ?? '') ?? '';
+  const taken = bindings.find((binding) => (binding.spec.displayName === undefined ? of(binding) : binding.spec.displayName) === name);
+  if (taken === undefined) return;
+  const { displayName } = app.spec;
+  throw new KfError('conflict', `App '${displayName}' already has a binding named '${name}', to service instance '${of(taken)}'.`, {
+    hints: [`${bin} bind-service ${displayName} SERVICE_INSTANCE --binding-name OTHER_NAME`],
+  });
+}
+
+/** Until the controller has written the binding's secrets. @throws KfError with the controller's reason, or `accepted` */
+async function waitForBinding(session: SpaceSession, binding: CFServiceBinding): Promise<void> {
+  const { cluster, space, signal, reporter } = session;
+  let why = '';
+  const check = (seen: CFServiceBinding | undefined): true | undefined => {
+    if (seen === undefined) throw new KfError('not-found', 'The binding was deleted meanwhile.');
+    const claimed = findCondition(seen, 'Claimed');
+    if (claimed?.status === 'False') throw new KfError('conflict', claimed.message);
+    if (isTrue(seen, 'Ready')) return true;
+    why = findCondition(seen, 'Ready')?.message ?? '';
+    reporter.step(why === '' ? 'Waiting for the controller to bind' : `Waiting: ${why}`);
+    return undefined;
+  };
+  try {
+    await watchObject(cluster, kinds.serviceBinding, { ns: space.guid, name: binding.metadata.name ?? '', known: binding }, check, {
+      timeoutMs: bindingPatienceMs,
+      signal,
+      describe: 'the binding',
+    });
+  } catch (error) {
+    // Somebody else was faster: what cannot come true is not left behind.
+    if (error instanceof KfError && error.code === 'conflict')
+      await cluster.delete(kinds.serviceBinding, space.guid, binding.metadata.name ?? '', { signal });
+    if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
+    const message =
+      why === ''
+        ? 'The binding is accepted, but no controller has taken it up; it waits in the cluster.'
+        : `The binding is not ready: ${why}`;
+    throw new KfError(why === '' ? 'accepted' : 'timeout', message, { cause: error, hints: ['kubectl get pods -n kf-system'] });
+  } finally {
+    reporter.done();
+  }
+}
+
+/** GUIDs of the instances that an app is bound to, by the name that the app finds each under. */
+export async function boundInstances(session: SpaceSession, app: CFApp): Promise<Map<string, string>> {
+  const names = new Map((app.status?.serviceBindings ?? []).map(({ guid, name }) => [guid, name]));
+  const bindings = names.size === 0 ? [] : await bindingsOf(session, app);
+  return new Map(bindings.map(({ metadata, spec }) => [names.get(metadata.name ?? '') ?? '', spec.service.name ?? '']));
+}
+
+export interface BindOptions {
+  bindingName?: string;
+}
+
+/** Returns false when app and instance are bound already. @throws KfError `conflict` when another binding of the app has the name */
+export async function bindService(
+  session: SpaceSession,
+  app: CFApp,
+  instance: CFServiceInstance,
+  options: BindOptions = {},
+): Promise<boolean> {
+  const present = await bindingsOf(session, app);
+  if (present.some((binding) => isTo(binding, instance))) return false;
+  await assertNameFree(session, app, present, options.bindingName ?? instance.spec.displayName);
+  const author = { changedBy: await session.changedBy(), now: new Date() };
+  const wanted = buildAppBinding({ guid: randomUUID(), app, instance, displayName: options.bindingName }, author);
+  const { cluster, signal } = session;
+  const binding = await cluster.create(kinds.serviceBinding, wanted, { fieldManager: fieldManagers.cli, signal });
+  await waitForBinding(session, binding);
+  return true;
+}
+
+/** Returns false when there was no binding. */
+export async function unbindService(session: SpaceSession, app: CFApp, instance: CFServiceInstance): Promise<boolean> {
+  const { cluster, space, signal } = session;
+  const bindings = (await bindingsOf(session, app)).filter((binding) => isTo(binding, instance));
+  await Promise.all(bindings.map((binding) => cluster.delete(kinds.serviceBinding, space.guid, binding.metadata.name ?? '', { signal })));
+  return bindings.length > 0;
+}
+
+/** Deletes the instance and, first, everything bound to it. */
+export async function deleteService(session: SpaceSession, instance: CFServiceInstance): Promise<void> {
+  const { cluster, space, signal } = session;
+  const labelSelector = `${labels.serviceInstanceGuid}=${instance.metadata.name}`;
+  const { items } = await cluster.list(kinds.serviceBinding, { ns: space.guid, labelSelector, signal });
+  await Promise.all(items.map((binding) => cluster.delete(kinds.serviceBinding, space.guid, binding.metadata.name ?? '', { signal })));
+  const { uid, name = '' } = instance.metadata;
+  await cluster.delete(kinds.serviceInstance, space.guid, name, { signal, ...(uid === undefined ? {} : { uid }) });
+}

@@ -1,0 +1,54 @@
+// api, auth, login: which context and which of the kubeconfig's users the next commands take. kf keeps no credentials of its own.
+
+import { KfError } from '../../errors.ts';
+import { readKubeconfig } from '../../kube/kubeconfig.ts';
+import type { Session } from '../../session/session.ts';
+import { readState, saveState, type TargetState } from '../../session/state.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+const withoutSlash = (url: string): string => url.replace(/\/$/, '');
+
+/** The context of that name, or the first one whose cluster has that URL. @throws KfError `usage` naming what there is */
+export async function contextFor(env: Env, nameOrUrl: string): Promise<string> {
+  const config = await readKubeconfig({ env });
+  if (config.contexts.has(nameOrUrl)) return nameOrUrl;
+  const byUrl = [...config.contexts].find(([, { cluster }]) => {
+    const server = config.clusters.get(cluster)?.server;
+    return server !== undefined && withoutSlash(server) === withoutSlash(nameOrUrl);
+  });
+  if (byUrl !== undefined) return byUrl[0];
+  const names = [...config.contexts.keys()].map((name) => `'${name}'`).join(', ');
+  throw new KfError(
+    'usage',
+    `The kubeconfig has neither a context nor a cluster '${nameOrUrl}'. Contexts: ${names === '' ? 'none' : names}.`,
+    {
+      hints: ['kubectl config get-contexts'],
+    },
+  );
+}
+
+/** Forgets context, org, space and user. @throws KfError `failed` when the state cannot be written */
+export function forgetTarget(env: Env): void {
+  const problem = saveState(env, {});
+  if (problem !== undefined) throw new KfError('failed', problem);
+}
+
+/** Pins the session's context; org and space of another cluster are forgotten. */
+export function pinContext(session: Session): void {
+  const { context, server } = session.cluster.identity;
+  const stored = readState(session.env);
+  const isSame = stored.context === context && stored.server === server;
+  const { user, userOf } = session.state;
+  session.save({ ...(isSame ? stored : { context, server }), ...(user === undefined || userOf === undefined ? {} : { user, userOf }) });
+}
+
+/** Takes another of the kubeconfig's users from now on, after the API server has accepted it. Returns its name there. */
+export async function chooseUser(session: Session, kubeconfigUser: string): Promise<string> {
+  const user = await session.cluster.whoAmI(session.signal);
+  const { context, server } = session.cluster.identity;
+  const stored = readState(session.env);
+  const kept: TargetState = stored.context === context && stored.server === server ? stored : {};
+  session.save({ ...kept, context, server, kubeconfigUser, user, userOf: kubeconfigUser });
+  return user;
+}

@@ -1,0 +1,104 @@
+// Orgs and spaces: made by the CLI; the controller makes their namespaces.
+
+import { randomUUID } from 'node:crypto';
+import { findCondition, isReady } from '../../api/conditions.ts';
+import { roleBindingType } from '../../api/core.ts';
+import { fieldManagers, kinds } from '../../api/group.ts';
+import type { ResourceType } from '../../api/object.ts';
+import { cfRoles, subjectOf, type CfRole } from '../../api/roles.ts';
+import type { CFOrg, CFSpace } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import { isAlreadyExists } from '../../kube/errors.ts';
+import { watchObject } from '../../kube/watch-list.ts';
+import { listOrgs, listSpaces } from '../../session/places.ts';
+import type { Session } from '../../session/session.ts';
+import type { Named } from '../../session/state.ts';
+import { buildOrg, buildRoleBinding, buildSpace } from '../../../templates/tenancy.ts';
+
+export { listOrgs, listSpaces } from '../../session/places.ts';
+
+const readyPatienceMs = 30_000;
+
+type Place = CFOrg | CFSpace;
+
+/** Until its namespace is there. @throws KfError `conflict` when the name is taken, `accepted` when nobody takes it up */
+async function waitUntilReady<T extends Place>(session: Session, type: ResourceType<T>, place: T): Promise<void> {
+  const { cluster, signal, reporter } = session;
+  const { namespace, name = '' } = place.metadata;
+  let why = '';
+  const check = (seen: T | undefined): true | undefined => {
+    if (seen === undefined) throw new KfError('not-found', `'${place.spec.displayName}' was deleted meanwhile.`);
+    const claimed = findCondition(seen, 'Claimed');
+    if (claimed?.status === 'False') throw new KfError('conflict', claimed.message, { details: { reason: claimed.reason } });
+    if (isReady(seen)) return true;
+    why = findCondition(seen, 'Ready')?.message ?? '';
+    reporter.step(why === '' ? 'Waiting for the controller' : `Waiting: ${why}`);
+    return undefined;
+  };
+  try {
+    await watchObject(cluster, type, { name, known: place, ...(namespace === undefined ? {} : { ns: namespace }) }, check, {
+      timeoutMs: readyPatienceMs,
+      signal,
+      describe: `'${place.spec.displayName}'`,
+    });
+  } catch (error) {
+    if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
+    const message = why === '' ? 'no controller has taken it up; it waits in the cluster.' : why;
+    throw new KfError('accepted', `'${place.spec.displayName}' is accepted, but not ready: ${message}`, {
+      cause: error,
+      hints: ['kubectl get pods -n kf-system'],
+    });
+  } finally {
+    reporter.done();
+  }
+}
+
+const named = (name: string, guid: string): Named => ({ name, guid });
+
+export interface Made {
+  place: Named;
+  created: boolean;
+}
+
+export async function createOrg(session: Session, name: string): Promise<Made> {
+  const taken = (await listOrgs(session)).find((org) => org.name.toLowerCase() === name.toLowerCase());
+  if (taken !== undefined) return { place: taken, created: false };
+  const author = { changedBy: await session.changedBy(), now: new Date() };
+  const guid = randomUUID();
+  const { cluster, signal, root } = session;
+  const org = await cluster.create(kinds.org, buildOrg({ guid, rootNamespace: root, displayName: name }, author), {
+    fieldManager: fieldManagers.cli,
+    signal,
+  });
+  await waitUntilReady(session, kinds.org, org);
+  return { place: named(name, guid), created: true };
+}
+
+export async function createSpace(session: Session, org: Named, name: string): Promise<Made> {
+  const taken = (await listSpaces(session, org)).find((space) => space.name.toLowerCase() === name.toLowerCase());
+  if (taken !== undefined) return { place: taken, created: false };
+  const author = { changedBy: await session.changedBy(), now: new Date() };
+  const guid = randomUUID();
+  const { cluster, signal } = session;
+  const space = await cluster.create(kinds.space, buildSpace({ guid, orgGuid: org.guid, displayName: name }, author), {
+    fieldManager: fieldManagers.cli,
+    signal,
+  });
+  await waitUntilReady(session, kinds.space, space);
+  return { place: named(name, guid), created: true };
+}
+
+/** Gives a role to the caller. A caller who may not give roles goes without: whoever may make places sees them anyway. */
+export async function assignOwnRole(session: Session, role: keyof typeof cfRoles, namespace: string): Promise<boolean> {
+  const { cluster, signal } = session;
+  const wanted: CfRole = cfRoles[role];
+  const binding = buildRoleBinding({ role: wanted, subject: subjectOf(await session.changedBy()), namespace, guid: randomUUID() });
+  try {
+    await cluster.create(roleBindingType, binding, { fieldManager: fieldManagers.cli, signal });
+    return true;
+  } catch (error) {
+    if (isAlreadyExists(error)) return true;
+    if (error instanceof KfError && error.code === 'forbidden') return false;
+    throw error;
+  }
+}

@@ -1,0 +1,90 @@
+// target, api, auth: what the next commands work on.
+
+import type { TargetDetails } from '../../api/results.ts';
+import { KfError, messageOf } from '../../errors.ts';
+import { findOrg, findSpace, listSpaces } from '../../session/places.ts';
+import type { Session } from '../../session/session.ts';
+import { readStored, saveState, type Named, type TargetState } from '../../session/state.ts';
+
+/** The API server's version, e.g. `v1.36.0`. */
+export async function serverVersion({ cluster, signal }: Session): Promise<string> {
+  const answer = await cluster.raw({ method: 'GET', path: '/version', signal });
+  let text = '';
+  for await (const chunk of answer.body) text += String(chunk);
+  if (answer.status !== 200) return 'unknown';
+  return (JSON.parse(text) as { gitVersion?: string }).gitVersion ?? 'unknown';
+}
+
+export interface TargetOptions {
+  org?: string;
+  space?: string;
+}
+
+function base(session: Session): TargetState {
+  const { context, server } = session.cluster.identity;
+  const { org: _org, space: _space, ...rest } = session.state;
+  return { ...rest, context, server };
+}
+
+/**
+ * What `find` finds. When it fails, what it was to set counts as not targeted from now on, so that the next command does not work in the former
+ * place; only `kept` stays.
+ */
+async function orForget<T>(session: Session, kept: { org?: Named }, find: () => Promise<T>): Promise<T> {
+  try {
+    return await find();
+  } catch (error) {
+    try {
+      session.save({ ...base(session), ...kept });
+    } catch (unsaved) {
+      if (error instanceof KfError) error.hints.push(`The former target stays. ${messageOf(unsaved)}`);
+    }
+    throw error;
+  }
+}
+
+/** Forgets org and space, or the space alone, before there is a session: also a context that is not there must not leave the former place targeted. */
+export function forgetPlace(env: Session['env'], what: 'org' | 'space'): void {
+  const { org, space: _space, ...rest } = readStored(env).state;
+  saveState(env, { ...rest, ...(what === 'org' || org === undefined ? {} : { org }) });
+}
+
+/** The org to choose a space in: the targeted one, or the one that `kf target` shows to who never targeted any. */
+async function currentOrg(session: Session): Promise<Named> {
+  const whyNone = session.org === undefined ? await session.findPlaceIfAny() : undefined;
+  if (session.org !== undefined) return session.org;
+  const hints = [`${session.bin} target -o ORG -s SPACE`, ...(whyNone === undefined ? [] : [whyNone])];
+  throw new KfError('usage', 'An org must be targeted before targeting a space.', { hints });
+}
+
+/** The org's only space, if it has one only. */
+async function onlySpace(session: Session, org: Named): Promise<Named | undefined> {
+  const spaces = await listSpaces(session, org);
+  return spaces.length === 1 ? spaces[0] : undefined;
+}
+
+/** cf's rules: `-o` clears the space and takes the org's only one; what fails clears what it was to set. */
+export async function setTarget(
+  session: Session,
+  { org: orgName, space: spaceName }: TargetOptions,
+): Promise<{ org: Named; space?: Named }> {
+  const org = orgName === undefined ? await currentOrg(session) : await orForget(session, {}, () => findOrg(session, orgName));
+  const space = await orForget(session, { org }, () =>
+    spaceName === undefined ? onlySpace(session, org) : findSpace(session, org, spaceName),
+  );
+  const place = { org, ...(space === undefined ? {} : { space }) };
+  session.save({ ...base(session), ...place });
+  return place;
+}
+
+export async function describeTarget(session: Session, place: { org?: Named; space?: Named }): Promise<TargetDetails> {
+  const { context, server } = session.cluster.identity;
+  return {
+    endpoint: server,
+    apiVersion: await serverVersion(session),
+    context,
+    user: session.user,
+    ...(place.org === undefined ? {} : { org: place.org }),
+    ...(place.space === undefined ? {} : { space: place.space }),
+  };
+}
