@@ -1,7 +1,7 @@
 // What the gate tells and does for those who run the installation: its state, what it stores, and the end of what is left of deleted apps.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { GateStatus } from '../../lib/api/gate-status.ts';
+import type { GateStatus, RepositoryPage } from '../../lib/api/gate-status.ts';
 import { registryKeyId } from '../../lib/api/registry-credentials.ts';
 import type { Room } from './room.ts';
 import type { ImageStore } from './store.ts';
@@ -20,15 +20,27 @@ interface Said {
 }
 
 const repositoryPath = /^\/kf\/repositories\/([a-z0-9][a-z0-9._-]*)\/([a-z0-9][a-z0-9._-]*)$/;
+/** Behind which repository a page begins. */
+const listPath = /^\/kf\/repositories(?:\?after=([a-z0-9][a-z0-9._-]*\/[a-z0-9][a-z0-9._-]*))?$/;
+/** With names of at most 320 characters a page has less than a megabyte. */
+const pageSize = 1_000;
 const problem = (status: number, code: string, message: string): Said => ({ status, body: { errors: [{ code, message }] } });
 
 async function statusOf({ readKeys, room }: KeeperOptions): Promise<GateStatus> {
   return { now: Math.floor(Date.now() / 1000), keys: readKeys().map(registryKeyId), room: await room.status() };
 }
 
+async function pageOf(store: ImageStore, after?: string): Promise<RepositoryPage> {
+  const repositories: string[] = [];
+  for await (const repository of store.repositories(after)) if (repositories.push(repository) > pageSize) break;
+  if (repositories.length <= pageSize) return { repositories };
+  repositories.pop();
+  return { repositories, next: repositories.at(-1) ?? '' };
+}
+
 async function answer(options: KeeperOptions, method: string, url: string): Promise<Said> {
   if (method === 'GET' && url === '/kf/status') return { status: 200, body: await statusOf(options) };
-  if (method === 'GET' && url === '/kf/repositories') return { status: 200, body: { repositories: await options.store.repositories() } };
+  if (method === 'GET' && listPath.test(url)) return { status: 200, body: await pageOf(options.store, listPath.exec(url)?.[1]) };
   const [, space, name] = repositoryPath.exec(url) ?? [];
   if (method !== 'DELETE' || space === undefined || name === undefined)
     return problem(404, 'UNSUPPORTED', 'not a question that the gate answers');

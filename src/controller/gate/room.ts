@@ -13,6 +13,8 @@ const reservedPart = 0.05;
 const countHoldsMs = 10_000;
 /** Those of one space that are not ended; each ends by itself after an hour. */
 const mostUploads = 1_000;
+/** An app has three; ten times as many as the apps that a space may have by default. */
+const mostRepositories = 3_000;
 
 export interface RoomOptions {
   store: ImageStore;
@@ -42,6 +44,12 @@ interface Count {
 /** What a request adds to the space beside its body. */
 export type Adds = 'upload' | 'entry' | 'nothing';
 
+/** A repository, `<space>/<name>`, of which there may be none yet. */
+export interface Target {
+  space: string;
+  name: string;
+}
+
 export class Room {
   readonly #options: RoomOptions;
   readonly #now: () => number;
@@ -64,7 +72,7 @@ export class Room {
   }
 
   /** Looks at the volume and the space; undefined when `bytes` more fit. */
-  async admit(space: string, bytes: number, adds: Adds): Promise<NoRoom | undefined> {
+  async admit({ space, name }: Target, bytes: number, adds: Adds): Promise<NoRoom | undefined> {
     await this.#countFree();
     await this.#countSpace(space);
     if (this.#hasFewFiles())
@@ -72,6 +80,13 @@ export class Room {
         status: 507,
         code: 'DENIED',
         message: `the registry has no room left: ${this.#files.free} of ${this.#files.total} files are free`,
+      };
+    const { store } = this.#options;
+    if (!(await store.hasRepository(space, name)) && (await store.hasRepositories(space, mostRepositories)))
+      return {
+        status: 403,
+        code: 'DENIED',
+        message: `the space has ${mostRepositories} repositories, the most that are possible; those of deleted apps go within minutes`,
       };
     const used = this.#spaces.get(space);
     if (adds === 'upload' && used !== undefined && used.uploads >= mostUploads)

@@ -61,11 +61,31 @@ export class ImageStore {
     this.#blobs = join(folder, 'docker/registry/v2/blobs/sha256');
   }
 
-  /** All repositories, as `<space>/<name>`. */
-  async repositories(): Promise<string[]> {
-    const spaces = await namesIn(this.#repositories, partName);
-    const named = await Promise.all(spaces.map(async (space) => (await this.#namesOf(space)).map((name) => `${space}/${name}`)));
-    return named.flat();
+  /** All repositories, as `<space>/<name>`, in order, from the first one behind `after` on. */
+  async *repositories(after = ''): AsyncGenerator<string> {
+    const [lastSpace = '', lastName = ''] = after.split('/');
+    for (const space of (await namesIn(this.#repositories, partName)).toSorted()) {
+      if (space < lastSpace) continue;
+      for (const name of (await this.#namesOf(space)).toSorted()) if (space > lastSpace || name > lastName) yield `${space}/${name}`;
+    }
+  }
+
+  async hasRepository(space: string, name: string): Promise<boolean> {
+    if (!partName.test(space) || !partName.test(name)) return false;
+    return stat(join(this.#repositories, space, name)).then(
+      (found) => found.isDirectory(),
+      (error: unknown) => {
+        if (isGone(error)) return false;
+        throw error;
+      },
+    );
+  }
+
+  /** True when a space has so many repositories, or more. */
+  async hasRepositories(space: string, count: number): Promise<boolean> {
+    let found = 0;
+    for await (const _ of namesOneByOne(join(this.#repositories, space), partName)) if ((found += 1) >= count) return true;
+    return false;
   }
 
   /** What a space's repositories refer to, each blob once, and its unfinished uploads; counted little further than to `most` bytes. */
@@ -95,7 +115,7 @@ export class ImageStore {
 
   /** Takes a repository away; what it referred to goes with the next sweep. False when there was none. */
   async removeRepository(space: string, name: string): Promise<boolean> {
-    if (!(await this.#namesOf(space)).includes(name)) return false;
+    if (!(await this.hasRepository(space, name))) return false;
     await rm(join(this.#repositories, space, name), { recursive: true, force: true });
     return true;
   }
@@ -103,7 +123,7 @@ export class ImageStore {
   /** Takes away uploads that have had no byte for an hour. Returns how many. */
   async purgeUploads(now: number): Promise<number> {
     let purged = 0;
-    for (const repository of await this.repositories()) {
+    for await (const repository of this.repositories()) {
       for await (const folder of this.#uploadsOf(join(this.#repositories, repository))) {
         if (now - (await this.#touchedAt(folder)) < uploadLifeMs) continue;
         await rm(folder, { recursive: true, force: true });
@@ -138,7 +158,7 @@ export class ImageStore {
   }
 
   async #withoutReference(candidates: Set<string>): Promise<string[]> {
-    for (const repository of await this.repositories())
+    for await (const repository of this.repositories())
       for await (const digest of this.#linkedBy(join(this.#repositories, repository))) candidates.delete(digest);
     return [...candidates];
   }

@@ -79,7 +79,8 @@ export async function sendUpload(
   { path, space, room, commits }: UploadRules & { path: RegistryPath; space: string },
   { open, refuse }: { open: () => ClientRequest; refuse: (refusal: NoRoom) => void },
 ): Promise<void> {
-  const refusal = await room.admit(space, Number(request.headers['content-length'] ?? 0), adds(path, request.method));
+  const name = path.repository?.split('/')[1] ?? '';
+  const refusal = await room.admit({ space, name }, Number(request.headers['content-length'] ?? 0), adds(path, request.method));
   if (refusal !== undefined) {
     refuse(refusal);
     return;

@@ -1,5 +1,6 @@
 // Images of deleted apps, and so of deleted spaces and orgs, go from the in-cluster registry. Its gate knows what is stored, the API server what lives.
 
+import type { RepositoryPage } from '../../lib/api/gate-status.ts';
 import { keeperUser, registryPassword } from '../../lib/api/registry-credentials.ts';
 import { kinds } from '../../lib/api/group.ts';
 import { appOfRepository, setupScope } from '../../lib/api/repositories.ts';
@@ -19,11 +20,13 @@ const pauseMs = 20_000;
 const lookAnywayMs = 3_600_000;
 const keeperSeconds = 3_600;
 const callMs = 60_000;
-const mostBytes = 32 * 1024 * 1024;
+/** Of a page; the gate's have less than one. */
+const mostBytes = 4 * 1024 * 1024;
 
 /** The gate's answers to its keeper. */
 export interface ImageKeeper {
-  list(signal: AbortSignal): Promise<string[]>;
+  /** The repositories behind `after`, or from the first one on. */
+  list(signal: AbortSignal, after?: string): Promise<RepositoryPage>;
   remove(repository: string, signal: AbortSignal): Promise<void>;
 }
 
@@ -39,9 +42,9 @@ export function gateKeeper(send: HttpSend, key: Buffer, nowSeconds: number): Ima
     throw new Error(`the registry's gate answers ${method} ${path} with status ${response.status}`);
   };
   return {
-    list: async (signal) => {
-      const { body } = await ask('GET', '/kf/repositories', signal);
-      return (JSON.parse((await readUpTo(body, mostBytes)).toString()) as { repositories: string[] }).repositories;
+    list: async (signal, after) => {
+      const { body } = await ask('GET', `/kf/repositories${after === undefined ? '' : `?after=${after}`}`, signal);
+      return JSON.parse((await readUpTo(body, mostBytes)).toString()) as RepositoryPage;
     },
     remove: async (repository, signal) => discard(await ask('DELETE', `/kf/repositories/${repository}`, signal)),
   };
@@ -81,7 +84,22 @@ export async function orphansOf(repositories: readonly string[], { hasApp, hasSp
   return [...orphans, ...spaceless.filter(({ space }) => !living.has(space)).map(({ repository }) => repository)];
 }
 
-async function removeOrphans(context: Context, key: Buffer, signal: AbortSignal): Promise<number> {
+/** Page by page: what spaces may hold in all need not fit into memory. Gives back how many repositories went. */
+export async function removeOrphans(keeper: ImageKeeper, living: Living, signal: AbortSignal): Promise<number> {
+  let removed = 0;
+  let page = await keeper.list(signal);
+  for (;;) {
+    const { repositories, next } = page;
+    for (const repository of await orphansOf(repositories, living)) {
+      await keeper.remove(repository, signal);
+      removed += 1;
+    }
+    if (next === undefined) return removed;
+    page = await keeper.list(signal, next);
+  }
+}
+
+async function clear(context: Context, key: Buffer, signal: AbortSignal): Promise<number> {
   const connection = directConnection(context.info().registry.pushHost, { insecure: true });
   try {
     const keeper = gateKeeper(connection.send, key, Math.floor(context.now() / 1000));
@@ -94,14 +112,13 @@ async function removeOrphans(context: Context, key: Buffer, signal: AbortSignal)
         .list()
         .map(({ metadata }) => metadata.name),
     );
-    const orphans = await orphansOf(await keeper.list(signal), {
+    const living: Living = {
       hasApp: (space, app) => apps.get(space, app) !== undefined,
       hasSpace: (space) => known.has(space),
       appsOf,
       spaces: async () => (await context.cluster.list(kinds.space, { signal })).items.map(({ metadata }) => metadata.name ?? ''),
-    });
-    for (const repository of orphans) await keeper.remove(repository, signal);
-    return orphans.length;
+    };
+    return await removeOrphans(keeper, living, signal);
   } finally {
     connection.close();
   }
@@ -120,7 +137,7 @@ export function imagesReconciler(keys: RegistryKeys): Reconciler {
       if (key === undefined) return undefined;
       const left = lookedAt + pauseMs - context.now();
       if (left > 0) return { requeueAfterMs: left };
-      const outcome = context.outside('images of deleted apps', callMs, (signal) => removeOrphans(context, key, signal));
+      const outcome = context.outside('images of deleted apps', callMs, (signal) => clear(context, key, signal));
       if (outcome === undefined) return undefined;
       lookedAt = context.now();
       if (!outcome.ok) context.log.warn('images of deleted apps stay for now', { error: messageOf(outcome.error) });

@@ -161,6 +161,8 @@ function hintsFor(answer: RegistryAnswer): string[] {
       'kf delete APP for apps that are not needed: their images go with them.',
       'An operator can give spaces more: registrySpaceQuotaMB in setup.yaml.',
     ];
+  if (answer.entries.some(({ message }) => message.includes('repositories, the most that are possible')))
+    return ['kf delete APP for apps that are not needed: their images go with them.'];
   if (answer.status === 403) return ['The credential that was sent may not do this in this repository.'];
   return [];
 }

@@ -126,6 +126,18 @@ test('what a space leaves goes with it', async () => {
   await until('the images of the space to go', async () => (await listed(`${repositories}/${place.space}`)).length === 0, 180_000);
 });
 
+test('a space has a limited number of repositories, is told so, and all of them go with it', async () => {
+  const place = await world.space();
+  const member = await world.member('spaceDeveloper', place);
+  const script = `for (let n = 0; n < 3000; n++) require('fs').mkdirSync('${repositories}/${place.space}/many-' + n + '/_uploads', { recursive: true })`;
+  await inGate('node', '-e', script);
+  const ran = await member.kf.run(['push', 'one-more', '-p', await sourceOf('one-more', 1_000), '-m', '64M', '--no-route']);
+  expect([ran.code, ran.stderr]).toEqual([1, expect.stringContaining('the space has 3000 repositories, the most that are possible')]);
+  expect(ran.stderr).toContain('kf delete APP');
+  await kubectl('delete', 'cfspace', place.space, '-n', place.org);
+  await until('the repositories of the space to go', async () => (await listed(`${repositories}/${place.space}`)).length === 0, 180_000);
+});
+
 test('a space fills its own share and no more, with sources and with what it builds, and is told so', async () => {
   const place = await world.space();
   const member = await world.member('spaceDeveloper', place);

@@ -74,7 +74,9 @@ describe('blobs', () => {
     expect(await store.removeRepository('s-1', 'a-droplets')).toBe(true);
     expect(await housekeeping().sweep()).toBe(2);
     expect([shared, mine, manifest].map(has)).toEqual([true, false, false]);
-    expect(await store.repositories()).toEqual(['s-2/b-droplets']);
+    const left: string[] = [];
+    for await (const repository of store.repositories()) left.push(repository);
+    expect(left).toEqual(['s-2/b-droplets']);
   });
 
   test('that a push refers to while they are swept stay', async () => {
@@ -211,6 +213,55 @@ test("a space's share: each blob once, its unfinished uploads, and a fixed part 
   expect((await store.usageOf('s-2', 2 * entryBytes)).bytes).toBe(1000 + 3 * entryBytes);
 });
 
+describe('repositories', () => {
+  const made = (space: string, count: number): string[] =>
+    Array.from({ length: count }, (_, number) => {
+      const repository = `${space}/a${String(number).padStart(5, '0')}-packages`;
+      mkdirSync(root('repositories', repository, '_uploads'), { recursive: true });
+      return repository;
+    });
+  const headers = (user: string): Record<string, string> => ({ authorization: basic(`${user}.${now + 60}`) });
+
+  test('are listed in pages of a bounded size, each of them once', async () => {
+    const stored = [...made('s-1', 1_500), ...made('s-1-more', 700), ...made('s-2', 1)];
+    scene = await openGate({ folder });
+    const pages: string[][] = [];
+    for (let after: string | undefined = ''; after !== undefined;) {
+      const path = `/kf/repositories${after === '' ? '' : `?after=${after}`}`;
+      const answer = await ask(scene.port('push'), { path, headers: headers('keeper') });
+      const page = JSON.parse(answer.body.toString()) as { repositories: string[]; next?: string };
+      pages.push(page.repositories);
+      after = page.next;
+    }
+    expect(pages.map(({ length }) => length)).toEqual([1_000, 1_000, 201]);
+    expect(pages.flat()).toEqual(stored);
+  });
+
+  test('are 3,000 in a space at most; what is there takes more, and so do other spaces', async () => {
+    made('s-1', 2_999);
+    // Also without a share.
+    scene = await openGate({ folder });
+    const push = async (repository: string, method: string, rest: string): Promise<[number, string]> => {
+      const [space = ''] = repository.split('/');
+      const { status, body } = await ask(scene?.port('push') ?? 0, {
+        method,
+        path: `/v2/${repository}/${rest}`,
+        headers: headers(`push.${space}`),
+        ...(method === 'PUT' ? { body: '{}' } : {}),
+      });
+      const { errors = [] } = JSON.parse(body.toString()) as { errors?: { code: string; message: string }[] };
+      return [status, errors.map(({ code, message }) => `${code}: ${message}`).join()];
+    };
+    expect(await push('s-1/last-packages', 'POST', 'blobs/uploads/')).toEqual([200, '']);
+    made('s-1', 3_000);
+    const refused = 'DENIED: the space has 3000 repositories, the most that are possible; those of deleted apps go within minutes';
+    expect(await push('s-1/new-packages', 'POST', 'blobs/uploads/')).toEqual([403, refused]);
+    expect(await push('s-1/new-packages', 'PUT', 'manifests/t')).toEqual([403, refused]);
+    expect(await push('s-1/a00000-packages', 'POST', 'blobs/uploads/')).toEqual([200, '']);
+    expect(await push('s-2/new-packages', 'POST', 'blobs/uploads/')).toEqual([200, '']);
+  });
+});
+
 describe('an upload', () => {
   const headers = { authorization: basic(`push.s-1.${now + 60}`) };
   const send = async (method: string, path: string, body?: Buffer): Promise<[number, string]> => {
@@ -259,7 +310,7 @@ describe('an upload', () => {
   test('that is empty takes its part too, so that a share is used up by entries', async () => {
     const room = new Room({ store, folder, reserve: 0, spaceQuota: 10 * entryBytes });
     const said = [];
-    for (let number = 0; number < 12; number += 1) said.push((await room.admit('s-1', 0, 'entry'))?.status);
+    for (let number = 0; number < 12; number += 1) said.push((await room.admit({ space: 's-1', name: 'a-packages' }, 0, 'entry'))?.status);
     expect(said).toEqual([...Array<undefined>(10).fill(undefined), 403, 403]);
   });
 
@@ -281,7 +332,7 @@ describe('an upload', () => {
       }
     }
     const room = new Room({ store: new Counted(folder), folder, reserve: 0, spaceQuota: 1e9 });
-    await Promise.all(Array.from({ length: 30 }, (_, number) => room.admit(`s-${number % 2}`, 1, 'entry')));
+    await Promise.all(Array.from({ length: 30 }, (_, number) => room.admit({ space: `s-${number % 2}`, name: 'a-packages' }, 1, 'entry')));
     expect(counts.toSorted()).toEqual(['s-0', 's-1']);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { gateKeeper, orphansOf, type Living } from '../../../src/controller/registry/image-cleanup.ts';
+import { gateKeeper, orphansOf, removeOrphans, type Living } from '../../../src/controller/registry/image-cleanup.ts';
 import { Readable } from 'node:stream';
 
 const cluster: Living = {
@@ -54,4 +54,27 @@ test('an answer of the gate that is no list ends it', async () => {
   const send = async () => Promise.resolve({ status: 403, headers: {}, body: Readable.from([Buffer.from('{}')]) });
   const keeper = gateKeeper(send, Buffer.from('k'.repeat(32)), 1_800_000_000);
   await expect(keeper.list(AbortSignal.timeout(1_000))).rejects.toThrow("the registry's gate answers GET /kf/repositories with status 403");
+});
+
+test('all pages of the gate are looked at, one after the other', async () => {
+  const pages: Record<string, object> = {
+    '/kf/repositories': { repositories: ['s-1/gone-packages', 's-1/known-packages'], next: 's-1/known-packages' },
+    '/kf/repositories?after=s-1/known-packages': { repositories: ['s-2/gone-cache'] },
+  };
+  const asked: string[] = [];
+  const keeper = gateKeeper(
+    async ({ method, path }) => {
+      asked.push(`${method} ${path}`);
+      return Promise.resolve({ status: 200, headers: {}, body: Readable.from([Buffer.from(JSON.stringify(pages[path] ?? {}))]) });
+    },
+    Buffer.from('k'.repeat(32)),
+    1_800_000_000,
+  );
+  expect(await removeOrphans(keeper, cluster, AbortSignal.timeout(1_000))).toBe(2);
+  expect(asked).toEqual([
+    'GET /kf/repositories',
+    'DELETE /kf/repositories/s-1/gone-packages',
+    'GET /kf/repositories?after=s-1/known-packages',
+    'DELETE /kf/repositories/s-2/gone-cache',
+  ]);
 });
