@@ -58,6 +58,13 @@ export async function findAppIfAny(session: SpaceSession, name: string): Promise
   return (await byDisplayName(session, kinds.app, name)).found;
 }
 
+/** The name of an app that holds `name` in other capitals: names of apps are claimed in lower case. */
+export async function nameInOtherCapitals({ cluster, space, signal }: SpaceSession, name: string): Promise<string | undefined> {
+  const { items } = await cluster.list(kinds.app, { ns: space.guid, signal });
+  const others = items.filter(({ spec }) => spec.displayName !== name && spec.displayName.toLowerCase() === name.toLowerCase());
+  return holderOf(others)?.spec.displayName;
+}
+
 /** @throws KfError `not-found`: `App 'A' not found.` */
 export async function findApp(session: SpaceSession, name: string): Promise<CFApp> {
   const { found, names } = await byDisplayName(session, kinds.app, name);

@@ -131,6 +131,26 @@ describe('a push of a new app that cannot succeed writes nothing and says why:',
   });
 });
 
+/** Plays the controller that refuses the name of each new app. */
+function refuseNames(): void {
+  cluster.memory.intercept = (verb, type, name) => {
+    if (verb !== 'create' || type.plural !== kinds.app.plural) return;
+    const status = { conditions: [{ type: 'Claimed', status: 'False', reason: 'DuplicateName', message: '', lastTransitionTime: '' }] };
+    setTimeout(() => void cluster.memory.mergePatch(kinds.app, ns, name, { status }, { subresource: 'status' }).catch(() => undefined), 20);
+  };
+}
+
+it('a name that another app has but for capitals is refused with the name of that app, and nothing stays behind', async () => {
+  const spec = { displayName: 'New-App', desiredState: 'STARTED' as const, lifecycle: { type: 'docker' as const, data: { stack: '' } } };
+  await cluster.add(kinds.app, { metadata: { name: 'app', namespace: ns }, spec });
+  refuseNames();
+  const run = await cli.run(['push', 'new-app', '--docker-image', 'registry.example.com/shop:1']);
+  expect(run.code).toBe(1);
+  expect(run.stderr).toContain("App 'New-App' is there, and names that differ only in capitals are the same name; nothing was uploaded.\n");
+  expect(run.stderr).toContain('   kf push New-App\n');
+  expect(cluster.memory.all(kinds.app).map((app) => app.spec.displayName)).toEqual(['New-App']);
+});
+
 describe('of several apps', () => {
   it('those that cannot be pushed are told, and --json says of each whether it could be', async () => {
     const bad = ['- name: bad-stack', '  path: app', '  stack: unknown', '- name: bad-service', '  path: app', '  services: [my-db]'];

@@ -8,7 +8,7 @@ import type { AppPlan } from '../../manifest/plan.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildApp } from '../../../templates/app.ts';
-import { findAppIfAny } from '../find.ts';
+import { findAppIfAny, nameInOtherCapitals } from '../find.ts';
 import { AppFollower } from './app-follower.ts';
 import { takeOver } from './lock.ts';
 
@@ -110,6 +110,20 @@ function checkLifecycle(app: CFApp, plan: AppPlan): void {
   });
 }
 
+/** The app that got the name instead of the one that was created; undefined when it has gone again meanwhile. */
+async function findHolder(session: SpaceSession, name: string): Promise<CFApp | undefined> {
+  const holder = await findAppIfAny(session, name);
+  const other = holder === undefined ? await nameInOtherCapitals(session, name) : undefined;
+  if (other === undefined) return holder;
+  throw new KfError(
+    'conflict',
+    `App '${other}' is there, and names that differ only in capitals are the same name; nothing was uploaded.`,
+    {
+      hints: [`kf push ${other}`],
+    },
+  );
+}
+
 /**
  * Makes this push the app's push, creating the app when it is not there.
  * Many first pushes of one name at once end with one app: whoever does not get the name takes over the one that did.
@@ -128,7 +142,7 @@ export async function claimApp(session: SpaceSession, plan: AppPlan, found: CFAp
     const follower = new AppFollower(session.cluster, created, pushId);
     // What was read before belongs to the app that was there before, if any.
     if (await holdsName(session, follower, plan.name)) return { follower, asFound: found === undefined };
-    existing = await findAppIfAny(session, plan.name);
+    existing = await findHolder(session, plan.name);
   }
   throw new KfError('conflict', `The name '${plan.name}' is claimed and freed again and again; nothing was uploaded.`, {
     hints: [`kf app ${plan.name}`],
