@@ -9,6 +9,7 @@ import { get } from '../../support/http.ts';
 import { kubectl, kubectlJson, ringEnv } from '../../support/kf.ts';
 import { applyAsAdmin, TestWorld, type Member } from '../../support/members.ts';
 import { until } from '../../support/until.ts';
+import { watchObject } from '../../support/watch.ts';
 
 const sample = `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:1`;
 const app = `kept-${randomUUID().slice(0, 6)}`;
@@ -28,8 +29,16 @@ interface Item {
   };
 }
 
-interface Process {
-  status?: { instancesStatus?: Record<string, { ready: boolean }> };
+interface Workload extends Item {
+  spec: { instances: number };
+}
+
+interface Pod extends Item {
+  status: { conditions?: { type: string; status: string }[] };
+}
+
+interface App {
+  status?: { deployment?: { phase: string; generations?: { uid?: string; state: string; ready: number }[] } };
 }
 
 /** What is the app itself, or a route of it, is deleted to have it gone; Events tell of what was. */
@@ -46,16 +55,28 @@ async function objectsOf(kind: string): Promise<string[]> {
   return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined).map(({ metadata }) => metadata.name);
 }
 
-async function untilBothServe(): Promise<void> {
-  await until(
-    'two ready instances',
+const ofApp = (): string => `korifi.cloudfoundry.org/app-guid=${guid}`;
+
+async function ownOf<T extends Item>(kind: string): Promise<T[]> {
+  const { items } = await kubectlJson<{ items: T[] }>('get', kind, '-n', space, '-l', ofApp());
+  return items;
+}
+
+const isReady = ({ status }: Pod): boolean => status.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') === true;
+
+/**
+ * Waits for two ready instances of one version, and for the end of all others: the version before lives on for seconds after a push has ended, with
+ * all its instances. Returns the AppWorkload of the one.
+ */
+async function untilSettled(): Promise<Workload> {
+  return until(
+    'two ready instances of the newest version, and none of another',
     async () => {
-      const own = `korifi.cloudfoundry.org/app-guid=${guid}`;
-      const { items } = await kubectlJson<{ items: Process[] }>('get', 'cfprocess', '-n', space, '-l', own);
-      const instances = Object.values(items[0]?.status?.instancesStatus ?? {});
-      const pods = await kubectlJson<{ items: Item[] }>('get', 'pods', '-n', space, '-l', own);
-      const isEnding = pods.items.some(({ metadata }) => metadata.deletionTimestamp !== undefined);
-      return instances.filter(({ ready }) => ready).length === 2 && !isEnding;
+      const [workloads, pods, services] = await Promise.all([ownOf<Workload>('appworkload'), ownOf<Pod>('pods'), ownOf('services')]);
+      const [workload] = workloads;
+      const isOne = workloads.length === 1 && workload?.spec.instances === 2;
+      const isServed = pods.length === 2 && pods.every((pod) => isReady(pod) && pod.metadata.deletionTimestamp === undefined);
+      return isOne && isServed && services.length === 1 && workload;
     },
     60_000,
   );
@@ -72,7 +93,7 @@ async function deleteEverything(remove: Delete): Promise<{ gone: Set<string>; re
       if (code !== 0) refusals.push(stderr.trim());
       else {
         gone.add(kind.split('.')[0] ?? '');
-        await untilBothServe();
+        await untilSettled();
       }
     }
   }
@@ -110,11 +131,9 @@ beforeAll(async () => {
   await kf.ok('set-env', app, 'COLOUR', 'green');
   await kf.ok('restart', app);
   guid = (await kf.ok('app', app, '--guid')).stdout.trim();
-  await untilBothServe();
+  await untilSettled();
 });
 afterAll(() => world.remove());
-
-const envOf = async (): Promise<Record<string, string>> => JSON.parse((await get(host, '/env')).body) as Record<string, string>;
 
 /** Everything that is deleted, while somebody asks: returns what went. */
 async function underLoad(remove: Delete): Promise<{ gone: Set<string>; refusals: string[] }> {
@@ -153,40 +172,42 @@ describe('under load, no request fails', () => {
     expect([ran.code, ran.stderr]).toEqual([1, expect.stringMatching(/droplet was deleted.*'kf push'/s)]);
     expect((await get(host)).status).toBe(200);
     await developer.kf.ok('push', app, '-o', sample, '-m', '64M', '-i', '2');
-    await untilBothServe();
+    await untilSettled();
   });
 });
 
 describe('what an admin deletes in spite of it', () => {
   test('an AppWorkload comes back whole, and the app does not claim to serve meanwhile', async () => {
-    const workloads = await kubectlJson<{ items: (Item & { spec: { instances: number } })[] }>('get', 'appworkloads', '-n', space);
-    const workload = workloads.items.find(({ spec }) => spec.instances === 2)?.metadata.name;
-    const phases = new Set<string>();
-    await kubectl('delete', 'appworkload', workload ?? '', '-n', space, '--wait=false');
-    await until(
-      'the app to say that it does not serve, and to serve again',
-      async () => {
-        const said = await kubectl('get', 'cfapp', guid, '-n', space, '-o', 'jsonpath={.status.deployment.phase}');
-        phases.add(said);
-        return phases.size > 1 && said === 'Serving' && (await get(host)).status === 200;
-      },
-      60_000,
-    );
-    await untilBothServe();
-    expect((await envOf())['COLOUR']).toBe('green');
-    const { metadata } = await kubectlJson<Item>('get', 'appworkload', workload ?? '', '-n', space);
-    const frozen = await kubectlJson<Item>('get', 'secret', `${workload ?? ''}-env`, '-n', space);
+    const { metadata: before } = await untilSettled();
+    const seen = await watchObject<App>('cfapp', space, guid);
+    const currentOf = ({ status }: App) => status?.deployment?.generations?.find(({ state }) => state === 'Current');
+    const serves = ({ status }: App): boolean => status?.deployment?.phase === 'Serving';
+    // Until the controller has seen the deletion the app's status tells of what was deleted.
+    const isNew = (state: App): boolean => (currentOf(state)?.uid ?? before.uid) !== before.uid;
+    try {
+      await kubectl('delete', 'appworkload', before.name, '-n', space, '--wait=false');
+      const served = await seen.until('the app to serve again', (state) => isNew(state) && serves(state), 120_000);
+      expect(seen.states.find(isNew)).not.toBe(served);
+      expect(currentOf(served)?.ready).toBe(2);
+    } finally {
+      seen.end();
+    }
+    const { metadata } = await untilSettled();
+    expect(metadata.name).toBe(before.name);
+    expect(metadata.uid).not.toBe(before.uid);
+    const answer = await get(host, '/env');
+    expect([answer.status, (JSON.parse(answer.body) as Record<string, string>)['COLOUR']]).toEqual([200, 'green']);
+    const frozen = await kubectlJson<Item>('get', 'secret', `${metadata.name}-env`, '-n', space);
     expect(frozen.metadata.ownerReferences?.map(({ uid }) => uid)).toEqual([metadata.uid]);
   });
 
   test('VCAP_SERVICES, a Service, the HTTPRoute, the set and its budget come back by themselves', async () => {
-    const own = `korifi.cloudfoundry.org/app-guid=${guid}`;
+    await untilSettled();
     const gone: [string, string][] = [['secret', `${guid}-vcap-services`]];
-    for (const kind of ['service', 'statefulset', 'poddisruptionbudget']) {
-      const { items } = await kubectlJson<{ items: Item[] }>('get', kind, '-n', space, '-l', own);
-      gone.push(...items.map(({ metadata }): [string, string] => [kind, metadata.name]));
-    }
-    expect(gone.length).toBeGreaterThanOrEqual(4);
+    for (const kind of ['service', 'statefulset', 'poddisruptionbudget'])
+      gone.push(...(await ownOf(kind)).map(({ metadata }): [string, string] => [kind, metadata.name]));
+    gone.push(['httproute', await kubectl('get', 'httproute', '-n', space, '-o', 'jsonpath={.items[*].metadata.name}')]);
+    expect(gone.map(([kind]) => kind)).toEqual(['secret', 'service', 'statefulset', 'poddisruptionbudget', 'httproute']);
     for (const [kind, name] of gone) {
       const { metadata } = await kubectlJson<Item>('get', kind, name, '-n', space);
       await kubectl('delete', kind, name, '-n', space, '--wait=false');
@@ -195,7 +216,7 @@ describe('what an admin deletes in spite of it', () => {
         return again.metadata.uid !== metadata.uid && again.metadata.deletionTimestamp === undefined;
       });
     }
-    await untilBothServe();
+    await untilSettled();
     await until('the app to answer', async () => (await get(host)).status === 200);
   });
 });
