@@ -1,7 +1,7 @@
 // The HTTPRoute of a CFRoute: weights over generations, and one rule per generation by which the controller tries it.
 
 import { createHash } from 'node:crypto';
-import { revisionRule } from '../lib/api/gateway.ts';
+import { revisionOf, revisionRule } from '../lib/api/gateway.ts';
 import type { BackendReference, HttpRoute, ParentReference, RouteFilter, RouteMatch, RouteRule } from '../lib/api/gateway.ts';
 import { kinds, labels } from '../lib/api/group.ts';
 import type { CFRoute } from '../lib/api/types.generated.ts';
@@ -31,6 +31,8 @@ export interface HttpRouteInput {
   marks: boolean;
   /** The gateway takes regular expressions for paths: `/Pay` and `/pay` are then one, as they are one name. */
   pathExpressions: boolean;
+  /** The HTTPRoute as it is now. */
+  live?: HttpRoute | undefined;
 }
 
 /** Annotation by which a process sees that its weights have reached the route. */
@@ -60,8 +62,25 @@ function pathMatches(path: string, pathExpressions: boolean): RouteMatch[] {
   return [{ path: { type: 'RegularExpression', value: `(?i)^${quoted}(/.*)?$` } }];
 }
 
+/** A form that comes back after another is told from its first time: the gateway may still work by that one, and load the other before it. */
+function revisionFor(form: string, live: HttpRoute | undefined): string {
+  const before = revisionOf(live);
+  if (before === undefined) return form;
+  return before.split('-')[0] === form ? before : `${form}-${String(live?.metadata.generation ?? 0)}`;
+}
+
 /** The HTTPRoute of a route that holds its host, also while nothing serves it: the gateway then tells that it knows so. */
-export function buildHttpRoute({ route, fqdn, gateway, backends, serving, serves, marks, pathExpressions }: HttpRouteInput): HttpRoute {
+export function buildHttpRoute({
+  route,
+  fqdn,
+  gateway,
+  backends,
+  serving,
+  serves,
+  marks,
+  pathExpressions,
+  live,
+}: HttpRouteInput): HttpRoute {
   const { name = '', namespace = '' } = route.metadata;
   const paths = pathMatches(route.spec.path ?? '', pathExpressions);
   const reference = ({ service, port }: RouteBackend, weight: number): BackendReference => ({
@@ -85,7 +104,7 @@ export function buildHttpRoute({ route, fqdn, gateway, backends, serving, serves
   };
   // Where nothing shall answer there is no rule for plain requests: they get the page for unknown routes.
   const rules = serves && backends.length > 0 ? [...probes, main] : probes;
-  const revision = createHash('sha256')
+  const form = createHash('sha256')
     .update(JSON.stringify([fqdn, parent, paths, rules]))
     .digest('hex')
     .slice(0, 10);
@@ -99,6 +118,6 @@ export function buildHttpRoute({ route, fqdn, gateway, backends, serving, serves
       annotations: Object.fromEntries(Object.entries(serving).map(([guid, text]) => [servingAnnotation(guid), text])),
       ownerReferences: [ownerReference(kinds.route, route)],
     },
-    spec: { parentRefs: [parent], hostnames: [fqdn], rules: [...rules, revisionRule(revision, paths)] },
+    spec: { parentRefs: [parent], hostnames: [fqdn], rules: [...rules, revisionRule(revisionFor(form, live), paths)] },
   };
 }

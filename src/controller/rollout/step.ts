@@ -3,7 +3,7 @@
 import { httpRouteType } from '../../lib/api/gateway.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { annotations, conditionTypes, kinds, reasons } from '../../lib/api/group.ts';
-import type { AppWorkload, CFApp, CFProcess, CFProcessStatus, GenerationStatus } from '../../lib/api/types.generated.ts';
+import type { AppWorkload, CFApp, CFProcess, CFProcessStatus, CFRoute, GenerationStatus } from '../../lib/api/types.generated.ts';
 import { servingAnnotation } from '../../templates/http-route.ts';
 import { generationOf } from '../../templates/stateful-set.ts';
 import { podInstances } from '../instances/pod-instances.ts';
@@ -11,7 +11,7 @@ import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { routesTo, wantedInstances } from '../relations.ts';
 import { workloadsOf } from './generation.ts';
-import { acceptance, type Proof, type Proofs } from './traffic-probe.ts';
+import { acceptance, isSettled, type Proof, type Proofs } from './traffic-probe.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
 import { expectationsOf, isLeftOver, Judge, readyOf, type View } from './assessment.ts';
 import { instancesStatus, isRemade, rolloutStatus, summaryOf, withAbsent, type RolloutFacts } from './status.ts';
@@ -127,11 +127,14 @@ export class Rollouts {
     return texts.every((text) => text === first) ? first : undefined;
   }
 
-  /** Requests reach the target alone: all routes say so, and where another version served before, the gateway has had the time to load it. */
+  /** Requests reach the target alone: the gateway has loaded all routes, which say so, and where another version served before, has had some time more. */
   #hasSwitched(view: View): boolean {
     if (!view.routed) return true;
     const text = this.#carried(view);
     if (!onlyTarget(text, view.hash)) return false;
+    const { stores } = view.context;
+    const httpRouteOf = ({ metadata }: CFRoute) => stores.of(httpRouteType).get(metadata.namespace, metadata.name ?? '');
+    if (!routesTo(view.process, stores).every(({ route }) => isSettled(route, httpRouteOf(route)))) return false;
     // Noted only while there is another version to switch from.
     const settling = this.#settling.get(view.process.metadata.uid ?? '');
     const left = settling !== undefined && settling.text === text ? settling.since + loadMs - view.context.now() : 0;

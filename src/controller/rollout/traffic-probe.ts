@@ -2,8 +2,9 @@
 
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
-import type { DeploymentFailure } from '../../lib/api/group.ts';
+import { findCondition } from '../../lib/api/conditions.ts';
+import { httpRouteType, revisionOf, type HttpRoute } from '../../lib/api/gateway.ts';
+import { conditionTypes, type DeploymentFailure } from '../../lib/api/group.ts';
 import type { KfInfo } from '../../lib/api/kf-info.ts';
 import type { Condition } from '../../lib/api/object.ts';
 import type { CFProcess, CFRoute } from '../../lib/api/types.generated.ts';
@@ -26,6 +27,8 @@ interface Attempts {
   unreachableSince?: number;
   direct: boolean;
   last?: string;
+  /** Since when, and how often, the answer was 500. */
+  errors?: { since: number; count: number };
   proven?: 'gateway' | 'instance' | 'nothing';
 }
 
@@ -41,6 +44,18 @@ const catchUpMs = 95_000;
 /** A gateway that marks nothing may still answer 404 for a route that it has not loaded. */
 const unmarkedPatienceMs = 1_000;
 export const notServed: ReadonlySet<number> = new Set([502, 503, 504]);
+/**
+ * Of an app, or, as the Gateway API demands it, of a gateway that does not know a route's Service or its addresses yet. Nothing in the answer tells
+ * which of the two: the gateway's passes.
+ */
+export const ownError = 500;
+/** An app that answers with 500 for so long does so by itself, and serves. */
+const ownErrorMs = 5_000;
+
+/** Between requests that may reach an app: few of them fill its log, the first come soon. */
+export function pauseAfter(refusals: number): number {
+  return Math.min(retryMs * 2 ** (refusals - 1), 1_000);
+}
 
 interface Target {
   base: string;
@@ -56,7 +71,7 @@ interface Question {
   headers: Record<string, string>;
 }
 
-interface Answer {
+export interface Answer {
   status: number;
   /** The generation whose rule answered, where the gateway says so. */
   generation?: string | undefined;
@@ -96,6 +111,13 @@ export function acceptance(route: HttpRoute): { accepted: boolean; message: stri
   if (accepted === undefined) return undefined;
   const bad = [accepted, resolved].find((condition) => condition !== undefined && condition.status !== 'True');
   return { accepted: bad === undefined, message: bad === undefined ? '' : `${bad.reason}: ${bad.message}` };
+}
+
+/** The form that the gateway has now is known to be loaded, or known not to get loaded: nothing is left to wait for. */
+export function isSettled(route: CFRoute, live: HttpRoute | undefined): boolean {
+  const revision = revisionOf(live);
+  const known = findCondition(route, conditionTypes.programmed);
+  return revision === undefined || known?.status === 'False' || known?.message.endsWith(`${revision}.`) === true;
 }
 
 function hasRule(route: HttpRoute, generation: string): boolean {
@@ -207,6 +229,13 @@ export class Proofs {
         reason: 'NotServing',
         message: `Requests to ${target.host}${target.path} are answered with ${String(status)}.`,
       };
+    }
+    if (status === ownError && !attempts.direct) {
+      attempts.errors ??= { since: now, count: 0 };
+      attempts.errors.count += 1;
+      attempts.last = `Requests to ${target.host}${target.path} are answered with 500.`;
+      if (now - attempts.errors.since <= ownErrorMs)
+        return { state: 'awaited', message: attempts.last, lookAgainMs: pauseAfter(attempts.errors.count) };
     }
     const marks = info.gateway.features.includes(markFeature) && !attempts.direct;
     const isOwn = attempts.direct || marked || (status !== 404 && !marks) || waited > (marks ? refusalPatienceMs : unmarkedPatienceMs);

@@ -1,7 +1,15 @@
-// Whether the gateway works by a route's present form: asked of the gateway itself, and of the app behind the route once, when it is newly mapped.
+// Whether the gateway works by a route's present form: asked of the gateway itself, and of each app behind the route once, when it is newly mapped.
 
 import { findCondition } from '../../lib/api/conditions.ts';
-import { httpRouteType, mainBackends, revisionHeader, revisionOf, revisionOfAnswer, type HttpRoute } from '../../lib/api/gateway.ts';
+import {
+  httpRouteType,
+  mainBackends,
+  revisionHeader,
+  revisionOf,
+  revisionOfAnswer,
+  type BackendReference,
+  type HttpRoute,
+} from '../../lib/api/gateway.ts';
 import { conditionTypes, kinds, reasons } from '../../lib/api/group.ts';
 import type { CFRoute } from '../../lib/api/types.generated.ts';
 import { generationHeader } from '../../templates/http-route.ts';
@@ -9,7 +17,7 @@ import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import type { Statement } from '../runtime/status.ts';
 import { processesByApp } from '../relations.ts';
-import { acceptance, ask, notServed } from '../rollout/traffic-probe.ts';
+import { acceptance, ask, markFeature, notServed, ownError, pauseAfter, type Answer } from '../rollout/traffic-probe.ts';
 
 const askTimeoutMs = 3_000;
 const retryMs = 100;
@@ -18,14 +26,20 @@ const slowRetryMs = 10_000;
 const unreachableMs = 3_000;
 /** A gateway that has not loaded a route by then has trouble; it is told, and asked more seldom. */
 const loadMs = 15_000;
-/** An app that answers with 502, 503 or 504 for so long does so by itself. */
+/** An app that answers with 500, 502, 503 or 504 for so long does so by itself. */
 const answerMs = 5_000;
+/** A gateway of several replicas loads a form in each of them at another moment: as many connections ask at once. */
+const askedAtOnce = 4;
 
 interface Attempts {
   revision: string;
   since: number;
   count: number;
   loadedAt?: number;
+  /** Answers in place of the app's since then. */
+  refusals: number;
+  /** Backends that have answered a request through this route, in this form of it or an earlier one. */
+  answered: Set<string>;
 }
 
 export interface Programmed {
@@ -41,17 +55,20 @@ const said = (status: 'True' | 'False', reason: string, message: string): Statem
   message,
 });
 
-/** The generation of the app that plain requests get, when it has instances that could answer. */
-function servingGeneration(context: Context, route: CFRoute, live: HttpRoute): string | undefined {
+/** Where plain requests go that has instances which could answer, and has not answered through this route yet. */
+function firstUnasked(context: Context, route: CFRoute, live: HttpRoute, { answered }: Attempts): BackendReference | undefined {
   const { namespace = '' } = route.metadata;
-  const hasInstances = (route.spec.destinations ?? []).some(({ appRef, processType }) =>
-    context.stores
+  const hasInstances = ({ name }: BackendReference): boolean => {
+    const destination = (route.spec.destinations ?? []).find(({ guid }) => name.startsWith(`s-${guid}-`));
+    return context.stores
       .of(kinds.process)
-      .by(processesByApp.name, `${namespace}/${appRef.name ?? ''}`)
-      .some(({ spec, status }) => spec.processType === processType && (status?.actualInstances ?? 0) > 0),
-  );
-  return hasInstances ? mainBackends(live)[0]?.name.slice(-10) : undefined;
+      .by(processesByApp.name, `${namespace}/${destination?.appRef.name ?? ''}`)
+      .some(({ spec, status }) => spec.processType === destination?.processType && (status?.actualInstances ?? 0) > 0);
+  };
+  return mainBackends(live).find((backend) => !answered.has(backend.name) && hasInstances(backend));
 }
+
+const generationOfService = ({ name }: BackendReference): string => name.slice(-10);
 
 export class Programming {
   readonly #attempts = new BoundedMap<string, Attempts>(5_000);
@@ -72,7 +89,7 @@ export class Programming {
     const { uid = '' } = route.metadata;
     const known = this.#attempts.get(uid);
     if (known?.revision === revision) return known;
-    const fresh = { revision, since: context.now(), count: 0 };
+    const fresh = { revision, since: context.now(), count: 0, refusals: 0, answered: known?.answered ?? new Set<string>() };
     this.#attempts.set(uid, fresh);
     return fresh;
   }
@@ -87,34 +104,49 @@ export class Programming {
     }
     const base = context.info().gateway.internalAddress ?? '';
     if (base === '') return proven('NotVerified', attempts);
-    const generation = attempts.loadedAt === undefined ? undefined : servingGeneration(context, route, live);
-    const headers = generation === undefined ? { [revisionHeader]: '?' } : { [generationHeader]: generation };
-    const id = `${route.metadata.uid ?? ''} ${attempts.revision} ${String(attempts.count)}`;
-    const outcome = context.outside(id, askTimeoutMs, (signal) => ask({ ...addressed(base, route, live), headers }, signal));
+    const backend = attempts.loadedAt === undefined ? undefined : firstUnasked(context, route, live, attempts);
+    if (attempts.loadedAt !== undefined && backend === undefined) return proven(reasons.loaded, attempts);
+    const target = addressed(base, route, live);
+    const id = [route.metadata.uid, attempts.revision, attempts.since, attempts.count].join(' ');
+    const outcome = context.outside(id, askTimeoutMs, (signal) =>
+      backend === undefined
+        ? Promise.all(Array.from({ length: askedAtOnce }, () => ask({ ...target, headers: { [revisionHeader]: '?' } }, signal)))
+        : ask({ ...target, headers: { [generationHeader]: generationOfService(backend) } }, signal).then((answer) => [answer]),
+    );
     if (outcome === undefined) return {};
     attempts.count += 1;
     if (!outcome.ok) return context.now() - attempts.since > unreachableMs ? proven('NotVerified', attempts) : { requeueAfterMs: retryMs };
-    if (generation !== undefined) return this.#answered(context, attempts, outcome.value.status);
-    return this.#loaded(context, route, live, attempts, revisionOfAnswer(outcome.value.location));
+    if (backend !== undefined) return this.#answered(context, attempts, backend, outcome.value[0]);
+    const isLoaded = outcome.value.every(({ location }) => revisionOfAnswer(location) === attempts.revision);
+    return this.#loaded(context, route, live, attempts, isLoaded);
   }
 
-  #loaded(context: Context, route: CFRoute, live: HttpRoute, attempts: Attempts, revision: string | undefined): Programmed {
-    if (revision !== attempts.revision) {
+  #loaded(context: Context, route: CFRoute, live: HttpRoute, attempts: Attempts, isLoaded: boolean): Programmed {
+    if (!isLoaded) {
       const message = 'The gateway has taken the route and does not work by it yet.';
       return isLate(context, attempts)
         ? { statement: said('False', 'NotLoaded', message), requeueAfterMs: slowRetryMs }
         : { requeueAfterMs: retryMs };
     }
     attempts.loadedAt = context.now();
-    // Changes of weights are proven by the process; a route that is newly mapped by one answer of what it leads to.
+    // Changes of weights are proven by the process; a route that is newly mapped by one answer of each that it leads to.
     const isMapped = findCondition(route, conditionTypes.programmed)?.observedGeneration !== route.metadata.generation;
-    return isMapped && servingGeneration(context, route, live) !== undefined ? { requeueAfterMs: 1 } : proven(reasons.loaded, attempts);
+    if (!isMapped) return proven(reasons.loaded, attempts);
+    return firstUnasked(context, route, live, attempts) === undefined ? proven(reasons.loaded, attempts) : { requeueAfterMs: 1 };
   }
 
-  #answered(context: Context, attempts: Attempts, status: number): Programmed {
-    if (!notServed.has(status)) return proven(reasons.loaded, attempts);
+  /** One form of a route can be loaded more than once: first without the addresses of a Service that the gateway has not heard of, then with them. */
+  #answered(context: Context, attempts: Attempts, backend: BackendReference, answer: Answer | undefined): Programmed {
+    const { status = 0, generation } = answer ?? {};
+    const isElsewhere = context.info().gateway.features.includes(markFeature) && generation !== generationOfService(backend);
+    if (!isElsewhere && !notServed.has(status) && status !== ownError) {
+      attempts.answered.add(backend.name);
+      return { requeueAfterMs: 1 };
+    }
+    attempts.refusals += 1;
     const isOver = context.now() - (attempts.loadedAt ?? 0) > answerMs;
-    return isOver ? proven('AppDoesNotAnswer', attempts) : { requeueAfterMs: retryMs };
+    if (!isOver) return { requeueAfterMs: pauseAfter(attempts.refusals) };
+    return proven(status === ownError ? reasons.loaded : 'AppDoesNotAnswer', attempts);
   }
 }
 

@@ -191,6 +191,7 @@ async function ensureHttpRoute(context: Context, route: CFRoute, fqdn: string, {
     serves,
     marks: gateway.features.includes(markFeature),
     pathExpressions: gateway.features.includes(pathExpressionFeature),
+    live,
   });
   const manager = fieldManagers.controller('route');
   if (live === undefined) {
