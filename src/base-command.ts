@@ -5,7 +5,7 @@ import type { Input, ParserOutput } from '@oclif/core/interfaces';
 import { globalFlags } from './flags.ts';
 import { readDeclared, type ArgDefinition, type FlagDefinition } from './lib/cf/definitions.ts';
 import { wantsHelp } from './lib/cf/usage.ts';
-import { KfError } from './lib/errors.ts';
+import type { KfError } from './lib/errors.ts';
 import type { Reporter } from './lib/ops/reporter.ts';
 import { printFailure, printResult, toKfError, type JsonForm } from './lib/output/error.ts';
 import type { HelpSubject } from './lib/output/help.ts';
@@ -191,7 +191,7 @@ export abstract class KfCommand<T> extends Command {
 
   async #fail(thrown: KfError): Promise<number> {
     const { terminal, bin } = this.frame;
-    const error = await this.#toCome(thrown);
+    const error = await this.#unlessOfCf(thrown);
     if (!terminal.json && wantsHelp(error)) {
       const { usageHelp } = await import('./lib/output/help.ts');
       for (const line of usageHelp(helpSubject(this.ctor as typeof KfCommand, this.id ?? ''), bin)) terminal.out(line);
@@ -204,17 +204,11 @@ export abstract class KfCommand<T> extends Command {
   }
 
   /** A flag of cf that kf lacks is told as such. */
-  async #toCome(error: KfError): Promise<KfError> {
+  async #unlessOfCf(error: KfError): Promise<KfError> {
     const { unknownFlag } = error.details;
     if (typeof unknownFlag !== 'string') return error;
-    const { cfFlagsToCome } = await import('./lib/cf/cf-flags.ts');
-    const instead = cfFlagsToCome[this.id ?? '']?.[unknownFlag];
-    if (instead === undefined) return error;
-    const flag = unknownFlag.length === 1 ? `-${unknownFlag}` : `--${unknownFlag}`;
-    return new KfError('usage', `'${flag}' of '${this.id ?? ''}' is not there yet in kf.`, {
-      hints: [`Meanwhile: ${instead}`],
-      details: { flag },
-    });
+    const { cfFlagError } = await import('./lib/cf/cf-flags.ts');
+    return cfFlagError(this.id ?? '', unknownFlag) ?? error;
   }
 
   /** The command's result, or the reason of the interruption when it does not end by itself in time. */

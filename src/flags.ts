@@ -4,7 +4,7 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { instanceLimits } from './lib/api/app.ts';
 import { parseChoice, parseSize, parseWholeNumber } from './lib/cf/values.ts';
-import { KfError } from './lib/errors.ts';
+import { notThereYet } from './lib/cf/usage.ts';
 
 const GLOBAL = 'GLOBAL';
 
@@ -63,7 +63,7 @@ export type Strategy = (typeof strategies)[number];
 function parseStrategy(text: string): Strategy {
   const strategy = parseChoice(text, '--strategy', strategies);
   if (strategy === 'rolling') return strategy;
-  throw new KfError('usage', "'--strategy canary' is not there yet in kf.", { hints: ['Meanwhile: --strategy rolling'] });
+  throw notThereYet("'--strategy canary'", '--strategy rolling');
 }
 
 export const strategyFlag = () =>
@@ -76,6 +76,9 @@ export const strategyFlag = () =>
 export const processFlag = () => Flags.string({ summary: 'process type', helpValue: 'PROCESS', default: 'web' });
 export const forceFlag = () => Flags.boolean({ char: 'f', summary: 'do not ask' });
 export const noWaitFlag = () => Flags.boolean({ summary: 'return when the change is accepted' });
+
+/** Scripts give one to `auth` and `login`, as cf needs it there. */
+export const passwordNotUsed = 'The password is not used: the kubeconfig holds the credentials.';
 
 /** A required argument; stdin is never read for it. */
 export const requiredArg = (description: string) => Args.string({ required: true, ignoreStdin: true, description });

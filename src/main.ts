@@ -116,11 +116,8 @@ async function unknownCommand(typed: string, _rest: readonly string[], { termina
   const known = findCommand(typed);
   if (known !== undefined) {
     const [name, , label, instead] = known.command;
-    const hints = instead === '' ? [] : [`Meanwhile: ${instead}`];
-    return printFailure(
-      terminal,
-      new KfError('usage', `'${name}' (${label}) is not there yet in kf.`, { hints, details: { command: name } }),
-    );
+    const { notThereYet } = await import('./lib/cf/usage.ts');
+    return printFailure(terminal, notThereYet(`'${name}' (${label})`, instead, { command: name }));
   }
   const names = new Set(allNames().filter((name) => name.length > 1));
   const near: string[] = [];

@@ -15,7 +15,6 @@ export default class Api extends KfCommand<Result> {
   static override seeAlso = ['auth', 'target'];
   static override args = { URL: optionalArg('context or URL') };
   static override flags = {
-    'skip-ssl-validation': Flags.boolean({ summary: 'has no effect: the kubeconfig says how the server is verified' }),
     unset: Flags.boolean({ summary: 'forget cluster, org and space' }),
   };
 

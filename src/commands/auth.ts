@@ -1,5 +1,5 @@
 import { KfCommand } from '../base-command.ts';
-import { optionalArg } from '../flags.ts';
+import { optionalArg, passwordNotUsed } from '../flags.ts';
 import { incorrectUsage } from '../lib/cf/usage.ts';
 import { line, pairs } from '../lib/views/block.ts';
 
@@ -21,7 +21,7 @@ export default class Auth extends KfCommand<Result> {
     const name = args.USERNAME ?? env['CF_USERNAME'];
     if (name === undefined || name === '') throw incorrectUsage('the required argument `USERNAME` was not provided');
     if (args.PASSWORD !== undefined || env['CF_PASSWORD'] !== undefined) {
-      this.terminal.warn('The password is not used: the kubeconfig holds the credentials.');
+      this.terminal.warn(passwordNotUsed);
     }
     const { chooseUser } = await import('../lib/ops/tenancy/login.ts');
     const session = await this.clusterSession({ ignorePin: true, kubeconfigUser: name });

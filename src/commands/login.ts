@@ -1,10 +1,9 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
 import type { TargetDetails } from '../lib/api/results.ts';
+import { passwordNotUsed } from '../flags.ts';
 import { line } from '../lib/views/block.ts';
 import { renderTarget } from '../lib/views/target.ts';
-
-const unused = (char: 'p', summary: string) => Flags.string({ char, summary, helpValue: 'PASSWORD' });
 
 export default class Login extends KfCommand<TargetDetails> {
   static override summary = 'choose cluster, user, org and space in one go; the kubeconfig holds the credentials';
@@ -14,13 +13,14 @@ export default class Login extends KfCommand<TargetDetails> {
   static override flags = {
     api: Flags.string({ char: 'a', summary: 'context or URL', helpValue: 'API_URL' }),
     user: Flags.string({ char: 'u', summary: 'user of the kubeconfig', helpValue: 'USERNAME' }),
-    password: unused('p', 'not used'),
+    password: Flags.string({ char: 'p', summary: 'not used: the kubeconfig holds the credentials', helpValue: 'PASSWORD' }),
     org: Flags.string({ char: 'o', summary: 'org', helpValue: 'ORG' }),
     space: Flags.string({ char: 's', summary: 'space', helpValue: 'SPACE' }),
   };
 
   async run(): Promise<TargetDetails> {
     const { flags } = await this.parse(Login);
+    if (flags.password !== undefined) this.terminal.warn(passwordNotUsed);
     const [{ chooseUser, contextFor, pinContext }, { describeTarget, setTarget }, { listOrgs }] = await Promise.all([
       import('../lib/ops/tenancy/login.ts'),
       import('../lib/ops/tenancy/target.ts'),

@@ -1,4 +1,13 @@
-// Flags of cf v8 that kf's commands do not have yet, each with the way out meanwhile. Loaded only when a command line names an unknown flag.
+// Flags of cf v8 that kf's commands do not have, each with what to do instead. Loaded only when a command line names an unknown flag.
+
+import { KfError } from '../errors.ts';
+import { notThereYet } from './usage.ts';
+
+/** A flag that will not come: what decides it in kf, and the command for that. */
+interface Elsewhere {
+  because: string;
+  hint: string;
+}
 
 const rollout = {
   'instance-steps': 'a rolling update goes on by itself once the new instances serve',
@@ -6,20 +15,22 @@ const rollout = {
 };
 const quota = 'kubectl edit resourcequota kf-limits -n GUID';
 const labels = 'kubectl get COMMAND -l SELECTOR in the namespace of the space or org';
+const noLogRate = 'logs have no rate limit';
+const verification: Elsewhere = {
+  because: 'the kubeconfig says how the server is verified',
+  hint: 'kubectl config set-cluster CLUSTER --insecure-skip-tls-verify=true',
+};
+const credentials: Elsewhere = {
+  because: 'the kubeconfig says where credentials come from, for example from an exec plugin',
+  hint: 'kubectl config set-credentials USER --exec-command=COMMAND --exec-api-version=client.authentication.k8s.io/v1',
+};
+const users: Elsewhere = { because: 'users are those of the kubeconfig', hint: 'kf auth USER' };
 
-/** By command, then by the flag as it is typed without its dashes. */
-export const cfFlagsToCome: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  login: {
-    'skip-ssl-validation': 'the kubeconfig says how the server is verified',
-    sso: 'the kubeconfig says how a credential is got, for example by an exec plugin',
-    'sso-passcode': 'the kubeconfig says how a credential is got, for example by an exec plugin',
-    origin: 'kf auth USER takes another user of the kubeconfig',
-  },
-  auth: {
-    'client-credentials': 'a user of the kubeconfig with a token',
-    origin: 'kf auth USER takes another user of the kubeconfig',
-    assertion: 'a user of the kubeconfig with an exec plugin',
-  },
+/** By command, then by the flag as it is typed without its dashes; a text says what to use until the flag is there. */
+export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | Elsewhere>>>> = {
+  api: { 'skip-ssl-validation': verification },
+  login: { 'skip-ssl-validation': verification, sso: credentials, 'sso-passcode': credentials, origin: users },
+  auth: { 'client-credentials': credentials, origin: users, assertion: credentials },
   apps: { labels: labels.replace('COMMAND', 'cfapps') },
   orgs: { labels: labels.replace('COMMAND', 'cforgs') },
   spaces: { labels: labels.replace('COMMAND', 'cfspaces') },
@@ -30,12 +41,12 @@ export const cfFlagsToCome: Readonly<Record<string, Readonly<Record<string, stri
     'docker-username': 'an image that the nodes may pull without a user',
     droplet: 'kf push APP --docker-image IMAGE, or the source of that droplet',
     lifecycle: 'source is built with Cloud Native Buildpacks, --docker-image is run as it is',
-    'log-rate-limit': 'logs have no limit',
-    l: 'logs have no limit',
+    'log-rate-limit': noLogRate,
+    l: noLogRate,
     'redact-env': 'kf prints no values of the environment while it pushes',
-    task: 'a process type of its own in the Procfile: kf scale APP --process TYPE -i 1',
+    task: 'a process type of its own in the Procfile, and kf scale APP --process TYPE -i 1',
   },
-  scale: { l: 'logs have no limit' },
+  scale: { l: noLogRate },
   restart: rollout,
   restage: rollout,
   'bind-service': {
@@ -45,6 +56,20 @@ export const cfFlagsToCome: Readonly<Record<string, Readonly<Record<string, stri
   'unbind-service': { guid: 'kf unbind-service APP SERVICE_INSTANCE' },
   'create-org': { quota, q: quota },
   'create-space': { quota, q: quota },
-  'map-route': { port: 'HTTP routes only', option: 'what the gateway does by itself', o: 'what the gateway does by itself' },
-  'unmap-route': { port: 'HTTP routes only' },
+  'map-route': {
+    port: 'kf has HTTP routes only: kf map-route APP DOMAIN -n HOST --path PATH',
+    option: 'the gateway spreads requests evenly over the instances',
+    o: 'the gateway spreads requests evenly over the instances',
+  },
+  'unmap-route': { port: 'kf has HTTP routes only: kf unmap-route APP DOMAIN -n HOST --path PATH' },
 };
+
+/** What is said of a flag that cf has and kf has not; undefined for a flag that cf does not have either. @param typed without its dashes */
+export function cfFlagError(command: string, typed: string): KfError | undefined {
+  const found = cfFlags[command]?.[typed];
+  if (found === undefined) return undefined;
+  const flag = typed.length === 1 ? `-${typed}` : `--${typed}`;
+  const subject = `'${flag}' of '${command}'`;
+  if (typeof found === 'string') return notThereYet(subject, found, { flag });
+  return new KfError('usage', `${subject} has no effect in kf: ${found.because}.`, { hints: [found.hint], details: { flag } });
+}

@@ -13,3 +13,8 @@ export function incorrectUsage(text: string, options: KfErrorOptions = {}): KfEr
 export function wantsHelp(error: KfError): boolean {
   return error.code === 'usage' && error.message.startsWith(prefix);
 }
+
+/** What cf has and kf lacks so far. @param instead what to use until then, if anything helps */
+export function notThereYet(what: string, instead: string, details: Record<string, unknown> = {}): KfError {
+  return new KfError('usage', `${what} is not there yet in kf.`, { hints: instead === '' ? [] : [`For now: ${instead}`], details });
+}

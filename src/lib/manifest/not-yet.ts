@@ -21,9 +21,9 @@ export function notYetOf(app: Known, hasCnbCredentials: boolean, at: (key: strin
   const refuse = (key: string, text: string) => found.push({ at: at(key), text, refused: true });
   const leaveOut = (key: string, text: string) => found.push({ at: at(key), text: `${text} It was left out.`, refused: false });
   if (app.sidecars.length > 0)
-    refuse('sidecars', 'Sidecars are not there yet in kf. Meanwhile start the program from the command of its process.');
+    refuse('sidecars', 'Sidecars are not there yet in kf. For now, start the program from the command of its process.');
   if (app.docker?.username !== undefined)
-    refuse('docker', 'A user for the registry is not there yet in kf. Meanwhile take an image that the nodes may pull without one.');
+    refuse('docker', 'A user for the registry is not there yet in kf. For now, take an image that the nodes may pull without one.');
   for (const { name, parameters } of app.services)
     if (parameters !== undefined)
       refuse('services', `Service '${name}' cannot take parameters: they are for service brokers, which are not there yet in kf.`);

@@ -105,13 +105,26 @@ describe('a wrong command line', () => {
     [['push', 'app', '-l', '1M'], "'-l' of 'push' is not there yet in kf."],
     [['apps', '--labels', 'a=b'], "'--labels' of 'apps' is not there yet in kf."],
     [['r', '--org-level'], "'--org-level' of 'routes' is not there yet in kf."],
+    [['map-route', 'app', 'd', '--port', '80'], "'--port' of 'map-route' is not there yet in kf."],
+    [['scale', 'app', '-l', '1M'], "'-l' of 'scale' is not there yet in kf."],
   ])('with a flag of cf that kf lacks says so, and what to use: %j', async (argv, message) => {
     const run = await user().run(argv);
     expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
-    expect(run.stderr).toMatch(/^.+\n\nTIP:\n {3}Meanwhile: .+\n$/);
+    expect(run.stderr).toMatch(/^.+\n\nTIP:\n {3}For now: .+\n$/);
     expect(run.stderr.startsWith(`${message}\n`)).toBe(true);
     const json = await user().run([...argv, '--json']);
     expect(JSON.parse(json.stdout)).toMatchObject({ status: 1, error: { code: 'usage', message } });
+  });
+
+  it.each([
+    [['api', 'x', '--skip-ssl-validation'], /^'--skip-ssl-validation' of 'api' has no effect in kf: the kubeconfig says how /],
+    [['login', '--skip-ssl-validation'], /^'--skip-ssl-validation' of 'login' has no effect in kf: the kubeconfig says how /],
+    [['login', '--sso'], /^'--sso' of 'login' has no effect in kf: the kubeconfig says where credentials come from/],
+  ])('with a flag of cf that the kubeconfig decides says so, and how: %j', async (argv, message) => {
+    const run = await user().run(argv);
+    expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
+    expect(run.stderr).toMatch(message);
+    expect(run.stderr).toMatch(/\n\nTIP:\n {3}kubectl config set-.+\n$/);
   });
 
   it.each([
@@ -138,7 +151,7 @@ describe('a wrong command line', () => {
     const run = await user().run(['ssh', 'app']);
     expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
     expect(run.stderr).toContain("'ssh' (shell into instance) is not there yet in kf.");
-    expect(run.stderr).toContain('Meanwhile: kubectl exec');
+    expect(run.stderr).toContain('For now: kubectl exec');
   });
 
   it('of a strategy that is not there yet is no silent rollout', async () => {
@@ -288,8 +301,8 @@ describe('started as cf', () => {
   it.each([
     [['resatrt'], "See 'cf help -a'"],
     [['ssh', 'app'], 'kubectl exec'],
-    [['create-app', 'x'], 'Meanwhile: cf push APP --no-start'],
-    [['push', 'a', '--droplet', 'x'], 'Meanwhile: cf push APP --docker-image IMAGE'],
+    [['create-app', 'x'], 'For now: cf push APP --no-start'],
+    [['push', 'a', '--droplet', 'x'], 'For now: cf push APP --docker-image IMAGE'],
     [['scale'], '   cf help scale\n'],
     [['scale', '-h'], '   cf scale APP_NAME '],
     [['apps'], "use 'cf target -o ORG'"],

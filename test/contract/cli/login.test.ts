@@ -71,6 +71,11 @@ describe('auth and login', () => {
     expect(readFileSync(cli.stateFile, 'utf8')).not.toContain('secret');
   });
 
+  it('login says that no password is used', async () => {
+    const run = await cli.run(['login', '-a', 'two', '-u', 'bob', '-p', 'secret']);
+    expect(run).toMatchObject({ code: 0, stderr: 'The password is not used: the kubeconfig holds the credentials.\n' });
+  });
+
   it('login chooses the only org and the only space by itself', async () => {
     const run = await cli.run(['login', '-a', 'two']);
     expect(run.code).toBe(0);

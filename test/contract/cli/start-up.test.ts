@@ -4,7 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { cfCommands, kfCommands } from '../../../src/lib/cf/cf-commands.ts';
-import { cfFlagsToCome } from '../../../src/lib/cf/cf-flags.ts';
+import { cfFlags } from '../../../src/lib/cf/cf-flags.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
 
 const bundle = bundleForTests();
@@ -86,7 +86,7 @@ describe('the bundle', () => {
   });
 
   it('has none of the flags that it says to lack', async () => {
-    for (const [name, flags] of Object.entries(cfFlagsToCome)) {
+    for (const [name, flags] of Object.entries(cfFlags)) {
       const { default: command } = (await import(`../../../src/commands/${name}.ts`)) as {
         default: { flags?: Record<string, { char?: string }> };
       };
