@@ -56,6 +56,11 @@ export function numberFlag(options: FlagOptions & { name: string; least: number;
   );
 }
 
+const mostPort = 65_535;
+
+/** `--gateway-port`, `--app-port`. */
+export const portFlag = (name: string, summary: string) => numberFlag({ name, least: 1, most: mostPort, summary, helpValue: 'PORT' });
+
 const strategies = ['rolling', 'canary'] as const;
 export type Strategy = (typeof strategies)[number];
 

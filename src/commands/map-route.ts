@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
-import { appArg, numberFlag, pathFlag, requiredArg } from '../flags.ts';
+import { appArg, pathFlag, portFlag, requiredArg } from '../flags.ts';
 import { KfError } from '../lib/errors.ts';
 import { line } from '../lib/views/block.ts';
 
@@ -30,7 +30,7 @@ export default class MapRoute extends KfCommand<Result> {
   static override flags = {
     hostname: Flags.string({ char: 'n', summary: 'host', helpValue: 'HOSTNAME', default: '' }),
     path: pathFlag(),
-    'app-port': numberFlag({ name: 'app-port', least: 1, summary: 'port the app listens on', helpValue: 'PORT' }),
+    'app-port': portFlag('app-port', 'port the app listens on'),
     'app-protocol': Flags.string({ summary: 'http1, the only one so far', helpValue: 'PROTOCOL', default: 'http1' }),
   };
 

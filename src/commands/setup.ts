@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
-import { numberFlag } from '../flags.ts';
+import { portFlag } from '../flags.ts';
 import { incorrectUsage } from '../lib/cf/usage.ts';
 import { parseChoice } from '../lib/cf/values.ts';
 import type { SetupRequest } from '../lib/ops/install/request.ts';
@@ -25,7 +25,7 @@ export default class Setup extends KfCommand<SetupResult | { objects: unknown[] 
     registry: text('registry outside the cluster', 'HOST/PREFIX'),
     gateway: text('existing Gateway', 'NAMESPACE/NAME'),
     'gateway-class': text('existing GatewayClass', 'NAME'),
-    'gateway-port': numberFlag({ name: 'gateway-port', least: 1, summary: 'port of the gateway as seen from outside', helpValue: 'PORT' }),
+    'gateway-port': portFlag('gateway-port', 'port of the gateway as seen from outside'),
     'storage-class': text("StorageClass of the registry's volume", 'NAME'),
     'controller-image': text("image with the controller's programs, instead of a stock Node image", 'IMAGE'),
     'network-policies': Flags.string({ summary: 'make NetworkPolicies (default), or none', helpValue: 'on|off' }),

@@ -131,6 +131,15 @@ describe('a wrong command line', () => {
     [['scale'], 'Incorrect Usage: the required argument `APP_NAME` was not provided'],
     [['apps', 'extra'], 'Incorrect Usage: unexpected argument "extra"'],
     [['scale', 'a', '-m', '10'], 'Incorrect Usage: Byte quantity must be an integer with a unit of measurement like M, MB, G, or GB'],
+    [
+      ['setup', '--gateway-port', '65536'],
+      "Incorrect Usage: invalid argument for flag '--gateway-port': 65536 is too much, at most 65535 is possible",
+    ],
+    [['setup', '--gateway-port', '0'], "Incorrect Usage: invalid argument for flag '--gateway-port' (expected int >= 1)"],
+    [
+      ['map-route', 'a', 'd', '--app-port', '70000'],
+      "Incorrect Usage: invalid argument for flag '--app-port': 70000 is too much, at most 65535 is possible",
+    ],
   ])('%j says %s', async (argv, message) => {
     expect((await user().run(argv)).stderr).toBe(`${message}\n\nTIP:\n   kf help ${argv[0] ?? ''}\n`);
   });

@@ -1,6 +1,7 @@
 // What the operator asks of `kf setup` (flags over setup.yaml over defaults) made into one complete plan.
 
 import { parse } from 'yaml';
+import { incorrectUsage } from '../../cf/usage.ts';
 import { KfError, messageOf } from '../../errors.ts';
 import { readSmallFile } from '../../small-file.ts';
 import { resolveNetwork, type NetworkFacts, type NetworkRequest } from './network.ts';
@@ -97,7 +98,17 @@ export async function readSetupFile(file: string): Promise<SetupRequest> {
       hints: [`Known keys: ${knownKeys.join(', ')}`],
     });
   }
+  assertPorts(file, content);
   return content;
+}
+
+/** A number that is no port would fail late, in words about an object. */
+function assertPorts(file: string, content: object): void {
+  const ports = Object.entries(content).filter(([key]) => key === 'gatewayPort' || key === 'nodePort');
+  for (const [key, value] of ports) {
+    if (Number.isInteger(value) && value >= 1 && value <= 65_535) continue;
+    throw incorrectUsage(`${file}: the key '${key}' is a port, from 1 to 65535, and not ${JSON.stringify(value)}.`);
+  }
 }
 
 /** `docker.io/library/node:24` behind a mirror: host and the rest's folders are kept below the prefix. */
