@@ -2,12 +2,12 @@ import { KfCommand } from '../base-command.ts';
 import { requiredArg } from '../flags.ts';
 import { KfError } from '../lib/errors.ts';
 import type { RotateResult } from '../lib/ops/registry/rotate-key.ts';
-import { pairs } from '../lib/views/block.ts';
+import { renderRotation } from '../lib/views/rotation.ts';
 
 const rotatable = 'registry-key';
 
 export default class Rotate extends KfCommand<RotateResult> {
-  static override summary = "change the key behind the registry's credentials";
+  static override summary = "change the key that signs the registry's credentials";
   static override changes = true;
   static override examples = ['kf rotate registry-key', 'kf rotate registry-key --json'];
   static override isAboutInstallation = true;
@@ -23,8 +23,7 @@ export default class Rotate extends KfCommand<RotateResult> {
     const context = { cluster: session.cluster, info: await session.info(), reporter: this.reporter, signal: this.signal };
     const result = await rotateRegistryKey(context);
     this.ok();
-    const before = `${result.previousKey}, counts until ${result.previousEnds}`;
-    this.print([pairs(['key', result.key], ['spaces renewed', String(result.spaces)], ['key before', before])]);
+    this.print(renderRotation(result));
     return result;
   }
 }

@@ -62,7 +62,7 @@ function pathMatches(path: string, pathExpressions: boolean): RouteMatch[] {
   return [{ path: { type: 'RegularExpression', value: `(?i)^${quoted}(/.*)?$` } }];
 }
 
-/** A form that comes back after another is told from its first time: the gateway may still work by that one, and load the other before it. */
+/** A form that comes back after another is told from its first time: the gateway may still have that one loaded, and load the other before it. */
 function revisionFor(form: string, live: HttpRoute | undefined): string {
   const before = revisionOf(live);
   if (before === undefined) return form;

@@ -1,4 +1,4 @@
-// Whether the gateway works by a route's present form: asked of the gateway itself, and of each app behind the route once, when it is newly mapped.
+// Whether the gateway has loaded a route's present form: asked of the gateway itself, and of each app behind the route once, when it is newly mapped.
 
 import { findCondition } from '../../lib/api/conditions.ts';
 import {
@@ -123,7 +123,7 @@ export class Programming {
 
   #loaded(context: Context, route: CFRoute, live: HttpRoute, attempts: Attempts, isLoaded: boolean): Programmed {
     if (!isLoaded) {
-      const message = 'The gateway has taken the route and does not work by it yet.';
+      const message = 'The gateway has accepted the route, but has not loaded it yet.';
       return isLate(context, attempts)
         ? { statement: said('False', 'NotLoaded', message), requeueAfterMs: slowRetryMs }
         : { requeueAfterMs: retryMs };
@@ -158,5 +158,5 @@ function addressed(base: string, route: CFRoute, live: HttpRoute): { base: strin
 }
 
 function proven(reason: string, { revision }: Attempts): Programmed {
-  return { statement: said('True', reason, `The gateway works by revision ${revision}.`) };
+  return { statement: said('True', reason, `The gateway has ${reason === 'NotVerified' ? 'accepted' : 'loaded'} revision ${revision}.`) };
 }

@@ -188,7 +188,7 @@ export const fieldManagers = {
 export const conditionTypes = {
   ready: 'Ready',
   claimed: 'Claimed',
-  /** Of a route: the gateway works by its present form. */
+  /** Of a route: the gateway has loaded its present form. */
   programmed: 'Programmed',
   initialized: 'Initialized',
   staging: 'Staging',

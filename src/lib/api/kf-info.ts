@@ -49,7 +49,7 @@ export interface KfInfo {
 
 /** What the NetworkPolicies of spaces are made of. */
 export interface NetworkSettings {
-  /** What the proof of setup saw: that the cluster's network holds to policies, or not; left out while nothing is known. */
+  /** What the proof of setup saw: that the cluster's network enforces policies, or not; left out while nothing is known. */
   enforced?: boolean;
   /** Ranges (CIDR) and names of namespaces that apps may connect to, beside their own space and the internet. */
   egress: string[];

@@ -57,20 +57,20 @@ export function planBlocks({ changes, requests }: PlanView): Block[] {
 
 function networkLine({ policies, enforced }: NetworkView): string {
   if (policies === 'off') return 'no policies';
-  if (enforced === undefined) return 'policies made; whether they hold is not known';
-  return enforced ? 'policies made, and they hold' : "policies made, but the cluster's network does not hold to them";
+  if (enforced === undefined) return 'policies made; whether they are enforced is not known';
+  return enforced ? 'policies made and enforced' : "policies made, but the cluster's network does not enforce them";
 }
 
-/** What an operator must know of the network after a setup; nothing where policies hold. */
+/** What an operator must know of the network after a setup; nothing where policies are enforced. */
 export function networkWarnings({ policies, enforced, message }: NetworkView): string[] {
   if (policies === 'off' || enforced === true) return [];
-  const open = 'apps and builds may then reach nodes, the API server and the apps of other spaces.';
+  const open = 'apps and builds can reach nodes, the API server and the apps of other spaces.';
   if (enforced === false)
     return [
-      `The cluster's network does not hold to NetworkPolicies: ${open}\n   Install a network that does (Calico, Cilium), then: kf setup --network-policies=on`,
+      `The cluster's network does not enforce NetworkPolicies: ${open}\n   Install a network that does (Calico, Cilium), then: kf setup --network-policies=on`,
     ];
   return [
-    `Whether the cluster's network holds to NetworkPolicies could not be found out: ${message ?? 'no reason given'}.\n   If it does not, ${open}\n   Look again: kf setup --network-policies=on`,
+    `Whether the cluster's network enforces NetworkPolicies could not be found out: ${message ?? 'no reason given'}.\n   If it does not, ${open}\n   To check again: kf setup --network-policies=on`,
   ];
 }
 

@@ -1,4 +1,4 @@
-// The pods by which setup finds out whether the cluster's network holds to NetworkPolicies: one listens, others connect to it.
+// The pods by which setup finds out whether the cluster's network enforces NetworkPolicies: one listens, others connect to it.
 
 import type { Pod } from '../../lib/api/core.ts';
 import type { NetworkPolicy } from '../../lib/api/network-policy.ts';

@@ -89,7 +89,7 @@ describe('routes', () => {
     expect(cluster.memory.all(kinds.route)).toEqual([]);
   });
 
-  it('map-route says OK only when the gateway works by the route, and what it waits for before', async () => {
+  it('map-route says OK only when the gateway has loaded the route, and what it waits for before', async () => {
     await addApp();
     const seen = [condition('Claimed', 'True'), condition('Ready', 'True')];
     const answers = [seen, [...seen, condition('Programmed', 'True')]];
@@ -102,7 +102,7 @@ describe('routes', () => {
       }, 20);
     };
     const run = await cli.run(['map-route', 'my-app', 'apps.localhost', '-n', 'shop']);
-    expect(run.stderr).toContain('Waiting for the gateway to work by shop.apps.localhost');
+    expect(run.stderr).toContain('Waiting for the gateway to load shop.apps.localhost');
     expect([run.code, run.stdout.endsWith('...\nOK\n\n')]).toEqual([0, true]);
   });
 

@@ -185,7 +185,7 @@ test('a form that comes back has another revision, so that its first time is not
   expect(revisionOf(httpRoute(again))).toBe(c);
   const knows = (message: string) =>
     ({ ...route, status: { conditions: [{ type: 'Programmed', status: 'True', reason: 'Loaded', message }] } }) as unknown as CFRoute;
-  expect(isSettled(knows(`The gateway works by revision ${a ?? '?'}.`), again)).toBe(false);
-  expect(isSettled(knows(`The gateway works by revision ${c ?? '?'}.`), again)).toBe(true);
+  expect(isSettled(knows(`The gateway has loaded revision ${a ?? '?'}.`), again)).toBe(false);
+  expect(isSettled(knows(`The gateway has loaded revision ${c ?? '?'}.`), again)).toBe(true);
   expect(isSettled(route, again)).toBe(false);
 });

@@ -1,4 +1,4 @@
-// Whether the cluster's network holds to NetworkPolicies: a connection that a policy allows, and the same one after that policy has gone.
+// Whether the cluster's network enforces NetworkPolicies: a connection that a policy allows, and the same one after that policy has gone.
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -108,7 +108,7 @@ export async function settleNetwork(
   const { network } = plan;
   if (network === undefined) return { policies: 'off' };
   if (proof === undefined) return { policies: 'on', ...(network.enforced === undefined ? {} : { enforced: network.enforced }) };
-  context.reporter.step('Proving that the network holds to NetworkPolicies');
+  context.reporter.step('Checking whether the network enforces NetworkPolicies');
   const { enforced, message } = await proof;
   if (enforced !== undefined && enforced !== network.enforced) {
     const [object] = buildInfo({ ...plan, network: { ...network, enforced } });

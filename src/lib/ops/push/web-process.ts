@@ -32,14 +32,12 @@ export function judgeWeb({ reporter, bin }: SpaceSession, plan: AppPlan, facts: 
   // A droplet whose facts could not be read names no buildpacks either; it may well have a process.
   if (start && processTypes.length === 0 && buildpacks.length > 0) {
     throw new KfError('build', `The build of app '${plan.name}' found no process to start.`, {
-      hints: [withCommand, "A file named Procfile with the line 'web: COMMAND' says it too."],
+      hints: [withCommand, "Or add a file named Procfile with the line 'web: COMMAND'."],
     });
   }
   if (droplet === undefined || !lacksWeb(droplet)) return true;
   const types = processTypes.map(({ type }) => type);
-  reporter.warn(
-    `The build found no process 'web', only: ${types.join(', ')}. No web instance is started; \`${withCommand}\` gives it a command.`,
-  );
-  reporter.warn(`Process '${types[0] ?? ''}' is started by \`${bin} scale ${plan.name} --process ${types[0] ?? ''} -i 1\`.`);
+  reporter.warn(`The build found no process 'web', only: ${types.join(', ')}. No web instance is started; \`${withCommand}\` starts one.`);
+  reporter.warn(`To start process '${types[0] ?? ''}': \`${bin} scale ${plan.name} --process ${types[0] ?? ''} -i 1\`.`);
   return false;
 }

@@ -22,8 +22,10 @@ export async function readRegistryKeys(
   info: Pick<KfInfo, 'registry' | 'controller'>,
 ): Promise<{ secret: NonNullable<Awaited<ReturnType<typeof getKeys>>>; current: Buffer }> {
   if (!isInClusterRegistry(info.registry))
-    throw new KfError('usage', `This installation uses the registry '${info.registry.pushHost}', whose credentials kf does not make.`, {
-      hints: [`Change Secret 'kf-registry-push' and 'image-registry-credentials' in namespace 'cf'; the controller copies them.`],
+    throw new KfError('usage', `This installation uses the registry '${info.registry.pushHost}', and kf does not make its credentials.`, {
+      hints: [
+        "Change the Secrets 'kf-registry-push' and 'image-registry-credentials' in namespace 'cf'; the controller copies them into every space.",
+      ],
     });
   const secret = await getKeys(cluster, info.controller.namespace);
   const current = secret?.data?.[registryKeyFields.current];
@@ -54,7 +56,7 @@ export async function readGateStatus(
   )({ method: 'GET', path: '/kf/status', headers, ...(signal ? { signal } : {}) });
   const text = (await readUpTo(response.body, mostStatusBytes)).toString();
   if (response.status === 200) return JSON.parse(text) as GateStatus;
-  throw new KfError('upload', `The registry's gate does not say how it is: status ${response.status}.`, {
+  throw new KfError('upload', `The registry does not report its state: HTTP status ${response.status}.`, {
     hints: [`kubectl -n ${registry.namespace} get pods -l app=${registry.service}`, 'kf setup'],
     details: { status: response.status },
   });

@@ -71,7 +71,7 @@ async function teachGate(context: RotateContext, current: Buffer, next: Buffer):
     'the registry to know the new key',
     gatePatienceMs,
     async () => (await readGateStatus(cluster, info.registry, current, signal)).keys.includes(id),
-    [`kubectl -n ${info.registry.namespace} get pods -l app=${info.registry.service}`, 'Run kf rotate registry-key again: it goes on.'],
+    [`kubectl -n ${info.registry.namespace} get pods -l app=${info.registry.service}`, 'kf rotate registry-key'],
   );
 }
 
@@ -107,10 +107,7 @@ async function awaitSpaces(context: RotateContext, key: Buffer): Promise<number>
     spaces = all;
     return stale.length === 0;
   };
-  const hints = [
-    `kubectl -n ${context.info.controller.namespace} get deployment kf-controller`,
-    'Run kf rotate registry-key again: it goes on.',
-  ];
+  const hints = [`kubectl -n ${context.info.controller.namespace} get deployment kf-controller`, 'kf rotate registry-key'];
   await until(context, 'the controller to renew the credentials of all spaces', spacesPatienceMs, renewed, hints);
   return spaces;
 }
@@ -122,8 +119,8 @@ async function isUnfinished(context: RotateContext, secret: Secret, current: Buf
   if ((await staleSpaces(context, current)).stale.length > 0) return true;
   throw new KfError(
     'conflict',
-    `The key was changed a short time ago; the one before it counts until ${new Date(previousUntil * 1000).toISOString()}.`,
-    { hints: ['Change it again after that time.'] },
+    `The key was changed a short time ago; the previous key is valid until ${new Date(previousUntil * 1000).toISOString()}.`,
+    { hints: ['Until then it cannot be changed again.'] },
   );
 }
 

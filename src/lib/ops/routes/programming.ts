@@ -1,4 +1,4 @@
-// Waits until the gateway works by what was just written: a command that says OK has had its effect.
+// Waits until the gateway has loaded what was just written: a command that says OK has had its effect.
 
 import { currentCondition, findCondition } from '../../api/conditions.ts';
 import { httpRouteType, mainBackends, revisionOf } from '../../api/gateway.ts';
@@ -18,7 +18,7 @@ function notProgrammed(error: KfError, route: CFRoute, url: string): KfError {
   const ready = currentCondition(route, conditionTypes.ready);
   if (ready !== undefined) {
     const why = ready.message === '' ? '' : ` ${ready.message}`;
-    return new KfError('timeout', `Route ${url} is written, but the gateway does not work by it after ${patienceMs / 1000} s.${why}`, {
+    return new KfError('timeout', `Route ${url} is written, but the gateway has not loaded it after ${patienceMs / 1000} s.${why}`, {
       hints: [`kubectl get httproute -n ${route.metadata.namespace ?? ''} ${route.metadata.name ?? ''} -o yaml`],
       cause: error,
     });
@@ -40,14 +40,14 @@ export async function waitUntilProgrammed(session: SpaceSession, route: CFRoute,
     const ready = currentCondition(seen, conditionTypes.ready);
     const failed = currentCondition(seen, conditionTypes.programmed);
     if (failed?.status === 'False') throw new KfError('failed', `The gateway does not take the route ${url}: ${failed.message}`);
-    reporter.step(ready === undefined ? `Waiting for the controller to take up ${url}` : `Waiting for the gateway to work by ${url}`);
+    reporter.step(ready === undefined ? `Waiting for the controller to take up ${url}` : `Waiting for the gateway to load ${url}`);
     return undefined;
   };
   try {
     await watchObject(cluster, kinds.route, { ns: space.guid, name: route.metadata.name ?? '', known: route }, check, {
       timeoutMs: patienceMs,
       signal,
-      describe: `the gateway to work by ${url}`,
+      describe: `the gateway to load ${url}`,
     });
   } catch (error) {
     throw error instanceof KfError && error.code === 'timeout' ? notProgrammed(error, last, url) : error;
