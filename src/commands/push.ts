@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
 import { instancesFlag, noWaitFlag, numberFlag, optionalArg, sizeFlag, strategyFlag } from '../flags.ts';
+import { mostStartSeconds } from '../lib/api/app.ts';
 import type { PushedDetails } from '../lib/ops/push/all.ts';
 import { openPushOutput } from '../lib/output/push-output.ts';
 import { parseHealthCheckType, planFlags } from '../lib/cf/push-flags.ts';
@@ -43,7 +44,8 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
       char: 't',
       name: 'app-start-timeout',
       least: 1,
-      summary: 'seconds an instance may take to start',
+      most: mostStartSeconds,
+      summary: `seconds an instance may take to start, at most ${mostStartSeconds}`,
       helpValue: 'SECONDS',
     }),
     'health-check-type': Flags.custom({

@@ -55,6 +55,9 @@ export const instanceLimits = {
   detailCharacters: 500,
 } as const;
 
+/** Seconds that an instance may take to start: as much as Cloud Foundry allows where its operator has not changed it. */
+export const mostStartSeconds = 180;
+
 /** How many instances of a process are in which state, those that its status does not list included. */
 export function instanceCountsOf({ status }: CFProcess): InstanceCounts {
   return status?.instanceCounts ?? countInstances(Object.values(status?.instancesStatus ?? {}));

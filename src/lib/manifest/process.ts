@@ -1,6 +1,6 @@
 // Process keys of a manifest: at the level of an app (they mean web) or in `processes` (cf-behaviour 4.4).
 
-import { instanceLimits } from '../api/app.ts';
+import { instanceLimits, mostStartSeconds } from '../api/app.ts';
 import { Fields } from './fields.ts';
 import type { Problems } from './fields.ts';
 import type { HealthCheckPlan, ProcessPlan } from './plan.ts';
@@ -68,7 +68,7 @@ function readProcess(type: string, fields: Fields): ProcessPlan {
       memoryMB: fields.megabytes('memory'),
       diskQuotaMB: fields.megabytes('disk-quota'),
       logRateLimitBPS: fields.logRate('log-rate-limit-per-second'),
-      timeoutSeconds: fields.wholeNumber('timeout', 1),
+      timeoutSeconds: fields.wholeNumber('timeout', 1, mostStartSeconds),
       healthCheck: healthCheck(fields, ''),
       readinessHealthCheck: healthCheck(fields, 'readiness-'),
     }),

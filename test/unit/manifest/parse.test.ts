@@ -222,6 +222,7 @@ describe('the rules of cf', () => {
     ],
     ['sidecars: [{name: a, command: b}]', "A sidecar needs 'process_types'"],
     ['memory: 0', 'memory must use a supported unit'],
+    ['timeout: 181', 'timeout can be at most 180, not 181.'],
     ['command: ""', 'command must have 1 to 4096 characters'],
     ['services: [db, {name: other, binding-name: db}]', "Two services of the app are bound under the name 'db'"],
     ['services: [[a]]', 'An entry of services is a name, or a map with a name'],
