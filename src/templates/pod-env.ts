@@ -55,7 +55,7 @@ function vcapApplicationValue(application: VcapApplication, port: number | undef
 export function buildProcessEnv(input: ProcessEnvInput): EnvVar[] {
   const port = input.ports[0];
   const platform: EnvVar[] = [
-    { name: 'MEMORY_LIMIT', value: `${String(input.memoryMB)}M` },
+    { name: 'MEMORY_LIMIT', value: `${String(input.memoryMB)}m` },
     { name: 'VCAP_APP_HOST', value: '0.0.0.0' },
     ...(port === undefined ? [] : ['PORT', 'VCAP_APP_PORT'].map((name) => ({ name, value: String(port) }))),
     { name: 'VCAP_APPLICATION', value: vcapApplicationValue(input.vcapApplication, port) },

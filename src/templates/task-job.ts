@@ -27,7 +27,7 @@ export function buildTaskEnv(app: CFApp, variables: readonly string[], memoryMB:
   const own = new Set(['MEMORY_LIMIT', 'VCAP_APPLICATION', 'VCAP_SERVICES']);
   return [
     ...variables.filter((variable) => !own.has(variable)).map((variable) => secret(variable, app.spec.envSecretName ?? '')),
-    { name: 'MEMORY_LIMIT', value: `${String(memoryMB)}M` },
+    { name: 'MEMORY_LIMIT', value: `${String(memoryMB)}m` },
     secret('VCAP_APPLICATION', `${name}-vcap-application`),
     secret('VCAP_SERVICES', `${name}-vcap-services`),
   ];

@@ -127,7 +127,7 @@ describe('a task written by hand', () => {
     const task = await run('paint', { command, memoryMB: 40, diskMB: 64 }, 'Succeeded');
     expect(task.status).toMatchObject({ sequenceId: 1, memoryMB: 40, diskQuotaMB: 64 });
     expect(findCondition(task, 'Failed')?.status).not.toBe('True');
-    expect(await logs('paint')).toBe('painted teal with 40M in server.cjs\n');
+    expect(await logs('paint')).toBe('painted teal with 40m in server.cjs\n');
     const { items } = await get<{ items: { spec: { containers: { resources: { limits: object } }[] } }[] }>(
       'pods',
       '-l',

@@ -108,7 +108,7 @@ describe('a manifest with two apps', () => {
 
   test('gives the environment as texts, the service and the command', async () => {
     const seen = await env();
-    expect(seen).toMatchObject({ RATIO: '1.10', SWITCH: 'true', LIST: '[1,"two"]', MARK: 'green', MEMORY_LIMIT: '96M' });
+    expect(seen).toMatchObject({ RATIO: '1.10', SWITCH: 'true', LIST: '[1,"two"]', MARK: 'green', MEMORY_LIMIT: '96m' });
     const services = JSON.parse(seen['VCAP_SERVICES'] ?? '{}') as Record<string, unknown>;
     expect(services).toEqual({ 'user-provided': [expect.objectContaining({ name: 'mf-db', label: 'user-provided', credentials })] });
     expect(JSON.parse((await get('mf-green.apps.localhost', '/bindings')).body)).toMatchObject({ 'mf-db': credentials });

@@ -56,7 +56,7 @@ describe('push of source code', () => {
       TMPDIR: '/tmp',
       USER: 'vcap',
       LANG: 'en_US.UTF-8',
-      MEMORY_LIMIT: '128M',
+      MEMORY_LIMIT: '128m',
     });
   });
 

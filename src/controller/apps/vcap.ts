@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { namespaceType, secretType, type Secret } from '../../lib/api/core.ts';
+import { webProcess } from '../../lib/api/app.ts';
 import { findCondition, isReady } from '../../lib/api/conditions.ts';
 import { conditionTypes, kinds, labels } from '../../lib/api/group.ts';
 import { addressOf } from '../../lib/api/names.ts';
@@ -13,11 +14,14 @@ import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { bindingsByApp, routesByApp } from '../relations.ts';
+import { processesOf } from './processes.ts';
 import { credentialsOf as credentialsIn } from '../services/instance.ts';
 import { isOwnedBy } from '../tenancy/ownership.ts';
 import { paceMs } from '../runtime/secrets.ts';
 
 const vcapApplicationKey = 'VCAP_APPLICATION';
+/** What apps reach as the API of their platform: there is no other API than the cluster's own. */
+const platformApi = 'https://kubernetes.default.svc';
 /** cf's limit of open files, which its apps are told. */
 const fileDescriptors = 16_384;
 const rememberedObjects = 5_000;
@@ -58,7 +62,19 @@ function spaceOf(context: Context, guid: string): CFSpace | undefined {
   return named.find((object) => namespace !== undefined && isOwnedBy(namespace, { entity: 'space', object }));
 }
 
-/** What every instance of the app, or of one of its processes, is told about itself. */
+const limitsOf = ({ memoryMB, diskQuotaMB }: Pick<CFProcess['spec'], 'memoryMB' | 'diskQuotaMB'>) => ({
+  limits: { fds: fileDescriptors, mem: memoryMB, disk: diskQuotaMB },
+});
+
+/** What is told of a process, and where it is about the app as such (`cf env`, builds, tasks) of its web process. */
+function vcapOfProcess(context: Context, app: CFApp, process: CFProcess | undefined): Record<string, unknown> {
+  if (process !== undefined)
+    return { process_id: process.metadata.name ?? '', process_type: process.spec.processType, ...limitsOf(process.spec) };
+  const web = processesOf(context, app).find(({ spec }) => spec.processType === webProcess);
+  return { ...limitsOf(web?.spec ?? context.info().processDefaults), users: null };
+}
+
+/** What every instance of the app, or of one of its processes, is told about itself; by name, as cf shows it. */
 export function vcapApplicationOf(context: Context, app: CFApp, process?: CFProcess): VcapApplication {
   const { name: appGuid = '', namespace: spaceGuid = '' } = app.metadata;
   const space = spaceOf(context, spaceGuid);
@@ -66,19 +82,12 @@ export function vcapApplicationOf(context: Context, app: CFApp, process?: CFProc
   const org = context.stores.of(kinds.org).get(context.info().root, orgGuid);
   const uris = urisOf(context, app);
   const version = app.spec.currentDropletRef?.name ?? '';
-  const ofProcess =
-    process === undefined
-      ? {}
-      : {
-          process_id: process.metadata.name ?? '',
-          process_type: process.spec.processType,
-          limits: { fds: fileDescriptors, mem: process.spec.memoryMB, disk: process.spec.diskQuotaMB },
-        };
-  return {
+  const told = {
     application_id: appGuid,
     application_name: app.spec.displayName,
     application_uris: uris,
     application_version: version,
+    cf_api: platformApi,
     name: app.spec.displayName,
     organization_id: orgGuid,
     organization_name: org?.spec.displayName ?? '',
@@ -86,8 +95,9 @@ export function vcapApplicationOf(context: Context, app: CFApp, process?: CFProc
     space_name: space?.spec.displayName ?? '',
     uris,
     version,
-    ...ofProcess,
+    ...vcapOfProcess(context, app, process),
   };
+  return Object.fromEntries(Object.entries(told).toSorted(([a], [b]) => (a < b ? -1 : 1))) as VcapApplication;
 }
 
 /** Bindings of the app that are not about to go and whose name no other one has, oldest first. */

@@ -17,6 +17,7 @@ import { TerminalError, WaitingError } from '../runtime/result.ts';
 import { wholeOf } from '../runtime/whole.ts';
 import { explicitOrder } from '../../lib/api/build-order.ts';
 import { isCurrent } from './builder-info.ts';
+import { lastOfEach } from './env.ts';
 import { buildCredential } from '../registry/credentials.ts';
 import { ensureSecret } from '../runtime/secrets.ts';
 import type { RegistryKeys } from '../registry/credentials.ts';
@@ -48,12 +49,22 @@ function isHopeless(message: string, image: string): boolean {
   );
 }
 
-/** Facts of the builder; a TerminalError when there is none to be had. */
-function builderFacts(context: Context, workload: BuildWorkload): { facts: BuilderFacts; offered: { id: string; version: string }[] } {
+interface KnownBuilder {
+  facts: BuilderFacts;
+  offered: { id: string; version: string }[];
+  stack: string | undefined;
+}
+
+/** What is known of the builder; a TerminalError when nothing is to be had. */
+function knownBuilder(context: Context, workload: BuildWorkload): KnownBuilder {
   const info = context.info();
   const live = context.stores.of(kinds.builderInfo).get(info.root, info.builder.name);
   if (live?.status?.builder !== undefined && isCurrent(live, info))
-    return { facts: live.status.builder, offered: live.status.buildpacks.map(({ name, version }) => ({ id: name, version })) };
+    return {
+      facts: live.status.builder,
+      offered: live.status.buildpacks.map(({ name, version }) => ({ id: name, version })),
+      stack: live.status.stacks[0]?.name,
+    };
   const problem = live === undefined ? undefined : findCondition(live, conditionTypes.ready);
   const age = context.now() - Date.parse(workload.metadata.creationTimestamp ?? '');
   const isLost = problem?.status === 'False' && (age > builderPatienceMs || isHopeless(problem.message, info.builder.image));
@@ -64,7 +75,7 @@ function builderFacts(context: Context, workload: BuildWorkload): { facts: Build
 /** Makes everything and the Job last, so that a Job always finds what it mounts. Each step may have been done before. */
 export async function startBuild(context: Context, live: BuildWorkload, tools: BuildTools): Promise<Job> {
   const workload = await wholeOf(context, kinds.buildWorkload, live);
-  const { facts, offered } = builderFacts(context, workload);
+  const { facts, offered, stack } = knownBuilder(context, workload);
   const order = orderFor(workload, offered);
   const info = context.info();
   const { name = '', namespace: space = '' } = workload.metadata;
@@ -74,10 +85,11 @@ export async function startBuild(context: Context, live: BuildWorkload, tools: B
   // A little longer than the pod may live: the last upload must not fail for the clock.
   const until = Math.floor(context.now() / 1000) + buildTimeoutSeconds + 120;
   const credential = await buildCredential(context, tools.keys, space, buildUser(space, app, until));
+  const env = lastOfEach([...(workload.spec.env ?? []), ...(stack === undefined ? [] : [{ name: 'CF_STACK', value: stack }])]);
   const registrySecret = buildRegistrySecret({ ns: space, name: registrySecretName(name), owner }, info.registry.pushHost, credential);
   const [fetchConfigMap, literalEnvSecret] = await Promise.all([
     ensureFetchProgram(context, space, tools.fetchProgram),
-    ensureLiterals(context, workload),
+    ensureLiterals(context, workload, env),
     ensureSecret(context, registrySecret),
   ]);
   const previousImage = previousDroplet(context, space, app);
@@ -101,7 +113,7 @@ export async function startBuild(context: Context, live: BuildWorkload, tools: B
     ...(order === undefined ? {} : { order }),
     registrySecret: registrySecretName(name),
     fetchConfigMap,
-    env: workload.spec.env ?? [],
+    env,
     ...(literalEnvSecret === undefined ? {} : { literalEnvSecret }),
     bindings: (workload.spec.services ?? []).map((service) => service.name ?? '').filter((service) => service !== ''),
     pullSecrets: [places.pullSecret],
@@ -145,9 +157,9 @@ async function ensureFetchProgram(context: Context, ns: string, program: string)
   return name;
 }
 
-/** A Secret for variables whose value stands in the workload itself; undefined when there is none. */
-async function ensureLiterals(context: Context, workload: BuildWorkload): Promise<string | undefined> {
-  const literals = (workload.spec.env ?? []).filter((variable): variable is EnvVar & { value: string } => variable.value !== undefined);
+/** A Secret for variables that are no references; undefined when there is none. */
+async function ensureLiterals(context: Context, workload: BuildWorkload, env: readonly EnvVar[]): Promise<string | undefined> {
+  const literals = env.filter((variable): variable is EnvVar & { value: string } => variable.value !== undefined);
   if (literals.length === 0) return undefined;
   const name = `${workload.metadata.name ?? ''}-literals`;
   await ensureSecret(context, {

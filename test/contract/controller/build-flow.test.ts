@@ -109,6 +109,7 @@ describe('builds', () => {
       buildpacks: [{ name: 'kf/nodejs', version: '1.0.0' }],
       processTypes: [{ type: 'web', command: 'node s.js' }],
       registry: { image: `localhost:32500/s-1/a-1-droplets@${digest}`, imagePullSecrets: [{ name: 'image-registry-credentials' }] },
+      stack: 'kf',
     });
     expect(build()?.metadata.labels).toMatchObject({
       'korifi.cloudfoundry.org/build-state': 'STAGED',
@@ -131,6 +132,16 @@ describe('builds', () => {
         { name: 'VCAP_SERVICES', valueFrom: { secretKeyRef: { name: 'a-1-vcap-services', key: 'VCAP_SERVICES', optional: true } } },
       ]),
     );
+  });
+
+  test('are told their stack in CF_STACK, whatever the app says', async () => {
+    await start({ env: { CF_STACK: 'mine' } });
+    await scene.until(() => expect(job()).toBeDefined());
+    const platform = job()?.spec?.template.spec.volumes?.find(({ name }) => name === 'platform-env');
+    const shown = (platform?.['projected'] as { sources: { secret: { name: string; items: { path: string }[] } }[] }).sources;
+    const of = shown.filter(({ secret }) => secret.items.some(({ path }) => path === 'CF_STACK'));
+    expect(of.map(({ secret }) => secret.name)).toEqual(['b-1-literals']);
+    expect(cluster.peek(secretType, 's-1', 'b-1-literals')?.data).toEqual({ CF_STACK: Buffer.from('kf').toString('base64') });
   });
 
   test('show the installation’s values to the build alone: neither in the workload nor in its Job', async () => {

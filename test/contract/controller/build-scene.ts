@@ -101,7 +101,7 @@ async function prepare(cluster: MemoryCluster): Promise<void> {
   const made = await cluster.create(kinds.builderInfo, builder);
   const stamps = { creationTimestamp: 'x', updatedTimestamp: 'x' };
   const status = {
-    stacks: [],
+    stacks: [{ name: 'kf', description: '', ...stamps }],
     buildpacks: [{ name: 'kf/nodejs', version: '1.0.0', stack: 'kf', ...stamps }],
     builder: { image: 'builder:1', runImage: 'run:1', digest: 'sha256:1', uid: 1001, gid: 1002, architecture: 'amd64' },
   };

@@ -64,7 +64,15 @@ describe('an app behind a route', () => {
     const env = workload?.spec.env?.find(({ name }) => name === 'VCAP_APPLICATION')?.value ?? '';
     expect(JSON.parse(env.replace('$(CF_INSTANCE_INDEX)', '2').replace('$(CF_INSTANCE_GUID)', 'g'))).toMatchObject({
       application_id: appGuid, application_uris: ['shop.apps.example'], instance_index: 2, port: 8080, process_type: 'web',
+      cf_api: 'https://kubernetes.default.svc',
     }); // prettier-ignore
+    const shown = text(scene.cluster.peek(secretType, ns, `${appGuid}-vcap-application`)?.data?.['VCAP_APPLICATION']);
+    const { memoryMB, diskQuotaMB } = scene.cluster.peek(kinds.process, ns, workload?.spec.GUID ?? '')?.spec ?? {};
+    expect(Object.keys(JSON.parse(shown) as object)).toEqual([
+      'application_id', 'application_name', 'application_uris', 'application_version', 'cf_api', 'limits', 'name',
+      'organization_id', 'organization_name', 'space_id', 'space_name', 'uris', 'users', 'version',
+    ]); // prettier-ignore
+    expect(JSON.parse(shown)).toMatchObject({ limits: { fds: 16_384, mem: memoryMB, disk: diskQuotaMB }, users: null });
     expect(scene.cluster.peek(kinds.route, ns, 'route-1')?.status).toMatchObject({ fqdn: 'shop.apps.example', uri: 'shop.apps.example' });
   });
 

@@ -136,7 +136,7 @@ describe('a task that begins', () => {
     const container = (name: string) => job(name)?.spec?.template.spec.containers[0];
     expect(container('of-process')?.command).toEqual(['/cnb/lifecycle/launcher', 'work --hard']);
     expect(container('own-sizes')?.resources?.limits).toEqual({ memory: '32Mi', 'ephemeral-storage': '128Mi' });
-    expect(container('own-sizes')?.env).toContainEqual({ name: 'MEMORY_LIMIT', value: '32M' });
+    expect(container('own-sizes')?.env).toContainEqual({ name: 'MEMORY_LIMIT', value: '32m' });
   });
 
   test('gets the next number of its app', async () => {

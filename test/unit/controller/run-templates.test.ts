@@ -76,6 +76,10 @@ describe('environment', () => {
     expect(new Set(variables.map(({ name }) => name)).size).toBe(variables.length);
   });
 
+  test('MEMORY_LIMIT is written as in Cloud Foundry, whose start scripts cut off the m', () => {
+    expect(env([])).toContainEqual({ name: 'MEMORY_LIMIT', value: '256m' });
+  });
+
   test('without a port there is none to be told', () => {
     const names = buildProcessEnv({ ...input, ports: [], secretKeys: [], vcapApplication: application }).map(({ name }) => name);
     expect(names).not.toContain('PORT');
