@@ -6,7 +6,7 @@ import { apiVersionOf } from '../../lib/api/object.ts';
 import type { Cluster, ListOptions, WatchEvent } from '../../lib/kube/cluster.ts';
 import { isExpired, isMissingKind } from '../../lib/kube/errors.ts';
 import type { Logger } from './log.ts';
-import { compareVersions, Store } from './store.ts';
+import { compareVersions, keyOf, Store } from './store.ts';
 
 /** Which objects of a kind the controller looks at. */
 export interface Source<T extends KubeObject = KubeObject> {
@@ -22,7 +22,7 @@ export interface Source<T extends KubeObject = KubeObject> {
   optional?: boolean;
 }
 
-/** `before` is what the store held; `after` is undefined when the object is gone. */
+/** `before` is what was told last of the object, undefined for a new one; `after` is undefined when it is gone. A resync tells the same twice. */
 export type ChangeListener<T extends KubeObject> = (before: T | undefined, after: T | undefined) => void;
 
 export interface InformerTimes {
@@ -31,11 +31,21 @@ export interface InformerTimes {
   maxBackoffMs: number;
   /** A watch without an event or bookmark for so long counts as dead. Servers send a bookmark about every minute. */
   silenceMs: number;
+  /** All objects are told again after this time, give or take a tenth, in case that something was missed. */
+  resyncMs: number;
   /** The API server's time, as the reconcilers have it. */
   now: () => number;
 }
 
-const defaultTimes: InformerTimes = { minBackoffMs: 100, maxBackoffMs: 10_000, silenceMs: 150_000, now: Date.now };
+const defaultTimes: InformerTimes = {
+  minBackoffMs: 100,
+  maxBackoffMs: 10_000,
+  silenceMs: 150_000,
+  resyncMs: 10 * 3_600_000,
+  now: Date.now,
+};
+/** A watch that ended sooner and brought nothing counts as a failure, as client-go has it. */
+const shortestWatchMs = 1_000;
 
 /** Reconcilers read annotations of Cloud Foundry only; `kubectl apply` alone keeps a copy of the whole object in another one. */
 function ownAnnotations(annotations: Record<string, string>): Record<string, string> {
@@ -49,6 +59,8 @@ export class Informer<T extends KubeObject> {
   readonly #log: Logger;
   readonly #times: InformerTimes;
   readonly #listeners: ChangeListener<T>[] = [];
+  /** What was told last of objects that a write has changed in the store since. The watch will bring the change, and `before` has to be this. */
+  readonly #told = new Map<string, T | undefined>();
   readonly #synced: Promise<void>;
   #resolveSynced!: () => void;
   #hasSynced = false;
@@ -83,7 +95,12 @@ export class Informer<T extends KubeObject> {
   observe(object: T): void {
     // Before the first list an object would be the only one; and one that the selector does not choose must not get in.
     if (!this.#hasSynced || !this.#selects(object)) return;
-    this.store.put(this.#prepare({ ...object, metadata: { ...object.metadata } }));
+    const { namespace, name = '' } = object.metadata;
+    const before = this.store.get(namespace, name);
+    const isTaken = this.store.put(this.#prepare({ ...object, metadata: { ...object.metadata } }));
+    const key = keyOf(object);
+    if (isTaken && before?.metadata.resourceVersion !== object.metadata.resourceVersion && !this.#told.has(key))
+      this.#told.set(key, before);
   }
 
   #selects(object: T): boolean {
@@ -95,12 +112,24 @@ export class Informer<T extends KubeObject> {
 
   /** Runs until `signal` aborts; never throws. */
   async run(signal: AbortSignal): Promise<void> {
+    const resync = setInterval(() => this.#resync(), this.#times.resyncMs * (0.9 + Math.random() * 0.2));
+    await this.#listAndWatch(signal);
+    clearInterval(resync);
+  }
+
+  #resync(): void {
+    for (const object of this.store.list()) this.#tell(this.#lastTold(object), object);
+  }
+
+  async #listAndWatch(signal: AbortSignal): Promise<void> {
     let version: string | undefined;
     while (!signal.aborted) {
       try {
         version ??= await this.#relist(signal);
-        version = await this.#follow(version, signal);
-        this.#failures = 0;
+        const followed = await this.#follow(version, signal);
+        version = followed.version;
+        if (followed.wasShort) await this.#pause(new Error('The watch ended at once and brought nothing.'), signal);
+        else this.#failures = 0;
       } catch (error) {
         if (signal.aborted) return;
         if (isExpired(error)) {
@@ -141,10 +170,13 @@ export class Informer<T extends KubeObject> {
     const keep = (item: T): T => this.#prepare(item);
     const { items: objects, resourceVersion } = await this.#cluster.list(this.source.type, { ...this.#options(signal), keep });
     // A cluster that was restored from a backup counts from an earlier number again: nothing that is remembered holds.
-    if (this.#listVersion !== undefined && compareVersions(resourceVersion, this.#listVersion) < 0) this.store.clear();
+    if (this.#listVersion !== undefined && compareVersions(resourceVersion, this.#listVersion) < 0) {
+      this.store.clear();
+      this.#told.clear();
+    }
     this.#listVersion = resourceVersion;
-    const before = new Map(objects.map((object) => [object, this.store.get(object.metadata.namespace, object.metadata.name ?? '')]));
-    for (const gone of this.store.replaceAll(objects, resourceVersion)) this.#tell(gone, undefined);
+    const before = new Map(objects.map((object) => [object, this.#lastTold(object)]));
+    for (const gone of this.store.replaceAll(objects, resourceVersion)) this.#tell(this.#lastTold(gone) ?? gone, undefined);
     for (const object of objects) this.#tell(before.get(object), object);
     if (this.#hasSynced) this.store.steadySince = this.#times.now();
     this.#markSynced();
@@ -157,8 +189,10 @@ export class Informer<T extends KubeObject> {
   }
 
   /** Follows one watch connection to its regular end and gives the version to go on from. */
-  async #follow(from: string, signal: AbortSignal): Promise<string> {
+  async #follow(from: string, signal: AbortSignal): Promise<{ version: string; wasShort: boolean }> {
     let version = from;
+    let isEmpty = true;
+    const begun = performance.now();
     const dead = new AbortController();
     const either = AbortSignal.any([signal, dead.signal]);
     let alarm = this.#armAlarm(dead);
@@ -167,6 +201,7 @@ export class Informer<T extends KubeObject> {
         clearTimeout(alarm);
         alarm = this.#armAlarm(dead);
         this.#failures = 0;
+        isEmpty = false;
         version = this.#take(event) ?? version;
       }
     } catch (error) {
@@ -175,7 +210,7 @@ export class Informer<T extends KubeObject> {
     } finally {
       clearTimeout(alarm);
     }
-    return version;
+    return { version, wasShort: isEmpty && performance.now() - begun < shortestWatchMs };
   }
 
   #armAlarm(dead: AbortController): NodeJS.Timeout {
@@ -185,7 +220,7 @@ export class Informer<T extends KubeObject> {
   #take(event: WatchEvent<T>): string | undefined {
     if (event.type === 'BOOKMARK') return event.resourceVersion;
     const object = this.#prepare(event.object);
-    const before = this.store.get(object.metadata.namespace, object.metadata.name ?? '');
+    const before = this.#lastTold(object);
     if (event.type === 'DELETED') {
       this.store.remove(object);
       this.#tell(before ?? object, undefined);
@@ -207,7 +242,18 @@ export class Informer<T extends KubeObject> {
     return trimmed;
   }
 
+  #lastTold(object: T): T | undefined {
+    const key = keyOf(object);
+    return this.#told.has(key) ? this.#told.get(key) : this.store.get(object.metadata.namespace, object.metadata.name ?? '');
+  }
+
   #tell(before: T | undefined, after: T | undefined): void {
+    const object = after ?? before;
+    if (object === undefined) return;
+    const stored = this.store.get(object.metadata.namespace, object.metadata.name ?? '');
+    const isAhead = stored !== undefined && stored.metadata.resourceVersion !== after?.metadata.resourceVersion;
+    if (isAhead) this.#told.set(keyOf(object), after);
+    else this.#told.delete(keyOf(object));
     for (const listener of this.#listeners) {
       try {
         listener(before, after);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { fence } from '../../../src/controller/runtime/fenced.ts';
-import { Informer } from '../../../src/controller/runtime/informer.ts';
+import { Informer, type InformerTimes } from '../../../src/controller/runtime/informer.ts';
 import { Leader } from '../../../src/controller/runtime/leader.ts';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { Manager } from '../../../src/controller/runtime/manager.ts';
@@ -102,6 +102,69 @@ describe('Informer', () => {
     cluster.intercept = () => undefined;
     await cluster.create(serviceType, service('a'));
     await until(() => expect(informer.store.size).toBe(1));
+  });
+});
+
+describe('what listeners of an informer hear', () => {
+  const noteOf = (object: Service | undefined) => object?.metadata.annotations?.[noted];
+  const heardBy = async (cluster: MemoryCluster, times: Partial<InformerTimes> = {}) => {
+    const informer = new Informer(cluster, { type: serviceType }, log, { minBackoffMs: 5, maxBackoffMs: 20, ...times });
+    const heard: [string | undefined, string | undefined][] = [];
+    informer.listen((before, after) => heard.push([noteOf(before), noteOf(after)]));
+    void informer.run(running().signal);
+    await informer.synced();
+    return { informer, heard };
+  };
+  const noting = (note: string): Service => ({ metadata: { name: 'a', namespace: 'ns', annotations: { [noted]: note } } });
+
+  test('of a change that this process wrote: what they heard before, not what the write gave back', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.create(serviceType, noting('1'));
+    const { informer, heard } = await heardBy(cluster);
+    for (const note of ['2', '3']) {
+      const written = await cluster.mergePatch(serviceType, 'ns', 'a', { metadata: { annotations: { [noted]: note } } });
+      informer.observe(written);
+      expect(noteOf(informer.store.get('ns', 'a'))).toBe(note);
+    }
+    await cluster.delete(serviceType, 'ns', 'a');
+    await until(() => expect(heard.at(-1)).toEqual(['3', undefined]));
+    expect(heard).toEqual([
+      [undefined, '1'],
+      ['1', '2'],
+      ['2', '3'],
+      ['3', undefined],
+    ]);
+  });
+
+  test('all objects again after a while, although nothing has changed', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.create(serviceType, noting('1'));
+    const { heard } = await heardBy(cluster, { resyncMs: 20 });
+    await until(() =>
+      expect(heard.slice(0, 2)).toEqual([
+        [undefined, '1'],
+        ['1', '1'],
+      ]),
+    );
+  });
+
+  test('a watch that ends at once again and again is reopened after a pause that grows', async () => {
+    const cluster = new MemoryCluster();
+    let watches = 0;
+    cluster.intercept = (verb) => {
+      if (verb !== 'watch') return;
+      watches += 1;
+      setImmediate(() => cluster.cutWatches());
+    };
+    const pauses: number[] = [];
+    const counting = createLogger('debug', (line) => {
+      const { retryInMs } = JSON.parse(line) as { retryInMs?: number };
+      if (retryInMs !== undefined) pauses.push(retryInMs);
+    });
+    const informer = new Informer(cluster, { type: serviceType }, counting, { minBackoffMs: 5, maxBackoffMs: 20 });
+    void informer.run(running().signal);
+    await until(() => expect(pauses.slice(0, 4)).toEqual([5, 10, 20, 20]));
+    expect(watches).toBeLessThanOrEqual(pauses.length + 1);
   });
 });
 
