@@ -22,6 +22,8 @@ export type Proof =
   | { state: 'refused'; reason: DeploymentFailure; message: string };
 
 interface Attempts {
+  /** Tells these questions from those of an earlier try, whose answers may still be on their way. */
+  serial: number;
   since: number;
   count: number;
   unreachableSince?: number;
@@ -138,6 +140,7 @@ function answerPatienceOf(process: CFProcess, generation: string): { answerMs?: 
 
 export class Proofs {
   readonly #attempts = new BoundedMap<string, Attempts>(5_000);
+  #tries = 0;
 
   /** Asks anew next time. */
   forget(process: CFProcess, generation: string): void {
@@ -206,7 +209,7 @@ export class Proofs {
 
   #judge(context: Context, attempts: Attempts, target: Target, { info, answerMs }: { info: KfInfo; answerMs?: number }): Proof {
     const outcome = context.outside(
-      `${target.base} ${target.host} ${target.generation} ${String(attempts.count)}`,
+      `${target.base} ${target.host} ${target.generation} ${attempts.serial} ${attempts.count}`,
       requestTimeoutMs,
       (signal) => ask({ ...target, headers: { [generationHeader]: target.generation } }, signal),
     );
@@ -266,7 +269,8 @@ export class Proofs {
       known.since = Math.max(known.since, fair);
       return known;
     }
-    const fresh: Attempts = { since: Math.max(now, fair), count: 0, direct: false };
+    this.#tries += 1;
+    const fresh: Attempts = { serial: this.#tries, since: Math.max(now, fair), count: 0, direct: false };
     this.#attempts.set(key, fresh);
     return fresh;
   }

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ask, Proofs } from '../../../src/controller/rollout/traffic-probe.ts';
 import { routesByApp } from '../../../src/controller/relations.ts';
+import type { Instance } from '../../../src/controller/instances/instances.ts';
 import type { Context, Stores } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
 import { httpRouteType, type HttpRoute } from '../../../src/lib/api/gateway.ts';
@@ -44,7 +45,7 @@ function scene(gapBefore?: number) {
     now = start + afterMs;
     return proofs.check(context, process, 'g', [], 8080).state;
   };
-  return { look, gap: (afterMs: number) => (httpRoutes.steadySince = start + afterMs) };
+  return { context, look, gap: (afterMs: number) => (httpRoutes.steadySince = start + afterMs) };
 }
 
 describe('a gateway that has not looked at a route', () => {
@@ -75,6 +76,20 @@ describe('a gateway that has not looked at a route', () => {
     expect(look(0)).toBe('awaited');
     expect(look(16 * seconds)).toBe('refused');
   });
+});
+
+test('a proof that is asked for anew takes no answer to an earlier question', () => {
+  const asked: string[] = [];
+  const { context } = scene();
+  const own = { ...context, outside: (id: string) => void asked.push(id) } as unknown as Context;
+  const proofs = new Proofs();
+  const instances = [{ ready: true, address: '10.0.0.1' }] as unknown as readonly Instance[];
+  const unrouted = { ...process, spec: { ...process.spec, processType: 'worker', healthCheck: { type: 'port' } } } as CFProcess;
+  const look = () => proofs.check(own, unrouted, 'g', instances, 8080).state;
+  expect([look(), look()]).toEqual(['awaited', 'awaited']);
+  proofs.forget(unrouted, 'g');
+  expect(look()).toBe('awaited');
+  expect([asked[0] === asked[1], asked[1] === asked[2]]).toEqual([true, false]);
 });
 
 describe('an answer without end', () => {
