@@ -50,7 +50,12 @@ interface CommandModule {
 }
 
 async function loadCommand(name: string): Promise<CommandModule['default']> {
+  const own = process.stdout.listeners('error');
   const { default: command } = (await import(commandUrl(name).href)) as CommandModule;
+  // oclif, when it is loaded, adds a listener that throws what it hears: a full disk would end in a stack.
+  for (const listener of process.stdout.listeners('error')) {
+    if (!own.includes(listener)) process.stdout.off('error', listener as (error: Error) => void);
+  }
   return command;
 }
 
@@ -195,15 +200,16 @@ function watchOutput(controller: AbortController): Output {
     if (!controller.signal.aborted) controller.abort(new KfError('interrupted', 'The output has ended.'));
   };
   const flushed = (): Promise<unknown> => new Promise((resolve) => process.stdout.write('', resolve));
+  const stderr = (): NodeJS.WriteStream => (opened ??= process.stderr.on('error', fail));
   process.stdout.on('error', fail);
   return {
-    // Nobody reads any more: there is nobody to tell.
-    stderr: () => (failure?.code === 'EPIPE' ? { write: () => true } : (opened ??= process.stderr.on('error', fail))),
+    // What is said after that is of the interruption; the cause is told once, at the end.
+    stderr: () => (failure === undefined ? stderr() : { write: () => true }),
     async codeAfter(ended) {
       await flushed();
       if (failure === undefined) return ended;
       if (failure.code === 'EPIPE') return brokenPipeCode;
-      process.stderr.write(`The output cannot be written: ${failure.message}.\n`);
+      stderr().write(`The output cannot be written: ${failure.message}.\n`);
       return 1;
     },
   };
