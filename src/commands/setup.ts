@@ -56,7 +56,7 @@ export default class Setup extends KfCommand<SetupResult | { objects: unknown[] 
     session.saveOrWarn({ ...session.state, context: pinned, server, org: result.org, space: result.space });
     this.print(setupBlocks(result));
     this.ok();
-    for (const warning of networkWarnings(result.network)) this.reporter.warn(warning);
+    for (const warning of networkWarnings(result.network, this.frame.bin)) this.reporter.warn(warning);
     if (!result.reach.reachable) this.reporter.warn([result.reach.message, ...(result.reach.hints ?? [])].join('\n   '));
     this.terminal.err(`Next: ${this.frame.bin} push APP -p PATH`);
     return result;

@@ -124,7 +124,7 @@ export async function claimRoute(context: Context, route: CFRoute, domain: CFDom
   if (protocol !== 'http' || host === '') {
     return refusedClaim(
       reasons.protocolNotSupported,
-      'kf routes HTTP to hosts of a domain; TCP routes and routes without a host do not work yet.',
+      'Only HTTP routes to hosts of a domain work so far, no TCP routes and no routes without a host.',
     );
   }
   if (host === '*' && route.metadata.annotations?.[annotations.wildcard] !== allowed) {

@@ -3,8 +3,8 @@
 import { allNames } from '../cf/cf-commands.ts';
 
 const names = allNames().filter((name) => name.length > 1);
-/** Only where a command follows: the product stays kf. */
-const command = new RegExp(`(?<![\\w./-])kf (?=(?:${names.join('|')})(?![\\w-]))`, 'g');
+/** Only where a command follows: the product stays kf. What names kf as a plugin of kubectl already does so. */
+const command = new RegExp(`(?<![\\w./-]|kubectl )kf (?=(?:${names.join('|')})(?![\\w-]))`, 'g');
 
 /** `text` with every command of kf named as one of `bin`. */
 export function commandsAs(text: string, bin: string): string {

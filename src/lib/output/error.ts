@@ -45,7 +45,8 @@ export type JsonForm = 'document' | 'lines';
 const hintLines = ({ hints }: KfError): string[] => (hints.length === 0 ? [] : ['', 'TIP:', ...hints.map((hint) => `   ${hint}`)]);
 
 /** A failure that does not end the command: its message, the last lines of what failed, what to do. */
-export function failureLines(error: KfError): string[] {
+export function failureLines(error: KfError, terminal: Terminal): string[] {
+  nameCommands(error, terminal);
   return [error.message, ...logOf(error).map((line) => `   ${line}`), ...hintLines(error)];
 }
 
@@ -58,10 +59,14 @@ function printText(terminal: Terminal, error: KfError, { withoutFailed = false }
   if (hints.length > 0) terminal.err(hints.join('\n'));
 }
 
-/** The error's commands under the name that kf was started as: who typed `cf` is told `cf push`. */
-function nameCommands(error: KfError, terminal: Terminal): void {
-  error.message = terminal.asStarted(error.message);
-  error.hints.splice(0, error.hints.length, ...error.hints.map((hint) => terminal.asStarted(hint)));
+/** The error's commands under the name that kf was started as: who typed `cf` is told `cf push`. What apps wrote stays as it is. */
+function nameCommands(error: KfError, { asStarted }: Terminal): void {
+  error.message = asStarted(error.message);
+  error.hints.splice(0, error.hints.length, ...error.hints.map((hint) => asStarted(hint)));
+  const { apps } = error.details;
+  if (!Array.isArray(apps)) return;
+  for (const { error: ofApp } of apps as { error?: { message: string } }[])
+    if (ofApp !== undefined) ofApp.message = asStarted(ofApp.message);
 }
 
 export interface FailureOptions {

@@ -1,6 +1,7 @@
 // Help of one command, in cf's sections and order.
 
 import type { ArgDefinition, FlagDefinition } from '../cf/definitions.ts';
+import { commandsAs } from './command-name.ts';
 
 /** What help needs of a command's class. */
 export interface HelpSubject {
@@ -66,7 +67,7 @@ export function commandHelp(subject: HelpSubject, bin: string): string[] {
     ...section('USAGE', [usage(subject, bin)]),
     ...section(
       'EXAMPLES',
-      subject.examples.map((example) => example.replace(/^kf /, `${bin} `)),
+      subject.examples.map((example) => commandsAs(example, bin)),
     ),
     ...section('ALIAS', subject.aliases.length === 0 ? [] : [subject.aliases.join(', ')]),
     ...section('OPTIONS', columns(options)),
@@ -95,7 +96,7 @@ export function describeCommand(subject: HelpSubject, bin: string): Record<strin
         summary: meaning,
       })),
     environment: subject.environment.map(([variable, meaning]) => ({ name: variable, summary: meaning })),
-    examples,
+    examples: examples.map((example) => commandsAs(example, bin)),
     seeAlso,
   };
 }

@@ -12,15 +12,15 @@ export interface LayoutOptions {
   columns?: number;
   /** What a cell's text becomes first. */
   cell?: (text: string) => string;
+  /** What a sentence of kf becomes first. */
+  message?: (text: string) => string;
 }
 
 const textOf = (cell: Cell): string => (typeof cell === 'string' ? cell : cell.text);
-const mapText = (cell: Cell, change: (text: string) => string): Cell =>
-  typeof cell === 'string' ? change(cell) : { ...cell, text: change(cell.text) };
 
 function paint(cell: Cell, ink: Ink): string {
   if (typeof cell === 'string') return cell;
-  return ink[cell.style](cell.text);
+  return cell.style === 'message' ? cell.text : ink[cell.style](cell.text);
 }
 
 function widthsOf(rows: readonly Cell[][]): number[] {
@@ -81,15 +81,19 @@ function layOutPairs(block: Extract<Block, { type: 'pairs' }>, { ink, columns }:
 
 /** The lines of `blocks`, without line ends. */
 export function layOut(blocks: readonly Block[], options: LayoutOptions): string[] {
-  const { cell = (text) => text } = options;
+  const { cell = (text) => text, message = (text) => text } = options;
+  const changed = (one: Cell): Cell => {
+    if (typeof one === 'string') return cell(one);
+    return { ...one, text: cell(one.style === 'message' ? message(one.text) : one.text) };
+  };
   return blocks.flatMap((block) => {
     switch (block.type) {
       case 'line':
         return [block.text];
       case 'table':
-        return layOutTable({ ...block, rows: block.rows.map((row) => row.map((one) => mapText(one, cell))) }, options);
+        return layOutTable({ ...block, rows: block.rows.map((row) => row.map(changed)) }, options);
       case 'pairs':
-        return layOutPairs({ ...block, rows: block.rows.map(([key, value]) => [cell(key), mapText(value, cell)]) }, options);
+        return layOutPairs({ ...block, rows: block.rows.map(([key, value]) => [cell(key), changed(value)]) }, options);
     }
   });
 }

@@ -31,7 +31,8 @@ class PlainReporter implements Reporter {
     this.#terminal.out(line);
   }
 
-  step(text: string): void {
+  step(step: string): void {
+    const text = this.#terminal.asStarted(step);
     this.#latest = text;
     if (this.#told.has(awaitedOf(text))) return;
     this.#told.add(awaitedOf(text));
@@ -87,7 +88,7 @@ class LivelyReporter implements Reporter {
 
   step(step: string): void {
     // The spinner writes to the terminal by itself.
-    const text = safeName(step);
+    const text = safeName(this.#terminal.asStarted(step));
     if (text === this.#text) return;
     // Figures that move are the same step still.
     if (awaitedOf(text) !== awaitedOf(this.#text)) {

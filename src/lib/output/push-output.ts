@@ -18,7 +18,7 @@ function outputOn(block: OutputBlock, terminal: Terminal): AppOutput {
       if (answer !== undefined) block.note(renderAnswer(answer));
     },
     failed: (error: KfError): void => {
-      for (const text of failureLines(error)) block.note(text);
+      for (const text of failureLines(error, terminal)) block.note(text);
     },
   });
 }

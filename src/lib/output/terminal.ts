@@ -95,7 +95,7 @@ export class Terminal {
     if (this.json) return;
     const { isTTY, columns: width = 0 } = this.#stdout;
     const onTerminal = isTTY === true ? { cell: safeName, ...(width === 0 ? {} : { columns: width }) } : {};
-    const lines = layOut(blocks, { ink: this.ink, ...onTerminal });
+    const lines = layOut(blocks, { ink: this.ink, message: this.asStarted, ...onTerminal });
     if (lines.length > 0) write(this.#stdout, `${lines.join('\n')}\n`);
   }
 }

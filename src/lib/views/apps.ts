@@ -2,7 +2,7 @@
 
 import type { AppDetails, AppSummary, InstanceDetails, LastEnd, ProcessDetails } from '../api/results.ts';
 import { formatBytes, formatMegabytes } from '../api/sizes.ts';
-import { line, pairs, table, type Block, type Cell } from './block.ts';
+import { line, message, pairs, table, type Block, type Cell } from './block.ts';
 import { longDate } from './dates.ts';
 
 const counts = (app: AppSummary): string =>
@@ -53,7 +53,7 @@ function howItEnded({ exitCode, reason }: LastEnd, memoryMB: number): string {
 
 /** What of an instance has no room in the table: a long cause, and how often and why it was started again. */
 function notesOf(process: ProcessDetails, { index, details = '', restarts = 0, lastEnd }: InstanceDetails): Block[] {
-  const notes: Block[] = details.length > longestCell ? [pairs([`#${index}:`, details])] : [];
+  const notes: Block[] = details.length > longestCell ? [pairs([`#${index}:`, message(details)])] : [];
   if (restarts === 0) return notes;
   const times = restarts === 1 ? 'once' : `${restarts} times`;
   const at = lastEnd?.at === undefined ? '' : ` at ${second(lastEnd.at)}`;
@@ -104,14 +104,14 @@ function renderProcess(process: ProcessDetails, withCommand: boolean): Block[] {
 function renderDeployment({ deployment }: AppDetails): Block[] {
   if (deployment === undefined || (deployment.phase !== 'Pending' && deployment.phase !== 'Starting')) return [];
   const since = deployment.since === undefined ? '' : ` (since ${longDate(deployment.since)})`;
-  const waiting: [string, string][] = deployment.message === undefined ? [] : [['waiting for:', deployment.message]];
+  const waiting: [string, Cell][] = deployment.message === undefined ? [] : [['waiting for:', message(deployment.message)]];
   return [line(), line(`Active deployment with status DEPLOYING${since}`), pairs(['strategy:', 'rolling'], ...waiting)];
 }
 
 /** The last deployment failed: why, in one sentence. */
 function renderFailure({ deployment }: AppDetails): Block[] {
   if (deployment?.phase !== 'Failed' || deployment.message === undefined) return [];
-  return [line(), pairs(['last deployment:', { text: 'failed', style: 'bad' }], ['reason:', deployment.message])];
+  return [line(), pairs(['last deployment:', { text: 'failed', style: 'bad' }], ['reason:', message(deployment.message)])];
 }
 
 /** What stands before the app's block when it was just started: that it is awaited, unless `--no-wait`. */

@@ -1,7 +1,8 @@
 // What a view says: lines, tables and key/value rows. `lib/output` lays them out.
 
 export type CellStyle = 'bold' | 'name' | 'bad';
-export type Cell = string | { text: string; style: CellStyle };
+/** A message is a sentence of kf itself: commands in it are named as kf was started. */
+export type Cell = string | { text: string; style: CellStyle | 'message' };
 
 export type Block =
   /** One line; '' is an empty one. */
@@ -12,6 +13,7 @@ export type Block =
   | { type: 'pairs'; rows: [key: string, value: Cell][] };
 
 export const line = (text = ''): Block => ({ type: 'line', text });
+export const message = (text: string): Cell => ({ text, style: 'message' });
 export const pairs = (...rows: [key: string, value: Cell][]): Block => ({ type: 'pairs', rows });
 
 /** A table with a header row. */

@@ -62,15 +62,15 @@ function networkLine({ policies, enforced }: NetworkView): string {
 }
 
 /** What an operator must know of the network after a setup; nothing where policies are enforced. */
-export function networkWarnings({ policies, enforced, message }: NetworkView): string[] {
+export function networkWarnings({ policies, enforced, message }: NetworkView, bin: string): string[] {
   if (policies === 'off' || enforced === true) return [];
   const open = 'apps and builds can reach nodes, the API server and the apps of other spaces.';
   if (enforced === false)
     return [
-      `The cluster's network does not enforce NetworkPolicies: ${open}\n   Install a network that does (Calico, Cilium), then: kf setup --network-policies=on`,
+      `The cluster's network does not enforce NetworkPolicies: ${open}\n   Install a network that does (Calico, Cilium), then: ${bin} setup --network-policies=on`,
     ];
   return [
-    `Whether the cluster's network enforces NetworkPolicies could not be found out: ${message ?? 'no reason given'}.\n   If it does not, ${open}\n   To check again: kf setup --network-policies=on`,
+    `Whether the cluster's network enforces NetworkPolicies could not be found out: ${message ?? 'no reason given'}.\n   If it does not, ${open}\n   To check again: ${bin} setup --network-policies=on`,
   ];
 }
 

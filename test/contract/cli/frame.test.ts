@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFileSync, statSync, symlinkSync } from 'node:fs';
-import path from 'node:path';
+import { readFileSync, statSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { configMapType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
@@ -304,31 +303,6 @@ describe('a cluster', () => {
     const document = JSON.parse(run.stdout) as { error: { code: string; details: { missingRight: object } } };
     expect(document.error.code).toBe('forbidden');
     expect(document.error.details.missingRight).toMatchObject({ user: 'alice', verb: 'list', resource: 'cforgs' });
-  });
-});
-
-describe('started as cf', () => {
-  it.each([
-    [['resatrt'], "See 'cf help -a'"],
-    [['ssh', 'app'], 'kubectl exec'],
-    [['create-app', 'x'], 'For now: cf push APP --no-start'],
-    [['push', 'a', '--droplet', 'x'], 'For now: cf push APP --docker-image IMAGE'],
-    [['scale'], '   cf help scale\n'],
-    [['scale', '-h'], '   cf scale APP_NAME '],
-    [['apps'], "use 'cf target -o ORG'"],
-    [['set-env', 'x', 'A', 'b', '--org', 'exampel-org', '--space', 'x'], '   cf orgs\n'],
-  ])('%j: hints say cf', async (argv, hint) => {
-    const cli = user();
-    const started = path.join(cli.home, 'cf');
-    symlinkSync(bundle.program, started);
-    const { stdout, stderr } = await new Promise<{ stdout: string; stderr: string }>((resolve) => {
-      const own = { PATH: process.env['PATH'], HOME: cli.home, CF_HOME: cli.home, ...env };
-      execFile(process.execPath, [started, ...argv], { env: own, cwd: cli.home }, (_error, out, err) =>
-        resolve({ stdout: out, stderr: err }),
-      );
-    });
-    expect(stdout + stderr).toContain(hint);
-    expect(stdout + stderr).not.toMatch(/\bkf (?:help|push|target|spaces|scale)\b/);
   });
 });
 

@@ -32,19 +32,19 @@ describe('what setup says of the network', () => {
   });
 
   it('warns where policies are not enforced, or nobody knows', () => {
-    expect(networkWarnings({ policies: 'on', enforced: true })).toEqual([]);
-    expect(networkWarnings({ policies: 'off' })).toEqual([]);
-    expect(networkWarnings({ policies: 'on', enforced: false })).toEqual([
+    expect(networkWarnings({ policies: 'on', enforced: true }, 'cf')).toEqual([]);
+    expect(networkWarnings({ policies: 'off' }, 'cf')).toEqual([]);
+    expect(networkWarnings({ policies: 'on', enforced: false }, 'cf')).toEqual([
       [
         "The cluster's network does not enforce NetworkPolicies: apps and builds can reach nodes, the API server and the apps of other spaces.",
-        '   Install a network that does (Calico, Cilium), then: kf setup --network-policies=on',
+        '   Install a network that does (Calico, Cilium), then: cf setup --network-policies=on',
       ].join('\n'),
     ]);
-    expect(networkWarnings({ policies: 'on', message: 'no image' })).toEqual([
+    expect(networkWarnings({ policies: 'on', message: 'no image' }, 'cf')).toEqual([
       [
         "Whether the cluster's network enforces NetworkPolicies could not be found out: no image.",
         '   If it does not, apps and builds can reach nodes, the API server and the apps of other spaces.',
-        '   To check again: kf setup --network-policies=on',
+        '   To check again: cf setup --network-policies=on',
       ].join('\n'),
     ]);
   });

@@ -1,0 +1,99 @@
+// Who started kf as `cf` reads `cf` in every hint: that is what scripts and people then type.
+
+import { execFile } from 'node:child_process';
+import { symlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { kinds } from '../../../src/lib/api/group.ts';
+import { resource, type KubeObject } from '../../../src/lib/api/object.ts';
+import { commandsAs } from '../../../src/lib/output/command-name.ts';
+import { bundleForTests, Cli } from '../../support/cli.ts';
+import { ServedCluster } from '../../support/served-cluster.ts';
+
+const bundle = bundleForTests();
+const ns = 'space-guid';
+let cluster: ServedCluster;
+let cli: Cli;
+const quotas = resource<KubeObject>('', 'v1', 'ResourceQuota', 'resourcequotas');
+
+/** An app without a droplet. */
+async function addApp(name: string, deployment?: { phase: 'Failed'; message: string }): Promise<void> {
+  const spec = { displayName: name, desiredState: 'STOPPED' as const, lifecycle: { type: 'buildpack' as const, data: { stack: '' } } };
+  await cluster.add(kinds.app, { metadata: { name, namespace: ns }, spec });
+  if (deployment === undefined) return;
+  const status = { deployment: { ...deployment, id: '1' } };
+  await cluster.memory.mergePatch(kinds.app, ns, name, { status }, { subresource: 'status' });
+}
+
+beforeAll(async () => {
+  cluster = await (await ServedCluster.start()).installed();
+  await addApp('unbuilt');
+  const [hard, used] = [{ 'count/cfapps.korifi.cloudfoundry.org': '2' }, { 'count/cfapps.korifi.cloudfoundry.org': '2' }];
+  await cluster.add(quotas, { metadata: { name: 'full', namespace: ns }, status: { hard, used } } as never);
+  await addApp('fallen', {
+    phase: 'Failed',
+    message: "It cannot start again. Mend the app's variables and services, then 'kf restart' it.",
+  });
+});
+
+beforeEach(() => {
+  cli = new Cli(bundle.program);
+  writeFileSync(path.join(cli.home, 'manifest.yml'), 'applications: [{name: shop}, {name: bag}]\n');
+  symlinkSync(bundle.program, path.join(cli.home, 'cf'));
+});
+
+afterEach(() => cli.remove());
+
+afterAll(async () => {
+  await cluster.stop();
+  bundle.remove();
+});
+
+/** Both streams of `cf` with these arguments. */
+function outputOf(argv: string[], env: Record<string, string> = {}): Promise<string> {
+  const own = { PATH: process.env['PATH'], HOME: cli.home, CF_HOME: cli.home, KUBECONFIG: cluster.server.kubeconfig(), ...env };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [path.join(cli.home, 'cf'), ...argv], { env: own, cwd: cli.home }, (_error, stdout, stderr) =>
+      resolve(stdout + stderr),
+    );
+  });
+}
+
+describe('started as cf', () => {
+  const place = ['--org', 'example-org', '--space', 'example-space'];
+
+  it.each([
+    [['resatrt'], "See 'cf help -a'"],
+    [['ssh', 'app'], 'kubectl exec'],
+    [['create-app', 'x'], 'For now: cf push APP --no-start'],
+    [['push', 'a', '--droplet', 'x'], 'For now: cf push APP --docker-image IMAGE'],
+    [['push', 'shopp', '-f', 'manifest.yml'], '   cf push shop\n'],
+    [['scale'], '   cf help scale\n'],
+    [['scale', '-h'], '   cf scale APP_NAME '],
+    [['start', '-h'], 'CF_STARTUP_TIMEOUT=10 cf start example-app'],
+    [['start', '-h', '--json'], 'CF_STARTUP_TIMEOUT=10 cf start example-app'],
+    [['apps'], "use 'cf target -o ORG'"],
+    [['target', '-s', 'example-space'], '   cf target -o ORG -s SPACE\n'],
+    [['rotate', 'password'], '   cf rotate registry-key\n'],
+    [['app', 'nothing', ...place], '   cf apps\n'],
+    [['app', 'fallen', ...place], "then 'cf restart' it."],
+    [['start', 'unbuilt', ...place], '   cf push unbuilt\n'],
+    [['restage', 'unbuilt', ...place], '   cf push unbuilt\n'],
+    [['push', 'new', '--no-manifest', '--docker-image', 'registry.example.com/a:1', ...place, '--json'], '"cf apps"'],
+    [['bind-service', 'unbuilt', 'nothing', ...place], '   cf services\n'],
+    [['set-env', 'x', 'A', 'b', '--org', 'exampel-org', '--space', 'x'], '   cf orgs\n'],
+    [['create-space', 'x', '-o', 'nowhere'], '   cf orgs\n'],
+    [['map-route', 'unbuilt', 'nowhere.example.com', ...place], '   cf domains\n'],
+    [['orgs', '--context', 'nowhere'], 'kubectl config get-contexts'],
+  ])('%j: hints say cf', async (argv, hint) => {
+    const said = await outputOf(argv);
+    expect(said).toContain(hint);
+    expect(commandsAs(said, 'cf')).toBe(said);
+  });
+
+  it('so do those for a cluster without kf', async () => {
+    const said = await outputOf(['apps', ...place], { KF_ROOT_NAMESPACE: 'elsewhere' });
+    expect(said).toContain('   cf setup --context test\n');
+    expect(commandsAs(said, 'cf')).toBe(said);
+  });
+});

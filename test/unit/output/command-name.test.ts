@@ -1,0 +1,126 @@
+import { globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+import Start from '../../../src/commands/start.ts';
+import { helpSubject } from '../../../src/base-command.ts';
+import type { AppDetails } from '../../../src/lib/api/results.ts';
+import { KfError } from '../../../src/lib/errors.ts';
+import { commandsAs } from '../../../src/lib/output/command-name.ts';
+import { printFailure } from '../../../src/lib/output/error.ts';
+import { commandHelp, describeCommand } from '../../../src/lib/output/help.ts';
+import { plainInk } from '../../../src/lib/output/ink.ts';
+import { openReporter } from '../../../src/lib/output/progress.ts';
+import { openPushOutput } from '../../../src/lib/output/push-output.ts';
+import { Terminal } from '../../../src/lib/output/terminal.ts';
+import { renderApp } from '../../../src/lib/views/apps.ts';
+
+const source = fileURLToPath(new URL('../../../src', import.meta.url));
+
+/** A terminal of who started kf as `cf`, and what was written to it. */
+function startedAsCf(json = false): { terminal: Terminal; said: () => string } {
+  let all = '';
+  const stream = { write: (text: string) => (all += text) };
+  const asStarted = (text: string): string => commandsAs(text, 'cf');
+  const terminal = new Terminal({ env: {}, stdout: stream, stderr: () => stream, canAsk: () => false, json, asStarted }, plainInk);
+  return { terminal, said: () => all };
+}
+
+describe('a command in a text', () => {
+  it.each([
+    ['kf push APP, then `kf logs APP`', 'cf', 'cf push APP, then `cf logs APP`'],
+    ["as after 'kf restart'.", 'cf', "as after 'cf restart'."],
+    [
+      'kf is not set up; the kf that set it up; /opt/kf push; my-kf push',
+      'cf',
+      'kf is not set up; the kf that set it up; /opt/kf push; my-kf push',
+    ],
+    ['kf push APP', 'kubectl kf', 'kubectl kf push APP'],
+    ['kubectl kf push APP', 'kubectl kf', 'kubectl kf push APP'],
+    ['CF_STARTUP_TIMEOUT=10 kf start APP', 'cf', 'CF_STARTUP_TIMEOUT=10 cf start APP'],
+  ])('%s, started as %s: %s', (text, bin, expected) => {
+    expect(commandsAs(text, bin)).toBe(expected);
+  });
+});
+
+describe('started as cf, commands are named so', () => {
+  const error = (): KfError => new KfError('failed', "Run 'kf setup' first.", { hints: ['kf push shop'] });
+
+  it('in a failure, and of several apps in the error of each, but not in the lines of an app', () => {
+    const { terminal, said } = startedAsCf(true);
+    const { code, message } = error();
+    const apps = [{ name: 'shop', error: { code, message } }, { name: 'bag' }];
+    printFailure(terminal, new KfError(code, message, { hints: ['kf push shop'], details: { apps, logTail: ['kf push says the app'] } }));
+    expect(JSON.parse(said())).toMatchObject({
+      error: {
+        message: "Run 'cf setup' first.",
+        hints: ['cf push shop'],
+        details: {
+          apps: [{ name: 'shop', error: { code, message: "Run 'cf setup' first." } }, { name: 'bag' }],
+          logTail: ['kf push says the app'],
+        },
+      },
+    });
+  });
+
+  it('in the failure of one app among several', () => {
+    const { terminal, said } = startedAsCf();
+    const output = openPushOutput(terminal, openReporter(terminal), ['shop', 'bag'])('shop');
+    output.failed(error());
+    expect(said()).toContain("Run 'cf setup' first.\n");
+    expect(said()).toContain('   cf push shop\n');
+  });
+
+  it('in warnings, and in what is awaited', () => {
+    const { terminal, said } = startedAsCf();
+    const reporter = openReporter(terminal);
+    reporter.step("Waiting: the variables, which 'kf set-env' sets");
+    reporter.warn('See kf logs.');
+    reporter.done();
+    expect(said()).toBe("Waiting: the variables, which 'cf set-env' sets\nSee cf logs.\n");
+  });
+
+  it('in what the controller says of an app, but not in what the app is called or runs', () => {
+    const { terminal, said } = startedAsCf();
+    const web = { type: 'web', running: 0, instances: 1, guid: 'g', memoryMB: 64, diskMB: 64, healthCheck: 'port', command: 'kf push' };
+    const details = "The app used more memory than 64M; -m gives it more, as in 'kf scale APP_NAME -m 1G'.";
+    const app = {
+      ...{ name: 'kf push', guid: 'g', state: 'started', routes: [], lifecycle: 'buildpack', buildpacks: [] },
+      processes: [{ ...web, instanceDetails: [{ index: 0, state: 'crashed', details }] }],
+      deployment: { id: '1', phase: 'Failed', message: "Mend the variables, then 'kf restart' it." },
+    } as unknown as AppDetails;
+    terminal.print(renderApp(app, { commands: true }));
+    expect(said()).toMatch(/^name: +kf push$/m);
+    expect(said()).toMatch(/^start command: +kf push$/m);
+    expect(said()).toMatch(/as in 'cf scale APP_NAME -m 1G'\.$/m);
+    expect(said()).toMatch(/^reason: +Mend the variables, then 'cf restart' it\.$/m);
+  });
+
+  it('in the examples of help', () => {
+    const subject = helpSubject(Start, 'start');
+    expect(commandHelp(subject, 'cf').join('\n')).toContain('CF_STARTUP_TIMEOUT=10 cf start example-app');
+    expect(describeCommand(subject, 'cf')['examples']).toEqual(['cf start example-app', 'CF_STARTUP_TIMEOUT=10 cf start example-app']);
+  });
+});
+
+/** Literals that name a command, but for the examples of commands. */
+function literalsIn(file: string): string[] {
+  const parsed = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true);
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isPropertyDeclaration(node) && ts.isIdentifier(node.name) && node.name.text === 'examples') return;
+    const isText = ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || ts.isTemplateMiddle(node) || ts.isTemplateTail(node);
+    if (isText && commandsAs(node.text, 'cf') !== node.text) found.push(`${path.relative(source, file)}: ${node.text.trim()}`);
+    ts.forEachChild(node, visit);
+  };
+  visit(parsed);
+  return found;
+}
+
+it('what prints by itself names no command of its own: it knows the name that kf was started as', () => {
+  const printing = ['base-command.ts', 'main.ts', 'flags.ts', 'commands/*.ts', 'lib/output/*.ts', 'lib/views/*.ts'];
+  const files = printing.flatMap((pattern) => globSync(path.join(source, pattern)));
+  expect(files.length).toBeGreaterThan(50);
+  expect(files.flatMap(literalsIn)).toEqual([]);
+});
