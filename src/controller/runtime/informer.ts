@@ -65,6 +65,7 @@ export class Informer<T extends KubeObject> {
   #resolveSynced!: () => void;
   #hasSynced = false;
   #failures = 0;
+  #lastSign = performance.now();
   #listVersion: string | undefined;
 
   constructor(cluster: Cluster, source: Source<T>, log: Logger, times: Partial<InformerTimes> = {}) {
@@ -80,6 +81,11 @@ export class Informer<T extends KubeObject> {
   /** True after the first complete list. */
   get hasSynced(): boolean {
     return this.#hasSynced;
+  }
+
+  /** Milliseconds since the loop last showed that it lives: by a list, an event, or an error that it waits after. */
+  get silentMs(): number {
+    return performance.now() - this.#lastSign;
   }
 
   /** Resolves after the first complete list. */
@@ -144,6 +150,7 @@ export class Informer<T extends KubeObject> {
   }
 
   async #pause(error: unknown, signal: AbortSignal): Promise<void> {
+    this.#lastSign = performance.now();
     const missing = this.source.optional === true && isMissingKind(error);
     if (missing && !this.#hasSynced) this.#markSynced();
     const ms = missing
@@ -184,6 +191,7 @@ export class Informer<T extends KubeObject> {
   }
 
   #markSynced(): void {
+    this.#lastSign = performance.now();
     this.#hasSynced = true;
     this.#resolveSynced();
   }
@@ -200,12 +208,14 @@ export class Informer<T extends KubeObject> {
       for await (const event of this.#cluster.watch(this.source.type, { ...this.#options(either), resourceVersion: from })) {
         clearTimeout(alarm);
         alarm = this.#armAlarm(dead);
+        this.#lastSign = performance.now();
         this.#failures = 0;
         isEmpty = false;
         version = this.#take(event) ?? version;
       }
     } catch (error) {
       if (!dead.signal.aborted || signal.aborted) throw error;
+      this.#lastSign = performance.now();
       this.#log.warn('watch was silent, connecting again');
     } finally {
       clearTimeout(alarm);

@@ -31,10 +31,14 @@ export interface ManagerOptions {
   httpPort?: number;
   /** The API server's time; default: this machine's. */
   now?: () => number;
+  /** A reconcile or a watch without a sign of life for so long makes `/healthz` fail. */
+  stuckMs?: number;
   log: Logger;
 }
 
 const drainMs = 10_000;
+/** Reconciles end after a minute, watches that are silent after two and a half: whoever takes this long will not come back. */
+const defaultStuckMs = 5 * 60_000;
 const sourceId = (type: ResourceType): string => `${type.group}/${type.plural}`;
 
 export class Manager {
@@ -104,7 +108,7 @@ export class Manager {
     const { httpPort } = this.#options;
     if (httpPort === undefined) return undefined;
     return serveHealth(httpPort, {
-      unhealthy: () => undefined,
+      unhealthy: () => this.#whatIsStuck(),
       unready: () => {
         const missing = [...this.#informers.values()]
           .filter((informer) => !informer.hasSynced)
@@ -113,6 +117,16 @@ export class Manager {
       },
       metrics: () => this.renderMetrics(),
     });
+  }
+
+  #whatIsStuck(): string | undefined {
+    const { stuckMs = defaultStuckMs } = this.#options;
+    for (const runner of this.#runners) {
+      const key = runner.stuckKey(stuckMs);
+      if (key !== undefined) return `the reconciler '${runner.reconciler.name}' does not come back from ${key}`;
+    }
+    const silent = [...this.#informers.values()].find((informer) => informer.silentMs > stuckMs);
+    return silent === undefined ? undefined : `nothing is heard of ${silent.source.type.plural} any more`;
   }
 
   #setGate(isLeader: boolean): void {

@@ -44,6 +44,8 @@ export class Runner {
   readonly queue = new WorkQueue();
   readonly #deps: RunnerDependencies;
   readonly #log: Logger;
+  /** Keys that are being reconciled, and since when. */
+  readonly #since = new Map<string, number>();
 
   constructor(reconciler: Reconciler, deps: RunnerDependencies) {
     this.reconciler = reconciler;
@@ -59,11 +61,20 @@ export class Runner {
     await Promise.all(workers);
   }
 
+  /** A key whose reconcile has taken longer than `limitMs`: it heeds its time limit no more, and a worker is lost with it. */
+  stuckKey(limitMs: number): string | undefined {
+    const now = performance.now();
+    for (const [key, since] of this.#since) if (now - since > limitMs) return key;
+    return undefined;
+  }
+
   async #work(signal: AbortSignal): Promise<void> {
     for (let key = await this.queue.get(); key !== undefined; key = await this.queue.get()) {
       await this.#deps.mayWork();
       if (signal.aborted) return;
+      this.#since.set(key, performance.now());
       await this.#once(key, signal);
+      this.#since.delete(key);
       this.queue.done(key);
     }
   }
