@@ -1,24 +1,40 @@
 import { defineConfig } from 'vitest/config';
 
+/**
+ * How long tests of a ring wait for what they name (`until`, `expect.poll`): far longer than it takes, since a busy machine is no failure, and
+ * shorter than a test may take, so that a failure says what was awaited.
+ */
+function patience(milliseconds: number): { env: Record<string, string>; expect: { poll: { timeout: number; interval: number } } } {
+  return { env: { KF_TEST_PATIENCE_MS: String(milliseconds) }, expect: { poll: { timeout: milliseconds, interval: 20 } } };
+}
+
 /** One project per ring (docs/internals.md); `npm run test:<ring>` picks one. */
 export default defineConfig({
   test: {
     disableConsoleIntercept: true,
     projects: [
-      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 20_000 } },
-      { extends: true, test: { name: 'contract', include: ['test/contract/**/*.test.ts'], testTimeout: 60_000 } },
+      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 60_000, ...patience(40_000) } },
+      { extends: true, test: { name: 'contract', include: ['test/contract/**/*.test.ts'], testTimeout: 120_000, ...patience(60_000) } },
       {
         extends: true,
-        test: { name: 'api', include: ['test/api/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000, fileParallelism: false },
+        test: {
+          name: 'api',
+          include: ['test/api/**/*.test.ts'],
+          testTimeout: 240_000,
+          hookTimeout: 240_000,
+          fileParallelism: false,
+          ...patience(120_000),
+        },
       },
       {
         extends: true,
         test: {
           name: 'cluster',
           include: ['test/cluster/**/*.test.ts'],
-          testTimeout: 300_000,
+          testTimeout: 600_000,
           hookTimeout: 600_000,
           fileParallelism: false,
+          ...patience(120_000),
         },
       },
     ],

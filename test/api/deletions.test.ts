@@ -122,9 +122,9 @@ describe('deleting by itself what an app lives by', () => {
       const left = await Promise.all(kindNames.map((kind) => ask(['get', kind, '-n', space, 'kept'])));
       return left.every(({ code }) => code !== 0);
     };
-    await until('the garbage collector to take all of it', isGone, 90_000);
+    await until('the garbage collector to take all of it', isGone);
     const owner = await makeApp(space);
     await kubectl(['create', '-f', '-'], { input: kindNames.map((kind) => objectOf(kind, space, [owner])) });
-    await kubectl(['delete', 'namespace', space, '--timeout=60s']);
+    await kubectl(['delete', 'namespace', space, '--timeout=120s']);
   });
 });

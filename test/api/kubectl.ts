@@ -58,7 +58,7 @@ const manifests = join(import.meta.dirname, '../../manifests');
 /** Kinds, roles and policies as `kf setup` applies them, and the two namespaces they need. Doing it again changes nothing. */
 export async function installKinds(): Promise<void> {
   await kubectl(['apply', '--server-side', '-f', join(manifests, 'crds')]);
-  await kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
+  await kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=120s']);
   for (const name of ['cf', 'kf-system']) await makeNamespace(name, { 'kf.cloudfoundry.org/managed-by': 'kf' });
 }
 

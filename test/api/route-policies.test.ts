@@ -27,7 +27,7 @@ const everything = {
 beforeAll(async () => {
   await installKinds();
   await kubectl(['apply', '--server-side', '-f', gatewayKinds]);
-  await kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
+  await kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=120s']);
   await installRoles();
   await installPolicies();
   await makeSpaceLike(space);

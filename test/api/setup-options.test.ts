@@ -178,7 +178,7 @@ describe('a gateway of the operator', () => {
 
   test('is refused by name where only its kind is there, which setup then does not bring', async () => {
     await kubectl(['apply', '--server-side', '-f', kinds]);
-    await kubectl(['wait', '--for=condition=Established', '-f', kinds, '--timeout=30s']);
+    await kubectl(['wait', '--for=condition=Established', '-f', kinds, '--timeout=120s']);
     await expectRefusals();
     expect(Object.keys(await planned({})).filter((name) => name.endsWith('gateway.networking.k8s.io'))).toEqual([]);
   });

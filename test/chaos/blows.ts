@@ -73,9 +73,9 @@ export async function killApiServer(): Promise<void> {
 }
 
 export async function apiServerAnswers(): Promise<void> {
-  await until('the API server to answer', async () => (await kubectl('get', '--raw', '/readyz')) === 'ok', 60_000);
+  await until('the API server to answer', async () => (await kubectl('get', '--raw', '/readyz')) === 'ok');
 }
 
 export async function controllerReady(): Promise<void> {
-  await kubectl('-n', 'kf-system', 'rollout', 'status', 'deployment/kf-controller', '--timeout=90s');
+  await kubectl('-n', 'kf-system', 'rollout', 'status', 'deployment/kf-controller', '--timeout=120s');
 }

@@ -125,7 +125,7 @@ describe('the doors of the registry', () => {
   });
   afterAll(async () => {
     const space = await spaceOf(other.name);
-    if (space !== undefined) await kubectl('delete', 'cfspace', '-n', space.metadata.namespace, space.metadata.name, '--timeout=90s');
+    if (space !== undefined) await kubectl('delete', 'cfspace', '-n', space.metadata.namespace, space.metadata.name, '--timeout=120s');
     await admin.remove();
   });
 

@@ -150,7 +150,7 @@ describe('one instance behind a route', () => {
 
   test('what a killed push left without a name is gone by now', async () => {
     expect(orphan).not.toBe('');
-    await until('the orphan to go', async () => !(await listed('cfapps')).items.some(({ metadata }) => metadata.name === orphan), 40_000);
+    await until('the orphan to go', async () => !(await listed('cfapps')).items.some(({ metadata }) => metadata.name === orphan));
     expect((await listed('cfapps')).items.some(({ spec }) => spec.displayName === 'chaos-twenty')).toBe(true);
   });
 
@@ -160,7 +160,7 @@ describe('one instance behind a route', () => {
     await sleep(5_000);
     const guid = (await kf.ok('app', 'chaos-app', '--guid')).stdout.trim();
     const own = `korifi.cloudfoundry.org/app-guid=${guid}`;
-    await until('the version before to be gone', async () => (await listed('service', own)).items.length === 1, 40_000);
+    await until('the version before to be gone', async () => (await listed('service', own)).items.length === 1);
     const frozen = (await listed('secrets', own)).items.find(({ metadata }) => /-[0-9a-f]{10}-env$/.test(metadata.name));
     const kept: [string, string][] = [
       ['rolebinding', 'kf-controller-space'],
@@ -179,7 +179,7 @@ describe('one instance behind a route', () => {
 
 /** The gateway takes a moment to load what the API server says it has taken. */
 async function answers(app: string, text: string): Promise<void> {
-  await until(`${app} to answer '${text}'`, async () => (await get(`${app}.apps.localhost`)).body.includes(text), 10_000);
+  await until(`${app} to answer '${text}'`, async () => (await get(`${app}.apps.localhost`)).body.includes(text));
 }
 
 /** The route that the app of that name was given with its push; its HTTPRoute has the same name. */
@@ -202,6 +202,6 @@ async function comesBack(kind: string, name: string): Promise<void> {
     const { uid, deletionTimestamp } = (await read()).metadata;
     return uid !== before && deletionTimestamp === undefined;
   };
-  await until(`${kind} ${name} to come back`, isBack, 15_000);
+  await until(`${kind} ${name} to come back`, isBack);
   reportTime(`${kind} comes back`, Date.now() - started);
 }

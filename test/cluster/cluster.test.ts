@@ -77,7 +77,7 @@ describe('a control plane alone', () => {
 
   test('its kwok nodes run pods', () => {
     kubectl(names[0], 'create', 'deployment', 'many', '--image=none', '--replicas=50');
-    kubectl(names[0], 'wait', '--for=condition=Available', 'deployment/many', '--timeout=60s');
+    kubectl(names[0], 'wait', '--for=condition=Available', 'deployment/many', '--timeout=120s');
     const nodes = kubectl(names[0], 'get', 'pods', '-o', 'jsonpath={.items[*].spec.nodeName}').split(' ');
     expect(new Set(nodes)).toEqual(new Set(['kwok-0', 'kwok-1']));
   });
@@ -111,7 +111,7 @@ describe('a whole cluster', () => {
     execFileSync(stateOf(name).parts['kubectl'] ?? '', ['--kubeconfig', clusterPaths(name).adminKubeconfig, 'apply', '-f', '-'], {
       input: JSON.stringify(everything()),
     });
-    kubectl(name, 'wait', '--for=condition=Ready', 'pod/server', '--timeout=60s');
+    kubectl(name, 'wait', '--for=condition=Ready', 'pod/server', '--timeout=120s');
     const { number, httpPort } = stateOf(name);
     for (const url of [`http://${hostLink(number).clusterAddress}:32123/`, `http://127.0.0.1:${String(httpPort)}/`]) {
       await until(`an answer from ${url}`, async () => (await fetch(url)).status === 200);
@@ -181,7 +181,7 @@ describe('a whole cluster', () => {
     expect(kubectl(name, 'get', 'configmap', 'seen-by-audit', '-o', 'name')).toContain('seen-by-audit');
     kubectl(name, 'delete', 'pod', 'server', '--wait=true', '--grace-period=0', '--force');
     kubectl(name, 'run', 'after', `--image=${sample}`);
-    kubectl(name, 'wait', '--for=condition=Ready', 'pod/after', '--timeout=60s');
+    kubectl(name, 'wait', '--for=condition=Ready', 'pod/after', '--timeout=120s');
   });
 
   test('killed at any moment, `up` can be run again, and `down` leaves nothing', async () => {

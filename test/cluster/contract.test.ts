@@ -50,8 +50,7 @@ async function isReady(object: KubeObject): Promise<boolean> {
 async function applyAndWait(file: string): Promise<void> {
   await apply(file);
   for (const object of await objectsOf(file)) {
-    if (object.kind !== 'Secret')
-      await until(`${object.kind ?? ''} ${object.metadata.name ?? ''} to be Ready`, () => isReady(object), 60_000);
+    if (object.kind !== 'Secret') await until(`${object.kind ?? ''} ${object.metadata.name ?? ''} to be Ready`, () => isReady(object));
   }
 }
 
@@ -113,14 +112,10 @@ describe('objects written by hand', () => {
   test('a label that somebody takes away comes back', async () => {
     const app = ['cfapp', '-n', space, '11111111-1111-4111-8111-111111111111'];
     await kubectl('label', ...app, 'korifi.cloudfoundry.org/display-name-', 'korifi.cloudfoundry.org/guid-');
-    await until(
-      'the labels',
-      async () => {
-        const { labels = {} } = (await kubectlJson<Live>('get', ...app)).metadata;
-        return labels['korifi.cloudfoundry.org/guid'] !== undefined && labels['korifi.cloudfoundry.org/display-name'] !== undefined;
-      },
-      5_000,
-    );
+    await until('the labels', async () => {
+      const { labels = {} } = (await kubectlJson<Live>('get', ...app)).metadata;
+      return labels['korifi.cloudfoundry.org/guid'] !== undefined && labels['korifi.cloudfoundry.org/display-name'] !== undefined;
+    });
   });
 
   test('applied again nothing changes: no object, no pod', async () => {
@@ -142,8 +137,8 @@ describe('objects written by hand', () => {
 
   test('a process by hand decides about instances and memory', async () => {
     await applyAndWait('5-process.yaml');
-    await until('two instances', async () => (await instances()) === 2, 60_000);
-    await until('their memory', async () => /^128m$/i.test((await envOf())['MEMORY_LIMIT'] ?? ''), 60_000);
+    await until('two instances', async () => (await instances()) === 2);
+    await until('their memory', async () => /^128m$/i.test((await envOf())['MEMORY_LIMIT'] ?? ''));
     expect((await apply('5-process.yaml')).trim()).toMatch(/ unchanged$/);
   });
 
@@ -152,7 +147,6 @@ describe('objects written by hand', () => {
     await until(
       'pods and sets to go',
       async () => (await kubectl('get', 'pods,statefulsets,cfbuilds,cfpackages,cfprocesses', '-n', space, '-o', 'name')).trim() === '',
-      60_000,
     );
     expect((await get('by-hand.apps.localhost')).status).toBe(404);
   });

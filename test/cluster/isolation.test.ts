@@ -176,7 +176,7 @@ async function runInPod(attempts: Attempt[]): Promise<Answer[]> {
   const child = execute('kubectl', ['apply', '-f', '-'], { env: { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') } });
   child.child.stdin?.end(JSON.stringify(pod));
   await child;
-  const text = await until('the pod to end', async () => /ANSWERS (.*)\n/.exec(await kubectl('logs', names.pod, '-n', own))?.[1], 60_000);
+  const text = await until('the pod to end', async () => /ANSWERS (.*)\n/.exec(await kubectl('logs', names.pod, '-n', own))?.[1]);
   await kubectl('delete', 'pod', names.pod, '-n', own, '--grace-period=0', '--force');
   return JSON.parse(text) as Answer[];
 }

@@ -78,14 +78,14 @@ describe('the scale of a process', () => {
   test('is what kubectl scale writes, and counts what runs', async () => {
     expect(await scale(web)).toMatchObject({ spec: { replicas: 1 }, status: { replicas: 1 } });
     await kubectl(['scale', 'cfprocess', web, '--replicas=3']);
-    await until('three instances', async () => (await scale(web)).status.replicas === 3, 60_000);
+    await until('three instances', async () => (await scale(web)).status.replicas === 3);
     const { own, selected } = await look(web, 'web');
     expect([own.length, selected]).toEqual([3, own]);
     expect((await kf.ok('app', app)).stdout).toMatch(/instances: +3\/3/);
   });
 
   test('selects the pods of its process and no others, in the old version and in the new one', async () => {
-    await until('the worker', async () => (await look(`${guid}-worker`, 'worker')).own.length === 1, 60_000);
+    await until('the worker', async () => (await look(`${guid}-worker`, 'worker')).own.length === 1);
     const pushing = kf.run(['push', app, '-o', sample(2), '-m', '64M']);
     let isPushed = false;
     const ended = pushing.finally(() => (isPushed = true));
@@ -104,7 +104,7 @@ describe('the scale of a process', () => {
 
   test('goes down to none and the process has no pods', async () => {
     await kubectl(['scale', 'cfprocess', `${guid}-worker`, '--replicas=0']);
-    await until('the worker to end', async () => (await look(`${guid}-worker`, 'worker')).own.length === 0, 60_000);
+    await until('the worker to end', async () => (await look(`${guid}-worker`, 'worker')).own.length === 0);
     const { spec, status } = await scale(`${guid}-worker`);
     // The API server leaves a zero out of the spec of a Scale.
     expect([spec.replicas ?? 0, status.replicas]).toEqual([0, 0]);
@@ -116,7 +116,7 @@ describe('a task written by hand', () => {
   async function run(name: string, spec: Partial<CFTask['spec']>, condition: 'Succeeded' | 'Failed'): Promise<CFTask> {
     const metadata = { name: `${guid}-${name}`, namespace: space };
     await kubectl(['apply', '-f', '-'], { apiVersion: api, kind: 'CFTask', metadata, spec: { appRef: { name: guid }, ...spec } });
-    await kubectl(['wait', `--for=condition=${condition}`, 'cftask', metadata.name, '--timeout=60s']);
+    await kubectl(['wait', `--for=condition=${condition}`, 'cftask', metadata.name, '--timeout=120s']);
     return get<CFTask>('cftask', metadata.name);
   }
 
@@ -151,14 +151,12 @@ describe('a task written by hand', () => {
     const object = { apiVersion: api, kind: 'CFTask', metadata, spec: { appRef: { name: guid }, processType: 'worker' } };
     await kubectl(['apply', '-f', '-'], object);
     const pods = (): Promise<Pods> => get<Pods>('pods', '-l', `${label('task-guid')}=${metadata.name}`);
-    await until('the task to run', async () => (await pods()).items[0]?.status.phase === 'Running', 60_000);
+    await until('the task to run', async () => (await pods()).items[0]?.status.phase === 'Running');
     expect((await get<CFTask>('cftask', metadata.name)).status).toMatchObject({ memoryMB: 48, diskQuotaMB: 64 });
     await kubectl(['apply', '-f', '-'], { ...object, spec: { ...object.spec, canceled: true } });
-    await kubectl(['wait', '--for=condition=Canceled', 'cftask', metadata.name, '--timeout=60s']);
-    await until(
-      'its pod to end',
-      async () => (await pods()).items.every(({ metadata: { deletionTimestamp } }) => deletionTimestamp !== undefined),
-      60_000,
+    await kubectl(['wait', '--for=condition=Canceled', 'cftask', metadata.name, '--timeout=120s']);
+    await until('its pod to end', async () =>
+      (await pods()).items.every(({ metadata: { deletionTimestamp } }) => deletionTimestamp !== undefined),
     );
   });
 });

@@ -76,7 +76,7 @@ describe('push of a ready image', () => {
     })();
     await kf.ok('push', 'image-app', '-o', sample(2), '-m', '128M');
     await until('the new version to answer', async () => (await get('image-app.apps.localhost')).body !== first);
-    await until('the old pod to go', async () => (await podsOf(guid)).length === 1, 60_000);
+    await until('the old pod to go', async () => (await podsOf(guid)).length === 1);
     probing = false;
     await probe;
     expect(statuses.length).toBeGreaterThan(20);

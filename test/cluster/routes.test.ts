@@ -73,7 +73,7 @@ describe('where nothing answers', () => {
 
   test('and apps answer as before while the controller is away', async () => {
     await kubectl('scale', 'deployment', '-n', 'kf-system', 'kf-controller', '--replicas=0');
-    await kubectl('wait', '--for=delete', 'pod', '-n', 'kf-system', '-l', 'app=kf-controller', '--timeout=60s');
+    await kubectl('wait', '--for=delete', 'pod', '-n', 'kf-system', '-l', 'app=kf-controller', '--timeout=120s');
     try {
       expect((await get(`${name}.${domain}`)).headers['x-sample-version']).toBe('1');
       expect((await get(`nobody-${name}.${domain}`)).headers['x-cf-routererror']).toBe('unknown_route');
@@ -82,7 +82,7 @@ describe('where nothing answers', () => {
       expect(ran.stderr).toContain('no controller has taken it up');
     } finally {
       await kubectl('scale', 'deployment', '-n', 'kf-system', 'kf-controller', '--replicas=1');
-      await kubectl('rollout', 'status', 'deployment', '-n', 'kf-system', 'kf-controller', '--timeout=60s');
+      await kubectl('rollout', 'status', 'deployment', '-n', 'kf-system', 'kf-controller', '--timeout=120s');
     }
   });
 });

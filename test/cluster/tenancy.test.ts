@@ -39,7 +39,7 @@ beforeAll(async () => {
   await ready('cfspace', org, space);
 });
 afterAll(async () => {
-  await kubectl('delete', 'cforg', '-n', 'cf', org, '--ignore-not-found', '--timeout=60s');
+  await kubectl('delete', 'cforg', '-n', 'cf', org, '--ignore-not-found', '--timeout=120s');
   await admin.remove();
 });
 
@@ -61,17 +61,15 @@ describe('a space', () => {
     await until(
       `${kind} ${name} to be back`,
       async () => (await kubectlJson<Item>('get', kind, '-n', space, name)).metadata.uid !== before.metadata.uid,
-      5_000,
     );
   });
 
   test('gets its namespace back, ready to use, when somebody deletes it', async () => {
     const before = await kubectlJson<Item>('get', 'namespace', space);
-    await kubectl('delete', 'namespace', space, '--timeout=60s');
+    await kubectl('delete', 'namespace', space, '--timeout=120s');
     await until(
       'the namespace to be back',
       async () => (await kubectlJson<Item>('get', 'namespace', space)).metadata.uid !== before.metadata.uid,
-      5_000,
     );
     await ready('cfspace', org, space);
     await kubectl('get', 'secret', '-n', space, 'kf-registry-push');
@@ -133,10 +131,9 @@ describe('the end of an org', () => {
       'the org to name the finalizer on itself',
       async () =>
         (await said('cforg', 'cf', org)) === `CFOrg '${org}' has the finalizer 'example.org/hold'. Whoever set it must take it away.`,
-      60_000,
     );
     await kubectl('patch', 'cforg', '-n', 'cf', org, '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
-    await until('the org to be gone', async () => !(await kubectl('get', 'cforgs', '-n', 'cf', '-o', 'name')).includes(org), 60_000);
+    await until('the org to be gone', async () => !(await kubectl('get', 'cforgs', '-n', 'cf', '-o', 'name')).includes(org));
     const namespaces = await kubectl('get', 'namespaces', '-o', 'name');
     expect([namespaces.includes(org), namespaces.includes(space)]).toEqual([false, false]);
     interface Lease {

@@ -154,7 +154,7 @@ async function revocableToken(name: string): Promise<{ token: string; revoke: ()
   const revoke = async (): Promise<void> => {
     await kubectl('delete', 'secret', name, '-n', users);
     // The API server remembers for some seconds that it knew the token.
-    await until('the token to end', async () => !(await isAccepted(token)), 30_000);
+    await until('the token to end', async () => !(await isAccepted(token)));
   };
   return { token, revoke };
 }

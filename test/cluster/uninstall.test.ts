@@ -102,7 +102,7 @@ async function createForeign(): Promise<void> {
   const file = path.join(folder, 'foreign.json');
   await writeFile(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: foreign }));
   await ctl('create', '-f', file);
-  await ctl('wait', '--for=create', '-n', 'foreign', 'serviceaccount/default', 'configmap/kube-root-ca.crt', '--timeout=30s');
+  await ctl('wait', '--for=create', '-n', 'foreign', 'serviceaccount/default', 'configmap/kube-root-ca.crt', '--timeout=120s');
 }
 
 let before: Record<string, string>;

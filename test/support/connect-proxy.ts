@@ -57,6 +57,11 @@ export class ConnectProxy {
     return `${this.#options.authority === undefined ? 'http' : 'https'}://127.0.0.1:${String(this.port)}`;
   }
 
+  /** Breaks all connections, whatever they carry; later ones are served. */
+  breakTunnels(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
   async stop(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));

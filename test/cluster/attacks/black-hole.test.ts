@@ -106,7 +106,7 @@ beforeAll(async () => {
   await victim.ok('push', app, '-o', sample(1), '-m', '64M');
   alone = (await victim.ok('restart', app)).milliseconds;
   await attack(await silentAddress());
-  await until('the builds to be begun', async () => (await unended()) > builds / 2, 60_000);
+  await until('the builds to be begun', async () => (await unended()) > builds / 2);
 });
 afterAll(() => world.remove());
 

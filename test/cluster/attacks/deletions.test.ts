@@ -69,17 +69,13 @@ const isReady = ({ status }: Pod): boolean => status.conditions?.some((one) => o
  * all its instances. Returns the AppWorkload of the one.
  */
 async function untilSettled(): Promise<Workload> {
-  return until(
-    'two ready instances of the newest version, and none of another',
-    async () => {
-      const [workloads, pods, services] = await Promise.all([ownOf<Workload>('appworkload'), ownOf<Pod>('pods'), ownOf('services')]);
-      const [workload] = workloads;
-      const isOne = workloads.length === 1 && workload?.spec.instances === 2;
-      const isServed = pods.length === 2 && pods.every((pod) => isReady(pod) && pod.metadata.deletionTimestamp === undefined);
-      return isOne && isServed && services.length === 1 && workload;
-    },
-    60_000,
-  );
+  return until('two ready instances of the newest version, and none of another', async () => {
+    const [workloads, pods, services] = await Promise.all([ownOf<Workload>('appworkload'), ownOf<Pod>('pods'), ownOf('services')]);
+    const [workload] = workloads;
+    const isOne = workloads.length === 1 && workload?.spec.instances === 2;
+    const isServed = pods.length === 2 && pods.every((pod) => isReady(pod) && pod.metadata.deletionTimestamp === undefined);
+    return isOne && isServed && services.length === 1 && workload;
+  });
 }
 
 type Delete = (kind: string, name: string) => Promise<{ code: number; stderr: string }>;
@@ -186,7 +182,7 @@ describe('what an admin deletes in spite of it', () => {
     const isNew = (state: App): boolean => (currentOf(state)?.uid ?? before.uid) !== before.uid;
     try {
       await kubectl('delete', 'appworkload', before.name, '-n', space, '--wait=false');
-      const served = await seen.until('the app to serve again', (state) => isNew(state) && serves(state), 120_000);
+      const served = await seen.until('the app to serve again', (state) => isNew(state) && serves(state));
       expect(seen.states.find(isNew)).not.toBe(served);
       expect(currentOf(served)?.ready).toBe(2);
     } finally {

@@ -46,18 +46,14 @@ async function setGate(settings: Record<string, string>): Promise<void> {
   const wanted = { KF_GATE_SPACE_QUOTA: '4294967296', KF_GATE_RESERVE: '', ...settings };
   const words = Object.entries(wanted).map(([name, value]) => (value === '' ? `${name}-` : `${name}=${value}`));
   await kubectl('set', 'env', 'deployment/kf-registry', '-n', 'kf-system', '-c', 'gate', ...words);
-  await until(
-    'one pod of the registry with these settings to run',
-    async () => {
-      const { items } = await kubectlJson<{
-        items: { spec: { containers: { name: string; env: { name: string; value?: string }[] }[] }; status: { phase: string } }[];
-      }>('get', 'pods', '-n', 'kf-system', '-l', 'app=kf-registry');
-      const env = items[0]?.spec.containers.find(({ name }) => name === 'gate')?.env ?? [];
-      const isSo = Object.entries(wanted).every(([name, value]) => (env.find((one) => one.name === name)?.value ?? '') === value);
-      return items.length === 1 && items[0]?.status.phase === 'Running' && isSo;
-    },
-    120_000,
-  );
+  await until('one pod of the registry with these settings to run', async () => {
+    const { items } = await kubectlJson<{
+      items: { spec: { containers: { name: string; env: { name: string; value?: string }[] }[] }; status: { phase: string } }[];
+    }>('get', 'pods', '-n', 'kf-system', '-l', 'app=kf-registry');
+    const env = items[0]?.spec.containers.find(({ name }) => name === 'gate')?.env ?? [];
+    const isSo = Object.entries(wanted).every(([name, value]) => (env.find((one) => one.name === name)?.value ?? '') === value);
+    return items.length === 1 && items[0]?.status.phase === 'Running' && isSo;
+  });
   await until(
     'the gate to answer',
     async () => (await inGate('node', '-e', "fetch('http://127.0.0.1:5000/healthz').then((r) => console.log(r.status))")).trim() === '200',
@@ -105,9 +101,8 @@ test('what an app leaves goes with it, layers of other apps stay, and so does wh
   await until(
     'the repositories of the app to go',
     async () => !(await listed(`${repositories}/${space}`)).some((name) => name.startsWith(gone.guid)),
-    120_000,
   );
-  for (const digest of own) await until(`the manifest ${digest} to go`, async () => !(await hasBlob(digest)), 60_000);
+  for (const digest of own) await until(`the manifest ${digest} to go`, async () => !(await hasBlob(digest)));
   for (const digest of kept.digests) expect([digest, await hasBlob(digest)]).toEqual([digest, true]);
   expect((await pushes).code).toBe(0);
   // Its image is whole: a pod of it starts anew.
@@ -169,7 +164,7 @@ test('a registry that is nearly full says so at push, in its readiness and in se
     '-o',
     'jsonpath={.items[0].status.conditions[?(@.type=="Ready")].status}',
   ];
-  await until('the registry not to be ready', async () => (await kubectl(...ready)) === 'False', 120_000);
+  await until('the registry not to be ready', async () => (await kubectl(...ready)) === 'False');
   const env = { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG'), CF_HOME: folder };
   const setup = await execute(ringEnv('KF_TEST_BIN'), ['setup', '-f', ringEnv('KF_TEST_SETUP_FILE')], { env });
   expect(setup.stderr).toContain('The registry is nearly full');

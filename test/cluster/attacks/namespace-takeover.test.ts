@@ -20,7 +20,7 @@ beforeAll(async () => {
   attacker = await world.member('organizationManager', { org: own });
   await applyAsAdmin({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'bank', namespace: victim.space }, data: { money: 'much' } });
   former = (await world.space(victim.org)).space;
-  await kubectl('delete', 'cfspace', '-n', victim.org, former, '--timeout=60s');
+  await kubectl('delete', 'cfspace', '-n', victim.org, former, '--timeout=120s');
 });
 afterAll(() => world.remove());
 
@@ -51,7 +51,7 @@ describe('a space that an org manager names', () => {
     );
     expect(await stateOf(guid)).toEqual(before);
     if (guid !== own) expect((await attacker.kubectl(['get', 'rolebindings', '-n', guid])).stderr).toContain('forbidden');
-    expect(await attacker.kubectl(['delete', 'cfspace', '-n', own, guid, '--timeout=60s'])).toMatchObject({ code: 0 });
+    expect(await attacker.kubectl(['delete', 'cfspace', '-n', own, guid, '--timeout=120s'])).toMatchObject({ code: 0 });
     expect(await stateOf(guid)).toEqual(before);
     expect(await kubectl('get', 'configmap', '-n', victim.space, 'bank', '-o', 'jsonpath={.data.money}')).toBe('much');
   });
@@ -60,7 +60,7 @@ describe('a space that an org manager names', () => {
     expect(await attacker.kubectl(['create', '-f', '-'], spaceObject(own, former, 'former'))).toMatchObject({ code: 0 });
     await until('the space to be refused', async () => (await conditionOf('cfspace', own, former))?.reason === 'GuidTaken');
     expect(await kubectl('get', 'namespace', former, '--ignore-not-found')).toBe('');
-    expect(await attacker.kubectl(['delete', 'cfspace', '-n', own, former, '--timeout=60s'])).toMatchObject({ code: 0 });
+    expect(await attacker.kubectl(['delete', 'cfspace', '-n', own, former, '--timeout=120s'])).toMatchObject({ code: 0 });
   });
 
   test.each(['cf', 'kf-system', 'kf-node', 'kube-system', 'default', 'istio-system'])('%s is refused at once', async (name) => {
@@ -74,7 +74,7 @@ describe('a space that an org manager names', () => {
       const { uid } = (await kubectlJson<Namespace>('get', 'namespace', name)).metadata;
       await applyAsAdmin(spaceObject(own, name));
       await until(`${name} to be refused`, async () => (await conditionOf('cfspace', own, name))?.reason === 'NamespaceNotOurs');
-      await kubectl('delete', 'cfspace', '-n', own, name, '--timeout=60s');
+      await kubectl('delete', 'cfspace', '-n', own, name, '--timeout=120s');
       expect((await kubectlJson<Namespace>('get', 'namespace', name)).metadata).toMatchObject({ uid });
     }
   });
@@ -134,8 +134,8 @@ describe('a space whose finalizer its manager took away', () => {
     const patch = ['patch', 'cfspace', '-n', org, space, '--type=merge', '-p', '{"metadata":{"finalizers":null}}'];
     await manager.kubectl(['delete', 'cfspace', '-n', org, space, '--wait=false']);
     await manager.kubectl(patch);
-    await kubectl('delete', 'cforg', '-n', 'cf', org, '--timeout=90s');
-    await until('the namespace to go', async () => (await kubectl('get', 'namespace', space, '--ignore-not-found')) === '', 60_000);
+    await kubectl('delete', 'cforg', '-n', 'cf', org, '--timeout=120s');
+    await until('the namespace to go', async () => (await kubectl('get', 'namespace', space, '--ignore-not-found')) === '');
   });
 });
 

@@ -74,7 +74,7 @@ async function neighbour(space: string): Promise<string> {
     metadata: { name: 'neighbour', namespace: space },
     spec: { automountServiceAccountToken: false, containers: [container] },
   });
-  await kubectl('wait', '-n', space, '--for=condition=Ready', 'pod/neighbour', '--timeout=60s');
+  await kubectl('wait', '-n', space, '--for=condition=Ready', 'pod/neighbour', '--timeout=120s');
   return kubectl('get', 'pod', 'neighbour', '-n', space, '-o', 'jsonpath={.status.podIP}');
 }
 

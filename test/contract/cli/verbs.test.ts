@@ -169,7 +169,7 @@ describe('start, stop and restart', () => {
   it('a change that is overtaken by a later one ends and says by whom', async () => {
     await addApp();
     const running = cli.run(['restart', 'my-app']);
-    await expect.poll(() => appNow()?.metadata.annotations?.[annotations.deployId], { timeout: 5000 }).toBeDefined();
+    await expect.poll(() => appNow()?.metadata.annotations?.[annotations.deployId]).toBeDefined();
     const later = { metadata: { annotations: { [annotations.deployId]: 'later', [annotations.changedBy]: 'bob' } } };
     await cluster.memory.mergePatch(kinds.app, ns, 'my-app-guid', later);
     const run = await running;
@@ -198,7 +198,7 @@ describe('scale', () => {
     await setInstances('my-app-guid-web', ['RUNNING']);
     const running = cli.run(['scale', 'my-app', '-i', '3']);
     const processNow = (): CFProcess | undefined => cluster.memory.peek(kinds.process, ns, 'my-app-guid-web');
-    await expect.poll(() => processNow()?.spec.desiredInstances, { timeout: 5000 }).toBe(3);
+    await expect.poll(() => processNow()?.spec.desiredInstances).toBe(3);
     await setInstances('my-app-guid-web', ['RUNNING', 'STARTING', 'STARTING']);
     await setInstances('my-app-guid-web', ['RUNNING', 'RUNNING', 'RUNNING']);
     const run = await running;

@@ -8,6 +8,7 @@ import type { Named } from '../../../src/controller/names/leases.ts';
 import type { Context } from '../../../src/controller/runtime/reconciler.ts';
 import { app, startScene } from './build-scene.ts';
 import type { BuildScene } from './build-scene.ts';
+import { settled } from './settled.ts';
 
 const appLease = 'n-81c7b2925006d086e7596837968776c128ba5ec2';
 const lease = (name: string, ns: string, entity: string, owner: string): Lease => ({
@@ -64,7 +65,7 @@ describe('claims', () => {
       reason: 'DuplicateName',
       message: expect.stringContaining(`(CFApp s-1/${winner} has it)`) as string,
     });
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await settled(scene.cluster);
     expect(winners()).toEqual([winner]);
   });
 
@@ -99,7 +100,7 @@ describe('claims', () => {
     let asked = 0;
     scene.cluster.intercept = (_verb, type) => void (asked += type.kind === 'Lease' && _verb !== 'patch' ? 1 : 0);
     for (let n = 0; n < 5; n += 1) await scene.cluster.mergePatch(kinds.app, 's-1', 'a-1', { metadata: { annotations: { n: String(n) } } });
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await settled(scene.cluster);
     expect(asked).toBe(0);
   });
 

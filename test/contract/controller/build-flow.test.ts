@@ -9,6 +9,7 @@ import { buildBuild, buildBuildEnvSecret, buildPackage } from '../../../src/temp
 import type { MemoryCluster } from '../../support/memory-cluster.ts';
 import { app, info, startScene } from './build-scene.ts';
 import type { BuildScene } from './build-scene.ts';
+import { settled } from './settled.ts';
 
 const author = { changedBy: 'alice', now: new Date() };
 const digest = `sha256:${'e'.repeat(64)}`;
@@ -245,7 +246,7 @@ describe('builds', () => {
     await scene.stop();
     const uid = job()?.metadata.uid;
     scene = await startScene(cluster);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await settled(cluster);
     expect(job()?.metadata.uid).toBe(uid);
     await cluster.delete(jobType, 's-1', 'b-1');
     await scene.until(() =>
@@ -264,7 +265,7 @@ describe('builds', () => {
       spec: { buildRef: { name: 'f' }, builderName: 'kpack-image-builder' },
     };
     await cluster.create(kinds.buildWorkload, foreign);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await settled(cluster);
     expect([cluster.peek(kinds.buildWorkload, 's-1', 'b-1'), cluster.peek(kinds.buildWorkload, 's-1', 'f')?.status, job('f')]).toEqual([
       undefined,
       undefined,

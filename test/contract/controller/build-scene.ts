@@ -16,6 +16,7 @@ import type { KfInfo } from '../../../src/lib/api/kf-info.ts';
 import type { Condition, KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
 import type { BuilderInfo, CFApp } from '../../../src/lib/api/types.generated.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
+import { patienceMs } from '../../support/until.ts';
 
 export const info: KfInfo = {
   format: 1,
@@ -75,7 +76,7 @@ export async function startScene(cluster = new MemoryCluster()): Promise<BuildSc
   const running = manager.run(aborter.signal);
   return {
     cluster,
-    until: (check) => vi.waitFor(check, { timeout: 8_000, interval: 10 }),
+    until: (check) => vi.waitFor(check, { timeout: patienceMs, interval: 10 }),
     condition: (type, ns, name, of) => findCondition(cluster.peek(type, ns, name) ?? { metadata: {} }, of),
     stop: async () => {
       aborter.abort();

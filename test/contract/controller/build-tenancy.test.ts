@@ -6,6 +6,7 @@ import { sha224, timeLabel } from '../../../src/lib/api/names.ts';
 import { apiError } from '../../support/memory-cluster.ts';
 import { startScene } from './build-scene.ts';
 import type { BuildScene } from './build-scene.ts';
+import { settled } from './settled.ts';
 
 const api = 'korifi.cloudfoundry.org/v1alpha1';
 const org = (name: string, displayName = name) => ({
@@ -106,10 +107,10 @@ describe('orgs and spaces', () => {
 
   test('write nothing more once all is right', async () => {
     await makeBoth();
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await settled(scene.cluster);
     const writes = scene.cluster.writes.filter((write) => write.kind !== 'Lease' && write.kind !== 'Event').length;
     await scene.cluster.mergePatch(kinds.org, 'cf', 'o-1', { metadata: { annotations: { x: 'y' } } });
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await settled(scene.cluster);
     expect(scene.cluster.writes.filter((write) => write.kind !== 'Lease' && write.kind !== 'Event').length - writes).toBe(1);
   });
 

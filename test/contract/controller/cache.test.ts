@@ -1,4 +1,4 @@
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { Informer } from '../../../src/controller/runtime/informer.ts';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { sources } from '../../../src/controller/sources.ts';
@@ -37,7 +37,7 @@ async function cached(type: ResourceType, spec: object): Promise<KubeObject[]> {
   void informer.run(ended.signal);
   await informer.synced();
   await cluster.create(type, large('watched', spec));
-  await vi.waitFor(() => expect(informer.store.get('ns', 'watched')).toBeDefined());
+  await expect.poll(() => informer.store.get('ns', 'watched')).toBeDefined();
   const written = { ...large('written', spec), metadata: { ...large('written', spec).metadata, uid: 'u', resourceVersion: '999999' } };
   informer.observe(written);
   expect(JSON.stringify(written)).toContain(foreign);

@@ -13,6 +13,7 @@ import { httpRouteType } from '../../../src/lib/api/gateway.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import type { CFRoute } from '../../../src/lib/api/types.generated.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
+import { patienceMs } from '../../support/until.ts';
 import { info } from './build-scene.ts';
 
 let cluster: MemoryCluster;
@@ -48,7 +49,7 @@ afterEach(async () => {
   cluster.close();
 });
 
-const until = (check: () => void) => vi.waitFor(check, { timeout: 8_000, interval: 5 });
+const until = (check: () => void) => vi.waitFor(check, { timeout: patienceMs, interval: 5 });
 const claimed = (ns: string, name: string) => findCondition(cluster.peek(kinds.route, ns, name) ?? { metadata: {} }, 'Claimed');
 const spec = (host: string, path = '') => ({
   host,

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { nodeType, podType, secretType, serviceType, statefulSetType, type Pod } from '../../../src/lib/api/core.ts';
+import { leaseType, nodeType, podType, secretType, serviceType, statefulSetType, type Pod } from '../../../src/lib/api/core.ts';
 import { httpRouteType, mainBackends, revisionOf } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
 import { appGuid, ns, readyPods, startRunScene, type RunScene } from './run-scene.ts';
+import { settled } from './settled.ts';
 
 let scene: RunScene;
 afterEach(async () => {
@@ -144,9 +145,11 @@ describe('an app behind a route', () => {
       const programmed = scene.cluster.peek(kinds.route, ns, 'route-1')?.status?.conditions?.find(({ type }) => type === 'Programmed');
       expect(programmed?.message).toContain(revisionOf(scene.cluster.peek(httpRouteType, ns, 'route-1')) ?? 'none');
     });
+    await settled(scene.cluster);
     const before = scene.cluster.writes.length;
     await scene.restartController();
-    await sleep(300);
+    await scene.until(() => expect(scene.cluster.peek(leaseType, 'kf-system', 'kf-controller')?.spec?.holderIdentity).toBe('two'));
+    await settled(scene.cluster);
     expect(scene.cluster.all(podType).map(({ metadata }) => metadata.uid)).toEqual(pods);
     expect(deployment()).toMatchObject({ id, phase: 'Failed', logTail: ['no database'] });
     expect(scene.cluster.writes.slice(before).filter(({ kind }) => !['Lease', 'Pod'].includes(kind))).toEqual([]);
@@ -321,9 +324,9 @@ describe('stop, start, scale, delete', () => {
   test('nothing is written while nothing changes', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));
-    await sleep(200);
+    await settled(scene.cluster);
     const before = scene.cluster.writes.length;
-    await sleep(500);
+    await settled(scene.cluster);
     expect(scene.cluster.writes.slice(before).filter(({ kind }) => kind !== 'Lease')).toEqual([]);
   });
 });

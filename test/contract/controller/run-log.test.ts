@@ -7,6 +7,7 @@ import { watch, type Reconciler } from '../../../src/controller/runtime/reconcil
 import { namespaceType, serviceType } from '../../../src/lib/api/core.ts';
 import { errorFromAnswer } from '../../../src/lib/kube/errors.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
+import { patienceMs } from '../../support/until.ts';
 
 interface Line {
   level: string;
@@ -73,7 +74,7 @@ async function logOf(error: Error, ageMs: number): Promise<Line[]> {
     aborter.abort();
     await running;
   });
-  await vi.waitFor(() => expect(succeeded).toBe(true), { timeout: 8_000, interval: 10 });
+  await vi.waitFor(() => expect(succeeded).toBe(true), { timeout: patienceMs, interval: 10 });
   return lines.filter(({ level }) => level === 'warn' || level === 'error');
 }
 

@@ -11,11 +11,12 @@ import { watch, type Reconciler } from '../../../src/controller/runtime/reconcil
 import { NotLeaderError, TerminalError, WaitingError } from '../../../src/controller/runtime/result.ts';
 import { configMapType, leaseType, serviceType, type Service } from '../../../src/lib/api/core.ts';
 import { apiError, MemoryCluster } from '../../support/memory-cluster.ts';
+import { patienceMs } from '../../support/until.ts';
 
 const log = createLogger('error', () => undefined);
 const noted = 'kf.cloudfoundry.org/noted';
 const stop = new Set<AbortController>();
-const until = (check: () => void | Promise<void>): Promise<void> => vi.waitFor(check, { timeout: 3_000, interval: 5 });
+const until = (check: () => void | Promise<void>): Promise<void> => vi.waitFor(check, { timeout: patienceMs, interval: 5 });
 const service = (name: string, labels: Record<string, string> = { app: 'x' }): Service => ({ metadata: { name, namespace: 'ns', labels } });
 
 function running(): AbortController {
@@ -40,9 +41,10 @@ describe('Leader', () => {
 
   test('one of two leads; the other takes over at once when the first gives the Lease back', async () => {
     const cluster = new MemoryCluster();
-    const first = contend(cluster, 'one');
+    // Time stands still: no Lease runs out, however long this takes.
+    const first = contend(cluster, 'one', () => 0);
     await until(() => expect(first.leader.isLeader).toBe(true));
-    const second = contend(cluster, 'two');
+    const second = contend(cluster, 'two', () => 0);
     await sleep(100);
     expect(second.leader.isLeader).toBe(false);
     first.controller.abort();

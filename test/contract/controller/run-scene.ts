@@ -18,6 +18,7 @@ import { httpRouteType, revisionHeader, revisionOf } from '../../../src/lib/api/
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import type { CFApp, CFBuild, CFProcess } from '../../../src/lib/api/types.generated.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
+import { patienceMs } from '../../support/until.ts';
 import { info } from './build-scene.ts';
 
 export const ns = 'space-1';
@@ -235,7 +236,7 @@ export async function startRunScene(options: { routed?: boolean } = {}): Promise
   const stopController = (): Promise<void> => controller.stop();
   return {
     cluster,
-    until: (check) => vi.waitFor(check, { timeout: 12_000, interval: 5 }),
+    until: (check) => vi.waitFor(check, { timeout: patienceMs, interval: 5 }),
     app: () => cluster.peek(kinds.app, ns, appGuid),
     web: () => cluster.all(kinds.process).find(({ spec }) => spec.processType === 'web'),
     patchApp,

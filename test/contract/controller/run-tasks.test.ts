@@ -1,6 +1,5 @@
 // Tasks on a cluster in memory: what a CFTask fixes when it begins, the Job that runs it once, and how its end is told.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { taskReconciler } from '../../../src/controller/tasks/task.ts';
 import { taskWorkloadReconciler } from '../../../src/controller/tasks/workload.ts';
@@ -12,7 +11,9 @@ import { configMapType, jobType, podType, secretType, type Pod } from '../../../
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import type { CFApp, CFTask } from '../../../src/lib/api/types.generated.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
+import { patienceMs } from '../../support/until.ts';
 import { info } from './build-scene.ts';
+import { settled } from './settled.ts';
 
 const ns = 'space-1';
 let cluster: MemoryCluster;
@@ -39,7 +40,7 @@ beforeEach(async () => {
 });
 afterEach(() => stop());
 
-const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 8_000, interval: 5 });
+const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: patienceMs, interval: 5 });
 
 /** An app with a droplet and a process of type `worker`, which has sizes and a command. */
 async function makeApp(type: 'docker' | 'buildpack' = 'docker', more: Partial<CFApp['spec']> = {}): Promise<void> {
@@ -170,9 +171,9 @@ describe('a task that ends', () => {
     await endJob('task-1', 'Complete');
     await until(() => expect(condition('task-1', 'Succeeded')).toMatchObject({ status: 'True', reason: 'JobSucceeded' }));
     expect(condition('task-1', 'Failed')?.status).not.toBe('True');
-    await sleep(100);
+    await settled(cluster);
     const before = cluster.writes.length;
-    await sleep(200);
+    await settled(cluster);
     expect(cluster.writes.slice(before).filter(({ kind }) => kind !== 'Lease')).toEqual([]);
   });
 
@@ -197,7 +198,7 @@ describe('a task that ends', () => {
     await until(() => expect(condition('task-1', 'Started')?.status).toBe('True'));
     await cluster.delete(kind === 'Job' ? jobType : kinds.taskWorkload, ns, 'task-1');
     await until(() => expect(condition('task-1', 'Failed')).toMatchObject({ status: 'True', reason: `${kind}Deleted` }));
-    await sleep(200);
+    await settled(cluster);
     expect([job('task-1'), jobsMade()]).toEqual([undefined, ['task-1']]);
   });
 

@@ -3,6 +3,7 @@ import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
+import { patienceMs } from '../../support/until.ts';
 import { ask, basic, openGate, now } from './support.ts';
 import type { Scene, Upstream } from './support.ts';
 
@@ -175,7 +176,7 @@ describe('headers', () => {
         let got = '';
         socket.on('data', (chunk: Buffer) => (got += chunk.toString()));
         socket.on('close', () => resolve(got));
-        socket.setTimeout(500, () => socket.destroy());
+        socket.setTimeout(patienceMs, () => socket.destroy());
       });
     const head = `POST /v2/${repository}/blobs/uploads/ HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\n`;
     expect(await raw(`${head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n`)).toMatch(
@@ -227,14 +228,14 @@ describe('bodies', () => {
   test('of a client that goes away end the request at the registry', async () => {
     let ended: (value: string) => void = () => undefined;
     const gone = new Promise<string>((resolve) => (ended = resolve));
-    const port = await open(
-      (request) => void request.on('data', () => undefined).on('close', () => ended(request.complete ? 'complete' : 'cut')),
-    );
+    const port = await open((request) => {
+      request.on('data', () => undefined).on('close', () => ended(request.complete ? 'complete' : 'cut'));
+      socket.destroy();
+    });
     const socket = connect(port, '127.0.0.1');
     socket.write(
       `PATCH /v2/${repository}/blobs/uploads/u HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\nContent-Length: 100\r\n\r\nhello`,
     );
-    setTimeout(() => socket.destroy(), 50);
     expect(await gone).toBe('cut');
   });
 
@@ -291,8 +292,8 @@ describe('around', () => {
     await ask(port, { path: `/v2/${repository}/tags/list?last=secret`, headers });
     await ask(port, { path: '/v2/', headers: { authorization: basic(user, 'wrong') } });
     await ask(port, { path: '/healthz' });
-    await sleep(20);
-    expect(scene.lines.map((line) => [line.door, line.method, line.path, line.status, line.user])).toEqual([
+    const logged = () => scene.lines.map((line) => [line.door, line.method, line.path, line.status, line.user]);
+    await expect.poll(logged).toEqual([
       ['push', 'GET', `/v2/${repository}/tags/list`, 200, user],
       ['push', 'GET', '/v2/', 401, '-'],
     ]);

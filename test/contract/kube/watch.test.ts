@@ -6,6 +6,7 @@ import type { Cluster, WatchEvent } from '../../../src/lib/kube/cluster.ts';
 import { watchObject, watchUntil } from '../../../src/lib/kube/watch-list.ts';
 import { ScriptedApiServer } from '../../support/apiserver.ts';
 import type { Handler } from '../../support/apiserver.ts';
+import { patienceMs } from '../../support/until.ts';
 
 let server: ScriptedApiServer;
 let cluster: Cluster;
@@ -40,10 +41,12 @@ const listOf =
   (call) =>
     call.json({ metadata: { resourceVersion: String(version) }, items });
 
-async function collect(events: AsyncIterable<WatchEvent<ConfigMap>>): Promise<string[]> {
+async function collect(events: AsyncIterable<WatchEvent<ConfigMap>>, onEvent: () => void = () => undefined): Promise<string[]> {
   const seen: string[] = [];
-  for await (const event of events)
+  for await (const event of events) {
     seen.push(event.type === 'BOOKMARK' ? `BOOKMARK ${event.resourceVersion}` : `${event.type} ${String(event.object.data?.['value'])}`);
+    onEvent();
+  }
   return seen;
 }
 
@@ -98,14 +101,14 @@ describe('a watch', () => {
       await call.closed;
     });
     const stop = new AbortController();
-    setTimeout(() => stop.abort(), 60);
-    expect(await collect(cluster.watch(configMapType, { ns: 'ns', signal: stop.signal }))).toEqual(['ADDED one']);
+    const watched = cluster.watch(configMapType, { ns: 'ns', signal: stop.signal });
+    expect(await collect(watched, () => stop.abort())).toEqual(['ADDED one']);
     await server.calls[0]?.closed;
   });
 });
 
 describe('waiting with a watch', () => {
-  const options = { timeoutMs: 5_000, describe: 'the map' };
+  const options = { timeoutMs: patienceMs, describe: 'the map' };
 
   test('the first list may be enough', async () => {
     collection(listOf(1, map('a', 1, 'done')));

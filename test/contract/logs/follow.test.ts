@@ -5,7 +5,7 @@ import type { LogEntry } from '../../../src/lib/logs/entry.ts';
 import { followLogs } from '../../../src/lib/logs/stream.ts';
 import type { FollowOptions, LogStream } from '../../../src/lib/logs/stream.ts';
 import { ScriptedApiServer } from '../../support/apiserver.ts';
-import { ScriptedKubelet } from './scripted-kubelet.ts';
+import { ScriptedKubelet, type ScriptedPod } from './scripted-kubelet.ts';
 
 let server: ScriptedApiServer;
 let kubelet: ScriptedKubelet;
@@ -45,6 +45,14 @@ function follow(options: Partial<FollowOptions> = {}): {
   return { stream, entries, texts: ofKf(false), notes: ofKf(true), done };
 }
 
+/** Ends the life that is followed, and waits until the follower has asked once more and was told that there is nothing more. */
+async function endLife(pod: ScriptedPod): Promise<void> {
+  const asked = kubelet.logCalls.length;
+  await kubelet.stop(pod);
+  await expect.poll(() => kubelet.logCalls.length).toBeGreaterThan(asked);
+  await expect.poll(() => kubelet.openStreams).toBe(0);
+}
+
 const numbered = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_none, index) => `line ${String(from + index)}`);
 
@@ -60,7 +68,7 @@ describe('following one container', () => {
       kubelet.say(pod, `line ${String(index)}`, { afterMs: index % 10 === 0 ? 1_700 : 0 });
       if (index % 15 === 0) await new Promise((resolve) => setTimeout(resolve, 15));
     }
-    await expect.poll(() => log.texts().length, { timeout: 20_000 }).toBe(400);
+    await expect.poll(() => log.texts().length).toBe(400);
     expect(log.texts()).toEqual(numbered(1, 400));
     expect(log.stream.holes).toBe(0);
     expect(kubelet.logCalls.length).toBeGreaterThan(5);
@@ -176,13 +184,10 @@ describe('restarts', () => {
     await kubelet.start(pod);
     const log = follow();
     for (let life = 1; life <= 3; life++) {
+      await expect.poll(() => kubelet.openStreams).toBe(1);
       kubelet.say(pod, `life ${String(life)}`, { afterMs: 100 });
-      const before = kubelet.logCalls.length;
-      await kubelet.stop(pod);
       await expect.poll(() => log.texts().length).toBe(life);
-      // The follower asks once more after the end, and is told that there is nothing.
-      await expect.poll(() => kubelet.logCalls.length).toBeGreaterThan(before);
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await endLife(pod);
       if (life < 3) await kubelet.start(pod);
     }
     expect(log.texts()).toEqual(['life 1', 'life 2', 'life 3']);
@@ -235,8 +240,7 @@ describe('restarts', () => {
     kubelet.say(pod, 'life 1');
     const log = follow();
     await expect.poll(() => log.texts()).toEqual(['life 1']);
-    await kubelet.stop(pod);
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    await endLife(pod);
     for (const life of [2, 3]) {
       await kubelet.start(pod, undefined, true);
       kubelet.say(pod, `life ${String(life)}`, { afterMs: 2_000 });
@@ -322,7 +326,7 @@ describe('following many', () => {
     const log = follow();
     await expect.poll(() => kubelet.openStreams).toBe(1);
     setTimeout(() => kubelet.say(pod, 'late'), 50);
-    await log.stream.finish(300);
+    await log.stream.finish(2_000);
     await log.done;
     expect(log.texts()).toEqual(['late']);
   });
@@ -353,10 +357,10 @@ describe('following many', () => {
   test('all of fifty streams are closed after the signal', async () => {
     for (let index = 0; index < 50; index++) await kubelet.start(kubelet.addPod(`p${String(index)}`), undefined, true);
     const log = follow();
-    await expect.poll(() => kubelet.openStreams, { timeout: 10_000 }).toBe(50);
+    await expect.poll(() => kubelet.openStreams).toBe(50);
     stop.abort();
     await log.done;
-    await expect.poll(() => kubelet.openStreams, { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => kubelet.openStreams).toBe(0);
   });
 
   test('a slow reader slows the log down and loses nothing', async () => {
@@ -382,7 +386,7 @@ describe('following many', () => {
     await server.halt();
     kubelet.say(pod, 'line 2', { afterMs: 300 });
     setTimeout(() => void server.listen(), 300);
-    await expect.poll(() => log.texts(), { timeout: 10_000 }).toEqual(['line 1', 'line 2']);
+    await expect.poll(() => log.texts()).toEqual(['line 1', 'line 2']);
     expect(log.stream.holes).toBe(0);
   });
 });

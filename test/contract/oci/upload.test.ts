@@ -152,7 +152,7 @@ test('a registry that goes away in the middle and comes back is continued, not b
     });
     return 'cut';
   };
-  await upload(blob(bytes), { stallDelaysMs: [10, 20, 50, 100, 200, 400] });
+  await upload(blob(bytes), { stallDelaysMs: [10, 20, 50, 100, 200, 400, 1_000, 5_000] });
   await gone;
   expect(registry.methods().filter((method) => method === 'POST')).toHaveLength(1);
   expect(registry.blobs.get(digest(bytes))).toEqual(bytes);
