@@ -12,6 +12,7 @@ import { parseKfInfo } from '../src/lib/api/kf-info.ts';
 import { messageOf } from '../src/lib/errors.ts';
 import { connect } from '../src/lib/kube/client.ts';
 import { fetchPackagesOf } from './cluster/npm-mirror.ts';
+import { nextSteps, quoted } from './support/demo-steps.ts';
 import { installPackedKf } from './support/installed-kf.ts';
 import { clusterDown, clusterUp, writeSetupFile, type ClusterEnv } from './support/local-cluster.ts';
 
@@ -39,9 +40,6 @@ const seconds = (): string => ((Date.now() - started) / 1000).toFixed(1);
 function say(text: string): void {
   console.log(`\n[${seconds()} s] ${text}`);
 }
-
-/** Text that a shell takes as one word. */
-const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
 /** Runs the installed kf and shows the command; a failing step ends the demo. */
 function kf(prepared: Prepared, ...args: string[]): Promise<void> {
@@ -140,23 +138,8 @@ async function demo(options: Options, folder: string | undefined): Promise<void>
     return 'the app sees my-db in VCAP_SERVICES';
   });
   await kf(prepared, 'apps');
-  printNext(prepared);
-}
-
-function printNext(prepared: Prepared): void {
-  const shown = ['KUBECONFIG', 'CF_HOME', 'KF_CONTEXT'].filter((name) => prepared.env[name] !== undefined);
-  const exports = shown.map((name) => `  export ${name}=${quoted(prepared.env[name] ?? '')}`).join('\n');
   say('Done. To go on in this shell:');
-  console.log(`${exports}
-  alias kf=${quoted(prepared.kf)}
-
-  kf app hello                    how it does
-  kf logs hello                   its log as it comes; Ctrl-C ends
-  kf help                         everything else
-  npm run demo -- --path DIR      pushes a folder of your own
-
-Clean up:
-  ${prepared.own ? 'npm run demo -- --down          takes the cluster down; what was compiled stays cached' : 'kf uninstall                    removes kf and its apps from the cluster'}`);
+  console.log(nextSteps(prepared));
 }
 
 interface Options {
