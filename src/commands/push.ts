@@ -45,7 +45,7 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
       name: 'app-start-timeout',
       least: 1,
       most: mostStartSeconds,
-      summary: `seconds an instance may take to start, at most ${mostStartSeconds}`,
+      summary: 'seconds an instance may take to start',
       helpValue: 'SECONDS',
     }),
     'health-check-type': Flags.custom({

@@ -55,8 +55,8 @@ export const instanceLimits = {
   detailCharacters: 500,
 } as const;
 
-/** Seconds that an instance may take to start: as much as Cloud Foundry allows where its operator has not changed it. */
-export const mostStartSeconds = 180;
+/** Seconds that an instance may take to start: a day. Cloud Foundry allows 180 where its operator has not raised it. */
+export const mostStartSeconds = 86_400;
 
 /** How many instances of a process are in which state, those that its status does not list included. */
 export function instanceCountsOf({ status }: CFProcess): InstanceCounts {

@@ -128,7 +128,8 @@ describe('a wrong command line', () => {
 
   it.each([
     [['scale'], 'Incorrect Usage: the required argument `APP_NAME` was not provided'],
-    [['push', 'a', '-t', '999'], "Incorrect Usage: invalid argument for flag '-t': 999 is too much, at most 180 is possible"],
+    [['push', 'a', '-t', '86401'], "Incorrect Usage: invalid argument for flag '-t': 86401 is too much, at most 86400 is possible"],
+    [['push', 'a', '-t', '0'], "Incorrect Usage: invalid argument for flag '-t' (expected int >= 1)"],
     [['apps', 'extra'], 'Incorrect Usage: unexpected argument "extra"'],
     [['scale', 'a', '-m', '10'], 'Incorrect Usage: Byte quantity must be an integer with a unit of measurement like M, MB, G, or GB'],
     [

@@ -30,7 +30,7 @@ disk_quota: 1G
 log-rate-limit-per-second: -1
 instances: 2
 command: npm start
-timeout: 90
+timeout: 300
 health-check-type: http
 health-check-http-endpoint: /healthz
 health-check-interval: 10
@@ -77,7 +77,7 @@ sidecars:
         logRateLimitBPS: -1,
         instances: 2,
         command: 'npm start',
-        timeoutSeconds: 90,
+        timeoutSeconds: 300,
         healthCheck: { type: 'http', endpoint: '/healthz', intervalSeconds: 10 },
         readinessHealthCheck: { type: 'port' },
       },
@@ -222,7 +222,8 @@ describe('the rules of cf', () => {
     ],
     ['sidecars: [{name: a, command: b}]', "A sidecar needs 'process_types'"],
     ['memory: 0', 'memory must use a supported unit'],
-    ['timeout: 181', 'timeout can be at most 180, not 181.'],
+    ['timeout: 86401', 'timeout can be at most 86400, not 86401.'],
+    ['timeout: 0', 'timeout must be a whole number of at least 1.'],
     ['command: ""', 'command must have 1 to 4096 characters'],
     ['services: [db, {name: other, binding-name: db}]', "Two services of the app are bound under the name 'db'"],
     ['services: [[a]]', 'An entry of services is a name, or a map with a name'],
