@@ -78,7 +78,7 @@ describe('push of source code', () => {
     await kf.ok('set-env', 'source-app', 'COLOUR', 'green');
     const before = await appOf('source-app');
     const ran = await kf.ok('restage', 'source-app');
-    expect(ran.stdout).toMatch(/Staging app and tracing logs\.\.\.\n[^]* {6}kf\/nodejs: web process: node server\.js\n/);
+    expect(ran.stdout).toMatch(/Staging app and tracing logs\.\.\.\n[^]*^ {3}kf\/nodejs: web process: node server\.js$/m);
     const after = await appOf('source-app');
     expect(after.spec.currentDropletRef.name).not.toBe(before.spec.currentDropletRef.name);
     const { items: builds } = await kubectlJson<{ items: { spec: { packageRef: { name: string } } }[] }>(
@@ -91,7 +91,7 @@ describe('push of source code', () => {
   test('a build that fails shows its own last lines and leaves the old version serving', async () => {
     const ran = await kf.run(['push', 'source-app', '-p', path.join(fixtures, 'broken-build')]);
     expect(ran.code).toBe(1);
-    expect(ran.stdout).toMatch(/^ {6}npm error local: the compiler that this package needs is missing$/m);
+    expect(ran.stdout).toMatch(/^ {3}npm error local: the compiler that this package needs is missing$/m);
     expect(ran.stderr).toMatch(
       /^Error staging application: The build failed with exit code 51: kf\/nodejs: npm ci .* failed with exit code 3\.$/m,
     );

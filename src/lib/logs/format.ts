@@ -42,7 +42,7 @@ export function formatLogLines(entry: LogEntry, options: { offsetMinutes?: numbe
   return entry.text.split('\n').map((text) => `${header}${withoutReturns(text)}`);
 }
 
-/** Staging lines as push shows them: three blanks and the text. */
-export function formatStagingLines(entry: LogEntry): string[] {
-  return entry.text.split('\n').map((text) => `   ${withoutReturns(text)}`);
+/** Staging lines as push shows them: without time and source. */
+export function stagingLines(entry: Pick<LogEntry, 'text'>): string[] {
+  return entry.text.split('\n').map(withoutReturns);
 }

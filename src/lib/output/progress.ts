@@ -6,6 +6,7 @@ import type { ByteProgress, Reporter } from '../ops/reporter.ts';
 import { safeName } from './safe-text.ts';
 import type { Terminal } from './terminal.ts';
 
+/** Before each line of a build, as in cf. */
 const logIndent = '   ';
 
 /** A line is repeated so often while the same is awaited: a job's log shows that the command lives. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../../src/lib/api/core.ts';
 import { sourceOf } from '../../../src/lib/logs/entry.ts';
 import type { LogEntry } from '../../../src/lib/logs/entry.ts';
-import { formatLogLines, formatStagingLines, formatTime } from '../../../src/lib/logs/format.ts';
+import { formatLogLines, stagingLines, formatTime } from '../../../src/lib/logs/format.ts';
 
 const entry = (text: string, more: Partial<LogEntry> = {}): LogEntry => ({
   time: '2026-08-07T10:16:20.459123456Z',
@@ -37,8 +37,8 @@ describe('a log line as cf prints it', () => {
     expect(formatTime('2026-08-07T10:16:20Z', 0)).toBe('2026-08-07T10:16:20.00+0000');
   });
 
-  test('staging lines in push have the blanks and the text only', () => {
-    expect(formatStagingLines(entry('a\nb'))).toEqual(['   a', '   b']);
+  test('staging lines have the text only, which whoever prints them indents', () => {
+    expect(stagingLines(entry('a\nb'))).toEqual(['a', 'b']);
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { stagingLines } from '../../../src/lib/logs/format.ts';
 import { plainInk } from '../../../src/lib/output/ink.ts';
 import { openReporter } from '../../../src/lib/output/progress.ts';
 import { Terminal } from '../../../src/lib/output/terminal.ts';
@@ -12,10 +13,11 @@ afterEach(() => {
 
 function record() {
   const told: string[] = [];
-  const stdout = { write: () => true };
+  const printed: string[] = [];
+  const stdout = { write: (text: string) => printed.push(text) > 0 };
   const stderr = { write: (text: string) => told.push(text.trimEnd()) };
   const terminal = new Terminal({ env: {}, stdout, stderr: () => stderr, canAsk: () => false, json: false }, plainInk);
-  return { reporter: openReporter(terminal), told };
+  return { reporter: openReporter(terminal), told, printed };
 }
 
 describe('without a terminal', () => {
@@ -28,6 +30,12 @@ describe('without a terminal', () => {
     reporter.step('Waiting: instance 0 is crashing');
     expect(told).toEqual(['Waiting: the app has not answered on port 8080 yet (1 of 60 s).', 'Waiting: instance 0 is crashing']);
     reporter.done();
+  });
+
+  it('lines of a build have three blanks before them, as in cf', () => {
+    const { reporter, printed } = record();
+    for (const line of stagingLines({ text: 'Exporting\r\nDroplet' })) reporter.log(line);
+    expect(printed).toEqual(['   Exporting\n', '   Droplet\n']);
   });
 
   it('else every 10 s, with the latest figures', () => {

@@ -5,7 +5,7 @@ import { conditionTypes, kinds, labels, reasons } from '../../api/group.ts';
 import type { CFBuild } from '../../api/types.generated.ts';
 import { KfError, messageOf } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
-import { formatStagingLines } from '../../logs/format.ts';
+import { stagingLines } from '../../logs/format.ts';
 import { inOrder } from '../../logs/in-order.ts';
 import { followLogs } from '../../logs/stream.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -46,7 +46,7 @@ function showLog(session: SpaceSession, buildGuid: string, tail: string[]): Show
   const stream = followLogs(session.cluster, { ns: session.space.guid, selector, withoutList: true, signal: session.signal });
   const shown = (async () => {
     for await (const entry of inOrder(stream, orderMs)) {
-      for (const line of formatStagingLines(entry)) {
+      for (const line of stagingLines(entry)) {
         session.reporter.log(line);
         tail.push(line);
         if (tail.length > keptLines) tail.shift();
