@@ -94,7 +94,7 @@ const noCommandCode = 82;
 function outOfMemory({ memory }: Expectations): string {
   // Sizes are written as cf does: M for MiB.
   const limit = memory === undefined ? 'it may' : `its limit of ${memory.replace(/i$/, '')}`;
-  return `The app used more memory than ${limit} and was ended; -m gives it more, as in 'kf scale APP_NAME -m 1G'.`;
+  return `The app used more memory than ${limit} and was ended; -m gives it more.`;
 }
 
 const startErrors = new Set(['StartError', 'ContainerCannotRun', 'ContainerStatusUnknown']);

@@ -113,6 +113,12 @@ describe('start, stop and restart', () => {
     expect(run.stdout).toMatch(/FAILED\n$/);
   });
 
+  it('a start that ran out of memory names the command that gives twice as much', async () => {
+    await addApp('my-app', 'STOPPED');
+    judge({ phase: 'Failed', reason: 'OutOfMemory', process: 'web', message: 'It used more memory than it may.' });
+    expect((await cli.run(['start', 'my-app'])).stderr).toContain('\nTIP:\n   kf scale my-app -m 512M\n');
+  });
+
   it('a start whose newest version fails ends well as soon as the version that served last runs, and says so', async () => {
     await addApp('my-app', 'STOPPED');
     const failed = { process: 'web', hash: 'new', state: 'Failed' as const, instances: 0, ready: 0 };

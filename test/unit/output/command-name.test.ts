@@ -84,7 +84,7 @@ describe('started as cf, commands are named so', () => {
   it('in what the controller says of an app, but not in what the app is called or runs', () => {
     const { terminal, said } = startedAsCf();
     const web = { type: 'web', running: 0, instances: 1, guid: 'g', memoryMB: 64, diskMB: 64, healthCheck: 'port', command: 'kf push' };
-    const details = "The app used more memory than 64M; -m gives it more, as in 'kf scale APP_NAME -m 1G'.";
+    const details = "The app's droplet was deleted; 'kf push' makes a new one.";
     const app = {
       ...{ name: 'kf push', guid: 'g', state: 'started', routes: [], lifecycle: 'buildpack', buildpacks: [] },
       processes: [{ ...web, instanceDetails: [{ index: 0, state: 'crashed', details }] }],
@@ -93,7 +93,7 @@ describe('started as cf, commands are named so', () => {
     terminal.print(renderApp(app, { commands: true }));
     expect(said()).toMatch(/^name: +kf push$/m);
     expect(said()).toMatch(/^start command: +kf push$/m);
-    expect(said()).toMatch(/as in 'cf scale APP_NAME -m 1G'\.$/m);
+    expect(said()).toMatch(/'cf push' makes a new one\.$/m);
     expect(said()).toMatch(/^reason: +Mend the variables, then 'cf restart' it\.$/m);
   });
 

@@ -8,6 +8,7 @@ import type { KubeError } from '../../kube/errors.ts';
 import { watchObject, type WatchUntilOptions } from '../../kube/watch-list.ts';
 import type { LogEnds } from '../../kube/lines.ts';
 import { logOfFailure } from './last-lines.ts';
+import { moreMemory } from './more-memory.ts';
 import type { Reporter } from '../reporter.ts';
 
 /** A change that no controller has taken up by then is reported as accepted, controller absent. */
@@ -76,8 +77,10 @@ async function failure(cluster: Cluster, app: CFApp, deployment: DeploymentStatu
   const name = app.spec.displayName;
   const log = await logOfFailure(cluster, app, deployment, options.signal);
   const why = deployment.message ?? 'the cause is unknown.';
+  const bin = options.bin ?? 'kf';
+  const more = await moreMemory(cluster, app, deployment, options.signal);
   return new KfError('start', `Start unsuccessful: ${why}`, {
-    hints: [`${options.bin ?? 'kf'} logs ${name} --recent`, `${options.bin ?? 'kf'} app ${name}`],
+    hints: [...more.map((command) => `${bin} ${command}`), `${bin} logs ${name} --recent`, `${bin} app ${name}`],
     details: facts(deployment, log),
   });
 }

@@ -1,0 +1,28 @@
+// What to type when a process ran out of memory.
+
+import { webProcess } from '../../api/app.ts';
+import { kinds, labels } from '../../api/group.ts';
+import type { CFApp, DeploymentStatus } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+
+/** The command, without the name of the program, that gives a process which ran out of memory twice as much; empty for other failures. */
+export async function moreMemory(
+  cluster: Cluster,
+  { metadata, spec: { displayName } }: CFApp,
+  { reason, process: type = webProcess }: DeploymentStatus,
+  signal?: AbortSignal,
+): Promise<string[]> {
+  if (reason !== 'OutOfMemory') return [];
+  const selection = { ns: metadata.namespace ?? '', labelSelector: `${labels.appGuid}=${metadata.name ?? ''}` };
+  const { items } = await cluster
+    .list(kinds.process, { ...selection, ...(signal === undefined ? {} : { signal }) })
+    .catch((error: unknown) => {
+      // A hint that cannot be given is no further failure.
+      if (error instanceof KfError) return { items: [] };
+      throw error;
+    });
+  const process = items.find(({ spec }) => spec.processType === type);
+  if (process === undefined) return [];
+  return [`scale ${displayName}${type === webProcess ? '' : ` --process ${type}`} -m ${process.spec.memoryMB * 2}M`];
+}
