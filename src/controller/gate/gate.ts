@@ -175,11 +175,33 @@ function bringBack(request: IncomingMessage, response: ServerResponse, forward: 
   return forward;
 }
 
-/** Not ready when uploads are refused for want of room: who runs the cluster sees it at the pod. What is there can be read all the same. */
-function sayReady(room: Room, response: ServerResponse): void {
+/** Below the second that a kubelet waits for a probe. */
+const registryPatienceMs = 900;
+
+/** Why the registry behind the gate cannot be used now. */
+function registryProblem({ host, port }: GateOptions['upstream']): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const asked = httpRequest({ host, port, path: '/v2/', agent: false, timeout: registryPatienceMs }, ({ statusCode = 0 }) => {
+      asked.destroy();
+      resolve(statusCode === 200 ? undefined : `the registry answers ${statusCode}`);
+    });
+    asked.on('timeout', () => asked.destroy(new Error('no answer in time')));
+    asked.on('error', (error) => resolve(`the registry does not answer: ${error.message}`));
+    asked.end();
+  });
+}
+
+/**
+ * Not ready when the registry does not answer, or when uploads are refused for want of room: who runs the cluster sees it at the pod. Without room
+ * what is there can be read all the same.
+ */
+function sayReady({ room, upstream }: GateOptions, response: ServerResponse): void {
   const say = (status: number, text: string): void => void response.writeHead(status, { 'content-type': 'text/plain' }).end(text);
-  room.status().then(
-    ({ nearlyFull }) => (nearlyFull ? say(503, 'nearly full: uploads are refused') : say(200, 'ok')),
+  Promise.all([room.status(), registryProblem(upstream)]).then(
+    ([{ nearlyFull }, problem]) => {
+      const unready = problem ?? (nearlyFull ? 'nearly full: uploads are refused' : undefined);
+      say(unready === undefined ? 200 : 503, unready ?? 'ok');
+    },
     (error: unknown) => say(503, String(error)),
   );
 }
@@ -194,7 +216,7 @@ export function createGate(door: Door, options: GateOptions): Server {
       return;
     }
     if (path === '/readyz') {
-      sayReady(options.room, response);
+      sayReady(options, response);
       return;
     }
     const started = Date.now();

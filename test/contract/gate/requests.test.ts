@@ -300,6 +300,25 @@ describe('around', () => {
     expect(JSON.stringify(scene.lines)).not.toMatch(/secret|wrong|Basic/);
   });
 
+  test('/readyz asks the registry behind the gate', async () => {
+    const upstream: { status: number | undefined } = { status: 200 };
+    scene = await openGate({
+      upstream: (request, response) => {
+        if (upstream.status === undefined) request.socket.destroy();
+        else response.writeHead(upstream.status).end();
+      },
+    });
+    const ready = async (): Promise<[number, string]> => {
+      const answer = await ask(scene.port('push'), { path: '/readyz' });
+      return [answer.status, answer.body.toString()];
+    };
+    expect(await ready()).toEqual([200, 'ok']);
+    upstream.status = 500;
+    expect(await ready()).toEqual([503, 'the registry answers 500']);
+    upstream.status = undefined;
+    expect(await ready()).toEqual([503, 'the registry does not answer: socket hang up']);
+  });
+
   test('/healthz answers without a credential', async () => {
     const port = await open();
     const answer = await ask(port, { path: '/healthz' });
