@@ -4,6 +4,7 @@ import { Command } from '@oclif/core/command';
 import type { Input, ParserOutput } from '@oclif/core/interfaces';
 import { globalFlags } from './flags.ts';
 import { readDeclared, type ArgDefinition, type FlagDefinition } from './lib/cf/definitions.ts';
+import { timeoutWarnings } from './lib/cf/timeouts.ts';
 import { wantsHelp } from './lib/cf/usage.ts';
 import type { KfError } from './lib/errors.ts';
 import type { Reporter } from './lib/ops/reporter.ts';
@@ -157,6 +158,8 @@ export abstract class KfCommand<T> extends Command {
     const { openSession } = await import('./lib/session/session.ts');
     const { env, signal, bin } = this.frame;
     const { verbose } = this.#global;
+    const variables = (this.ctor as typeof KfCommand).environment.map(([name]) => name);
+    for (const warning of timeoutWarnings(env, ['CF_DIAL_TIMEOUT', ...variables])) this.reporter.warn(warning);
     const context = options.context ?? this.#global.context;
     const { org = present(env['KF_ORG']), space = present(env['KF_SPACE']) } =
       options.keepPlace === true ? { org: undefined, space: undefined } : this.#global;

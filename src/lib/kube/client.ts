@@ -322,7 +322,7 @@ export function clusterAt(endpoint: Endpoint, { userAgent = 'kf', ...tuning }: T
 }
 
 /** Finds the API server and the user as kubectl does (kubeconfig, else the pod's service account). Sends nothing yet. */
-export async function connect(options: ConnectOptions & Pick<TransportTuning, 'onDate'>): Promise<Cluster> {
-  const { userAgent = 'kf', onDate = () => undefined } = options;
-  return clusterAt(await resolveEndpoint(options), { userAgent, onDate });
+export async function connect(options: ConnectOptions & Pick<TransportTuning, 'onDate' | 'connectTimeoutMs'>): Promise<Cluster> {
+  const { userAgent = 'kf', onDate = () => undefined, connectTimeoutMs } = options;
+  return clusterAt(await resolveEndpoint(options), { userAgent, onDate, ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }) });
 }

@@ -12,8 +12,6 @@ import { KfError } from '../errors.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-const tunnelTimeoutMs = 15_000;
-
 function fromEnv(env: Env, name: string): string | undefined {
   const value = env[name] ?? env[name.toLowerCase()];
   return value === undefined || value === '' ? undefined : value;
@@ -88,7 +86,7 @@ function connectHeaders(proxy: URL): Record<string, string> {
 }
 
 /** Asks the proxy for a tunnel; an https proxy is trusted by the system's authorities, NODE_EXTRA_CA_CERTS and the kubeconfig's. */
-function openTunnel(proxy: URL, target: string, ca: string | undefined): Promise<Duplex> {
+function openTunnel(proxy: URL, target: string, timeoutMs: number, ca: string | undefined): Promise<Duplex> {
   return new Promise((resolve, reject) => {
     const refused = (why: string): Error => Object.assign(new Error(`the proxy ${withoutPassword(proxy)} ${why}`), { code: 'EPROXY' });
     const options = {
@@ -98,7 +96,7 @@ function openTunnel(proxy: URL, target: string, ca: string | undefined): Promise
       path: target,
       headers: { Host: target, ...connectHeaders(proxy) },
       agent: false as const,
-      timeout: tunnelTimeoutMs,
+      timeout: timeoutMs,
     };
     const req =
       proxy.protocol === 'https:'
@@ -121,7 +119,7 @@ function openTunnel(proxy: URL, target: string, ca: string | undefined): Promise
       response.resume();
       reject(refused(`answered ${String(response.statusCode)} instead of opening a tunnel`));
     });
-    req.on('timeout', () => req.destroy(refused('does not answer')));
+    req.on('timeout', () => req.destroy(refused(`does not answer within ${String(timeoutMs / 1000)} s`)));
     req.on('error', (error: NodeJS.ErrnoException) => {
       reject(
         error.code === 'EPROXY'
@@ -142,13 +140,13 @@ function secured(socket: Duplex, host: string, options: ConnectionOptions): Dupl
   return tlsConnect({ ...tls, ...(tls.servername === undefined && isIP(host) === 0 ? { servername: host } : {}), host, socket });
 }
 
-/** A keep-alive agent whose connections run through a proxy's tunnel. */
-export function tunnelAgent(proxy: URL, secure: boolean, options: AgentOptions & { ca?: string }): HttpAgent {
+/** A keep-alive agent whose connections run through a proxy's tunnel, which must be open in time. */
+export function tunnelAgent(proxy: URL, secure: boolean, timeoutMs: number, options: AgentOptions & { ca?: string }): HttpAgent {
   const agent = secure ? new HttpsAgent(options) : new HttpAgent(options);
   // Without a returned socket Node waits for the callback.
   agent.createConnection = (target: ConnectionOptions, callback?: Connected) => {
     const host = String(target.host);
-    openTunnel(proxy, `${isIP(host) === 6 ? `[${host}]` : host}:${String(target.port)}`, options.ca).then(
+    openTunnel(proxy, `${isIP(host) === 6 ? `[${host}]` : host}:${String(target.port)}`, timeoutMs, options.ca).then(
       (socket) => callback?.(null, secure ? secured(socket, host, target) : socket),
       (error: unknown) => callback?.(error as Error, undefined as never),
     );

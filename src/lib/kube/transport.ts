@@ -208,7 +208,7 @@ export class Transport {
     };
     const agent =
       proxy !== undefined
-        ? tunnelAgent(proxy, secure, options)
+        ? tunnelAgent(proxy, secure, this.#tuning.connectTimeoutMs, options)
         : secure
           ? // Made once: left to each connection, authorities and keys are parsed again and again.
             new HttpsAgent({ ...options, secureContext: createSecureContext(material) })

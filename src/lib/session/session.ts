@@ -4,6 +4,7 @@ import { group, kinds, places } from '../api/group.ts';
 import { configMapType } from '../api/core.ts';
 import { parseKfInfo, requireCompatible, type KfInfo } from '../api/kf-info.ts';
 import { KfError, messageOf } from '../errors.ts';
+import { timeoutFrom } from '../cf/timeouts.ts';
 import { connect } from '../kube/client.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { isMissingKind } from '../kube/errors.ts';
@@ -125,6 +126,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const cluster = await connect({
     env,
     userAgent: `kf/${kfVersion()}`,
+    connectTimeoutMs: timeoutFrom(env, 'CF_DIAL_TIMEOUT'),
     ...(context === undefined ? {} : { context }),
     ...(userOverride === undefined ? {} : { user: userOverride }),
   }).catch((error: unknown) => {

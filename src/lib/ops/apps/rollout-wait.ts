@@ -2,6 +2,7 @@
 
 import { annotations, kinds } from '../../api/group.ts';
 import type { CFApp, DeploymentStatus } from '../../api/types.generated.ts';
+import { askedMs, timeoutFrom } from '../../cf/timeouts.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeError } from '../../kube/errors.ts';
@@ -13,7 +14,8 @@ import type { Reporter } from '../reporter.ts';
 
 /** A change that no controller has taken up by then is reported as accepted, controller absent. */
 const controllerPatienceMs = 20_000;
-const defaultStartMinutes = 5;
+/** For what comes before and after the app's own time. */
+const roundSeconds = 30;
 
 export interface VerdictOptions {
   timeoutMs: number;
@@ -32,10 +34,14 @@ export interface Verdict {
   deployment: DeploymentStatus;
 }
 
-/** Minutes of CF_STARTUP_TIMEOUT (may be fractional), else 5, in milliseconds. */
-export function startTimeoutMs(env: Readonly<Record<string, string | undefined>>): number {
-  const minutes = Number(env['CF_STARTUP_TIMEOUT']);
-  return (Number.isFinite(minutes) && minutes > 0 ? minutes : defaultStartMinutes) * 60_000;
+/**
+ * How long to wait for a start, in milliseconds: CF_STARTUP_TIMEOUT, whatever the app says; without it 5 minutes, or longer where the app's own
+ * time is.
+ * @param ownSeconds the app's own time to get healthy
+ */
+export function startTimeoutMs(env: Readonly<Record<string, string | undefined>>, ownSeconds = 0): number {
+  const standard = timeoutFrom({}, 'CF_STARTUP_TIMEOUT');
+  return askedMs(env, 'CF_STARTUP_TIMEOUT') ?? Math.max(standard, (ownSeconds + roundSeconds) * 1000);
 }
 
 /** What the controller says about this very change; undefined as long as it speaks of an older one. */
@@ -93,7 +99,7 @@ interface LastView {
 }
 
 async function timedOut(cluster: Cluster, { app, outage }: LastView, deployId: string, options: VerdictOptions): Promise<KfError> {
-  const minutes = Math.round(options.timeoutMs / 6000) / 10;
+  const minutes = Math.round(options.timeoutMs / 600) / 100;
   const deployment = app === undefined ? undefined : deploymentOf(app, deployId);
   const name = app?.spec.displayName ?? '';
   const awaited = awaitedIn(deployment?.message ?? 'the controller to take up the change');

@@ -3,6 +3,7 @@
 import { findCondition } from '../../api/conditions.ts';
 import { conditionTypes, kinds, labels, reasons } from '../../api/group.ts';
 import type { CFBuild } from '../../api/types.generated.ts';
+import { timeoutFrom } from '../../cf/timeouts.ts';
 import { KfError, messageOf } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import { stagingLines } from '../../logs/format.ts';
@@ -11,18 +12,11 @@ import { followLogs } from '../../logs/stream.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { unlessAbsent } from '../controller-wait.ts';
 
-const defaultBuildMinutes = 15;
 /** The log of a pod that has ended is read to its end, but never longer than this. */
 const logGraceMs = 3000;
 const keptLines = 30;
 /** The lanes of a build hand over within moments; their lines come by connections of their own. */
 const orderMs = 500;
-
-/** Minutes of CF_STAGING_TIMEOUT (may be fractional), else 15, in milliseconds. */
-export function buildTimeoutMs(env: Readonly<Record<string, string | undefined>>): number {
-  const minutes = Number(env['CF_STAGING_TIMEOUT']);
-  return (Number.isFinite(minutes) && minutes > 0 ? minutes : defaultBuildMinutes) * 60_000;
-}
 
 const hasEnded = (build: CFBuild): boolean => build.status?.state === 'STAGED' || build.status?.state === 'FAILED';
 
@@ -87,7 +81,7 @@ export async function waitForBuild(session: SpaceSession, appName: string, build
   const name = build.metadata.name ?? '';
   const tail: string[] = [];
   const shown = build.spec.lifecycle.type === 'docker' ? undefined : showLog(session, name, tail);
-  const timeoutMs = buildTimeoutMs(env);
+  const timeoutMs = timeoutFrom(env, 'CF_STAGING_TIMEOUT');
   try {
     const ended = await unlessAbsent(
       signal,
@@ -115,7 +109,7 @@ export async function waitForBuild(session: SpaceSession, appName: string, build
   } catch (error) {
     await shown?.finish();
     if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
-    const minutes = timeoutMs / 60_000;
+    const minutes = Math.round(timeoutMs / 600) / 100;
     throw new KfError('timeout', `Error staging application ${appName}: timed out after ${minutes} minute(s)`, {
       hints: ['CF_STAGING_TIMEOUT=30 gives it thirty minutes.', `${session.bin} logs ${appName} --recent`],
       cause: error,

@@ -188,7 +188,7 @@ async function verdict({ session, plan, push }: PreparedPush, app: CFApp, pushId
   reporter.say(`Waiting for app ${plan.name} to start...`);
   reporter.say();
   const web = plan.processes.find((process) => process.type === webProcess);
-  const timeoutMs = Math.max(startTimeoutMs(env), ((web?.timeoutSeconds ?? 0) + 30) * 1000);
+  const timeoutMs = startTimeoutMs(env, web?.timeoutSeconds);
   follower.wrote(app);
   const watch: VerdictOptions['watch'] = (check, how) => follower.watch(check, how);
   return (await waitForDeployment(cluster, app, pushId, { timeoutMs, reporter, signal, bin, watch })).app;

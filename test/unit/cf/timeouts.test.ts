@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { askedMs, timeoutFrom, timeoutWarnings } from '../../../src/lib/cf/timeouts.ts';
+
+test.each([
+  ['10', 600_000],
+  ['0.1', 6000],
+  [' 1e1 ', 600_000],
+])('CF_STARTUP_TIMEOUT=%s is so many minutes', (text, expected) => {
+  expect(timeoutFrom({ CF_STARTUP_TIMEOUT: text }, 'CF_STARTUP_TIMEOUT')).toBe(expected);
+  expect(timeoutWarnings({ CF_STARTUP_TIMEOUT: text }, ['CF_STARTUP_TIMEOUT'])).toEqual([]);
+});
+
+test('a timeout that is not asked for is the standard one', () => {
+  expect(askedMs({}, 'CF_STARTUP_TIMEOUT')).toBeUndefined();
+  expect(timeoutFrom({}, 'CF_STARTUP_TIMEOUT')).toBe(5 * 60_000);
+  expect(timeoutFrom({ CF_STAGING_TIMEOUT: '' }, 'CF_STAGING_TIMEOUT')).toBe(15 * 60_000);
+  expect(timeoutFrom({ CF_DIAL_TIMEOUT: '2.5' }, 'CF_DIAL_TIMEOUT')).toBe(2500);
+  expect(timeoutWarnings({ CF_STAGING_TIMEOUT: '' }, ['CF_STAGING_TIMEOUT'])).toEqual([]);
+});
+
+test.each(['abc', '0', '-1', '15m', 'Infinity', 'NaN'])('%s is no time: the standard one is taken, and that is said', (text) => {
+  const env = { CF_STARTUP_TIMEOUT: text, CF_STAGING_TIMEOUT: text, CF_DIAL_TIMEOUT: text };
+  expect(timeoutFrom(env, 'CF_STARTUP_TIMEOUT')).toBe(5 * 60_000);
+  expect(timeoutWarnings(env, ['CF_DIAL_TIMEOUT', 'HOME', 'CF_STAGING_TIMEOUT'])).toEqual([
+    `CF_STAGING_TIMEOUT is '${text}', which is not a number of minutes above 0; 15 minutes are taken.`,
+    `CF_DIAL_TIMEOUT is '${text}', which is not a number of seconds above 0; 10 seconds are taken.`,
+  ]);
+});
