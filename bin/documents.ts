@@ -1,9 +1,10 @@
-// The parts of README and docs that follow from the code: the table of commands and the table of exit codes.
+// The parts of README and docs that follow from the code: the table of commands, the table of exit codes and the index of decisions.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FailureClass } from '../src/lib/errors.ts';
 import { classCodes } from '../src/lib/output/exit-codes.ts';
+import { decisionRows } from './decisions.ts';
 import { listCommands, type CommandRow } from '../src/lib/output/overview.ts';
 
 const builtIn: Record<string, string> = { help: 'show all commands, or the help of one', version: 'show the version' };
@@ -44,7 +45,7 @@ async function summaryOf({ name, summary }: CommandRow): Promise<string> {
   return command.summary ?? summary;
 }
 
-/** README.md and docs/exit-codes.md with their tables as the code has them. */
+/** README.md, docs/exit-codes.md and docs/decisions/README.md with their tables as the repository has them. */
 export async function documentFiles(root: string, commandNames: readonly string[]): Promise<{ file: string; text: string }[]> {
   const isThere = (name: string): boolean => name in builtIn || commandNames.includes(name);
   const rows = await Promise.all(
@@ -57,5 +58,6 @@ export async function documentFiles(root: string, commandNames: readonly string[
   return Promise.all([
     withSection(root, 'README.md', 'commands', ['| command | what it does |', '| --- | --- |', ...rows]),
     withSection(root, 'docs/exit-codes.md', 'classes', ['| class | number | meaning |', '| --- | --- | --- |', ...codes]),
+    withSection(root, 'docs/decisions/README.md', 'decisions', ['| number | decision |', '| --- | --- |', ...(await decisionRows(root))]),
   ]);
 }
