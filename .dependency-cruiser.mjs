@@ -82,6 +82,8 @@ export default {
       'in lib/output',
     ),
     layer('shipped-code-knows-no-test', { path: '^src/' }, { path: '^test/' }, 'tests import the code, never the other way'),
+    layer('shipped-code-knows-no-tool', { path: '^src/' }, { path: '^tools/' }, 'tools import the code, never the other way'),
+    layer('tools-know-no-test', { path: '^tools/' }, { path: '^test/' }, 'the cluster tool is a program of its own'),
   ],
   options: {
     tsConfig: { fileName: 'tsconfig.json' },

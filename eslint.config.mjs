@@ -3,9 +3,9 @@ import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/**', 'node_modules/**', '**/*.generated.ts', 'test/fixtures/**', 'test/cluster/buildpacks/**', 'test/golden/**'] },
+  { ignores: ['dist/**', 'node_modules/**', '**/*.generated.ts', 'test/fixtures/**', 'tools/cluster/buildpacks/**', 'test/golden/**'] },
   {
-    files: ['src/**/*.ts', 'bin/**/*.ts', 'test/**/*.ts'],
+    files: ['src/**/*.ts', 'bin/**/*.ts', 'tools/**/*.ts', 'test/**/*.ts'],
     extends: [tseslint.configs.base],
     languageOptions: { parserOptions: { projectService: true } },
     rules: {
@@ -50,7 +50,10 @@ export default tseslint.config(
     },
   },
   { files: ['src/commands/**/*.ts'], rules: { 'max-lines': ['error', { max: 100, skipBlankLines: true, skipComments: true }] } },
-  { files: ['src/controller/**/main.ts', 'src/controller/main.ts', 'bin/**', 'test/**'], rules: { 'no-restricted-properties': 'off' } },
+  {
+    files: ['src/controller/**/main.ts', 'src/controller/main.ts', 'bin/**', 'tools/**', 'test/**'],
+    rules: { 'no-restricted-properties': 'off' },
+  },
   {
     files: ['test/**/*.ts'],
     rules: {

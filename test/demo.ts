@@ -11,7 +11,7 @@ import { places } from '../src/lib/api/group.ts';
 import { parseKfInfo } from '../src/lib/api/kf-info.ts';
 import { messageOf } from '../src/lib/errors.ts';
 import { connect } from '../src/lib/kube/client.ts';
-import { fetchPackagesOf } from './cluster/npm-mirror.ts';
+import { fetchPackagesOf } from '../tools/cluster/npm-mirror.ts';
 import { nextSteps, quoted } from './support/demo-steps.ts';
 import { installPackedKf } from './support/installed-kf.ts';
 import { clusterDown, clusterUp, writeSetupFile, type ClusterEnv } from './support/local-cluster.ts';

@@ -3,8 +3,8 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { toolsEnv } from '../bin/tools.ts';
-import { prepareRings } from './cluster/prepare.ts';
+import { toolsEnv } from '../tools/environment.ts';
+import { prepareRings } from '../tools/cluster/prepare.ts';
 import { withCluster, withControlPlane } from './support/rings.ts';
 
 interface Counts {
@@ -59,7 +59,7 @@ async function vitest(ring: string, env: Record<string, string> = {}): Promise<C
 }
 
 async function check(): Promise<Counts> {
-  const exitCode = await run('node', ['bin/check.ts']);
+  const exitCode = await run('node', ['tools/check.ts']);
   return { passed: exitCode === 0 ? 1 : 0, failed: exitCode === 0 ? 0 : 1, skipped: 0 };
 }
 
@@ -83,7 +83,7 @@ async function main(): Promise<void> {
   mkdirSync(resultsDir, { recursive: true });
   const wanted = named.length > 0 ? named : Object.keys(rings);
   const sum: Counts = { passed: 0, failed: 0, skipped: 0 };
-  if ((await run('node', ['bin/bundle.mjs'])) !== 0) throw new Error('The bundle that the rings run cannot be built.');
+  if ((await run('node', ['tools/bundle.mjs'])) !== 0) throw new Error('The bundle that the rings run cannot be built.');
   await prepare(wanted);
   for (const name of wanted) {
     const ring = rings[name];

@@ -1,15 +1,15 @@
 // What can befall a cluster: programs killed, frozen and restarted, objects deleted under their keepers.
 
 import { readFileSync, readdirSync } from 'node:fs';
-import { processesInNamespaces, runInside } from '../cluster/namespaces.ts';
-import { readState } from '../cluster/state.ts';
+import { processesInNamespaces, runInside } from '../../tools/cluster/namespaces.ts';
+import { readState } from '../../tools/cluster/state.ts';
 import { kubectl, ringEnv } from '../support/kf.ts';
 import { until } from '../support/until.ts';
 
 function initOfCluster(): NonNullable<ReturnType<typeof readState>>['init'] {
   const name = ringEnv('KF_CLUSTER_NAME');
   const state = readState(name);
-  if (state === undefined) throw new Error(`the cluster '${name}' is not from test/cluster: nothing of it may be broken`);
+  if (state === undefined) throw new Error(`the cluster '${name}' is not from tools/cluster: nothing of it may be broken`);
   return state.init;
 }
 

@@ -2,7 +2,7 @@
 // `KF_CHAOS_SEED=N npm run chaos 1` repeats one round.
 
 import { spawn } from 'node:child_process';
-import { toolsEnv } from '../../bin/tools.ts';
+import { toolsEnv } from '../../tools/environment.ts';
 import { withCluster } from '../support/rings.ts';
 import { chance, seedOfRun } from './seed.ts';
 

@@ -8,12 +8,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { reportTime } from '../support/figures.ts';
 import { until } from '../support/until.ts';
-import { hostLink, nodeRegistry } from './addresses.ts';
-import { cgroupName, processesInCgroups } from './cgroups.ts';
-import { processesInNamespaces } from './namespaces.ts';
-import { isRunning, tryRun } from './process.ts';
-import { clusterPaths, readState } from './state.ts';
-import type { ClusterState } from './state.ts';
+import { hostLink, nodeRegistry } from '../../tools/cluster/addresses.ts';
+import { cgroupName, processesInCgroups } from '../../tools/cluster/cgroups.ts';
+import { processesInNamespaces } from '../../tools/cluster/namespaces.ts';
+import { isRunning, tryRun } from '../../tools/cluster/process.ts';
+import { clusterPaths, readState } from '../../tools/cluster/state.ts';
+import type { ClusterState } from '../../tools/cluster/state.ts';
 
 interface Result {
   code: number | null;
@@ -21,7 +21,7 @@ interface Result {
   seconds: number;
 }
 
-const program = join(import.meta.dirname, 'cli.ts');
+const program = join(import.meta.dirname, '../../tools/cluster/cli.ts');
 const sample = `${nodeRegistry}/kf/sample:1`;
 
 async function cluster(...args: string[]): Promise<Result> {

@@ -21,7 +21,7 @@ export interface CliOptions {
   kill?: { after: string; signal: NodeJS.Signals };
 }
 
-const bundler = fileURLToPath(new URL('../../bin/bundle.mjs', import.meta.url));
+const bundler = fileURLToPath(new URL('../../tools/bundle.mjs', import.meta.url));
 
 /** A fresh bundle of the CLI in a folder of its own. Call `remove` when the tests are over. */
 export function bundleForTests(): { program: string; meta: string; remove: () => void } {

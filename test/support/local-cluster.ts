@@ -11,7 +11,7 @@ export type ClusterEnv = Record<string, string>;
 
 function clusterTool(args: string[]): Promise<number> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ['test/cluster/cli.ts', ...args], { stdio: ['ignore', 2, 2] });
+    const child = spawn(process.execPath, ['tools/cluster/cli.ts', ...args], { stdio: ['ignore', 2, 2] });
     child.on('error', reject);
     child.on('exit', (code) => resolve(code ?? 1));
   });
@@ -30,7 +30,7 @@ async function evaluateExports(exports: string): Promise<ClusterEnv> {
 export async function clusterUp(name: string, ...flags: string[]): Promise<ClusterEnv> {
   const code = await clusterTool(['up', '--name', name, ...flags]);
   if (code !== 0) throw new Error(`The cluster '${name}' did not come up (exit ${code}).`);
-  const { stdout } = await execute(process.execPath, ['test/cluster/cli.ts', 'env', '--name', name]);
+  const { stdout } = await execute(process.execPath, ['tools/cluster/cli.ts', 'env', '--name', name]);
   return evaluateExports(stdout);
 }
 
@@ -43,7 +43,7 @@ export async function clusterDown(name: string): Promise<void> {
 export async function writeSetupFile(folder: string, env: ClusterEnv): Promise<string> {
   const registry = env['KF_CLUSTER_NODE_REGISTRY'] ?? '10.244.0.1:5000';
   const file = path.join(folder, 'setup.yaml');
-  const text = `# Settings of \`kf setup\` for a cluster from test/cluster: its images lie in a registry on the node.
+  const text = `# Settings of \`kf setup\` for a cluster from tools/cluster: its images lie in a registry on the node.
 images:
   node: ${registry}/kf/node:24
   registry: ${registry}/kf/registry:3

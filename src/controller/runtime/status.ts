@@ -36,7 +36,7 @@ export function notReady(error: unknown): Statement {
   return { type: conditionTypes.ready, status: 'False', reason, message: error instanceof Error ? error.message : String(error) };
 }
 
-/** Of a message in a status; what a kubelet, a registry or a scheduler says may stand in it. The schemas in bin/crds take no more. */
+/** Of a message in a status; what a kubelet, a registry or a scheduler says may stand in it. The schemas in tools/crds take no more. */
 export const longestMessage = 4_096;
 
 /** The object's conditions with the statements in it; conditions of others stay. */

@@ -45,7 +45,7 @@ export function desiredInstances(process: CFProcess): number {
   return process.spec.desiredInstances ?? processDefaults.instances(process.spec.processType);
 }
 
-/** Bounds that keep an app's objects small, whatever its users ask for; the schemas in bin/crds say the same. */
+/** Bounds that keep an app's objects small, whatever its users ask for; the schemas in tools/crds say the same. */
 export const instanceLimits = {
   /** Instances of one process. */
   most: 1000,

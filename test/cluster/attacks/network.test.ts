@@ -12,8 +12,8 @@ import { get } from '../../support/http.ts';
 import { kubectl, kubectlJson, ringEnv } from '../../support/kf.ts';
 import { applyAsAdmin, TestWorld, type Member } from '../../support/members.ts';
 import { until } from '../../support/until.ts';
-import { firstNode, npmMirrorPort, registryPort } from '../addresses.ts';
-import { readState } from '../state.ts';
+import { firstNode, npmMirrorPort, registryPort } from '../../../tools/cluster/addresses.ts';
+import { readState } from '../../../tools/cluster/state.ts';
 
 type Outcomes = Record<string, string>;
 type Targets = Record<string, { host: string; port?: number }>;

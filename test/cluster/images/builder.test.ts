@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { tryRun } from '../process.ts';
+import { tryRun } from '../../../tools/cluster/process.ts';
 
 const env = (name: string): string => {
   const value = process.env[name];

@@ -4,7 +4,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, wr
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 
-const buildpacks = join(import.meta.dirname, '..', '..', 'cluster', 'buildpacks');
+const buildpacks = join(import.meta.dirname, '../../../tools/cluster/buildpacks');
 
 export interface PhaseResult {
   code: number | null;

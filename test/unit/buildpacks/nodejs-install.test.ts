@@ -3,9 +3,9 @@ import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, renameSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { archiveName } from '../../cluster/images/npm-package.ts';
-import { startNpmMirror } from '../../cluster/images/npm-mirror.ts';
-import type { NpmMirror } from '../../cluster/images/npm-mirror.ts';
+import { archiveName } from '../../../tools/cluster/images/npm-package.ts';
+import { startNpmMirror } from '../../../tools/cluster/images/npm-mirror.ts';
+import type { NpmMirror } from '../../../tools/cluster/images/npm-mirror.ts';
 import { Workspace } from './buildpack-run.ts';
 import type { PhaseResult } from './buildpack-run.ts';
 

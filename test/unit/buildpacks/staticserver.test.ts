@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { buildParts, partPath } from '../../cluster/parts.ts';
+import { buildParts, partPath } from '../../../tools/cluster/parts.ts';
 
 const page = `<h1>home</h1>${'x'.repeat(2000)}`;
 let program: string;

@@ -7,10 +7,10 @@ import { afterAll, expect, test } from 'vitest';
 const folder = mkdtempSync(path.join(tmpdir(), 'kf-lock-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const check = (...args: string[]) => spawnSync(process.execPath, ['bin/lock.ts', ...args], { encoding: 'utf8' });
+const check = (...args: string[]) => spawnSync(process.execPath, ['tools/lock.ts', ...args], { encoding: 'utf8' });
 
 test('npm run check looks at the lockfile', () => {
-  const checked = spawnSync(process.execPath, ['bin/check.ts', 'lock'], { encoding: 'utf8' });
+  const checked = spawnSync(process.execPath, ['tools/check.ts', 'lock'], { encoding: 'utf8' });
   expect([checked.status, checked.stdout]).toEqual([0, expect.stringMatching(/^ok +lock /)]);
 });
 

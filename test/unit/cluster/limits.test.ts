@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { raiseLimits } from '../../cluster/limits.ts';
+import { raiseLimits } from '../../../tools/cluster/limits.ts';
 
 let folder: string;
 let file: string;

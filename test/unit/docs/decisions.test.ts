@@ -2,7 +2,7 @@ import { globSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { decisionRows } from '../../../bin/decisions.ts';
+import { decisionRows } from '../../../tools/decisions.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const folder = path.join(root, 'docs/decisions');

@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { builderLabels, readBuildpacks } from '../../cluster/images/builder.ts';
+import { builderLabels, readBuildpacks } from '../../../tools/cluster/images/builder.ts';
 
 test('every buildpack has an id of its own and both phases as programs', () => {
   const buildpacks = readBuildpacks();

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { LayerEntry } from '../../../src/lib/oci/layer.ts';
-import { storedLayer } from '../../cluster/images/layer-store.ts';
-import { completeTree, mergedUsrName, textFile } from '../../cluster/images/rootfs.ts';
+import { storedLayer } from '../../../tools/cluster/images/layer-store.ts';
+import { completeTree, mergedUsrName, textFile } from '../../../tools/cluster/images/rootfs.ts';
 
 let cacheDir: string;
 let packed: string[];

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { layerFromEntries } from '../../../src/lib/oci/layer.ts';
-import { fetchLockedPackages, lockedPackages, startNpmMirror, withoutCollisions } from '../../cluster/images/npm-mirror.ts';
-import type { NpmMirror } from '../../cluster/images/npm-mirror.ts';
-import { archiveName } from '../../cluster/images/npm-package.ts';
+import { fetchLockedPackages, lockedPackages, startNpmMirror, withoutCollisions } from '../../../tools/cluster/images/npm-mirror.ts';
+import type { NpmMirror } from '../../../tools/cluster/images/npm-mirror.ts';
+import { archiveName } from '../../../tools/cluster/images/npm-package.ts';
 
 let folder: string;
 let mirror: NpmMirror | undefined;

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { imageFromLayers } from '../../../src/lib/oci/image.ts';
-import type { BuiltImage } from '../../cluster/images/index.ts';
-import { storedLayer } from '../../cluster/images/layer-store.ts';
-import { storeImages } from '../../cluster/images/registry-store.ts';
-import { textFile } from '../../cluster/images/rootfs.ts';
+import type { BuiltImage } from '../../../tools/cluster/images/index.ts';
+import { storedLayer } from '../../../tools/cluster/images/layer-store.ts';
+import { storeImages } from '../../../tools/cluster/images/registry-store.ts';
+import { textFile } from '../../../tools/cluster/images/rootfs.ts';
 
 let folder: string;
 beforeEach(() => {

@@ -1,4 +1,4 @@
-// `node bin/lock.ts [FILE]`: refuses a lockfile that names where packages were fetched from. Integrity says what they are; a mirror of one
+// `node tools/lock.ts [FILE]`: refuses a lockfile that names where packages were fetched from. Integrity says what they are; a mirror of one
 // machine in there would be asked by every other one.
 
 import { readFileSync } from 'node:fs';

@@ -1,16 +1,16 @@
 // `npm run check [NAME…] [--fix]`: everything a machine can say about the code without running it. All checks run, then the failures are named.
 
 import { spawnSync } from 'node:child_process';
-import { toolsEnv } from './tools.ts';
+import { toolsEnv } from './environment.ts';
 
 const checks: Record<string, string[]> = {
   types: ['tsc', '-p', '.'],
   lint: ['eslint', '.', '--max-warnings', '0'],
   format: ['prettier', '--check', '--log-level', 'warn', '.'],
-  layers: ['depcruise', '--config', '.dependency-cruiser.mjs', 'src', 'test', 'bin'],
+  layers: ['depcruise', '--config', '.dependency-cruiser.mjs', 'src', 'test', 'tools', 'bin'],
   dead: ['knip'],
-  lock: ['node', 'bin/lock.ts'],
-  generated: ['node', 'bin/generate.ts', '--check'],
+  lock: ['node', 'tools/lock.ts'],
+  generated: ['node', 'tools/generate.ts', '--check'],
 };
 
 const args = process.argv.slice(2);

@@ -9,7 +9,7 @@ import { fetchLockedPackages } from './images/npm-mirror.ts';
 import type { NodeProgram } from './namespaces.ts';
 import { run } from './process.ts';
 
-const apps = join(import.meta.dirname, '..', 'fixtures', 'apps');
+const apps = join(import.meta.dirname, '../../test/fixtures/apps');
 const program = join(import.meta.dirname, 'images', 'serve-npm-mirror.ts');
 
 function archiveFolder(): string {

@@ -1,4 +1,4 @@
-// Writes every generated file of the repository: `node bin/generate.ts`; with --check it only compares and fails on a difference.
+// Writes every generated file of the repository: `node tools/generate.ts`; with --check it only compares and fails on a difference.
 
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

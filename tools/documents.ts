@@ -34,7 +34,7 @@ interface CommandClass {
 /** The file's text with what lies between its two marks replaced. */
 async function withSection(root: string, file: string, name: string, lines: string[]): Promise<{ file: string; text: string }> {
   const text = await readFile(join(root, file), 'utf8');
-  const [start, end] = [`<!-- ${name}: written by bin/generate.ts -->\n`, `<!-- end of ${name} -->`];
+  const [start, end] = [`<!-- ${name}: written by tools/generate.ts -->\n`, `<!-- end of ${name} -->`];
   const [from, to] = [text.indexOf(start), text.indexOf(end)];
   if (from === -1 || to < from) throw new Error(`${file} lacks the marks of its section '${name}'.`);
   return { file, text: `${text.slice(0, from + start.length)}\n${lines.join('\n')}\n\n${text.slice(to)}` };
