@@ -7,6 +7,8 @@ import { builderInfoReconciler } from './builds/builder-info.ts';
 import { claimsReconciler } from './routes/name-sweep.ts';
 import { imagesReconciler } from './registry/image-cleanup.ts';
 import { orgReconciler } from './tenancy/org.ts';
+import { orgSharesReconciler } from './tenancy/limits.ts';
+import { OrgShares } from './tenancy/org-shares.ts';
 import { packageReconciler } from './builds/package.ts';
 import { retentionReconciler } from './builds/retention.ts';
 import { serviceBindingReconciler } from './services/binding.ts';
@@ -21,9 +23,11 @@ export interface BuildSideOptions {
 
 export function buildSideReconcilers(options: BuildSideOptions): Reconciler[] {
   const keys = registryKeys();
+  const shares = new OrgShares();
   return [
     orgReconciler,
-    spaceReconciler(keys),
+    spaceReconciler(keys, shares),
+    orgSharesReconciler(shares),
     claimsReconciler,
     serviceInstanceReconciler,
     serviceBindingReconciler,

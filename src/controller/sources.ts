@@ -8,6 +8,7 @@ import {
   nodeType,
   podDisruptionBudgetType,
   podType,
+  resourceQuotaType,
   roleBindingType,
   serviceAccountType,
   serviceType,
@@ -21,7 +22,7 @@ import {
 import type { KubeObject } from '../lib/api/object.ts';
 import { networkPolicyType } from '../lib/api/network-policy.ts';
 import { httpRouteType } from '../lib/api/gateway.ts';
-import { annotations, kinds, labels, places } from '../lib/api/group.ts';
+import { annotations, kinds, labels, limitsName, places } from '../lib/api/group.ts';
 import type { AppWorkload, BuildWorkload, TaskWorkload } from '../lib/api/types.generated.ts';
 import { present } from '../templates/metadata.ts';
 import type { Source } from './runtime/informer.ts';
@@ -98,6 +99,7 @@ export function sources(rootNamespace: string): Source[] {
     source({ type: serviceAccountType, labelSelector: labels.managedBy }),
     source({ type: roleBindingType, trim: trimRoleBinding }),
     source({ type: networkPolicyType, labelSelector: labels.managedBy }),
+    source({ type: resourceQuotaType, fieldSelector: `metadata.name=${limitsName}` }),
     source({ type: nodeType, trim: trimNode }),
     source({ type: configMapType, ns: rootNamespace, fieldSelector: `metadata.name=${places.info}` }),
   ];

@@ -1,9 +1,9 @@
 // How much an org and a space may hold: a ResourceQuota, so that one tenant can fill neither the nodes nor the controller's memory for all.
 
 import type { ResourceQuota } from '../lib/api/core.ts';
-import { annotations, labels } from '../lib/api/group.ts';
+import { annotations, labels, limitsName } from '../lib/api/group.ts';
+import { parseQuantity } from '../lib/api/sizes.ts';
 
-export const limitsName = 'kf-limits';
 const group = 'korifi.cloudfoundry.org';
 
 /** By resource, as `spec.hard` of a ResourceQuota names it. */
@@ -14,8 +14,8 @@ const ofKinds = (counts: Record<string, number>): Limits =>
 
 /** docs/decisions/0015-sizes-and-counts.md says how they go together with the controller's memory. */
 const defaults = {
-  // A manager may make developers of the org's own namespace too: they may write Secrets there.
-  org: { 'count/rolebindings.rbac.authorization.k8s.io': '200', 'count/secrets': '100', ...ofKinds({ cfspaces: 50 }) },
+  // A manager may make developers of the org's own namespace too: they may write Secrets there. A space without anything takes room of the controller, too.
+  org: { 'count/rolebindings.rbac.authorization.k8s.io': '200', 'count/secrets': '100', ...ofKinds({ cfspaces: 20 }) },
   space: {
     // Those that run or wait: apps, tasks and builds together.
     pods: '64',
@@ -52,6 +52,25 @@ export type LimitedPlace = keyof typeof defaults;
  */
 export function limitsOf(place: LimitedPlace, named: Limits = {}, withKinds = true): Limits {
   const all: Limits = { ...defaults[place], ...named };
+  return Object.fromEntries(Object.entries(all).filter(([resource, limit]) => limit !== '' && (withKinds || !resource.endsWith(group))));
+}
+
+/** So many full spaces an org may hold the content of, however many it spreads it over. Secrets are a matter of etcd's 2 GiB, which one space comes near. */
+const fullSpaces = (resource: string): number => (resource === 'count/secrets' ? 1 : 2);
+/** Not shared out: copies of the org's own roles are in each of its spaces. */
+const ofEachSpace = new Set(['count/rolebindings.rbac.authorization.k8s.io']);
+
+/**
+ * What all spaces of an org together may hold: of each count what two spaces may (of Secrets one), unless the operator names another total. A total that is empty is none.
+ * @param space the limits of one space
+ * @param withKinds false leaves kf's own kinds out
+ */
+export function totalsOf(space: Limits, named: Limits = {}, withKinds = true): Limits {
+  const counts = Object.entries(space).filter(([resource]) => resource.startsWith('count/') && !ofEachSpace.has(resource));
+  const all: Limits = {
+    ...Object.fromEntries(counts.map(([resource, limit]) => [resource, String((parseQuantity(limit) ?? 0) * fullSpaces(resource))])),
+    ...named,
+  };
   return Object.fromEntries(Object.entries(all).filter(([resource, limit]) => limit !== '' && (withKinds || !resource.endsWith(group))));
 }
 

@@ -1,12 +1,18 @@
 // The ResourceQuota of an org or space: made once, brought up to date with the installation's defaults, and left alone as soon as an operator changed it.
 
 import { configMapType, namespaceType, resourceQuotaType, type ResourceQuota } from '../../lib/api/core.ts';
-import { annotations, places } from '../../lib/api/group.ts';
+import { annotations, kinds, limitsName, places } from '../../lib/api/group.ts';
 import type { KubeObject } from '../../lib/api/object.ts';
+import { parseQuantity } from '../../lib/api/sizes.ts';
+import type { CFSpace } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
-import { buildCounter, buildLimits, limitsName, limitsOf, type LimitedPlace, type Limits } from '../../templates/limits.ts';
+import { buildCounter, buildLimits, limitsOf, totalsOf, type LimitedPlace, type Limits } from '../../templates/limits.ts';
 import { isEqual } from '../runtime/merge-patch.ts';
-import type { Context } from '../runtime/reconciler.ts';
+import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
+import { WaitingError } from '../runtime/result.ts';
+import { splitKey } from '../runtime/store.ts';
+import { orgKeys, spaceKeys } from './namespaces.ts';
+import { countIndexes, isSame, rewrite, writtenBefore, type OrgLimits, type OrgShares } from './org-shares.ts';
 
 /**
  * The cluster looks for new kinds every 30 s and refuses objects of a kind that a quota names and it does not know yet. So the quotas of a new
@@ -19,26 +25,90 @@ const newMs = 60_000;
 /** The cluster counts within seconds. What it has not counted after this time it cannot count. */
 const countedMs = 120_000;
 const countPollMs = 1_000;
+/** The cluster takes over what a quota gives within a second. */
+const sharesMoveMs = 1_000;
 /** What is there may be replaced side by side, and grow a little. */
 const roomFactor = 1.5;
 
-/** Keeps the quota of namespace `ns`. Gives back in how many milliseconds it has to be looked at again, if at all. */
-export async function ensureLimits(context: Context, place: LimitedPlace, ns: string): Promise<number | undefined> {
+/** The limits as the installation has them now. */
+interface Named {
+  limits: Limits;
+  /** As the operator named them. */
+  named: Limits;
+  /** Milliseconds until kf's kinds can be named, too. */
+  left: number;
+}
+
+function namedFor(context: Context, place: LimitedPlace): Named {
   const info = context.stores.of(configMapType).get(context.info().root, places.info);
   const left = Math.max(0, kindsKnownMs - ageOf(context, info));
-  const named = context.info().limits?.[place];
-  const limits = limitsOf(place, named, left === 0);
+  const named = context.info().limits?.[place] ?? {};
+  return { limits: limitsOf(place, named, left === 0), named, left };
+}
+
+function orgLimits(context: Context): OrgLimits & { left: number } {
+  const { limits, left } = namedFor(context, 'space');
+  return { space: limits, total: totalsOf(limits, context.info().limits?.orgTotal, left === 0), left };
+}
+
+const isYoung = (context: Context, ns: string): boolean => ageOf(context, context.stores.of(namespaceType).get(undefined, ns)) < newMs;
+
+/** Keeps the quota of an org's own namespace. Gives back in how many milliseconds it has to be looked at again, if at all. */
+export async function ensureOrgLimits(context: Context, ns: string): Promise<number | undefined> {
+  const { limits, named, left } = namedFor(context, 'org');
   const live = await context.cluster.get(resourceQuotaType, ns, limitsName, context.signal);
   if (live?.metadata.annotations?.[annotations.countsUse] !== undefined) return settle(context, live, limits, named);
-  const again = left === 0 ? undefined : left;
   if (live !== undefined) await renew(context, live, limits);
-  else if (ageOf(context, context.stores.of(namespaceType).get(undefined, ns)) < newMs) await create(context, buildLimits(ns, limits));
-  else if (left === 0) {
-    await create(context, buildCounter(ns, limits));
-    return countPollMs;
+  else if (isYoung(context, ns)) await create(context, buildLimits(ns, limits));
+  else return count(context, ns, { limits, left });
+  return left === 0 ? undefined : left;
+}
+
+/** Before anybody has a right in it a space has a quota, with a share of what its org may hold. */
+export async function ensureSpaceLimits(
+  context: Context,
+  org: string,
+  { ns, isReady }: { ns: string; isReady: boolean },
+  shares: OrgShares,
+): Promise<void> {
+  const { limits, named, left } = namedFor(context, 'space');
+  const live = await context.cluster.get(resourceQuotaType, ns, limitsName, context.signal);
+  if (live?.metadata.annotations?.[annotations.countsUse] !== undefined) await settle(context, live, limits, named);
+  if (live === undefined && !isYoung(context, ns)) {
+    await count(context, ns, { limits, left });
+    return;
   }
-  // Else it was there without limits, and may be until all kinds can be counted.
-  return again;
+  const isPending = await shares.divide(context, org, orgLimits(context), ns);
+  if (isPending && !isReady)
+    throw new WaitingError('SharesMove', 'Other spaces of the org give back a part of what it may hold.', sharesMoveMs);
+}
+
+/** It was there without limits, and may be until all kinds can be counted. */
+async function count(context: Context, ns: string, { limits, left }: Pick<Named, 'limits' | 'left'>): Promise<number> {
+  if (left > 0) return left;
+  await create(context, buildCounter(ns, limits));
+  return countPollMs;
+}
+
+/** Shares out anew what an org may hold whenever one of its spaces holds more or less. */
+export function orgSharesReconciler(shares: OrgShares): Reconciler {
+  return {
+    name: 'org-shares',
+    watches: [
+      watch(kinds.org),
+      watch<CFSpace>(kinds.space, (space, stores) => orgKeys(space.metadata.namespace ?? '', stores)),
+      watch<ResourceQuota>(resourceQuotaType, (quota, stores) =>
+        spaceKeys(quota.metadata.namespace ?? '', stores).flatMap((key) => orgKeys(splitKey(key).ns, stores)),
+      ),
+    ],
+    indexes: countIndexes,
+    reconcile: async (key, context) => {
+      const { left, ...limits } = orgLimits(context);
+      const isPending = await shares.divide(context, splitKey(key).name, limits);
+      if (isPending) return { requeueAfterMs: sharesMoveMs };
+      return left === 0 ? undefined : { requeueAfterMs: left };
+    },
+  };
 }
 
 const ageOf = (context: Context, object: KubeObject | undefined): number =>
@@ -79,8 +149,8 @@ async function settle(context: Context, live: ResourceQuota, limits: Limits, nam
 
 /** Undefined where the default has room enough. */
 function withRoom(used: string | undefined, limit: string): string | undefined {
-  const [now, most] = [amountOf(used), amountOf(limit)];
-  if (typeof now !== 'number' || typeof most !== 'number' || now * roomFactor <= most) return undefined;
+  const [now, most] = [parseQuantity(used), parseQuantity(limit)];
+  if (now === undefined || most === undefined || now * roomFactor <= most) return undefined;
   return limit.endsWith('i') ? `${String(Math.ceil((now * roomFactor) / 2 ** 20))}Mi` : String(Math.ceil(now * roomFactor));
 }
 
@@ -88,36 +158,5 @@ async function renew(context: Context, live: ResourceQuota, limits: Limits): Pro
   const before = writtenBefore(live);
   // What differs from what was written is an operator's, and so is a quota that somebody else made.
   if (before === undefined || isEqual(before, limits) || !isSame(before, live.spec?.hard ?? {})) return;
-  const { namespace, name = '', resourceVersion } = live.metadata;
-  const gone = Object.fromEntries(Object.keys(before).flatMap((key) => (key in limits ? [] : [[key, null]])));
-  const { metadata, spec } = buildLimits(namespace ?? '', limits);
-  const patch = { metadata: { resourceVersion, annotations: metadata.annotations }, spec: { hard: { ...gone, ...spec?.hard } } };
-  await context.cluster.mergePatch(resourceQuotaType, namespace, name, patch, { signal: context.signal });
-}
-
-function writtenBefore({ metadata }: ResourceQuota): Limits | undefined {
-  try {
-    return JSON.parse(metadata.annotations?.[annotations.defaultLimits] ?? '') as Limits;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Equal amounts of the same resources; the API server writes `3000` as `3k`. */
-function isSame(one: Limits, other: Limits): boolean {
-  const keys = Object.keys(one);
-  return keys.length === Object.keys(other).length && keys.every((key) => amountOf(one[key]) === amountOf(other[key]));
-}
-
-const factors: Record<string, number> = {
-  ...{ m: 1e-3, '': 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18 },
-  ...{ Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50, Ei: 2 ** 60 },
-};
-
-/** https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/; what is none stays a text. */
-function amountOf(quantity: string | undefined): number | string {
-  const text = quantity ?? '';
-  const unit = /[a-zA-Z]{0,2}$/.exec(text)?.[0] ?? '';
-  const amount = Number(text.slice(0, text.length - unit.length)) * (factors[unit] ?? Number.NaN);
-  return Number.isNaN(amount) || text === '' ? text : amount;
+  await rewrite(context, live, limits, { resourceVersion: live.metadata.resourceVersion });
 }

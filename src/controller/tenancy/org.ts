@@ -12,7 +12,7 @@ import type { Result } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
 import type { Statement } from '../runtime/status.ts';
 import { splitKey } from '../runtime/store.ts';
-import { ensureLimits } from './limits.ts';
+import { ensureOrgLimits } from './limits.ts';
 import { claimName, duplicateRetryMs } from '../names/leases.ts';
 import {
   deletionPollMs,
@@ -81,7 +81,7 @@ async function furnish(context: Context, org: CFOrg): Promise<number | undefined
   const looks: (number | undefined)[] = [];
   await withFreshRights(context, namespace, async () => {
     await ensureOwnRights(context, name);
-    looks.push(await ensureLimits(context, 'org', name), await propagateRoles(context, org.metadata.namespace ?? '', name));
+    looks.push(await ensureOrgLimits(context, name), await propagateRoles(context, org.metadata.namespace ?? '', name));
   });
   const due = looks.filter((look) => look !== undefined);
   return due.length === 0 ? undefined : Math.min(...due);

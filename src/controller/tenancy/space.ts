@@ -1,8 +1,9 @@
 // CFSpace: a namespace with the space's marks, the accounts of its apps, registry credentials, the roles of its org, and an end in order.
 
+import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType, nodeType, roleBindingType, serviceAccountType } from '../../lib/api/core.ts';
 import type { Namespace, RoleBinding, ServiceAccount } from '../../lib/api/core.ts';
-import { finalizers, kinds } from '../../lib/api/group.ts';
+import { conditionTypes, finalizers, kinds } from '../../lib/api/group.ts';
 import { networkPolicyType, type NetworkPolicy } from '../../lib/api/network-policy.ts';
 import type { CFOrg, CFSpace } from '../../lib/api/types.generated.ts';
 import { spaceAccount, spaceAccounts, spaceNamespace } from '../../templates/namespace.ts';
@@ -29,7 +30,8 @@ import {
   withFreshRights,
 } from './namespaces.ts';
 import { isOwnedBy } from './ownership.ts';
-import { ensureLimits } from './limits.ts';
+import { ensureSpaceLimits } from './limits.ts';
+import type { OrgShares } from './org-shares.ts';
 import { ensureNetworkPolicies } from './network.ts';
 import { ensureRegistrySecrets } from '../registry/credentials.ts';
 import { paceMs } from '../runtime/secrets.ts';
@@ -38,9 +40,12 @@ import type { RegistryKeys } from '../registry/credentials.ts';
 /** Two Secrets and the quota. */
 const looksPerSpace = 3;
 
-/** @param keys shared with the reconciler of builds */
-export function spaceReconciler(keys: RegistryKeys): Reconciler {
-  const looks: Looks = { lookedAt: new Map(), hosts: new BuildHosts() };
+/**
+ * @param keys shared with the reconciler of builds
+ * @param shares shared with the reconciler of orgs' shares
+ */
+export function spaceReconciler(keys: RegistryKeys, shares: OrgShares): Reconciler {
+  const looks: Looks = { shares, lookedAt: new Map(), hosts: new BuildHosts() };
   return {
     name: 'space',
     watches: [
@@ -83,6 +88,7 @@ async function keep(context: Context, live: CFSpace, keys: RegistryKeys, looks: 
 }
 
 interface Looks {
+  shares: OrgShares;
   lookedAt: Map<string, number>;
   hosts: BuildHosts;
 }
@@ -103,12 +109,16 @@ async function furnish(context: Context, space: CFSpace, keys: RegistryKeys, loo
   await withFreshRights(context, namespace, async () => {
     await ensureOwnRights(context, name);
     // Before anybody gets a right there.
-    const limits = isDue(context, name, looks) ? ensureLimits(context, 'space', name) : undefined;
+    const limits = isDue(context, name, looks)
+      ? ensureSpaceLimits(context, org, { ns: name, isReady: isReady(space) }, looks.shares)
+      : undefined;
     await Promise.all([limits, ensureNetworkPolicies(context, name, looks.hosts)]);
     const accounts = spaceAccounts.map((account) => ensureObject(context, serviceAccountType, spaceAccount(account, name)));
     await Promise.all([...accounts, propagateRoles(context, org, name), ensureSecrets(context, name, keys, looks)]);
   });
 }
+
+const isReady = (space: CFSpace): boolean => findCondition(space, conditionTypes.ready)?.status === 'True';
 
 /** What is not watched is looked at from time to time. */
 function isDue(context: Context, name: string, { lookedAt, pace }: PacedLooks): boolean {

@@ -234,7 +234,8 @@ export const jobType = resource<Job>('batch', 'v1', 'Job', 'jobs');
 /** core/v1 ResourceQuota: how much of what a namespace may hold. */
 export interface ResourceQuota extends KubeObject {
   spec?: { hard?: Record<string, string> };
-  status?: { used?: Record<string, string> };
+  /** `hard`: what is in force. */
+  status?: { hard?: Record<string, string>; used?: Record<string, string> };
 }
 export const resourceQuotaType = resource<ResourceQuota>('', 'v1', 'ResourceQuota', 'resourcequotas');
 

@@ -115,6 +115,9 @@ export const labels = {
   generation: kf('generation'),
 } as const;
 
+/** The ResourceQuota of each org and space. */
+export const limitsName = 'kf-limits';
+
 /** Annotation keys (contract 2.3; ours: docs/internals.md). */
 export const annotations = {
   appRev: korifi('app-rev'),

@@ -39,8 +39,8 @@ export interface KfInfo {
   defaults?: { org: { name: string; guid?: string }; space: { name: string; guid?: string } };
   drainSeconds: number;
   processDefaults: { memoryMB: number; diskQuotaMB: number };
-  /** What the ResourceQuota of each org and space names beside its defaults, or otherwise than they do. */
-  limits?: { org?: Record<string, string>; space?: Record<string, string> };
+  /** What the ResourceQuota of each org and space, and all spaces of an org together, name beside their defaults, or otherwise than they do. */
+  limits?: { org?: Record<string, string>; space?: Record<string, string>; orgTotal?: Record<string, string> };
   staging: { memoryMB: number; diskMB: number };
   root: string;
   /** Left out where kf makes no NetworkPolicies. */

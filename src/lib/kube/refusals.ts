@@ -1,5 +1,7 @@
 // What the API server refuses, in words for people: an invalid object, a quota, a policy, a webhook. Its own texts name GUIDs and Go types.
 
+import { limitsName } from '../api/group.ts';
+
 interface Cause {
   reason?: string;
   message?: string;
@@ -35,7 +37,13 @@ function quotaRefusal(message: string): Refusal | undefined {
   return {
     code: 'quota',
     text: `the quota '${quota}' of the space has no room (${lacking.join('; ')}).`,
-    hints: ['Delete what is not needed, or ask an administrator of the cluster for more.', `kubectl describe resourcequota ${quota}`],
+    hints: [
+      ...(quota === limitsName
+        ? ['The spaces of an org share what the org may hold: what is deleted in one of them is room for all.']
+        : []),
+      'Delete what is not needed, or ask an administrator of the cluster for more.',
+      `kubectl describe resourcequota ${quota}`,
+    ],
   };
 }
 

@@ -64,7 +64,7 @@ export interface SetupPlan {
   staging: { memoryMB: number; diskMB: number };
   processDefaults: { memoryMB: number; diskQuotaMB: number };
   /** What the quotas of orgs and spaces name beside the defaults. */
-  limits: { org: Record<string, string>; space: Record<string, string> };
+  limits: { org: Record<string, string>; space: Record<string, string>; orgTotal: Record<string, string> };
   /** Most memory of the controller's container. */
   controllerMemoryMB: number;
   /** An image that holds the programs, instead of the ConfigMap with the bundle. */

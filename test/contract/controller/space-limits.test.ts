@@ -3,7 +3,7 @@ import { configMapType, eventType, namespaceType, resourceQuotaType, roleBinding
 import { kinds } from '../../../src/lib/api/group.ts';
 import { limitsOf, type Limits } from '../../../src/templates/limits.ts';
 import type { MemoryCluster } from '../../support/memory-cluster.ts';
-import { info, startScene, type BuildScene } from './build-scene.ts';
+import { app, info, startScene, type BuildScene } from './build-scene.ts';
 
 const api = 'korifi.cloudfoundry.org/v1alpha1';
 let scene: BuildScene;
@@ -42,12 +42,14 @@ async function restart(): Promise<void> {
   await scene.until(() => expect(cluster.peek(roleBindingType, 's', 'kf-controller-space')).toBeDefined());
 }
 
+/** Of the only space of an org: half of the org's Secrets are kept for a space to come, and as many of all else as one space may have. */
+const alone = (named: Limits = {}, withKinds = true): Limits => ({ ...limitsOf('space', named, withKinds), 'count/secrets': '1000' });
 const hard = (ns = 's') => scene.cluster.peek(resourceQuotaType, ns, 'kf-limits')?.spec?.hard;
 
 describe('the quota of a space', () => {
   test('is there when the space is ready, with limits for what runs and for each kind that a developer writes', async () => {
     await startWithSpace();
-    expect(hard()).toEqual(limitsOf('space'));
+    expect(hard()).toEqual(alone());
     expect(hard()).toMatchObject({ pods: '64', 'requests.memory': '16Gi', 'count/cfapps.korifi.cloudfoundry.org': '100' });
     expect(hard('o')).toEqual(limitsOf('org'));
   });
@@ -62,11 +64,11 @@ describe('the quota of a space', () => {
     await startWithSpace();
     // As the API server keeps it.
     await scene.cluster.mergePatch(resourceQuotaType, 's', 'kf-limits', {
-      spec: { hard: { 'count/secrets': '2k', 'count/jobs.batch': '1k' } },
+      spec: { hard: { 'count/secrets': '1k', 'count/jobs.batch': '1k' } },
     });
     await setUp(scene.cluster, { pods: '9', 'requests.memory': '' });
     await restart();
-    await scene.until(() => expect(hard()).toEqual(limitsOf('space', { pods: '9', 'requests.memory': '' })));
+    await scene.until(() => expect(hard()).toEqual(alone({ pods: '9', 'requests.memory': '' })));
   });
 
   test('stays as an operator changed it', async () => {
@@ -76,17 +78,101 @@ describe('the quota of a space', () => {
     const before = scene.cluster.writes.length;
     await restart();
     await scene.until(() => expect(scene.condition(kinds.space, 'o', 's', 'Ready')?.status).toBe('True'));
-    expect(hard()).toEqual({ ...limitsOf('space'), pods: '500' });
+    expect(hard()).toEqual({ ...alone(), pods: '500' });
     expect(scene.cluster.writes.slice(before).filter(({ kind }) => kind === 'ResourceQuota')).toEqual([]);
   });
 
   test('of a new installation names no kinds yet: the cluster would refuse objects of a kind that it has not counted', async () => {
     await startWithSpace({}, 1_000);
-    expect(hard()).toEqual(limitsOf('space', {}, false));
+    expect(hard()).toEqual(alone({}, false));
     expect(Object.keys(hard() ?? {}).filter((key) => key.endsWith('korifi.cloudfoundry.org'))).toEqual([]);
     await setUp(scene.cluster, {});
     await restart();
-    await scene.until(() => expect(hard()).toEqual(limitsOf('space')));
+    await scene.until(() => expect(hard()).toEqual(alone()));
+  });
+});
+
+describe('the quotas of the spaces of an org', () => {
+  const apps = 'count/cfapps.korifi.cloudfoundry.org';
+  const addSpace = async (name: string): Promise<void> => {
+    await scene.cluster.create(kinds.space, {
+      apiVersion: api,
+      kind: 'CFSpace',
+      metadata: { name, namespace: 'o' },
+      spec: { displayName: name },
+    });
+  };
+  const isReady = (name: string): boolean => scene.condition(kinds.space, 'o', name, 'Ready')?.status === 'True';
+  const used = new Map<string, number>();
+  /** As the cluster counts, and takes over what the quota gives. */
+  const count = async (ns: string, amount: number): Promise<void> => {
+    used.set(ns, amount);
+    await takeOver(ns);
+  };
+  const takeOver = (ns: string): Promise<unknown> =>
+    scene.cluster.mergePatch(
+      resourceQuotaType,
+      ns,
+      'kf-limits',
+      { status: { hard: hard(ns), used: { [apps]: String(used.get(ns) ?? 0) } } },
+      { subresource: 'status' },
+    );
+  const shares = (...spaces: string[]): number[] => spaces.map((ns) => Number(hard(ns)?.[apps]));
+
+  test('together never let in more than the org may hold, and a new one is ready when it has its share', async () => {
+    await startWithSpace();
+    await count('s', 100);
+    await addSpace('s-2');
+    await scene.until(() => expect(isReady('s-2')).toBe(true));
+    expect(shares('s', 's-2')).toEqual([100, 33]);
+    await count('s-2', 30);
+    await scene.until(() => expect(shares('s-2')).toEqual([53]));
+    await count('s-2', 53);
+    await scene.until(() => expect(shares('s-2')).toEqual([68]));
+    await count('s-2', 90);
+    await scene.until(() => expect(shares('s-2')).toEqual([93]));
+    await count('s-2', 93);
+    await addSpace('s-3');
+    await scene.until(() => expect(isReady('s-3')).toBe(true));
+    const given = shares('s', 's-2', 's-3');
+    expect(given[2]).toBeGreaterThan(0);
+    expect(given.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(200);
+    // Room in one is room for the others, once it is taken back.
+    await count('s', 10);
+    await scene.until(() => expect(shares('s')).toEqual([34]));
+    expect(shares('s-3')[0]).toBeLessThanOrEqual(6);
+    await takeOver('s');
+    await scene.until(() => expect(shares('s', 's-2', 's-3')).toEqual([34, 100, 24]));
+  });
+
+  test('do not count what an operator edited, and count what is left where a quota is gone', async () => {
+    await startWithSpace();
+    for (const name of ['s-2', 's-3']) {
+      await addSpace(name);
+      await scene.until(() => expect(isReady(name)).toBe(true));
+    }
+    const edit = { spec: { hard: { [apps]: '500' } } };
+    await scene.cluster.mergePatch(resourceQuotaType, 's-2', 'kf-limits', edit);
+    for (let number = 0; number < 180; number += 1) await scene.cluster.create(kinds.app, app(`a-${number}`, 's-3'));
+    const uid = scene.cluster.peek(resourceQuotaType, 's-3', 'kf-limits')?.metadata.uid ?? '';
+    await scene.cluster.delete(resourceQuotaType, 's-3', 'kf-limits', { uid });
+    await scene.until(() => expect(shares('s')).toEqual([10]));
+    expect(shares('s-2')).toEqual([500]);
+  });
+
+  test('share what the operator names as the total of an org', async () => {
+    scene = await startScene();
+    const metadata = { creationTimestamp: new Date(Date.now() - 3_600_000).toISOString() };
+    const limits = { orgTotal: { [apps]: '30', 'count/secrets': '', 'requests.memory': '8Gi' } };
+    await scene.cluster.mergePatch(configMapType, 'cf', 'kf-info', {
+      metadata,
+      data: { 'info.json': JSON.stringify({ ...info, limits }) },
+    });
+    const org = { metadata: { name: 'o', namespace: 'cf' }, spec: { displayName: 'o' } };
+    await scene.cluster.create(kinds.org, { apiVersion: api, kind: 'CFOrg', ...org });
+    await addSpace('s');
+    await scene.until(() => expect(isReady('s')).toBe(true));
+    expect(hard()).toEqual({ ...limitsOf('space'), [apps]: '15', 'requests.memory': String(4 * 1024 ** 3) });
   });
 });
 

@@ -30,7 +30,7 @@ export interface SetupRequest extends NetworkRequest {
   staging?: { memoryMB?: number; diskMB?: number };
   processDefaults?: { memoryMB?: number; diskQuotaMB?: number };
   /** Beside the defaults of src/templates/limits.ts, or instead of them; empty: none. */
-  limits?: { org?: Record<string, string | number>; space?: Record<string, string | number> };
+  limits?: Partial<Record<'org' | 'space' | 'orgTotal', Record<string, string | number>>>;
   controllerMemoryMB?: number;
   org?: string;
   space?: string;
@@ -154,7 +154,7 @@ function sizesIn(request: SetupRequest): Pick<SetupPlan, 'staging' | 'processDef
   return {
     staging: { memoryMB: 1024, diskMB: 4096, ...request.staging },
     processDefaults: { memoryMB: 256, diskQuotaMB: 1024, ...request.processDefaults },
-    limits: { org: limitsIn(request.limits?.org), space: limitsIn(request.limits?.space) },
+    limits: { org: limitsIn(request.limits?.org), space: limitsIn(request.limits?.space), orgTotal: limitsIn(request.limits?.orgTotal) },
     controllerMemoryMB: request.controllerMemoryMB ?? 768,
   };
 }
