@@ -12,7 +12,7 @@ interface Result {
 }
 
 export default class CreateUserProvidedService extends KfCommand<Result> {
-  static override summary = 'make a service instance of credentials that you have';
+  static override summary = 'create a service instance from credentials that you have';
   static override changes = true;
   static override examples = [
     `kf create-user-provided-service example-db -p '{"uri":"postgres://user:secret@db.example.com/app"}'`,

@@ -3,7 +3,7 @@ import type { DomainSummary } from '../lib/api/results.ts';
 import { renderDomains } from '../lib/views/target.ts';
 
 export default class Domains extends KfCommand<DomainSummary[]> {
-  static override summary = 'list all domains that routes can be made on';
+  static override summary = 'list all domains that routes can use';
   static override examples = ['kf domains'];
   static override seeAlso = ['map-route', 'routes'];
 

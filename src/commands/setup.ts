@@ -11,7 +11,7 @@ import { networkWarnings, planBlocks, setupBlocks } from '../lib/views/setup.ts'
 const text = (summary: string, helpValue: string) => Flags.string({ summary, helpValue });
 
 export default class Setup extends KfCommand<SetupResult | { objects: unknown[] }> {
-  static override summary = 'installs kf into a cluster, or brings an installation up to date';
+  static override summary = 'install kf into a cluster, or bring an installation up to date';
   static override examples = [
     'kf setup',
     'kf setup --domain apps.example.com --gateway infra/public',

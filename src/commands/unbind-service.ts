@@ -10,7 +10,7 @@ interface Result {
 }
 
 export default class UnbindService extends KfCommand<Result> {
-  static override summary = 'take the credentials of a service instance from an app';
+  static override summary = 'remove the credentials of a service instance from an app';
   static override changes = true;
   static override examples = ['kf unbind-service example-app example-db'];
   static override aliases = ['us'];

@@ -5,7 +5,7 @@ import type { UninstallResult } from '../lib/ops/install/uninstall.ts';
 import { uninstallBlocks } from '../lib/views/setup.ts';
 
 export default class Uninstall extends KfCommand<UninstallResult | { declined: true }> {
-  static override summary = 'removes kf and all its apps from a cluster';
+  static override summary = 'remove kf and all its apps from a cluster';
   static override examples = ['kf uninstall', 'kf uninstall --yes', 'kf uninstall --keep-data --yes'];
   static override isAboutInstallation = true;
   static override seeAlso = ['setup'];

@@ -10,7 +10,7 @@ interface Result {
 }
 
 export default class UnmapRoute extends KfCommand<Result> {
-  static override summary = 'send no more requests for a URL to an app; the route stays';
+  static override summary = 'stop sending requests for a URL to an app; the route stays';
   static override changes = true;
   static override examples = ['kf unmap-route example-app apps.example.com --hostname shop'];
   static override seeAlso = ['map-route', 'routes'];
