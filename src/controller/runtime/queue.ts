@@ -1,4 +1,7 @@
-// Keyed work queue with the semantics of client-go's: a key waits once, never runs twice at a time, and comes back later by delay or back-off.
+// Keyed work queue with the semantics of client-go's, fair between namespaces: a key waits once, never runs twice at a time, and comes back later by
+// delay or back-off.
+
+import { splitKey } from './store.ts';
 
 export interface QueueOptions {
   /** First back-off in milliseconds; doubles per failure. */
@@ -19,9 +22,13 @@ interface Delayed {
 /**
  * Add, get, work, done. A key that is added while it is worked on becomes available again at `done`.
  * Semantics: https://pkg.go.dev/k8s.io/client-go/util/workqueue
+ *
+ * Namespaces take turns, one key each: who changes many objects of one space keeps those of others waiting for one of them, not for all.
  */
 export class WorkQueue {
-  readonly #order: string[] = [];
+  /** Keys that wait, by namespace; the order of the namespaces is that of their turns. */
+  readonly #order = new Map<string, string[]>();
+  #depth = 0;
   readonly #dirty = new Set<string>();
   readonly #processing = new Set<string>();
   readonly #delayed = new Map<string, Delayed>();
@@ -40,7 +47,7 @@ export class WorkQueue {
 
   /** Keys that wait, without those in work or delayed. */
   get depth(): number {
-    return this.#order.length;
+    return this.#depth;
   }
 
   get inWork(): number {
@@ -93,7 +100,7 @@ export class WorkQueue {
 
   /** The next key, waiting for one; undefined once the queue is closed. */
   get(): Promise<string | undefined> {
-    const key = this.#order.shift();
+    const key = this.#next();
     if (key !== undefined) {
       this.#take(key);
       return Promise.resolve(key);
@@ -111,7 +118,8 @@ export class WorkQueue {
   /** Lets nothing more in or out. */
   close(): void {
     this.#closed = true;
-    this.#order.length = 0;
+    this.#order.clear();
+    this.#depth = 0;
     for (const { timer } of this.#delayed.values()) clearTimeout(timer);
     this.#delayed.clear();
     for (const resolve of this.#waiting.splice(0)) resolve(undefined);
@@ -120,11 +128,26 @@ export class WorkQueue {
   #offer(key: string): void {
     const waiter = this.#waiting.shift();
     if (waiter === undefined) {
-      this.#order.push(key);
+      const { ns } = splitKey(key);
+      const own = this.#order.get(ns);
+      if (own === undefined) this.#order.set(ns, [key]);
+      else own.push(key);
+      this.#depth += 1;
       return;
     }
     this.#take(key);
     waiter(key);
+  }
+
+  #next(): string | undefined {
+    for (const [ns, keys] of this.#order) {
+      const key = keys.shift();
+      this.#order.delete(ns);
+      if (keys.length > 0) this.#order.set(ns, keys);
+      this.#depth -= 1;
+      return key;
+    }
+    return undefined;
   }
 
   #take(key: string): void {

@@ -33,6 +33,25 @@ describe('WorkQueue', () => {
     expect(q.inWork).toBe(1);
   });
 
+  test('namespaces take turns, each in the order in which its keys came', async () => {
+    const q = queue();
+    for (const key of ['a/1', 'a/2', 'a/3', 'a/4', 'b/1', 'c/1', 'b/2']) q.add(key);
+    expect(q.depth).toBe(7);
+    const given: (string | undefined)[] = [];
+    for (let count = 0; count < 7; count += 1) given.push(await q.get());
+    expect(given).toEqual(['a/1', 'b/1', 'c/1', 'a/2', 'b/2', 'a/3', 'a/4']);
+    expect([q.depth, q.inWork]).toEqual([0, 7]);
+  });
+
+  test('whoever adds keys without end keeps no other namespace waiting', async () => {
+    const q = queue();
+    for (let count = 0; count < 200; count += 1) q.add(`a/${count}`);
+    await q.get();
+    q.add('b/1');
+    for (let count = 200; count < 400; count += 1) q.add(`a/${count}`);
+    expect([await q.get(), await q.get()]).toContain('b/1');
+  });
+
   test('of two delays the earlier one counts', async () => {
     const q = queue();
     q.addAfter('a', 50);
