@@ -12,7 +12,16 @@ import { readKubeconfig } from '../kube/kubeconfig.ts';
 import type { Reporter } from '../ops/reporter.ts';
 import { kfVersion } from '../version.ts';
 import { findOrg, findSpace } from './places.ts';
-import { readStored, saveState, whyNotStored, withoutStateHint, type Named, type StoredTarget, type TargetState } from './state.ts';
+import {
+  readStored,
+  saveState,
+  whereBeside,
+  whyNotStored,
+  withoutStateHint,
+  type Named,
+  type StoredTarget,
+  type TargetState,
+} from './state.ts';
 import { findUser, hintOfOtherUser, rememberUser, type Who } from './who.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -200,8 +209,10 @@ class OpenSession implements Session {
 
   save(state: TargetState): void {
     this.state = state;
+    const beside = whereBeside(this.env);
     const problem = saveState(this.env, state);
     if (problem !== undefined) throw new KfError('failed', problem, { hints: [withoutStateHint] });
+    if (beside !== undefined) this.reporter.warn(beside);
   }
 
   saveOrWarn(state: TargetState): void {

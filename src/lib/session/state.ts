@@ -46,12 +46,51 @@ interface StateFile {
 
 const present = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
 
-/** `$CF_HOME/.cf/config.json`, else `kf/config.json` in the XDG configuration folder. */
+/** `$CF_HOME/.cf`, else `kf` in the XDG configuration folder. */
+function stateFolder(env: Env): string {
+  const cfHome = present(env['CF_HOME']);
+  if (cfHome !== undefined) return join(cfHome, '.cf');
+  return join(present(env['XDG_CONFIG_HOME']) ?? join(present(env['HOME']) ?? homedir(), '.config'), 'kf');
+}
+
+/** Where cf has its state, and scripts look for it. */
+const sharedFile = (env: Env): string => join(stateFolder(env), 'config.json');
+
+/** Where kf has its own as soon as the shared file is somebody else's. */
+const ownFile = (env: Env): string => join(stateFolder(env), 'kf.json');
+
+/** The file that a target is read from. */
 export function stateFile(env: Env): string {
-  const cfHome = env['CF_HOME'];
-  if (cfHome !== undefined && cfHome !== '') return join(cfHome, '.cf', 'config.json');
-  const xdg = env['XDG_CONFIG_HOME'];
-  return join(xdg !== undefined && xdg !== '' ? xdg : join(present(env['HOME']) ?? homedir(), '.config'), 'kf', 'config.json');
+  const own = ownFile(env);
+  return existsSync(own) ? own : sharedFile(env);
+}
+
+/** Something that kf did not write lies in the shared file: cf's own login, or what nobody can tell. */
+function isOfAnother(path: string): boolean {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EACCES';
+  }
+  if (['', '{}', 'null'].includes(text)) return false;
+  try {
+    return (JSON.parse(text) as StateFile).Kf === undefined;
+  } catch {
+    return true;
+  }
+}
+
+/** The file that a target is written to: never one of another program. */
+function targetFile(env: Env): string {
+  const known = stateFile(env);
+  return known !== ownFile(env) && isOfAnother(known) ? ownFile(env) : known;
+}
+
+/** What its user should know, when the next target is the first that lies beside the state of another program. */
+export function whereBeside(env: Env): string | undefined {
+  const [before, next] = [stateFile(env), targetFile(env)];
+  return before === next ? undefined : `${before} is not of kf and stays as it is; kf remembers its target in ${next}.`;
 }
 
 function named(fields: NamedFields | undefined): Named | undefined {
@@ -142,7 +181,7 @@ function writeBeside(path: string, state: TargetState): string {
 /** Why a target could not be stored here; nothing when it could. It is tried with a file beside the state's, which goes again. */
 export function whyNotStored(env: Env, state: TargetState): string | undefined {
   try {
-    removeIfThere(writeBeside(stateFile(env), state));
+    removeIfThere(writeBeside(targetFile(env), state));
     return undefined;
   } catch (error) {
     return messageOf(error);
@@ -154,7 +193,7 @@ export function whyNotStored(env: Env, state: TargetState): string | undefined {
  * @returns what is wrong, as a sentence, when it could not be written
  */
 export function saveState(env: Env, state: TargetState): string | undefined {
-  const path = stateFile(env);
+  const path = targetFile(env);
   try {
     const temporary = writeBeside(path, state);
     try {

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { configMapType } from '../../../src/lib/api/core.ts';
@@ -154,6 +154,30 @@ describe('a state file that tells no target', () => {
     expect(deleted()).toEqual([]);
     expect((await cli.run(['target', '-o', 'example-org'])).code).toBe(0);
     expect((await cli.run(['apps'])).stdout).toContain('in org example-org / space example-space');
+  });
+});
+
+describe("a login of cf's own in the same folder", () => {
+  it('is left alone by every command that sets a target, and is told once', async () => {
+    const text = JSON.stringify({ ConfigVersion: 4, AccessToken: 'bearer x', RefreshToken: 'r', Target: 'https://api.example.com' });
+    mkdirSync(path.dirname(cli.stateFile), { recursive: true });
+    writeFileSync(cli.stateFile, text);
+    const own = path.join(path.dirname(cli.stateFile), 'kf.json');
+    const first = await cli.run(['target', '-o', 'example-org']);
+    expect([first.code, first.stderr]).toEqual([
+      0,
+      `${cli.stateFile} is not of kf and stays as it is; kf remembers its target in ${own}.\n`,
+    ]);
+    expect((await cli.run(['apps'])).stdout).toContain('in org example-org / space example-space');
+    for (const argv of [
+      ['target', '-o', 'default', '-s', 'second'],
+      ['api', 'test'],
+      ['target', '-o', 'typo'],
+      ['logout'],
+      ['api', '--unset'],
+    ])
+      expect((await cli.run(argv)).stderr).not.toContain('stays as it is');
+    expect(readFileSync(cli.stateFile, 'utf8')).toBe(text);
   });
 });
 

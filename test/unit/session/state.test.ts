@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readState, saveState, stateFile, type TargetState } from '../../../src/lib/session/state.ts';
+import { readState, saveState, stateFile, whereBeside, type TargetState } from '../../../src/lib/session/state.ts';
 
 let home: string;
 beforeEach(() => {
@@ -36,6 +36,31 @@ describe('the state file', () => {
     expect(readdirSync(path.join(home, '.cf'))).toEqual(['config.json']);
     expect(statSync(stateFile(env)).mode & 0o777).toBe(0o600);
     expect(statSync(path.join(home, '.cf')).mode & 0o777).toBe(0o700);
+  });
+
+  it.each([
+    ["cf's own", JSON.stringify({ ConfigVersion: 4, AccessToken: 'bearer x', RefreshToken: 'r', Target: 'https://api' })],
+    ['what is no JSON', 'half a fi'],
+  ])('of another program (%s) stays as it is: the target lies beside it, and is found there', (_, text) => {
+    const env = { CF_HOME: home };
+    const [shared, own] = [path.join(home, '.cf', 'config.json'), path.join(home, '.cf', 'kf.json')];
+    mkdirSync(path.join(home, '.cf'));
+    writeFileSync(shared, text);
+    expect(whereBeside(env)).toBe(`${shared} is not of kf and stays as it is; kf remembers its target in ${own}.`);
+    expect(saveState(env, state)).toBeUndefined();
+    expect(readFileSync(shared, 'utf8')).toBe(text);
+    expect([stateFile(env), readState(env), whereBeside(env)]).toEqual([own, state, undefined]);
+    expect(statSync(own).mode & 0o777).toBe(0o600);
+    expect(saveState(env, {})).toBeUndefined();
+    expect([readFileSync(shared, 'utf8'), readState(env)]).toEqual([text, {}]);
+  });
+
+  it.each(['', '{}\n', 'null'])('with nothing in it (%j) is taken', (text) => {
+    const env = { CF_HOME: home };
+    mkdirSync(path.join(home, '.cf'));
+    writeFileSync(path.join(home, '.cf', 'config.json'), text);
+    expect(saveState(env, state)).toBeUndefined();
+    expect(readdirSync(path.join(home, '.cf'))).toEqual(['config.json']);
   });
 
   it.each([
