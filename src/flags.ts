@@ -80,7 +80,7 @@ export const strategyFlag = () =>
 
 export const processFlag = () => Flags.string({ summary: 'process type', helpValue: 'PROCESS', default: 'web' });
 export const forceFlag = () => Flags.boolean({ char: 'f', summary: 'do not ask' });
-export const noWaitFlag = () => Flags.boolean({ summary: 'return when the change is accepted' });
+export const noWaitFlag = () => Flags.boolean({ summary: 'return when the first new instance of web serves' });
 
 /** Scripts give one to `auth` and `login`, as cf needs it there. */
 export const passwordNotUsed = 'The password is not used: the kubeconfig holds the credentials.';

@@ -2,7 +2,7 @@ import { KfCommand } from '../base-command.ts';
 import { appArg, noWaitFlag, strategyFlag } from '../flags.ts';
 import type { AppDetails } from '../lib/api/results.ts';
 import { line } from '../lib/views/block.ts';
-import { renderApp, renderWait } from '../lib/views/apps.ts';
+import { renderApp, renderRest, renderWait } from '../lib/views/apps.ts';
 
 export default class Restage extends KfCommand<AppDetails> {
   static override summary = "build an app's newest package again and run it, without downtime where it has routes";
@@ -31,10 +31,10 @@ export default class Restage extends KfCommand<AppDetails> {
     const found = await findApp(session, name);
     this.print([line(), line('Staging app and tracing logs...')]);
     const { app, deployId } = await restageApp(session, found);
-    this.print(renderWait({ wait: !flags['no-wait'] }));
-    const served = flags['no-wait'] ? app : await waitUntilServing(session, app, deployId);
-    const details = await describeApp(session, served);
-    this.print(renderApp(details));
+    const wait = !flags['no-wait'];
+    this.print(renderWait());
+    const details = await describeApp(session, await waitUntilServing(session, app, deployId, { wait }));
+    this.print([...(wait ? [] : renderRest(details, 'restaged', 'restaging')), ...renderApp(details)]);
     return details;
   }
 }

@@ -1,7 +1,7 @@
 import { KfCommand } from '../base-command.ts';
 import { appArg, noWaitFlag, strategyFlag } from '../flags.ts';
 import type { AppDetails } from '../lib/api/results.ts';
-import { renderApp, renderWait } from '../lib/views/apps.ts';
+import { renderApp, renderRest, renderWait } from '../lib/views/apps.ts';
 
 export default class Restart extends KfCommand<AppDetails> {
   static override summary = 'replace all instances of an app, without downtime where it has routes';
@@ -24,10 +24,10 @@ export default class Restart extends KfCommand<AppDetails> {
     const name = args.APP_NAME;
     this.say`Restarting app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
     const { app, deployId } = await restartApp(session, await findApp(session, name));
-    this.print(renderWait({ wait: !flags['no-wait'] }));
-    const served = flags['no-wait'] ? app : await waitUntilServing(session, app, deployId, 'restart');
-    const details = await describeApp(session, served);
-    this.print(renderApp(details));
+    const wait = !flags['no-wait'];
+    this.print(renderWait());
+    const details = await describeApp(session, await waitUntilServing(session, app, deployId, { verb: 'restart', wait }));
+    this.print([...(wait ? [] : renderRest(details, 'restarted', 'restarting')), ...renderApp(details)]);
     return details;
   }
 }

@@ -30,7 +30,7 @@ export default class Start extends KfCommand<AppDetails> {
       return describeApp(session, app);
     }
     this.print(renderWait());
-    const details = await describeApp(session, await waitUntilServing(session, app, deployId, 'start'));
+    const details = await describeApp(session, await waitUntilServing(session, app, deployId, { verb: 'start' }));
     this.print(renderApp(details));
     return details;
   }

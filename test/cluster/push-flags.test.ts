@@ -122,11 +122,11 @@ describe('routes', () => {
 });
 
 describe('starting', () => {
-  test('--no-wait is done before the app answers, which it does later', async () => {
-    const pushed = await push('flags-later', '--no-wait', '-c', 'sleep 2; exec node server.cjs');
-    expect(pushed).toMatchObject({ state: 'started', processes: [{ running: 0, instances: 1 }] });
-    expect((await get('flags-later.apps.localhost')).status).not.toBe(200);
-    await until('an answer', async () => (await get('flags-later.apps.localhost')).status === 200);
+  test('--no-wait ends with the first new instance that serves; the others follow', async () => {
+    const pushed = await push('flags-later', '-i', '3', '--no-wait', '-c', 'sleep $((CF_INSTANCE_INDEX * 8)); exec node server.cjs');
+    expect(pushed).toMatchObject({ state: 'started', processes: [{ running: 1, instances: 3 }] });
+    expect((await get('flags-later.apps.localhost')).status).toBe(200);
+    await until('all instances', async () => (await kf.json<Pushed>('app', 'flags-later')).processes[0]?.running === 3);
     for (const argv of [
       ['push', 'flags-later', '-o', sample(2)],
       ['restart', 'flags-later'],
@@ -134,8 +134,12 @@ describe('starting', () => {
     ]) {
       const { stdout } = await kf.ok(...argv, '--no-wait');
       expect(stdout).toMatch(/^name: +flags-later$/m);
-      expect(stdout).not.toContain('Waiting');
+      expect(stdout).toMatch(/^Waiting for app (flags-later )?to start\.\.\.$/m);
     }
+    const crashed = await kf.run(['push', 'flags-later', '--no-wait', '-o', sample(2), '-c', 'exit 7']);
+    expect(crashed.code).toBe(1);
+    expect(crashed.stderr).toContain('Start unsuccessful: The app ended with exit code 7.');
+    expect((await get('flags-later.apps.localhost')).status).toBe(200);
   });
 
   test('--no-start makes the app and its route but no pod; start then runs it', async () => {

@@ -114,9 +114,15 @@ function renderFailure({ deployment }: AppDetails): Block[] {
   return [line(), pairs(['last deployment:', { text: 'failed', style: 'bad' }], ['reason:', message(deployment.message)])];
 }
 
-/** What stands before the app's block when it was just started: that it is awaited, unless `--no-wait`. */
-export function renderWait({ wait }: { wait: boolean } = { wait: true }): Block[] {
-  return wait ? [line(), line('Waiting for app to start...'), line()] : [line()];
+/** What stands before the app's block when it was just started. */
+export function renderWait(): Block[] {
+  return [line(), line('Waiting for app to start...'), line()];
+}
+
+/** What `--no-wait` leaves to be done, in cf's words; nothing where all is done. */
+export function renderRest({ deployment }: AppDetails, done: string, going: string): Block[] {
+  if (deployment?.phase !== 'Pending' && deployment?.phase !== 'Starting') return [];
+  return [line(`First instance ${done} correctly, ${going} remaining in the background`), line()];
 }
 
 /** The block that `app`, `push`, `start`, `restart`, `restage` and `scale` end with. @param commands start commands too (push) */

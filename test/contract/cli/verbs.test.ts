@@ -157,11 +157,24 @@ describe('start, stop and restart', () => {
     expect(appNow()?.metadata.annotations?.[annotations.appRev]).toBe('4');
   });
 
-  it('restart --no-wait does not say that it waits', async () => {
+  it('restart --no-wait ends with the first new instance that serves, as in cf', async () => {
     await addApp();
+    const web = { process: 'web', hash: 'new', state: 'Current' as const, instances: 1 };
+    const starting = { phase: 'Starting' as const, process: 'web', reason: 'Instances', message: '0 of 3 instances are ready.' };
+    judge({ ...starting, generations: [{ ...web, ready: 0 }] }, { ...starting, generations: [{ ...web, ready: 1, verified: true }] });
     const run = await cli.run(['restart', 'my-app', '--no-wait']);
-    expect(run).toMatchObject({ code: 0, stderr: '' });
-    expect(run.stdout).toMatch(/^Restarting app my-app in org example-org \/ space example-space as alice\.\.\.\n\nname: +my-app\n/);
+    expect(run).toMatchObject({ code: 0, stderr: 'Waiting: 0 of 3 instances are ready\n' });
+    expect(run.stdout).toContain('\nWaiting for app to start...\n');
+    expect(run.stdout).toContain('\nFirst instance restarted correctly, restarting remaining in the background\n\nname: ');
+  });
+
+  it('restart --no-wait of a version that crashes fails, and says why', async () => {
+    await addApp();
+    judge({ phase: 'Failed', reason: 'Crashed', process: 'web', message: 'The app ended with exit code 7.' });
+    const run = await cli.run(['restart', 'my-app', '--no-wait']);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain('Start unsuccessful: The app ended with exit code 7.\n');
+    expect(run.stdout).toMatch(/FAILED\n$/);
   });
 
   it('restart makes a new generation and never stops the app', async () => {

@@ -31,13 +31,25 @@ const withoutController = {
   restart: { act: restartDirectly, patienceMs: 20_000 },
 } as const;
 
-/** @param verb what to do directly when the controller is down; left out: `accepted` is thrown */
-export async function waitUntilServing(session: SpaceSession, app: CFApp, deployId: string, verb?: 'start' | 'restart'): Promise<CFApp> {
+export interface WaitOptions {
+  /** What to do directly when the controller is down; left out: `accepted` is thrown. */
+  verb?: 'start' | 'restart';
+  /** False: the first new instance of web is enough. */
+  wait?: boolean;
+}
+
+/** Until the change serves, or has failed. */
+export async function waitUntilServing(
+  session: SpaceSession,
+  app: CFApp,
+  deployId: string,
+  { verb, wait = true }: WaitOptions = {},
+): Promise<CFApp> {
   const { cluster, reporter, signal, env, bin } = session;
   const instead = verb === undefined ? undefined : withoutController[verb];
   const patience = instead === undefined ? {} : { patienceMs: instead.patienceMs };
   try {
-    const options = { timeoutMs: startTimeoutMs(env), reporter, signal, bin, ...patience };
+    const options = { timeoutMs: startTimeoutMs(env), reporter, signal, bin, ...patience, firstInstance: !wait };
     return (await waitForDeployment(cluster, app, deployId, options)).app;
   } catch (error) {
     if (verb === 'start' && error instanceof KfError && error.code === 'start') return waitForFallback(session, app, deployId, error);

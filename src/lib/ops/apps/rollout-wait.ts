@@ -8,6 +8,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeError } from '../../kube/errors.ts';
 import { watchObject, type WatchUntilOptions } from '../../kube/watch-list.ts';
 import type { LogEnds } from '../../kube/lines.ts';
+import { hasFirstInstance } from './first-instance.ts';
 import { logOfFailure } from './last-lines.ts';
 import { moreMemory } from './more-memory.ts';
 import type { Reporter } from '../reporter.ts';
@@ -25,6 +26,8 @@ export interface VerdictOptions {
   bin?: string;
   /** How long the controller may take to say anything about the change; 20 s unless told. */
   patienceMs?: number;
+  /** `--no-wait`: the first new instance of web is enough. */
+  firstInstance?: boolean;
   /** Instead of a watch of its own, for who follows the app already. */
   watch?: (check: (app: CFApp) => Verdict | undefined, options: WatchUntilOptions) => Promise<Verdict>;
 }
@@ -146,7 +149,8 @@ export async function waitForDeployment(cluster: Cluster, app: CFApp, deployId: 
     const deployment = deploymentOf(seen, deployId);
     if (deployment === undefined) return undefined;
     clearTimeout(patience);
-    if (deployment.phase === 'Pending' || deployment.phase === 'Starting') {
+    const enough = options.firstInstance === true && hasFirstInstance(deployment);
+    if (!enough && (deployment.phase === 'Pending' || deployment.phase === 'Starting')) {
       reporter.step(waitingText(deployment));
       return undefined;
     }

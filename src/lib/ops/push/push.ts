@@ -183,7 +183,6 @@ async function apply(
 
 async function verdict({ session, plan, push }: PreparedPush, app: CFApp, pushId: string, follower: AppFollower): Promise<CFApp> {
   const { reporter, cluster, env, signal, bin } = session;
-  if (!push.wait) return app;
   reporter.say();
   reporter.say(`Waiting for app ${plan.name} to start...`);
   reporter.say();
@@ -191,7 +190,7 @@ async function verdict({ session, plan, push }: PreparedPush, app: CFApp, pushId
   const timeoutMs = startTimeoutMs(env, web?.timeoutSeconds);
   follower.wrote(app);
   const watch: VerdictOptions['watch'] = (check, how) => follower.watch(check, how);
-  return (await waitForDeployment(cluster, app, pushId, { timeoutMs, reporter, signal, bin, watch })).app;
+  return (await waitForDeployment(cluster, app, pushId, { timeoutMs, reporter, signal, bin, watch, firstInstance: !push.wait })).app;
 }
 
 /** The controller has worked it out. */
