@@ -177,6 +177,10 @@ export async function readKubeconfig(options: KubeconfigOptions): Promise<Kubeco
   return config;
 }
 
+function knownUsers({ users }: Kubeconfig): string {
+  return users.size === 0 ? 'It has none.' : `Users: ${[...users.keys()].map((name) => `"${name}"`).join(', ')}.`;
+}
+
 function knownContexts(config: Kubeconfig): string {
   const names = [...config.contexts.keys()];
   if (config.files.length === 0) return 'No kubeconfig file is there.';
@@ -204,6 +208,9 @@ export function selectContext(config: Kubeconfig, options: { context?: string; u
   }
   const userName = options.user ?? context.user ?? '';
   const user = userName === '' ? {} : config.users.get(userName);
+  if (user === undefined && options.user !== undefined) {
+    throw new KfError('usage', `The kubeconfig has no user "${userName}". ${knownUsers(config)}`, { hints: ['kubectl config get-users'] });
+  }
   if (user === undefined) {
     throw new KfError('usage', `The context "${name}" points to the user "${userName}", which the kubeconfig does not describe.`);
   }

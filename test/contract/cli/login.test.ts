@@ -76,6 +76,15 @@ describe('auth and login', () => {
     expect(run).toMatchObject({ code: 0, stderr: 'The password is not used: the kubeconfig holds the credentials.\n' });
   });
 
+  it.each([
+    ['auth', 'nobody'],
+    ['login', '-u', 'nobody'],
+  ])('%s of a user that is not there names it, and those that are', async (...argv) => {
+    const run = await cli.run(argv);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toBe('The kubeconfig has no user "nobody". Users: "alice", "bob".\n\nTIP:\n   kubectl config get-users\n');
+  });
+
   it('login chooses the only org and the only space by itself', async () => {
     const run = await cli.run(['login', '-a', 'two']);
     expect(run.code).toBe(0);
