@@ -24,7 +24,7 @@ export default class BindService extends KfCommand<Result> {
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(BindService);
     const { APP_NAME: app, SERVICE_INSTANCE: service } = args;
-    const [session, { bindService }, { findApp, findService }] = await Promise.all([
+    const [session, { bindService, withoutEffect }, { findApp, findService }] = await Promise.all([
       this.spaceSession(),
       import('../lib/ops/services/user-provided.ts'),
       import('../lib/ops/find.ts'),
@@ -34,6 +34,7 @@ export default class BindService extends KfCommand<Result> {
     const [cfApp, instance] = await Promise.all([findApp(session, app), findService(session, service)]);
     const name = flags['binding-name'];
     const bound = await bindService(session, cfApp, instance, name === undefined ? {} : { bindingName: name });
+    for (const warning of withoutEffect(instance.spec)) this.terminal.warn(warning);
     if (!bound) this.print([line(`App ${app} is already bound to service instance ${service}.`)]);
     this.ok();
     if (bound) this.print([line(`TIP: Use '${this.frame.bin} restage ${app}' to ensure your env variable changes take effect.`)]);

@@ -24,8 +24,16 @@ export default class CreateUserProvidedService extends KfCommand<Result> {
   static override args = { SERVICE_INSTANCE: requiredArg('name of the instance') };
   static override flags = {
     credentials: Flags.string({ char: 'p', summary: 'JSON, a file of it, or names to be asked for', helpValue: 'CREDENTIALS' }),
-    'syslog-drain': Flags.string({ char: 'l', summary: 'URL that logs of bound apps go to', helpValue: 'SYSLOG_DRAIN_URL' }),
-    'route-service': Flags.string({ char: 'r', summary: 'URL that requests of bound routes go through', helpValue: 'ROUTE_SERVICE_URL' }),
+    'syslog-drain': Flags.string({
+      char: 'l',
+      summary: 'URL for logs of bound apps; kept, nothing is sent there yet',
+      helpValue: 'SYSLOG_DRAIN_URL',
+    }),
+    'route-service': Flags.string({
+      char: 'r',
+      summary: 'URL for requests of bound routes; kept, none goes through it yet',
+      helpValue: 'ROUTE_SERVICE_URL',
+    }),
     tags: Flags.string({ char: 't', summary: 'tags, comma-separated', helpValue: 'TAGS' }),
   };
 
@@ -33,17 +41,19 @@ export default class CreateUserProvidedService extends KfCommand<Result> {
     const { args, flags } = await this.parse(CreateUserProvidedService);
     const name = args.SERVICE_INSTANCE.trim();
     const credentials = await this.#credentials(flags.credentials);
-    const [session, { createUserProvided }] = await Promise.all([this.spaceSession(), import('../lib/ops/services/user-provided.ts')]);
+    const [session, { createUserProvided, withoutEffect }] = await Promise.all([
+      this.spaceSession(),
+      import('../lib/ops/services/user-provided.ts'),
+    ]);
     const { org, space, user } = session;
     this.say`Creating user provided service ${name} in org ${org.name} / space ${space.name} as ${user}...`;
-    const created = await createUserProvided(session, {
-      name,
-      credentials,
-      tags: parseList(flags.tags ?? ''),
+    const urls = {
       ...(flags['syslog-drain'] === undefined ? {} : { syslogDrainUrl: flags['syslog-drain'] }),
       ...(flags['route-service'] === undefined ? {} : { routeServiceUrl: flags['route-service'] }),
-    });
+    };
+    const created = await createUserProvided(session, { name, credentials, tags: parseList(flags.tags ?? ''), ...urls });
     if (!created) this.print([line(`Service instance ${name} already exists`)]);
+    else for (const warning of withoutEffect({ displayName: name, ...urls })) this.terminal.warn(warning);
     this.ok();
     return { name, created };
   }

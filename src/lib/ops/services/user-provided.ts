@@ -56,6 +56,18 @@ export interface UserProvidedOptions {
   routeServiceUrl?: string;
 }
 
+type NamedUrls = Pick<CFServiceInstance['spec'], 'displayName' | 'syslogDrainUrl' | 'routeServiceUrl'>;
+
+/** What an instance names and kf does not do, a sentence each. */
+export function withoutEffect({ displayName, syslogDrainUrl = '', routeServiceUrl = '' }: NamedUrls): string[] {
+  return [
+    ...(syslogDrainUrl === '' ? [] : [`Nothing is sent to the syslog drain of '${displayName}': syslog drains are not there yet in kf.`]),
+    ...(routeServiceUrl === ''
+      ? []
+      : [`No request goes through the route service of '${displayName}': route services are not there yet in kf.`]),
+  ];
+}
+
 /** Returns false when the instance is there already; then nothing is changed. */
 export async function createUserProvided(session: SpaceSession, options: UserProvidedOptions): Promise<boolean> {
   if ((await findServiceIfAny(session, options.name)) !== undefined) return false;
