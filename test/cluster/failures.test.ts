@@ -44,10 +44,10 @@ function expectFailure(ran: Ran, ...causes: (string | RegExp)[]): void {
 }
 
 describe('what is typed wrong is told before anything is made', () => {
-  test('a key of the manifest: its place, the nearest key, the allowed ones', async () => {
-    await writeFile(path.join(folder, 'typo.yml'), 'applications:\n- name: failures\n  memroy: 1G\n  instances: many\n');
+  test('keys of the manifest: their places, the nearest key, the allowed ones', async () => {
+    await writeFile(path.join(folder, 'typo.yml'), 'applications:\n- name: failures\n  docker: {imgae: x}\n  instances: many\n');
     const ran = await kf.run(['push', '-f', path.join(folder, 'typo.yml')]);
-    expectFailure(ran, /typo\.yml:3:3: 'memroy' .*'memory'/, /typo\.yml:4:14: /, /Allowed in an application: .*health-check-type/);
+    expectFailure(ran, /typo\.yml:3:12: 'imgae' .*'image'/, /typo\.yml:4:14: /, /Allowed in docker: image, username/);
   });
 
   test('text that is no YAML', async () => {

@@ -52,11 +52,17 @@ const retired = {
   inherit: 'Use a YAML anchor (&name, *name, <<) instead.',
 };
 
+/** Whether a key means something in an entry of `applications`, or once did. */
+export const isAppKey = (key: string): boolean => {
+  const known = key.replaceAll('_', '-');
+  return appKeys.includes(known) || known in retired;
+};
+
 const features = ['ssh', 'revisions', 'service-binding-k8s', 'file-based-vcap-services'];
 
 /** The keys of an app, as flags may be told that they conflict with one. */
 export function readApplication(map: LocatedMap, problems: Problems): ManifestApp {
-  const fields = new Fields(map, { noun: 'an application', keys: appKeys, retired }, problems);
+  const fields = new Fields(map, { noun: 'an application', keys: appKeys, retired, lenient: true }, problems);
   const name = fields.text('name');
   if (name !== undefined && !/^[-\w]+$/.test(name)) {
     fields.refuse('name', `The name of an app consists of letters, digits, '-' and '_'; it is '${name}'.`);
@@ -79,7 +85,9 @@ export function readApplication(map: LocatedMap, problems: Problems): ManifestAp
     features: readFeatures(fields, problems),
     ...readMetadata(fields, problems),
   };
-  return { ...app, notYet: notYetOf(app, fields.value('cnb-credentials') !== undefined, (key) => fields.positionOf(key)) };
+  const unknown = problems.takeRemarks().map((remark): NotYet => ({ ...remark, refused: false }));
+  const missing = notYetOf(app, fields.value('cnb-credentials') !== undefined, (key) => fields.positionOf(key));
+  return { ...app, notYet: [...unknown, ...missing] };
 }
 
 function readLifecycle(fields: Fields, problems: Problems): Pick<ManifestApp, 'buildpacks' | 'docker'> {
@@ -158,7 +166,7 @@ function readRoute(item: Located, problems: Problems): RoutePlan | undefined {
     problems.add(item.at, "An entry of routes is a map: 'route: host.example.com'.");
     return undefined;
   }
-  const fields = new Fields(item, { noun: 'a route', keys: ['route', 'protocol', 'options'] }, problems);
+  const fields = new Fields(item, { noun: 'a route', keys: ['route', 'protocol', 'options'], lenient: true }, problems);
   const text = fields.required('route', 'A route');
   if (text === undefined) return undefined;
   const route = parseRoute(text);

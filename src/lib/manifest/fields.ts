@@ -8,9 +8,16 @@ import type { Located, LocatedEntry, LocatedMap, LocatedScalar, Position } from 
 
 const shown = 10;
 
+/** What is said of a place of the manifest, while the push goes on. */
+export interface Remark {
+  at: Position;
+  text: string;
+}
+
 /** Problems of one file, gathered so that all are told at once. */
 export class Problems {
   readonly #file: string;
+  #remarks: Remark[] = [];
   readonly #lines: { at: Position; text: string }[] = [];
   readonly #hints = new Set<string>();
 
@@ -21,6 +28,18 @@ export class Problems {
   add(at: Position, text: string, hint?: string): void {
     this.#lines.push({ at, text: located(this.#file, at, text) });
     if (hint !== undefined) this.#hints.add(hint);
+  }
+
+  /** Something that has no effect. */
+  remark(at: Position, text: string): void {
+    this.#remarks.push({ at, text });
+  }
+
+  /** The remarks since the last call. */
+  takeRemarks(): Remark[] {
+    const taken = this.#remarks;
+    this.#remarks = [];
+    return taken;
   }
 
   /** @throws KfError `usage` with one line per problem, in the order of the file */
@@ -40,9 +59,19 @@ export interface FieldsOptions {
   keys: readonly string[];
   /** What to say about keys that once meant something. */
   retired?: Readonly<Record<string, string>>;
+  /** Cloud Foundry ignores keys that it does not know here, so they are remarked and left out. */
+  lenient?: boolean;
 }
 
 const canonical = (key: string): string => key.replaceAll('_', '-');
+
+function unknownKey({ key, keyAt }: LocatedEntry, { noun, keys, retired = {}, lenient = false }: FieldsOptions, problems: Problems): void {
+  const near = nearest(canonical(key), keys);
+  const advice = retired[canonical(key)] ?? (near === undefined ? undefined : `Did you mean '${near}'?`);
+  const text = `'${key}' is no key of ${noun}${lenient ? ' and has no effect' : ''}.${advice === undefined ? '' : ` ${advice}`}`;
+  if (lenient) problems.remark(keyAt, text);
+  else problems.add(keyAt, text, `Allowed in ${noun}: ${keys.toSorted().join(', ')}.`);
+}
 
 /** One map of the manifest with its known keys. */
 export class Fields {
@@ -50,7 +79,7 @@ export class Fields {
   readonly #entries = new Map<string, LocatedEntry>();
   readonly #problems: Problems;
 
-  constructor(map: LocatedMap, { noun, keys, retired = {} }: FieldsOptions, problems: Problems) {
+  constructor(map: LocatedMap, options: FieldsOptions, problems: Problems) {
     this.at = map.at;
     this.#problems = problems;
     for (const entry of map.entries) {
@@ -61,13 +90,10 @@ export class Fields {
           entry.keyAt,
           `'${entry.key}' says the same as '${before.key}' in line ${before.keyAt.line}; only one of them can stand.`,
         );
-      } else if (keys.includes(key)) {
+      } else if (options.keys.includes(key)) {
         this.#entries.set(key, entry);
       } else {
-        const near = nearest(key, keys);
-        const advice = retired[key] ?? (near === undefined ? undefined : `Did you mean '${near}'?`);
-        const allowed = `Allowed in ${noun}: ${keys.toSorted().join(', ')}.`;
-        problems.add(entry.keyAt, `'${entry.key}' is no key of ${noun}.${advice === undefined ? '' : ` ${advice}`}`, allowed);
+        unknownKey(entry, options, problems);
       }
     }
   }

@@ -1,4 +1,5 @@
-// Keys that cf knows and kf reads, but cannot fulfil: what an app needs to work is refused, what it can do without is left out and said.
+// Keys that cf knows and kf reads, but cannot fulfil: what an app needs to work is refused, what it can do without is left out and said, as is what
+// has no effect in cf either.
 
 import type { AppPlan } from './plan.ts';
 import type { Position } from './tree.ts';

@@ -2,9 +2,10 @@
 
 import { KfError } from '../errors.ts';
 import { nearest } from '../api/names.ts';
-import { readApplication } from './application.ts';
+import { isAppKey, readApplication } from './application.ts';
 import type { ManifestApp } from './application.ts';
 import { isNull, Problems } from './fields.ts';
+import type { Remark } from './fields.ts';
 import { located, parseTree } from './tree.ts';
 import type { LocatedEntry, LocatedMap } from './tree.ts';
 import { substitute } from './variables.ts';
@@ -13,11 +14,17 @@ import type { Variables } from './variables.ts';
 const topLevel = ['applications', 'version'];
 const none = 'Manifest must have at least one application.';
 
-/** What people write at the top by mistake: app keys that have no effect there. */
-function topLevelProblem({ key }: LocatedEntry): string {
+/** What has no effect at the top, in cf as here; people write keys of an app there by mistake. */
+function topLevelRemark({ key }: LocatedEntry): string {
   const near = nearest(key, topLevel);
-  const advice = near === undefined ? "A setting of an app belongs into its entry under 'applications'." : `Did you mean '${near}'?`;
-  return `'${key}' is no key of a manifest and would have no effect. ${advice}`;
+  const ofApp = isAppKey(key) ? " A setting of an app belongs into its entry under 'applications'." : '';
+  return `'${key}' is no key of a manifest and has no effect.${near === undefined ? ofApp : ` Did you mean '${near}'?`}`;
+}
+
+export interface ParsedManifest {
+  apps: ManifestApp[];
+  /** What has no effect at its top. */
+  remarks: Remark[];
 }
 
 /**
@@ -26,17 +33,18 @@ function topLevelProblem({ key }: LocatedEntry): string {
  * @param file name of the file as errors shall show it
  * @throws KfError `usage` with file:line:column for each problem
  */
-export function parseManifest(file: string, text: string, variables: Variables = new Map()): ManifestApp[] {
+export function parseManifest(file: string, text: string, variables: Variables = new Map()): ParsedManifest {
   const tree = parseTree(file, text);
   if (tree === undefined || isNull(tree)) throw new KfError('usage', none);
   const manifest = substitute(file, tree, variables);
   if (manifest.kind !== 'map') throw new KfError('usage', located(file, manifest.at, "A manifest is a map with the key 'applications'."));
   const problems = new Problems(file);
   checkTop(manifest, problems);
+  const remarks = problems.takeRemarks();
   const applications = manifest.entries.find((entry) => entry.key === 'applications')?.value;
   if (applications?.kind !== 'list' || applications.items.length === 0) {
     problems.throwIfAny();
-    throw new KfError('usage', none);
+    throw new KfError('usage', [...remarks.map(({ at, text: said }) => located(file, at, said)), none].join('\n'));
   }
   const apps = applications.items.flatMap((item) => {
     if (item.kind === 'map') return [readApplication(item, problems)];
@@ -45,7 +53,7 @@ export function parseManifest(file: string, text: string, variables: Variables =
   });
   checkNames(apps, problems);
   problems.throwIfAny();
-  return apps;
+  return { apps, remarks };
 }
 
 /** Anchors to be used below may stand at the top under any name, as may keys that begin with `x-`. */
@@ -55,7 +63,7 @@ function checkTop(manifest: LocatedMap, problems: Problems): void {
       const { value } = entry;
       if (value.kind !== 'scalar' || (value.value !== null && value.text !== '1')) problems.add(value.at, 'version can only be 1.');
     } else if (!topLevel.includes(entry.key) && !entry.anchored && !entry.key.startsWith('x-')) {
-      problems.add(entry.keyAt, topLevelProblem(entry));
+      problems.remark(entry.keyAt, topLevelRemark(entry));
     }
   }
 }

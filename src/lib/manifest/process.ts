@@ -94,7 +94,7 @@ export function readProcesses(app: Fields, problems: Problems): ProcessPlan[] {
 }
 
 function readListed(map: LocatedMap, problems: Problems): ProcessPlan | undefined {
-  const fields = new Fields(map, { noun: 'a process', keys: ['type', ...processKeys] }, problems);
+  const fields = new Fields(map, { noun: 'a process', keys: ['type', ...processKeys], lenient: true }, problems);
   const type = fields.required('type', 'A process');
   return type === undefined ? undefined : readProcess(type, fields);
 }

@@ -7,6 +7,7 @@ import { incorrectUsage } from '../cf/usage.ts';
 import type { ManifestApp } from './application.ts';
 import { checkAgainst, checkFlags, checkSeveral, parseInstanceSteps, processesWith } from './flags.ts';
 import type { AppPlan, PushFlags, PushPlan } from './plan.ts';
+import type { Remark } from './fields.ts';
 import { given } from './process.ts';
 import { located } from './tree.ts';
 
@@ -17,6 +18,8 @@ export interface ReadManifest {
   /** As it was named, or the absolute path of the default one. */
   asGiven: string;
   apps: ManifestApp[];
+  /** What has no effect at its top. */
+  remarks: Remark[];
 }
 
 export interface PlanInput {
@@ -37,11 +40,9 @@ export function planPush({ workingFolder, flags, manifest }: PlanInput): PushPla
   const chosen = chooseApps(manifest?.apps ?? [emptyApp()], flags, manifest);
   if (chosen.length > 1) checkSeveral(flags);
   for (const app of chosen) checkAgainst(flags, app);
-  const notYet = (refused: boolean): string[] =>
-    chosen.flatMap((app) =>
-      app.notYet.filter((found) => found.refused === refused).map(({ at, text }) => located(manifest?.asGiven ?? '', at, text)),
-    );
-  const refusals = notYet(true);
+  const place = ({ at, text }: Remark): string => located(manifest?.asGiven ?? '', at, text);
+  const notYet = (refused: boolean): Remark[] => chosen.flatMap((app) => app.notYet.filter((found) => found.refused === refused));
+  const refusals = notYet(true).map(place);
   if (refusals.length > 0) throw new KfError('usage', refusals.join('\n'));
   const base = manifest === undefined ? workingFolder : resolve(manifest.path, '..');
   const task = flags.task === true;
@@ -53,8 +54,16 @@ export function planPush({ workingFolder, flags, manifest }: PlanInput): PushPla
     wait: flags.noWait !== true,
     task,
     redactEnv: flags.redactEnv === true,
-    warnings: notYet(false),
+    warnings: shortened([...(manifest?.remarks ?? []), ...notYet(false)].map(place)),
   };
+}
+
+const mostWarnings = 20;
+
+/** As many as a person reads, and how many more there are. */
+function shortened(warnings: string[]): string[] {
+  const rest = warnings.length - mostWarnings;
+  return rest <= 0 ? warnings : [...warnings.slice(0, mostWarnings), `... and ${rest} more`];
 }
 
 /** An app that is known by flags only. */

@@ -65,7 +65,7 @@ export async function readManifest(workingFolder: string, flags: PushFlags): Pro
   if (found === undefined) return undefined;
   const shown =
     found.asGiven === found.path && found.path.startsWith(`${workingFolder}/`) ? found.path.slice(workingFolder.length + 1) : found.asGiven;
-  return { ...found, apps: parseManifest(shown, await readText(found.path, found.asGiven, 'a manifest'), variables) };
+  return { ...found, ...parseManifest(shown, await readText(found.path, found.asGiven, 'a manifest'), variables) };
 }
 
 /**

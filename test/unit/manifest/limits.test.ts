@@ -96,20 +96,21 @@ describe('a manifest that would keep kf busy is refused by name', () => {
 
 describe('a large manifest is read', () => {
   test('with fifty thousand variables of an app', () => {
-    const [app] = parseManifest('m', `applications:\n- name: a\n  env:\n${manyKeys(49_000)}`);
+    const {
+      apps: [app],
+    } = parseManifest('m', `applications:\n- name: a\n  env:\n${manyKeys(49_000)}`);
     expect(Object.keys(app?.env ?? {})).toHaveLength(49_000);
   });
 
   test('with ten thousand apps', () => {
     const text = `applications:\n${Array.from({ length: 10_000 }, (_, index) => `- name: app${index}\n  memory: 1G\n`).join('')}`;
-    expect(parseManifest('m', text)).toHaveLength(10_000);
+    expect(parseManifest('m', text).apps).toHaveLength(10_000);
   });
 
   test('with every app an alias that is not the last of its name', () => {
-    const [first, second] = parseManifest(
-      'm',
-      'x-a: &a 1G\nx-b: &a 2G\napplications: [{name: a, memory: *a}, {name: b, memory: &a 3G, disk_quota: *a}]',
-    );
+    const {
+      apps: [first, second],
+    } = parseManifest('m', 'x-a: &a 1G\nx-b: &a 2G\napplications: [{name: a, memory: *a}, {name: b, memory: &a 3G, disk_quota: *a}]');
     expect([first?.processes[0]?.memoryMB, second?.processes[0]?.diskQuotaMB]).toEqual([2048, 3072]);
   });
 });

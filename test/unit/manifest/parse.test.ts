@@ -3,7 +3,7 @@ import { KfError } from '../../../src/lib/errors.ts';
 import { parseManifest } from '../../../src/lib/manifest/parse.ts';
 import type { ManifestApp } from '../../../src/lib/manifest/application.ts';
 
-const parse = (text: string): ManifestApp[] => parseManifest('manifest.yml', text);
+const parse = (text: string): ManifestApp[] => parseManifest('manifest.yml', text).apps;
 const one = (body: string): ManifestApp => {
   const [app] = parse(`applications:\n- name: shop\n${body.replace(/^/gm, '  ')}`);
   if (app === undefined) throw new Error('no app');
@@ -86,7 +86,9 @@ sidecars:
   });
 
   test('has the names of its variables as they are written', () => {
-    const [app] = parseManifest('m', 'applications: [{name: a, env: {N: 1, on: 2, "yes": 4, .a: 6}}]');
+    const {
+      apps: [app],
+    } = parseManifest('m', 'applications: [{name: a, env: {N: 1, on: 2, "yes": 4, .a: 6}}]');
     expect(Object.keys(app?.env ?? {}).toSorted()).toEqual(['.a', 'N', 'on', 'yes']);
   });
 
@@ -165,23 +167,53 @@ applications:
   });
 });
 
-describe('what cf lets pass and kf does not', () => {
-  test('a mistyped key has its line and column, the nearest key, and the allowed ones', () => {
-    const error = failure('applications:\n- name: shop\n  memmory: 256M\n');
-    expect(error.message).toBe("manifest.yml:3:3: 'memmory' is no key of an application. Did you mean 'memory'?");
-    expect(error.code).toBe('usage');
-    expect(error.hints[0]).toContain('health-check-type, instances, lifecycle');
+describe('keys that have no effect, in cf as in kf, are said and left out', () => {
+  const warned = (body: string): string[] => one(body).notYet.map(({ refused, text }) => `${refused ? 'refused' : 'warned'}: ${text}`);
+
+  test.each([
+    ['memmory: 256M', "'memmory' is no key of an application and has no effect. Did you mean 'memory'?"],
+    [
+      'host: shop',
+      "'host' is no key of an application and has no effect. Use 'routes': a list of entries such as 'route: host.example.com'.",
+    ],
+    ['inherit: base.yml', "'inherit' is no key of an application and has no effect. Use a YAML anchor (&name, *name, <<) instead."],
+    ['colour: {a: [1]}', "'colour' is no key of an application and has no effect."],
+    ['processes: [{type: web, memroy: 1G}]', "'memroy' is no key of a process and has no effect. Did you mean 'memory'?"],
+    ['routes: [{route: a.example.com, hsot: a}]', "'hsot' is no key of a route and has no effect."],
+  ])('%j', (body, text) => {
+    expect(warned(body)).toEqual([`warned: ${text}`]);
   });
 
-  test('old keys name their successors', () => {
-    expect(problem('host: shop')).toContain("'host' is no key of an application. Use 'routes'");
+  test('each app has its own, with their places', () => {
+    const [first, second] = parse('applications:\n- name: a\n  x: 1\n- name: b\n  y: 2\n');
+    expect([first?.notYet, second?.notYet].map((found) => found?.map(({ at }) => at))).toEqual([
+      [{ line: 3, column: 3 }],
+      [{ line: 5, column: 3 }],
+    ]);
   });
 
-  test('an app setting at the top would have no effect', () => {
-    expect(failure('memory: 1G\napplications: [{name: a}]\n').message).toBe(
-      "manifest.yml:1:1: 'memory' is no key of a manifest and would have no effect. A setting of an app belongs into its entry under 'applications'.",
+  test('an app setting or anything else at the top', () => {
+    expect(parseManifest('manifest.yml', 'memory: 1G\nfoo: bar\napplications: [{name: a}]\n').remarks.map(({ text }) => text)).toEqual([
+      "'memory' is no key of a manifest and has no effect. A setting of an app belongs into its entry under 'applications'.",
+      "'foo' is no key of a manifest and has no effect.",
+    ]);
+    const anchors = 'x-any: 1\nbase: &base {memory: 1G}\napplications: [{<<: *base, name: a}]\n';
+    expect(parseManifest('manifest.yml', anchors).remarks).toEqual([]);
+  });
+
+  test('not what leaves nothing to push', () => {
+    expect(failure('aplications: [{name: a}]\n').message).toBe(
+      "manifest.yml:1:1: 'aplications' is no key of a manifest and has no effect. Did you mean 'applications'?\nManifest must have at least one application.",
     );
-    expect(failure('aplications: [{name: a}]\n').message).toContain("Did you mean 'applications'?");
+  });
+});
+
+describe('what cannot be', () => {
+  test('a key that is no part of a docker image, a service, a sidecar, metadata or a feature has its place and the allowed ones', () => {
+    const error = failure('applications:\n- name: shop\n  docker: {image: a, usrname: b}\n');
+    expect(error.message).toBe("manifest.yml:3:22: 'usrname' is no key of docker. Did you mean 'username'?");
+    expect(error.code).toBe('usage');
+    expect(error.hints).toEqual(['Allowed in docker: image, username.']);
   });
 
   test('all problems are told at once, in the order of the file', () => {
@@ -189,7 +221,6 @@ describe('what cf lets pass and kf does not', () => {
       'manifest.yml:3:14: instances must be a whole number of at least 0.',
       "manifest.yml:4:11: memory must use a supported unit (B, K, KB, M, MB, G, GB, T or TB) and be at least 1M, for example 256M; it is '256'.",
       "manifest.yml:5:12: A route needs 'route'.",
-      "manifest.yml:5:13: 'rout' is no key of a route. Did you mean 'route'?",
     ]);
   });
 });

@@ -8,9 +8,7 @@ const plan = (flags: PushFlags, text?: string) =>
     workingFolder: '/home/me/shop',
     flags,
     manifest:
-      text === undefined
-        ? undefined
-        : { path: '/srv/deploy/manifest.yml', asGiven: '../deploy/manifest.yml', apps: parseManifest('m', text) },
+      text === undefined ? undefined : { path: '/srv/deploy/manifest.yml', asGiven: '../deploy/manifest.yml', ...parseManifest('m', text) },
   });
 const app = (flags: PushFlags, text?: string) => plan(flags, text).apps[0];
 const two = 'applications: [{name: front}, {name: back}]';
@@ -208,6 +206,20 @@ describe('what kf cannot do yet', () => {
     ['cnb-credentials: {a: b}', 'Credentials for buildpack images are not there yet'],
   ])('%s is left out, and said', (entry, message) => {
     expect(plan({}, one(entry)).warnings).toEqual([expect.stringContaining(message)]);
+  });
+
+  test('what has no effect in cf either is said of the apps that are pushed, by its place', () => {
+    const text = 'colour: red\napplications:\n- name: a\n  shape: round\n- name: b\n  size: big\n';
+    expect(plan({ name: 'a' }, text).warnings).toEqual([
+      "../deploy/manifest.yml:1:1: 'colour' is no key of a manifest and has no effect.",
+      "../deploy/manifest.yml:4:3: 'shape' is no key of an application and has no effect.",
+    ]);
+  });
+
+  test('of very many warnings the first are shown', () => {
+    const many = Array.from({ length: 5000 }, (_, index) => `k${index}: 1\n`).join('');
+    const { warnings } = plan({}, `${many}applications: [{name: a}]\n`);
+    expect([warnings.length, warnings.at(-1)]).toEqual([21, '... and 4980 more']);
   });
 
   test('what an app does without anyway needs no word', () => {

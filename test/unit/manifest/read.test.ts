@@ -45,8 +45,8 @@ test('a manifest that is not there is named as it was typed', async () => {
 });
 
 test('problems of the default manifest are told by its short name', async () => {
-  await write('manifest.yml', 'applications: [{nam: first}]');
-  await expect(readPushPlan(folder, {})).rejects.toThrow(/^manifest\.yml:1:17: 'nam' is no key/);
+  await write('manifest.yml', 'applications: [{instances: x}]');
+  await expect(readPushPlan(folder, {})).rejects.toThrow(/^manifest\.yml:1:28: instances must be a whole number/);
 });
 
 test('variables come from files and flags', async () => {

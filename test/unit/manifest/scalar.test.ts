@@ -65,7 +65,9 @@ describe('a plain scalar', () => {
   const writable = scalars.filter(([written]) => !['', '-', '--'].includes(written));
 
   test.each(writable)('%j stays as it is written where a text is meant', (written, value) => {
-    const [app] = parseManifest(
+    const {
+      apps: [app],
+    } = parseManifest(
       'manifest.yml',
       `applications:\n- name: a\n  path: ${written}\n  env:\n    E: ${written}\n  metadata: {annotations: {a: ${written} }}\n`,
     );
@@ -75,12 +77,16 @@ describe('a plain scalar', () => {
   });
 
   test.each(writable.filter(([, value]) => value !== null))('%j is data in the parameters of a service', (written, value) => {
-    const [app] = parseManifest('manifest.yml', `applications:\n- name: a\n  services: [{name: s, parameters: {p: ${written} }}]\n`);
+    const {
+      apps: [app],
+    } = parseManifest('manifest.yml', `applications:\n- name: a\n  services: [{name: s, parameters: {p: ${written} }}]\n`);
     expect(app?.services).toEqual([{ name: 's', parameters: { p: value } }]);
   });
 
   test('that is quoted or tagged is what the quotes or the tag say', () => {
-    const [app] = parseManifest(
+    const {
+      apps: [app],
+    } = parseManifest(
       'm',
       `applications: [{name: a, env: {A: "1e3", B: 'yes', C: !!str 0x1F, D: "~", E: |-\n  no\n  }}]`.replace('E: |-\n  no\n  ', 'E: !!str'),
     );
@@ -89,7 +95,9 @@ describe('a plain scalar', () => {
 
   test('that is a number keeps its digits, however many', () => {
     const long = '1'.repeat(500);
-    const [app] = parseManifest('m', `applications: [{name: a, env: {A: ${long}, B: 12345678901234567890, C: 1.10}}]`);
+    const {
+      apps: [app],
+    } = parseManifest('m', `applications: [{name: a, env: {A: ${long}, B: 12345678901234567890, C: 1.10}}]`);
     expect(app?.env).toEqual({ A: long, B: '12345678901234567890', C: '1.10' });
   });
 
@@ -100,7 +108,9 @@ describe('a plain scalar', () => {
     ['"3"', 3],
     ['1e1', 10],
   ])('%s is a number of instances', (written, instances) => {
-    const [app] = parseManifest('m', `applications: [{name: a, instances: ${written}}]`);
+    const {
+      apps: [app],
+    } = parseManifest('m', `applications: [{name: a, instances: ${written}}]`);
     expect(app?.processes[0]?.instances).toBe(instances);
   });
 });

@@ -3,7 +3,7 @@ import { parseManifest } from '../../../src/lib/manifest/parse.ts';
 import { readVariables } from '../../../src/lib/manifest/variables.ts';
 
 const manifest = (body: string, flags: string[], files: { path: string; text: string }[] = []) =>
-  parseManifest('manifest.yml', `applications:\n- ${body}\n`, readVariables(files, flags))[0];
+  parseManifest('manifest.yml', `applications:\n- ${body}\n`, readVariables(files, flags)).apps[0];
 
 describe('a placeholder that is the whole value', () => {
   test('takes the type of its variable', () => {
