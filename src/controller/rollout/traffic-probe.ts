@@ -85,13 +85,13 @@ const one = (header: string | string[] | undefined): string | undefined => (Arra
 /** Says in an app's log whose request it was. */
 const userAgent = 'kf-controller (kf asks once whether the app answers)';
 
-/** One GET; follows nothing, reads no body. */
+/** One GET; follows nothing, reads no body. A path never names another address: developers write it, and `//host:port/` would be one to a URL parser. */
 export function ask({ base, host, path, headers: more }: Question, signal: AbortSignal): Promise<Answer> {
-  const url = new URL(path, base);
+  const url = new URL(base);
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const headers = { host, ...more, 'user-agent': userAgent, connection: 'close' };
   return new Promise((resolve, reject) => {
-    const request = send(url, { headers, signal, agent: false, servername: host, rejectUnauthorized: false }, (response) => {
+    const request = send(url, { path, headers, signal, agent: false, servername: host, rejectUnauthorized: false }, (response) => {
       // An app may send without end: what it sends is not read, and its connection ends here.
       response.destroy();
       const { location } = response.headers;

@@ -92,6 +92,27 @@ test('a proof that is asked for anew takes no answer to an earlier question', ()
   expect([asked[0] === asked[1], asked[1] === asked[2]]).toEqual([true, false]);
 });
 
+describe('a question', () => {
+  let server: Server | undefined;
+  afterEach(() => server?.close());
+
+  test.each(['//127.0.0.1:1/latest/', '//user@127.0.0.1:1/x/', '//', '/../x/'])(
+    'goes to the address that is asked, whatever a path such as %s names',
+    async (path) => {
+      const asked: string[] = [];
+      const listening = createServer((request, response) => {
+        asked.push(request.url ?? '');
+        response.end();
+      });
+      server = listening;
+      await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
+      const base = `http://127.0.0.1:${(listening.address() as AddressInfo).port}`;
+      expect((await ask({ base, host: 'a', path, headers: {} }, new AbortController().signal)).status).toBe(200);
+      expect(asked).toEqual([path]);
+    },
+  );
+});
+
 describe('an answer without end', () => {
   let server: Server | undefined;
   afterEach(() => {
