@@ -82,6 +82,11 @@ function nextNumber(context: Context, task: CFTask): number {
   return 1 + Math.max(0, ...others.map(({ status }) => status?.sequenceId ?? 0));
 }
 
+/** The first that is one. To Kubernetes a limit of 0 is no limit, and no quota counts it. */
+function firstSize(...sizes: (number | undefined)[]): number | undefined {
+  return sizes.find((size) => size !== undefined && size > 0);
+}
+
 /** What a task keeps whatever happens to its app meanwhile. */
 async function begin(context: Context, task: CFTask): Promise<CFTask> {
   if (task.status?.sequenceId !== undefined && task.status.dropletRef !== undefined) return task;
@@ -91,8 +96,8 @@ async function begin(context: Context, task: CFTask): Promise<CFTask> {
   return writeStatus(context, kinds.task, task, {
     ...task.status,
     sequenceId: task.status?.sequenceId ?? nextNumber(context, task),
-    memoryMB: task.spec.memoryMB ?? process?.spec.memoryMB ?? processDefaults.memoryMB,
-    diskQuotaMB: task.spec.diskMB ?? process?.spec.diskQuotaMB ?? processDefaults.diskQuotaMB,
+    memoryMB: firstSize(task.spec.memoryMB, process?.spec.memoryMB) ?? processDefaults.memoryMB,
+    diskQuotaMB: firstSize(task.spec.diskMB, process?.spec.diskQuotaMB) ?? processDefaults.diskQuotaMB,
     dropletRef: { name: dropletName },
     conditions: conditionsWith(task, initialized),
   });

@@ -127,6 +127,17 @@ describe('a task that begins', () => {
     expect(jobsMade()).toEqual(['task-1']);
   });
 
+  test('that asks for no size gets one: a limit of 0 would be none at all', async () => {
+    await makeApp();
+    await cluster.mergePatch(kinds.process, ns, 'worker', { spec: { memoryMB: 0 } });
+    await makeTask('no-size', { command: 'rake', processType: 'worker', memoryMB: 0, diskMB: 0 });
+    await until(() => expect(job('no-size')).toBeDefined());
+    const { memoryMB } = info.processDefaults;
+    expect(task('no-size')?.status).toMatchObject({ memoryMB, diskQuotaMB: 512 });
+    const limits = job('no-size')?.spec?.template.spec.containers[0]?.resources?.limits;
+    expect(limits).toEqual({ memory: `${String(memoryMB)}Mi`, 'ephemeral-storage': '512Mi' });
+  });
+
   test('takes command and sizes of the process type that it names; its own sizes are stronger; a droplet is started by its launcher', async () => {
     await makeApp('buildpack');
     await makeTask('of-process', { processType: 'worker' });
