@@ -4,6 +4,7 @@ import { Agent, createServer, request as httpRequest } from 'node:http';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
 import type { Commits } from './commits.ts';
+import { Connections, type ConnectionLimits } from './connections.ts';
 import { parseTarget } from './path.ts';
 import type { RegistryPath } from './path.ts';
 import type { Room } from './room.ts';
@@ -33,6 +34,8 @@ export interface GateOptions {
   room: Room;
   commits: Commits;
   log: (line: AccessLine) => void;
+  /** How many connections a door keeps; left out: the default. */
+  connections?: Partial<ConnectionLimits>;
   /** Unix seconds. */
   now?: () => number;
 }
@@ -63,8 +66,15 @@ const drainBytes = 4 * 1024 * 1024;
 /** Below it the gate speaks for itself; to a keeper's credential only. */
 export const keeperPrefix = '/kf/';
 const idleTimeoutMs = 300_000;
+/** No honest client needs longer to send its headers. */
+const headerTimes = { headersTimeout: 10_000, connectionsCheckingInterval: 2_000 };
 
 const unauthorized: Refusal = { status: 401, code: 'UNAUTHORIZED', message: 'authentication required' };
+const tooManyConnections: Refusal = {
+  status: 429,
+  code: 'TOOMANYREQUESTS',
+  message: 'the space has as many connections to the registry as it may have',
+};
 const denied: Refusal = { status: 403, code: 'DENIED', message: 'the credential does not cover this repository or action' };
 const refusals: Record<'not-found' | 'not-allowed' | 'bad-query' | 'bad-digest', Refusal> = {
   'not-found': { status: 404, code: 'UNSUPPORTED', message: 'not a path of the registry API that is offered here' },
@@ -195,20 +205,28 @@ function registryProblem({ host, port }: GateOptions['upstream']): Promise<strin
  * Not ready when the registry does not answer, or when uploads are refused for want of room: who runs the cluster sees it at the pod. Without room
  * what is there can be read all the same.
  */
-function sayReady({ room, upstream }: GateOptions, response: ServerResponse): void {
-  const say = (status: number, text: string): void => void response.writeHead(status, { 'content-type': 'text/plain' }).end(text);
-  Promise.all([room.status(), registryProblem(upstream)]).then(
-    ([{ nearlyFull }, problem]) => {
-      const unready = problem ?? (nearlyFull ? 'nearly full: uploads are refused' : undefined);
-      say(unready === undefined ? 200 : 503, unready ?? 'ok');
-    },
-    (error: unknown) => say(503, String(error)),
-  );
+function readiness({ room, upstream }: GateOptions): (response: ServerResponse) => void {
+  // Anybody may ask, so a question costs the registry nothing while another one is under way.
+  let asked: Promise<string | undefined> | undefined;
+  const problem = async (): Promise<string | undefined> => {
+    const [{ nearlyFull }, ofRegistry] = await Promise.all([room.status(), registryProblem(upstream)]);
+    return ofRegistry ?? (nearlyFull ? 'nearly full: uploads are refused' : undefined);
+  };
+  return (response) => {
+    asked ??= problem()
+      .catch((error: unknown) => String(error))
+      .finally(() => (asked = undefined));
+    void asked.then((unready) =>
+      response.writeHead(unready === undefined ? 200 : 503, { 'content-type': 'text/plain' }).end(unready ?? 'ok'),
+    );
+  };
 }
 
 /** One door of the gate; the caller listens and closes. */
 export function createGate(door: Door, options: GateOptions): Server {
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 16 });
+  const connections = new Connections(options.connections);
+  const sayReady = readiness(options);
   const handle = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
     if (path === '/healthz') {
@@ -216,7 +234,7 @@ export function createGate(door: Door, options: GateOptions): Server {
       return;
     }
     if (path === '/readyz') {
-      sayReady(options, response);
+      sayReady(response);
       return;
     }
     const started = Date.now();
@@ -227,6 +245,12 @@ export function createGate(door: Door, options: GateOptions): Server {
       const status = response.writableFinished || response.headersSent ? response.statusCode : 499;
       options.log({ time, door, method: request.method ?? '', path, status, milliseconds: Date.now() - started, user });
     });
+    const { scope: known } = verdict;
+    if (known !== undefined && !connections.know(request.socket, known.kind === 'keeper' ? undefined : known.space)) {
+      response.setHeader('connection', 'close');
+      refuse(request, response, tooManyConnections);
+      return;
+    }
     if ('refusal' in verdict) {
       refuse(request, response, verdict.refusal);
       return;
@@ -238,22 +262,23 @@ export function createGate(door: Door, options: GateOptions): Server {
     }
     const headers = upstreamHeaders(request, verdict.path);
     const { host, port } = options.upstream;
-    const { path: known, scope } = verdict;
+    const { path: target, scope } = verdict;
     const method = request.method ?? 'GET';
     const open = (): ClientRequest =>
-      bringBack(request, response, httpRequest({ host, port, agent, method, path: known.target, headers }), known);
+      bringBack(request, response, httpRequest({ host, port, agent, method, path: target.target, headers }), target);
     if (method === 'GET' || method === 'HEAD' || scope.kind === 'keeper') {
       open().end();
       return;
     }
-    const rules = { room: options.room, commits: options.commits, path: known, space: scope.space };
+    const rules = { room: options.room, commits: options.commits, path: target, space: scope.space };
     const sent = sendUpload(request, rules, { open, refuse: (noRoom) => void (response.headersSent || refuse(request, response, noRoom)) });
     sent.catch(() => response.destroy());
   };
-  const server = createServer({ requestTimeout: 0, headersTimeout: 30_000, keepAliveTimeout: 75_000 }, (request, response) =>
+  const server = createServer({ requestTimeout: 0, keepAliveTimeout: 75_000, ...headerTimes }, (request, response) =>
     handle(request, response, false),
   );
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => handle(request, response, true));
+  server.on('connection', (socket) => connections.open(socket));
   server.setTimeout(idleTimeoutMs);
   server.on('close', () => agent.destroy());
   return server;

@@ -4,6 +4,7 @@ import { createServer, request } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
+import type { ConnectionLimits } from '../../../src/controller/gate/connections.ts';
 import { Commits } from '../../../src/controller/gate/commits.ts';
 import { Room, type RoomOptions } from '../../../src/controller/gate/room.ts';
 import { ImageStore } from '../../../src/controller/gate/store.ts';
@@ -65,6 +66,7 @@ export async function openGate(
     folder?: string;
     commits?: Commits;
     room?: Partial<RoomOptions>;
+    connections?: Partial<ConnectionLimits>;
   } = {},
 ): Promise<Scene> {
   const seen: Seen[] = [];
@@ -77,7 +79,9 @@ export async function openGate(
   const commits = options.commits ?? new Commits();
   const room = new Room({ store, folder, reserve: 0, ...options.room });
   const keep = createKeeper({ readKeys, store, room, onRemoved: () => undefined });
-  const settings = { upstream, readKeys, keep, room, commits, log: (line: AccessLine) => void lines.push(line), now: () => now };
+  const log = (line: AccessLine) => void lines.push(line);
+  const { connections = {} } = options;
+  const settings = { upstream, readKeys, keep, room, commits, connections, log, now: () => now };
   const servers = { push: createGate('push', settings), pull: createGate('pull', settings) };
   const ports = { push: await listen(servers.push), pull: await listen(servers.pull) };
   const all = [servers.push, servers.pull, registry];

@@ -1,0 +1,83 @@
+// How many connections the gate keeps. A connection costs memory before it has said who it is: one pod that opens thousands and sends headers without an
+// end would take the gate from all spaces.
+
+import type { Socket } from 'node:net';
+
+export interface ConnectionLimits {
+  /** Connections from one address that have not brought a credential yet. */
+  strangersPerAddress: number;
+  /** The same from all addresses; beyond it the oldest one goes of the address that has most. */
+  strangers: number;
+  /** Connections that have brought credentials of one space. */
+  perSpace: number;
+}
+
+export const defaultConnectionLimits: ConnectionLimits = { strangersPerAddress: 64, strangers: 512, perSpace: 128 };
+
+/** Adds to one of several sets, and takes away again; sets that are empty are forgotten. */
+function change(sets: Map<string, Set<Socket>>, name: string, socket: Socket, isIn: boolean): Set<Socket> {
+  const set = sets.get(name) ?? new Set<Socket>();
+  if (isIn) sets.set(name, set.add(socket));
+  else if (set.delete(socket) && set.size === 0) sets.delete(name);
+  return set;
+}
+
+/**
+ * The connections of one door. A stranger becomes known by the first request with a credential that counts, which honest clients send at once; so it is
+ * the strangers that make room for each other, and whoever opens many loses its own.
+ */
+export class Connections {
+  readonly #limits: ConnectionLimits;
+  /** Oldest first, by address. */
+  readonly #strangers = new Map<string, Set<Socket>>();
+  readonly #bySpace = new Map<string, Set<Socket>>();
+  readonly #spacesOf = new WeakMap<Socket, Set<string>>();
+  #strangerCount = 0;
+
+  constructor(limits: Partial<ConnectionLimits> = {}) {
+    this.#limits = { ...defaultConnectionLimits, ...limits };
+  }
+
+  /** Takes in a new connection; one that is too many ends at once. */
+  open(socket: Socket): void {
+    const address = socket.remoteAddress ?? '';
+    const own = change(this.#strangers, address, socket, true);
+    this.#strangerCount += 1;
+    socket.once('close', () => this.#close(socket, address));
+    if (own.size > this.#limits.strangersPerAddress) socket.destroy();
+    else if (this.#strangerCount > this.#limits.strangers) this.#busiest()?.destroy();
+  }
+
+  /**
+   * A request on it came with a credential of the space, or of the keeper (undefined).
+   * @returns false when the space has as many connections as it may have: this one is not among them
+   */
+  know(socket: Socket, space: string | undefined): boolean {
+    this.#forgetStranger(socket, socket.remoteAddress ?? '');
+    if (space === undefined) return true;
+    const spaces = this.#spacesOf.get(socket) ?? new Set<string>();
+    if (spaces.has(space)) return true;
+    if ((this.#bySpace.get(space)?.size ?? 0) >= this.#limits.perSpace) return false;
+    this.#spacesOf.set(socket, spaces.add(space));
+    change(this.#bySpace, space, socket, true);
+    return true;
+  }
+
+  #close(socket: Socket, address: string): void {
+    this.#forgetStranger(socket, address);
+    for (const space of this.#spacesOf.get(socket) ?? []) change(this.#bySpace, space, socket, false);
+  }
+
+  #forgetStranger(socket: Socket, address: string): void {
+    if (this.#strangers.get(address)?.has(socket) !== true) return;
+    change(this.#strangers, address, socket, false);
+    this.#strangerCount -= 1;
+  }
+
+  /** The oldest stranger of the address with most of them. */
+  #busiest(): Socket | undefined {
+    let most: Set<Socket> | undefined;
+    for (const set of this.#strangers.values()) if (set.size > (most?.size ?? 0)) most = set;
+    return most?.values().next().value;
+  }
+}
