@@ -35,22 +35,28 @@ function didYouMean(name: string, names: string[], command: string): string[] {
   return near === undefined ? [command] : [`Did you mean '${near}'?`, command];
 }
 
-/** All orgs that the user can see, by name. */
-export async function listOrgs({ cluster, root, signal }: Reader): Promise<Named[]> {
+const byName = (items: readonly (CFOrg | CFSpace)[]): Named[] => items.map(toNamed).toSorted((a, b) => a.name.localeCompare(b.name));
+
+/** The objects of all orgs that the user can see, those too that are being deleted. */
+export async function readOrgs({ cluster, root, signal }: Reader): Promise<CFOrg[]> {
   const { items } = await cluster.list(kinds.org, { ns: root, signal });
-  return items
-    .filter((item) => !isRefused(item))
-    .map(toNamed)
-    .toSorted((a, b) => a.name.localeCompare(b.name));
+  return items.filter((item) => !isRefused(item));
+}
+
+/** The objects of all spaces of an org, those too that are being deleted. */
+export async function readSpaces({ cluster, signal }: Reader, org: Named): Promise<CFSpace[]> {
+  const { items } = await cluster.list(kinds.space, { ns: org.guid, signal });
+  return items.filter((item) => !isRefused(item));
+}
+
+/** All orgs that the user can see, by name. */
+export async function listOrgs(reader: Reader): Promise<Named[]> {
+  return byName(await readOrgs(reader));
 }
 
 /** All spaces of an org, by name. */
-export async function listSpaces({ cluster, signal }: Reader, org: Named): Promise<Named[]> {
-  const { items } = await cluster.list(kinds.space, { ns: org.guid, signal });
-  return items
-    .filter((item) => !isRefused(item))
-    .map(toNamed)
-    .toSorted((a, b) => a.name.localeCompare(b.name));
+export async function listSpaces(reader: Reader, org: Named): Promise<Named[]> {
+  return byName(await readSpaces(reader, org));
 }
 
 /** @throws KfError `not-found` in cf's words, with the nearest name */
@@ -59,13 +65,13 @@ export async function findOrg(reader: Reader, name: string): Promise<Named> {
   const { items } = await cluster.list(kinds.org, { ns: root, labelSelector: `${labels.orgName}=${sha224(name)}`, signal });
   const found = pick(items, name);
   if (found !== undefined) return found;
-  const all = await listOrgs(reader);
-  const late = all.find((org) => org.name === name);
+  const all = await readOrgs(reader);
+  const late = pick(all, name);
   if (late !== undefined) return late;
   throw new KfError('not-found', `Organization '${name}' not found.`, {
     hints: didYouMean(
       name,
-      all.map((org) => org.name),
+      all.map(({ spec }) => spec.displayName),
       `${bin} orgs`,
     ),
   });
@@ -77,13 +83,13 @@ export async function findSpace(reader: Reader, org: Named, name: string): Promi
   const { items } = await cluster.list(kinds.space, { ns: org.guid, labelSelector: `${labels.spaceName}=${sha224(name)}`, signal });
   const found = pick(items, name);
   if (found !== undefined) return found;
-  const all = await listSpaces(reader, org);
-  const late = all.find((space) => space.name === name);
+  const all = await readSpaces(reader, org);
+  const late = pick(all, name);
   if (late !== undefined) return late;
   throw new KfError('not-found', `Space '${name}' not found.`, {
     hints: didYouMean(
       name,
-      all.map((space) => space.name),
+      all.map(({ spec }) => spec.displayName),
       `${bin} spaces`,
     ),
   });

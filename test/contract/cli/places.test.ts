@@ -280,4 +280,23 @@ describe('orgs and spaces', () => {
     expect(run.stdout.match(/^Assigning role \w+/gm)).toEqual(['Assigning role SpaceManager', 'Assigning role SpaceDeveloper']);
     expect((await cli.run(['spaces'])).stdout).toContain('name\ndev\nexample-space\n');
   });
+
+  it('create-space waits for the end of a space of that name which is being deleted', async () => {
+    answerCreated(kinds.space, condition('Claimed', 'True'), condition('Ready', 'True'));
+    await cli.run(['create-space', 'dev', '-o', 'example-org']);
+    const [old] = (await cluster.memory.list(kinds.space, { ns: 'org-guid' })).items.filter(({ spec }) => spec.displayName === 'dev');
+    const { name = '' } = old?.metadata ?? {};
+    await cluster.memory.mergePatch(kinds.space, 'org-guid', name, { metadata: { finalizers: ['kf.test/slow'] } });
+    await cluster.memory.delete(kinds.space, 'org-guid', name);
+    const reads = () => cluster.server.callsOf('GET .*org-guid/cfspaces').length;
+    const before = reads();
+    const again = cli.run(['create-space', 'dev', '-o', 'example-org']);
+    // The list, and the watch behind it.
+    await expect.poll(reads).toBe(before + 2);
+    expect((await cli.run(['target', '-o', 'example-org', '-s', 'dev'])).stderr).toContain("Space 'dev' not found.");
+    await cluster.memory.mergePatch(kinds.space, 'org-guid', name, { metadata: { finalizers: null } });
+    expect(await again).toMatchObject({ code: 0, stdout: expect.stringContaining('Assigning role SpaceDeveloper') });
+    const now = (await cluster.memory.list(kinds.space, { ns: 'org-guid' })).items.filter(({ spec }) => spec.displayName === 'dev');
+    expect(now.map(({ metadata }) => metadata.name === name)).toEqual([false]);
+  });
 });

@@ -10,7 +10,7 @@ import type { CFOrg, CFSpace } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { isAlreadyExists } from '../../kube/errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
-import { listOrgs, listSpaces } from '../../session/places.ts';
+import { readOrgs, readSpaces } from '../../session/places.ts';
 import type { Session } from '../../session/session.ts';
 import type { Named } from '../../session/state.ts';
 import { buildOrg, buildRoleBinding, buildSpace } from '../../../templates/tenancy.ts';
@@ -53,6 +53,42 @@ async function waitUntilReady<T extends Place>(session: Session, type: ResourceT
   }
 }
 
+/**
+ * Whose name it is already, in cf's way without regard to capitals. One that is being deleted is waited for: its name is free when it is gone.
+ * @throws KfError `conflict` when that takes long
+ */
+async function holderOf<T extends Place>(
+  session: Session,
+  type: ResourceType<T>,
+  places: readonly T[],
+  name: string,
+): Promise<Named | undefined> {
+  const same = places.filter(({ spec }) => spec.displayName.toLowerCase() === name.toLowerCase());
+  const holder = same.find(({ metadata }) => metadata.deletionTimestamp === undefined);
+  if (holder !== undefined) return named(holder.spec.displayName, holder.metadata.name ?? '');
+  for (const going of same) await waitUntilGone(session, type, going);
+  return undefined;
+}
+
+async function waitUntilGone<T extends Place>({ cluster, signal, reporter, bin }: Session, type: ResourceType<T>, going: T): Promise<void> {
+  const { namespace, name = '' } = going.metadata;
+  const title = `'${going.spec.displayName}'`;
+  reporter.step(`Waiting: ${title} is being deleted`);
+  const check = (seen: T | undefined): true | undefined => (seen?.metadata.uid === going.metadata.uid ? undefined : true);
+  const where = { name, known: going, ...(namespace === undefined ? {} : { ns: namespace }) };
+  try {
+    await watchObject(cluster, type, where, check, { timeoutMs: readyPatienceMs, signal, describe: `the end of ${title}` });
+  } catch (error) {
+    if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
+    throw new KfError('conflict', `${title} is still being deleted; its name is free when it is gone.`, {
+      cause: error,
+      hints: [type.kind === kinds.org.kind ? `${bin} orgs` : `${bin} spaces`],
+    });
+  } finally {
+    reporter.done();
+  }
+}
+
 const named = (name: string, guid: string): Named => ({ name, guid });
 
 export interface Made {
@@ -61,7 +97,7 @@ export interface Made {
 }
 
 export async function createOrg(session: Session, name: string): Promise<Made> {
-  const taken = (await listOrgs(session)).find((org) => org.name.toLowerCase() === name.toLowerCase());
+  const taken = await holderOf(session, kinds.org, await readOrgs(session), name);
   if (taken !== undefined) return { place: taken, created: false };
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const guid = randomUUID();
@@ -75,7 +111,7 @@ export async function createOrg(session: Session, name: string): Promise<Made> {
 }
 
 export async function createSpace(session: Session, org: Named, name: string): Promise<Made> {
-  const taken = (await listSpaces(session, org)).find((space) => space.name.toLowerCase() === name.toLowerCase());
+  const taken = await holderOf(session, kinds.space, await readSpaces(session, org), name);
   if (taken !== undefined) return { place: taken, created: false };
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const guid = randomUUID();
