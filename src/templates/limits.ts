@@ -20,6 +20,8 @@ const defaults = {
     // Those that run or wait: apps, tasks and builds together.
     pods: '64',
     'requests.memory': '16Gi',
+    // What an instance may write is kept free for it on its node, whatever it does write.
+    'requests.ephemeral-storage': '64Gi',
     'count/pods': '400',
     // With the 600 KiB that policy kf-sizes lets a Secret have, they stay well below the 2 GiB of etcd.
     'count/secrets': '2000',

@@ -50,7 +50,12 @@ describe('the quota of a space', () => {
   test('is there when the space is ready, with limits for what runs and for each kind that a developer writes', async () => {
     await startWithSpace();
     expect(hard()).toEqual(alone());
-    expect(hard()).toMatchObject({ pods: '64', 'requests.memory': '16Gi', 'count/cfapps.korifi.cloudfoundry.org': '100' });
+    expect(hard()).toMatchObject({
+      pods: '64',
+      'requests.memory': '16Gi',
+      'requests.ephemeral-storage': '64Gi',
+      'count/cfapps.korifi.cloudfoundry.org': '100',
+    });
     expect(hard('o')).toEqual(limitsOf('org'));
   });
 
