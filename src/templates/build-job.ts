@@ -74,6 +74,17 @@ function lane(name: string, image: string, rest: Partial<Container>): Container 
   };
 }
 
+/**
+ * Requests and limits of a lane. What it writes beside the volumes is limited as they are, else a build could fill its node's disk. None of it is
+ * asked for, so a build whose node runs out of disk is the first to go.
+ */
+function bounded({ diskMB }: BuildJobInput, cpu: string, memory: { request: string; limit: string }): NonNullable<Container['resources']> {
+  return {
+    requests: { cpu, memory: memory.request, 'ephemeral-storage': '0' },
+    limits: { memory: memory.limit, 'ephemeral-storage': `${diskMB}Mi` },
+  };
+}
+
 function sourceLane(input: BuildJobInput): Container {
   return lane(laneNames.source, input.nodeImage, {
     command: ['node', `${buildPaths.fetch}/fetch.mjs`],
@@ -86,7 +97,7 @@ function sourceLane(input: BuildJobInput): Container {
       { name: 'KF_INSECURE', value: input.lifecycle.insecureRegistries.join(',') },
     ],
     volumeMounts: [shared.workspace, shared.hand, credential, mount('fetch', buildPaths.fetch, true)],
-    resources: { requests: { cpu: '10m', memory: '48Mi' }, limits: { memory: '256Mi' } },
+    resources: bounded(input, '10m', { request: '48Mi', limit: '256Mi' }),
   });
 }
 
@@ -104,7 +115,7 @@ function registryLane(input: BuildJobInput): Container {
     command: ['sh', '-c', registryScript(input.lifecycle)],
     env: lifecycleEnv(input),
     volumeMounts: [shared.workspace, shared.layers, shared.hand, credential, mount('release', buildPaths.release, true)],
-    resources: { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '1Gi' } },
+    resources: bounded(input, '50m', { request: '64Mi', limit: '1Gi' }),
   });
 }
 
@@ -122,7 +133,7 @@ function buildLane(input: BuildJobInput): Container {
       mount('platform-env', `${buildPaths.platform}/env`, true),
       ...bindings,
     ],
-    resources: { requests: { cpu: '100m', memory }, limits: { memory } },
+    resources: bounded(input, '100m', { request: memory, limit: memory }),
   });
 }
 

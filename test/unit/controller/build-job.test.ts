@@ -96,6 +96,9 @@ describe('the build Job', () => {
 
   test('limits memory of the build lane and disk of what it writes', () => {
     expect(lane('build').resources).toMatchObject({ limits: { memory: '1024Mi' } });
+    // Of what a lane writes beside the volumes. No node keeps it free for a build, which else asked for as much as it may have.
+    for (const name of ['source', 'registry', 'build'])
+      expect(lane(name).resources).toMatchObject({ requests: { 'ephemeral-storage': '0' }, limits: { 'ephemeral-storage': '2048Mi' } });
     expect(pod?.volumes?.find((volume) => volume.name === 'layers')?.emptyDir).toEqual({ sizeLimit: '2048Mi' });
   });
 
