@@ -165,6 +165,10 @@ describe('a task', () => {
     await expect(tell({ sequenceId: -1 })).rejects.toThrow('status.sequenceId');
   });
 
+  test('keeps its app', async () => {
+    expect(await change('CFTask', { spec: { appRef: { name: 'b' } } })).toContain('The app of a task cannot be changed');
+  });
+
   test('can be canceled until it has ended', async () => {
     expect(await change('CFTask', { spec: { canceled: true } })).toBe('accepted');
     await tell({

@@ -215,7 +215,8 @@ const task: Kind = {
   ],
   spec: object(
     {
-      appRef: localReference(),
+      // The results that are kept are counted by app.
+      appRef: { ...localReference(), ...immutable('The app of a task cannot be changed') },
       command: string({ maxLength: sizes.command }),
       canceled: boolean(),
       displayName: string({ description: 'the name that people see; empty: the GUID' }),

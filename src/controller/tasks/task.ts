@@ -11,6 +11,7 @@ import { index, watch, type Context, type Reconciler } from '../runtime/reconcil
 import { TerminalError, WaitingError } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus, type Statement, type StatusOf } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
+import { ensureOwner } from '../runtime/owner.ts';
 import { appIndexes, processesByApp } from '../relations.ts';
 
 const tasksByApp = index<CFTask>(kinds.task, 'app', (task) => [`${task.metadata.namespace ?? ''}/${task.spec.appRef?.name ?? ''}`]);
@@ -41,7 +42,7 @@ export const taskReconciler: Reconciler = {
       return undefined;
     }
     try {
-      const begun = await begin(context, task);
+      const begun = await begin(context, await owned(context, task));
       await follow(context, begun);
     } catch (error) {
       const live = context.stores.of(kinds.task).get(ns, name) ?? task;
@@ -52,7 +53,14 @@ export const taskReconciler: Reconciler = {
   },
 };
 
-function isOver(task: CFTask): boolean {
+/** A task goes with its app, also while it waits for a droplet. */
+async function owned(context: Context, task: CFTask): Promise<CFTask> {
+  const app = context.stores.of(kinds.app).get(task.metadata.namespace, task.spec.appRef?.name ?? '');
+  return app === undefined ? task : ensureOwner(context, kinds.task, task, app);
+}
+
+/** True for a task that has ended, well or not. */
+export function isOver(task: CFTask): boolean {
   return [conditionTypes.succeeded, conditionTypes.failed].some((type) => findCondition(task, type)?.status === 'True');
 }
 

@@ -160,6 +160,17 @@ describe('a task that begins', () => {
     expect(['a', 'b', 'c'].map((name) => task(name)?.status?.sequenceId)).toEqual([1, 2, 3]);
   });
 
+  test('belongs to its app and goes with it, also while it waits for a droplet', async () => {
+    await makeApp('docker', { currentDropletRef: { name: '' } });
+    await makeTask('early');
+    const uid = cluster.peek(kinds.app, ns, 'app')?.metadata.uid;
+    await until(() =>
+      expect(task('early')?.metadata.ownerReferences).toMatchObject([{ kind: 'CFApp', name: 'app', uid, controller: true }]),
+    );
+    await cluster.delete(kinds.app, ns, 'app');
+    await until(() => expect(task('early')).toBeUndefined());
+  });
+
   test('waits for a droplet, says so, and begins when there is one', async () => {
     await makeApp('docker', { currentDropletRef: { name: '' } });
     await makeTask('early');
