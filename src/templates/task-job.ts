@@ -16,8 +16,8 @@ export interface TaskInput {
   env: EnvVar[];
 }
 
-/** Finished Jobs and their pods, with their logs, are kept for a day, as the contract has it. */
-const keptSeconds = 86_400;
+/** How long a finished task's pod, and with it its log, stays readable; as long as a build's. */
+export const finishedTaskTtlSeconds = 6 * 3600;
 const taskAccount = 'korifi-task';
 
 /** What a task is told: the app's variables and services as they are when it starts. */
@@ -57,7 +57,7 @@ export function buildTaskWorkload({ app, task, command, droplet, memoryMB, diskM
   };
 }
 
-/** One pod, one try: a task never starts again by itself. */
+/** One pod, one try: a task never starts again by itself. How long it stays when it has ended is set once its end is written down. */
 export function buildTaskJob(workload: TaskWorkload): Job {
   const { name = '', namespace = '', labels: marks = {} } = workload.metadata;
   const { spec } = workload;
@@ -69,7 +69,6 @@ export function buildTaskJob(workload: TaskWorkload): Job {
       backoffLimit: 0,
       parallelism: 1,
       completions: 1,
-      ttlSecondsAfterFinished: keptSeconds,
       template: {
         metadata: { labels: marks },
         spec: {

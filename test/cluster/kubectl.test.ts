@@ -136,6 +136,12 @@ describe('a task written by hand', () => {
     expect(items.map(({ spec }) => spec.containers[0]?.resources.limits)).toEqual([{ memory: '40Mi', 'ephemeral-storage': '64Mi' }]);
   });
 
+  test('stays readable in the log of its app for six hours after its end', async () => {
+    const job = await get<{ spec: { ttlSecondsAfterFinished?: number } }>('job', `${guid}-paint`);
+    expect(job.spec.ttlSecondsAfterFinished).toBe(6 * 3600);
+    expect((await kf.ok('logs', app, '--recent')).stdout).toContain('painted teal with');
+  });
+
   test('whose command fails has failed with its exit code, once, and what it wrote is there', async () => {
     const task = await run('fail', { command: 'echo "no paint"; exit 7' }, 'Failed');
     expect(findCondition(task, 'Failed')).toMatchObject({ status: 'True', message: 'Failed with exit code: 7' });

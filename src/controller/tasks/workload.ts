@@ -4,7 +4,7 @@ import { findCondition } from '../../lib/api/conditions.ts';
 import { jobType, podType, type Job, type Pod } from '../../lib/api/core.ts';
 import { conditionTypes, kinds, labels } from '../../lib/api/group.ts';
 import type { TaskWorkload } from '../../lib/api/types.generated.ts';
-import { buildTaskJob } from '../../templates/task-job.ts';
+import { buildTaskJob, finishedTaskTtlSeconds } from '../../templates/task-job.ts';
 import { problemOf } from '../instances/pod-state.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import type { Result } from '../runtime/result.ts';
@@ -27,8 +27,11 @@ export const taskWorkloadReconciler: Reconciler = {
     const workload = context.stores.of(kinds.taskWorkload).get(ns, name);
     if (workload === undefined || workload.metadata.deletionTimestamp !== undefined) return undefined;
     const has = (type: string): boolean => findCondition(workload, type)?.status === 'True';
-    if (has(conditionTypes.succeeded) || has(conditionTypes.failed)) return undefined;
     const job = context.stores.of(jobType).get(ns, name);
+    if (has(conditionTypes.succeeded) || has(conditionTypes.failed)) {
+      await letGo(context, workload, job);
+      return undefined;
+    }
     if (job === undefined && !has(conditionTypes.started)) {
       const whole = await wholeOf(context, kinds.taskWorkload, workload);
       await context.cluster.create(jobType, buildTaskJob(whole), { signal: context.signal });
@@ -47,6 +50,19 @@ async function write(context: Context, workload: TaskWorkload, ...statements: St
 }
 
 const failed = (reason: string, message: string): Statement => ({ type: conditionTypes.failed, status: 'True', reason, message });
+
+/**
+ * The Job of a task whose end is written down goes after a while, and its pod with it. Not before it is written down: a controller that was away
+ * for longer than that would find nothing, and tell a task that succeeded as one that was deleted.
+ */
+async function letGo(context: Context, workload: TaskWorkload, job: Job | undefined): Promise<void> {
+  const { namespace, name = '', uid, deletionTimestamp, ownerReferences = [] } = job?.metadata ?? {};
+  const isOwn = ownerReferences.some((owner) => owner.uid === workload.metadata.uid);
+  if (uid === undefined || !isOwn || deletionTimestamp !== undefined) return;
+  if (job?.spec?.ttlSecondsAfterFinished === finishedTaskTtlSeconds) return;
+  const patch = { metadata: { uid }, spec: { ttlSecondsAfterFinished: finishedTaskTtlSeconds } };
+  await context.cluster.mergePatch(jobType, namespace, name, patch, { signal: context.signal });
+}
 
 async function observe(context: Context, workload: TaskWorkload, job: Job | undefined, pod: Pod | undefined): Promise<Result | undefined> {
   if (job === undefined) {

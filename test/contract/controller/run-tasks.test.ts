@@ -199,6 +199,22 @@ describe('a task that ends', () => {
     expect(cluster.writes.slice(before).filter(({ kind }) => kind !== 'Lease')).toEqual([]);
   });
 
+  test('is written down before its Job, and with it the pod and its log, is left to end in six hours', async () => {
+    expect(job('task-1')?.spec).not.toHaveProperty('ttlSecondsAfterFinished');
+    await givePod('task-1', ended(0, 'Completed'), 'Succeeded');
+    await endJob('task-1', 'Complete');
+    await until(() => expect(job('task-1')?.spec?.ttlSecondsAfterFinished).toBe(21_600));
+    const writes = cluster.writes.map(({ kind, body }) => [kind, JSON.stringify(body)] as const);
+    const written = writes.findIndex(([kind, body]) => kind === 'TaskWorkload' && body.includes('JobSucceeded'));
+    expect(written).toBeGreaterThan(-1);
+    expect(writes.findIndex(([kind, body]) => kind === 'Job' && body.includes('ttlSecondsAfterFinished'))).toBeGreaterThan(written);
+    // As the cluster does when the time has come.
+    await cluster.delete(jobType, ns, 'task-1');
+    await settled(cluster);
+    expect(condition('task-1', 'Succeeded')).toMatchObject({ status: 'True', reason: 'JobSucceeded' });
+    expect(condition('task-1', 'Failed')?.status).not.toBe('True');
+  });
+
   test('badly has Failed with the exit code of its command', async () => {
     await givePod('task-1', ended(7, 'Error'), 'Failed');
     await endJob('task-1', 'Failed', 'BackoffLimitExceeded');
