@@ -12,6 +12,7 @@ import { frozenSecretsReconciler } from './rollout/frozen-secrets.ts';
 import { processReconciler } from './rollout/process.ts';
 import { routeReconciler } from './routes/route.ts';
 import { taskReconciler } from './tasks/task.ts';
+import { taskRetentionReconciler } from './tasks/retention.ts';
 import { taskWorkloadReconciler } from './tasks/workload.ts';
 import { ServerClock } from './runtime/clock.ts';
 import { createLogger, type Logger } from './runtime/log.ts';
@@ -37,6 +38,7 @@ function choose(settings: Settings): Reconciler[] {
     domainReconciler,
     taskReconciler,
     taskWorkloadReconciler,
+    taskRetentionReconciler(),
   ];
   if (settings.reconcilers.length === 0) return all;
   const unknown = settings.reconcilers.filter((name) => !all.some((reconciler) => reconciler.name === name));

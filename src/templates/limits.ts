@@ -46,6 +46,9 @@ const defaults = {
   },
 } as const satisfies Record<string, Limits>;
 
+/** How many tasks of an app that have ended are kept, where setup says nothing: a month of nightly runs (docs/decisions/0036). */
+export const defaultTasksKept = 30;
+
 export type LimitedPlace = keyof typeof defaults;
 
 /**

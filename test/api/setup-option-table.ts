@@ -202,6 +202,7 @@ export const options: Option[] = [
   { key: 'processDefaults', value: { memoryMB: 512 }, changes: { [info]: { processDefaults: { memoryMB: 512, diskQuotaMB: 1024 } } } },
   { key: 'processDefaults', value: { diskQuotaMB: 64 }, changes: { [info]: { processDefaults: { memoryMB: 256, diskQuotaMB: 64 } } } },
   { key: 'limits', value: { space: { pods: 9 } }, changes: { [info]: { limits: { org: {}, space: { pods: '9' }, orgTotal: {} } } } },
+  { key: 'tasksKeptPerApp', value: 7, changes: { [info]: { tasksKeptPerApp: 7 } } },
   { key: 'controllerMemoryMB', value: 1000, changes: { [controller]: inPod({ resources: { limits: { memory: '1000Mi' } } }) } },
   { key: 'org', value: 'acme', changes: { [info]: { defaults: { org: { name: 'acme' }, space: { name: 'default' } } } } },
   { key: 'space', value: 'dev', changes: { [info]: { defaults: { org: { name: 'default' }, space: { name: 'dev' } } } } },

@@ -126,6 +126,15 @@ describe("the controller's token", () => {
     expect(left).toContain('Active');
   });
 
+  test('may delete tasks of a space and see how many it may hold, but not change that number', async () => {
+    const canI = async (...question: string[]): Promise<string> =>
+      (await asController(['auth', 'can-i', ...question, '-n', space])).stdout.trim();
+    expect(await canI('delete', 'cftasks.korifi.cloudfoundry.org')).toBe('yes');
+    expect(await canI('list', 'resourcequotas')).toBe('yes');
+    expect(await canI('delete', 'resourcequotas')).toBe('no');
+    expect(await canI('deletecollection', 'cftasks.korifi.cloudfoundry.org')).toBe('no');
+  });
+
   test('may not become somebody else, enter pods, or change what decides about rights', async () => {
     const questions = [
       ['create', 'serviceaccounts', '--subresource=token', '-n', space],

@@ -41,6 +41,8 @@ export interface KfInfo {
   processDefaults: { memoryMB: number; diskQuotaMB: number };
   /** What the ResourceQuota of each org and space, and all spaces of an org together, name beside their defaults, or otherwise than they do. */
   limits?: { org?: Record<string, string>; space?: Record<string, string>; orgTotal?: Record<string, string> };
+  /** How many tasks of an app that have ended are kept; left out: the controller's default. */
+  tasksKeptPerApp?: number;
   staging: { memoryMB: number; diskMB: number };
   root: string;
   /** Left out where kf makes no NetworkPolicies. */

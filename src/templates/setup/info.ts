@@ -50,6 +50,7 @@ export function kfInfo(plan: SetupPlan): KfInfo {
     drainSeconds: plan.drainSeconds,
     processDefaults: plan.processDefaults,
     limits: plan.limits,
+    tasksKeptPerApp: plan.tasksKeptPerApp,
     staging: plan.staging,
     defaults: { org: plan.org, space: plan.space },
     ...(plan.network === undefined ? {} : { network: networkSettings(plan.network) }),

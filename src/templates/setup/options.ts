@@ -65,6 +65,8 @@ export interface SetupPlan {
   processDefaults: { memoryMB: number; diskQuotaMB: number };
   /** What the quotas of orgs and spaces name beside the defaults. */
   limits: { org: Record<string, string>; space: Record<string, string>; orgTotal: Record<string, string> };
+  /** How many tasks of an app that have ended are kept. */
+  tasksKeptPerApp: number;
   /** Most memory of the controller's container. */
   controllerMemoryMB: number;
   /** An image that holds the programs, instead of the ConfigMap with the bundle. */

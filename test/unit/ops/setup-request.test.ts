@@ -13,6 +13,8 @@ test.each([
   ['gatewayPort: 0', "the key 'gatewayPort' is a port, from 1 to 65535, and not 0."],
   ['gatewayPort: 80.5', "the key 'gatewayPort' is a port, from 1 to 65535, and not 80.5."],
   ["gatewayPort: '80'", `the key 'gatewayPort' is a port, from 1 to 65535, and not "80".`],
+  ['tasksKeptPerApp: 0', "the key 'tasksKeptPerApp' is a whole number from 1 and not 0."],
+  ['tasksKeptPerApp: many', `the key 'tasksKeptPerApp' is a whole number from 1 and not "many".`],
   ['nodePort: 70000', "the key 'nodePort' is a port, from 1 to 65535, and not 70000."],
 ])('%s is refused as a setting', async (text, message) => {
   writeFileSync(file, `${text}\n`);

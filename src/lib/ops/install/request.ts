@@ -5,6 +5,7 @@ import { incorrectUsage } from '../../cf/usage.ts';
 import { KfError, messageOf } from '../../errors.ts';
 import { readSmallFile } from '../../small-file.ts';
 import { resolveNetwork, type NetworkFacts, type NetworkRequest } from './network.ts';
+import { defaultTasksKept } from '../../../templates/limits.ts';
 import type { SetupImages, SetupPlan } from '../../../templates/setup/options.ts';
 
 /** Flags of the command, and the keys of `setup.yaml`. */
@@ -31,6 +32,7 @@ export interface SetupRequest extends NetworkRequest {
   processDefaults?: { memoryMB?: number; diskQuotaMB?: number };
   /** Beside the defaults of src/templates/limits.ts, or instead of them; empty: none. */
   limits?: Partial<Record<'org' | 'space' | 'orgTotal', Record<string, string | number>>>;
+  tasksKeptPerApp?: number;
   controllerMemoryMB?: number;
   org?: string;
   space?: string;
@@ -73,6 +75,7 @@ export const knownKeys = [
   'staging',
   'processDefaults',
   'limits',
+  'tasksKeptPerApp',
   'controllerMemoryMB',
   'org',
   'space',
@@ -98,16 +101,22 @@ export async function readSetupFile(file: string): Promise<SetupRequest> {
       hints: [`Known keys: ${knownKeys.join(', ')}`],
     });
   }
-  assertPorts(file, content);
+  assertNumbers(file, content);
   return content;
 }
 
-/** A number that is no port would fail late, in words about an object. */
-function assertPorts(file: string, content: object): void {
-  const ports = Object.entries(content).filter(([key]) => key === 'gatewayPort' || key === 'nodePort');
-  for (const [key, value] of ports) {
-    if (Number.isInteger(value) && value >= 1 && value <= 65_535) continue;
-    throw incorrectUsage(`${file}: the key '${key}' is a port, from 1 to 65535, and not ${JSON.stringify(value)}.`);
+/** What a number may be, by its key: one that is no port would fail late, in words about an object. */
+const numbers: Record<string, { what: string; most: number }> = {
+  gatewayPort: { what: 'is a port, from 1 to 65535,', most: 65_535 },
+  nodePort: { what: 'is a port, from 1 to 65535,', most: 65_535 },
+  tasksKeptPerApp: { what: 'is a whole number from 1', most: Number.MAX_SAFE_INTEGER },
+};
+
+function assertNumbers(file: string, content: object): void {
+  for (const [key, value] of Object.entries(content)) {
+    const number = numbers[key];
+    if (number === undefined || (Number.isInteger(value) && value >= 1 && value <= number.most)) continue;
+    throw incorrectUsage(`${file}: the key '${key}' ${number.what} and not ${JSON.stringify(value)}.`);
   }
 }
 
@@ -150,11 +159,14 @@ export function isLoopbackDomain(domain: string): boolean {
   return domain === 'localhost' || domain.endsWith('.localhost');
 }
 
-function sizesIn(request: SetupRequest): Pick<SetupPlan, 'staging' | 'processDefaults' | 'limits' | 'controllerMemoryMB'> {
+function sizesIn(
+  request: SetupRequest,
+): Pick<SetupPlan, 'staging' | 'processDefaults' | 'limits' | 'tasksKeptPerApp' | 'controllerMemoryMB'> {
   return {
     staging: { memoryMB: 1024, diskMB: 4096, ...request.staging },
     processDefaults: { memoryMB: 256, diskQuotaMB: 1024, ...request.processDefaults },
     limits: { org: limitsIn(request.limits?.org), space: limitsIn(request.limits?.space), orgTotal: limitsIn(request.limits?.orgTotal) },
+    tasksKeptPerApp: request.tasksKeptPerApp ?? defaultTasksKept,
     controllerMemoryMB: request.controllerMemoryMB ?? 768,
   };
 }

@@ -1,0 +1,171 @@
+// Tasks that have ended go: the newest of each app stay, and all of a space together leave room for the next (docs/decisions/0036).
+// What has not ended is never touched. Only the status counts, which the controller alone writes; what a task says of itself does not.
+
+import { findCondition } from '../../lib/api/conditions.ts';
+import { namespaceType, resourceQuotaType, type ResourceQuota } from '../../lib/api/core.ts';
+import { conditionTypes, group, kinds } from '../../lib/api/group.ts';
+import { parseQuantity } from '../../lib/api/sizes.ts';
+import type { CFApp, CFTask } from '../../lib/api/types.generated.ts';
+import { defaultTasksKept } from '../../templates/limits.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
+import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
+import { splitKey } from '../runtime/store.ts';
+import { isOver } from './task.ts';
+
+/** What ended a shorter time ago stays, where there is room: who waits for its end has not seen it yet. */
+const graceMs = 2 * 60_000;
+/** Between two looks at a space, however many of its tasks change. */
+const pauseMs = 5_000;
+const deletionsPerLook = 50;
+const rememberedSpaces = 10_000;
+
+/**
+ * How much of what is left by tasks that have not ended those that have may take, by the resource of a quota. Pods and Jobs are of apps and
+ * builds too.
+ */
+const shares: Record<string, number> = {
+  [`count/${kinds.task.plural}.${group}`]: 1 / 2,
+  [`count/${kinds.taskWorkload.plural}.${group}`]: 1 / 2,
+  'count/jobs.batch': 1 / 4,
+  'count/pods': 1 / 4,
+};
+
+/** How many tasks that have ended the quotas of a space let be kept beside `open` ones that have not. */
+export function mostFinished(quotas: readonly ResourceQuota[], open: number): number {
+  const bounds = quotas.flatMap(({ spec }) =>
+    Object.entries(shares).flatMap(([resource, share]) => {
+      const hard = parseQuantity(spec?.hard?.[resource]);
+      return hard === undefined ? [] : [Math.floor(Math.max(0, hard - open) * share)];
+    }),
+  );
+  return Math.min(...bounds);
+}
+
+export interface KeptTasks {
+  keptPerApp: number;
+  /** Of all apps of the space together. */
+  most: number;
+  now: number;
+  /** True for an app that is not there any more. */
+  isGone: (app: string) => boolean;
+}
+
+export interface TaskSurplus {
+  /** In this order: what each app gives by itself, then what there is no room for. */
+  going: CFTask[];
+  /** More will go once they ended long enough ago. */
+  waits: boolean;
+}
+
+interface Ended {
+  task: CFTask;
+  at: number;
+  /** How many of the same app come before it. */
+  rank: number;
+}
+
+const appOf = ({ spec }: CFTask): string => spec.appRef?.name ?? '';
+
+/** True for a task that has ended and is not on its way out already. */
+const isFinished = (task: CFTask): boolean => isOver(task) && task.metadata.deletionTimestamp === undefined;
+
+/** When a task ended, as the controller wrote it; 0 where that cannot be read. */
+function endOf(task: CFTask): number {
+  const times = [conditionTypes.succeeded, conditionTypes.failed].flatMap((type) => {
+    const condition = findCondition(task, type);
+    return condition?.status === 'True' ? [Date.parse(condition.lastTransitionTime)] : [];
+  });
+  return Math.max(...times) || 0;
+}
+
+/** The finished tasks of one app, newest first. The one with the last number comes before all: by it the next number is known. */
+function ranked(ofApp: readonly CFTask[]): Ended[] {
+  const last = Math.max(...ofApp.map(({ status }) => status?.sequenceId ?? 0));
+  const isLast = ({ task }: { task: CFTask }): number => (last > 0 && task.status?.sequenceId === last ? 1 : 0);
+  return ofApp
+    .filter(isFinished)
+    .map((task) => ({ task, at: endOf(task) }))
+    .toSorted((a, b) => isLast(b) - isLast(a) || b.at - a.at)
+    .map((ended, rank) => ({ ...ended, rank }));
+}
+
+/** Which tasks of one space go. */
+export function surplusTasks(tasks: readonly CFTask[], { keptPerApp, most, now, isGone }: KeptTasks): TaskSurplus {
+  const finished = [...Map.groupBy(tasks, appOf).values()].flatMap((ofApp) => ranked(ofApp));
+  const isSurplus = ({ task, rank }: Ended): boolean => rank >= keptPerApp || isGone(appOf(task));
+  const mayGo = (ended: Ended): boolean => isSurplus(ended) && (isGone(appOf(ended.task)) || now - ended.at > graceMs);
+  const oldestFirst = (a: Ended, b: Ended): number => a.at - b.at;
+  const going = finished.filter(mayGo).toSorted(oldestFirst);
+  const staying = finished.filter((ended) => !mayGo(ended)).toSorted((a, b) => b.rank - a.rank || oldestFirst(a, b));
+  const tooMany = Math.max(0, staying.length - most);
+  return {
+    going: [...going, ...staying.slice(0, tooMany)].map(({ task }) => task),
+    waits: staying.slice(tooMany).some(isSurplus),
+  };
+}
+
+const keyOfSpace = (ns: string | undefined): string => `/${ns ?? ''}`;
+const bySpace = index<CFTask>(kinds.task, 'space', ({ metadata }) => [metadata.namespace ?? '']);
+
+/** Keys are `/space`. A space is looked at as a whole, and not again for {@link pauseMs}. */
+export function taskRetentionReconciler(): Reconciler {
+  const looked = new BoundedMap<string, number>(rememberedSpaces);
+  return {
+    name: 'task-retention',
+    workers: 1,
+    watches: [
+      watch<CFTask>(kinds.task, ({ metadata }) => [keyOfSpace(metadata.namespace)]),
+      // A deleted app: tasks from before they were owned by theirs stay behind.
+      watch<CFApp>(kinds.app, ({ metadata }, stores) =>
+        stores.of(kinds.app).get(metadata.namespace, metadata.name ?? '') === undefined ? [keyOfSpace(metadata.namespace)] : [],
+      ),
+    ],
+    reads: [namespaceType],
+    indexes: [bySpace],
+    reconcile: async (key, context) => {
+      const { name: ns } = splitKey(key);
+      const tasks = context.stores.of(kinds.task).by(bySpace.name, ns);
+      const isEnding = context.stores.of(namespaceType).get(undefined, ns)?.metadata.deletionTimestamp !== undefined;
+      if (isEnding || !tasks.some(isFinished)) return undefined;
+      const left = (looked.get(ns) ?? 0) + pauseMs - context.now();
+      if (left > 0) return { requeueAfterMs: Math.min(left, pauseMs) };
+      looked.set(ns, context.now());
+      return sweep(context, ns, tasks);
+    },
+  };
+}
+
+async function sweep(context: Context, ns: string, tasks: readonly CFTask[]): Promise<{ requeueAfterMs: number } | undefined> {
+  const { items: quotas } = await context.cluster.list(resourceQuotaType, { ns, signal: context.signal });
+  const gone = await goneApps(context, ns, tasks);
+  const surplus = surplusTasks(tasks, {
+    keptPerApp: context.info().tasksKeptPerApp ?? defaultTasksKept,
+    most: mostFinished(quotas, tasks.length - tasks.filter(isFinished).length),
+    now: context.now(),
+    isGone: (app) => gone.has(app),
+  });
+  const first = surplus.going.slice(0, deletionsPerLook);
+  const refusals: unknown[] = [];
+  for (const task of first) await remove(context, task).catch((error: unknown) => refusals.push(error));
+  // One that cannot be deleted keeps no other.
+  if (refusals.length > 0) throw refusals[0];
+  if (surplus.going.length > first.length) return { requeueAfterMs: pauseMs };
+  return surplus.waits ? { requeueAfterMs: graceMs } : undefined;
+}
+
+/** Apps of finished tasks that are not there any more. Only the API server's word ends a task's life. */
+async function goneApps(context: Context, ns: string, tasks: readonly CFTask[]): Promise<Set<string>> {
+  const apps = new Set(tasks.filter(isFinished).map(appOf));
+  const gone = new Set<string>();
+  for (const app of apps) {
+    if (context.stores.of(kinds.app).get(ns, app) !== undefined) continue;
+    if ((await context.cluster.get(kinds.app, ns, app, context.signal)) === undefined) gone.add(app);
+  }
+  return gone;
+}
+
+async function remove(context: Context, { metadata }: CFTask): Promise<void> {
+  const { namespace, name = '', uid } = metadata;
+  if (uid === undefined) return;
+  await context.cluster.delete(kinds.task, namespace, name, { uid, propagation: 'Background', signal: context.signal });
+}

@@ -1,0 +1,182 @@
+// A space whose tasks have ended takes more, for ever. The bundled controller works here by its own token; tasks that are canceled at once end without a pod.
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parse, stringify } from 'yaml';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findCondition } from '../../src/lib/api/conditions.ts';
+import type { CFTask } from '../../src/lib/api/types.generated.ts';
+import { buildLimits, limitsOf } from '../../src/templates/limits.ts';
+import { until } from '../support/until.ts';
+import { ask, installKinds, installPolicies, installRoles, kubectl, kubectlJson, makeNamespace, makeSpaceLike } from './kubectl.ts';
+
+const run = Date.now().toString(36);
+const [space, root, developer] = [`tasks-${run}`, `tasks-root-${run}`, `tasks-dev-${run}`];
+const group = 'korifi.cloudfoundry.org';
+const apiVersion = `${group}/v1alpha1`;
+const rbac = 'rbac.authorization.k8s.io';
+const folder = mkdtempSync(join(tmpdir(), 'kf-tasks-'));
+const said: string[] = [];
+let controller: ChildProcess | undefined;
+
+const account = { kind: 'ServiceAccount', name: 'kf-controller', namespace: 'kf-system' };
+const bound = (role: string, subject: object, namespace?: string): object => ({
+  apiVersion: `${rbac}/v1`,
+  kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
+  metadata: { name: `${role}-${run}`, ...(namespace === undefined ? {} : { namespace }) },
+  roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role },
+  subjects: [subject],
+});
+
+const info = {
+  format: 1,
+  controller: { version: '0.1.0', namespace: 'kf-system' },
+  registry: { namespace: 'kf-system', service: 'kf-registry', port: 5000, pushHost: 'registry.invalid', pullPrefix: 'registry.invalid/' },
+  builder: { name: 'kf-builder', image: 'builder' },
+  defaultDomain: 'apps.localhost',
+  gateway: { namespace: 'kf-node', name: 'kf', features: [] },
+  processDefaults: { memoryMB: 64, diskQuotaMB: 64 },
+  staging: { memoryMB: 64, diskMB: 64 },
+  root,
+};
+
+const of = (kind: string, name: string, spec: object): object => ({ apiVersion, kind, metadata: { name, namespace: space }, spec });
+const lifecycle = { type: 'docker', data: { stack: '' } };
+
+/** An app that has a droplet. */
+async function makeApp(name: string): Promise<void> {
+  const build = { appRef: { name }, packageRef: { name: 'p' }, lifecycle, stagingMemoryMB: 1, stagingDiskMB: 1 };
+  await kubectl(['create', '-f', '-'], {
+    input: [
+      of('CFBuild', `droplet-${name}`, build),
+      of('CFApp', name, {
+        displayName: name,
+        desiredState: 'STOPPED',
+        lifecycle,
+        envSecretName: 'env',
+        currentDropletRef: { name: `droplet-${name}` },
+      }),
+    ],
+  });
+  const status = { state: 'STAGED', droplet: { stack: '', registry: { image: 'registry.invalid/x:1' } } };
+  const patch = JSON.stringify({ status });
+  await kubectl(['patch', 'cfbuild', '-n', space, `droplet-${name}`, '--subresource=status', '--type=merge', '-p', patch]);
+}
+
+const task = (name: string, app: string, canceled: boolean): object =>
+  of('CFTask', name, { appRef: { name: app }, command: 'true', ...(canceled ? { canceled } : {}) });
+const tasks = async (): Promise<CFTask[]> => (await kubectlJson<{ items: CFTask[] }>(['get', 'cftasks', '-n', space])).items;
+const hasEnded = (one: CFTask): boolean => ['Succeeded', 'Failed'].some((type) => findCondition(one, type)?.status === 'True');
+const names = (all: readonly CFTask[]): string[] => all.map(({ metadata }) => metadata.name ?? '').toSorted();
+
+const countedMeanwhile = 'Operation cannot be fulfilled on resourcequotas "kf-limits"';
+
+/** Makes tasks as a developer does, and waits until they have ended: those that are left, and those that went already. */
+async function runTasks(app: string, from: number, count: number): Promise<void> {
+  let missing = Array.from({ length: count }, (_, index) => `${app}-${from + index}`);
+  while (missing.length > 0) {
+    const input = missing.map((name) => task(name, app, true));
+    const { stdout, stderr } = await ask(['create', '-f', '-'], { input, as: developer });
+    // The cluster counts what was deleted while it lets in what is new, and asks then and again to try anew.
+    expect(stderr.split('\n').filter((line) => line !== '' && !line.includes(countedMeanwhile))).toEqual([]);
+    missing = missing.filter((name) => !stdout.includes(`/${name} created`));
+  }
+  const open = async (): Promise<string[]> => names((await tasks()).filter((one) => !hasEnded(one)));
+  await until(`the tasks of ${app} to end (the controller says: ${said.slice(-3).join('')})`, async () =>
+    (await open()).every((name) => !name.startsWith(`${app}-`)),
+  );
+}
+
+interface Quota {
+  spec: { hard: Record<string, string> };
+  status?: { used?: Record<string, string> };
+}
+
+/** The quota as the controller makes it. The cluster looks for new kinds every 30 s, and counts by a quota from before never. */
+async function limitSpace(): Promise<boolean> {
+  await kubectl(['delete', 'resourcequota', '-n', space, 'kf-limits', '--ignore-not-found']);
+  await kubectl(['create', '-f', '-'], { input: buildLimits(space, limitsOf('space')) });
+  await sleep(2_000);
+  const { spec, status } = await kubectlJson<Quota>(['get', 'resourcequota', '-n', space, 'kf-limits']);
+  return Object.keys(spec.hard).every((resource) => resource in (status?.used ?? {}));
+}
+
+/** The program as it runs in a cluster, with the rights that setup gives it. */
+async function startController(): Promise<void> {
+  const file = join(folder, 'kubeconfig');
+  const config = parse(readFileSync(process.env['KF_TEST_KUBECONFIG'] ?? '', 'utf8')) as { users: { user: object }[] };
+  const token = (await kubectl(['create', 'token', account.name, '-n', account.namespace])).trim();
+  for (const user of config.users) user.user = { token };
+  writeFileSync(file, stringify(config), { mode: 0o600 });
+  const program = join(import.meta.dirname, '../../dist/controller/controller.mjs');
+  controller = spawn(process.execPath, [program, '--reconcilers', 'task,task-workload,task-retention'], {
+    env: { PATH: process.env['PATH'] ?? '', KUBECONFIG: file, KF_ROOT_NAMESPACE: root },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  controller.stdout?.setEncoding('utf8').on('data', (text: string) => said.push(text));
+}
+
+beforeAll(async () => {
+  await installKinds();
+  await installRoles();
+  await installPolicies();
+  await makeSpaceLike(space);
+  await makeNamespace(root);
+  await ask(['create', 'serviceaccount', account.name, '-n', account.namespace]);
+  await kubectl(['create', '-f', '-'], {
+    input: [
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kf-info', namespace: root }, data: { 'info.json': JSON.stringify(info) } },
+      { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'env', namespace: space } },
+      bound('kf-controller', account),
+      bound('kf-controller-system', account, 'kf-system'),
+      bound('kf-controller-space', account, space),
+      bound('korifi-controllers-space-developer', { apiGroup: rbac, kind: 'User', name: developer }, space),
+    ],
+  });
+  await until('the quota to count all kinds', limitSpace);
+  for (const app of ['steady', 'busy']) await makeApp(app);
+  await startController();
+});
+
+afterAll(async () => {
+  const ended = new Promise((resolve) => controller?.once('exit', resolve));
+  if (controller?.kill() === true) await ended;
+  await kubectl(['delete', 'clusterrolebinding', `kf-controller-${run}`]);
+  await kubectl(['delete', 'rolebinding', '-n', 'kf-system', `kf-controller-system-${run}`]);
+  await kubectl(['delete', 'lease', '-n', 'kf-system', 'kf-controller', '--ignore-not-found']);
+  await kubectl(['delete', 'namespace', space, root, '--wait=false']);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('a space that may hold 200 tasks', () => {
+  test('takes any number of them one after the other, and keeps the newest results of each app and all that has not ended', async () => {
+    await runTasks('steady', 1, 3);
+    // No node is here, so this one runs for ever.
+    await kubectl(['create', '-f', '-'], { input: task('running', 'busy', false), as: developer });
+    await until('it to start', async () => (await tasks()).some((one) => findCondition(one, 'Started')?.status === 'True'));
+    const before = (await tasks()).filter(({ metadata }) => metadata.name === 'running' || metadata.name?.startsWith('steady-') === true);
+    expect(before).toHaveLength(4);
+
+    for (let from = 1; from <= 220; from += 44) await runTasks('busy', from, 44);
+
+    // Half of what the running one leaves of 200.
+    await until('the surplus to go', async () => (await tasks()).filter(hasEnded).length <= 99);
+    const left = await tasks();
+    const uids = new Set(left.map(({ metadata }) => metadata.uid));
+    expect(before.filter(({ metadata }) => !uids.has(metadata.uid))).toEqual([]);
+    const numbers = left.flatMap(({ spec, status }) => (spec.appRef?.name === 'busy' ? [status?.sequenceId ?? 0] : []));
+    expect(numbers.length).toBeGreaterThanOrEqual(31);
+    expect(Math.max(...numbers)).toBe(221);
+    await runTasks('busy', 1_000, 1);
+    expect((await tasks()).find(({ metadata }) => metadata.name === 'busy-1000')?.status?.sequenceId).toBe(222);
+  });
+
+  test('gives those of a deleted app back, also one that runs', async () => {
+    await kubectl(['delete', 'cfapp', '-n', space, 'busy', '--cascade=background'], { as: developer });
+    await until('its tasks to go', async () => names(await tasks()).every((name) => name.startsWith('steady-')));
+    expect(names(await tasks())).toEqual(['steady-1', 'steady-2', 'steady-3']);
+  });
+});
