@@ -123,7 +123,7 @@ async function demo(options: Options, folder: string | undefined): Promise<void>
   say('kf into the cluster');
   await kf(prepared, 'setup', ...prepared.setupFlags);
   say('A sample app, from source to a URL');
-  await kf(prepared, 'push', 'hello', '-p', 'test/fixtures/apps/node-hello', '-m', '128M');
+  await kf(prepared, 'push', 'hello', '-p', 'examples/hello', '-m', '128M');
   await showUrl(prepared, 'hello', '/', firstLine);
   say(`The first 200 came ${seconds()} s after the start.`);
   if (folder !== undefined) await pushYours(prepared, folder);
@@ -133,8 +133,8 @@ async function demo(options: Options, folder: string | undefined): Promise<void>
   await kf(prepared, 'create-user-provided-service', 'my-db', '-p', '{"uri":"postgres://db.example.com/hello"}');
   await kf(prepared, 'bind-service', 'hello', 'my-db');
   await kf(prepared, 'restart', 'hello');
-  await showUrl(prepared, 'hello', '/env', (body) => {
-    if (!body.includes('postgres://db.example.com/hello')) throw new Error('The app does not see the bound service.');
+  await showUrl(prepared, 'hello', '/services', (body) => {
+    if (!body.includes('my-db')) throw new Error('The app does not see the bound service.');
     return 'the app sees my-db in VCAP_SERVICES';
   });
   await kf(prepared, 'apps');

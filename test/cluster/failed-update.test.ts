@@ -1,12 +1,13 @@
 // An update that fails: its cause is told whole and stays readable, and what served before comes back after a stop and a start.
 
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { get } from '../support/http.ts';
 import { Kf, ringEnv, type Ran } from '../support/kf.ts';
 import { until } from '../support/until.ts';
 
 const sample = (version: number): string => `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:${version}`;
-const names = { update: 'failed-update', local: 'on-localhost', health: 'bad-health', memory: 'too-big' };
+const names = { update: 'failed-update', example: 'hello', local: 'on-localhost', health: 'bad-health', memory: 'too-big' };
 let kf: Kf;
 
 beforeAll(async () => {
@@ -51,6 +52,17 @@ describe('a version that writes its cause before a long stack and ends', () => {
     ]);
     await until('the version before', async () => (await get(`${names.update}.apps.localhost`)).body.includes('kf sample 1'));
   });
+});
+
+test('of the examples, hello answers, and broken is told with its line and leaves hello serving', async () => {
+  const { example } = names;
+  await kf.ok('push', example, '-p', path.resolve('examples/hello'), '-m', '64M');
+  const { code, stderr } = await kf.run(['push', example, '-p', path.resolve('examples/broken')]);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /^Start unsuccessful: The app ended with exit code 1\.\n {3}\/workspace\/server\.js:5\n {3}const server = http\.creatServer/m,
+  );
+  expect((await get(`${example}.apps.localhost`)).body).toBe('hello from instance 0\n');
 });
 
 describe('the message of an app that does not start', () => {
