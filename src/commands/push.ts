@@ -35,6 +35,7 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
     var: several('value of a ((variable))', 'KEY=VALUE'),
     'vars-file': several('file with values of ((variables))', 'FILE'),
     path: Flags.string({ char: 'p', summary: 'folder to push', helpValue: 'PATH' }),
+    'redact-env': Flags.boolean({ summary: 'do not show values of variables of a manifest' }),
     'docker-image': Flags.string({ char: 'o', summary: 'ready image instead of source', helpValue: 'IMAGE' }),
     stack: Flags.string({ char: 's', summary: 'stack', helpValue: 'STACK' }),
     instances: instancesFlag(),

@@ -58,10 +58,11 @@ const guidOf = (app: string): string => pushed.find(({ name }) => name === app)?
 const ns = ringEnv('KF_TEST_SPACE_GUID');
 const credentials = { uri: 'postgres://db.example.com/mf' };
 
-const push = async (): Promise<Pushed[]> => {
+const argv = (): string[] => {
   const variables = ['--vars-file', path.join(folder, 'vars.yml'), '--vars-file', path.join(folder, 'more.yml'), '--var', 'count=2'];
-  return (await kf.json<{ apps: Pushed[] }>('push', '-f', path.join(folder, 'manifest.yml'), ...variables)).apps;
+  return ['push', '-f', path.join(folder, 'manifest.yml'), ...variables];
 };
+const push = async (): Promise<Pushed[]> => (await kf.json<{ apps: Pushed[] }>(...argv())).apps;
 const env = async (): Promise<Record<string, string>> =>
   JSON.parse((await get('mf-green.apps.localhost', '/env')).body) as Record<string, string>;
 
@@ -169,5 +170,13 @@ describe('a manifest with two apps', () => {
       ['mf-source', false, true],
     ]);
     expect(await uids()).toEqual(before);
+  });
+
+  test('is shown beside what is there: nothing differs', async () => {
+    const { stdout } = await kf.ok(...argv());
+    expect(stdout.match(/^Manifest applied$/gm)).toHaveLength(2);
+    expect(stdout).toMatch(/^ {2}- name: mf-image\n {4}docker:\n {6}image: \S+\/kf\/sample:1\n/m);
+    expect(stdout).toMatch(/^ {4}- type: worker\n {6}instances: 2\n {6}memory: 48M\n {6}health-check-type: process$/m);
+    expect(stdout.match(/^[-+] .*$/gm)).toBeNull();
   });
 });

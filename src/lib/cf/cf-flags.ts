@@ -43,7 +43,6 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
     lifecycle: 'source is built with Cloud Native Buildpacks, --docker-image is run as it is',
     'log-rate-limit': noLogRate,
     l: noLogRate,
-    'redact-env': 'kf prints no values of the environment while it pushes',
     task: 'a process type of its own in the Procfile, and kf scale APP --process TYPE -i 1',
   },
   scale: { l: noLogRate },

@@ -26,6 +26,7 @@ export function planFlags(flags: Record<string, unknown>): Record<string, unknow
     'random-route': 'randomRoute',
     'no-start': 'noStart',
     'no-wait': 'noWait',
+    'redact-env': 'redactEnv',
   };
   const given = Object.entries(flags).filter(([, value]) => value !== undefined);
   const translated = given.map(([name, value]) => [

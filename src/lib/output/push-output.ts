@@ -2,6 +2,7 @@
 
 import type { KfError } from '../errors.ts';
 import type { AppOutput, PushedDetails } from '../ops/push/all.ts';
+import type { AttributeLine } from '../ops/push/attributes.ts';
 import type { Reporter } from '../ops/reporter.ts';
 import { renderAnswer, renderApp } from '../views/apps.ts';
 import { line } from '../views/block.ts';
@@ -10,10 +11,19 @@ import { openBlocks, type OutputBlock } from './side-by-side.ts';
 import type { Terminal } from './terminal.ts';
 
 function outputOn(block: OutputBlock, terminal: Terminal): AppOutput {
+  const { ink } = terminal;
   return Object.assign(block, {
+    attributes: (lines: readonly AttributeLine[]): void => {
+      block.say();
+      block.say('Updating with these attributes...');
+      for (const { sign, text } of lines) {
+        const shown = `${sign} ${text}`;
+        block.say(sign === '+' ? ink.good(shown) : sign === '-' ? ink.bad(shown) : shown);
+      }
+    },
     pushed: (details: PushedDetails): void => {
       const { name, unchanged, answer } = details;
-      if (unchanged) block.say(`App ${terminal.ink.name(name)} is unchanged: nothing uploaded, built or restarted.`);
+      if (unchanged) block.say(`App ${ink.name(name)} is unchanged: nothing uploaded, built or restarted.`);
       block.print([line(), ...renderApp(details, { commands: true })]);
       if (answer !== undefined) block.note(renderAnswer(answer));
     },

@@ -151,6 +151,24 @@ it('a name that another app has but for capitals is refused with the name of tha
   expect(cluster.memory.all(kinds.app).map((app) => app.spec.displayName)).toEqual(['New-App']);
 });
 
+it('what a manifest asks for is shown before anything is written, without values of variables where that is wanted', async () => {
+  const spec = { displayName: 'New-App', desiredState: 'STARTED' as const, lifecycle: { type: 'docker' as const, data: { stack: '' } } };
+  await cluster.add(kinds.app, { metadata: { name: 'app', namespace: ns }, spec });
+  refuseNames();
+  const lines = ['applications:', '- name: new-app', '  docker: {image: registry.example.com/shop:1}', '  env: {TOKEN: secret}', ''];
+  writeFileSync(path.join(cli.home, 'manifest.yml'), lines.join('\n'));
+  const attributes = (token: string): string =>
+    [
+      `Applying manifest file ${path.join(cli.home, 'manifest.yml')}...`,
+      '',
+      'Updating with these attributes...',
+      ...['  ---', '  applications:', '+ - name: new-app', '+   docker:', '+     image: registry.example.com/shop:1'],
+      ...['+   env:', `+     TOKEN: ${token}`, 'FAILED', ''],
+    ].join('\n');
+  expect((await cli.run(['push'])).stdout).toContain(attributes('secret'));
+  expect((await cli.run(['push', '--redact-env'])).stdout).toContain(attributes('<redacted>'));
+});
+
 describe('of several apps', () => {
   it('those that cannot be pushed are told, and --json says of each whether it could be', async () => {
     const bad = ['- name: bad-stack', '  path: app', '  stack: unknown', '- name: bad-service', '  path: app', '  services: [my-db]'];

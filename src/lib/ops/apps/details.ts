@@ -132,7 +132,7 @@ export interface KnownOfApp {
 }
 
 /** The current droplet and, for docker apps, the image as it was typed. */
-async function readDroplet(
+export async function readDroplet(
   { cluster, space, signal }: SpaceSession,
   app: CFApp,
   known: KnownOfApp,

@@ -6,8 +6,9 @@ import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
 import { withReporter } from '../../session/reporting.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { askRoute, type RouteAnswer } from '../routes/route-check.ts';
-import { describeApp } from '../apps/details.ts';
+import { describeApp, readDroplet } from '../apps/details.ts';
 import type { Reporter } from '../reporter.ts';
+import { attributeLines, type AttributeLine } from './attributes.ts';
 import { preparePush, pushApp, type PreparedPush, type PushOptions } from './push.ts';
 
 /** Builds and uploads share two ends of one line; more at a time makes none of them faster. */
@@ -23,6 +24,8 @@ export interface PushedDetails extends AppDetails {
 
 /** Where an app's part of the output goes. */
 export interface AppOutput extends Reporter {
+  /** What its manifest asks for. */
+  attributes(lines: readonly AttributeLine[]): void;
   pushed(details: PushedDetails): void;
   failed(error: KfError): void;
   end(): void;
@@ -70,6 +73,14 @@ function sessionOf(sessions: ReadonlyMap<string, SpaceSession>, { name }: AppPla
   return session;
 }
 
+/** Of an image that was pushed before, the name as it was typed lies in its package: one request. */
+async function attributesOf({ session, plan, push, found, checked: { facts } }: PreparedPush): Promise<AttributeLine[]> {
+  if (found === undefined) return attributeLines(plan, undefined, push);
+  const build = facts.builds.find(({ metadata }) => metadata.name === found.spec.currentDropletRef?.name);
+  const { image } = plan.docker === undefined ? {} : await readDroplet(session, found, build === undefined ? {} : { build });
+  return attributeLines(plan, { app: found, facts, image }, push);
+}
+
 async function finish(session: SpaceSession, plan: PushPlan, prepared: PreparedPush, options: PushOptions): Promise<PushedDetails> {
   const { app, known, unchanged, built, layerBytesSent } = await pushApp(prepared, options);
   const details = await describeApp(session, app, known);
@@ -111,6 +122,7 @@ export async function pushAll(
       const { name } = prepared.plan;
       const output = outputs.get(name);
       try {
+        if (plan.manifest !== undefined) output?.attributes(await attributesOf(prepared));
         const details = await finish(sessionOf(sessions, prepared.plan), plan, prepared, options);
         outcomes[index] = { name, details };
         output?.pushed(details);

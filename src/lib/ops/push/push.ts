@@ -240,10 +240,15 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
       known: { build: artifact.build, ...(plan.docker === undefined ? {} : { image: plan.docker.image }) },
     };
     const changes = await decide(prepared, facts, follower.app, artifact.build, routes);
-    if (isNothing(changes) && !options.force) return unchanged(result, facts, follower.app);
+    const sayApplied = (): void => (push.manifest === undefined ? undefined : session.reporter.say('Manifest applied'));
+    if (isNothing(changes) && !options.force) {
+      sayApplied();
+      return unchanged(result, facts, follower.app);
+    }
     session.reporter.step('Writing settings');
     const { switched, routes: mapped } = await apply(prepared, follower.app, facts, changes, { droplet, pushId, force: options.force });
     session.reporter.done();
+    sayApplied();
     if (!push.start) return { ...result, unchanged: false, app: switched };
     const known = {
       ...result.known,

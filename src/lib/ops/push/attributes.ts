@@ -1,0 +1,163 @@
+// What a manifest asks for beside what the app has, line by line, in the order and with the words of a manifest. Pure.
+
+import { webProcess } from '../../api/app.ts';
+import { formatMegabytes } from '../../api/sizes.ts';
+import type { CFApp, CFProcess } from '../../api/types.generated.ts';
+import type { AppPlan, HealthCheckPlan, ProcessPlan } from '../../manifest/plan.ts';
+import type { AppFacts } from './app-snapshot.ts';
+
+/** `+`: added, `-`: what stood there before, blank: as it is. */
+export interface AttributeLine {
+  sign: '+' | '-' | ' ';
+  text: string;
+}
+
+/** What is there of an app; undefined of one that is to be made. */
+export interface Present {
+  app: CFApp;
+  facts: AppFacts;
+  /** The image that it runs, as it was pushed. */
+  image: string | undefined;
+}
+
+type Written = string | number | undefined;
+/** A key, what is wanted, and what is there. */
+type Entry = [key: string, wanted: Written, was: Written];
+
+const redacted = '<redacted>';
+const shown = (value: Written): string => {
+  const text = String(value);
+  return text.includes('\n') ? JSON.stringify(text) : text;
+};
+
+const pairLines = (indent: string, [key, wanted, was]: Entry, show = shown): AttributeLine[] => {
+  if (wanted === undefined) return [];
+  const line = (sign: AttributeLine['sign'], value: Written): AttributeLine => ({ sign, text: `${indent}${key}: ${show(value)}` });
+  if (was === wanted) return [line(' ', wanted)];
+  return [...(was === undefined ? [] : [line('-', was)]), line('+', wanted)];
+};
+
+/** A key with lines below it; new when all of them are. */
+function under(indent: string, key: string, lines: AttributeLine[]): AttributeLine[] {
+  if (lines.length === 0) return [];
+  const sign = lines.every((line) => line.sign === '+') ? '+' : ' ';
+  return [{ sign, text: `${indent}${key}:` }, ...lines];
+}
+
+/** Entries of a list, those that are there and those that are not. */
+function items(indent: string, wanted: readonly string[], isThere: (item: string) => boolean): AttributeLine[] {
+  return wanted.map((item) => ({ sign: isThere(item) ? ' ' : '+', text: `${indent}- ${item}` }));
+}
+
+function checkEntries(prefix: string, plan: HealthCheckPlan = {}, present: CFProcess['spec']['readinessHealthCheck']): Entry[] {
+  return [
+    [`${prefix}health-check-type`, plan.type, present?.type],
+    [`${prefix}health-check-http-endpoint`, plan.endpoint, present?.data?.httpEndpoint],
+    [`${prefix}health-check-interval`, plan.intervalSeconds, present?.data?.intervalSeconds],
+    [`${prefix}health-check-invocation-timeout`, plan.invocationTimeoutSeconds, present?.data?.invocationTimeoutSeconds],
+  ];
+}
+
+const size = (megabytes: number | undefined): Written => (megabytes === undefined ? undefined : formatMegabytes(megabytes));
+const command = (text: string | null | undefined): Written => (text === null || text === '' ? 'null' : text);
+
+function processLines(indent: string, plan: ProcessPlan, process: CFProcess | undefined): AttributeLine[] {
+  const spec = process?.spec;
+  const entries: Entry[] = [
+    ['command', command(plan.command), spec === undefined ? undefined : command(spec.command ?? null)],
+    ['user', plan.user, spec?.user],
+    ['instances', plan.instances, spec?.desiredInstances],
+    ['memory', size(plan.memoryMB), size(spec?.memoryMB)],
+    ['disk-quota', size(plan.diskQuotaMB), size(spec?.diskQuotaMB)],
+    ['log-rate-limit-per-second', plan.logRateLimitBPS, spec?.logRateLimitBPS],
+    ['timeout', plan.timeoutSeconds, spec?.healthCheck.data.timeoutSeconds],
+    ...checkEntries('', plan.healthCheck, spec?.healthCheck),
+    ...checkEntries('readiness-', plan.readinessHealthCheck, spec?.readinessHealthCheck),
+  ];
+  return entries.flatMap((entry) => pairLines(indent, entry));
+}
+
+/** Of the web process alone the keys stand at the level of the app, where most manifests have them. */
+function processesLines({ processes }: AppPlan, present: readonly CFProcess[]): AttributeLine[] {
+  const processOf = ({ type }: ProcessPlan): CFProcess | undefined => present.find(({ spec }) => spec.processType === type);
+  const [only] = processes;
+  if (only?.type === webProcess && processes.length === 1) return processLines('  ', only, processOf(only));
+  const lines = processes.flatMap((plan) => {
+    const process = processOf(plan);
+    const head: AttributeLine = { sign: process === undefined ? '+' : ' ', text: `  - type: ${plan.type}` };
+    return [head, ...processLines('    ', plan, process)];
+  });
+  return under('  ', 'processes', lines);
+}
+
+function buildpackLines({ buildpacks }: AppPlan, { app }: Partial<Present>): AttributeLine[] {
+  if (buildpacks === undefined) return [];
+  const present = app?.spec.lifecycle.data.buildpacks ?? [];
+  const gone = present.filter((name) => !buildpacks.includes(name)).map((name): AttributeLine => ({ sign: '-', text: `  - ${name}` }));
+  const lines = under('  ', 'buildpacks', [...gone, ...items('  ', buildpacks, (name) => present.includes(name))]);
+  return lines.length > 0 ? lines : [{ sign: app === undefined ? '+' : ' ', text: '  buildpacks: []' }];
+}
+
+function routeLines(plan: AppPlan, { facts }: Partial<Present>): AttributeLine[] {
+  const mapped = new Set((facts?.ownRoutes ?? []).map(({ status }) => (status?.uri ?? '').toLowerCase()));
+  if (plan.noRoute) return pairLines('  ', ['no-route', 'true', facts !== undefined && mapped.size === 0 ? 'true' : undefined]);
+  if (plan.routes.length > 0) {
+    const isMapped = ({ hostname, path = '' }: AppPlan['routes'][number]): boolean => mapped.has(`${hostname}${path}`.toLowerCase());
+    const lines = plan.routes.map((route): AttributeLine => ({ sign: isMapped(route) ? ' ' : '+', text: `  - route: ${route.text}` }));
+    return under('  ', 'routes', lines);
+  }
+  return plan.randomRoute ? pairLines('  ', ['random-route', 'true', mapped.size > 0 ? 'true' : undefined]) : [];
+}
+
+function metadataLines(plan: AppPlan, { app }: Partial<Present>): AttributeLine[] {
+  const part = (key: 'labels' | 'annotations'): AttributeLine[] => {
+    const entries = Object.entries(plan[key]).map(([name, value]): Entry => {
+      const was = app?.metadata[key]?.[name];
+      // What is to go and is not there is so already.
+      return [name, value ?? 'null', was ?? (value === null && app !== undefined ? 'null' : undefined)];
+    });
+    return under(
+      '    ',
+      key,
+      entries.flatMap((entry) => pairLines('      ', entry)),
+    );
+  };
+  return under('  ', 'metadata', [...part('labels'), ...part('annotations')]);
+}
+
+function envLines({ env }: AppPlan, { facts }: Partial<Present>, redactEnv: boolean): AttributeLine[] {
+  const show = redactEnv ? () => redacted : shown;
+  return under(
+    '  ',
+    'env',
+    Object.entries(env).flatMap(([name, value]) => pairLines('    ', [name, value, facts?.env[name]], show)),
+  );
+}
+
+/** The attributes of an app as its manifest and the flags have them. */
+export function attributeLines(plan: AppPlan, present: Present | undefined, { redactEnv }: { redactEnv: boolean }): AttributeLine[] {
+  const there: Partial<Present> = present ?? {};
+  const { app, image, facts } = there;
+  const bound = new Set((app?.status?.serviceBindings ?? []).map(({ name }) => name));
+  const named = (key: string, wanted: Written, was: Written): AttributeLine[] =>
+    pairLines('  ', [key, wanted, app === undefined ? undefined : was]);
+  const services = plan.services.map(({ name, bindingName = name }): AttributeLine => ({
+    sign: bound.has(bindingName) ? ' ' : '+',
+    text: `  - ${name}`,
+  }));
+  const docker = plan.docker === undefined ? [] : pairLines('    ', ['image', plan.docker.image, image]);
+  return [
+    { sign: ' ', text: '---' },
+    { sign: ' ', text: 'applications:' },
+    { sign: app === undefined ? '+' : ' ', text: `- name: ${plan.name}` },
+    ...(plan.pathAsGiven === '.' ? [] : named('path', plan.pathAsGiven, plan.pathAsGiven)),
+    ...under('  ', 'docker', docker),
+    ...buildpackLines(plan, there),
+    ...named('stack', plan.stack, app?.spec.lifecycle.data.stack === '' ? undefined : app?.spec.lifecycle.data.stack),
+    ...envLines(plan, there, redactEnv),
+    ...under('  ', 'services', services),
+    ...routeLines(plan, there),
+    ...metadataLines(plan, there),
+    ...processesLines(plan, facts?.processes ?? []),
+  ];
+}

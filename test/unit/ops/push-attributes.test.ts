@@ -1,0 +1,149 @@
+// What `push` shows of a manifest: what is new, what is changed, and what is as it was.
+
+import { describe, expect, test } from 'vitest';
+import type { CFApp, CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
+import { parseManifest } from '../../../src/lib/manifest/parse.ts';
+import type { PushFlags } from '../../../src/lib/manifest/plan.ts';
+import { planPush } from '../../../src/lib/manifest/push-plan.ts';
+import { attributeLines, type Present } from '../../../src/lib/ops/push/attributes.ts';
+
+function shown(body: string, present?: Present, flags: PushFlags = {}): string[] {
+  const text = `applications:\n- name: shop\n${body.replace(/^/gm, '  ')}`;
+  const manifest = { path: '/m/manifest.yml', asGiven: 'manifest.yml', ...parseManifest('manifest.yml', text) };
+  const push = planPush({ workingFolder: '/m', flags, manifest });
+  const [plan] = push.apps;
+  if (plan === undefined) throw new Error('no app');
+  return attributeLines(plan, present, push).map((line) => `${line.sign} ${line.text}`);
+}
+
+const web = (spec: Partial<CFProcess['spec']>, processType = 'web'): CFProcess =>
+  ({
+    metadata: { name: processType },
+    spec: {
+      processType,
+      appRef: { name: 'app' },
+      healthCheck: { type: 'port', data: { timeoutSeconds: 60, invocationTimeoutSeconds: 1 } },
+      ...spec,
+    },
+  }) as CFProcess;
+
+function present(
+  more: { processes?: CFProcess[]; env?: Record<string, string>; uris?: string[]; image?: string; app?: Partial<CFApp> } = {},
+): Present {
+  const { processes = [], env = {}, uris = [], image } = more;
+  const spec = { displayName: 'shop', lifecycle: { type: 'buildpack', data: { stack: '', buildpacks: ['nodejs'] } } };
+  const app = {
+    metadata: { name: 'app', labels: { tier: 'web' } },
+    spec,
+    status: { serviceBindings: [{ name: 'db' }] },
+    ...more.app,
+  } as unknown as CFApp;
+  const ownRoutes = uris.map((uri) => ({ status: { uri } }) as CFRoute);
+  return { app, image, facts: { isNew: false, processes, routes: ownRoutes, ownRoutes, builds: [], env, hasEnvSecret: true } };
+}
+
+describe('of a new app', () => {
+  test('all is added, with the flags over the manifest', () => {
+    const body = 'path: dist\nmemory: 1G\nenv: {GREETING: hello}\nservices: [db]\nroutes: [{route: shop.example.com}]\nprocesses: []';
+    expect(shown(body, undefined, { memoryMB: 512, instances: 2 })).toEqual([
+      '  ---',
+      '  applications:',
+      '+ - name: shop',
+      '+   path: dist',
+      '+   env:',
+      '+     GREETING: hello',
+      '+   services:',
+      '+   - db',
+      '+   routes:',
+      '+   - route: shop.example.com',
+      '+   instances: 2',
+      '+   memory: 512M',
+    ]);
+  });
+
+  test('values that are no single line are written so that they are', () => {
+    expect(shown('env: {KEY: "a\\nb"}').at(-1)).toBe('+     KEY: "a\\nb"');
+  });
+});
+
+describe('of an app that is there', () => {
+  test('what differs is shown as it was and as it will be', () => {
+    const app = present({
+      processes: [web({ memoryMB: 256, desiredInstances: 1, command: 'npm start' })],
+      env: { GREETING: 'hello', COLOUR: 'red' },
+      uris: ['shop.example.com'],
+    });
+    const body =
+      'memory: 0.5G\ninstances: 1\ncommand: npm start\ntimeout: 90\nenv: {GREETING: hello, COLOUR: green, NEW: 1}\nroutes: [{route: SHOP.example.com}, {route: shop.example.com/v2}]';
+    expect(shown(body, app)).toEqual([
+      '  ---',
+      '  applications:',
+      '  - name: shop',
+      '    env:',
+      '      GREETING: hello',
+      '-     COLOUR: red',
+      '+     COLOUR: green',
+      '+     NEW: 1',
+      '    routes:',
+      '    - route: SHOP.example.com',
+      '+   - route: shop.example.com/v2',
+      '    command: npm start',
+      '    instances: 1',
+      '-   memory: 256M',
+      '+   memory: 512M',
+      '-   timeout: 60',
+      '+   timeout: 90',
+    ]);
+  });
+
+  test('buildpacks, services and metadata', () => {
+    const body = 'buildpacks: [python]\nservices: [db, {name: cache, binding_name: fast}]\nmetadata: {labels: {tier: api, team: null}}';
+    expect(shown(body, present()).slice(3)).toEqual([
+      '    buildpacks:',
+      '-   - nodejs',
+      '+   - python',
+      '    services:',
+      '    - db',
+      '+   - cache',
+      '    metadata:',
+      '      labels:',
+      '-       tier: web',
+      '+       tier: api',
+      '        team: null',
+    ]);
+  });
+
+  test('several processes stand in their list', () => {
+    const app = present({ processes: [web({ memoryMB: 256 })] });
+    expect(
+      shown('processes:\n- {type: web, memory: 256M}\n- {type: worker, command: work, health-check-type: process}', app).slice(3),
+    ).toEqual([
+      '    processes:',
+      '    - type: web',
+      '      memory: 256M',
+      '+   - type: worker',
+      '+     command: work',
+      '+     health-check-type: process',
+    ]);
+  });
+
+  test('an image', () => {
+    const app = present({ image: 'registry.example.com/shop:1' });
+    expect(shown('docker: {image: "registry.example.com/shop:2"}', app).slice(3)).toEqual([
+      '    docker:',
+      '-     image: registry.example.com/shop:1',
+      '+     image: registry.example.com/shop:2',
+    ]);
+  });
+
+  test('no-route takes away what is mapped', () => {
+    expect(shown('no-route: true', present({ uris: ['shop.example.com'] })).at(-1)).toBe('+   no-route: true');
+    expect(shown('no-route: true', present()).at(-1)).toBe('    no-route: true');
+  });
+});
+
+test('--redact-env hides values, and not that they change', () => {
+  const app = present({ env: { SAME: 'secret one', OTHER: 'secret two' } });
+  const lines = shown('env: {SAME: secret one, OTHER: secret three}', app, { redactEnv: true });
+  expect(lines.slice(3)).toEqual(['    env:', '      SAME: <redacted>', '-     OTHER: <redacted>', '+     OTHER: <redacted>']);
+});
