@@ -195,7 +195,7 @@ export abstract class KfCommand<T> extends Command {
   async #fail(thrown: KfError): Promise<number> {
     const { terminal, bin } = this.frame;
     const error = await this.#unlessOfCf(thrown);
-    if (!terminal.json && wantsHelp(error)) {
+    if (wantsHelp(error)) {
       const { usageHelp } = await import('./lib/output/help.ts');
       for (const line of usageHelp(helpSubject(this.ctor as typeof KfCommand, this.id ?? ''), bin)) terminal.out(line);
       error.hints.push(`${bin} help ${this.id ?? ''}`);

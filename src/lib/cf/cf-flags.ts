@@ -1,4 +1,4 @@
-// Flags of cf v8 that kf's commands do not have, each with what to do instead. Loaded only when a command line names an unknown flag.
+// Flags of cf that kf's commands do not have, each with what to do instead. Loaded only when a command line names an unknown flag.
 
 import { KfError } from '../errors.ts';
 import { notThereYet } from './usage.ts';
@@ -26,6 +26,12 @@ const credentials: Elsewhere = {
 };
 const users: Elsewhere = { because: 'users are those of the kubeconfig', hint: 'kf auth USER' };
 
+/** Flags of cf v6, whose place manifests have taken. */
+const named: Elsewhere = {
+  because: "routes are named in the manifest, or mapped by 'map-route'",
+  hint: 'kf push APP --no-route, then kf map-route APP DOMAIN -n HOST',
+};
+
 /** By command, then by the flag as it is typed without its dashes; a text says what to use until the flag is there. */
 export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | Elsewhere>>>> = {
   api: { 'skip-ssl-validation': verification },
@@ -43,6 +49,7 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
     lifecycle: 'source is built with Cloud Native Buildpacks, --docker-image is run as it is',
     'log-rate-limit': noLogRate,
     l: noLogRate,
+    ...{ hostname: named, n: named, 'no-hostname': named, 'route-path': named, d: named },
     task: 'a process type of its own in the Procfile, and kf scale APP --process TYPE -i 1',
   },
   scale: { l: noLogRate },

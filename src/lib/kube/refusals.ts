@@ -70,11 +70,18 @@ function policyRefusal(message: string): Refusal | undefined {
   };
 }
 
+/** The pattern of names of orgs, spaces, apps and services, in words. */
+const nameRule = "should match '^[[:alnum:][:punct:][:print:]]+$'";
+const nameWords = 'must consist of ASCII letters, digits, punctuation and blanks';
+
 /** `Invalid value: 5000: spec.desiredInstances in body should be less than or equal to 1000` as `… must be less than or equal to 1000, and it is 5000` */
 function readCause({ field = '', message = '' }: Cause): string {
   const [, value, rest = message] = /^(?:Invalid|Unsupported|Duplicate) value: ("(?:[^"\\]|\\.)*"|[^\s:]+): ([^]*)$/.exec(message) ?? [];
   const name = field === '' || field === '<nil>' ? '' : field.replace(/^(spec|data|metadata)\./, '');
-  const what = rest.replace(/^[\w.[\]]+ in body /, '').replace(/^should be/, 'must be');
+  const what = rest
+    .replace(/^[\w.[\]]+ in body /, '')
+    .replace(/^should be/, 'must be')
+    .replace(nameRule, nameWords);
   const joined = what.startsWith('must') || what.startsWith('should') ? `${name} ${what}` : `${name}${name === '' ? '' : ': '}${what}`;
   const isShort = value !== undefined && value.length <= 60 && !value.startsWith('{') && value !== '"object"';
   return isShort ? `${joined} (it is ${value})` : joined;

@@ -127,6 +127,16 @@ describe('a wrong command line', () => {
   });
 
   it.each([
+    [['push', 'app', '-n', 'host'], "'-n' of 'push'"],
+    [['push', 'app', '--hostname', 'host'], "'--hostname' of 'push'"],
+    [['push', 'app', '-d', 'example.com'], "'-d' of 'push'"],
+  ])('with a flag of cf v6 says what has taken its place: %j', async (argv, subject) => {
+    expect((await user().run(argv)).stderr).toBe(
+      `${subject} has no effect in kf: routes are named in the manifest, or mapped by 'map-route'.\n\nTIP:\n   kf push APP --no-route, then kf map-route APP DOMAIN -n HOST\n`,
+    );
+  });
+
+  it.each([
     [['scale'], 'Incorrect Usage: the required argument `APP_NAME` was not provided'],
     [['push', 'a', '-t', '86401'], "Incorrect Usage: invalid argument for flag '-t': 86401 is too much, at most 86400 is possible"],
     [['push', 'a', '-t', '0'], "Incorrect Usage: invalid argument for flag '-t' (expected int >= 1)"],
@@ -148,7 +158,7 @@ describe('a wrong command line', () => {
   it('is one document with --json', async () => {
     const run = await user().run(['scale', '--json']);
     expect(run).toMatchObject({ code: 1, stderr: '' });
-    expect(JSON.parse(run.stdout)).toMatchObject({ status: 1, error: { code: 'usage' }, warnings: [] });
+    expect(JSON.parse(run.stdout)).toMatchObject({ status: 1, error: { code: 'usage', hints: ['kf help scale'] }, warnings: [] });
   });
 
   it('of an unknown command names the nearest ones', async () => {

@@ -18,6 +18,21 @@ test.each([
     'the CFProcess is not valid: desiredInstances must be less than or equal to 1000 (it is 5000)',
   ],
   [
+    'a name with other letters',
+    422,
+    'CFOrg.korifi.cloudfoundry.org "1b" is invalid: spec.displayName: Invalid value: "Ö": …',
+    {
+      kind: 'CFOrg',
+      causes: [
+        {
+          field: 'spec.displayName',
+          message: `Invalid value: "Ö": spec.displayName in body should match '^[[:alnum:][:punct:][:print:]]+$'`,
+        },
+      ],
+    },
+    'the CFOrg is not valid: displayName must consist of ASCII letters, digits, punctuation and blanks (it is "Ö")',
+  ],
+  [
     'a key that no Secret takes',
     422,
     'Secret "x-env" is invalid: data[A B]: Invalid value: "A B": a valid config key must consist of alphanumeric characters',

@@ -7,7 +7,7 @@ import { secretType } from '../../api/core.ts';
 import { annotations, kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import { pushRepository, repositoryPath } from '../../api/repositories.ts';
-import { counted } from '../../api/sizes.ts';
+import { counted, formatBytes } from '../../api/sizes.ts';
 import type { CFBuild, CFPackage } from '../../api/types.generated.ts';
 import { BugError } from '../../errors.ts';
 import { isAlreadyExists } from '../../kube/errors.ts';
@@ -57,6 +57,14 @@ async function authorOfPush(session: SpaceSession): Promise<Authorship> {
   return { changedBy: await session.changedBy(), now: new Date() };
 }
 
+const largeBytes = 1024 ** 3;
+
+/** What to say of a source so large that most of it can hardly be the app's. */
+export function sizeAdvice({ files, bytes }: { files: number; bytes: number }): string | undefined {
+  if (bytes < largeBytes) return undefined;
+  return `The folder has ${formatBytes(bytes)} in ${counted(files, 'file')}; what the app does not need can be named in a file .cfignore.`;
+}
+
 /** Packs and uploads the source; the package then names it by digest. */
 async function uploadSource(
   input: ArtifactInput,
@@ -70,6 +78,8 @@ async function uploadSource(
   const place = [info.registry, session.space.guid, app.metadata.name ?? '', 'packages'] as const;
   const repository = repositoryPath(...place);
   reporter.say('Packaging files to upload...');
+  const advice = sizeAdvice(listing);
+  if (advice !== undefined) reporter.warn(advice);
   reporter.step(`Packing ${counted(listing.files, 'file')}`);
   const [packed, client] = await Promise.all([
     packSource(listing, { cacheDir, progress: (done) => reporter.bytes({ done, total: listing.bytes }), signal }),
