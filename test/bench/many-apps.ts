@@ -6,6 +6,7 @@ import type { KubeObject } from '../../src/lib/api/object.ts';
 import type { CFApp, CFDomain } from '../../src/lib/api/types.generated.ts';
 import { buildApp, buildEnvSecret, buildProcess } from '../../src/templates/app.ts';
 import { buildDestination, buildRoute } from '../../src/templates/route.ts';
+import { feed } from '../support/feed.ts';
 import { kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
 
 /** Objects in one kubectl call. */
@@ -19,7 +20,7 @@ function kubectlCreate(objects: readonly KubeObject[]): Promise<string> {
     child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
     child.on('error', reject);
     child.on('close', (code) => (code === 0 ? resolve(stdout) : reject(new Error(`kubectl create ended with ${String(code)}`))));
-    child.stdin.end(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
+    feed(child, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
   });
 }
 

@@ -78,17 +78,11 @@ describe('a build', () => {
     interface Pods {
       items: { metadata: { name: string; labels: Record<string, string> }; status: { phase: string } }[];
     }
+    const guid = await until('the app', async () => (await kf.ok('app', 'slow', '--guid')).stdout.trim());
     const pod = await until('the running build pod', async () => {
-      const pods = await kubectlJson<Pods>(
-        'get',
-        'pods',
-        '-n',
-        space,
-        '-l',
-        'korifi.cloudfoundry.org/build-guid',
-        '--field-selector=status.phase=Running',
-      );
-      return pods.items[0];
+      const selector = `korifi.cloudfoundry.org/build-guid,korifi.cloudfoundry.org/app-guid=${guid}`;
+      const running = ['-l', selector, '--field-selector=status.phase=Running'];
+      return (await kubectlJson<Pods>('get', 'pods', '-n', space, ...running)).items[0];
     });
     await kubectl('delete', 'pod', '-n', space, pod.metadata.name, '--grace-period=0', '--force');
     const ran = await push;

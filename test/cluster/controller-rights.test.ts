@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parse, stringify } from 'yaml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { feed } from '../support/feed.ts';
 import { kubectl, ringEnv } from '../support/kf.ts';
 
 const space = ringEnv('KF_TEST_SPACE_GUID');
@@ -29,7 +30,7 @@ function asController(args: string[], input?: object): Promise<Said> {
     const child = execFile('kubectl', args, { env: { ...process.env, KUBECONFIG: config } }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : 1, stdout, stderr });
     });
-    child.stdin?.end(input === undefined ? '' : JSON.stringify(input));
+    feed(child, input === undefined ? '' : JSON.stringify(input));
   });
 }
 

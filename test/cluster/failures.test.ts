@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { reportTime } from '../support/figures.ts';
 import { get } from '../support/http.ts';
 import { Kf, kubectl, kubectlJson, ringEnv, type Ran } from '../support/kf.ts';
+import { untilQuotaHolds } from '../support/quota.ts';
 
 const registry = ringEnv('KF_CLUSTER_NODE_REGISTRY');
 const sample = `${registry}/kf/sample:1`;
@@ -149,6 +150,7 @@ describe('a space with a quota', () => {
     await elsewhere.ok('push', 'failures-quota', '-o', sample, '-m', '64M', '--no-route', '--no-start');
     await elsewhere.ok('push', 'failures-build', '-p', path.resolve('test/fixtures/apps/node-hello'), '--no-route', '--no-start');
     await kubectl('create', 'quota', 'failures', '-n', second.guid, '--hard=limits.memory=200Mi,pods=1');
+    await untilQuotaHolds(second.guid, 'failures');
   });
   afterAll(() => kubectl('delete', 'quota', 'failures', '-n', second.guid));
 

@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { feed } from '../support/feed.ts';
 import { get } from '../support/http.ts';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
 import { until } from '../support/until.ts';
@@ -174,7 +175,7 @@ async function runInPod(attempts: Attempt[]): Promise<Answer[]> {
     spec: { restartPolicy: 'Never', containers: [container] },
   };
   const child = execute('kubectl', ['apply', '-f', '-'], { env: { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') } });
-  child.child.stdin?.end(JSON.stringify(pod));
+  feed(child.child, JSON.stringify(pod));
   await child;
   const text = await until('the pod to end', async () => /ANSWERS (.*)\n/.exec(await kubectl('logs', names.pod, '-n', own))?.[1]);
   await kubectl('delete', 'pod', names.pod, '-n', own, '--grace-period=0', '--force');

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findCondition } from '../../src/lib/api/conditions.ts';
 import type { CFProcess, CFTask } from '../../src/lib/api/types.generated.ts';
+import { feed } from '../support/feed.ts';
 import { Kf, ringEnv } from '../support/kf.ts';
 import { until } from '../support/until.ts';
 
@@ -21,7 +22,7 @@ let web: string;
 /** kubectl as the developer of the ring's space. */
 async function kubectl(args: string[], input?: object): Promise<string> {
   const child = execute('kubectl', ['-n', space, ...args], { env: { ...process.env, KUBECONFIG: ringEnv('KF_TEST_DEVELOPER') } });
-  child.child.stdin?.end(input === undefined ? '' : JSON.stringify(input));
+  feed(child.child, input === undefined ? '' : JSON.stringify(input));
   return (await child).stdout;
 }
 
@@ -86,16 +87,18 @@ describe('the scale of a process', () => {
 
   test('selects the pods of its process and no others, in the old version and in the new one', async () => {
     await until('the worker', async () => (await look(`${guid}-worker`, 'worker')).own.length === 1);
+    const seen = new Set((await look(web, 'web')).generations);
     const pushing = kf.run(['push', app, '-o', sample(2), '-m', '64M']);
     let isPushed = false;
     const ended = pushing.finally(() => (isPushed = true));
-    const seen = new Set<string>();
-    while (!isPushed) {
+    const lookOnce = async (): Promise<void> => {
       const { own, selected, generations } = await look(web, 'web');
       expect(selected).toEqual(own);
       for (const generation of generations) seen.add(generation);
-    }
+    };
+    while (!isPushed) await lookOnce();
     expect((await ended).code).toBe(0);
+    await lookOnce();
     expect(seen.size).toBe(2);
     const worker = await look(`${guid}-worker`, 'worker');
     expect(worker.own).not.toEqual([]);
@@ -108,7 +111,8 @@ describe('the scale of a process', () => {
     const { spec, status } = await scale(`${guid}-worker`);
     // The API server leaves a zero out of the spec of a Scale.
     expect([spec.replicas ?? 0, status.replicas]).toEqual([0, 0]);
-    expect((await look(web, 'web')).own).toHaveLength(3);
+    // The version before the push lives on for some seconds.
+    await until('the instances of web alone', async () => (await look(web, 'web')).own.length === 3);
   });
 });
 

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { probe } from '../chaos/probe.ts';
 import { get } from '../support/http.ts';
-import { Kf, kubectlJson, ringEnv } from '../support/kf.ts';
+import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
 import { currentPodsOf, podsOf, type AppPod } from '../support/pods.ts';
 import { until } from '../support/until.ts';
 
@@ -123,12 +123,17 @@ describe('routes', () => {
 
 describe('starting', () => {
   test('--no-wait ends with the first new instance that serves; the others follow', async () => {
-    const pushed = await push('flags-later', '-i', '3', '--no-wait', '-c', 'sleep $((CF_INSTANCE_INDEX * 8)); exec node server.cjs');
+    const command = 'until [ "$CF_INSTANCE_INDEX" = 0 ] || [ -e /tmp/go ]; do sleep 0.1; done; exec node server.cjs';
+    const pushed = await push('flags-later', '-i', '3', '--no-wait', '-c', command);
     expect(pushed).toMatchObject({ state: 'started', processes: [{ running: 1, instances: 3 }] });
     expect((await get('flags-later.apps.localhost')).status).toBe(200);
+    await until('the other containers', async () => {
+      for (const { metadata } of await podsOf(pushed.guid)) await kubectl('exec', '-n', ns, metadata.name, '--', 'touch', '/tmp/go');
+      return true;
+    });
     await until('all instances', async () => (await kf.json<Pushed>('app', 'flags-later')).processes[0]?.running === 3);
     for (const argv of [
-      ['push', 'flags-later', '-o', sample(2)],
+      ['push', 'flags-later', '-o', sample(2), '-c', 'null'],
       ['restart', 'flags-later'],
       ['restage', 'flags-later'],
     ]) {

@@ -5,6 +5,7 @@ import { countRequests } from '../support/audit.ts';
 import { reportTime } from '../support/figures.ts';
 import { get } from '../support/http.ts';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+import { untilQuotaHolds } from '../support/quota.ts';
 import { until } from '../support/until.ts';
 
 interface PodList {
@@ -115,17 +116,12 @@ describe('a push that cannot work says why, and the old version serves on', () =
   });
 
   test('more memory than any node has', async () => {
-    const allow = (memory: string): Promise<string> =>
-      kubectl(
-        'patch',
-        'resourcequota',
-        'kf-limits',
-        '-n',
-        ringEnv('KF_TEST_SPACE_GUID'),
-        '--type=merge',
-        '-p',
-        JSON.stringify({ spec: { hard: { 'requests.memory': memory } } }),
-      );
+    const space = ringEnv('KF_TEST_SPACE_GUID');
+    const allow = async (memory: string): Promise<void> => {
+      const patch = JSON.stringify({ spec: { hard: { 'requests.memory': memory } } });
+      await kubectl('patch', 'resourcequota', 'kf-limits', '-n', space, '--type=merge', '-p', patch);
+      await untilQuotaHolds(space, 'kf-limits');
+    };
     const refused = await kf.run(['push', 'too-large', '-o', sample(1), '-m', '100G']);
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('memory')]);
     // What the space may have is the operator's to raise; what the nodes have is not.

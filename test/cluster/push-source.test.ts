@@ -149,7 +149,7 @@ test('of two pushes at once the later one wins with its source and its settings,
   const [early, late] = [path.join(folder, 'early'), path.join(folder, 'late')];
   for (const copy of [early, late]) await cp(path.join(fixtures, 'node-hello'), copy, { recursive: true });
   // Its build goes on until long after the other one has begun.
-  const scripts = { build: 'sleep 6', start: 'node server.js early' };
+  const scripts = { build: 'sleep 30', start: 'node server.js early' };
   await writeFile(path.join(early, 'package.json'), JSON.stringify({ name: 'early', scripts }));
   await writeFile(path.join(late, 'package.json'), JSON.stringify({ name: 'late', scripts: { start: 'node server.js late' } }));
   const first = kf.start(['push', 'source-app', '-p', early, '-m', '96M', '-k', '300M']);

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { get, type Answer } from '../support/http.ts';
 import { Kf, kubectl } from '../support/kf.ts';
+import { until } from '../support/until.ts';
 
 const sample = `${process.env['KF_CLUSTER_NODE_REGISTRY'] ?? ''}/kf/sample`;
 const domain = 'apps.localhost';
@@ -24,6 +25,7 @@ const log = async (app = name): Promise<string> => (await kf.ok('logs', app, '--
 const requestsIn = (text: string): number => text.split('\n').filter((line) => /OUT (GET|HEAD) /.test(line)).length;
 
 test('a start leaves one request of kf in the log, and a push no more', async () => {
+  await until('the request of kf in the log', async () => requestsIn(await log()) > 0);
   expect(requestsIn(await log())).toBe(1);
   expect((await get(`${name}.${domain}`, '/headers')).status).toBe(200);
 });

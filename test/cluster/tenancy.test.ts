@@ -3,6 +3,7 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { feed } from '../support/feed.ts';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
 import { until } from '../support/until.ts';
 
@@ -21,7 +22,7 @@ function apply(...objects: object[]): Promise<void> {
   const env = { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') };
   return new Promise((resolve, reject) => {
     const child = execFile('kubectl', ['apply', '-f', '-'], { env }, (error) => (error === null ? resolve() : reject(error)));
-    child.stdin?.end(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
+    feed(child, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
   });
 }
 
@@ -55,7 +56,7 @@ describe('a space', () => {
     ['serviceaccount', 'korifi-app'],
     ['secret', 'kf-registry-push'],
     ['secret', 'image-registry-credentials'],
-  ])('gets its %s %s back within five seconds', async (kind, name) => {
+  ])('gets its %s %s back', async (kind, name) => {
     const before = await kubectlJson<Item>('get', kind, '-n', space, name);
     await kubectl('delete', kind, '-n', space, name);
     await until(

@@ -97,8 +97,11 @@ describe('a CONNECT proxy with its own authority', () => {
       return seen.includes('/warm-up');
     });
     const tunnels = proxy.tunnels.length;
-    const wanted = Array.from({ length: 70 }, (_, index) => `/line-${index}-`);
-    for (const line of wanted) {
+    const wanted: string[] = [];
+    // Across three connections at least, however long each of them lived.
+    for (let index = 0; index < 70 || proxy.tunnels.length <= tunnels + 2; index++) {
+      const line = `/line-${index}-`;
+      wanted.push(line);
       await get('transport.apps.localhost', line);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
@@ -106,7 +109,6 @@ describe('a CONNECT proxy with its own authority', () => {
     const ended = new Promise<number | null>((resolve) => follower.on('exit', (code) => resolve(code)));
     follower.kill('SIGINT');
     expect(await ended).toBe(0);
-    expect(proxy.tunnels.length).toBeGreaterThan(tunnels + 2);
     expect(wanted.map((line) => seen.split(line).length - 1)).toEqual(wanted.map(() => 1));
   });
 
@@ -136,10 +138,10 @@ describe('a CONNECT proxy with its own authority', () => {
 /** Asked by kubectl, as somebody who holds nothing but that token. */
 async function isAccepted(token: string): Promise<boolean> {
   const file = await kubeconfigWith({}, { token });
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     execFile('kubectl', ['auth', 'whoami'], { env: { ...process.env, KUBECONFIG: file } }, (error, _stdout, stderr) => {
-      if (error !== null && !/Unauthorized|logged in/.test(stderr)) throw new Error(stderr);
-      resolve(error === null);
+      if (error !== null && !/Unauthorized|logged in/.test(stderr)) reject(new Error(stderr));
+      else resolve(error === null);
     });
   });
 }

@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { feed } from './feed.ts';
 
 export interface CliRun {
   code: number | null;
@@ -68,7 +69,7 @@ export class Cli {
         child.kill(options.kill.signal);
       });
     }
-    child.stdin.end(options.stdin ?? '');
+    feed(child, options.stdin);
     return new Promise((resolve) => {
       child.once('close', (code, signal) => resolve({ code, signal, ...out, milliseconds: performance.now() - started }));
     });

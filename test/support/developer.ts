@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { parse, stringify } from 'yaml';
 import { cfRoles, type CfRole } from '../../src/lib/api/roles.ts';
 import { buildRoleBinding } from '../../src/templates/tenancy.ts';
+import { feed } from './feed.ts';
 
 const execute = promisify(execFile);
 
@@ -25,7 +26,7 @@ async function kubectl(admin: string, args: string[]): Promise<string> {
 
 async function apply(admin: string, object: unknown): Promise<void> {
   const child = execute('kubectl', ['apply', '-f', '-'], { env: { ...process.env, KUBECONFIG: admin } });
-  child.child.stdin?.end(JSON.stringify(object));
+  feed(child.child, JSON.stringify(object));
   await child;
 }
 

@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { writeRoleKubeconfig, type MemberRole, type Place } from './developer.ts';
+import { feed } from './feed.ts';
 import { Kf, kubectl, kubectlJson, ringEnv } from './kf.ts';
 import { until } from './until.ts';
 
@@ -26,7 +27,7 @@ function kubectlWith(kubeconfig: string, args: readonly string[], input?: Input)
     });
     const items =
       input === undefined ? undefined : Array.isArray(input) ? { apiVersion: 'v1', kind: 'List', items: input as object[] } : input;
-    child.stdin?.end(items === undefined ? '' : JSON.stringify(items));
+    feed(child, items === undefined ? '' : JSON.stringify(items));
   });
 }
 
