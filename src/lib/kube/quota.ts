@@ -1,18 +1,24 @@
-// A quota that was just made: the API server refuses objects until the cluster has counted for it.
+// What a quota of the namespace refuses for a moment only: the API server counts each object before it makes it.
 
 import { sleep } from '../wait.ts';
-import { KubeError } from './errors.ts';
+import { isConflict, KubeError } from './errors.ts';
 
 const quotaPauseMs = 200;
 const mostQuotaTries = 10;
 
-/** Sends a create again while a quota of the namespace is too new to be counted with, which takes a moment. */
+/** The quota is too new: the cluster has not counted for it yet. */
+const isUncounted = (error: unknown): boolean => error instanceof KubeError && error.message.includes('status unknown for quota');
+
+/** So many objects were made beside this one that the API server gave up writing down its count. Nothing was made. */
+const isOvertaken = (error: unknown): boolean => isConflict(error) && error.body?.details?.kind === 'resourcequotas';
+
+/** Sends a create again while a quota of the namespace cannot be counted with. */
 export async function onceQuotaCounts<T>(send: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await send();
     } catch (error) {
-      if (tries >= mostQuotaTries || !(error instanceof KubeError) || !error.message.includes('status unknown for quota')) throw error;
+      if (tries >= mostQuotaTries || !(isUncounted(error) || isOvertaken(error))) throw error;
       await sleep(quotaPauseMs, signal);
     }
   }

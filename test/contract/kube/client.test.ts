@@ -4,7 +4,7 @@ import type { ConfigMap } from '../../../src/lib/api/core.ts';
 import { resource } from '../../../src/lib/api/object.ts';
 import { connect } from '../../../src/lib/kube/client.ts';
 import type { Cluster } from '../../../src/lib/kube/cluster.ts';
-import { ScriptedApiServer } from '../../support/apiserver.ts';
+import { ScriptedApiServer, type Handler } from '../../support/apiserver.ts';
 
 let server: ScriptedApiServer;
 let cluster: Cluster;
@@ -138,6 +138,34 @@ describe('writing', () => {
       ['PATCH', `${maps}/x/status`, 'fieldManager=kf', 'application/merge-patch+json', { data: { a: null } }],
       ['PUT', `${maps}/x/scale`, '', 'application/json', typed],
     ]);
+  });
+
+  test.each([
+    [
+      'is too new to be counted with',
+      403,
+      'Forbidden',
+      'is forbidden: status unknown for quota: kf-limits, resources: count/configmaps',
+      {},
+    ],
+    [
+      'others were counted by meanwhile',
+      409,
+      'Conflict',
+      'Operation cannot be fulfilled on resourcequotas "kf-limits": the object has been modified; please apply your changes to the latest version',
+      { name: 'kf-limits', kind: 'resourcequotas' },
+    ],
+  ])('a create that is refused because a quota %s is sent again', async (_why, status, reason, message, details) => {
+    const refuse: Handler = (call) => call.fail(status, reason, message, details);
+    server.on(`POST ${maps}`, refuse, refuse, (call) => call.json(map('a'), 201));
+    expect(await cluster.create(configMapType, map('a'))).toEqual(map('a'));
+    expect(server.callsOf(`POST ${maps}`)).toHaveLength(3);
+  });
+
+  test('a create that something else refuses is not', async () => {
+    server.on(`POST ${maps}`, (call) => call.fail(403, 'Forbidden', 'configmaps "a" is forbidden: exceeded quota: kf-limits'));
+    await expect(cluster.create(configMapType, map('a'))).rejects.toMatchObject({ status: 403 });
+    expect(server.callsOf(`POST ${maps}`)).toHaveLength(1);
   });
 
   test('delete carries preconditions and says whether there was something', async () => {
