@@ -53,6 +53,9 @@ function access(namespace: string): KubeObject[] {
   ];
 }
 
+/** Of all headers of a request together; what web servers usually take. */
+const headerBytes = 16 * 1024;
+
 function traefik(plan: SetupPlan): Record<string, unknown> {
   return {
     name: 'traefik',
@@ -61,6 +64,8 @@ function traefik(plan: SetupPlan): Record<string, unknown> {
     args: [
       `--entrypoints.web.address=:${webPort}`,
       `--entrypoints.traefik.address=:${adminPort}`,
+      // Of 1 MB by default, 560 connections whose headers have no end took all of its memory. With so much, those that one pod can open do not.
+      `--entrypoints.web.http.maxheaderbytes=${headerBytes}`,
       '--providers.kubernetesgateway=true',
       // Traefik waits 2 s between two configurations unless told; a new route then answers late.
       '--providers.providersthrottleduration=100ms',
@@ -75,7 +80,8 @@ function traefik(plan: SetupPlan): Record<string, unknown> {
     ],
     readinessProbe: { httpGet: { path: '/ping', port: adminPort }, periodSeconds: 1, failureThreshold: 60 },
     livenessProbe: { httpGet: { path: '/ping', port: adminPort }, periodSeconds: 20, failureThreshold: 3 },
-    resources: { requests: { cpu: '20m', memory: '64Mi' }, limits: { memory: '512Mi' } },
+    env: [{ name: 'GOMEMLIMIT', value: '800MiB' }],
+    resources: { requests: { cpu: '20m', memory: '64Mi' }, limits: { memory: '1Gi' } },
     securityContext: restrictedContainer,
     volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
   };
