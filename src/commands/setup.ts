@@ -3,10 +3,11 @@ import { KfCommand } from '../base-command.ts';
 import { portFlag } from '../flags.ts';
 import { incorrectUsage } from '../lib/cf/usage.ts';
 import { parseChoice } from '../lib/cf/values.ts';
+import type { SetupOrder, SettingsReport } from '../lib/ops/install/kept-settings.ts';
 import type { SetupRequest } from '../lib/ops/install/request.ts';
 import type { SetupResult } from '../lib/ops/install/setup.ts';
 import { kfVersion } from '../lib/version.ts';
-import { networkWarnings, planBlocks, setupBlocks } from '../lib/views/setup.ts';
+import { networkWarnings, planBlocks, settingsLines, setupBlocks } from '../lib/views/setup.ts';
 
 const text = (summary: string, helpValue: string) => Flags.string({ summary, helpValue });
 
@@ -41,17 +42,22 @@ export default class Setup extends KfCommand<SetupResult | { objects: unknown[] 
     if (flags.output !== undefined && !flags['dry-run']) throw incorrectUsage('-o is the form of --dry-run, which is missing.');
     const session = await this.clusterSession({ ignorePin: true });
     const { previewSetup, readSetupFile, setup } = await import('../lib/ops/install/index.ts');
-    const fromFile = flags.file === undefined ? {} : await readSetupFile(flags.file);
-    const request: SetupRequest = { ...fromFile, ...requestFrom(flags) };
-    const context = { cluster: session.cluster, reporter: this.reporter, version: kfVersion(), signal: this.signal };
+    const order: SetupOrder = { flags: requestFrom(flags), ...(flags.file === undefined ? {} : { file: await readSetupFile(flags.file) }) };
+    const context = {
+      cluster: session.cluster,
+      reporter: this.reporter,
+      version: kfVersion(),
+      signal: this.signal,
+      onSettings: (report: SettingsReport) => this.#tell(report),
+    };
     if (flags['dry-run']) {
-      const objects = await previewSetup(context, request);
+      const objects = await previewSetup(context, order);
       const { printYaml } = await import('../lib/output/yaml.ts');
       printYaml(this.terminal, objects);
       return { objects };
     }
     this.say`Setting up kf in cluster ${session.cluster.identity.context} as ${session.user}...`;
-    const result = await setup({ ...context, onPlan: (plan) => this.print(planBlocks(plan)) }, request);
+    const result = await setup({ ...context, onPlan: (plan) => this.print(planBlocks(plan)) }, order);
     const { context: pinned, server } = session.cluster.identity;
     session.saveOrWarn({ ...session.state, context: pinned, server, org: result.org, space: result.space });
     this.print(setupBlocks(result));
@@ -60,6 +66,12 @@ export default class Setup extends KfCommand<SetupResult | { objects: unknown[] 
     if (!result.reach.reachable) this.reporter.warn([result.reach.message, ...(result.reach.hints ?? [])].join('\n   '));
     this.terminal.err(`Next: ${this.frame.bin} push APP -p PATH`);
     return result;
+  }
+
+  /** What stays and what changes of the settings, on stderr: stdout of a dry run is objects. */
+  #tell(report: SettingsReport): void {
+    this.reporter.done();
+    for (const text of settingsLines(report, this.frame.bin)) this.terminal.err(text);
   }
 }
 

@@ -1,18 +1,21 @@
 // Objects as `kf setup --dry-run` prints them, by name.
 
+import { parse } from 'yaml';
+
 export interface Printed {
   kind: string;
   metadata: { name: string; namespace?: string };
   data?: Record<string, string>;
 }
 
-/** By `Kind namespace/name`; `kf-info` is what its ConfigMap holds, `kf-bundle` the programs under whatever hash. */
+/** By `Kind namespace/name`; `kf-info` and `kf-setup` are what their ConfigMaps hold, `kf-bundle` the programs under whatever hash. */
 export type Objects = Record<string, unknown>;
 
 /** Its name beside others of its kind, and what of it is compared. */
 export function named(object: Printed): [name: string, object: unknown] {
   const { kind, metadata, data } = object;
   if (metadata.name === 'kf-info' && kind === 'ConfigMap') return ['kf-info', JSON.parse(data?.['info.json'] ?? '') as unknown];
+  if (metadata.name === 'kf-setup') return ['kf-setup', parse(data?.['setup.yaml'] ?? '')];
   if (metadata.name.startsWith('kf-bundle-')) return ['kf-bundle', Object.keys(data ?? {})];
   return [`${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`, object];
 }

@@ -58,14 +58,33 @@ describe('kf setup', () => {
     expect(result.requests.memoryMiB).toBeLessThanOrEqual(256);
   });
 
-  test('a second run changes nothing and says so', async () => {
+  test.each([
+    ['with the file of the first', () => ['-f', ringEnv('KF_TEST_SETUP_FILE')], /^(?![^]*Settings that)/],
+    ['without options', () => [], /^Settings that stay: .*gatewayPort.*images.*insecureRegistries.* \(others: kf setup -f FILE\)$/m],
+  ] as const)('a second run %s changes nothing and says so', async (_, options, told) => {
     const before = await versions();
-    const ran = await admin.ok('setup', '-f', ringEnv('KF_TEST_SETUP_FILE'));
+    const ran = await admin.ok('setup', ...options());
+    expect(ran.stderr).toMatch(told);
     const [, seen] = /nothing to change: all (\d+) objects/.exec(ran.stdout) ?? [];
     // The registry's key is made once and never looked at again.
     expect(Object.keys(before)).toHaveLength(Number(seen) + 1);
     expect(before).toHaveProperty(['Secret kf-system/kf-registry-key']);
     expect(await versions()).toEqual(before);
+  });
+
+  test('an installation without a record of its settings is read from its objects: nothing but the record is written', async () => {
+    const record = 'ConfigMap kf-system/kf-setup';
+    const { [record]: _, ...others } = await versions();
+    await kubectl('delete', 'configmap', '-n', 'kf-system', 'kf-setup');
+    const ran = await admin.ok('setup');
+    expect(ran.stdout).toMatch(/changes: +1 of \d+ objects created, 0 changed/);
+    expect(ran.stderr).toMatch(
+      /^This installation keeps no record of its settings; as its objects tell them, they stay: .*images.*gatewayPort/m,
+    );
+    const { [record]: made, ...after } = await versions();
+    expect(made).toBeDefined();
+    expect(after).toEqual(others);
+    await admin.ok('setup', '-f', ringEnv('KF_TEST_SETUP_FILE'));
   });
 
   test('a further run takes away the rights that 0.1.0 gave the controller', async () => {

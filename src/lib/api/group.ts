@@ -265,6 +265,9 @@ export const places = {
   registryService: 'kf-registry',
   /** In the system namespace: environment of every build, a key per variable. */
   installationEnv: 'kf-build-env',
+  /** In the system namespace: what `kf setup` was asked for, so that the next one keeps it. */
+  settings: 'kf-setup',
+  settingsKey: 'setup.yaml',
   pullSecret: 'image-registry-credentials',
   pushSecret: 'kf-registry-push',
   builder: 'kf-builder',

@@ -28,6 +28,25 @@ export interface PlanView {
   requests: { cpuMilli: number; memoryMiB: number };
 }
 
+/** Settings that nobody gave now, and those that change. */
+export interface SettingsView {
+  kept: string[];
+  from: 'record' | 'objects' | 'nothing';
+  changed: { key: string; before: string; after: string }[];
+}
+
+/** Which settings a setup takes over, and which it changes; nothing where there are none. */
+export function settingsLines({ kept, from, changed }: SettingsView, bin: string): string[] {
+  const names = kept.join(', ');
+  const where =
+    from === 'objects' ? 'This installation keeps no record of its settings; as its objects tell them, they stay' : 'Settings that stay';
+  const changes = changed.map(({ key, before, after }) => `${key} from ${before} to ${after}`);
+  return [
+    ...(names === '' ? [] : [`${where}: ${names} (others: ${bin} setup -f FILE)`]),
+    ...(changes.length === 0 ? [] : [`Settings that change: ${changes.join(', ')}`]),
+  ];
+}
+
 /** More changed objects than this are counted, not named. */
 const namedChanges = 12;
 

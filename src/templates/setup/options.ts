@@ -42,6 +42,8 @@ export interface NodeNetwork {
 
 export interface SetupPlan {
   version: string;
+  /** What was asked for, under the keys of setup.yaml, to be kept for the next setup; without `buildEnv`, which its Secret keeps. */
+  settings: Readonly<Record<string, unknown>>;
   images: SetupImages;
   domain: string;
   gateway: SetupGateway;

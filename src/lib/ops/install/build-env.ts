@@ -8,6 +8,13 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { encoded } from '../../../templates/metadata.ts';
 import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 
+/** The environment of builds as it is in the cluster; undefined where none is. */
+export async function readBuildEnv(cluster: Cluster): Promise<Record<string, string> | undefined> {
+  const { data = {} } = (await cluster.get(secretType, systemNamespace, places.installationEnv)) ?? {};
+  const entries = Object.entries(data).map(([name, value]) => [name, Buffer.from(value, 'base64').toString('utf8')]);
+  return entries.length === 0 ? undefined : (Object.fromEntries(entries) as Record<string, string>);
+}
+
 /**
  * The plan with the revision of its build environment: that of the cluster while nothing has changed. It is no hash, since whoever reads it could try
  * passwords against one.

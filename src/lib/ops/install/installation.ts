@@ -9,6 +9,7 @@ import { buildNamespaces } from '../../../templates/setup/namespaces.ts';
 import { buildSystemPolicies } from '../../../templates/setup/network-policies.ts';
 import { rootNamespace, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { buildPages } from '../../../templates/setup/pages.ts';
+import { buildRecord } from '../../../templates/setup/record.ts';
 import { buildRegistry } from '../../../templates/setup/registry.ts';
 import { readManifest, readManifests } from './assets.ts';
 import type { ClusterFacts } from './preflight.ts';
@@ -17,7 +18,9 @@ import type { ClusterFacts } from './preflight.ts';
 type ServedKinds = Pick<ClusterFacts, 'hasGatewayApi' | 'hasMutatingPolicies'>;
 
 export interface Installation {
-  /** Namespaces, the programs' text, the registry: nodes must be able to pull from it before anything else is there. */
+  /** Namespaces, and what was asked for: a setup that is cut off later is gone on with by the same settings. */
+  base: KubeObject[];
+  /** The programs' text, the registry: nodes must be able to pull from it before anything else is there. */
   registry: KubeObject[];
   /** Kinds of kf (and of the Gateway API when the cluster has none): must be Established before the rest. */
   kinds: KubeObject[];
@@ -66,26 +69,15 @@ export async function buildInstallation(plan: SetupPlan, programs: ControllerPro
   ]);
   const bundle = bundleName(programs);
   return {
-    registry: [
-      ...buildNamespaces(plan),
-      buildBundle(programs),
-      ...(plan.registry === undefined ? buildRegistry(plan, bundle) : []),
-      ...buildSystemPolicies(plan),
-    ],
+    base: [...buildNamespaces(plan), buildRecord(plan), buildInstallationEnv(plan)],
+    registry: [buildBundle(programs), ...(plan.registry === undefined ? buildRegistry(plan, bundle) : []), ...buildSystemPolicies(plan)],
     kinds: [...kinds, ...gatewayKinds],
-    programs: [
-      ...roles,
-      ...controllerBindings(),
-      ...buildController(plan, bundle),
-      ...buildInfo(plan),
-      buildInstallationEnv(plan),
-      ...policies,
-    ],
+    programs: [...roles, ...controllerBindings(), ...buildController(plan, bundle), ...buildInfo(plan), ...policies],
     gateway: [...buildGateway(plan), ...buildPages(plan, bundle), buildCheckRoute(plan)],
   };
 }
 
 /** All objects in order, for `--dry-run -o yaml`. */
 export function allObjects(installation: Installation): KubeObject[] {
-  return [...installation.registry, ...installation.kinds, ...installation.programs, ...installation.gateway];
+  return [...installation.base, ...installation.registry, ...installation.kinds, ...installation.programs, ...installation.gateway];
 }

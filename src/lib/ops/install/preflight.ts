@@ -112,7 +112,7 @@ export function checkStorage(facts: ClusterFacts, wanted: { storageClass?: strin
 }
 
 /** Undefined also while the kind itself is not there. */
-async function getIfAny(cluster: Cluster, kind: string, ns: string | undefined, name: string): Promise<KubeObject | undefined> {
+export async function getIfAny(cluster: Cluster, kind: string, ns: string | undefined, name: string): Promise<KubeObject | undefined> {
   try {
     return await cluster.get(kindNamed(kind), ns, name);
   } catch (error) {

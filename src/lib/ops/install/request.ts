@@ -46,8 +46,28 @@ const defaultImages: SetupImages = {
   run: 'docker.io/paketobuildpacks/run-jammy-base:latest',
 };
 
-/** Of the registry's volume, so that one space cannot fill it. */
-const defaultSpaceQuotaMB = 4096;
+/** What holds where nothing is asked for. */
+export const standard = {
+  domain: 'apps.localhost',
+  gatewayPort: 80,
+  images: defaultImages,
+  insecureRegistry: false,
+  nodePort: 32500,
+  registrySize: '10Gi',
+  /** Of the registry's volume, so that one space cannot fill it. */
+  registrySpaceQuotaMB: 4096,
+  insecureRegistries: [] as string[],
+  networkPolicies: 'on',
+  appEgress: [] as string[],
+  appIngress: [] as string[],
+  drainSeconds: 4,
+  staging: { memoryMB: 1024, diskMB: 4096 },
+  processDefaults: { memoryMB: 256, diskQuotaMB: 1024 },
+  tasksKeptPerApp: defaultTasksKept,
+  controllerMemoryMB: 768,
+  org: 'default',
+  space: 'default',
+} satisfies SetupRequest;
 
 /** Keys of `setup.yaml`. */
 export const knownKeys = [
@@ -90,12 +110,12 @@ export async function readSetupFile(file: string): Promise<SetupRequest> {
     if (error instanceof KfError) throw error;
     throw new KfError('usage', `Incorrect Usage: The file ${file} cannot be read: ${messageOf(error)}`, { cause: error });
   }
-  if (content === null || typeof content !== 'object' || Array.isArray(content)) {
+  if (!isMap(content)) {
     throw new KfError('usage', `Incorrect Usage: The file ${file} must hold a map of settings.`, {
       hints: [`Known keys: ${knownKeys.join(', ')}`],
     });
   }
-  const unknown = Object.keys(content).find((key) => !knownKeys.includes(key));
+  const unknown = unknownKey(content);
   if (unknown !== undefined) {
     throw new KfError('usage', `Incorrect Usage: ${file} has the unknown key '${unknown}'.`, {
       hints: [`Known keys: ${knownKeys.join(', ')}`],
@@ -103,6 +123,16 @@ export async function readSetupFile(file: string): Promise<SetupRequest> {
   }
   assertNumbers(file, content);
   return content;
+}
+
+/** A map of YAML or JSON, which may be of settings. */
+export function isMap(content: unknown): content is Record<string, unknown> {
+  return content !== null && typeof content === 'object' && !Array.isArray(content);
+}
+
+/** A key that setup.yaml does not have, if there is one. */
+export function unknownKey(content: object): string | undefined {
+  return Object.keys(content).find((key) => !knownKeys.includes(key));
 }
 
 /** What a number may be, by its key: one that is no port would fail late, in words about an object. */
@@ -121,7 +151,7 @@ function assertNumbers(file: string, content: object): void {
 }
 
 /** `docker.io/library/node:24` behind a mirror: host and the rest's folders are kept below the prefix. */
-function withPrefix(prefix: string, reference: string): string {
+export function withPrefix(prefix: string, reference: string): string {
   const [host = '', ...path] = reference.split('/');
   const rest = path.length > 0 && /[.:]/.test(host) ? path.join('/') : reference;
   return `${prefix.replace(/\/$/, '')}/${rest}`;
@@ -163,12 +193,20 @@ function sizesIn(
   request: SetupRequest,
 ): Pick<SetupPlan, 'staging' | 'processDefaults' | 'limits' | 'tasksKeptPerApp' | 'controllerMemoryMB'> {
   return {
-    staging: { memoryMB: 1024, diskMB: 4096, ...request.staging },
-    processDefaults: { memoryMB: 256, diskQuotaMB: 1024, ...request.processDefaults },
+    staging: { ...standard.staging, ...request.staging },
+    processDefaults: { ...standard.processDefaults, ...request.processDefaults },
     limits: { org: limitsIn(request.limits?.org), space: limitsIn(request.limits?.space), orgTotal: limitsIn(request.limits?.orgTotal) },
-    tasksKeptPerApp: request.tasksKeptPerApp ?? defaultTasksKept,
-    controllerMemoryMB: request.controllerMemoryMB ?? 768,
+    tasksKeptPerApp: request.tasksKeptPerApp ?? standard.tasksKeptPerApp,
+    controllerMemoryMB: request.controllerMemoryMB ?? standard.controllerMemoryMB,
   };
+}
+
+/** What of a request is kept for the next setup. How its own gateway is reached stays as it was found: `auto` could find another way later. */
+function settingsOf(request: SetupRequest, gatewayExposure: SetupPlan['gateway']['exposure']): SetupPlan['settings'] {
+  const isOwnGateway = request.gateway === undefined && request.gatewayClass === undefined;
+  const all: Record<string, unknown> = { ...request, ...(isOwnGateway ? { gatewayExposure } : {}) };
+  const kept = knownKeys.filter((key) => key !== 'buildEnv' && all[key] !== undefined && all[key] !== null);
+  return Object.fromEntries(kept.map((key) => [key, all[key]]));
 }
 
 /**
@@ -182,32 +220,34 @@ export function resolvePlan(
   exposure: 'hostport' | 'loadbalancer',
   facts?: NetworkFacts,
 ): SetupPlan {
-  const domain = request.domain ?? 'apps.localhost';
+  const domain = request.domain ?? standard.domain;
   const address = request.gatewayAddress ?? (isLoopbackDomain(domain) ? '127.0.0.1' : undefined);
   const wanted = request.gatewayExposure ?? 'auto';
+  const reached = wanted === 'auto' ? exposure : wanted;
   return {
     version,
+    settings: settingsOf(request, reached),
     images: resolveImages(request),
     domain,
     gateway: {
       ...(request.gateway === undefined ? {} : { existing: splitGateway(request.gateway) }),
       ...(request.gatewayClass === undefined ? {} : { className: request.gatewayClass }),
-      exposure: wanted === 'auto' ? exposure : wanted,
-      port: request.gatewayPort ?? 80,
+      exposure: reached,
+      port: request.gatewayPort ?? standard.gatewayPort,
       ...(address === undefined ? {} : { address }),
     },
     ...splitRegistry(request),
-    nodePort: request.nodePort ?? 32500,
-    registrySize: request.registrySize ?? '10Gi',
-    registrySpaceQuotaBytes: (request.registrySpaceQuotaMB ?? defaultSpaceQuotaMB) * 1024 * 1024,
+    nodePort: request.nodePort ?? standard.nodePort,
+    registrySize: request.registrySize ?? standard.registrySize,
+    registrySpaceQuotaBytes: (request.registrySpaceQuotaMB ?? standard.registrySpaceQuotaMB) * 1024 * 1024,
     ...(request.storageClass === undefined ? {} : { storageClass: request.storageClass }),
     insecureRegistries: request.insecureRegistries ?? [],
     buildEnv: request.buildEnv ?? {},
     ...resolveNetwork(request, facts),
-    drainSeconds: request.drainSeconds ?? 4,
+    drainSeconds: request.drainSeconds ?? standard.drainSeconds,
     ...sizesIn(request),
     ...(request.controllerImage === undefined ? {} : { controllerImage: request.controllerImage }),
-    org: { name: request.org ?? 'default' },
-    space: { name: request.space ?? 'default' },
+    org: { name: request.org ?? standard.org },
+    space: { name: request.space ?? standard.space },
   };
 }

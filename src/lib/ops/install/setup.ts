@@ -24,7 +24,8 @@ import { checkPlan, checkStorage, inspectCluster, type ClusterFacts } from './pr
 import { proveReach, type ReachResult } from './proofs.ts';
 import { ensureRegistryKey, openRegistryKey } from '../registry/key.ts';
 import { proveRegistry } from './registry-proof.ts';
-import { resolvePlan, type SetupRequest } from './request.ts';
+import { keptSettings, reportSettings, settle, type SetupOrder, type SettingsReport } from './kept-settings.ts';
+import { resolvePlan } from './request.ts';
 import { sumRequests, type RequestedResources } from './requests.ts';
 import { waitForCondition, waitForDeployment } from './waits.ts';
 
@@ -36,6 +37,7 @@ export interface SetupResult {
   unchanged: number;
   removed: string[];
   requests: RequestedResources;
+  settings: SettingsReport;
   network: NetworkState;
   reach: ReachResult;
   domain: string;
@@ -47,6 +49,8 @@ export interface SetupContext {
   cluster: Cluster;
   reporter: Reporter;
   version: string;
+  /** Hears which settings stay and which change, as soon as they are known; a dry run tells it too. */
+  onSettings?: (report: SettingsReport) => void;
   /** Hears what is going to be written, before anything is. */
   onPlan?: (plan: { changes: PlannedChange[]; requests: RequestedResources }) => void;
   signal?: AbortSignal;
@@ -64,22 +68,31 @@ const setupSet: ObjectSet = { manager: 'kf-setup', label: { key: partOfLabel, va
 const startMs = 180_000;
 
 /** The objects that a setup with these settings would apply; nothing is written. */
-export async function previewSetup(context: SetupContext, request: SetupRequest): Promise<KubeObject[]> {
-  const { plan, facts } = await prepare(context, request);
+export async function previewSetup(context: SetupContext, order: SetupOrder): Promise<KubeObject[]> {
+  const { plan, facts } = await prepare(context, order);
   return allObjects(await buildInstallation(plan, await readPrograms(), facts));
 }
 
-async function prepare(context: SetupContext, request: SetupRequest): Promise<{ plan: SetupPlan; facts: ClusterFacts }> {
+interface Prepared {
+  plan: SetupPlan;
+  facts: ClusterFacts;
+  settings: SettingsReport;
+}
+
+async function prepare(context: SetupContext, order: SetupOrder): Promise<Prepared> {
   context.reporter.step('Looking at the cluster');
-  const [facts, network] = await Promise.all([inspectCluster(context.cluster), readNetwork(context.cluster)]);
-  const plan = resolvePlan(request, context.version, facts.exposure, network);
+  const { cluster } = context;
+  const [facts, network, kept] = await Promise.all([inspectCluster(cluster), readNetwork(cluster), keptSettings(cluster, order)]);
+  const plan = resolvePlan(settle(order, kept), context.version, facts.exposure, network);
+  const settings = reportSettings(order, kept, plan, facts.exposure);
+  context.onSettings?.(settings);
   checkStorage(facts, {
     outsideRegistry: plan.registry !== undefined,
     ...(plan.storageClass === undefined ? {} : { storageClass: plan.storageClass }),
   });
-  for (const warning of await checkPlan(context.cluster, plan)) context.reporter.warn(warning);
-  const named = await withDefaultGuids(context.cluster, plan);
-  return { plan: await withBuildEnvRevision(context.cluster, named), facts };
+  for (const warning of await checkPlan(cluster, plan)) context.reporter.warn(warning);
+  const named = await withDefaultGuids(cluster, plan);
+  return { plan: await withBuildEnvRevision(cluster, named), facts, settings };
 }
 
 /** Applies one stage of the plan; namespaces go first, since others live in them. */
@@ -163,9 +176,9 @@ async function installDefaults(context: SetupContext, { root, space }: Stages): 
  * Installs kf, or brings an installation to this version and these settings. Idempotent: what is as it should be is not written.
  * @throws KfError naming what is missing, refused or not getting ready
  */
-export async function setup(context: SetupContext, request: SetupRequest): Promise<SetupResult> {
+export async function setup(context: SetupContext, order: SetupOrder): Promise<SetupResult> {
   const { cluster, reporter } = context;
-  const { plan: found, facts } = await prepare(context, request);
+  const { plan: found, facts, settings } = await prepare(context, order);
   const guids = { orgGuid: found.org.guid ?? randomUUID(), spaceGuid: found.space.guid ?? randomUUID() };
   const plan = { ...found, org: { ...found.org, guid: guids.orgGuid }, space: { ...found.space, guid: guids.spaceGuid } };
   const installation = await buildInstallation(plan, await readPrograms(), facts);
@@ -174,8 +187,9 @@ export async function setup(context: SetupContext, request: SetupRequest): Promi
   const requests = sumRequests(allObjects(installation));
   context.onPlan?.({ changes, requests });
 
+  await applyStage(context, 'Making the namespaces', stages.base);
   await installRegistry(context, plan, stages);
-  const proof = startNetworkProof(cluster, plan, request, context.signal);
+  const proof = startNetworkProof(cluster, plan, { ...order.file, ...order.flags }, context.signal);
   await applyStage(context, 'Installing the kinds', stages.kinds);
   await waitForCondition(context, installation.kinds, 'Established', 30_000);
   await applyStage(context, 'Installing the controller', stages.programs);
@@ -196,6 +210,7 @@ export async function setup(context: SetupContext, request: SetupRequest): Promi
     unchanged: count('unchanged'),
     removed,
     requests,
+    settings,
     network,
     reach,
     domain: plan.domain,

@@ -1,0 +1,179 @@
+// The settings of an installation that keeps no record of them, read back from its objects. What the standards say is left out, so that later ones hold.
+
+import { configMapType, deploymentType, type Deployment } from '../../api/core.ts';
+import { places } from '../../api/group.ts';
+import { parseKfInfo, type KfInfo } from '../../api/kf-info.ts';
+import type { KubeObject } from '../../api/object.ts';
+import { KfError } from '../../errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { controllerName } from '../../../templates/setup/controller.ts';
+import { gatewayName, traefikName } from '../../../templates/setup/gateway.ts';
+import { nodeNamespace, rootNamespace, systemNamespace, type SetupImages } from '../../../templates/setup/options.ts';
+import { registryName } from '../../../templates/setup/registry.ts';
+import { getIfAny } from './preflight.ts';
+import { isLoopbackDomain, standard, withPrefix, type SetupRequest } from './request.ts';
+
+interface Claim extends KubeObject {
+  spec?: { storageClassName?: string; resources?: { requests?: { storage?: string } } };
+}
+
+interface GatewayOfClass extends KubeObject {
+  spec?: { gatewayClassName?: string };
+}
+
+/** The objects that tell of settings; undefined: not there. */
+interface Found {
+  info: KfInfo | undefined;
+  registry: Deployment | undefined;
+  controller: Deployment | undefined;
+  traefik: Deployment | undefined;
+  claim: Claim | undefined;
+  gateway: GatewayOfClass | undefined;
+}
+
+async function findObjects(cluster: Cluster): Promise<Found> {
+  const deployment = (ns: string, name: string): Promise<Deployment | undefined> => cluster.get(deploymentType, ns, name);
+  const [map, registry, controller, onNodes, balanced, claim, gateway] = await Promise.all([
+    cluster.get(configMapType, rootNamespace, places.info),
+    deployment(systemNamespace, registryName),
+    deployment(systemNamespace, controllerName),
+    deployment(nodeNamespace, traefikName),
+    deployment(systemNamespace, traefikName),
+    getIfAny(cluster, 'PersistentVolumeClaim', systemNamespace, registryName),
+    getIfAny(cluster, 'Gateway', systemNamespace, gatewayName),
+  ]);
+  const text = map?.data?.[places.infoKey];
+  return { info: text === undefined ? undefined : parseKfInfo(text), registry, controller, traefik: onNodes ?? balanced, claim, gateway };
+}
+
+const hasOwnRegistry = ({ registry }: KfInfo): boolean => registry.pushHost.startsWith(`${registryName}.${systemNamespace}.svc:`);
+const hasOwnGateway = ({ gateway }: KfInfo): boolean => gateway.internalAddress !== undefined;
+/** 0.1.0 had no limits, no share of a space and no policies: of those it says nothing. */
+const isOfFirstVersion = ({ limits }: KfInfo): boolean => limits === undefined;
+
+function containerOf(deployment: Deployment | undefined, name: string): { image?: string; memory?: string } {
+  const container = deployment?.spec?.template.spec?.containers.find((one) => one.name === name);
+  const memory = container?.resources?.limits?.['memory'];
+  return {
+    ...(container?.image === undefined ? {} : { image: container.image }),
+    ...(memory === undefined ? {} : { memory: String(memory) }),
+  };
+}
+
+/** Images by themselves, or the mirror that several of them come from. */
+function imagesOf({ info, registry, controller, traefik }: Found): Pick<SetupRequest, 'images' | 'imagePrefix'> {
+  const node = info?.programImage ?? containerOf(controller, 'controller').image ?? containerOf(registry, 'gate').image;
+  const all: Partial<Record<keyof SetupImages, string | undefined>> = {
+    node,
+    registry: containerOf(registry, 'registry').image,
+    traefik: containerOf(traefik, 'traefik').image,
+    builder: info?.builder.image,
+    run: info?.builder.runImage,
+  };
+  const names = Object.keys(all) as (keyof SetupImages)[];
+  const given = names.filter((name) => all[name] !== undefined && all[name] !== standard.images[name]);
+  const prefixes = given.flatMap((name) => {
+    const suffix = withPrefix('', standard.images[name]);
+    return all[name]?.endsWith(suffix) === true ? [all[name].slice(0, -suffix.length)] : [];
+  });
+  const prefix = prefixes.find((one) => prefixes.filter((other) => other === one).length > 1);
+  const isMirrored = (name: keyof SetupImages): boolean => prefix !== undefined && all[name] === withPrefix(prefix, standard.images[name]);
+  // A prefix would also change the images that are as they are published.
+  const pinned = names.filter((name) => all[name] !== undefined && (prefix === undefined ? given.includes(name) : !isMirrored(name)));
+  const images = Object.fromEntries(pinned.map((name) => [name, all[name]])) as Partial<SetupImages>;
+  return { ...(prefix === undefined ? {} : { imagePrefix: prefix }), ...(pinned.length === 0 ? {} : { images }) };
+}
+
+function registryOf({ info, claim }: Found): SetupRequest {
+  const storageClass = claim?.spec?.storageClassName;
+  const registrySize = claim?.spec?.resources?.requests?.storage;
+  const volume = { ...(storageClass === undefined ? {} : { storageClass }), ...(registrySize === undefined ? {} : { registrySize }) };
+  if (info === undefined) return volume;
+  const { pushHost, pullPrefix, spaceQuotaBytes } = info.registry;
+  const plain = info.builder.insecureRegistries ?? [];
+  if (!hasOwnRegistry(info)) {
+    const insecureRegistries = plain.filter((host) => host !== pushHost);
+    return { registry: pullPrefix.replace(/\/$/, ''), insecureRegistry: plain.includes(pushHost), insecureRegistries };
+  }
+  const shareMB = spaceQuotaBytes === undefined ? 0 : spaceQuotaBytes / (1024 * 1024);
+  return {
+    ...volume,
+    nodePort: Number(/:(\d+)\/$/.exec(pullPrefix)?.[1] ?? standard.nodePort),
+    insecureRegistries: plain,
+    ...(isOfFirstVersion(info) ? {} : { registrySpaceQuotaMB: shareMB }),
+  };
+}
+
+function gatewayOf(info: KfInfo, live: GatewayOfClass | undefined): SetupRequest {
+  const { namespace, name, externalUrl } = info.gateway;
+  const isObvious = isLoopbackDomain(info.defaultDomain) && externalUrl?.address === '127.0.0.1';
+  const outside = {
+    gatewayPort: externalUrl?.port ?? standard.gatewayPort,
+    ...(externalUrl?.address === undefined || isObvious ? {} : { gatewayAddress: externalUrl.address }),
+  };
+  if (hasOwnGateway(info)) return { ...outside, gatewayExposure: namespace === nodeNamespace ? 'hostport' : 'loadbalancer' };
+  const className = namespace === systemNamespace && name === gatewayName ? live?.spec?.gatewayClassName : undefined;
+  return { ...outside, ...(className === undefined ? { gateway: `${namespace}/${name}` } : { gatewayClass: className }) };
+}
+
+function informed(info: KfInfo, live: GatewayOfClass | undefined): SetupRequest {
+  const { org, space } = info.defaults ?? {};
+  return {
+    domain: info.defaultDomain,
+    ...gatewayOf(info, live),
+    ...(info.builder.env === undefined ? {} : { buildEnv: info.builder.env }),
+    ...(isOfFirstVersion(info) || info.network !== undefined ? {} : { networkPolicies: 'off' }),
+    ...(info.network === undefined ? {} : { appEgress: info.network.egress, appIngress: info.network.ingress }),
+    drainSeconds: info.drainSeconds,
+    staging: info.staging,
+    processDefaults: info.processDefaults,
+    ...(info.tasksKeptPerApp === undefined ? {} : { tasksKeptPerApp: info.tasksKeptPerApp }),
+    ...(info.limits === undefined ? {} : { limits: info.limits }),
+    ...(org === undefined ? {} : { org: org.name }),
+    ...(space === undefined ? {} : { space: space.name }),
+  };
+}
+
+const isEmpty = (value: unknown): boolean =>
+  value !== null && typeof value === 'object' && Object.values(value).every((one) => one === undefined || isEmpty(one));
+
+function withoutStandards(settings: SetupRequest): SetupRequest {
+  const same = (key: string, value: unknown): boolean => JSON.stringify(value) === JSON.stringify(standard[key as keyof typeof standard]);
+  return Object.fromEntries(Object.entries(settings).filter(([key, value]) => value !== undefined && !isEmpty(value) && !same(key, value)));
+}
+
+/** What tells of the images must be there where it belongs: guessed images would take a registry down. */
+function assertTold({ info, registry, traefik }: Found): void {
+  if (info === undefined) return;
+  const lacking = [
+    ...(hasOwnRegistry(info) && registry === undefined ? [`Deployment ${systemNamespace}/${registryName}`] : []),
+    ...(hasOwnGateway(info) && traefik === undefined ? [`Deployment ${info.gateway.namespace}/${traefikName}`] : []),
+  ];
+  if (lacking.length === 0) return;
+  throw new KfError(
+    'failed',
+    `This installation keeps no record of its settings, and what tells of its images is missing: ${lacking.join(', ')}.`,
+    {
+      hints: ['kf setup -f setup.yaml'],
+    },
+  );
+}
+
+/**
+ * What an installation without a record was made with; undefined where there is none.
+ * @throws KfError `failed` where its objects do not tell
+ */
+export async function settingsOfObjects(cluster: Cluster): Promise<SetupRequest | undefined> {
+  const found = await findObjects(cluster);
+  const { info, registry, controller } = found;
+  if (info === undefined && registry === undefined && controller === undefined) return undefined;
+  assertTold(found);
+  const memory = /^(\d+)Mi$/.exec(containerOf(controller, 'controller').memory ?? '')?.[1];
+  const isTold = memory !== undefined && info !== undefined && !isOfFirstVersion(info);
+  return withoutStandards({
+    ...imagesOf(found),
+    ...registryOf(found),
+    ...(isTold ? { controllerMemoryMB: Number(memory) } : {}),
+    ...(info === undefined ? {} : informed(info, found.gateway)),
+  });
+}
