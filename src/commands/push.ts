@@ -58,7 +58,7 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
     endpoint: Flags.string({ summary: 'path of an http health check', helpValue: 'PATH' }),
     'no-route': Flags.boolean({ summary: 'unmap all routes, make none' }),
     'random-route': Flags.boolean({ summary: 'route with a random host' }),
-    'no-start': Flags.boolean({ summary: 'do not start the app' }),
+    'no-start': Flags.boolean({ summary: 'neither build nor start; start does both later' }),
     'no-wait': noWaitFlag(),
     strategy: strategyFlag(),
     force: Flags.boolean({ summary: 'build and roll even when nothing changed' }),

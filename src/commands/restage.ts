@@ -1,11 +1,10 @@
 import { KfCommand } from '../base-command.ts';
 import { appArg, noWaitFlag, strategyFlag } from '../flags.ts';
 import type { AppDetails } from '../lib/api/results.ts';
-import { line } from '../lib/views/block.ts';
 import { renderApp, renderRest, renderWait } from '../lib/views/apps.ts';
 
 export default class Restage extends KfCommand<AppDetails> {
-  static override summary = "build an app's newest package again and run it, without downtime where it has routes";
+  static override summary = 'build what was pushed last again and run it, without downtime where the app has routes';
   static override changes = true;
   static override examples = ['kf restage example-app', 'kf restage example-app --no-wait'];
   static override aliases = ['rg'];
@@ -19,18 +18,16 @@ export default class Restage extends KfCommand<AppDetails> {
 
   async run(): Promise<AppDetails> {
     const { args, flags } = await this.parse(Restage);
-    const [session, { restageApp }, { waitUntilServing }, { findApp }, { describeApp }] = await Promise.all([
+    const [session, { stageAndStart }, { waitUntilServing }, { findApp }, { describeApp }] = await Promise.all([
       this.spaceSession(),
-      import('../lib/ops/apps/restage.ts'),
+      import('../lib/ops/apps/staging.ts'),
       import('../lib/ops/apps/lifecycle.ts'),
       import('../lib/ops/find.ts'),
       import('../lib/ops/apps/details.ts'),
     ]);
     const name = args.APP_NAME;
     this.say`Restaging app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
-    const found = await findApp(session, name);
-    this.print([line(), line('Staging app and tracing logs...')]);
-    const { app, deployId } = await restageApp(session, found);
+    const { app, deployId } = await stageAndStart(session, await findApp(session, name), { again: true });
     const wait = !flags['no-wait'];
     this.print(renderWait());
     const details = await describeApp(session, await waitUntilServing(session, app, deployId, { wait }));

@@ -9,7 +9,10 @@ export default class Restart extends KfCommand<AppDetails> {
   static override examples = ['kf restart example-app', 'kf restart example-app --no-wait'];
   static override aliases = ['rs'];
   static override seeAlso = ['restage', 'start', 'stop'];
-  static override environment: [string, string][] = [['CF_STARTUP_TIMEOUT', 'minutes to wait for the app, default 5']];
+  static override environment: [string, string][] = [
+    ['CF_STAGING_TIMEOUT', 'minutes to wait for the build, where one is due, default 15'],
+    ['CF_STARTUP_TIMEOUT', 'minutes to wait for the app, default 5'],
+  ];
   static override args = { APP_NAME: appArg() };
   static override flags = { strategy: strategyFlag(), 'no-wait': noWaitFlag() };
 

@@ -1,5 +1,8 @@
 // What each flag of push does to the app in the cluster.
 
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { probe } from '../chaos/probe.ts';
 import { get } from '../support/http.ts';
@@ -8,7 +11,7 @@ import { currentPodsOf, podsOf, type AppPod } from '../support/pods.ts';
 import { until } from '../support/until.ts';
 
 const sample = (version: number): string => `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:${version}`;
-const apps = ['flags', 'flags-random', 'flags-chance', 'flags-hidden', 'flags-later', 'flags-idle'];
+const apps = ['flags', 'flags-random', 'flags-chance', 'flags-hidden', 'flags-later', 'flags-idle', 'flags-built', 'flags-again'];
 const ns = ringEnv('KF_TEST_SPACE_GUID');
 let kf: Kf;
 
@@ -17,6 +20,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all(apps.map((app) => kf.run(['delete', app, '-r', '-f'])));
+  await kf.run(['delete-service', 'flags-db', '-f']);
   await kf.remove();
 });
 
@@ -48,6 +52,10 @@ async function hostsOf({ guid }: Pushed): Promise<string[]> {
     ...['get', 'cfroutes', '-n', ns],
   );
   return items.filter(({ spec }) => spec.destinations?.some(({ appRef }) => appRef.name === guid)).map(({ spec }) => spec.host);
+}
+
+async function buildsOf(guid: string): Promise<unknown[]> {
+  return (await kubectlJson<{ items: unknown[] }>('get', 'cfbuilds', '-n', ns, '-l', `korifi.cloudfoundry.org/app-guid=${guid}`)).items;
 }
 
 describe('what runs', () => {
@@ -156,11 +164,57 @@ describe('starting', () => {
   });
 
   test('--no-start on an app that runs stops it, with the new settings for its next start', async () => {
-    const pushed = await push('flags-idle', '--no-start', '-k', '150M');
-    expect(pushed.state).toBe('stopped');
+    const { stdout } = await kf.ok('push', 'flags-idle', '-o', sample(1), '-m', '64M', '--no-start', '-k', '150M');
+    expect(stdout).toMatch(/Stopping Application\.\.\.\nApplication Stopped\n\nname: +flags-idle\nrequested state: +stopped\n/);
+    expect(stdout).toMatch(/instances: +0\/1\n[^]*There are no running instances of this process\.\n/);
+    const pushed = await kf.json<Pushed>('app', 'flags-idle');
     await until('no pod', async () => (await podsOf(pushed.guid)).length === 0);
     await until('no answer', async () => (await get('flags-idle.apps.localhost')).status !== 200);
     await kf.ok('start', 'flags-idle');
     expect((await containersOf(pushed))[0]?.resources.limits['ephemeral-storage']).toBe('150Mi');
+  });
+
+  test('what is set and bound between push --no-start and start is seen by the build', async () => {
+    const source = await mkdtemp(path.join(tmpdir(), 'kf-no-start-'));
+    await cp(path.resolve('test/fixtures/apps/node-hello'), source, { recursive: true });
+    const seen =
+      "console.log('BUILD SEES', process.env.A, Object.values(JSON.parse(process.env.VCAP_SERVICES)).flat().map((s) => s.name).join())";
+    await writeFile(path.join(source, 'look.cjs'), seen);
+    const scripts = { build: 'node look.cjs', start: 'node server.js' };
+    await writeFile(path.join(source, 'package.json'), JSON.stringify({ name: 'flags-built', version: '1.0.0', private: true, scripts }));
+    const pushOnly = ['push', 'flags-built', '-p', source, '-m', '64M', '--no-start'];
+    const pushed = await kf.ok(...pushOnly);
+    expect(pushed.stdout).not.toContain('Staging');
+    const guid = (await kf.ok('app', 'flags-built', '--guid')).stdout.trim();
+    expect(await buildsOf(guid)).toEqual([]);
+    await kf.ok('set-env', 'flags-built', 'A', 'first');
+    await kf.ok('create-user-provided-service', 'flags-db', '-p', '{"password":"x"}');
+    await kf.ok('bind-service', 'flags-built', 'flags-db');
+    const started = await kf.ok('start', 'flags-built');
+    expect(started.stdout).toMatch(
+      /\nStaging app and tracing logs\.\.\.\n[^]* {3,}BUILD SEES first flags-db\n[^]*\nWaiting for app to start\.\.\.\n/,
+    );
+    expect((await get('flags-built.apps.localhost')).status).toBe(200);
+    // The same again: with nothing changed nothing is built, with another variable it is.
+    await kf.ok(...pushOnly);
+    expect((await kf.ok('start', 'flags-built')).stdout).not.toContain('Staging');
+    await kf.ok(...pushOnly);
+    await kf.ok('unbind-service', 'flags-built', 'flags-db');
+    await kf.ok('set-env', 'flags-built', 'A', 'second');
+    expect((await kf.ok('restart', 'flags-built')).stdout).toMatch(/ {3,}BUILD SEES second \n/);
+    expect(await buildsOf(guid)).toHaveLength(2);
+    await rm(source, { recursive: true });
+  });
+
+  test('restage builds what was pushed last, also when that had been built before', async () => {
+    const source = await mkdtemp(path.join(tmpdir(), 'kf-again-'));
+    await cp(path.resolve('test/fixtures/apps/static-site'), source, { recursive: true });
+    for (const text of ['version A', 'version B', 'version A']) {
+      await writeFile(path.join(source, 'docs', 'index.html'), text);
+      await kf.ok('push', 'flags-again', '-p', source, '-m', '64M');
+    }
+    await kf.ok('restage', 'flags-again');
+    expect((await get('flags-again.apps.localhost')).body).toBe('version A');
+    await rm(source, { recursive: true });
   });
 });

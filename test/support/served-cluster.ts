@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { configMapType, leaseType, podType, secretType, statefulSetType } from '../../src/lib/api/core.ts';
+import { httpRouteType } from '../../src/lib/api/gateway.ts';
 import { kinds, places } from '../../src/lib/api/group.ts';
 import type { KfInfo } from '../../src/lib/api/kf-info.ts';
 import { resource, type KubeObject, type ResourceType } from '../../src/lib/api/object.ts';
@@ -13,7 +14,17 @@ import { MemoryCluster } from './memory-cluster.ts';
 const roleBindings = resource('rbac.authorization.k8s.io', 'v1', 'RoleBinding', 'rolebindings');
 const podMetrics = resource('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
 const quotas = resource('', 'v1', 'ResourceQuota', 'resourcequotas');
-const builtIn: ResourceType[] = [secretType, configMapType, podType, statefulSetType, roleBindings, podMetrics, quotas, leaseType];
+const builtIn: ResourceType[] = [
+  secretType,
+  configMapType,
+  podType,
+  statefulSetType,
+  roleBindings,
+  podMetrics,
+  quotas,
+  leaseType,
+  httpRouteType,
+];
 const known: ResourceType[] = [...Object.values(kinds), ...builtIn];
 
 interface Place {

@@ -1,8 +1,9 @@
-// Old packages and builds go: the newest five of an app stay, and whatever its current droplet needs.
+// Old packages and builds go: the newest five of an app stay, and whatever its current droplet or its next build needs.
 
 import { findCondition } from '../../lib/api/conditions.ts';
 import { annotations, conditionTypes, kinds } from '../../lib/api/group.ts';
 import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import { neededPackages } from '../../lib/api/packages.ts';
 import type { CFApp, CFBuild, CFPackage } from '../../lib/api/types.generated.ts';
 import { index, watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler } from '../runtime/reconciler.ts';
@@ -69,9 +70,8 @@ export function surplusOf(app: CFApp, builds: readonly CFBuild[], packages: read
     (source) => findCondition(source, conditionTypes.ready)?.status === 'True' && source.metadata.deletionTimestamp === undefined,
   );
   const going = oldBuilds.filter((build) => ageMs(build, now) > graceMs);
-  const stays = new Set(
-    builds.filter((build) => build.metadata.name === current || !isFinal(build)).map((build) => build.spec.packageRef.name ?? ''),
-  );
+  const inUse = builds.filter((build) => build.metadata.name === current || !isFinal(build));
+  const stays = new Set([...neededPackages(app), ...inUse.map((build) => build.spec.packageRef.name ?? '')]);
   const oldPackages = newestFirst(ready)
     .slice(keptPerApp)
     .filter((source) => !stays.has(source.metadata.name ?? '') && !isOfPush(source));

@@ -139,6 +139,10 @@ export const annotations = {
   pushStarted: kf('push-started'),
   buildKey: kf('build-key'),
   envSecret: kf('env-secret'),
+  /** Of a CFApp: the CFPackage that was pushed with `--no-start` and waits for its first build, and the droplet of that time. */
+  unstaged: kf('unstaged'),
+  /** Of a CFApp: the CFPackage that was pushed last, and the newest one of that time; left out: it is the newest. */
+  package: kf('package'),
   applying: kf('applying'),
   deployId: kf('deploy-id'),
   liveHash: kf('live-hash'),

@@ -55,6 +55,15 @@ test('what a push that is under way has made stays, as does everything that is y
   expect(names(surplusOf(pushed, own, [], later).builds)).toEqual([]);
 });
 
+test('a package that waits for its start stays, however many builds follow, and so does one that was pushed again', () => {
+  const packages = six.map((n) => source(`p${String(n)}`, n));
+  const marked = (annotations: Record<string, string>): CFApp => ({ ...app('s1'), metadata: { ...app().metadata, annotations } });
+  const left = (of: CFApp) => names(surplusOf(of, [], [...packages, source('p7', 7)], later).packages);
+  expect(left(app('s1'))).toEqual(['p6', 'p7']);
+  expect(left(marked({ 'kf.cloudfoundry.org/unstaged': 'p7/s1' }))).toEqual(['p6']);
+  expect(left(marked({ 'kf.cloudfoundry.org/package': 'p6/p1' }))).toEqual(['p7']);
+});
+
 test('repositories have the same path at the push door and behind the pull prefix', () => {
   const inside = { pushHost: 'kf-registry.kf-system.svc:5000', pullPrefix: 'localhost:32500/' };
   expect(pushRepository(inside, 's', 'a', 'droplets')).toBe('kf-registry.kf-system.svc:5000/s/a-droplets');

@@ -39,7 +39,11 @@ function present(
     ...more.app,
   } as unknown as CFApp;
   const ownRoutes = uris.map((uri) => ({ status: { uri } }) as CFRoute);
-  return { app, image, facts: { isNew: false, processes, routes: ownRoutes, ownRoutes, builds: [], env, hasEnvSecret: true } };
+  return {
+    app,
+    image,
+    facts: { isNew: false, processes, routes: ownRoutes, ownRoutes, builds: [], packages: [], env, hasEnvSecret: true },
+  };
 }
 
 describe('of a new app', () => {

@@ -1,10 +1,9 @@
-// Who may write an app's settings, and which build and package of before count.
+// Who may write an app's settings, and for how long.
 
 import { expect, test } from 'vitest';
 import { annotations } from '../../../src/lib/api/group.ts';
-import type { CFApp, CFBuild } from '../../../src/lib/api/types.generated.ts';
+import type { CFApp } from '../../../src/lib/api/types.generated.ts';
 import { timerMs } from '../../../src/lib/wait.ts';
-import { packagesWithContent } from '../../../src/lib/ops/builds/build-key.ts';
 import { lockJudge } from '../../../src/lib/ops/push/lock.ts';
 
 const locked = (lock?: string): CFApp =>
@@ -31,13 +30,6 @@ test('a lock that is renewed or handed on counts anew; none, or the own one, doe
   expect(isLocked(locked('theirs@2'))).toBe(true);
   expect(isLocked(locked('mine@3'))).toBe(false);
   expect(isLocked(locked())).toBe(false);
-});
-
-test('packages of the same content are named once, those of the newest build first', () => {
-  const build = (hash: string, name: string): CFBuild =>
-    ({ metadata: { annotations: { [annotations.contentHash]: hash } }, spec: { packageRef: { name } } }) as unknown as CFBuild;
-  expect(packagesWithContent([build('x', 'p2'), build('y', 'p3'), build('x', 'p1'), build('x', 'p2')], 'x')).toEqual(['p2', 'p1']);
-  expect(packagesWithContent([build('y', 'p3')], 'x')).toEqual([]);
 });
 
 test('a time limit that no timer can hold does not end at once', () => {

@@ -11,7 +11,8 @@ const tries = 5;
 
 export interface AppChange {
   spec?: Partial<CFAppSpec>;
-  annotations?: Record<string, string>;
+  /** null removes. */
+  annotations?: Record<string, string | null>;
 }
 
 /** Patches the app as it was last seen. @param change made anew from each version; undefined: nothing to do */
@@ -51,4 +52,12 @@ export async function changeProcess(session: SpaceSession, process: CFProcess, s
   const { uid, name = '' } = process.metadata;
   const metadata = { uid, annotations: { [annotations.changedBy]: await session.changedBy() } };
   return cluster.mergePatch(kinds.process, space.guid, name, { metadata, spec }, { fieldManager: fieldManagers.cli, signal });
+}
+
+/** Sets the number of instances, through the scale subresource. */
+export async function scaleProcess(session: SpaceSession, process: CFProcess, replicas: number): Promise<void> {
+  const { cluster, space, signal } = session;
+  const patch = { spec: { replicas } };
+  const options = { subresource: 'scale', fieldManager: fieldManagers.cli, signal };
+  await cluster.mergePatch(kinds.process, space.guid, process.metadata.name ?? '', patch, options);
 }

@@ -53,8 +53,10 @@ function lastEndOf(status: ContainerStatus | undefined): LastEnd | undefined {
   return { exitCode, ...(reason === undefined ? {} : { reason }), ...(at === undefined ? {} : { at }) };
 }
 
+/** Instances of a stopped app that are about to end are not listed. */
 function instanceDetails(app: CFApp, process: CFProcess, { usage, pods }: Live): InstanceDetails[] {
-  const wanted = app.spec.desiredState === 'STARTED' ? desiredInstances(process) : 0;
+  if (app.spec.desiredState !== 'STARTED') return [];
+  const wanted = desiredInstances(process);
   const instances = instancesOf(app, process);
   const byName = new Map((pods ?? []).map((pod) => [pod.metadata.name ?? '', pod]));
   return (pods === undefined ? instances : withPods(instances, process, pods, wanted)).map((instance) => {

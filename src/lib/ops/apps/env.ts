@@ -28,6 +28,11 @@ function parsed(text: string | undefined): Record<string, unknown> {
   return text === undefined ? {} : (JSON.parse(text) as Record<string, unknown>);
 }
 
+/** What users set. */
+export async function readVariables(session: SpaceSession, app: CFApp): Promise<Record<string, string>> {
+  return decoded(await readSecret(session, app.spec.envSecretName));
+}
+
 export async function readEnv(session: SpaceSession, app: CFApp): Promise<EnvDetails> {
   const [user, services, application] = await Promise.all([
     readSecret(session, app.spec.envSecretName),

@@ -1,4 +1,4 @@
-// start, stop, restart: each is one patch of the CFApp; the controller does the rest and judges it.
+// start, stop, restart: each is one patch of the CFApp; the controller does the rest and judges it. What was not built yet is built before.
 
 import { appRevOf } from '../../api/app.ts';
 import { annotations, kinds } from '../../api/group.ts';
@@ -10,6 +10,7 @@ import { restartDirectly, startDirectly, stopDirectly } from './direct-scaling.t
 import { absentAfterMs, unlessAbsent } from '../controller-wait.ts';
 import { changeApp, newDeployId } from './changes.ts';
 import { waitForFallback } from './fallback.ts';
+import { needsStaging, stageAndStart } from './staging.ts';
 import { waitUntilSilent } from '../routes/programming.ts';
 import { startTimeoutMs, waitForDeployment } from './rollout-wait.ts';
 
@@ -60,7 +61,7 @@ export async function waitUntilServing(
 }
 
 /** Until the controller has emptied the sets; without one they are emptied directly. */
-async function waitUntilStopped(session: SpaceSession, app: CFApp, deployId: string): Promise<void> {
+export async function waitUntilStopped(session: SpaceSession, app: CFApp, deployId: string): Promise<void> {
   const { cluster, space, signal, env } = session;
   const { name = '' } = app.metadata;
   const check = (seen: CFApp | undefined): true | undefined =>
@@ -75,17 +76,11 @@ async function waitUntilStopped(session: SpaceSession, app: CFApp, deployId: str
   else await waitUntilSilent(session, app);
 }
 
-function assertDroplet(app: CFApp, bin: string): void {
-  if ((app.spec.currentDropletRef?.name ?? '') !== '') return;
-  const name = app.spec.displayName;
-  throw new KfError('failed', `App '${name}' has nothing to run yet: it has never been built.`, { hints: [`${bin} push ${name}`] });
-}
-
-/** Marks the app as started. The wait is {@link waitUntilServing}. */
+/** Marks the app as started, after a build where one is due. The wait is {@link waitUntilServing}. */
 export async function startApp(session: SpaceSession, app: CFApp): Promise<Changed & { deployId: string }> {
   const deployId = newDeployId();
   if (isStarted(app)) return { app, changed: false, deployId };
-  assertDroplet(app, session.bin);
+  if (needsStaging(app)) return { ...(await stageAndStart(session, app, { again: false })), changed: true };
   const started = await changeApp(session, app, (current) =>
     isStarted(current) ? undefined : { spec: { desiredState: 'STARTED' }, annotations: { [annotations.deployId]: deployId } },
   );
@@ -106,9 +101,9 @@ export async function stopApp(session: SpaceSession, app: CFApp): Promise<Change
   return { app: stopped, changed: true };
 }
 
-/** A new generation beside the old one, also of an app that is stopped. */
+/** A new generation beside the old one, also of an app that is stopped; after a build where one is due. */
 export async function restartApp(session: SpaceSession, app: CFApp): Promise<{ app: CFApp; deployId: string }> {
-  assertDroplet(app, session.bin);
+  if (needsStaging(app)) return stageAndStart(session, app, { again: false });
   const deployId = newDeployId();
   const restarted = await changeApp(session, app, (current) => ({
     spec: { desiredState: 'STARTED' },

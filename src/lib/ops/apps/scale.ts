@@ -1,14 +1,14 @@
 // scale: instance counts through the scale subresource, sizes through the process itself.
 
 import { instanceCountsOf, webProcess } from '../../api/app.ts';
-import { annotations, fieldManagers, kinds, labels } from '../../api/group.ts';
+import { annotations, kinds, labels } from '../../api/group.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { scaleDirectly } from './direct-scaling.ts';
 import { unlessAbsent } from '../controller-wait.ts';
-import { changeApp, changeProcess, newDeployId } from './changes.ts';
+import { changeApp, changeProcess, newDeployId, scaleProcess } from './changes.ts';
 import { waitUntilServing } from './lifecycle.ts';
 import { startTimeoutMs } from './rollout-wait.ts';
 
@@ -29,13 +29,6 @@ export async function findProcess(session: SpaceSession, app: CFApp, type: strin
   throw new KfError('not-found', `Process ${type} not found`, {
     hints: types === '' ? [] : [`Processes of app '${app.spec.displayName}': ${types}`],
   });
-}
-
-async function scaleInstances(session: SpaceSession, process: CFProcess, replicas: number): Promise<void> {
-  const { cluster, space, signal } = session;
-  const patch = { spec: { replicas } };
-  const options = { subresource: 'scale', fieldManager: fieldManagers.cli, signal };
-  await cluster.mergePatch(kinds.process, space.guid, process.metadata.name ?? '', patch, options);
 }
 
 function describeInstances(process: CFProcess | undefined, wanted: number): string {
@@ -128,7 +121,7 @@ export async function scaleApp(session: SpaceSession, app: CFApp, options: Scale
   if (options.diskMB !== undefined && options.diskMB !== process.spec.diskQuotaMB) sizes['diskQuotaMB'] = options.diskMB;
   const resized = Object.keys(sizes).length > 0;
   if (resized) await changeProcess(session, process, sizes);
-  if (options.instances !== undefined) await scaleInstances(session, process, options.instances);
+  if (options.instances !== undefined) await scaleProcess(session, process, options.instances);
   if (app.spec.desiredState !== 'STARTED') return;
   if (resized) {
     const deployId = newDeployId();

@@ -35,9 +35,3 @@ export function reusableBuild(builds: readonly CFBuild[], key: string): CFBuild 
   const same = builds.filter((build) => isOf(build, key));
   return same.find((build) => build.status?.state === 'STAGED') ?? same.find((build) => build.status?.state !== 'FAILED');
 }
-
-/** GUIDs of packages that held this content when their builds were made; the controller may have deleted some since. */
-export function packagesWithContent(builds: readonly CFBuild[], contentHash: string): string[] {
-  const same = builds.filter((build) => build.metadata.annotations?.[annotations.contentHash] === contentHash);
-  return [...new Set(same.map((build) => build.spec.packageRef.name ?? ''))].filter((name) => name !== '');
-}

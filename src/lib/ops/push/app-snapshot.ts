@@ -3,7 +3,8 @@
 import { processesOf, routesOf } from '../../api/app.ts';
 import { secretType } from '../../api/core.ts';
 import { kinds, labels } from '../../api/group.ts';
-import type { CFApp, CFBuild, CFProcess, CFRoute } from '../../api/types.generated.ts';
+import { packagesOf } from '../../api/packages.ts';
+import type { CFApp, CFBuild, CFPackage, CFProcess, CFRoute } from '../../api/types.generated.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
@@ -16,12 +17,14 @@ export interface AppFacts {
   ownRoutes: CFRoute[];
   /** Builds of the app, newest first. */
   builds: CFBuild[];
+  /** Packages of the app that have their source, newest first; read for source code only. */
+  packages: CFPackage[];
   /** The app's environment as stored. */
   env: Record<string, string>;
   hasEnvSecret: boolean;
 }
 
-const nothing: AppFacts = { isNew: true, processes: [], routes: [], ownRoutes: [], builds: [], env: {}, hasEnvSecret: false };
+const nothing: AppFacts = { isNew: true, processes: [], routes: [], ownRoutes: [], builds: [], packages: [], env: {}, hasEnvSecret: false };
 
 const newestFirst = (a: CFBuild, b: CFBuild): number =>
   (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? '') ||
@@ -40,14 +43,21 @@ function needsEnv(app: CFApp, plan: AppPlan): boolean {
   return plan.lifecycle !== 'docker' || Object.keys(plan.env).length > 0 || (app.spec.currentDropletRef?.name ?? '') === '';
 }
 
+/** Packages of the app that have their source, newest first. */
+export async function readPackages({ cluster, space, signal }: SpaceSession, app: CFApp): Promise<CFPackage[]> {
+  const labelSelector = `${labels.appGuid}=${app.metadata.name ?? ''}`;
+  return packagesOf(app, (await cluster.list(kinds.package, { ns: space.guid, labelSelector, signal })).items);
+}
+
 /** The facts of an app that exists, as far as the plan needs them; a new one has none. */
 export async function readFacts(session: SpaceSession, plan: AppPlan, app: CFApp | undefined): Promise<AppFacts> {
   if (app === undefined) return nothing;
   const { cluster, space, signal } = session;
   const options = { ns: space.guid, labelSelector: `${labels.appGuid}=${app.metadata.name ?? ''}`, signal };
-  const [processes, builds, routes, env] = await Promise.all([
+  const [processes, builds, packages, routes, env] = await Promise.all([
     cluster.list(kinds.process, options),
     cluster.list(kinds.build, options),
+    plan.lifecycle === 'docker' ? [] : readPackages(session, app),
     cluster.list(kinds.route, { ns: space.guid, signal }),
     needsEnv(app, plan) ? readEnv(session, app) : { env: {}, hasEnvSecret: true },
   ]);
@@ -57,6 +67,7 @@ export async function readFacts(session: SpaceSession, plan: AppPlan, app: CFApp
     routes: routes.items,
     ownRoutes: routesOf(app, routes.items),
     builds: builds.items.toSorted(newestFirst),
+    packages,
     ...env,
   };
 }

@@ -1,35 +1,40 @@
-// From source or image to a staged build: nothing is uploaded that the registry has, nothing is built that was built.
+// From source or image to a package and its staged build: nothing is uploaded that the registry has, nothing is built that was built.
 
 import { randomUUID } from 'node:crypto';
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { secretType } from '../../api/core.ts';
-import { annotations, kinds } from '../../api/group.ts';
+import { annotations, fieldManagers, kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
+import { neededPackages, packagesOf } from '../../api/packages.ts';
 import { pushRepository, repositoryPath } from '../../api/repositories.ts';
 import { counted, formatBytes } from '../../api/sizes.ts';
 import type { CFBuild, CFPackage } from '../../api/types.generated.ts';
 import { BugError } from '../../errors.ts';
-import { isAlreadyExists } from '../../kube/errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
 import { openSourceCache } from '../../source/cache.ts';
 import { listSource, type SourceListing } from '../../source/content-hash.ts';
 import { packSource, pushSource } from '../../source/pack.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { buildBuild, buildBuildEnvSecret, buildEnvSecretName, buildPackage } from '../../../templates/build.ts';
+import { buildPackage } from '../../../templates/build.ts';
 import type { Authorship } from '../../../templates/metadata.ts';
 import { openSpaceRegistry, withNamedRegistry } from '../registry/access.ts';
 import type { AppFollower } from './app-follower.ts';
-import { buildKey, packagesWithContent, reusableBuild } from '../builds/build-key.ts';
+import { buildKey, reusableBuild } from '../builds/build-key.ts';
 import { waitForBuild } from '../builds/build.ts';
+import { createBuild, stagePackage, type BuildRequest } from '../builds/stage.ts';
 import { lifecycleOf } from './acquire-app.ts';
-import type { AppFacts } from './app-snapshot.ts';
+import { readPackages, type AppFacts } from './app-snapshot.ts';
 import { assertMayBuild } from './rights.ts';
 
 export interface Artifact {
-  build: CFBuild;
-  /** False when an earlier build was taken. */
+  /** Name of the package that was pushed: uploaded now, or known from before. */
+  source: string;
+  /** The app's packages, newest first; empty where that package is known to be the newest. */
+  packages: readonly CFPackage[];
+  /** Left out when the package is to be built later. */
+  build?: CFBuild;
+  /** False when an earlier build was taken, or none was made. */
   wasBuilt: boolean;
   layerBytesSent: number;
 }
@@ -41,8 +46,10 @@ export interface ArtifactInput {
   facts: AppFacts;
   follower: AppFollower;
   pushId: string;
-  /** Build although an equal build is there. */
+  /** Build although an equal build is there; without a build: another package although the same is there. */
   force: boolean;
+  /** False: make the package only. */
+  stage: boolean;
   /** Where a new app's source goes, tried already. */
   registry?: RegistryClient;
 }
@@ -52,6 +59,8 @@ function cacheFolder(env: Readonly<Record<string, string | undefined>>): string 
   const base = env['XDG_CACHE_HOME'];
   return path.join(base !== undefined && base !== '' ? base : path.join(env['HOME'] ?? homedir(), '.cache'), 'kf', 'source');
 }
+
+const nameOf = ({ metadata }: CFBuild | CFPackage): string => metadata.name ?? '';
 
 async function authorOfPush(session: SpaceSession): Promise<Authorship> {
   return { changedBy: await session.changedBy(), now: new Date() };
@@ -103,95 +112,60 @@ async function uploadSource(
   const created = await cluster.create(
     kinds.package,
     buildPackage({ guid, app: follower.app, type: 'bits', image, pushId, contentHash: listing.contentHash }, await authorOfPush(session)),
-    { fieldManager: 'kf-push', signal },
+    { fieldManager: fieldManagers.push, signal },
   );
   return { package: created, bytes: pushed.layerBytesSent };
 }
 
-interface BuildRequest {
-  packageGuid: string;
-  contentHash?: string;
-  key?: string;
-  env?: Record<string, string>;
-}
-
-async function createBuild(input: ArtifactInput, request: BuildRequest): Promise<CFBuild> {
-  const { session, info, plan, follower, pushId } = input;
-  const { cluster, signal } = session;
-  const author = await authorOfPush(session);
-  const guid = randomUUID();
-  const wanted = buildBuild(
-    {
-      guid,
-      app: follower.app,
-      packageGuid: request.packageGuid,
-      lifecycle: lifecycleOf(plan, follower.app),
-      stagingMemoryMB: info.staging.memoryMB,
-      stagingDiskMB: info.staging.diskMB,
-      pushId,
-      contentHash: request.contentHash,
-      buildKey: request.key,
-      envSecretName: request.env === undefined ? undefined : buildEnvSecretName(guid),
-    },
-    author,
-  );
-  const build = await cluster.create(kinds.build, wanted, { fieldManager: 'kf-push', signal });
-  if (request.env !== undefined) {
-    await cluster.create(secretType, buildBuildEnvSecret(build, request.env, author), { fieldManager: 'kf-push', signal });
-  }
-  return build;
+/** What a build of the plan is asked for. */
+function buildRequest({ plan, follower, pushId }: ArtifactInput, packageGuid: string): BuildRequest {
+  const { app } = follower;
+  return { app, packageGuid, lifecycle: lifecycleOf(plan, app), pushId, fieldManager: fieldManagers.push };
 }
 
 async function fromSource(input: ArtifactInput): Promise<Artifact> {
-  const { session, info, plan, facts, follower } = input;
+  const { session, plan, facts } = input;
   const { reporter, signal, env } = session;
   if (plan.path === undefined) throw new BugError('A plan for source code names no path.');
   const cache = openSourceCache(cacheFolder(env), (message) => reporter.warn(message));
   reporter.step('Reading files');
   const listing = await listSource(plan.path, { cacheDir: cache.dir, warn: (message) => reporter.warn(message), signal });
+  const known = facts.packages.find(({ metadata }) => metadata.annotations?.[annotations.contentHash] === listing.contentHash);
   try {
-    const buildEnv = { ...facts.env, ...plan.env };
-    const { buildpacks = [], stack } = lifecycleOf(plan, follower.app).data;
-    const key = buildKey(info, { contentHash: listing.contentHash, buildpacks, stack, env: buildEnv });
-    const earlier = input.force ? undefined : reusableBuild(facts.builds, key);
-    if (earlier !== undefined) return { build: await finished(input, earlier, buildEnv), wasBuilt: false, layerBytesSent: 0 };
-    follower.begin();
-    if (!facts.isNew) await assertMayBuild(session, info, plan);
-    const packaged = await packageThatIsThere(input, listing.contentHash);
-    const upload = packaged === undefined ? await uploadSource(input, listing, cache.dir) : undefined;
-    const packageGuid = packaged ?? upload?.package.metadata.name ?? '';
-    reporter.say();
-    reporter.say('Staging app and tracing logs...');
-    reporter.step('Staging');
-    const build = await createBuild(input, { packageGuid, contentHash: listing.contentHash, key, env: buildEnv });
-    return { build: await waitForBuild(session, plan.name, build, follower.lost()), wasBuilt: true, layerBytesSent: upload?.bytes ?? 0 };
+    return await (input.stage
+      ? staged(input, listing, known, cache.dir)
+      : packaged(input, listing, input.force ? undefined : known, cache.dir));
   } finally {
     listing.close();
     cache.close();
   }
 }
 
-/** A package with this content: builds outlive the packages that they were made of. */
-async function packageThatIsThere({ session, facts }: ArtifactInput, contentHash: string): Promise<string | undefined> {
-  for (const guid of packagesWithContent(facts.builds, contentHash)) {
-    const live = await session.cluster.get(kinds.package, session.space.guid, guid, session.signal);
-    if (live !== undefined && live.metadata.deletionTimestamp === undefined) return guid;
-  }
-  return undefined;
+/** The package of this source; uploaded unless it is known. */
+async function packaged(input: ArtifactInput, listing: SourceListing, known: CFPackage | undefined, cacheDir: string): Promise<Artifact> {
+  const { session, info, plan, facts, follower } = input;
+  if (known !== undefined) return { source: nameOf(known), packages: facts.packages, wasBuilt: false, layerBytesSent: 0 };
+  follower.begin();
+  if (!facts.isNew) await assertMayBuild(session, info, plan);
+  const { package: created, bytes } = await uploadSource(input, listing, cacheDir);
+  const packages = packagesOf(follower.app, [created, ...facts.packages]);
+  return { source: nameOf(created), packages, wasBuilt: false, layerBytesSent: bytes };
 }
 
-/** A build of another run that may still go on. A run that was cut right after it made the build left it without its environment. */
-async function finished({ session, plan, follower }: ArtifactInput, build: CFBuild, env: Record<string, string>): Promise<CFBuild> {
-  if (build.status?.state === 'STAGED') return build;
-  if (build.metadata.annotations?.[annotations.envSecret] !== undefined) {
-    const secret = buildBuildEnvSecret(build, env, await authorOfPush(session));
-    await session.cluster.create(secretType, secret, { fieldManager: 'kf-push', signal: session.signal }).catch((error: unknown) => {
-      if (!isAlreadyExists(error)) throw error;
-    });
-  }
-  session.reporter.say();
-  session.reporter.say('Staging app and tracing logs...');
-  return waitForBuild(session, plan.name, build, follower.lost());
+async function staged(input: ArtifactInput, listing: SourceListing, known: CFPackage | undefined, cacheDir: string): Promise<Artifact> {
+  const { session, info, plan, facts, follower } = input;
+  const { contentHash } = listing;
+  const env = { ...facts.env, ...plan.env };
+  const { buildpacks = [], stack } = lifecycleOf(plan, follower.app).data;
+  const key = buildKey(info, { contentHash, buildpacks, stack, env });
+  const earlier = input.force ? undefined : reusableBuild(facts.builds, key);
+  // Builds outlive the packages that they were made of; what is pushed must be there for a restage.
+  const artifact = await packaged(input, listing, known, cacheDir);
+  if (earlier === undefined) follower.begin();
+  if (earlier === undefined && known !== undefined) await assertMayBuild(session, info, plan);
+  const request = { ...buildRequest(input, artifact.source), contentHash, key, env };
+  const build = await stagePackage(session, info, request, { earlier, stillOurs: () => follower.lost() });
+  return { ...artifact, build, wasBuilt: earlier === undefined };
 }
 
 /** The image that a staged build runs; equal images make equal droplets. */
@@ -199,31 +173,43 @@ export function dropletImage(build: CFBuild | undefined): string | undefined {
   return build?.status?.state === 'STAGED' ? build.status.droplet?.registry.image : undefined;
 }
 
+/** The image's package only; one that is there is as good, for the tag is looked at when it is built. */
+async function imagePackage(input: ArtifactInput, create: () => Promise<CFPackage>): Promise<Artifact> {
+  const { session, plan, facts, follower, force } = input;
+  const packages = facts.isNew ? [] : await readPackages(session, follower.app);
+  const known = force ? undefined : packages.find(({ spec }) => spec.source?.registry.image === plan.docker?.image);
+  if (known !== undefined) return { source: nameOf(known), packages, wasBuilt: false, layerBytesSent: 0 };
+  const created = await create();
+  return { source: nameOf(created), packages: packagesOf(follower.app, [created, ...packages]), wasBuilt: false, layerBytesSent: 0 };
+}
+
 /** A tag may have moved, so the controller resolves it anew; when it did not, the droplet that is there stays. */
 async function fromImage(input: ArtifactInput): Promise<Artifact> {
-  const { session, plan, facts, follower, pushId } = input;
+  const { session, info, plan, facts, follower, pushId } = input;
   const { cluster, signal } = session;
   const guid = randomUUID();
   const image = plan.docker?.image ?? '';
-  const source = buildPackage({ guid, app: follower.app, type: 'docker', image, pushId }, await authorOfPush(session));
+  const wanted = buildPackage({ guid, app: follower.app, type: 'docker', image, pushId }, await authorOfPush(session));
+  const create = (): Promise<CFPackage> => cluster.create(kinds.package, wanted, { fieldManager: fieldManagers.push, signal });
+  if (!input.stage) return imagePackage(input, create);
   session.reporter.step(`Looking at image ${image}`);
-  const [created, started] = await Promise.all([
-    cluster.create(kinds.package, source, { fieldManager: 'kf-push', signal }),
-    createBuild(input, { packageGuid: guid }),
-  ]);
+  const [, started] = await Promise.all([create(), createBuild(session, info, buildRequest(input, guid))]);
   const build = await waitForBuild(session, plan.name, started);
-  const current = facts.builds.find((candidate) => candidate.metadata.name === follower.app.spec.currentDropletRef?.name);
+  const current = facts.builds.find((candidate) => nameOf(candidate) === follower.app.spec.currentDropletRef?.name);
   if (current === undefined || input.force || dropletImage(current) !== dropletImage(build))
-    return { build, wasBuilt: true, layerBytesSent: 0 };
+    return { source: guid, packages: [], build, wasBuilt: true, layerBytesSent: 0 };
   const ns = session.space.guid;
   await Promise.all([
-    cluster.delete(kinds.build, ns, build.metadata.name ?? '', { propagation: 'Background' }),
-    cluster.delete(kinds.package, ns, created.metadata.name ?? '', { propagation: 'Background' }),
+    cluster.delete(kinds.build, ns, nameOf(build), { propagation: 'Background' }),
+    cluster.delete(kinds.package, ns, guid, { propagation: 'Background' }),
   ]);
-  return { build: current, wasBuilt: false, layerBytesSent: 0 };
+  // An image's package has its build at once, but for those that the app's marks know of: where no build is newer, no package is.
+  const isNewest = facts.builds[0] === current && neededPackages(follower.app).length === 0;
+  const packages = isNewest ? [] : await readPackages(session, follower.app);
+  return { source: current.spec.packageRef.name ?? '', packages, build: current, wasBuilt: false, layerBytesSent: 0 };
 }
 
-/** The staged build that the app shall run. @throws KfError `usage`, `upload`, `build`, `timeout`, or `conflict` when a later push took over */
+/** What was pushed, and the staged build that the app shall run. @throws KfError `usage`, `upload`, `build`, `timeout`, or `conflict` when a later push took over */
 export function makeArtifact(input: ArtifactInput): Promise<Artifact> {
   return input.plan.lifecycle === 'docker' ? fromImage(input) : fromSource(input);
 }

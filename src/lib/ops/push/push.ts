@@ -1,27 +1,28 @@
-// `kf push`: claim, make the artifact, write the settings under a lock, switch, wait for the verdict.
+// `kf push`: claim, make package and build, write the settings under a lock, switch, wait for the verdict.
 
 import { randomUUID } from 'node:crypto';
 import { appRevOf, webProcess } from '../../api/app.ts';
 import { annotations } from '../../api/group.ts';
 import { requireCompatible, type KfInfo } from '../../api/kf-info.ts';
-import type { CFApp, CFBuild, CFRoute } from '../../api/types.generated.ts';
+import type { CFApp, CFRoute } from '../../api/types.generated.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { kfVersion } from '../../version.ts';
 import type { KnownOfApp } from '../apps/details.ts';
 import { findLabelledApp, listDomainObjects } from '../find.ts';
 import { ensureRoute, unmapAll } from '../routes/routes.ts';
-import { bindService, boundInstances } from '../services/user-provided.ts';
+import { bindService } from '../services/user-provided.ts';
+import { waitUntilStopped } from '../apps/lifecycle.ts';
 import { startTimeoutMs, waitForDeployment, type VerdictOptions } from '../apps/rollout-wait.ts';
 import type { AppFollower } from './app-follower.ts';
 import { makeArtifact } from './artifact.ts';
 import { claimApp, lifecycleOf } from './acquire-app.ts';
+import { decideChanges, isMarked, isNothing, type Changes } from './changes.ts';
 import { readFacts, type AppFacts } from './app-snapshot.ts';
 import { lockSettings, writeAsHolder } from './lock.ts';
-import { preflight, type FoundService, type Preflight } from './preflight.ts';
-import { needsDomains, wantedRoutes, type WantedRoute } from './route-plan.ts';
-import { judgeWeb } from './web-process.ts';
-import { envChanges, metadataChanges, processSteps, writeEnv, writeProcesses, type ProcessStep } from './settings.ts';
+import { preflight, type Preflight } from './preflight.ts';
+import { needsDomains, wantedRoutes } from './route-plan.ts';
+import { writeEnv, writeProcesses } from './settings.ts';
 
 export interface PushedApp {
   name: string;
@@ -30,7 +31,6 @@ export interface PushedApp {
   unchanged: boolean;
   built: boolean;
   layerBytesSent: number;
-  droplet: string;
   app: CFApp;
   /** What the push has read of it, for `describeApp`. */
   known: KnownOfApp;
@@ -39,57 +39,6 @@ export interface PushedApp {
 export interface PushOptions {
   /** Build and roll although nothing differs. */
   force: boolean;
-}
-
-/** What has to be written; decided before the lock is taken. */
-interface Changes {
-  processes: ProcessStep[];
-  env: Record<string, string>;
-  metadata: ReturnType<typeof metadataChanges>;
-  routes: WantedRoute[];
-  services: FoundService[];
-  unmap: boolean;
-  droplet: boolean;
-  /** It is to be started, or with `--no-start` stopped. */
-  state: boolean;
-}
-
-async function decide(
-  { session, plan, push, checked: { services } }: PreparedPush,
-  facts: AppFacts,
-  app: CFApp,
-  build: CFBuild,
-  wanted: WantedRoute[],
-): Promise<Changes> {
-  const droplet = build.metadata.name ?? '';
-  const startsWeb = judgeWeb(session, plan, facts, { build, start: push.start });
-  const isStarted = app.spec.desiredState === 'STARTED';
-  const bound = plan.services.length === 0 || facts.isNew ? new Map<string, string>() : await boundInstances(session, app);
-  return {
-    processes: processSteps(plan, facts, startsWeb),
-    env: envChanges(plan, facts),
-    metadata: metadataChanges(plan, app),
-    routes: wanted.filter((route) => !isMapped(facts, route)),
-    services: services.filter(({ name, instance }) => bound.get(name) !== instance.metadata.name),
-    unmap: plan.noRoute && facts.ownRoutes.length > 0,
-    droplet: app.spec.currentDropletRef?.name !== droplet,
-    state: push.start ? !isStarted || app.status?.deployment?.phase !== 'Serving' : isStarted,
-  };
-}
-
-function isMapped(facts: AppFacts, { host, domain, path }: WantedRoute): boolean {
-  return facts.ownRoutes.some(
-    ({ spec }) =>
-      spec.domainRef.name === domain.metadata.name &&
-      (spec.host ?? '').toLowerCase() === host.toLowerCase() &&
-      (spec.path ?? '').toLowerCase() === path.toLowerCase(),
-  );
-}
-
-function isNothing(changes: Changes): boolean {
-  const { processes, env, metadata, routes, services, unmap, droplet, state } = changes;
-  const named = [env, metadata.labels, metadata.annotations].reduce((sum, entries) => sum + Object.keys(entries).length, 0);
-  return processes.length + named + routes.length + services.length === 0 && !unmap && !droplet && !state;
 }
 
 /** Everything but the switch itself. The app is locked, so no other push writes at the same time. Returns the routes that were added. */
@@ -111,8 +60,8 @@ function switchApp(
   session: SpaceSession,
   app: CFApp,
   plan: AppPlan,
-  droplet: string,
-  deploy: { id: string; newRev: boolean; start: boolean; metadata: Changes['metadata'] },
+  droplet: string | undefined,
+  deploy: { id: string; newRev: boolean; start: boolean; changes: Changes },
 ): Promise<CFApp> {
   const lifecycle = lifecycleOf(plan);
   const data = {
@@ -129,11 +78,17 @@ function switchApp(
         : {};
     return {
       metadata: {
-        labels: deploy.metadata.labels,
-        annotations: { ...deploy.metadata.annotations, [annotations.deployId]: deploy.id, [annotations.applying]: null, ...rev },
+        labels: deploy.changes.metadata.labels,
+        annotations: {
+          ...deploy.changes.metadata.annotations,
+          ...deploy.changes.marks,
+          [annotations.deployId]: deploy.id,
+          [annotations.applying]: null,
+          ...rev,
+        },
       },
       spec: {
-        currentDropletRef: { name: droplet },
+        ...(droplet === undefined ? {} : { currentDropletRef: { name: droplet } }),
         desiredState: deploy.start ? 'STARTED' : 'STOPPED',
         ...(Object.keys(data).length === 0 ? {} : { lifecycle: { data } }),
       },
@@ -159,7 +114,7 @@ async function apply(
   app: CFApp,
   facts: AppFacts,
   changes: Changes,
-  target: { droplet: string; pushId: string; force: boolean },
+  target: { droplet: string | undefined; pushId: string; force: boolean },
 ): Promise<{ switched: CFApp; routes: CFRoute[] }> {
   const { session, info, plan } = prepared;
   const locked = await lockSettings(session.cluster, app, target.pushId, session.signal);
@@ -170,7 +125,7 @@ async function apply(
       id: target.pushId,
       newRev: newRev && app.spec.desiredState === 'STARTED',
       start: prepared.push.start,
-      metadata: changes.metadata,
+      changes,
     };
     const switched = await switchApp(session, locked, plan, target.droplet, deploy);
     return { switched, routes: [...(changes.unmap ? [] : facts.ownRoutes), ...added] };
@@ -195,6 +150,18 @@ async function verdict({ session, plan, push }: PreparedPush, app: CFApp, pushId
 
 /** The controller has worked it out. */
 const hasAddress = ({ status }: CFRoute): boolean => (status?.uri ?? '') !== '';
+
+/** A push that changes nothing else may still be one of an older package. */
+function mark({ cluster }: SpaceSession, app: CFApp, pushId: string, changes: Changes): Promise<CFApp> | CFApp {
+  if (isMarked(app, changes)) return app;
+  return writeAsHolder(cluster, app, pushId, () => ({ metadata: { annotations: changes.marks } }));
+}
+
+async function untilStopped(session: SpaceSession, app: CFApp, pushId: string): Promise<void> {
+  session.reporter.say('Stopping Application...');
+  await waitUntilStopped(session, app, pushId);
+  session.reporter.say('Application Stopped');
+}
 
 function unchanged(pushed: Omit<PushedApp, 'unchanged' | 'app'>, { processes, ownRoutes: routes }: AppFacts, app: CFApp): PushedApp {
   return { ...pushed, unchanged: true, app, known: { ...pushed.known, processes, routes, withoutUsage: true } };
@@ -228,27 +195,30 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
   try {
     // What another push wrote meanwhile is among the facts: its settings must not survive beside this one's source.
     const { facts, routes } = asFound ? checked : await readAgain(session, checked, follower.app);
-    const input = { session, info, plan, facts, follower, pushId, force: options.force };
+    const input = { session, info, plan, facts, follower, pushId, force: options.force, stage: push.start || push.task };
     const artifact = await makeArtifact(registry === undefined ? input : { ...input, registry });
-    const droplet = artifact.build.metadata.name ?? '';
+    const { build } = artifact;
     const result = {
       name: plan.name,
       guid: follower.app.metadata.name ?? '',
       built: artifact.wasBuilt,
       layerBytesSent: artifact.layerBytesSent,
-      droplet,
-      known: { build: artifact.build, ...(plan.docker === undefined ? {} : { image: plan.docker.image }) },
+      known: { ...(build === undefined ? {} : { build }), ...(plan.docker === undefined ? {} : { image: plan.docker.image }) },
     };
-    const changes = await decide(prepared, facts, follower.app, artifact.build, routes);
+    const changes = await decideChanges({ session, plan, push, services: checked.services, routes, facts, app: follower.app, artifact });
     const sayApplied = (): void => (push.manifest === undefined ? undefined : session.reporter.say('Manifest applied'));
-    if (isNothing(changes) && !options.force) {
+    if (isNothing(changes) && !options.force && (push.start || isMarked(follower.app, changes))) {
+      const app = await mark(session, follower.app, pushId, changes);
       sayApplied();
-      return unchanged(result, facts, follower.app);
+      return unchanged(result, facts, app);
     }
+    const stops = !push.start && follower.app.spec.desiredState === 'STARTED';
     session.reporter.step('Writing settings');
-    const { switched, routes: mapped } = await apply(prepared, follower.app, facts, changes, { droplet, pushId, force: options.force });
+    const target = { droplet: build?.metadata.name, pushId, force: options.force };
+    const { switched, routes: mapped } = await apply(prepared, follower.app, facts, changes, target);
     session.reporter.done();
     sayApplied();
+    if (stops) await untilStopped(session, switched, pushId);
     if (!push.start) return { ...result, unchanged: false, app: switched };
     const known = {
       ...result.known,

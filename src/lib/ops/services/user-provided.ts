@@ -90,7 +90,7 @@ export async function createUserProvided(session: SpaceSession, options: UserPro
 }
 
 /** Bindings of an app, oldest first. */
-async function bindingsOf({ cluster, space, signal }: SpaceSession, app: CFApp): Promise<CFServiceBinding[]> {
+export async function appBindings({ cluster, space, signal }: SpaceSession, app: CFApp): Promise<CFServiceBinding[]> {
   const labelSelector = `${labels.appGuid}=${app.metadata.name}`;
   const { items } = await cluster.list(kinds.serviceBinding, { ns: space.guid, labelSelector, signal });
   return items
@@ -152,7 +152,7 @@ async function waitForBinding(session: SpaceSession, binding: CFServiceBinding):
 /** GUIDs of the instances that an app is bound to, by the name that the app finds each under. */
 export async function boundInstances(session: SpaceSession, app: CFApp): Promise<Map<string, string>> {
   const names = new Map((app.status?.serviceBindings ?? []).map(({ guid, name }) => [guid, name]));
-  const bindings = names.size === 0 ? [] : await bindingsOf(session, app);
+  const bindings = names.size === 0 ? [] : await appBindings(session, app);
   return new Map(bindings.map(({ metadata, spec }) => [names.get(metadata.name ?? '') ?? '', spec.service.name ?? '']));
 }
 
@@ -167,7 +167,7 @@ export async function bindService(
   instance: CFServiceInstance,
   options: BindOptions = {},
 ): Promise<boolean> {
-  const present = await bindingsOf(session, app);
+  const present = await appBindings(session, app);
   if (present.some((binding) => isTo(binding, instance))) return false;
   await assertNameFree(session, app, present, options.bindingName ?? instance.spec.displayName);
   const author = { changedBy: await session.changedBy(), now: new Date() };
@@ -181,7 +181,7 @@ export async function bindService(
 /** Returns false when there was no binding. */
 export async function unbindService(session: SpaceSession, app: CFApp, instance: CFServiceInstance): Promise<boolean> {
   const { cluster, space, signal } = session;
-  const bindings = (await bindingsOf(session, app)).filter((binding) => isTo(binding, instance));
+  const bindings = (await appBindings(session, app)).filter((binding) => isTo(binding, instance));
   await Promise.all(bindings.map((binding) => cluster.delete(kinds.serviceBinding, space.guid, binding.metadata.name ?? '', { signal })));
   return bindings.length > 0;
 }

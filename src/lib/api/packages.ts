@@ -1,0 +1,65 @@
+// Which package of an app is built next: the one that waits for its first build, else the one that was pushed last.
+// The app's annotations say so. Tenants write them: what they name counts only when it is one of the app's packages.
+
+import { annotations } from './group.ts';
+import type { CFApp, CFPackage } from './types.generated.ts';
+
+/** Packages of the app that have their source, newest first. @param packages of the app's namespace */
+export function packagesOf(app: CFApp, packages: readonly CFPackage[]): CFPackage[] {
+  return packages
+    .filter(({ metadata, spec }) => metadata.deletionTimestamp === undefined && spec.appRef.name === app.metadata.name)
+    .filter(({ spec }) => (spec.source?.registry.image ?? '') !== '')
+    .toSorted((a, b) => compare(b.metadata.creationTimestamp, a.metadata.creationTimestamp) || compare(b.metadata.name, a.metadata.name));
+}
+
+/** Value of annotation `package` after a push of `chosen`; null: it is the newest package, which needs no mark. */
+export function packageMark(chosen: string, newestFirst: readonly CFPackage[]): string | null {
+  const newest = newestFirst[0]?.metadata.name ?? chosen;
+  return newest === chosen ? null : `${chosen}/${newest}`;
+}
+
+/** Value of annotation `unstaged` after a push of `chosen` that leaves the build to the next start. */
+export function unstagedMark(chosen: string, app: CFApp): string {
+  return `${chosen}/${dropletOf(app)}`;
+}
+
+/** A package was pushed and not built since; the next start builds it. Another droplet, whoever has set it, ends that. */
+export function isUnstaged(app: CFApp): boolean {
+  const { waiting, droplet } = unstaged(app);
+  return waiting !== '' && droplet === dropletOf(app);
+}
+
+/** What start, restart and restage build. @param newestFirst as {@link packagesOf} gives them */
+export function packageToBuild(app: CFApp, newestFirst: readonly CFPackage[]): CFPackage | undefined {
+  const waiting = isUnstaged(app) ? named(unstaged(app).waiting, newestFirst) : undefined;
+  return waiting ?? lastPushed(app, newestFirst);
+}
+
+/** Names of packages that the app will need again, as far as its annotations can be believed. */
+export function neededPackages(app: CFApp): string[] {
+  return [unstaged(app).waiting, pushedAgain(app).chosen].filter((name) => name !== '');
+}
+
+/** The newest package, or the older one that was pushed again while no newer one came. */
+function lastPushed(app: CFApp, newestFirst: readonly CFPackage[]): CFPackage | undefined {
+  const [newest] = newestFirst;
+  const { chosen, newestThen } = pushedAgain(app);
+  return newest?.metadata.name === newestThen ? (named(chosen, newestFirst) ?? newest) : newest;
+}
+
+/** Annotation `package`: the package that was pushed again, and the newest one of that time. */
+function pushedAgain(app: CFApp): { chosen: string; newestThen: string } {
+  const [chosen = '', newestThen = ''] = (app.metadata.annotations?.[annotations.package] ?? '').split('/');
+  return { chosen, newestThen };
+}
+
+/** Annotation `unstaged`: the package that waits, and the droplet of that time. */
+function unstaged(app: CFApp): { waiting: string; droplet: string } {
+  const [waiting = '', droplet = ''] = (app.metadata.annotations?.[annotations.unstaged] ?? '').split('/');
+  return { waiting, droplet };
+}
+
+const dropletOf = ({ spec }: CFApp): string => spec.currentDropletRef?.name ?? '';
+const named = (name: string, packages: readonly CFPackage[]): CFPackage | undefined =>
+  packages.find(({ metadata }) => metadata.name === name);
+const compare = (a = '', b = ''): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,122 @@
+// The app's next droplet: the package that waits for its start, or was pushed last, is staged and takes the place of the present droplet.
+
+import { appRevOf } from '../../api/app.ts';
+import { annotations, fieldManagers, kinds, labels } from '../../api/group.ts';
+import type { KfInfo } from '../../api/kf-info.ts';
+import { isUnstaged, packageMark, packagesOf, packageToBuild } from '../../api/packages.ts';
+import type { CFApp, CFBuild, CFPackage } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { buildKey, reusableBuild } from '../builds/build-key.ts';
+import { stagePackage, type BuildRequest } from '../builds/stage.ts';
+import { appBindings } from '../services/user-provided.ts';
+import { changeApp, newDeployId } from './changes.ts';
+import { readVariables } from './env.ts';
+import { settleWeb } from './web-process.ts';
+
+/** A start begins with a build: of the package that was pushed with `--no-start`, or because none has ended well yet. */
+export function needsStaging(app: CFApp): boolean {
+  return isUnstaged(app) || (app.spec.currentDropletRef?.name ?? '') === '';
+}
+
+const byApp = ({ space, signal }: SpaceSession, app: CFApp) => ({
+  ns: space.guid,
+  labelSelector: `${labels.appGuid}=${app.metadata.name}`,
+  signal,
+});
+
+/** The build saw the services that are bound now; one that has not begun will. */
+async function sawBindings(session: SpaceSession, app: CFApp, build: CFBuild): Promise<boolean> {
+  const { cluster, space, signal } = session;
+  const [workload, bindings] = await Promise.all([
+    cluster.get(kinds.buildWorkload, space.guid, build.metadata.name ?? '', signal),
+    appBindings(session, app),
+  ]);
+  if (workload === undefined) return build.status?.state !== 'STAGED';
+  const seen = (workload.spec.services ?? []).map(({ name }) => name ?? '').toSorted();
+  const bound = bindings.map(({ metadata }) => metadata.name ?? '').toSorted();
+  return seen.join(' ') === bound.join(' ');
+}
+
+/** A build of this very package with everything as it is now: of a start that was cut, or of another one that runs. */
+async function earlierBuild(session: SpaceSession, { app, packageGuid, key }: BuildRequest): Promise<CFBuild | undefined> {
+  const { items } = await session.cluster.list(kinds.build, byApp(session, app));
+  const own = items.filter(({ spec }) => spec.packageRef.name === packageGuid && spec.appRef.name === app.metadata.name);
+  if (app.spec.lifecycle.type === 'docker')
+    return own.find(({ status, metadata }) => status?.state !== 'FAILED' && metadata.deletionTimestamp === undefined);
+  const found = key === undefined ? undefined : reusableBuild(own, key);
+  return found !== undefined && (await sawBindings(session, app, found)) ? found : undefined;
+}
+
+async function requestFor(session: SpaceSession, info: KfInfo, app: CFApp, source: CFPackage): Promise<BuildRequest> {
+  const { lifecycle } = app.spec;
+  const request = { app, packageGuid: source.metadata.name ?? '', lifecycle, fieldManager: fieldManagers.cli };
+  if (lifecycle.type === 'docker') return request;
+  const env = await readVariables(session, app);
+  const contentHash = source.metadata.annotations?.[annotations.contentHash];
+  const { buildpacks = [], stack } = lifecycle.data;
+  const key = contentHash === undefined ? undefined : buildKey(info, { contentHash, buildpacks, stack, env });
+  return { ...request, contentHash, key, env };
+}
+
+/** What says which droplet and which package are the app's. */
+const choiceOf = ({ spec, metadata }: CFApp): string =>
+  JSON.stringify([spec.currentDropletRef?.name, metadata.annotations?.[annotations.unstaged], metadata.annotations?.[annotations.package]]);
+
+/** The app as it was read has not got another droplet or package meanwhile; one that has got this droplet is all right. */
+function assertSameChoice(read: CFApp, current: CFApp, droplet: string): void {
+  if (choiceOf(current) === choiceOf(read) || current.spec.currentDropletRef?.name === droplet) return;
+  const by = current.metadata.annotations?.[annotations.changedBy] ?? 'somebody';
+  const name = current.spec.displayName;
+  throw new KfError('conflict', `App '${name}' was pushed or built anew by ${by} meanwhile; this build does not replace that.`, {
+    hints: [`kf app ${name}`],
+    details: { reason: 'superseded', by },
+  });
+}
+
+/** The app with its new droplet, as it was written. */
+export interface Staged {
+  app: CFApp;
+  /** The wait for the start is for the change with this id. */
+  deployId: string;
+}
+
+/**
+ * Stages what the app runs next, makes it the droplet and marks the app as started. The wait for the start is `waitUntilServing`.
+ * @param again build although an equal build is there
+ * @throws KfError `failed` when nothing was pushed, those of {@link stagePackage}, `conflict` when a push has come between
+ */
+export async function stageAndStart(session: SpaceSession, app: CFApp, { again }: { again: boolean }): Promise<Staged> {
+  const [info, { items }] = await Promise.all([session.info(), session.cluster.list(kinds.package, byApp(session, app))]);
+  const packages = packagesOf(app, items);
+  const source = packageToBuild(app, packages);
+  if (source === undefined) throw nothingPushed(session, app);
+  const request = await requestFor(session, info, app, source);
+  const build = await stagePackage(session, info, request, { earlier: again ? undefined : await earlierBuild(session, request) });
+  await settleWeb(session, app, build);
+  const deployId = newDeployId();
+  const droplet = build.metadata.name ?? '';
+  const changed = await changeApp(session, app, (current) => {
+    assertSameChoice(app, current, droplet);
+    if (!again && isDone(current, droplet)) return undefined;
+    return {
+      spec: { currentDropletRef: { name: droplet }, desiredState: 'STARTED' },
+      annotations: {
+        [annotations.unstaged]: null,
+        [annotations.package]: packageMark(source.metadata.name ?? '', packages),
+        [annotations.appRev]: String(appRevOf(current) + 1),
+        [annotations.deployId]: deployId,
+      },
+    };
+  });
+  return { app: changed, deployId: changed.metadata.annotations?.[annotations.deployId] ?? deployId };
+}
+
+/** Another start that waited for the same build was faster. */
+const isDone = (app: CFApp, droplet: string): boolean =>
+  app.spec.currentDropletRef?.name === droplet && app.spec.desiredState === 'STARTED' && !isUnstaged(app);
+
+function nothingPushed({ bin }: SpaceSession, app: CFApp): KfError {
+  const name = app.spec.displayName;
+  return new KfError('failed', `App '${name}' has nothing to run yet: nothing was pushed.`, { hints: [`${bin} push ${name}`] });
+}

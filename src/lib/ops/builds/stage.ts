@@ -1,0 +1,85 @@
+// Staging: a CFBuild of a package with its environment, made or found again, and the wait for its end. Push, start, restart and restage do it.
+
+import { randomUUID } from 'node:crypto';
+import { secretType } from '../../api/core.ts';
+import { annotations, kinds } from '../../api/group.ts';
+import type { KfInfo } from '../../api/kf-info.ts';
+import type { CFApp, CFBuild, Lifecycle } from '../../api/types.generated.ts';
+import { isAlreadyExists } from '../../kube/errors.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { buildBuild, buildBuildEnvSecret, buildEnvSecretName } from '../../../templates/build.ts';
+import type { Authorship } from '../../../templates/metadata.ts';
+import { waitForBuild } from './build.ts';
+
+export interface BuildRequest {
+  app: CFApp;
+  packageGuid: string;
+  lifecycle: Lifecycle;
+  /** Of source code. */
+  contentHash?: string | undefined;
+  key?: string | undefined;
+  /** Left out for images, which are not built. */
+  env?: Record<string, string> | undefined;
+  pushId?: string | undefined;
+  fieldManager: string;
+}
+
+/** What makes a build. @param request `env` lies in a Secret of its own, which the build waits for */
+export async function createBuild(session: SpaceSession, info: KfInfo, request: BuildRequest): Promise<CFBuild> {
+  const { app, packageGuid, lifecycle, contentHash, key: buildKey, env, pushId, fieldManager } = request;
+  const { cluster, signal } = session;
+  const author = await authorOf(session);
+  const guid = randomUUID();
+  const wanted = buildBuild(
+    {
+      guid,
+      app,
+      packageGuid,
+      lifecycle,
+      stagingMemoryMB: info.staging.memoryMB,
+      stagingDiskMB: info.staging.diskMB,
+      pushId,
+      contentHash,
+      buildKey,
+      envSecretName: env === undefined ? undefined : buildEnvSecretName(guid),
+    },
+    author,
+  );
+  const build = await cluster.create(kinds.build, wanted, { fieldManager, signal });
+  if (env !== undefined) await cluster.create(secretType, buildBuildEnvSecret(build, env, author), { fieldManager, signal });
+  return build;
+}
+
+/** A run that was cut right after it made the build left it without its environment. */
+async function takeUp(session: SpaceSession, build: CFBuild, { env, fieldManager }: BuildRequest): Promise<CFBuild> {
+  if (env === undefined || build.metadata.annotations?.[annotations.envSecret] === undefined) return build;
+  const secret = buildBuildEnvSecret(build, env, await authorOf(session));
+  await session.cluster.create(secretType, secret, { fieldManager, signal: session.signal }).catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error;
+  });
+  return build;
+}
+
+async function authorOf(session: SpaceSession): Promise<Authorship> {
+  return { changedBy: await session.changedBy(), now: new Date() };
+}
+
+/**
+ * The staged build of a package. One that has ended well already is taken without a word.
+ * @param earlier an equal build of before, which may still run
+ * @param stillOurs rejects when a later push has taken over
+ * @throws KfError of {@link waitForBuild}
+ */
+export async function stagePackage(
+  session: SpaceSession,
+  info: KfInfo,
+  request: BuildRequest,
+  { earlier, stillOurs }: { earlier?: CFBuild | undefined; stillOurs?: () => Promise<never> } = {},
+): Promise<CFBuild> {
+  if (earlier?.status?.state === 'STAGED') return earlier;
+  session.reporter.say();
+  session.reporter.say('Staging app and tracing logs...');
+  session.reporter.step('Staging');
+  const build = earlier === undefined ? await createBuild(session, info, request) : await takeUp(session, earlier, request);
+  return waitForBuild(session, request.app.spec.displayName, build, stillOurs?.());
+}

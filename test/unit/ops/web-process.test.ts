@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import type { CFBuild, Droplet } from '../../../src/lib/api/types.generated.ts';
+import { judgeWeb } from '../../../src/lib/ops/apps/web-process.ts';
+import type { Reporter } from '../../../src/lib/ops/reporter.ts';
+
+const warnings: string[] = [];
+const session = { bin: 'cf', reporter: { warn: (text: string) => warnings.push(text) } as unknown as Reporter };
+
+function judge(droplet: Partial<Droplet>, { hasCommand = false, type = 'buildpack', start = true } = {}): boolean {
+  warnings.length = 0;
+  const build = { spec: { lifecycle: { type } }, status: { droplet } } as CFBuild;
+  return judgeWeb(session, { name: 'my-app', build, hasCommand, start });
+}
+
+const buildpacks = [{ name: 'kf/binary', version: '1' }];
+const worker = [{ type: 'worker', command: 'w' }];
+
+describe('a web process', () => {
+  it('starts what the build found', () => {
+    expect(judge({ buildpacks, processTypes: [{ type: 'web', command: 'x' }, ...worker] })).toBe(true);
+    expect(warnings).toEqual([]);
+  });
+
+  it('has nothing to start where the build found other processes only: said, with the command that starts one of them', () => {
+    expect(judge({ buildpacks, processTypes: worker })).toBe(false);
+    expect(warnings.join('\n')).toContain("found no process 'web', only: worker");
+    expect(warnings.join('\n')).toContain('cf scale my-app --process worker -i 1');
+  });
+
+  it('starts its own command, whatever the build found', () => {
+    expect(judge({ buildpacks, processTypes: worker }, { hasCommand: true })).toBe(true);
+    expect(judge({ buildpacks, processTypes: [] }, { hasCommand: true })).toBe(true);
+  });
+
+  it('is an error where the build found no process at all, but not of an image or of a droplet that nobody could read', () => {
+    expect(() => judge({ buildpacks, processTypes: [] })).toThrow("The build of app 'my-app' found no process to start.");
+    expect(judge({ buildpacks, processTypes: [] }, { start: false })).toBe(true);
+    expect(judge({ processTypes: [] })).toBe(true);
+    expect(judge({ buildpacks, processTypes: [] }, { type: 'docker' })).toBe(true);
+  });
+});
