@@ -23,6 +23,16 @@ export const appsByDroplet: Index = index<CFApp>(kinds.app, 'droplet', (app) => 
 
 export const appIndexes: readonly Index[] = [processesByApp, workloadsByProcess, bindingsByApp, routesByApp, appsByDroplet];
 
+/** Bindings of the app that are not about to go and whose name no other one has, oldest first. */
+export function bindingsOf(stores: Stores, app: CFApp): CFServiceBinding[] {
+  return stores
+    .of(kinds.serviceBinding)
+    .by(bindingsByApp.name, `${app.metadata.namespace ?? ''}/${app.metadata.name ?? ''}`)
+    .filter((binding) => binding.metadata.deletionTimestamp === undefined && binding.spec.type === 'app')
+    .filter((binding) => binding.status?.conditions?.find(({ type }) => type === 'Claimed')?.status !== 'False')
+    .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
+}
+
 /** Keys of an app's processes. */
 export function processKeys(appKey: string, stores: Stores): string[] {
   return stores.of(kinds.process).by(processesByApp.name, appKey).map(keyOf);

@@ -9,17 +9,9 @@ import { TerminalError, WaitingError, type Result } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeMetadata, writeStatus, type Statement, type StatusOf } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { deploymentOf } from './deployment.ts';
-import { appIndexes, appsByDroplet, bindingsByApp, wantedInstances } from '../relations.ts';
+import { appIndexes, appsByDroplet, bindingsByApp, bindingsOf, wantedInstances } from '../relations.ts';
 import { ensureProcesses, processesOf } from './processes.ts';
-import {
-  bindingsOf,
-  boundServices,
-  ensureVcapSecrets,
-  forgetVcap,
-  vcapApplicationSecretName,
-  vcapPaceMs,
-  vcapServicesSecretName,
-} from './vcap.ts';
+import { boundServices, ensureVcapSecrets, forgetVcap, vcapApplicationSecretName, vcapPaceMs, vcapServicesSecretName } from './vcap.ts';
 import { claimName, duplicateRetryMs } from '../names/leases.ts';
 
 const inOwn = (object: { metadata: { namespace?: string } }, name: string | undefined): string[] =>
@@ -101,7 +93,7 @@ async function readFresh(context: Context, app: CFApp): Promise<CFApp> {
     context.cluster.list(kinds.route, { ns: namespace, signal }),
     droplet === '' ? undefined : context.cluster.get(kinds.build, namespace, droplet, signal),
   ]);
-  forgetVcap(app, bindingsOf(context, app));
+  forgetVcap(app, bindingsOf(context.stores, app));
   return fresh ?? app;
 }
 
@@ -129,7 +121,7 @@ interface Findings {
 async function furnish(context: Context, app: CFApp): Promise<Findings> {
   const findings: Findings = { serviceBindings: app.status?.serviceBindings ?? [] };
   try {
-    const bindings = bindingsOf(context, app);
+    const bindings = bindingsOf(context.stores, app);
     findings.serviceBindings = boundServices(context, bindings);
     await ensureVcapSecrets(context, app, bindings);
     const droplet = dropletOf(context, app);

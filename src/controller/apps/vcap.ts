@@ -13,7 +13,7 @@ import { vcapServicesKey, vcapServicesValue, type VcapApplication, type VcapServ
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
-import { bindingsByApp, routesByApp } from '../relations.ts';
+import { routesByApp } from '../relations.ts';
 import { processesOf } from './processes.ts';
 import { credentialsOf as credentialsIn } from '../services/instance.ts';
 import { isOwnedBy } from '../tenancy/ownership.ts';
@@ -98,16 +98,6 @@ export function vcapApplicationOf(context: Context, app: CFApp, process?: CFProc
     ...vcapOfProcess(context, app, process),
   };
   return Object.fromEntries(Object.entries(told).toSorted(([a], [b]) => (a < b ? -1 : 1))) as VcapApplication;
-}
-
-/** Bindings of the app that are not about to go and whose name no other one has, oldest first. */
-export function bindingsOf(context: Context, app: CFApp): CFServiceBinding[] {
-  return context.stores
-    .of(kinds.serviceBinding)
-    .by(bindingsByApp.name, `${app.metadata.namespace ?? ''}/${app.metadata.name ?? ''}`)
-    .filter((binding) => binding.metadata.deletionTimestamp === undefined && binding.spec.type === 'app')
-    .filter((binding) => findCondition(binding, conditionTypes.claimed)?.status !== 'False')
-    .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
 }
 
 const nonEmpty = (text: string | undefined): string | undefined => (text === '' ? undefined : text);

@@ -14,7 +14,8 @@ import type { Result } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
 import type { MetadataChange, Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
-import { buildEnvironment, buildServices } from './env.ts';
+import { bindingsByApp } from '../relations.ts';
+import { assertBindingsTold, buildEnvironment, buildServices } from './env.ts';
 import { judgeReadError, pinned, readImage, unread, userProblem } from './docker-image.ts';
 import type { ReadImage } from './docker-image.ts';
 import { foreignImageProblem } from '../registry/own-images.ts';
@@ -40,6 +41,7 @@ export const buildReconciler: Reconciler = {
     watch<CFPackage>(kinds.package, related(byPackage)),
   ],
   indexes: [
+    bindingsByApp,
     index(kinds.build, byApp, (build) => [`${build.metadata.namespace ?? ''}/${build.spec.appRef.name ?? ''}`]),
     index(kinds.build, byPackage, (build) => [`${build.metadata.namespace ?? ''}/${build.spec.packageRef.name ?? ''}`]),
   ],
@@ -127,6 +129,7 @@ function ended(status: 'True' | 'False', reason: string, message: string): State
 }
 
 async function createWorkload(context: Context, build: CFBuild, app: CFApp, source: CFPackage): Promise<BuildWorkload> {
+  assertBindingsTold(context, build, app);
   const { name = '', namespace = '' } = build.metadata;
   const buildpacks = build.spec.lifecycle.data.buildpacks ?? [];
   const registry = source.spec.source?.registry;

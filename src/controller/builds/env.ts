@@ -1,9 +1,10 @@
 // The environment and the bindings that a build sees.
 
 import { secretType } from '../../lib/api/core.ts';
-import { annotations, kinds, labels, places } from '../../lib/api/group.ts';
+import { annotations, kinds, labels, places, reasons } from '../../lib/api/group.ts';
 import type { BuildWorkloadSpec, CFApp, CFBuild, EnvVar } from '../../lib/api/types.generated.ts';
 import { ownerReference } from '../../templates/metadata.ts';
+import { bindingsOf } from '../relations.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
 import { ensureSecret } from '../runtime/secrets.ts';
@@ -65,6 +66,19 @@ async function ofInstallation(context: Context, build: CFBuild): Promise<EnvVar[
   const metadata = { name, namespace, ownerReferences: [ownerReference(kinds.build, build)], labels: { [labels.managedBy]: 'kf' } };
   await ensureSecret(context, { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', immutable: true, data });
   return keys.map((key) => fromSecret(name, key));
+}
+
+/** The app's status follows its bindings in a moment; one that does not become ready keeps no build from beginning. */
+const bindingPatienceMs = 15_000;
+
+/** @throws WaitingError while the app's status lacks one of its bindings, or has one that is gone: `bind-service` and a build may follow each other closely */
+export function assertBindingsTold(context: Context, build: CFBuild, app: CFApp): void {
+  const told = (app.status?.serviceBindings ?? []).map(({ guid }) => guid).toSorted();
+  const bound = bindingsOf(context.stores, app).map(({ metadata }) => metadata.name ?? '');
+  if (told.join(' ') === bound.toSorted().join(' ')) return;
+  const since = Math.max(Date.parse(build.metadata.creationTimestamp ?? ''), context.stores.of(kinds.serviceBinding).steadySince);
+  if (context.now() - since > bindingPatienceMs) return;
+  throw new WaitingError(reasons.bindingNotReady, "The app's service bindings are not ready yet.", 1_000);
 }
 
 /** Mount Secrets of the app's bindings (contract 8.1). */

@@ -11,7 +11,8 @@ import { databaseUrl, databaseUrlKey, vcapServicesKey, type VcapService } from '
 import type { FrozenBinding, FrozenInputs } from '../../templates/workload.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
-import { bindingsOf, vcapApplicationOf, vcapServicesSecretName } from '../apps/vcap.ts';
+import { vcapApplicationOf, vcapServicesSecretName } from '../apps/vcap.ts';
+import { bindingsOf } from '../relations.ts';
 
 const retryMs = 500;
 /** Of a Secret that stands in the way: it may be collected, and made again by another, meanwhile. */
@@ -40,7 +41,7 @@ async function envOf(context: Context, app: CFApp): Promise<Data> {
 /** Every binding of the app is there as the app shall see it: nothing is frozen half. */
 function assertBound(context: Context, app: CFApp): void {
   const listed = new Set((app.status?.serviceBindings ?? []).map(({ guid }) => guid));
-  for (const binding of bindingsOf(context, app)) {
+  for (const binding of bindingsOf(context.stores, app)) {
     if (isReady(binding) && listed.has(binding.metadata.name ?? '')) continue;
     const why = binding.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
     const name = binding.spec.displayName ?? binding.metadata.name ?? '';

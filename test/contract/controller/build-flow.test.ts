@@ -90,6 +90,18 @@ describe('builds', () => {
     await cluster.mergePatch(kinds.package, 's-1', name, { metadata: { creationTimestamp: long } });
   };
 
+  test('wait until the app tells what was bound a moment before', async () => {
+    await cluster.create(kinds.app, app('a-1'));
+    const binding = { type: 'app' as const, appRef: { name: 'a-1' }, service: { kind: 'CFServiceInstance', name: 'i-1' } };
+    await cluster.create(kinds.serviceBinding, { metadata: { name: 'sb-1', namespace: 's-1' }, spec: binding } as never);
+    await start();
+    await scene.until(() => expect(scene.condition(kinds.build, 's-1', 'b-1', 'Ready')?.reason).toBe('BindingNotReady'));
+    expect(cluster.peek(kinds.buildWorkload, 's-1', 'b-1')).toBeUndefined();
+    const serviceBindings = [{ guid: 'sb-1', name: 'db', secret: 'sb-1' }];
+    await cluster.mergePatch(kinds.app, 's-1', 'a-1', { status: { serviceBindings } }, { subresource: 'status' });
+    await scene.until(() => expect(cluster.peek(kinds.buildWorkload, 's-1', 'b-1')?.spec.services).toMatchObject([{ name: 'sb-1' }]));
+  });
+
   test('make a Job with its Secret and program, and a droplet of what it reports', async () => {
     await start({ env: { FOO: 'bar' } });
     await scene.until(() => expect(build()?.status?.state).toBe('STAGING'));
