@@ -191,6 +191,10 @@ describe('push --no-start', () => {
     const run = await ok('start', 'shop');
     expect(run.stdout).toContain('docker image:      registry.example.com/shop:1\n');
     expect(packageThatRuns()).toBe(nameOf(packages()[0]));
+    // The tag may have moved since.
+    await ok('push', 'shop', '-o', 'registry.example.com/shop:1', '--no-start');
+    await ok('start', 'shop');
+    expect([builds().length, packageThatRuns()]).toEqual([2, nameOf(packages()[1])]);
   });
 
   it('again without a change is unchanged', async () => {

@@ -5,7 +5,7 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { annotations, fieldManagers, kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
-import { neededPackages, packagesOf } from '../../api/packages.ts';
+import { isUnstaged, neededPackages, packagesOf, packageToBuild } from '../../api/packages.ts';
 import { pushRepository, repositoryPath } from '../../api/repositories.ts';
 import { counted, formatBytes } from '../../api/sizes.ts';
 import type { CFBuild, CFPackage } from '../../api/types.generated.ts';
@@ -173,12 +173,13 @@ export function dropletImage(build: CFBuild | undefined): string | undefined {
   return build?.status?.state === 'STAGED' ? build.status.droplet?.registry.image : undefined;
 }
 
-/** The image's package only; one that is there is as good, for the tag is looked at when it is built. */
+/** The image's package only. One that waits already is as good; one that was built is not, for the tag may have moved since. */
 async function imagePackage(input: ArtifactInput, create: () => Promise<CFPackage>): Promise<Artifact> {
   const { session, plan, facts, follower, force } = input;
   const packages = facts.isNew ? [] : await readPackages(session, follower.app);
-  const known = force ? undefined : packages.find(({ spec }) => spec.source?.registry.image === plan.docker?.image);
-  if (known !== undefined) return { source: nameOf(known), packages, wasBuilt: false, layerBytesSent: 0 };
+  const waiting = isUnstaged(follower.app) && !force ? packageToBuild(follower.app, packages) : undefined;
+  if (waiting !== undefined && waiting.spec.source?.registry.image === plan.docker?.image)
+    return { source: nameOf(waiting), packages, wasBuilt: false, layerBytesSent: 0 };
   const created = await create();
   return { source: nameOf(created), packages: packagesOf(follower.app, [created, ...packages]), wasBuilt: false, layerBytesSent: 0 };
 }
