@@ -51,7 +51,7 @@ it('a fraction of a minute is obeyed, and told as it was given', async () => {
 
 it('what is no number is said to count for nothing, and the command goes on', async () => {
   judge('Serving');
-  const { code, stderr } = await cli.run(['start', 'my-app'], { env: { CF_STARTUP_TIMEOUT: 'abc', CF_STAGING_TIMEOUT: '15m' } });
+  const { code, stderr } = await cli.run(['start', 'my-app'], { env: { CF_STARTUP_TIMEOUT: 'abc' } });
   expect([code, stderr]).toEqual([0, "CF_STARTUP_TIMEOUT is 'abc', which is not a number of minutes above 0; 5 minutes are taken.\n"]);
 });
 
