@@ -11,8 +11,9 @@ import { installKinds, kubectl, kubectlJson, makeSpaceLike } from './kubectl.ts'
 const run = Date.now().toString(36);
 const group = 'korifi.cloudfoundry.org';
 const misspelt = `count/cfapp.${group}`;
-const memory = '64Mi';
-const container = { name: 'c', image: 'none.invalid/none', resources: { requests: { memory } } };
+/** What the pod asks for: `requests.…` of a quota counts it. */
+const requests: Record<string, string> = { memory: '64Mi', 'ephemeral-storage': '32Mi' };
+const container = { name: 'c', image: 'none.invalid/none', resources: { requests } };
 const template = { metadata: { labels: { app: 'counted' } }, spec: { containers: [container] } };
 const rbac = 'rbac.authorization.k8s.io';
 
@@ -44,7 +45,8 @@ const statusOf = async (ns: string) => (await kubectlJson<Quota>(['get', 'resour
 
 /** What there is of a resource, as the quota writes it. */
 async function thereIs(ns: string, resource: string): Promise<string> {
-  if (resource === 'requests.memory') return memory;
+  const [kind, requested = ''] = resource.split('requests.');
+  if (kind === '') return requests[requested] ?? '0';
   const names = await kubectl(['get', resource.replace('count/', ''), '-n', ns, '-o', 'name']);
   return String(names.split('\n').length - 1);
 }
