@@ -30,7 +30,8 @@ const openOf = (tasks: readonly CFTask[], names: readonly string[]): string[] =>
 
 /** An app with a droplet and nothing that runs. */
 async function makeApp(member: Member | undefined, name: string): Promise<string> {
-  await member?.kf.ok('push', name, '-o', sample, '-m', '64M', '--no-start', '--no-route');
+  await member?.kf.ok('push', name, '-o', sample, '-m', '64M', '--no-route');
+  await member?.kf.ok('stop', name);
   return (await member?.kf.ok('app', name, '--guid'))?.stdout.trim() ?? '';
 }
 
