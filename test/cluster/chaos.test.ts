@@ -13,11 +13,15 @@ import { chance, seedOfRun } from '../chaos/seed.ts';
 import { auditEnd, auditFrom } from '../support/audit.ts';
 import { reportTime } from '../support/figures.ts';
 import { get } from '../support/http.ts';
-import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+import { Kf, kubectl, kubectlJson, ringEnv, type Ran } from '../support/kf.ts';
 import { until } from '../support/until.ts';
+import { watchObject } from '../support/watch.ts';
 
 interface Listed {
-  items: { metadata: { name: string; uid: string; deletionTimestamp?: string }; spec: { displayName?: string } }[];
+  items: {
+    metadata: { name: string; uid: string; deletionTimestamp?: string; annotations?: Record<string, string> };
+    spec: { displayName?: string };
+  }[];
 }
 
 const sample = (version: number): string => `${process.env['KF_CLUSTER_NODE_REGISTRY'] ?? ''}/kf/sample:${version}`;
@@ -56,11 +60,11 @@ describe('pushes of one app at once', () => {
   });
 
   test('the later push wins with its source and its settings', async () => {
-    const first = kf.run(['push', 'chaos-twenty', '-o', sample(1), '-m', '64M', '--force']);
-    await sleep(300 + random() * 700);
+    const first = await begun('chaos-twenty', ['push', 'chaos-twenty', '-o', sample(1), '-m', '64M', '--force']);
+    await sleep(random() * 700);
     const second = await kf.run(['push', 'chaos-twenty', '-o', sample(2), '-m', '96M']);
     expect(second.stderr + String(second.code)).toMatch(/0$/);
-    const { code, stderr } = await first;
+    const { code, stderr } = await first.ran;
     if (code !== 0) expect(stderr).toMatch(/later (push|change)/);
     await answers('chaos-twenty', 'kf sample 2');
     expect((await kf.ok('app', 'chaos-twenty')).stdout).toContain('96M');
@@ -88,6 +92,21 @@ describe('an interrupted push', () => {
     expect(again.apps[0]).toMatchObject({ unchanged: true, layerBytesSent: 0 });
   });
 });
+
+/** Starts a push of an app that is there; returns when it has taken the app over. */
+async function begun(app: string, args: string[]): Promise<{ ran: Promise<Ran> }> {
+  const guid = (await kf.ok('app', app, '--guid')).stdout.trim();
+  const watch = await watchObject<Listed['items'][number]>('cfapp', space(), guid);
+  try {
+    const pushOf = ({ metadata }: Listed['items'][number]): string | undefined => metadata.annotations?.['kf.cloudfoundry.org/push-id'];
+    const before = watch.states.map(pushOf).at(-1);
+    const ran = kf.run(args);
+    await watch.until('the push to take the app over', (state) => pushOf(state) !== before);
+    return { ran };
+  } finally {
+    watch.end();
+  }
+}
 
 /** What a push leaves that is killed while another one of that name is faster: an app without its name. */
 async function leaveOrphan(holder: Listed['items'][number]): Promise<string> {
@@ -129,11 +148,11 @@ describe('one instance behind a route', () => {
   });
 
   test('a push outlives a restart of the API server', async () => {
-    const pushing = kf.run(['push', 'chaos-app', '-o', sample(2), '-m', '64M']);
-    await sleep(300 + random() * 1200);
+    const pushing = await begun('chaos-app', ['push', 'chaos-app', '-o', sample(2), '-m', '64M']);
+    await sleep(random() * 1200);
     await killApiServer();
     await apiServerAnswers();
-    const { code, stderr } = await pushing;
+    const { code, stderr } = await pushing.ran;
     expect([code, code === 0 ? '' : stderr]).toEqual([0, '']);
     await answers('chaos-app', 'kf sample 2');
   });
