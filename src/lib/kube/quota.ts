@@ -1,10 +1,10 @@
 // What a quota of the namespace refuses for a moment only: the API server counts each object before it makes it.
 
-import { sleep } from '../wait.ts';
+import { backoffMs, sleep } from '../wait.ts';
 import { isConflict, KubeError } from './errors.ts';
 
-const quotaPauseMs = 200;
-const mostQuotaTries = 10;
+const pauses = { baseMs: 100, maxMs: 1_000 };
+const mostQuotaTries = 12;
 
 /** The quota is too new: the cluster has not counted for it yet. */
 const isUncounted = (error: unknown): boolean => error instanceof KubeError && error.message.includes('status unknown for quota');
@@ -19,7 +19,7 @@ export async function onceQuotaCounts<T>(send: () => Promise<T>, signal: AbortSi
       return await send();
     } catch (error) {
       if (tries >= mostQuotaTries || !(isUncounted(error) || isOvertaken(error))) throw error;
-      await sleep(quotaPauseMs, signal);
+      await sleep(backoffMs(tries - 1, pauses), signal);
     }
   }
 }
