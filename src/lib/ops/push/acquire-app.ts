@@ -6,6 +6,7 @@ import { annotations, conditionTypes, kinds } from '../../api/group.ts';
 import type { CFApp, Lifecycle } from '../../api/types.generated.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import { KfError } from '../../errors.ts';
+import { isConflict } from '../../kube/errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildApp } from '../../../templates/app.ts';
 import { findAppIfAny, nameInOtherCapitals } from '../find.ts';
@@ -59,26 +60,46 @@ async function settleName(session: SpaceSession, follower: AppFollower, name: st
   }
 }
 
+/** Deletes an app without its name; a later push that has taken it over does so itself, and one that has got its name meanwhile stays. */
+async function withdraw({ cluster }: SpaceSession, app: CFApp, pushId: string): Promise<void> {
+  const { namespace, name = '', uid = '' } = app.metadata;
+  for (let live: CFApp | undefined = app; live !== undefined && live.metadata.uid === uid;) {
+    if (live.metadata.annotations?.[annotations.pushId] !== pushId || isClaimed(live)) return;
+    const { resourceVersion = '' } = live.metadata;
+    try {
+      await cluster.delete(kinds.app, namespace, name, { uid, resourceVersion });
+      return;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      live = await cluster.get(kinds.app, namespace, name);
+    }
+  }
+}
+
 /** {@link settleName}; an app that does not hold its name is of no use and goes again, also when the push ends here. */
-async function holdsName(session: SpaceSession, follower: AppFollower, display: string): Promise<boolean> {
-  const { name = '', uid } = follower.app.metadata;
+async function holdsName(session: SpaceSession, follower: AppFollower, display: string, pushId: string): Promise<boolean> {
+  const created = follower.app;
   const holds = await settleName(session, follower, display).catch(async (error: unknown) => {
     // A later push that has taken the app over goes on with it.
     const isAnothers = error instanceof KfError && error.details?.['reason'] === 'superseded';
     if (isAnothers || (error instanceof KfError && error.code === 'accepted')) throw error;
     follower.stop();
-    await session.cluster.delete(kinds.app, session.space.guid, name, uid === undefined ? {} : { uid }).catch(() => undefined);
+    await withdraw(session, created, pushId).catch(() => undefined);
     throw error;
   });
   if (holds) return true;
   follower.stop();
-  await session.cluster.delete(kinds.app, session.space.guid, name, uid === undefined ? {} : { uid });
+  await withdraw(session, created, pushId);
   return false;
 }
 
+/** What `isAbandoned` of the controller asks, too: the app of a first push, which carries nothing but its name yet. */
+const isOfFirstPush = ({ metadata, spec }: CFApp): boolean =>
+  metadata.annotations?.[annotations.pushId] !== undefined && (spec.currentDropletRef?.name ?? '') === '';
+
 /**
  * An existing app as this push's own; undefined when it is gone, or was made by another first push that did not get the name. Such an app is
- * deleted by who made it, at any moment: it is followed until it holds the name.
+ * followed until it holds the name. If it does not get it, it is this push's to delete: who made it has ended when it was taken over.
  */
 async function takeExisting(session: SpaceSession, app: CFApp, plan: AppPlan, pushId: string): Promise<Claimed | undefined> {
   let follower: AppFollower | undefined;
@@ -89,6 +110,7 @@ async function takeExisting(session: SpaceSession, app: CFApp, plan: AppPlan, pu
     follower = new AppFollower(session.cluster, taken.app, pushId);
     if (isClaimed(taken.app) || (await settleName(session, follower, plan.name)))
       return { follower, asFound: taken.first && !isLocked(app) };
+    if (isOfFirstPush(app)) await withdraw(session, taken.app, pushId);
   } catch (error) {
     if (!(error instanceof KfError) || error.code !== 'not-found') {
       follower?.stop();
@@ -141,7 +163,7 @@ export async function claimApp(session: SpaceSession, plan: AppPlan, found: CFAp
     const created = await createApp(session, plan, pushId);
     const follower = new AppFollower(session.cluster, created, pushId);
     // What was read before belongs to the app that was there before, if any.
-    if (await holdsName(session, follower, plan.name)) return { follower, asFound: found === undefined };
+    if (await holdsName(session, follower, plan.name, pushId)) return { follower, asFound: found === undefined };
     existing = await findHolder(session, plan.name);
   }
   throw new KfError('conflict', `The name '${plan.name}' is claimed and freed again and again; nothing was uploaded.`, {
