@@ -4,6 +4,7 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { reportIfSlow } from './figures.ts';
 
 export interface Ran {
   code: number;
@@ -78,7 +79,9 @@ export class Kf {
         { env: this.#env(options.env), cwd: options.cwd ?? this.#cwd, timeout, maxBuffer: 64 * 1024 * 1024 },
         (error, stdout, stderr) => {
           const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 255;
-          resolve({ code, stdout, stderr, milliseconds: performance.now() - started });
+          const milliseconds = performance.now() - started;
+          reportIfSlow(`kf ${args.join(' ')}`, milliseconds);
+          resolve({ code, stdout, stderr, milliseconds });
         },
       );
     });
@@ -127,9 +130,11 @@ export class Kf {
 
 /** kubectl with the ring's admin rights: the other client that judges. */
 export function kubectl(...args: string[]): Promise<string> {
+  const started = performance.now();
   return new Promise((resolve, reject) => {
     const env = { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') };
     execFile('kubectl', args, { env, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
+      reportIfSlow(`kubectl ${args.join(' ')}`, performance.now() - started);
       if (error === null) resolve(stdout);
       else reject(new Error(`kubectl ${args.join(' ')}: ${stderr}`));
     });

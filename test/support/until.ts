@@ -1,18 +1,23 @@
 // Waiting in tests: for a described condition, never for a time.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { reportIfSlow } from './figures.ts';
 
 /** How long a test of this ring waits for what it names (vitest.config.ts): the limit is there to name it, and judges nothing. */
 export const patienceMs = Number(process.env['KF_TEST_PATIENCE_MS'] ?? '30000');
 
 /** Calls `look` until it returns something, and returns that. @throws Error naming what was awaited and the last failure */
 export async function until<T>(what: string, look: () => Promise<T | undefined | false>, timeoutMs = patienceMs): Promise<T> {
-  const deadline = Date.now() + timeoutMs;
+  const started = Date.now();
+  const deadline = started + timeoutMs;
   let last: unknown;
   while (Date.now() < deadline) {
     try {
       const found = await look();
-      if (found !== undefined && found !== false) return found;
+      if (found !== undefined && found !== false) {
+        reportIfSlow(what, Date.now() - started);
+        return found;
+      }
     } catch (error) {
       last = error;
     }
