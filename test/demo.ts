@@ -12,7 +12,7 @@ import { parseKfInfo } from '../src/lib/api/kf-info.ts';
 import { messageOf } from '../src/lib/errors.ts';
 import { connect } from '../src/lib/kube/client.ts';
 import { fetchPackagesOf } from '../tools/cluster/npm-mirror.ts';
-import { nextSteps, quoted } from './support/demo-steps.ts';
+import { demoFolder, nextSteps, quoted } from './support/demo-steps.ts';
 import { installPackedKf } from './support/installed-kf.ts';
 import { clusterDown, clusterUp, writeSetupFile, type ClusterEnv } from './support/local-cluster.ts';
 
@@ -91,18 +91,18 @@ async function showUrl(prepared: Prepared, app: string, urlPath: string, show: (
   if (answer.status !== 200) throw new Error(`${host} answered ${answer.status}.`);
 }
 
-const cacheFolder = (): string => path.resolve(process.env['KF_CACHE'] ?? '.kf', 'demo');
+const cacheFolder = (): string => path.resolve(process.env['KF_CACHE'] ?? '.kf');
 
 async function prepare(context: string | undefined): Promise<Prepared> {
-  const cache = cacheFolder();
+  const cache = demoFolder(cacheFolder(), context === undefined ? { cluster: clusterName } : { context });
   await mkdir(cache, { recursive: true });
   if (context !== undefined) {
     say('kf as a user installs it: npm pack, npm install -g');
-    const env = { ...process.env, CF_HOME: path.join(cache, context), KF_CONTEXT: context };
+    const env = { ...process.env, CF_HOME: path.join(cache, 'home'), KF_CONTEXT: context };
     return { kf: await installPackedKf(path.join(cache, 'kf')), env, setupFlags: [], own: false };
   }
   say(
-    `A cluster of its own${existsSync(path.join(cache, '..', 'parts')) ? '' : ' (the first time this compiles Kubernetes: about 15 minutes on two cores, 3 GB of cache)'}`,
+    `A cluster of its own${existsSync(path.join(cacheFolder(), 'parts')) ? '' : ' (the first time this compiles Kubernetes: about 15 minutes on two cores, 3 GB of cache)'}`,
   );
   const [clusterEnv, binary]: [ClusterEnv, string] = await Promise.all([clusterUp(clusterName), installPackedKf(path.join(cache, 'kf'))]);
   const env = { ...process.env, ...clusterEnv, CF_HOME: path.join(cache, 'home') };
@@ -185,7 +185,7 @@ async function main(): Promise<void> {
   if (options.help) return console.log(usage);
   if (options.down) {
     await clusterDown(clusterName);
-    await rm(cacheFolder(), { recursive: true, force: true });
+    await rm(demoFolder(cacheFolder(), { cluster: clusterName }), { recursive: true, force: true });
     return;
   }
   await demo(options, folderOf(options));

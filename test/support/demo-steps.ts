@@ -1,4 +1,6 @@
-// What `npm run demo` prints when it is done: lines to paste, and how to clean up.
+// Where `npm run demo` keeps what is its own, and what it prints when it is done: lines to paste, and how to clean up.
+
+import path from 'node:path';
 
 interface Demo {
   /** Path of the installed program. */
@@ -6,6 +8,12 @@ interface Demo {
   env: Readonly<Record<string, string | undefined>>;
   /** A cluster of the demo's own. */
   own: boolean;
+}
+
+/** The folder of one demo: an installed kf, its home and settings. Demos of other clusters have others, which `--down` leaves alone. */
+export function demoFolder(cache: string, demo: { cluster: string } | { context: string }): string {
+  const [kind, name] = 'cluster' in demo ? ['clusters', demo.cluster] : ['contexts', demo.context];
+  return path.join(cache, 'demo', kind, encodeURIComponent(name));
 }
 
 /** Text that a shell takes as one word. */

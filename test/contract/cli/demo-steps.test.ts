@@ -1,11 +1,11 @@
-// What the demo prints last can be pasted into a shell, whatever Node the machine has itself.
+// A demo leaves others alone, and what it prints last can be pasted into a shell, whatever Node the machine has itself.
 
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { bundleForTests, Cli } from '../../support/cli.ts';
-import { nextSteps } from '../../support/demo-steps.ts';
+import { demoFolder, nextSteps } from '../../support/demo-steps.ts';
 
 const bundle = bundleForTests();
 const cli = new Cli(bundle.program);
@@ -29,4 +29,19 @@ it('the alias of kf runs where the Node on the path is too old', async () => {
     execFile('bash', ['-c', script], { env }, (_error, stdout, stderr) => resolve(stdout + stderr));
   });
   expect(said).toMatch(/^kf version \d+\.\d+\.\d+\n\/a\/kubeconfig, \/a home\n$/);
+});
+
+it('taking one demo down leaves what another one has in the same cache', async () => {
+  const cache = path.join(cli.home, 'cache');
+  const [mine, another, ofContext] = [{ cluster: 'demo-a' }, { cluster: 'demo-b' }, { context: 'arn:aws:eks:eu/my-cluster' }].map((demo) =>
+    demoFolder(cache, demo),
+  );
+  for (const folder of [mine, another, ofContext]) mkdirSync(folder ?? '', { recursive: true });
+  const env = { ...process.env, KF_CACHE: cache, KF_DEMO_CLUSTER: 'demo-a' };
+  const code = await new Promise<number | null>((resolve) => {
+    execFile(process.execPath, ['test/demo.ts', '--down'], { env }).on('exit', resolve);
+  });
+  expect(code).toBe(0);
+  expect([mine, another, ofContext].map((folder) => existsSync(folder ?? ''))).toEqual([false, true, true]);
+  expect(readdirSync(path.join(cache, 'demo', 'contexts'))).toEqual(['arn%3Aaws%3Aeks%3Aeu%2Fmy-cluster']);
 });
