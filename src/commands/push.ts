@@ -2,9 +2,22 @@ import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
 import { instancesFlag, noWaitFlag, numberFlag, optionalArg, sizeFlag, strategyFlag } from '../flags.ts';
 import { mostStartSeconds } from '../lib/api/app.ts';
+import { KfError } from '../lib/errors.ts';
 import type { PushedDetails } from '../lib/ops/push/all.ts';
 import { openPushOutput } from '../lib/output/push-output.ts';
 import { parseHealthCheckType, planFlags } from '../lib/cf/push-flags.ts';
+
+/** @throws KfError `usage` when it was removed after the shell had entered it */
+function workingFolder(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    throw new KfError('usage', 'The working directory has been removed: nothing can be pushed from it.', {
+      hints: ['cd DIRECTORY', 'kf push'],
+      cause: error,
+    });
+  }
+}
 
 const several = (summary: string, helpValue: string) => Flags.string({ multiple: true, multipleNonGreedy: true, summary, helpValue });
 export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
@@ -67,7 +80,7 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
   async run(): Promise<{ apps: PushedDetails[] }> {
     const { args, flags } = await this.parse(Push);
     const { pushAll, readPushPlan } = await import('../lib/ops/push/index.ts');
-    const plan = await readPushPlan(process.cwd(), { name: args.APP_NAME, ...planFlags(flags) });
+    const plan = await readPushPlan(workingFolder(), { name: args.APP_NAME, ...planFlags(flags) });
     const session = await this.spaceSession();
     const names = plan.apps.map((app) => app.name);
     this

@@ -18,6 +18,8 @@ export interface CliRun {
 export interface CliOptions {
   env?: Record<string, string>;
   stdin?: string;
+  /** Runs in this folder, which is made and, once the shell is in it, removed. */
+  removedFolder?: string;
   /** Sent as soon as this text has appeared on either stream. */
   kill?: { after: string; signal: NodeJS.Signals };
 }
@@ -31,6 +33,11 @@ export function bundleForTests(): { program: string; meta: string; remove: () =>
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   return { program: path.join(folder, 'bin', 'run.js'), meta: path.join(folder, 'meta.json'), remove };
 }
+
+const inRemoved = (folder: string, command: readonly string[]): string[] => [
+  ...['sh', '-c', 'mkdir "$0" && cd "$0" && rmdir "$0" && exec "$@"', folder],
+  ...command,
+];
 
 /** One user: a home folder, a kubeconfig, and what the target was set to. */
 export class Cli {
@@ -58,7 +65,9 @@ export class Cli {
   run(args: string[], options: CliOptions = {}): Promise<CliRun> {
     const started = performance.now();
     const env = { PATH: process.env['PATH'] ?? '', HOME: this.home, CF_HOME: this.home, TZ: 'UTC', ...this.#env, ...options.env };
-    const child = spawn(process.execPath, [this.#program, ...args], { env, cwd: this.home, stdio: ['pipe', 'pipe', 'pipe'] });
+    const command = [process.execPath, this.#program, ...args];
+    const [file = '', ...rest] = options.removedFolder === undefined ? command : inRemoved(options.removedFolder, command);
+    const child = spawn(file, rest, { env, cwd: this.home, stdio: ['pipe', 'pipe', 'pipe'] });
     const out = { stdout: '', stderr: '' };
     let isKilled = false;
     for (const stream of ['stdout', 'stderr'] as const) {

@@ -70,6 +70,16 @@ function manifest(...lines: string[]): string[] {
 }
 
 describe('a push of a new app that cannot succeed writes nothing and says why:', () => {
+  it('a working directory that was removed', async () => {
+    const gone = path.join(cli.home, 'gone');
+    const run = await cli.run(['push', 'new-app'], { removedFolder: gone });
+    expect([run.code, run.stdout]).toEqual([1, 'FAILED\n']);
+    expect(run.stderr).toBe(
+      'The working directory has been removed: nothing can be pushed from it.\n\nTIP:\n   cd DIRECTORY\n   kf push\n',
+    );
+    expect(cluster.memory.writes).toEqual([]);
+  });
+
   it('a stack that the builder lacks', async () => {
     expect(await refused([...push, '-s', 'unknown'])).toContain("Stack 'unknown' not found. The builder of this installation has: kf\n");
   });
