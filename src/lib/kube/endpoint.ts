@@ -6,8 +6,8 @@ import { pemOf, readCredentialFile } from './credential.ts';
 import type { CredentialSource } from './credential.ts';
 import { credentialsOf, tokenFileCredential } from './credentials.ts';
 import type { Identity } from './errors.ts';
-import { readKubeconfig, selectContext } from './kubeconfig.ts';
-import type { SelectedContext, UserEntry } from './kubeconfig.ts';
+import { missingFiles, readKubeconfig, selectContext } from './kubeconfig.ts';
+import type { Kubeconfig, SelectedContext, UserEntry } from './kubeconfig.ts';
 import { proxyFor } from './proxy.ts';
 
 export interface ConnectOptions {
@@ -93,13 +93,19 @@ function inCluster({ env, serviceAccountDir = defaultServiceAccountDir }: Connec
   };
 }
 
+/** Why no kubeconfig leads to a cluster: files that are not there, or that name no context. */
+function whyNone(config: Kubeconfig): string {
+  const missing = config.missing.length === 0 && config.files.length > 0 ? [] : [missingFiles(config)];
+  return [...missing, ...config.files.map((file) => `${file} has no context`)].join(', ');
+}
+
 /** Finds the API server as kubectl does. Throws KfError `usage` when no configuration leads to one. */
 export async function resolveEndpoint(options: ConnectOptions): Promise<Endpoint> {
   const config = await readKubeconfig(options);
   if (config.contexts.size === 0 && options.context === undefined && options.kubeconfig === undefined) {
     const own = inCluster(options);
     if (own !== undefined) return own;
-    throw new KfError('usage', 'No Kubernetes cluster is configured: there is no kubeconfig with a context.', {
+    throw new KfError('usage', `No Kubernetes cluster is configured: ${whyNone(config)}.`, {
       hints: ['kubectl config get-contexts', 'export KUBECONFIG=PATH'],
     });
   }

@@ -58,6 +58,8 @@ export interface ContextEntry {
 export interface Kubeconfig {
   /** The files that exist, in the order of KUBECONFIG. */
   files: string[];
+  /** Those that do not. */
+  missing: string[];
   currentContext: string | undefined;
   clusters: Map<string, ClusterEntry>;
   users: Map<string, UserEntry>;
@@ -166,10 +168,20 @@ function mergeInto(config: Kubeconfig, content: FileContent, folder: string): vo
 
 /** Reads and merges the kubeconfig files; no file at all gives an empty configuration. Throws KfError `usage` for one that is broken. */
 export async function readKubeconfig(options: KubeconfigOptions): Promise<Kubeconfig> {
-  const config: Kubeconfig = { files: [], currentContext: undefined, clusters: new Map(), users: new Map(), contexts: new Map() };
+  const config: Kubeconfig = {
+    files: [],
+    missing: [],
+    currentContext: undefined,
+    clusters: new Map(),
+    users: new Map(),
+    contexts: new Map(),
+  };
   for (const path of candidateFiles(options)) {
     const text = readIfPresent(path, options.kubeconfig !== undefined && options.kubeconfig !== '');
-    if (text === undefined) continue;
+    if (text === undefined) {
+      config.missing.push(resolve(path));
+      continue;
+    }
     const content = await parseFile(path, text);
     config.files.push(resolve(path));
     mergeInto(config, content, dirname(resolve(path)));
@@ -181,9 +193,17 @@ function knownUsers({ users }: Kubeconfig): string {
   return users.size === 0 ? 'It has none.' : `Users: ${[...users.keys()].map((name) => `"${name}"`).join(', ')}.`;
 }
 
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** The files that KUBECONFIG names, or the default one, and that are not there: "the kubeconfig /a/config is not there". */
+export function missingFiles({ missing }: Kubeconfig): string {
+  if (missing.length === 0) return 'KUBECONFIG names no file';
+  return `the kubeconfig ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not there`;
+}
+
 function knownContexts(config: Kubeconfig): string {
   const names = [...config.contexts.keys()];
-  if (config.files.length === 0) return 'No kubeconfig file is there.';
+  if (config.files.length === 0) return `${capitalized(missingFiles(config))}.`;
   return names.length === 0 ? 'The kubeconfig has no contexts.' : `Contexts: ${names.map((name) => `"${name}"`).join(', ')}.`;
 }
 

@@ -86,7 +86,9 @@ describe('a remembered target that the kubeconfig lacks', () => {
     const cli = user();
     await cli.run(['target', '-o', 'example-org', '-s', 'example-space']);
     const run = await cli.run(['apps'], { env: { KUBECONFIG: '/nowhere/config' } });
-    expect(run.stderr).toMatch(/^The target is context '.+'\. The kubeconfig has no context ".+"\. No kubeconfig file is there\.\n/);
+    expect(run.stderr).toMatch(
+      /^The target is context '.+'\. The kubeconfig has no context ".+"\. The kubeconfig \/nowhere\/config is not there\.\n/,
+    );
     expect(run.stderr).toContain('   kf api --unset\n');
   });
 });

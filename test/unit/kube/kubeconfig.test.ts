@@ -95,6 +95,23 @@ describe('kubeconfig files', () => {
     expect(() => selectContext(config)).toThrow('names no current context');
   });
 
+  test.each([
+    ['one', ['/nowhere/config'], 'the kubeconfig /nowhere/config is not there.'],
+    ['several', ['/nowhere/a', '/nowhere/b'], 'the kubeconfig /nowhere/a and /nowhere/b are not there.'],
+    ['none', [''], 'KUBECONFIG names no file.'],
+  ])('files that are not there are named: %s', async (_, paths, why) => {
+    const env = { KUBECONFIG: `${paths.join(delimiter)}${delimiter}` };
+    await expect(resolveEndpoint({ env })).rejects.toThrow(`No Kubernetes cluster is configured: ${why}`);
+    const named = why.charAt(0).toUpperCase() + why.slice(1);
+    await expect(resolveEndpoint({ env, context: 'c' })).rejects.toThrow(`The kubeconfig has no context "c". ${named}`);
+  });
+
+  test('a file without a context is named beside one that is not there', async () => {
+    const path = write(join(folder(), 'config'), '{}');
+    const env = { KUBECONFIG: [path, '/nowhere/config'].join(delimiter) };
+    await expect(resolveEndpoint({ env })).rejects.toThrow(`the kubeconfig /nowhere/config is not there, ${path} has no context.`);
+  });
+
   test('a context that leads nowhere says which part is missing', async () => {
     const path = write(join(folder(), 'config'), {
       clusters: [cluster('a', 'https://a')],
