@@ -69,16 +69,16 @@ const setupHint = ['kf setup'];
 
 /** The info of a ConfigMap's text. A newer format is refused before its fields are looked at. */
 export function parseKfInfo(text: string): KfInfo {
-  let info: Partial<KfInfo>;
+  let info: Partial<KfInfo> | null;
   try {
-    info = JSON.parse(text) as Partial<KfInfo>;
+    info = JSON.parse(text) as Partial<KfInfo> | null;
   } catch (error) {
     throw new KfError('failed', `The installation's description (ConfigMap kf-info) is not valid JSON: ${messageOf(error)}.`, {
       hints: setupHint,
       cause: error,
     });
   }
-  if (typeof info.format !== 'number') {
+  if (typeof info?.format !== 'number') {
     throw new KfError('failed', "The installation's description (ConfigMap kf-info) names no format.", { hints: setupHint });
   }
   if (info.format > infoFormat) {

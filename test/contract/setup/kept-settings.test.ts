@@ -38,14 +38,17 @@ async function cluster(): Promise<MemoryCluster> {
 interface Asked {
   objects: KubeObject[];
   report: SettingsReport;
+  warnings: string[];
 }
 
 async function ask(memory: MemoryCluster, order: SetupOrder): Promise<Asked> {
   let report: SettingsReport | undefined;
-  const context = { cluster: memory, reporter: silent, version: '0.2.0', onSettings: (seen: SettingsReport) => void (report = seen) };
+  const warnings: string[] = [];
+  const reporter = { ...silent, warn: (text: string) => void warnings.push(text) };
+  const context = { cluster: memory, reporter, version: '0.2.0', onSettings: (seen: SettingsReport) => void (report = seen) };
   const objects = await previewSetup(context, order);
   if (report === undefined) throw new Error('setup told nothing of its settings');
-  return { objects, report };
+  return { objects, report, warnings };
 }
 
 async function install(memory: MemoryCluster, order: SetupOrder): Promise<KubeObject[]> {
@@ -219,6 +222,35 @@ test.each([
   expect(again.report).toMatchObject({ from: 'objects', changed: [] });
 });
 
+test.each([
+  ['text that is no JSON', '{"format": 1,', 'is not valid JSON: '],
+  ['an object without a format', '{}', 'names no format.'],
+  ['JSON without a map', 'null', 'names no format.'],
+  ['one that lacks what every command needs', '{"format":1}', 'lacks controller, registry'],
+])('a broken description of the installation is written anew, which is said: %s', async (_, broken, fault) => {
+  const memory = await cluster();
+  const objects = await install(memory, { file, flags: {} });
+  await memory.mergePatch(configMapType, 'cf', 'kf-info', { data: { 'info.json': broken } });
+  const again = await ask(memory, { flags: {} });
+  expect(named(again.objects)).toEqual(named(objects));
+  expect(again.warnings).toHaveLength(1);
+  expect(again.warnings[0]).toMatch(
+    new RegExp(`^The installation's description \\(ConfigMap kf-info\\) ${fault}.* Setup writes it anew\\.$`),
+  );
+});
+
+test('where a broken description is all that told of the settings, a file is asked for, and taken', async () => {
+  const memory = await cluster();
+  const objects = await install(memory, { file, flags: {} });
+  await withoutRecord(memory);
+  await memory.mergePatch(configMapType, 'cf', 'kf-info', { data: { 'info.json': '{' } });
+  await expect(ask(memory, { flags: {} })).rejects.toMatchObject({
+    message: expect.stringMatching(/^This installation keeps no record of its settings\. .*kf-info\) is not valid JSON/) as string,
+    hints: ['kf setup -f setup.yaml'],
+  });
+  expect(named((await ask(memory, { file, flags: {} })).objects)).toEqual(named(objects));
+});
+
 test('of an installation as 0.1.0 made it the standards of today hold where it says nothing, and its images and mirrors stay', async () => {
   const memory = await cluster();
   await install(memory, { file: { images: { registry: 'e.example.com/registry:3' }, gatewayPort: 8080 }, flags: {} });
@@ -247,8 +279,7 @@ test('where the objects do not tell of the images a file is asked for, by the na
   await withoutRecord(memory);
   await memory.delete(deploymentType, 'kf-system', 'kf-registry');
   await expect(ask(memory, { flags: {} })).rejects.toMatchObject({
-    message:
-      'This installation keeps no record of its settings, and what tells of its images is missing: Deployment kf-system/kf-registry.',
+    message: 'This installation keeps no record of its settings. What tells of its images is missing: Deployment kf-system/kf-registry.',
     hints: ['kf setup -f setup.yaml'],
   });
   expect((await ask(memory, { file, flags: {} })).report.changed).toEqual([]);

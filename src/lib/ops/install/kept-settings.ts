@@ -8,6 +8,7 @@ import { KfError, messageOf } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { readBuildEnv } from './build-env.ts';
+import type { RecordedInfo } from './recorded-info.ts';
 import { isMap, standard, unknownKey, type SetupRequest } from './request.ts';
 import { settingsOfObjects } from './settings-of-objects.ts';
 
@@ -63,19 +64,19 @@ function settingsIn(text: string): SetupRequest {
   return content;
 }
 
-async function readKept(cluster: Cluster): Promise<KeptSettings> {
+async function readKept(cluster: Cluster, recorded: RecordedInfo): Promise<KeptSettings> {
   const [record, buildEnv] = await Promise.all([cluster.get(configMapType, systemNamespace, places.settings), readBuildEnv(cluster)]);
   const env = buildEnv === undefined ? {} : { buildEnv };
   const text = record?.data?.[places.settingsKey];
   if (text !== undefined) return { settings: { ...settingsIn(text), ...env }, from: 'record' };
-  const found = await settingsOfObjects(cluster);
+  const found = await settingsOfObjects(cluster, recorded);
   return found === undefined ? { settings: {}, from: 'nothing' } : { settings: { ...found, ...env }, from: 'objects' };
 }
 
 /** What the installation in the cluster was made with. A file makes up for what cannot be read. @throws KfError `failed` asking for one */
-export async function keptSettings(cluster: Cluster, order: SetupOrder): Promise<KeptSettings> {
+export async function keptSettings(cluster: Cluster, order: SetupOrder, recorded: RecordedInfo): Promise<KeptSettings> {
   try {
-    return await readKept(cluster);
+    return await readKept(cluster, recorded);
   } catch (error) {
     if (order.file === undefined || !(error instanceof KfError) || error.code !== 'failed') throw error;
     return { settings: {}, from: 'nothing' };

@@ -1,13 +1,12 @@
 // What setup knows of the cluster's network: what the operator asks for, what is there, and what the policies are made of.
 
-import { configMapType, nodeType, serviceType, type Node, type Service } from '../../api/core.ts';
-import { places } from '../../api/group.ts';
-import { parseKfInfo } from '../../api/kf-info.ts';
+import { nodeType, serviceType, type Node, type Service } from '../../api/core.ts';
+import type { KfInfo } from '../../api/kf-info.ts';
 import { isRange } from '../../api/network-policy.ts';
 import { resource, type KubeObject } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { rootNamespace, type NodeNetwork, type SetupNetwork } from '../../../templates/setup/options.ts';
+import type { NodeNetwork, SetupNetwork } from '../../../templates/setup/options.ts';
 
 /** Keys of `setup.yaml`, and the flag `--network-policies`. */
 export interface NetworkRequest {
@@ -46,24 +45,21 @@ function nodeNetwork(nodes: WithPodRanges[]): NodeNetwork {
   };
 }
 
-/** What the last setup found out, so that a second one proves nothing again. */
-async function recordedProof(cluster: Cluster): Promise<boolean | undefined> {
-  const text = (await cluster.get(configMapType, rootNamespace, places.info))?.data?.['info.json'];
-  return text === undefined ? undefined : parseKfInfo(text).network?.enforced;
-}
-
 const clusterAddresses = (service: Service | undefined): string[] =>
   ((service?.spec as { clusterIPs?: string[] } | undefined)?.clusterIPs ?? []).filter((address) => address !== 'None');
 
-/** Looks at nodes, name service and API server. */
-export async function readNetwork(cluster: Cluster): Promise<NetworkFacts> {
-  const [nodes, dns, slices, enforced] = await Promise.all([
+/**
+ * Looks at nodes, name service and API server.
+ * @param recorded what the last setup found out, so that a second one proves nothing again
+ */
+export async function readNetwork(cluster: Cluster, recorded: KfInfo | undefined): Promise<NetworkFacts> {
+  const [nodes, dns, slices] = await Promise.all([
     cluster.list(nodeType),
     cluster.get(serviceType, 'kube-system', 'kube-dns'),
     cluster.list(endpointSliceType, { ns: 'default', labelSelector: 'kubernetes.io/service-name=kubernetes' }),
-    recordedProof(cluster),
   ]);
   const own = nodeNetwork(nodes.items);
+  const enforced = recorded?.network?.enforced;
   return {
     nodes: own,
     ipv6: [...own.podRanges, ...own.addresses].some((text) => text.includes(':')),

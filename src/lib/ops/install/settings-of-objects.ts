@@ -1,16 +1,16 @@
 // The settings of an installation that keeps no record of them, read back from its objects. What the standards say is left out, so that later ones hold.
 
-import { configMapType, deploymentType, type Deployment } from '../../api/core.ts';
-import { places } from '../../api/group.ts';
-import { parseKfInfo, type KfInfo } from '../../api/kf-info.ts';
+import { deploymentType, type Deployment } from '../../api/core.ts';
+import type { KfInfo } from '../../api/kf-info.ts';
 import type { KubeObject } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { controllerName } from '../../../templates/setup/controller.ts';
 import { gatewayName, traefikName } from '../../../templates/setup/gateway.ts';
-import { nodeNamespace, rootNamespace, systemNamespace, type SetupImages } from '../../../templates/setup/options.ts';
+import { nodeNamespace, systemNamespace, type SetupImages } from '../../../templates/setup/options.ts';
 import { registryName } from '../../../templates/setup/registry.ts';
 import { getIfAny } from './preflight.ts';
+import type { RecordedInfo } from './recorded-info.ts';
 import { isLoopbackDomain, standard, withPrefix, type SetupRequest } from './request.ts';
 
 interface Claim extends KubeObject {
@@ -31,10 +31,9 @@ interface Found {
   gateway: GatewayOfClass | undefined;
 }
 
-async function findObjects(cluster: Cluster): Promise<Found> {
+async function findObjects(cluster: Cluster, info: KfInfo | undefined): Promise<Found> {
   const deployment = (ns: string, name: string): Promise<Deployment | undefined> => cluster.get(deploymentType, ns, name);
-  const [map, registry, controller, onNodes, balanced, claim, gateway] = await Promise.all([
-    cluster.get(configMapType, rootNamespace, places.info),
+  const [registry, controller, onNodes, balanced, claim, gateway] = await Promise.all([
     deployment(systemNamespace, registryName),
     deployment(systemNamespace, controllerName),
     deployment(nodeNamespace, traefikName),
@@ -42,8 +41,7 @@ async function findObjects(cluster: Cluster): Promise<Found> {
     getIfAny(cluster, 'PersistentVolumeClaim', systemNamespace, registryName),
     getIfAny(cluster, 'Gateway', systemNamespace, gatewayName),
   ]);
-  const text = map?.data?.[places.infoKey];
-  return { info: text === undefined ? undefined : parseKfInfo(text), registry, controller, traefik: onNodes ?? balanced, claim, gateway };
+  return { info, registry, controller, traefik: onNodes ?? balanced, claim, gateway };
 }
 
 const hasOwnRegistry = ({ registry }: KfInfo): boolean => registry.pushHost.startsWith(`${registryName}.${systemNamespace}.svc:`);
@@ -150,21 +148,20 @@ function assertTold({ info, registry, traefik }: Found): void {
     ...(hasOwnGateway(info) && traefik === undefined ? [`Deployment ${info.gateway.namespace}/${traefikName}`] : []),
   ];
   if (lacking.length === 0) return;
-  throw new KfError(
-    'failed',
-    `This installation keeps no record of its settings, and what tells of its images is missing: ${lacking.join(', ')}.`,
-    {
-      hints: ['kf setup -f setup.yaml'],
-    },
-  );
+  throw untold(`What tells of its images is missing: ${lacking.join(', ')}.`);
+}
+
+function untold(why: string): KfError {
+  return new KfError('failed', `This installation keeps no record of its settings. ${why}`, { hints: ['kf setup -f setup.yaml'] });
 }
 
 /**
  * What an installation without a record was made with; undefined where there is none.
  * @throws KfError `failed` where its objects do not tell
  */
-export async function settingsOfObjects(cluster: Cluster): Promise<SetupRequest | undefined> {
-  const found = await findObjects(cluster);
+export async function settingsOfObjects(cluster: Cluster, recorded: RecordedInfo): Promise<SetupRequest | undefined> {
+  if (recorded.fault !== undefined) throw untold(recorded.fault);
+  const found = await findObjects(cluster, recorded.info);
   const { info, registry, controller } = found;
   if (info === undefined && registry === undefined && controller === undefined) return undefined;
   assertTold(found);

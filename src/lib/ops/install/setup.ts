@@ -25,6 +25,7 @@ import { proveReach, type ReachResult } from './proofs.ts';
 import { ensureRegistryKey, openRegistryKey } from '../registry/key.ts';
 import { proveRegistry } from './registry-proof.ts';
 import { keptSettings, reportSettings, settle, type SetupOrder, type SettingsReport } from './kept-settings.ts';
+import { recordedInfo } from './recorded-info.ts';
 import { resolvePlan } from './request.ts';
 import { sumRequests, type RequestedResources } from './requests.ts';
 import { waitForCondition, waitForDeployment } from './waits.ts';
@@ -82,7 +83,9 @@ interface Prepared {
 async function prepare(context: SetupContext, order: SetupOrder): Promise<Prepared> {
   context.reporter.step('Looking at the cluster');
   const { cluster } = context;
-  const [facts, network, kept] = await Promise.all([inspectCluster(cluster), readNetwork(cluster), keptSettings(cluster, order)]);
+  const [facts, recorded] = await Promise.all([inspectCluster(cluster), recordedInfo(cluster)]);
+  const [network, kept] = await Promise.all([readNetwork(cluster, recorded.info), keptSettings(cluster, order, recorded)]);
+  if (recorded.fault !== undefined) context.reporter.warn(`${recorded.fault} Setup writes it anew.`);
   const plan = resolvePlan(settle(order, kept), context.version, facts.exposure, network);
   const settings = reportSettings(order, kept, plan, facts.exposure);
   context.onSettings?.(settings);
