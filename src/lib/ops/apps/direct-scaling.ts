@@ -31,8 +31,14 @@ async function scaleSet({ cluster, space, signal }: SpaceSession, set: StatefulS
   });
 }
 
+/** A process with the set that serves or served last. */
+interface RunningProcess {
+  process: CFProcess;
+  set: StatefulSet;
+}
+
 /** Until as many pods of the set are ready as it shall have. */
-async function waitForSet(session: SpaceSession, set: StatefulSet, replicas: number): Promise<void> {
+async function waitForSet(session: SpaceSession, { process, set }: RunningProcess, replicas: number): Promise<void> {
   const { cluster, space, signal, reporter, env } = session;
   const check = (seen: StatefulSet | undefined): true | undefined => {
     const ready = seen?.status?.readyReplicas ?? 0;
@@ -41,14 +47,14 @@ async function waitForSet(session: SpaceSession, set: StatefulSet, replicas: num
     return undefined;
   };
   await watchObject(cluster, statefulSetType, { ns: space.guid, name: set.metadata.name ?? '' }, check, {
-    timeoutMs: startTimeoutMs(env),
+    timeoutMs: startTimeoutMs(env, process.spec.healthCheck.data.timeoutSeconds),
     signal,
     describe: `${replicas} ready instances`,
   });
   reporter.done();
 }
 
-async function setsByProcess(session: SpaceSession, app: CFApp): Promise<{ process: CFProcess; set: StatefulSet }[]> {
+async function setsByProcess(session: SpaceSession, app: CFApp): Promise<RunningProcess[]> {
   const { cluster } = session;
   const [processes, sets] = await Promise.all([
     cluster.list(kinds.process, options(session, app)),
@@ -74,7 +80,7 @@ export async function startDirectly(session: SpaceSession, app: CFApp): Promise<
   const found = await setsByProcess(session, app);
   if (found.length === 0) return false;
   await Promise.all(found.map(({ process, set }) => scaleSet(session, set, desiredInstances(process))));
-  await Promise.all(found.map(({ process, set }) => waitForSet(session, set, desiredInstances(process))));
+  await Promise.all(found.map((one) => waitForSet(session, one, desiredInstances(one.process))));
   session.reporter.warn(notice('the last version was started directly.'));
   return true;
 }
@@ -87,7 +93,7 @@ export async function restartDirectly(session: SpaceSession, app: CFApp): Promis
   const names = new Set(found.map(({ process }) => process.metadata.name));
   const pods = (await cluster.list(podType, options(session, app))).items.filter((pod) => names.has(pod.metadata.labels?.[labels.guid]));
   await Promise.all(pods.map((pod) => cluster.delete(podType, space.guid, pod.metadata.name ?? '', { signal })));
-  await Promise.all(found.map(({ set }) => waitForSet(session, set, set.spec?.replicas ?? 0)));
+  await Promise.all(found.map((one) => waitForSet(session, one, one.set.spec?.replicas ?? 0)));
   session.reporter.warn(notice('the instances were restarted directly, as the version that ran.'));
   return true;
 }
@@ -97,7 +103,7 @@ export async function scaleDirectly(session: SpaceSession, app: CFApp, process: 
   const found = (await setsByProcess(session, app)).find((one) => one.process.metadata.name === process.metadata.name);
   if (found === undefined) return false;
   await scaleSet(session, found.set, replicas);
-  await waitForSet(session, found.set, replicas);
+  await waitForSet(session, found, replicas);
   session.reporter.warn(notice('the instances were scaled directly.'));
   return true;
 }

@@ -12,7 +12,7 @@ import { changeApp, newDeployId } from './changes.ts';
 import { waitForFallback } from './fallback.ts';
 import { needsStaging, stageAndStart } from './staging.ts';
 import { waitUntilSilent } from '../routes/programming.ts';
-import { startTimeoutMs, waitForDeployment } from './rollout-wait.ts';
+import { startTimeoutMs, startTimeoutOf, waitForDeployment } from './rollout-wait.ts';
 
 /** The app after a change, and whether there was anything to change. */
 export interface Changed {
@@ -46,11 +46,12 @@ export async function waitUntilServing(
   deployId: string,
   { verb, wait = true }: WaitOptions = {},
 ): Promise<CFApp> {
-  const { cluster, reporter, signal, env, bin } = session;
+  const { cluster, reporter, signal, bin } = session;
   const instead = verb === undefined ? undefined : withoutController[verb];
   const patience = instead === undefined ? {} : { patienceMs: instead.patienceMs };
   try {
-    const options = { timeoutMs: startTimeoutMs(env), reporter, signal, bin, ...patience, firstInstance: !wait };
+    const timeoutMs = await startTimeoutOf(session, app);
+    const options = { timeoutMs, reporter, signal, bin, ...patience, firstInstance: !wait };
     return (await waitForDeployment(cluster, app, deployId, options)).app;
   } catch (error) {
     if (verb === 'start' && error instanceof KfError && error.code === 'start') return waitForFallback(session, app, deployId, error);

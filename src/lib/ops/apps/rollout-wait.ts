@@ -1,13 +1,14 @@
 // Waits until the controller has judged a change of an app (`kf/deploy-id`), and says why when it did not start.
 
-import { annotations, kinds } from '../../api/group.ts';
-import type { CFApp, DeploymentStatus } from '../../api/types.generated.ts';
+import { annotations, kinds, labels } from '../../api/group.ts';
+import type { CFApp, CFProcess, DeploymentStatus } from '../../api/types.generated.ts';
 import { askedMs, timeoutFrom } from '../../cf/timeouts.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { KubeError } from '../../kube/errors.ts';
 import { watchObject, type WatchUntilOptions } from '../../kube/watch-list.ts';
 import type { LogEnds } from '../../kube/lines.ts';
+import type { SpaceSession } from '../../session/session.ts';
 import { hasFirstInstance } from './first-instance.ts';
 import { logOfFailure } from './last-lines.ts';
 import { moreMemory } from './more-memory.ts';
@@ -45,6 +46,19 @@ export interface Verdict {
 export function startTimeoutMs(env: Readonly<Record<string, string | undefined>>, ownSeconds = 0): number {
   const standard = timeoutFrom({}, 'CF_STARTUP_TIMEOUT');
   return askedMs(env, 'CF_STARTUP_TIMEOUT') ?? Math.max(standard, (ownSeconds + roundSeconds) * 1000);
+}
+
+/** The most that one of the processes may take to get healthy, in seconds. */
+const ownSecondsOf = (processes: readonly CFProcess[]): number =>
+  Math.max(0, ...processes.map(({ spec }) => spec.healthCheck.data.timeoutSeconds));
+
+/** {@link startTimeoutMs} of an app as it is in the cluster: its slowest process counts. */
+export async function startTimeoutOf(session: SpaceSession, app: CFApp): Promise<number> {
+  const { cluster, space, signal, env } = session;
+  const asked = askedMs(env, 'CF_STARTUP_TIMEOUT');
+  if (asked !== undefined) return asked;
+  const { items } = await cluster.list(kinds.process, { ns: space.guid, labelSelector: `${labels.appGuid}=${app.metadata.name}`, signal });
+  return startTimeoutMs(env, ownSecondsOf(items));
 }
 
 /** What the controller says about this very change; undefined as long as it speaks of an older one. */

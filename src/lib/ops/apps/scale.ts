@@ -96,7 +96,7 @@ async function waitForInstances(session: SpaceSession, app: CFApp, process: CFPr
     return undefined;
   };
   const how = {
-    timeoutMs: startTimeoutMs(env),
+    timeoutMs: startTimeoutMs(env, process.spec.healthCheck.data.timeoutSeconds),
     describe: () => `${wanted} instances of '${process.spec.processType}': ${describeInstances(last, wanted)}`,
   };
   const done = await unlessAbsent(AbortSignal.any([signal, stuck.signal]), (until, alive) =>

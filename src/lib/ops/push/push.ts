@@ -1,7 +1,7 @@
 // `kf push`: claim, make package and build, write the settings under a lock, switch, wait for the verdict.
 
 import { randomUUID } from 'node:crypto';
-import { appRevOf, webProcess } from '../../api/app.ts';
+import { appRevOf } from '../../api/app.ts';
 import { annotations } from '../../api/group.ts';
 import { requireCompatible, type KfInfo } from '../../api/kf-info.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
@@ -13,7 +13,7 @@ import { findLabelledApp, listDomainObjects } from '../find.ts';
 import { ensureRoute, unmapAll } from '../routes/routes.ts';
 import { bindService } from '../services/user-provided.ts';
 import { waitUntilStopped } from '../apps/lifecycle.ts';
-import { startTimeoutMs, waitForDeployment, type VerdictOptions } from '../apps/rollout-wait.ts';
+import { startTimeoutOf, waitForDeployment, type VerdictOptions } from '../apps/rollout-wait.ts';
 import type { AppFollower } from './app-follower.ts';
 import { makeArtifact } from './artifact.ts';
 import { claimApp, lifecycleOf } from './acquire-app.ts';
@@ -137,12 +137,11 @@ async function apply(
 }
 
 async function verdict({ session, plan, push }: PreparedPush, app: CFApp, pushId: string, follower: AppFollower): Promise<CFApp> {
-  const { reporter, cluster, env, signal, bin } = session;
+  const { reporter, cluster, signal, bin } = session;
   reporter.say();
   reporter.say(`Waiting for app ${plan.name} to start...`);
   reporter.say();
-  const web = plan.processes.find((process) => process.type === webProcess);
-  const timeoutMs = startTimeoutMs(env, web?.timeoutSeconds);
+  const timeoutMs = await startTimeoutOf(session, app);
   follower.wrote(app);
   const watch: VerdictOptions['watch'] = (check, how) => follower.watch(check, how);
   return (await waitForDeployment(cluster, app, pushId, { timeoutMs, reporter, signal, bin, watch, firstInstance: !push.wait })).app;

@@ -1,0 +1,93 @@
+// How long the commands that start instances wait: an app that may take longer than cf's five minutes gets its time.
+
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
+import type { CFApp } from '../../../src/lib/api/types.generated.ts';
+import { restartApp, startApp, waitUntilServing } from '../../../src/lib/ops/apps/lifecycle.ts';
+import { scaleApp } from '../../../src/lib/ops/apps/scale.ts';
+import type { Reporter } from '../../../src/lib/ops/reporter.ts';
+import type { SpaceSession } from '../../../src/lib/session/session.ts';
+import { MemoryCluster } from '../../support/memory-cluster.ts';
+
+const [ns, guid] = ['space', 'app'];
+const nothing = (): void => undefined;
+const reporter: Reporter = { say: nothing, step: nothing, bytes: nothing, log: nothing, warn: nothing, done: nothing };
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** An app of which one process may take ten minutes, in a cluster whose controller takes up each change and finishes none. */
+async function scene(
+  desiredState: 'STARTED' | 'STOPPED',
+  env: Record<string, string> = {},
+): Promise<{ session: SpaceSession; app: CFApp }> {
+  const cluster = new MemoryCluster();
+  const app = await cluster.create(kinds.app, {
+    metadata: { name: guid, namespace: ns, annotations: { [annotations.appRev]: '1' } },
+    spec: {
+      ...{ displayName: 'slow', desiredState, currentDropletRef: { name: 'droplet' } },
+      lifecycle: { type: 'buildpack', data: { stack: '' } },
+    },
+  });
+  for (const [processType, timeoutSeconds] of [['web', 60] as const, ['worker', 600] as const]) {
+    await cluster.create(kinds.process, {
+      metadata: { name: processType, namespace: ns, labels: { [labels.appGuid]: guid } },
+      spec: {
+        ...{ appRef: { name: guid }, processType, desiredInstances: 1, memoryMB: 64, diskQuotaMB: 64 },
+        healthCheck: { type: 'port', data: { invocationTimeoutSeconds: 1, timeoutSeconds } },
+      },
+    });
+  }
+  const session = {
+    ...{ cluster, env, reporter, bin: 'kf', changedBy: () => Promise.resolve('somebody'), signal: new AbortController().signal },
+    ...{ org: { name: 'org', guid: 'org' }, space: { name: 'space', guid: ns } },
+  } as unknown as SpaceSession;
+  return { session, app };
+}
+
+/** Plays the controller: it has seen the change. */
+async function takeUp({ cluster }: SpaceSession, id: string): Promise<void> {
+  const status = { deployment: { id, phase: 'Starting', message: 'Waiting for instance 0.' } };
+  await cluster.mergePatch(kinds.app, ns, guid, { status }, { subresource: 'status' });
+}
+
+/** The message with which a wait ends that nothing else ends, and after how many seconds. */
+async function endOf(waiting: Promise<unknown>): Promise<[seconds: number, message: string]> {
+  let message: string | undefined;
+  const began = Date.now();
+  waiting.then(nothing, (error: Error) => (message = error.message));
+  while (message === undefined && Date.now() - began < 3_600_000) await vi.advanceTimersByTimeAsync(1000);
+  return [Math.round((Date.now() - began) / 1000), message ?? ''];
+}
+
+test.each([
+  ['start', 'STOPPED', startApp],
+  ['restart', 'STARTED', restartApp],
+] as const)('%s waits as long as the slowest process of the app may take', async (_verb, state, act) => {
+  const { session, app } = await scene(state);
+  const changed = await act(session, app);
+  await takeUp(session, changed.deployId);
+  const [seconds, message] = await endOf(waitUntilServing(session, changed.app, changed.deployId));
+  expect(message).toContain("Start app timeout: after 10.5 min app 'slow' still waits for: instance 0");
+  expect(seconds).toBeGreaterThan(600);
+});
+
+test('CF_STARTUP_TIMEOUT has priority', async () => {
+  const { session, app } = await scene('STOPPED', { CF_STARTUP_TIMEOUT: '0.5' });
+  const changed = await startApp(session, app);
+  await takeUp(session, changed.deployId);
+  const [, message] = await endOf(waitUntilServing(session, changed.app, changed.deployId));
+  expect(message).toContain('Start app timeout: after 0.5 min');
+});
+
+test.each([
+  ['web', '5 min'],
+  ['worker', '10 min 30 s'],
+])('scale -i waits as long as process %s may take: %s', async (process, time) => {
+  const { session, app } = await scene('STARTED');
+  const scaling = endOf(scaleApp(session, app, { process, instances: 2 }));
+  await vi.advanceTimersByTimeAsync(100);
+  const { generation } = session.cluster instanceof MemoryCluster ? (session.cluster.peek(kinds.process, ns, process)?.metadata ?? {}) : {};
+  await session.cluster.mergePatch(kinds.process, ns, process, { status: { observedGeneration: generation } }, { subresource: 'status' });
+  expect((await scaling)[1]).toContain(`Timed out after ${time} waiting for 2 instances of '${process}'`);
+});
