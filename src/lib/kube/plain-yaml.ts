@@ -10,8 +10,8 @@ interface Line {
 
 class GiveUp extends Error {}
 
-/** Block scalars, anchors, aliases, tags, flow collections, directives, comments behind a value, tabs: not plain. */
-const special = /^[&*!|>%@`{[\]},?]|^- |^-$|: |:$| #|\t/;
+/** Block scalars, anchors, aliases, tags, flow collections, directives, comments behind a key or a value, tabs: not plain. */
+const special = /^[#&*!|>%@`{[\]},?]|^- |^-$|: |:$| #|\t/;
 const number = /^[-+.]?[0-9]/;
 /** Words that one YAML version or the other takes for something else than text. */
 const otherWord = /^(?:true|false|null|yes|no|on|off|y|n|\.inf|\.nan|<<|=)$/i;

@@ -59,6 +59,8 @@ describe('the reader of plain YAML', () => {
     ['anchors', 'a: &x b\nc: *x\n'],
     ['tags', 'a: !!str 1\n'],
     ['comments behind a value', 'a: b # why\n'],
+    ['comments in place of a value', 'current-context: # none yet\n'],
+    ['comments in place of an item', 'a:\n- # none yet\n'],
     ['escapes in quotes', 'a: "x\\ty"\n'],
     ['numbers', 'a: 12\n'],
     ['words that older YAML takes for booleans', 'a: yes\n'],
