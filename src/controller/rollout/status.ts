@@ -201,7 +201,8 @@ export function hinderedRollout(
   const isLasting = before?.phase === 'Failed' || now - Date.parse(since) > hindrancePatienceMs;
   const phase: Phase = isSame && isLasting ? 'Failed' : 'Pending';
   const generations = status?.rollout?.generations;
-  return { id, phase, reason, message, process: spec.processType, since, ...(generations === undefined ? {} : { generations }) };
+  const text = cutText(message, longestMessage);
+  return { id, phase, reason, message: text, process: spec.processType, since, ...(generations === undefined ? {} : { generations }) };
 }
 
 export function selectorOf(process: CFProcess): string {

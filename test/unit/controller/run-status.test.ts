@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { hinderedRollout, isRemade, summaryOf, withAbsent } from '../../../src/controller/rollout/status.ts';
+import { longestMessage } from '../../../src/controller/runtime/status.ts';
 import type { CFProcess, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
 
 const running = { state: 'RUNNING' as const, ready: true };
@@ -42,6 +43,9 @@ test('a change that cannot begin waits for a while, then has failed, and stays s
   const generations = [{ process: 'web', hash: 'a', state: 'Current' as const, instances: 1, ready: 1 }];
   expect(at(40, { ...first, reason: 'BindingNotReady', generations })).toMatchObject({ phase: 'Pending', generations });
   expect(at(40, { ...failed, id: 'before' })).toMatchObject({ phase: 'Pending', id: 'id' });
+  // What a broker said may stand in it. The schema takes no more, and would refuse the whole status.
+  const long = hinderedRollout(process(), 'id', { ...why, message: 'x'.repeat(longestMessage + 1) }, start);
+  expect(long.message?.length).toBeLessThanOrEqual(longestMessage);
 });
 
 test('a generation is another one when its uid is; what 0.1.0 wrote has none', () => {
