@@ -109,6 +109,8 @@ export class Transport {
     for (;;) {
       throwIfAborted(request.signal);
       const credential = await this.#endpoint.credentials.get();
+      // A plugin may have taken its time, and a signal that has fired already fires no more.
+      throwIfAborted(request.signal);
       const outcome = await this.#once(request, credential).catch((error: unknown) => this.#afterFailure(error, request, state));
       if (outcome === undefined) continue;
       this.#answeredOnce = true;

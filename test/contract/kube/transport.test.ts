@@ -232,6 +232,20 @@ describe('tokens', () => {
     expect(server.calls.map((call) => call.body)).toEqual(['layer 1', 'layer 2']);
   });
 
+  test('what was interrupted while its credential was fetched is not sent any more', async () => {
+    server.on('POST .*', (call) => call.json(map, 201));
+    const endpoint = await resolveEndpoint({ kubeconfig: server.kubeconfig(), env: {} });
+    const interrupted = new AbortController();
+    const get = async () => {
+      interrupted.abort();
+      return Promise.resolve({});
+    };
+    const cluster = clusterAt({ ...endpoint, credentials: { get, renew: async () => Promise.resolve(false) } });
+    open.push(cluster);
+    await expect(cluster.create(configMapType, map, { signal: interrupted.signal })).rejects.toMatchObject({ code: 'interrupted' });
+    expect(server.calls).toEqual([]);
+  });
+
   test('a 401 of a service behind the API server renews nothing', async () => {
     const tokenFile = join(dir, 'token');
     writeFileSync(tokenFile, 'old');

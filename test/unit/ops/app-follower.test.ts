@@ -135,3 +135,12 @@ test('a watch that begins at the own write, which it does not bring again, shows
   expect(news.watches).toBe(2);
   follower.stop();
 });
+
+test('a wait that begins after the command was interrupted ends at once', async () => {
+  const news = new News();
+  const follower = new AppFollower(news.cluster, app('1'), pushId);
+  const interrupted = AbortSignal.abort(new Error('interrupted'));
+  await expect(follower.watch(deployed, { ...options, signal: interrupted })).rejects.toThrow('interrupted');
+  expect(news.watches).toBe(0);
+  follower.stop();
+});

@@ -93,6 +93,8 @@ export class AppFollower {
       const onAbort = (): void => fail(signal?.reason ?? new KfError('interrupted', 'Interrupted.'));
       const timer = setTimeout(() => fail(timeoutError(timeoutMs, describe)), timerMs(timeoutMs));
       if (this.#failure !== undefined) return fail(this.#failure);
+      // A signal that has fired already fires no more.
+      if (signal?.aborted === true) return onAbort();
       this.#waiters.add(waiter);
       signal?.addEventListener('abort', onAbort, { once: true });
       look(this.#app);
