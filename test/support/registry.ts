@@ -26,6 +26,8 @@ export interface Switches {
   tokenUses?: number;
   /** The header that carries the credential; default `authorization`. */
   credentialHeader?: string;
+  /** Chunks are answered as if they were taken, and dropped. */
+  keepsNothing?: boolean;
   location?: 'relative' | 'wrong-scheme' | 'prefixed';
   /** Answers in place of the registry: a status, or `cut`. Asked before everything else. */
   intercept?: (request: SeenRequest, count: number) => number | 'cut' | undefined;
@@ -197,6 +199,7 @@ export class ScriptedRegistry {
       if (this.switches.keepCutBytes !== true) chunks.length = before;
       return;
     }
+    if (this.switches.keepsNothing === true) chunks.length = 0;
     if (seen.method === 'PATCH') return this.#uploadState(202, at, response);
     const bytes = Buffer.concat(chunks);
     this.uploads.delete(at.id);

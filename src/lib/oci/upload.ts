@@ -172,8 +172,10 @@ class BlobUpload {
     await discard(response);
     this.#renewed = false;
     this.#bytesSent += end - start;
-    this.#moveTo(endOfRange(response) ?? end);
+    const reached = endOfRange(response) ?? end;
+    this.#moveTo(reached);
     this.#take(response);
+    if (reached <= start) await this.#wait(keptNothing(this.#options));
   }
 
   /** Closes the session, with everything from `start` on as its body. */
@@ -319,6 +321,10 @@ function isSessionLost(error: RegistryError): boolean {
 function isCut(error: unknown): boolean {
   if (error instanceof RegistryError) return !error.answer.fromRegistry && [408, 502, 504].includes(error.answer.status);
   return isConnectionFailure(error);
+}
+
+function keptNothing({ what, repository }: UploadOptions): KfError {
+  return new KfError('upload', `The registry takes the bytes of ${what} for '${repository}' and keeps nothing of them.`);
 }
 
 function tooLarge(cause: RegistryError, bytes: number): KfError {

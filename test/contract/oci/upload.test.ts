@@ -276,3 +276,13 @@ test('bytes that do not hash to the digest are refused in the end', async () => 
   const source = { ...blob(bytes), digest: digest('something else') };
   await expect(upload(source)).rejects.toMatchObject({ code: 'upload', details: { codes: ['DIGEST_INVALID'] } });
 });
+
+test('a registry that takes every chunk and keeps none is given up', async () => {
+  await restart({ keepsNothing: true });
+  const source = blob(randomBytes(600 * KIB));
+  await expect(upload(source, { stallDelaysMs: [1, 1] })).rejects.toMatchObject({
+    code: 'upload',
+    message: expect.stringContaining('keeps nothing') as string,
+  });
+  expect(patches()).toHaveLength(3);
+});
