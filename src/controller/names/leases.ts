@@ -192,7 +192,7 @@ async function take(context: Context, named: Named, wanted: Lease): Promise<Take
     if (mayHold && (await createLease(context, wanted))) return { state: 'acquired' };
     throw new WaitingError('NameInMotion', 'The name is being given free or taken at this moment.', 200);
   }
-  if (isOwnedBy(present, named.object)) return { state: 'held' };
+  if (isOwnedBy(present, named.object)) return keepLease(context, present, wanted);
   if (await isOwned(context, present, named)) return { state: 'duplicate', lease: present };
   // The resource version makes sure that of several who see a free name only one gets it.
   const { resourceVersion = '', uid = '' } = present.metadata;
@@ -202,6 +202,17 @@ async function take(context: Context, named: Named, wanted: Lease): Promise<Take
     { signal: context.signal },
   );
   return { state: 'acquired' };
+}
+
+/** A Lease that a deleted object of the same name left, or that came from a backup, names an owner that is gone: the garbage collector would take it. */
+async function keepLease(context: Context, present: Lease, wanted: Lease): Promise<Taken> {
+  const { ownerReferences: owners = [], resourceVersion = '', uid = '' } = present.metadata;
+  const isOwners = (wanted.metadata.ownerReferences ?? []).every((owner) => owners.some((other) => other.uid === owner.uid));
+  if (!isOwners) {
+    const metadata = { ...wanted.metadata, resourceVersion, uid };
+    await context.cluster.replace(leaseType, { ...wanted, metadata }, { signal: context.signal });
+  }
+  return { state: 'held' };
 }
 
 /** Frees the Leases of names that the object bore before. */

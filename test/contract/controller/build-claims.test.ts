@@ -94,6 +94,15 @@ describe('claims', () => {
     expect(scene.cluster.peek(leaseType, 's-1', appLease)?.metadata.annotations?.['coordination.cloudfoundry.org/owner-name']).toBe('a-1');
   });
 
+  test('an object that was made anew under its GUID keeps its name when the garbage collector takes what its predecessor left', async () => {
+    const left = lease(appLease, 's-1', 'app', 'a-1');
+    const gone = { apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'CFApp', name: 'a-1', uid: 'gone' };
+    await scene.cluster.create(leaseType, { ...left, metadata: { ...left.metadata, ownerReferences: [gone] } });
+    const made = await scene.cluster.create(kinds.app, app('a-1', 's-1', 'my-app'));
+    await scene.until(() => expect(claimed('a-1')?.status).toBe('True'));
+    expect(scene.cluster.peek(leaseType, 's-1', appLease)?.metadata.ownerReferences).toMatchObject([{ uid: made.metadata.uid }]);
+  });
+
   test('a claim that holds is not asked for again on every reconcile', async () => {
     await scene.cluster.create(kinds.app, app('a-1'));
     await scene.until(() => expect(claimed('a-1')?.status).toBe('True'));
