@@ -43,7 +43,7 @@ async function keepRunner(context: Context, info: KfInfo): Promise<void> {
   };
   const live =
     context.stores.of(kinds.runnerInfo).get(info.root, places.runner) ??
-    (await created(() => context.cluster.create(kinds.runnerInfo, wanted)));
+    (await created(() => context.cluster.create(kinds.runnerInfo, wanted, { signal: context.signal })));
   if (live === undefined) return;
   const conditions = conditionsWith(live, readyStatement);
   await writeStatus(context, kinds.runnerInfo, live, { ...live.status, capabilities: { rollingDeploy: true }, conditions });
@@ -70,7 +70,7 @@ async function keepBuilder(context: Context, info: KfInfo): Promise<Result | und
   const metadata = { name, namespace: info.root };
   const wanted: BuilderInfo = { apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'BuilderInfo', metadata, spec: {} };
   const cached = context.stores.of(kinds.builderInfo).get(info.root, name);
-  const live = cached ?? (await created(() => context.cluster.create(kinds.builderInfo, wanted)));
+  const live = cached ?? (await created(() => context.cluster.create(kinds.builderInfo, wanted, { signal: context.signal })));
   if (live === undefined) return { requeueAfterMs: pollMs };
   return isCurrent(live, info) ? undefined : lookIntoBuilder(context, live, info);
 }
@@ -88,12 +88,20 @@ async function lookIntoBuilder(context: Context, live: BuilderInfo, info: KfInfo
   }
   const status = pod.status?.containerStatuses?.[0];
   const ended = status?.state?.terminated;
-  if (ended === undefined) return awaitPod(context, live, pod);
+  if (ended === undefined && pod.status?.phase !== 'Failed') return awaitPod(context, live, pod);
+  // Ended before its container ran: the node had no room left, or went down.
+  if (ended === undefined) return lookAgain(context, live, pod, pod.status?.message ?? pod.status?.reason ?? 'its pod failed');
   const { exitCode, message = '' } = ended;
-  if (exitCode === 0) await writeFacts(context, live, info, readBuilderReport(message), status?.imageID ?? '');
-  else await writeFailure(context, live, `The builder image could not be read: ${lastLine(message)}`);
+  if (exitCode !== 0) return lookAgain(context, live, pod, message);
+  await writeFacts(context, live, info, readBuilderReport(message), status?.imageID ?? '');
   await removePod(context, pod);
-  return exitCode === 0 ? undefined : { requeueAfterMs: slowPollMs };
+  return undefined;
+}
+
+async function lookAgain(context: Context, live: BuilderInfo, pod: Pod, why: string): Promise<Result> {
+  await writeFailure(context, live, `The builder image could not be read: ${lastLine(why)}`);
+  await removePod(context, pod);
+  return { requeueAfterMs: slowPollMs };
 }
 
 async function awaitPod(context: Context, live: BuilderInfo, pod: Pod): Promise<Result> {

@@ -362,4 +362,22 @@ describe('builds', () => {
     expect(cluster.peek(podType, 'kf-system', 'kf-builder-info')).toBeUndefined();
     expect(cluster.peek(kinds.runnerInfo, 'cf', 'kf-runner')?.status?.capabilities).toEqual({ rollingDeploy: true });
   });
+
+  test('look into a builder again when the pod that did was evicted', async () => {
+    const other = { ...info, builder: { ...info.builder, image: 'builder:2' } };
+    const uid = cluster.peek(configMapType, 'cf', 'kf-info')?.metadata.uid;
+    await cluster.mergePatch(configMapType, 'cf', 'kf-info', { metadata: { uid }, data: { 'info.json': JSON.stringify(other) } });
+    const look = () => cluster.peek(podType, 'kf-system', 'kf-builder-info');
+    await scene.until(() => expect(look()).toBeDefined());
+    const first = look()?.metadata.uid;
+    // A kubelet that ends a pod before its container ran names no container.
+    const status = { phase: 'Failed', reason: 'Evicted', message: 'The node was low on resource: ephemeral-storage.' };
+    await cluster.mergePatch(podType, 'kf-system', 'kf-builder-info', { metadata: { uid: first }, status }, { subresource: 'status' });
+    await scene.until(() =>
+      expect(scene.condition(kinds.builderInfo, 'cf', 'kf-builder', 'Ready')?.message).toBe(
+        'The builder image could not be read: The node was low on resource: ephemeral-storage.',
+      ),
+    );
+    await scene.until(() => expect(look()?.metadata.uid).not.toBe(first));
+  });
 });
