@@ -79,6 +79,8 @@ export class Manager {
   async run(signal: AbortSignal): Promise<void> {
     const inner = new AbortController();
     const server = await this.#serve();
+    // A signal that has fired already fires no more.
+    if (signal.aborted) return void server?.close();
     const informers = [...this.#informers.values()].map((informer) => informer.run(inner.signal));
     const aborted = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
     const leading = new AbortController();

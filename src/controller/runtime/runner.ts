@@ -71,7 +71,8 @@ export class Runner {
   async #work(signal: AbortSignal): Promise<void> {
     for (let key = await this.queue.get(); key !== undefined; key = await this.queue.get()) {
       await this.#deps.mayWork();
-      if (signal.aborted) return;
+      // Who waited to lead until the process ends does not begin then.
+      if (signal.aborted || this.queue.isClosed) return;
       this.#since.set(key, performance.now());
       await this.#once(key, signal);
       this.#since.delete(key);

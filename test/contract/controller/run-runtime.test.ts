@@ -278,6 +278,27 @@ describe('Manager', () => {
     await until(() => expect(seen.two).toBe(1));
   });
 
+  test('a follower that is told to end begins nothing', async () => {
+    const cluster = new MemoryCluster();
+    await cluster.create(serviceType, service('a'));
+    let begun = 0;
+    const first = manage(cluster, async () => Promise.resolve(undefined), 'one');
+    await until(() => expect(cluster.peek(leaseType, 'kf-system', 'kf')?.spec?.holderIdentity).toBe('one'));
+    const second = manage(cluster, async () => Promise.resolve(void (begun += 1)), 'two');
+    await sleep(80);
+    second.controller.abort();
+    await second.ended;
+    expect(begun).toBe(0);
+    first.controller.abort();
+  });
+
+  test('ends when it was told to before it began', async () => {
+    const cluster = new MemoryCluster();
+    const leader = { ns: 'kf-system', name: 'kf', identity: 'one', followMs: 20 };
+    await new Manager({ cluster, sources: [], reconcilers: [], leader, rootNamespace: 'cf', log }).run(AbortSignal.abort());
+    expect(cluster.writes).toEqual([]);
+  });
+
   test('without kf-info a reconciler waits and is not an error', async () => {
     const cluster = new MemoryCluster();
     await cluster.create(serviceType, service('a'));
