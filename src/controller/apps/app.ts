@@ -93,7 +93,7 @@ async function readFresh(context: Context, app: CFApp): Promise<CFApp> {
     context.cluster.list(kinds.route, { ns: namespace, signal }),
     droplet === '' ? undefined : context.cluster.get(kinds.build, namespace, droplet, signal),
   ]);
-  forgetVcap(app, bindingsOf(context.stores, app));
+  forgetVcap(context, app, bindingsOf(context.stores, app));
   return fresh ?? app;
 }
 

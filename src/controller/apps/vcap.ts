@@ -11,6 +11,7 @@ import type { BoundService, CFApp, CFProcess, CFServiceBinding, CFServiceInstanc
 import { encoded, ownerReference } from '../../templates/metadata.ts';
 import { vcapServicesKey, vcapServicesValue, type VcapApplication, type VcapService } from '../../templates/pod-env.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
+import { Remembered } from '../runtime/memory.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { routesByApp } from '../relations.ts';
@@ -136,12 +137,13 @@ async function credentialsOf(context: Context, binding: CFServiceBinding): Promi
   return text === undefined || secret === undefined ? {} : (credentialsIn(secret) ?? {});
 }
 
-const services = new BoundedMap<string, { versions: string; service: VcapService }>(rememberedServices);
+const readServices = new Remembered(() => new BoundedMap<string, { versions: string; service: VcapService }>(rememberedServices));
 const longestRemembered = 16 * 1024;
 
 /** Credentials are read again only when the binding or its instance changed, or when somebody forgot them. */
 async function vcapService(context: Context, binding: CFServiceBinding): Promise<VcapService> {
   const instance = context.stores.of(kinds.serviceInstance).get(binding.metadata.namespace, binding.spec.service.name ?? '');
+  const services = context.memory.of(readServices);
   const uid = binding.metadata.uid ?? '';
   const versions = `${binding.metadata.resourceVersion ?? ''} ${instance?.metadata.resourceVersion ?? ''}`;
   const known = services.get(uid);
@@ -171,7 +173,7 @@ async function readService(context: Context, binding: CFServiceBinding, instance
 }
 
 /** What was last seen to be there and when, so that a reconcile that changes nothing asks for little. */
-const written = new BoundedMap<string, { hash: string; at: number }>(rememberedObjects);
+const writtenSecrets = new Remembered(() => new BoundedMap<string, { hash: string; at: number }>(rememberedObjects));
 const secretsPerApp = 2;
 
 /** Secrets are never watched, so those of an app are looked at again after this time (see {@link paceMs}). */
@@ -180,6 +182,7 @@ export function vcapPaceMs(context: Context): number {
 }
 
 async function ensure(context: Context, app: CFApp, name: string, texts: Record<string, string>): Promise<void> {
+  const written = context.memory.of(writtenSecrets);
   const ns = app.metadata.namespace ?? '';
   const known = `${app.metadata.uid ?? ''} ${name}`;
   const hash = createHash('sha256').update(JSON.stringify(texts)).digest('hex');
@@ -214,7 +217,8 @@ async function ensure(context: Context, app: CFApp, name: string, texts: Record<
 }
 
 /** Forgets what was read and written for an app: the next reconcile looks again. */
-export function forgetVcap(app: CFApp, bindings: readonly CFServiceBinding[]): void {
+export function forgetVcap({ memory }: Context, app: CFApp, bindings: readonly CFServiceBinding[]): void {
+  const [services, written] = [memory.of(readServices), memory.of(writtenSecrets)];
   for (const { metadata } of bindings) services.delete(metadata.uid ?? '');
   for (const name of [vcapApplicationSecretName(app), vcapServicesSecretName(app)]) written.delete(`${app.metadata.uid ?? ''} ${name}`);
 }

@@ -6,6 +6,7 @@ import type { ContainerStatus } from '../../lib/api/pod.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { endsOf, linesFrom, upTo, type LogEnds } from '../../lib/kube/lines.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
+import { Remembered } from '../runtime/memory.ts';
 import type { Context, Index } from '../runtime/reconciler.ts';
 import { index } from '../runtime/reconciler.ts';
 import type { Instances, Problem } from './instances.ts';
@@ -25,9 +26,10 @@ export const podsByProcess: Index = index<Pod>(podType, 'process', (pod) => {
 });
 
 /** When a cause was first seen: waiting containers carry no times. Starting anew only makes the patience longer. */
-const firstSeenAt = new BoundedMap<string, number>(rememberedCauses);
+const causesSeen = new Remembered(() => new BoundedMap<string, number>(rememberedCauses));
 
-function firstSeen(uid: string, cause: string, now: number): number {
+function firstSeen(context: Context, uid: string, cause: string, now: number): number {
+  const firstSeenAt = context.memory.of(causesSeen);
   const key = `${uid} ${cause}`;
   const known = firstSeenAt.get(key);
   if (known !== undefined) return known;
@@ -92,7 +94,7 @@ export function podInstances(context: Context): Instances {
       return pods.by(podsByProcess.name, `${ns}/${processGuid}`).map((pod) => {
         const generation = pod.metadata.labels?.[labels.generation] ?? '';
         const uid = pod.metadata.uid ?? '';
-        return instanceOf(pod, { now, expectations: expectations(generation), firstSeen: (cause) => firstSeen(uid, cause, now) });
+        return instanceOf(pod, { now, expectations: expectations(generation), firstSeen: (cause) => firstSeen(context, uid, cause, now) });
       });
     },
 

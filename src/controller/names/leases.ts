@@ -10,6 +10,8 @@ import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
 import type { CFApp, CFOrg, CFRoute, CFServiceBinding, CFServiceInstance, CFSpace } from '../../lib/api/types.generated.ts';
 import { ownerReference } from '../../templates/metadata.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
+import { BoundedMap } from '../runtime/bounded-map.ts';
+import { Remembered } from '../runtime/memory.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import type { Statement } from '../runtime/status.ts';
@@ -49,7 +51,7 @@ export const claimedKinds: Record<string, ResourceType> = {
   servicebinding: kinds.serviceBinding,
 };
 
-const seen = new Map<string, { lease: string; at: number }>();
+const heldClaims = new Remembered(() => new BoundedMap<string, { lease: string; at: number }>(rememberedClaims));
 
 function claimOf(named: Named): NameClaim {
   switch (named.entity) {
@@ -237,13 +239,6 @@ export async function freeLease(context: Context, lease: Lease): Promise<void> {
   await context.cluster.delete(leaseType, namespace, name, { uid, resourceVersion, signal: context.signal });
 }
 
-function remember(key: string, lease: string, at: number): void {
-  seen.delete(key);
-  seen.set(key, { lease, at });
-  const oldest = seen.size > rememberedClaims ? seen.keys().next().value : undefined;
-  if (oldest !== undefined) seen.delete(oldest);
-}
-
 /** The outcome for an object that may not have its name: nothing is made for it. */
 export function refusedClaim(reason: string, message: string): ClaimOutcome {
   const statement: Statement = { type: conditionTypes.claimed, status: 'False', reason, message };
@@ -263,6 +258,7 @@ export const heldClaim: ClaimOutcome = {
 export async function claimName(context: Context, named: Named): Promise<ClaimOutcome> {
   const claim = claimOf(named);
   const uid = named.object.metadata.uid ?? '';
+  const seen = context.memory.of(heldClaims);
   const known = seen.get(uid);
   if (known?.lease === claim.leaseName && context.now() - known.at < trustMs) return heldClaim;
   const wanted = leaseFor(named, claim);
@@ -276,6 +272,6 @@ export async function claimName(context: Context, named: Named): Promise<ClaimOu
   }
   const isRename = taken.state === 'acquired' && before?.status === 'True';
   if (isRename) await releaseOthers(context, wanted, named.object);
-  remember(uid, claim.leaseName, context.now());
+  seen.set(uid, { lease: claim.leaseName, at: context.now() });
   return heldClaim;
 }

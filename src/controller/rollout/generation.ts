@@ -11,6 +11,7 @@ import {
 } from '../../templates/workload.ts'; // prettier-ignore
 import { generationOf } from '../../templates/stateful-set.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
+import { Remembered } from '../runtime/memory.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { conditionsWith, writeStatus, type Statement } from '../runtime/status.ts';
 import { routesTo, workloadsByProcess } from '../relations.ts';
@@ -46,7 +47,7 @@ export function findGeneration(workloads: readonly AppWorkload[], live: LiveInpu
 }
 
 /** Uids of AppWorkloads whose Secrets are known to be there. */
-const sealed = new BoundedMap<string, true>(5_000);
+const wholeGenerations = new Remembered(() => new BoundedMap<string, true>(5_000));
 
 /** Freezes env and bindings as they are now and creates the generation, without instances. */
 export async function createGeneration(context: Context, app: CFApp, process: CFProcess, live: LiveInputs): Promise<AppWorkload> {
@@ -68,7 +69,7 @@ async function createFrom(context: Context, app: CFApp, process: CFProcess, live
   const wanted = buildAppWorkload({ app, process, live, frozen, env }, hash);
   const workload = await context.cluster.create(kinds.appWorkload, wanted, { signal: context.signal });
   await createFrozen(context, workload, buildFrozenSecrets(workload, names, frozen));
-  sealed.set(workload.metadata.uid ?? '', true);
+  context.memory.of(wholeGenerations).set(workload.metadata.uid ?? '', true);
   context.event(kinds.process, process, {
     type: 'Normal',
     reason: 'GenerationCreated',
@@ -83,12 +84,13 @@ async function createFrom(context: Context, app: CFApp, process: CFProcess, live
  */
 export async function isWhole(context: Context, process: CFProcess, workload: AppWorkload): Promise<boolean> {
   const { uid = '', namespace = '', name = '', annotations: marks = {} } = workload.metadata;
+  const whole = context.memory.of(wholeGenerations);
   // A generation that somebody else made has no frozen Secrets of ours.
-  if (sealed.has(uid) || workload.spec.instances > 0 || marks[annotations.liveHash] === undefined) return true;
+  if (whole.has(uid) || workload.spec.instances > 0 || marks[annotations.liveHash] === undefined) return true;
   const secret = await context.cluster.get(secretType, namespace, generationNames(process, generationOf(workload)).env, context.signal);
   // One that a deleted AppWorkload of the same name has left is about to be collected.
   if (secret !== undefined && isOwnedBy(secret, workload)) {
-    sealed.set(uid, true);
+    whole.set(uid, true);
     return true;
   }
   await context.cluster.delete(kinds.appWorkload, namespace, name, { uid, propagation: 'Background', signal: context.signal });

@@ -7,6 +7,7 @@ import { annotations, conditionTypes, kinds, reasons } from '../../lib/api/group
 import { addressOf, nameClaims } from '../../lib/api/names.ts';
 import type { CFDomain, CFRoute } from '../../lib/api/types.generated.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
+import { Remembered } from '../runtime/memory.ts';
 import { index, type Context, type Index, type Stores } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { claimLease, claimName, createLease, freeLease, heldClaim, isOwnedBy, leaseOwner, refusedClaim, trustMs } from '../names/leases.ts';
@@ -21,7 +22,7 @@ const hostKey = (route: CFRoute): string => `${route.spec.domainRef.name ?? ''}/
 export const routesByHost: Index = index<CFRoute>(kinds.route, 'host', (route) => [hostKey(route)]);
 
 /** Routes whose host was seen to be held by their space, by uid. */
-const trusted = new BoundedMap<string, { lease: string; at: number }>(10_000);
+const heldHosts = new Remembered(() => new BoundedMap<string, { lease: string; at: number }>(10_000));
 
 /** Also one that is being deleted: its host is free when it is gone. */
 const isWanted = (route: CFRoute): boolean => findCondition(route, conditionTypes.claimed)?.status !== 'False';
@@ -87,6 +88,7 @@ async function takeHost(context: Context, route: CFRoute, fqdn: string, root: st
 async function holdsHost(context: Context, route: CFRoute, fqdn: string, root: string): Promise<boolean> {
   const { uid = '' } = route.metadata;
   const lease = nameClaims.routeHost(fqdn).leaseName;
+  const trusted = context.memory.of(heldHosts);
   const known = trusted.get(uid);
   if (known?.lease === lease && context.now() - known.at < trustMs) return true;
   trusted.delete(uid);
@@ -96,8 +98,8 @@ async function holdsHost(context: Context, route: CFRoute, fqdn: string, root: s
 }
 
 /** Asks for the host anew next time: its domain was away, so others may have taken it. */
-export function distrust(route: CFRoute): void {
-  trusted.delete(route.metadata.uid ?? '');
+export function distrust({ memory }: Context, route: CFRoute): void {
+  memory.of(heldHosts).delete(route.metadata.uid ?? '');
 }
 
 /** The path's own Lease, where the route still has it from before it lost the host. */

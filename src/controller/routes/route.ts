@@ -8,6 +8,7 @@ import { addressOf, appGuidsOf } from '../../lib/api/names.ts';
 import type { AppWorkload, CFApp, CFBuild, CFDomain, CFProcess, CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
 import { buildDestinationService } from '../../templates/destination-service.ts';
 import { buildHttpRoute } from '../../templates/http-route.ts';
+import { Remembered } from '../runtime/memory.ts';
 import { index, watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { contains } from '../runtime/merge-patch.ts';
 import { TerminalError, WaitingError, type Result } from '../runtime/result.ts';
@@ -46,7 +47,7 @@ async function domainOf(context: Context, route: CFRoute): Promise<CFDomain | { 
   return ready?.status === 'False' ? { refusal: `The domain '${domain.spec.name}' is not to be used: ${ready.message}` } : domain;
 }
 
-const programming = new Programming();
+const programming = new Remembered(() => new Programming());
 const routeKeys = (appKey: string, stores: Context['stores']): string[] => stores.of(kinds.route).by(routesByApp.name, appKey).map(keyOf);
 const inOwn = (object: { metadata: { namespace?: string } }, name: string | undefined): string =>
   `${object.metadata.namespace ?? ''}/${name ?? ''}`;
@@ -94,14 +95,14 @@ async function keep(context: Context, live: CFRoute): Promise<Result | undefined
   const domain = await domainOf(context, route);
   const claim = 'refusal' in domain ? refusedClaim(reasons.invalidDomainRef, domain.refusal) : await claimRoute(context, route, domain);
   if ('refusal' in domain || claim.notReady !== undefined) {
-    if ('refusal' in domain) distrust(route);
+    if ('refusal' in domain) distrust(context, route);
     await removeAll(context, route);
     await write(context, route, { ...route.status }, claim.claimed, claim.notReady ?? readyStatement);
     return undefined;
   }
   try {
     const status = await serve(context, route, domain);
-    const { statement, requeueAfterMs } = programming.look(context, route);
+    const { statement, requeueAfterMs } = context.memory.of(programming).look(context, route);
     await write(context, route, status, claim.claimed, readyStatement, ...(statement === undefined ? [] : [statement]));
     return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
   } catch (error) {

@@ -13,6 +13,7 @@ import { serveHealth } from './http.ts';
 import { Informer, type Source } from './informer.ts';
 import { Leader, type LeaderOptions } from './leader.ts';
 import type { Logger } from './log.ts';
+import { Memory } from './memory.ts';
 import { Metrics } from './metrics.ts';
 import { OutsideCalls } from './outside.ts';
 import type { Context, Reconciler, Stores } from './reconciler.ts';
@@ -51,6 +52,7 @@ export class Manager {
   readonly #cluster: Cluster;
   readonly #events: EventRecorder;
   readonly #now: () => number;
+  readonly #memory = new Memory();
   #gate = Promise.withResolvers<void>();
   #info: { text: string; value: KfInfo } | undefined;
 
@@ -187,6 +189,7 @@ export class Manager {
     return {
       cluster: this.#cluster,
       stores: this.#stores,
+      memory: this.#memory,
       log,
       signal,
       info: () => this.#currentInfo(),

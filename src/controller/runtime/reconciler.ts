@@ -5,6 +5,7 @@ import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
 import type { Cluster } from '../../lib/kube/cluster.ts';
 import type { EventNote } from './events.ts';
 import type { Logger } from './log.ts';
+import type { Memory } from './memory.ts';
 import type { Outcome } from './outside.ts';
 import type { Result } from './result.ts';
 import type { IndexFunction, Store } from './store.ts';
@@ -48,6 +49,8 @@ export interface Context {
   /** Writes are fenced: leader only, with a precondition. What they give back is in the stores at once. */
   cluster: Cluster;
   stores: Stores;
+  /** What is kept between runs. */
+  memory: Memory;
   log: Logger;
   /** Aborts when the reconcile takes too long or the process ends. */
   signal: AbortSignal;

@@ -19,6 +19,7 @@ import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
 import { controllerRole, controllerRoleBinding, copiedRoleBinding, isPropagated } from '../../templates/role-binding.ts';
 import { isAlreadyExists, isForbidden } from '../../lib/kube/errors.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
+import { Remembered } from '../runtime/memory.ts';
 import { contains, isEqual } from '../runtime/merge-patch.ts';
 import type { Context, Stores } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
@@ -146,10 +147,11 @@ function refusalOf(error: unknown): Refused | undefined {
 
 /** A refused copy is not tried again for so long, unless its original changes: whoever wrote the original could make us ask without end. */
 const refusalTrustMs = 10 * 60_000;
-const refusedCopies = new BoundedMap<string, number>(20_000);
+const refusals = new Remembered(() => new BoundedMap<string, number>(20_000));
 
 /** A role that the controller may not give (a policy says which), or has no room for, is told of at its binding, and keeps nobody else from theirs. */
 async function propagateRole(context: Context, original: RoleBinding, ns: string): Promise<Refused | undefined> {
+  const refusedCopies = context.memory.of(refusals);
   const attempt = `${ns} ${original.metadata.uid ?? ''} ${original.metadata.resourceVersion ?? ''}`;
   if (context.now() - (refusedCopies.get(attempt) ?? -Infinity) < refusalTrustMs) return 'denied';
   try {

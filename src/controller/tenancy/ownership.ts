@@ -6,6 +6,7 @@ import { annotations, kinds, labels, reasons } from '../../lib/api/group.ts';
 import type { CFOrg, CFSpace } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
+import { Remembered } from '../runtime/memory.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
 
@@ -15,7 +16,7 @@ export type Owner = { entity: 'org'; object: CFOrg } | { entity: 'space'; object
 const namesakeRetryMs = 3_000;
 const rememberedRecords = 10_000;
 /** Owners whose record this process has seen, by uid. */
-const recorded = new BoundedMap<string, true>(rememberedRecords);
+const recorded = new Remembered(() => new BoundedMap<string, true>(rememberedRecords));
 
 const wordOf = ({ entity }: Owner): string => (entity === 'org' ? 'org' : 'space');
 const guidOf = ({ object }: Owner): string => object.metadata.name ?? '';
@@ -98,7 +99,7 @@ function recordFor(owner: Owner, ns: string): Lease {
 
 /** Writes down for ever that the GUID is this object's. @throws TerminalError when it is, or was, another's */
 async function recordGuid(context: Context, owner: Owner): Promise<void> {
-  if (recorded.has(uidOf(owner))) return;
+  if (context.memory.of(recorded).has(uidOf(owner))) return;
   const record = recordFor(owner, context.info().controller.namespace);
   const { namespace, name = '' } = record.metadata;
   try {
@@ -108,7 +109,7 @@ async function recordGuid(context: Context, owner: Owner): Promise<void> {
     const present = await context.cluster.get(leaseType, namespace, name, context.signal);
     if (present?.spec?.holderIdentity !== uidOf(owner)) throw takenError(owner);
   }
-  recorded.set(uidOf(owner), true);
+  context.memory.of(recorded).set(uidOf(owner), true);
 }
 
 /**
@@ -122,7 +123,7 @@ export async function claimNamespace(context: Context, owner: Owner): Promise<Na
   const isKnown = cached !== undefined && isOwnedBy(cached, owner);
   const live = isKnown ? cached : await context.cluster.get(namespaceType, undefined, name, context.signal);
   if (live === undefined || isUnclaimedAndNotOlder(live, owner)) {
-    if (!recorded.has(uidOf(owner)) && (await olderNamesake(context, owner)))
+    if (!context.memory.of(recorded).has(uidOf(owner)) && (await olderNamesake(context, owner)))
       throw new WaitingError(reasons.guidTaken, takenError(owner).message, namesakeRetryMs);
   } else if (!isOwnedBy(live, owner)) {
     const isOfTenants = live.metadata.labels?.[labels.orgGuid] !== undefined && live.metadata.labels[labels.managedBy] === 'kf';

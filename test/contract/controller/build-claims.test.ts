@@ -5,6 +5,7 @@ import { kinds } from '../../../src/lib/api/group.ts';
 import type { CFRoute } from '../../../src/lib/api/types.generated.ts';
 import { claimName } from '../../../src/controller/names/leases.ts';
 import type { Named } from '../../../src/controller/names/leases.ts';
+import { Memory } from '../../../src/controller/runtime/memory.ts';
 import type { Context } from '../../../src/controller/runtime/reconciler.ts';
 import { app, startScene } from './build-scene.ts';
 import type { BuildScene } from './build-scene.ts';
@@ -119,7 +120,8 @@ describe('claims', () => {
       spec: { host: 'h', domainRef: { name: 'd', namespace: 'cf' }, destinations: [] },
     } as CFRoute;
     const made = await scene.cluster.create(kinds.route, route);
-    const context = { cluster: scene.cluster, now: () => Date.now(), signal: new AbortController().signal } as unknown as Context;
+    const { signal } = new AbortController();
+    const context = { cluster: scene.cluster, memory: new Memory(), now: () => Date.now(), signal } as unknown as Context;
     const named: Named = { entity: 'route', object: made, domainName: 'example.org' };
     expect((await claimName(context, named)).held).toBe(true);
     await scene.cluster.create(leaseType, lease('n-foreign', 'cf', 'something-else', 'x'));
