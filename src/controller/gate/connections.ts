@@ -1,6 +1,7 @@
 // How many connections the gate keeps. A connection costs memory before it has said who it is: one pod that opens thousands and sends headers without an
 // end would take the gate from all spaces.
 
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 export interface ConnectionLimits {
@@ -10,9 +11,11 @@ export interface ConnectionLimits {
   strangers: number;
   /** Connections that have brought credentials of one space. */
   perSpace: number;
+  /** Requests of one connection that are not answered yet. Clients of registries wait for each answer; who does not could have thousands at work by one. */
+  unanswered: number;
 }
 
-export const defaultConnectionLimits: ConnectionLimits = { strangersPerAddress: 64, strangers: 512, perSpace: 128 };
+export const defaultConnectionLimits: ConnectionLimits = { strangersPerAddress: 64, strangers: 512, perSpace: 128, unanswered: 8 };
 
 /** Adds to one of several sets, and takes away again; sets that are empty are forgotten. */
 function change(sets: Map<string, Set<Socket>>, name: string, socket: Socket, isIn: boolean): Set<Socket> {
@@ -32,6 +35,7 @@ export class Connections {
   readonly #strangers = new Map<string, Set<Socket>>();
   readonly #bySpace = new Map<string, Set<Socket>>();
   readonly #spacesOf = new WeakMap<Socket, Set<string>>();
+  readonly #unanswered = new WeakMap<Socket, number>();
   #strangerCount = 0;
 
   constructor(limits: Partial<ConnectionLimits> = {}) {
@@ -46,6 +50,22 @@ export class Connections {
     socket.once('close', () => this.#close(socket, address));
     if (own.size > this.#limits.strangersPerAddress) socket.destroy();
     else if (this.#strangerCount > this.#limits.strangers) this.#busiest()?.destroy();
+  }
+
+  /**
+   * A request came on it.
+   * @returns false when too many before it have no answer yet: the connection ends, and nothing is to be done for the request
+   */
+  ask(socket: Socket, response: ServerResponse): boolean {
+    if (socket.destroyed) return false;
+    const count = (this.#unanswered.get(socket) ?? 0) + 1;
+    if (count > this.#limits.unanswered) {
+      socket.destroy();
+      return false;
+    }
+    this.#unanswered.set(socket, count);
+    response.once('close', () => this.#unanswered.set(socket, (this.#unanswered.get(socket) ?? 1) - 1));
+    return true;
   }
 
   /**

@@ -222,12 +222,23 @@ function readiness({ room, upstream }: GateOptions): (response: ServerResponse) 
   };
 }
 
+/** Writes the line of a request when its answer has ended. */
+function logEnd(response: ServerResponse, log: GateOptions['log'], about: Pick<AccessLine, 'door' | 'method' | 'path' | 'user'>): void {
+  const started = Date.now();
+  response.on('close', () => {
+    const time = new Date(started).toISOString();
+    const status = response.writableFinished || response.headersSent ? response.statusCode : 499;
+    log({ time, status, milliseconds: Date.now() - started, ...about });
+  });
+}
+
 /** One door of the gate; the caller listens and closes. */
 export function createGate(door: Door, options: GateOptions): Server {
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 16 });
   const connections = new Connections(options.connections);
   const sayReady = readiness(options);
   const handle = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
+    if (!connections.ask(request.socket, response)) return;
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
     if (path === '/healthz') {
       response.writeHead(200, { 'content-type': 'text/plain' }).end('ok');
@@ -237,15 +248,9 @@ export function createGate(door: Door, options: GateOptions): Server {
       sayReady(response);
       return;
     }
-    const started = Date.now();
     const verdict = judge(door, request, options);
-    response.on('close', () => {
-      const user = verdict.scope === undefined ? '-' : scopeUser(verdict.scope);
-      const time = new Date(started).toISOString();
-      const status = response.writableFinished || response.headersSent ? response.statusCode : 499;
-      options.log({ time, door, method: request.method ?? '', path, status, milliseconds: Date.now() - started, user });
-    });
     const { scope: known } = verdict;
+    logEnd(response, options.log, { door, method: request.method ?? '', path, user: known === undefined ? '-' : scopeUser(known) });
     if (known !== undefined && !connections.know(request.socket, known.kind === 'keeper' ? undefined : known.space)) {
       response.setHeader('connection', 'close');
       refuse(request, response, tooManyConnections);

@@ -69,6 +69,15 @@ const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
 /**
+ * Calls back when the registry has answered, or will not: then it has stored what it was sent, or refused it. The end of the answer's body counts for
+ * nothing: it comes when the client has read it, and one that does not read would keep all others from storing.
+ */
+function onceAnswered(forward: ClientRequest, end: () => void): void {
+  if (forward.destroyed) end();
+  else forward.once('response', end).once('close', end);
+}
+
+/**
  * Sends the request on.
  *
  * @param open begins the request to the registry; its body is written here
@@ -93,7 +102,7 @@ export async function sendUpload(
   if (!hasBody(request)) {
     const end = commit?.digest === undefined ? undefined : await commits.begin(commit.digest, space);
     const forward = open();
-    forward.once('close', () => end?.());
+    if (end !== undefined) onceAnswered(forward, end);
     request.resume();
     forward.end();
     return;
@@ -107,9 +116,7 @@ export async function sendUpload(
       refuse(tooMany);
       throw new Error(tooMany.message);
     }
-    const end = await commits.begin(commit.digest ?? bodyDigest, space);
-    if (forward.destroyed) end();
-    else forward.once('close', end);
+    onceAnswered(forward, await commits.begin(commit.digest ?? bodyDigest, space));
   };
   const body = new UploadBody((bytes) => {
     const tooMuch = room.take(space, bytes);

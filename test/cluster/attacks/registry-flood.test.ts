@@ -1,4 +1,5 @@
-// Attacker: a build step that opens as many connections to the registry as it can, and ends no request. The registry serves every space.
+// Attacker: a build step that opens as many connections to the registry as it can, and ends no request, or sends thousands and waits for no answer. The
+// registry serves every space.
 
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -61,3 +61,33 @@ test('a space has so many connections and no more, and another space has its own
   sockets[0]?.destroy();
   await expect.poll(() => answered(user, password)).toBe('200');
 });
+
+describe('a connection that does not wait for answers', () => {
+  const line = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: gate\r\nAuthorization: ${basic(user, password)}\r\n\r\n`;
+
+  test('ends, and the registry sees few of its requests', async () => {
+    let asked = 0;
+    scene = await openGate({ upstream: () => void (asked += 1) });
+    const socket = await hold('127.0.0.1', line('/v2/').repeat(5_000));
+    await expect.poll(() => socket.destroyed).toBe(true);
+    expect(asked).toBeLessThanOrEqual(8);
+  });
+
+  test.each(['/healthz', '/readyz'])('ends also when it asks for %s, which needs no credential', async (path) => {
+    scene = await openGate();
+    const socket = await hold('127.0.0.1', `GET ${path} HTTP/1.1\r\nHost: gate\r\n\r\n`.repeat(50_000));
+    await expect.poll(() => socket.destroyed).toBe(true);
+  });
+
+  test('stays while it waits for each', async () => {
+    scene = await openGate();
+    const socket = await hold('127.0.0.1', '');
+    let answers = 0;
+    for (; answers < 50; answers += 1) {
+      const answer = new Promise<string>((resolve) => socket.once('data', (data: Buffer) => resolve(data.toString())));
+      socket.write(line('/v2/'));
+      expect(await answer).toMatch(/^HTTP\/1.1 200 /);
+    }
+    expect(socket.destroyed).toBe(false);
+  });
+});

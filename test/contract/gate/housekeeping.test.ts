@@ -1,7 +1,9 @@
 // What the gate refuses for want of room, and what it clears away: on folders as CNCF distribution lays them out.
 
 import { createHash, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -104,6 +106,25 @@ describe('blobs', () => {
     end();
     await Promise.all([removing, next]);
     expect(order).toEqual(['ends', 'removes', 'removed', 'stored']);
+  });
+
+  test('are removed although a client does not read the answer to what it stored', async () => {
+    const commits = new Commits();
+    let answered = 0;
+    const upstream: Upstream = (request, response) => {
+      request.resume().once('end', () => {
+        answered += 1;
+        response.writeHead(400).end(Buffer.alloc(64 * 1024 * 1024));
+      });
+    };
+    scene = await openGate({ folder, commits, upstream });
+    const socket = connect(scene.port('push'), '127.0.0.1').pause();
+    await once(socket, 'connect');
+    const auth = basic(`push.s-1.${now + 60}`);
+    socket.write(`PUT /v2/s-1/a-droplets/manifests/t HTTP/1.1\r\nHost: gate\r\nAuthorization: ${auth}\r\nContent-Length: 2\r\n\r\n{}`);
+    await until('the registry to answer', () => Promise.resolve(answered > 0));
+    expect(await commits.remove([hex('x')], () => Promise.resolve())).toBe(1);
+    socket.destroy();
   });
 
   test('of repositories with other names and files that are none of the registry do no harm', async () => {
