@@ -19,11 +19,13 @@ import { spaceReconciler } from './tenancy/space.ts';
 export interface BuildSideOptions {
   /** Text of fetch.mjs, the program of the source lane. */
   fetchProgram: string;
+  /** Monotonic clock in milliseconds, by which quotas wait until a space is quiet. */
+  now?: () => number;
 }
 
 export function buildSideReconcilers(options: BuildSideOptions): Reconciler[] {
   const keys = registryKeys();
-  const shares = new OrgShares();
+  const shares = new OrgShares(options.now);
   return [
     orgReconciler,
     spaceReconciler(keys, shares),

@@ -78,8 +78,8 @@ export async function ensureSpaceLimits(
     await count(context, ns, { limits, left });
     return;
   }
-  const isPending = await shares.divide(context, org, orgLimits(context), ns);
-  if (isPending && !isReady)
+  const waiting = await shares.divide(context, org, orgLimits(context), ns);
+  if (waiting.has(ns) && !isReady)
     throw new WaitingError('SharesMove', 'Other spaces of the org give back a part of what it may hold.', sharesMoveMs);
 }
 
@@ -104,8 +104,8 @@ export function orgSharesReconciler(shares: OrgShares): Reconciler {
     indexes: countIndexes,
     reconcile: async (key, context) => {
       const { left, ...limits } = orgLimits(context);
-      const isPending = await shares.divide(context, splitKey(key).name, limits);
-      if (isPending) return { requeueAfterMs: sharesMoveMs };
+      const waiting = await shares.divide(context, splitKey(key).name, limits);
+      if (waiting.size > 0) return { requeueAfterMs: sharesMoveMs };
       return left === 0 ? undefined : { requeueAfterMs: left };
     },
   };

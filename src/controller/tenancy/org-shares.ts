@@ -7,6 +7,7 @@ import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
 import { parseQuantity } from '../../lib/api/sizes.ts';
 import { buildLimits, type Limits } from '../../templates/limits.ts';
 import { index, type Context, type Index } from '../runtime/reconciler.ts';
+import { QuietSpaces, type Look } from './quiet-spaces.ts';
 
 /** What one space has of one resource. */
 export interface Holding {
@@ -22,8 +23,8 @@ export interface Holding {
 export interface Division {
   /** What each quota is to give, in the order of the holdings. */
   shares: number[];
-  /** Some space gets more as soon as what others were given is taken back. */
-  isPending: boolean;
+  /** For each: it gets more as soon as what others were given is taken back. */
+  isShort: boolean[];
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
@@ -42,16 +43,16 @@ export function divide(total: number, most: number, holdings: readonly Holding[]
   );
   let open = total - sum(holdings.map(({ used, given, inForce, uncounted }) => Math.max(used, given, inForce) + uncounted));
   const isTight = sum(wanted) > open || sum(holdings.map(({ used, given, uncounted }) => Math.max(used, given) + uncounted)) > total;
-  let isPending = false;
+  const isShort: boolean[] = [];
   const shares = holdings.map(({ used, given, uncounted }, index) => {
     const more = Math.max(0, Math.min(wanted[index] ?? 0, open));
     open -= more;
-    if (more < (wanted[index] ?? 0)) isPending = true;
+    isShort.push(more < (wanted[index] ?? 0));
     if (more > 0) return Math.max(used, given) + more;
     if (!isTight) return Math.min(most, given);
     return Math.max(0, Math.min(given, (fair[index] ?? 0) - uncounted));
   });
-  return { shares, isPending };
+  return { shares, isShort };
 }
 
 /** What the controller wrote last into a quota; undefined for a quota that is somebody else's. */
@@ -108,9 +109,13 @@ export const countIndexes: readonly Index[] = counted.map((type) =>
   index<KubeObject>(type, byNamespace, ({ metadata }) => [metadata.namespace ?? '']),
 );
 
+/** Undefined for what is not one of kf's own kinds. */
+const countedTypeOf = (resource: string): ResourceType | undefined =>
+  counted.find(({ plural, group }) => resource === `count/${plural}.${group}`);
+
 /** How many objects a space has; 0 for what is not one of kf's own kinds. */
 function countIn(context: Context, ns: string, resource: string): number {
-  const type = counted.find(({ plural, group }) => resource === `count/${plural}.${group}`);
+  const type = countedTypeOf(resource);
   return type === undefined ? 0 : context.stores.of(type).by(byNamespace, ns).length;
 }
 
@@ -122,16 +127,34 @@ function holdingOf(context: Context, { ns, quota, limits }: Share, resource: str
   return { used: Math.max(there, known), uncounted: Math.max(0, there - known), given, inForce: amount(quota?.status?.hard) };
 }
 
+/** A space whose quota says the same, and that holds the same of all that is shared, has not changed. */
+function lookAt(context: Context, share: Share, resources: readonly string[]): Look {
+  const { spec, status } = share.quota ?? {};
+  const held = resources.map((resource) => {
+    const type = countedTypeOf(resource);
+    const used = parseQuantity(status?.used?.[resource]) ?? 0;
+    return { used, there: type === undefined ? used : countIn(context, share.ns, resource) };
+  });
+  return { signature: JSON.stringify([spec?.hard, status?.hard, held]), isCounted: held.every(({ used, there }) => used === there) };
+}
+
 /** Shares out what orgs may hold; one division of an org after the other, since each counts with what the one before gave. */
 export class OrgShares {
   readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #quiet = new Map<string, QuietSpaces>();
+  readonly #now: () => number;
+
+  /** @param now monotonic clock in milliseconds */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
 
   /**
    * Brings the quotas of the org's spaces up to date.
    * @param newSpace gets its quota, too
-   * @returns whether some space waits for what others give back
+   * @returns the spaces whose quotas are to be written later: what others give back is not there yet, or they are not quiet
    */
-  async divide(context: Context, org: string, limits: OrgLimits, newSpace?: string): Promise<boolean> {
+  async divide(context: Context, org: string, limits: OrgLimits, newSpace?: string): Promise<ReadonlySet<string>> {
     const turn = (this.#turns.get(org) ?? Promise.resolve()).then(() => this.#divide(context, org, limits, newSpace));
     const ended = turn.catch(() => undefined);
     this.#turns.set(org, ended);
@@ -139,7 +162,7 @@ export class OrgShares {
     return turn;
   }
 
-  async #divide(context: Context, org: string, { space: most, total }: OrgLimits, newSpace?: string): Promise<boolean> {
+  async #divide(context: Context, org: string, { space: most, total }: OrgLimits, newSpace?: string): Promise<ReadonlySet<string>> {
     const quotas = context.stores.of(resourceQuotaType);
     const shares: Share[] = [];
     // Of deleted spaces: a foreign finalizer keeps objects there, and the quota has gone.
@@ -150,7 +173,8 @@ export class OrgShares {
       if (quota === undefined ? ns === newSpace : isShared(quota)) shares.push({ ns, quota, limits: { ...most } });
       else if (quota === undefined) left.push(ns);
     }
-    let isPending = false;
+    const quiet = this.#look(context, org, shares, Object.keys(total));
+    const waiting = new Set<string>();
     for (const [resource, text] of Object.entries(total)) {
       const limit = parseQuantity(most[resource]) ?? Infinity;
       const all = parseQuantity(text);
@@ -160,22 +184,37 @@ export class OrgShares {
         limit,
         shares.map((share) => holdingOf(context, share, resource)),
       );
-      isPending ||= division.isPending;
       for (const [index, share] of shares.entries()) {
         const amount = division.shares[index] ?? 0;
         if (amount !== limit) share.limits[resource] = String(amount);
+        if (division.isShort[index] === true) waiting.add(share.ns);
       }
     }
-    await this.#write(context, shares);
-    return isPending;
+    for (const ns of await this.#write(context, shares, quiet)) waiting.add(ns);
+    return waiting;
   }
 
-  async #write(context: Context, shares: readonly Share[]): Promise<void> {
+  #look(context: Context, org: string, shares: readonly Share[], resources: readonly string[]): QuietSpaces {
+    const quiet = this.#quiet.get(org) ?? new QuietSpaces(this.#now);
+    quiet.look(new Map(shares.flatMap((share) => (share.quota === undefined ? [] : [[share.ns, lookAt(context, share, resources)]]))));
+    if (shares.length > 0) this.#quiet.set(org, quiet);
+    else this.#quiet.delete(org);
+    return quiet;
+  }
+
+  /** Gives back the spaces whose quotas have to wait until they are quiet: they keep what they have, and the division counted with that. */
+  async #write(context: Context, shares: readonly Share[], quiet: QuietSpaces): Promise<string[]> {
+    const held: string[] = [];
     for (const { ns, quota, limits } of shares) {
-      if (quota !== undefined && isSame(limits, quota.spec?.hard ?? {})) continue;
+      if (quota !== undefined && !isSame(limits, quota.spec?.hard ?? {}) && !quiet.isTime(ns)) {
+        held.push(ns);
+        continue;
+      }
       if (quota === undefined) await context.cluster.create(resourceQuotaType, buildLimits(ns, limits), { signal: context.signal });
       // By the uid alone: each object that the space makes changes the version.
-      else await rewrite(context, quota, limits, { uid: quota.metadata.uid });
+      else if (!isSame(limits, quota.spec?.hard ?? {})) await rewrite(context, quota, limits, { uid: quota.metadata.uid });
+      quiet.settled(ns);
     }
+    return held;
   }
 }

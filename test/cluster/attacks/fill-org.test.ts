@@ -123,7 +123,8 @@ test('an org that is filled through all its spaces takes no more than its total,
       `the org to have as many ${kind[1]} as it may`,
       async () => {
         await fillAll();
-        return sum(await inAll(kind[1])) > most - count;
+        // What is left is divided between the spaces and one to come: as many as there are spaces, or fewer, are left to nobody.
+        return sum(await inAll(kind[1])) >= most - count;
       },
       120_000,
     );

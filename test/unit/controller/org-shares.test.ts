@@ -7,9 +7,9 @@ const holding = (used: number, given: number, inForce = given): Holding => ({ ..
 
 describe('what an org may hold', () => {
   test('is divided equally, with a part for a space to come', () => {
-    expect(divide(200, 100, [empty])).toEqual({ shares: [100], isPending: false });
-    expect(divide(200, 100, [holding(10, 100), empty])).toEqual({ shares: [100, 63], isPending: false });
-    expect(divide(90, 100, [empty, empty])).toEqual({ shares: [30, 30], isPending: false });
+    expect(divide(200, 100, [empty])).toEqual({ shares: [100], isShort: [false] });
+    expect(divide(200, 100, [holding(10, 100), empty])).toEqual({ shares: [100, 63], isShort: [false, false] });
+    expect(divide(90, 100, [empty, empty])).toEqual({ shares: [30, 30], isShort: [false, false] });
   });
 
   test('stays as it is while each space has half of its part left', () => {
@@ -20,15 +20,21 @@ describe('what an org may hold', () => {
 
   test('is taken back first, and given anew when that is in force', () => {
     const before = divide(200, 200, [holding(20, 160), holding(0, 40), empty]);
-    expect(before).toEqual({ shares: [65, 40, 0], isPending: true });
+    expect(before).toEqual({ shares: [65, 40, 0], isShort: [false, false, true] });
     // What was taken back still lets something in.
-    expect(divide(200, 200, [holding(20, 65, 160), holding(0, 40), empty])).toEqual({ shares: [65, 40, 0], isPending: true });
-    expect(divide(200, 200, [holding(20, 65), holding(0, 40), empty])).toEqual({ shares: [65, 40, 45], isPending: false });
+    expect(divide(200, 200, [holding(20, 65, 160), holding(0, 40), empty])).toEqual({ shares: [65, 40, 0], isShort: [false, false, true] });
+    expect(divide(200, 200, [holding(20, 65), holding(0, 40), empty])).toEqual({ shares: [65, 40, 45], isShort: [false, false, false] });
   });
 
   test('is left to nobody when it is used up, and what is there stays', () => {
-    expect(divide(200, 100, [holding(100, 100), holding(100, 100), empty])).toEqual({ shares: [100, 100, 0], isPending: false });
-    expect(divide(200, 100, [holding(150, 150), holding(90, 100), empty])).toEqual({ shares: [100, 90, 0], isPending: false });
+    expect(divide(200, 100, [holding(100, 100), holding(100, 100), empty])).toEqual({
+      shares: [100, 100, 0],
+      isShort: [false, false, false],
+    });
+    expect(divide(200, 100, [holding(150, 150), holding(90, 100), empty])).toEqual({
+      shares: [100, 90, 0],
+      isShort: [false, false, false],
+    });
   });
 
   test('is not given again while a quota lets in what it does not count', () => {
