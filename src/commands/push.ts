@@ -13,7 +13,7 @@ function workingFolder(): string {
     return process.cwd();
   } catch (error) {
     throw new KfError('usage', 'The working directory has been removed: nothing can be pushed from it.', {
-      hints: ['cd DIRECTORY', 'kf push'],
+      hints: ['cd DIRECTORY'],
       cause: error,
     });
   }

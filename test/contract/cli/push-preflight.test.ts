@@ -74,9 +74,7 @@ describe('a push of a new app that cannot succeed writes nothing and says why:',
     const gone = path.join(cli.home, 'gone');
     const run = await cli.run(['push', 'new-app'], { removedFolder: gone });
     expect([run.code, run.stdout]).toEqual([1, 'FAILED\n']);
-    expect(run.stderr).toBe(
-      'The working directory has been removed: nothing can be pushed from it.\n\nTIP:\n   cd DIRECTORY\n   kf push\n',
-    );
+    expect(run.stderr).toBe('The working directory has been removed: nothing can be pushed from it.\n\nTIP:\n   cd DIRECTORY\n');
     expect(cluster.memory.writes).toEqual([]);
   });
 
