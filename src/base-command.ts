@@ -238,7 +238,7 @@ export abstract class KfCommand<T> extends Command {
 /** The static side of a command. */
 export type CommandStatics = Pick<
   typeof KfCommand,
-  'id' | 'summary' | 'aliases' | 'examples' | 'flags' | 'baseFlags' | 'args' | 'seeAlso' | 'environment' | 'dashesAreData'
+  'id' | 'summary' | 'aliases' | 'examples' | 'flags' | 'baseFlags' | 'args' | 'seeAlso' | 'environment' | 'dashesAreData' | 'json'
 >;
 
 const present = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
@@ -262,7 +262,10 @@ function ownFirst(own: Record<string, FlagDefinition> = {}, global: Record<strin
 
 /** What help needs of a command's class. */
 export function helpSubject(command: CommandStatics, name: string): HelpSubject {
-  const { flags, args } = declaredBy(command);
+  const { flags: declared, args } = declaredBy(command);
+  const json =
+    command.json === 'lines' ? { json: { ...declared['json'], summary: 'print one JSON document per line' } as FlagDefinition } : {};
+  const flags = { ...declared, ...json };
   const { summary = '', aliases = [], examples = [], seeAlso, environment } = command;
   return { name, summary, aliases, examples: examples.map(String), seeAlso, environment, args, flags };
 }

@@ -30,10 +30,24 @@ function flagUsage(name: string, flag: FlagDefinition): string {
   return flag.required === true ? repeated : `[${repeated}]`;
 }
 
-function usage(subject: HelpSubject, bin: string): string {
+/** What a usage consists of; no part is broken over two lines. */
+function usageParts(subject: HelpSubject, bin: string): string[] {
   const args = Object.entries(subject.args).map(([name, arg]) => (arg.required === true ? name : `[${name}]`));
   const own = Object.entries(subject.flags).filter(([, flag]) => flag.helpGroup !== 'GLOBAL' && flag.hidden !== true);
-  return [bin, subject.name, ...args, ...own.map(([name, flag]) => flagUsage(name, flag))].join(' ');
+  return [`${bin} ${subject.name}`, ...args, ...own.map(([name, flag]) => flagUsage(name, flag))];
+}
+
+/** cf breaks the usages of its commands so that a terminal of 80 columns shows them whole, each line at the same indent. */
+const usageWidth = 80 - indent.length;
+
+function usageLines(subject: HelpSubject, bin: string): string[] {
+  const lines: string[] = [];
+  for (const part of usageParts(subject, bin)) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + part.length <= usageWidth) lines[lines.length - 1] = `${last} ${part}`;
+    else lines.push(part);
+  }
+  return lines;
 }
 
 function section(title: string, lines: string[]): string[] {
@@ -46,9 +60,9 @@ function columns(rows: [string, string][]): string[] {
   return rows.map(([left, right]) => (left.padEnd(width) + right).trimEnd());
 }
 
-/** The line that a wrong command line is answered with; the rest of the help would push the message out of sight. */
+/** The lines that a wrong command line is answered with; the rest of the help would push the message out of sight. */
 export function usageHelp(subject: HelpSubject, bin: string): string[] {
-  return section('USAGE', [usage(subject, bin)]);
+  return section('USAGE', usageLines(subject, bin));
 }
 
 /** Help of one command, ready to print. */
@@ -64,7 +78,7 @@ export function commandHelp(subject: HelpSubject, bin: string): string[] {
   );
   return [
     ...section('NAME', [`${subject.name} - ${subject.summary}`]),
-    ...section('USAGE', [usage(subject, bin)]),
+    ...section('USAGE', usageLines(subject, bin)),
     ...section(
       'EXAMPLES',
       subject.examples.map((example) => commandsAs(example, bin)),
@@ -82,7 +96,7 @@ export function describeCommand(subject: HelpSubject, bin: string): Record<strin
   return {
     name,
     summary,
-    usage: usage(subject, bin),
+    usage: usageParts(subject, bin).join(' '),
     aliases,
     arguments: Object.entries(args).map(([arg, { required = false }]) => ({ name: arg, required })),
     flags: Object.entries(flags)

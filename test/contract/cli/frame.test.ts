@@ -47,7 +47,7 @@ describe('version and help', () => {
     const run = await user().run(argv);
     expect(run).toMatchObject({ code: 0, stderr: '' });
     expect(run.stdout.match(/^[A-Z ]+(?=:$)/gm)).toEqual(['NAME', 'USAGE', 'EXAMPLES', 'OPTIONS', 'ENVIRONMENT', 'SEE ALSO']);
-    expect(run.stdout).toContain('kf scale APP_NAME [-i INSTANCES] [-k DISK] [-m MEMORY] [--process PROCESS] [-f]');
+    expect(run.stdout).toContain('   kf scale APP_NAME [-i INSTANCES] [-k DISK] [-m MEMORY] [--process PROCESS]\n   [-f]\n');
   });
 
   it.each([[['help', 'help']], [['help', 'version']], [['--json']], [['--context', 'x']], [['--verbose']], [[]]])(
@@ -98,7 +98,7 @@ describe('a wrong command line', () => {
     const run = await user().run(['scale', 'app', '--nope']);
     expect(run.code).toBe(1);
     expect(run.stderr).toBe("Incorrect Usage: unknown flag `nope'\n\nTIP:\n   kf help scale\n");
-    expect(run.stdout).toBe('USAGE:\n   kf scale APP_NAME [-i INSTANCES] [-k DISK] [-m MEMORY] [--process PROCESS] [-f]\n\n');
+    expect(run.stdout).toBe('USAGE:\n   kf scale APP_NAME [-i INSTANCES] [-k DISK] [-m MEMORY] [--process PROCESS]\n   [-f]\n\n');
   });
 
   it.each([

@@ -3,13 +3,15 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
+import Logs from '../../../src/commands/logs.ts';
+import Push from '../../../src/commands/push.ts';
 import Start from '../../../src/commands/start.ts';
 import { helpSubject } from '../../../src/base-command.ts';
 import type { AppDetails } from '../../../src/lib/api/results.ts';
 import { KfError } from '../../../src/lib/errors.ts';
 import { commandsAs } from '../../../src/lib/output/command-name.ts';
 import { printFailure } from '../../../src/lib/output/error.ts';
-import { commandHelp, describeCommand } from '../../../src/lib/output/help.ts';
+import { commandHelp, describeCommand, usageHelp } from '../../../src/lib/output/help.ts';
 import { plainInk } from '../../../src/lib/output/ink.ts';
 import { openReporter } from '../../../src/lib/output/progress.ts';
 import { openPushOutput } from '../../../src/lib/output/push-output.ts';
@@ -101,6 +103,25 @@ describe('started as cf, commands are named so', () => {
     const subject = helpSubject(Start, 'start');
     expect(commandHelp(subject, 'cf').join('\n')).toContain('CF_STARTUP_TIMEOUT=10 cf start example-app');
     expect(describeCommand(subject, 'cf')['examples']).toEqual(['cf start example-app', 'CF_STARTUP_TIMEOUT=10 cf start example-app']);
+  });
+});
+
+describe('help of a command', () => {
+  it('has a usage that fits into 80 columns, broken between its parts', () => {
+    const subject = helpSubject(Push, 'push');
+    const [title, ...lines] = usageHelp(subject, 'cf');
+    expect(title).toBe('USAGE:');
+    expect(lines[0]).toBe('   cf push [APP_NAME] [-b NAME...] [-c COMMAND] [-f PATH] [--no-manifest]');
+    expect(lines.slice(1, -1).every((text) => text.startsWith('   ['))).toBe(true);
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80);
+    const whole = lines.map((text) => text.trim()).join(' ');
+    expect(describeCommand(subject, 'cf')['usage']).toBe(whole.trim());
+    expect(commandHelp(subject, 'cf')).toEqual(expect.arrayContaining(lines));
+  });
+
+  it('says of logs that it prints a document per line', () => {
+    expect(commandHelp(helpSubject(Logs, 'logs'), 'cf').join('\n')).toMatch(/^ {3}--json +print one JSON document per line$/m);
+    expect(commandHelp(helpSubject(Push, 'push'), 'cf').join('\n')).toMatch(/^ {3}--json +print one JSON document$/m);
   });
 });
 
