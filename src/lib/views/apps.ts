@@ -151,14 +151,18 @@ export function renderApp(app: AppDetails, { commands = false }: { commands?: bo
 export function renderAnswer({
   url,
   reachable,
+  unchecked,
   status,
   problem,
 }: {
   url: string;
   reachable: boolean;
+  unchecked?: true;
   status?: number;
   problem?: string;
 }): string {
+  if (reachable && unchecked === true)
+    return `${url} leads to the app from here; whether it answers is not known: its health check is 'process'`;
   if (reachable) return `${url} answers from here`;
   if (status === undefined) return `${url} does not answer from here: ${problem ?? 'unknown cause'}`;
   return `${url} does not lead to the app from here: something answers with ${status}`;

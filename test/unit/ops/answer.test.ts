@@ -2,7 +2,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { KfInfo } from '../../../src/lib/api/kf-info.ts';
-import { askRoute } from '../../../src/lib/ops/routes/route-check.ts';
+import type { AppDetails } from '../../../src/lib/api/results.ts';
+import { askRoute, routeToAsk } from '../../../src/lib/ops/routes/route-check.ts';
 import { renderAnswer } from '../../../src/lib/views/apps.ts';
 
 let server: Server;
@@ -51,4 +52,23 @@ test('no answer is a fact with its cause, not a failure', async () => {
 test('without an outside address of the gateway, and for a wildcard route, nothing is asked', async () => {
   expect(await askRoute(info(), 'hello.apps.localhost')).toBeUndefined();
   expect(await askRoute(info({ scheme: 'http', port, address: '127.0.0.1' }), '*.apps.localhost')).toBeUndefined();
+});
+
+test.each<[string, ReturnType<typeof routeToAsk>, object, object]>([
+  ['an app that listens', { route: 'a.example.com', about: {} }, {}, {}],
+  ['an app of which only the process is checked', { route: 'a.example.com', about: { unchecked: true } }, {}, { healthCheck: 'process' }],
+  ['an app without instances', undefined, {}, { instances: 0 }],
+  ['a stopped app', undefined, { state: 'stopped' }, {}],
+  ['an app without a route', undefined, { routes: [] }, {}],
+  ['an app without a web process', undefined, {}, { type: 'worker' }],
+])('the route that is asked after a push: %s', (_case, expected, app, web) => {
+  const processes = [{ type: 'web', instances: 1, healthCheck: 'port', ...web }];
+  const details = { state: 'started', routes: ['a.example.com', 'b.example.com'], processes, ...app } as unknown as AppDetails;
+  expect(routeToAsk(details)).toEqual(expected);
+});
+
+test('of an app that nobody has asked it is not said that it answers', () => {
+  expect(renderAnswer({ url: 'http://a.example.com', reachable: true, unchecked: true })).toBe(
+    "http://a.example.com leads to the app from here; whether it answers is not known: its health check is 'process'",
+  );
 });

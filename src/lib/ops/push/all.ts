@@ -5,7 +5,7 @@ import { KfError, messageOf, type FailureClass } from '../../errors.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
 import { withReporter } from '../../session/reporting.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { askRoute, type RouteAnswer } from '../routes/route-check.ts';
+import { askRoute, routeToAsk, type RouteAnswer } from '../routes/route-check.ts';
 import { describeApp, readDroplet } from '../apps/details.ts';
 import type { Reporter } from '../reporter.ts';
 import { attributeLines, type AttributeLine } from './attributes.ts';
@@ -84,9 +84,9 @@ async function attributesOf({ session, plan, push, found, checked: { facts } }: 
 async function finish(session: SpaceSession, plan: PushPlan, prepared: PreparedPush, options: PushOptions): Promise<PushedDetails> {
   const { app, known, unchanged, built, layerBytesSent } = await pushApp(prepared, options);
   const details = await describeApp(session, app, known);
-  const [route] = details.state === 'started' && plan.wait ? details.routes : [];
-  const answer = route === undefined ? undefined : await askRoute(await session.info(), route);
-  return { ...details, unchanged, built, layerBytesSent, ...(answer === undefined ? {} : { answer }) };
+  const asked = plan.wait ? routeToAsk(details) : undefined;
+  const answer = asked === undefined ? undefined : await askRoute(await session.info(), asked.route);
+  return { ...details, unchanged, built, layerBytesSent, ...(answer === undefined ? {} : { answer: { ...answer, ...asked?.about } }) };
 }
 
 /** What became of each app, once all are over: with the code of the first that failed. */
