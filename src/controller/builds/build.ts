@@ -174,7 +174,10 @@ async function stageImage(context: Context, build: CFBuild, source: CFPackage): 
     }),
   );
   if (outcome === undefined) {
-    await write(context, build, { state: 'STAGING' }, [staging(`Looks at the image '${image}'.`), readyStatement]);
+    await write(context, build, { state: 'STAGING' }, [
+      staging(`Waiting for the registry's answer about image '${image}'.`),
+      readyStatement,
+    ]);
     return undefined;
   }
   const registry = source.spec.source?.registry ?? { image };

@@ -145,6 +145,7 @@ function underWay(facts: RolloutFacts): Body {
   const phase: Phase = own.some(({ state }) => state !== 'DOWN') ? 'Starting' : 'Pending';
   if (awaited !== undefined) return { phase, reason: awaited.reason, message: awaited.message };
   if (ready > 0 && !proven) return { phase, reason: 'Serving', message: 'Waiting for the first answer of the new version.' };
+  if (ready >= desired) return { phase, reason: 'Instances', message: 'Waiting for all routes to lead to the new version.' };
   return { phase, reason: 'Instances', message: `${String(ready)} of ${String(desired)} instances are ready.` };
 }
 

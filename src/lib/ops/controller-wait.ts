@@ -5,6 +5,14 @@ import { KfError } from '../errors.ts';
 /** A controller that has not taken up a change by then is taken for absent. */
 export const absentAfterMs = 6000;
 
+/** The controller's sentence as the end of one of ours. */
+export function awaitedIn(message: string): string {
+  return message
+    .replace(/^Waiting for /, '')
+    .replace(/^(?:The|An?) /, (article) => article.toLowerCase())
+    .replace(/\.$/, '');
+}
+
 /**
  * Runs a wait that ends early when nobody seems to be there.
  * @param wait calls `alive` as soon as the controller has shown itself

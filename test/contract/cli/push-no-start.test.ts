@@ -214,6 +214,12 @@ describe('push --no-start', () => {
   });
 });
 
+it('a push of an image that fails names the flag in its way out: without it the working directory would be pushed', async () => {
+  droplet = 'fails';
+  const failed = await cli.run(['push', 'img', '--docker-image', 'registry.example.com/a:1']);
+  expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('   kf push img --docker-image IMAGE\n')]);
+});
+
 describe('what was pushed with --no-start', () => {
   it.each(['start', 'restart', 'restage'])('is built by %s with the variables that are set by then', async (verb) => {
     await ok(...push, '--no-start');

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import { hinderedRollout, isRemade, summaryOf, withAbsent } from '../../../src/controller/rollout/status.ts';
+import {
+  hinderedRollout,
+  isRemade,
+  rolloutStatus,
+  summaryOf,
+  withAbsent,
+  type RolloutFacts,
+} from '../../../src/controller/rollout/status.ts';
 import { longestMessage } from '../../../src/controller/runtime/status.ts';
 import type { CFProcess, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
 
@@ -70,4 +77,13 @@ test('a status lists the first instances only and counts them all', () => {
   expect(absent.instanceCounts.down).toBe(1_000);
   expect(JSON.stringify(absent).length).toBeLessThan(70_000);
   expect(absent.instancesStatus['0']?.details).toBe(`${'x'.repeat(499)}\ufffd`);
+});
+
+test('a version whose instances are all ready and that no route leads to alone waits for the routes, not for instances', () => {
+  const process = { metadata: {}, spec: { processType: 'web' } } as unknown as CFProcess;
+  const facts = { process, deployId: 'x', target: 'b', desired: 2, proven: true, switched: false, failed: false } as RolloutFacts;
+  const about = { generations: [], instances: [], targetUid: 'u', now: 0 };
+  const at = (ready: number) => rolloutStatus({ ...facts, ...about, ready }, true).message;
+  expect(at(1)).toBe('1 of 2 instances are ready.');
+  expect(at(2)).toBe('Waiting for all routes to lead to the new version.');
 });

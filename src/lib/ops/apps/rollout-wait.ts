@@ -12,6 +12,7 @@ import type { SpaceSession } from '../../session/session.ts';
 import { hasFirstInstance } from './first-instance.ts';
 import { logOfFailure } from './last-lines.ts';
 import { moreMemory } from './more-memory.ts';
+import { awaitedIn } from '../controller-wait.ts';
 import type { Reporter } from '../reporter.ts';
 
 /** A change that no controller has taken up by then is reported as accepted, controller absent. */
@@ -82,11 +83,6 @@ function waitingText({ phase, message, generations = [] }: DeploymentStatus): st
   return message !== undefined && message !== ''
     ? `Waiting: ${awaitedIn(message)}${counted}`
     : `Instances ${phase === 'Pending' ? 'pending' : 'starting'}...${counted}`;
-}
-
-/** The controller's sentence as the end of one of ours. */
-function awaitedIn(message: string): string {
-  return message.replace(/^Waiting for /, '').replace(/\.$/, '');
 }
 
 /** What failed, in facts: for `error.details`. */

@@ -10,7 +10,7 @@ import { stagingLines } from '../../logs/format.ts';
 import { inOrder } from '../../logs/in-order.ts';
 import { followLogs } from '../../logs/stream.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { unlessAbsent } from '../controller-wait.ts';
+import { awaitedIn, unlessAbsent } from '../controller-wait.ts';
 
 /** The log of a pod that has ended is read to its end, but never longer than this. */
 const logGraceMs = 3000;
@@ -63,10 +63,10 @@ function buildFailure(session: SpaceSession, appName: string, build: CFBuild, ta
   // Our controller writes the class beside the sentence, Korifi's before it (`<reason>: <text>`); the condition's own reason only says that it failed.
   const reason = build.status?.failure?.reason ?? /^([A-Z]\w+): /.exec(message)?.[1] ?? condition?.reason;
   const noMatch = reason === reasons.noBuildpackMatched;
+  // Without its flag a push would take the source of the working directory instead.
+  const again = `${session.bin} push ${appName}${build.spec.lifecycle.type === 'docker' ? ' --docker-image IMAGE' : ''}`;
   return new KfError('build', `Error staging application: ${message}`, {
-    hints: noMatch
-      ? [`kubectl get builderinfos -n ${session.root} -o yaml`]
-      : [`${session.bin} logs ${appName} --recent`, `${session.bin} push ${appName}`],
+    hints: noMatch ? [`kubectl get builderinfos -n ${session.root} -o yaml`] : [`${session.bin} logs ${appName} --recent`, again],
     details: { reason, build: build.metadata.name, logTail: tail },
   });
 }
@@ -90,7 +90,7 @@ export async function waitForBuild(session: SpaceSession, appName: string, build
           if (live?.status?.conditions !== undefined) alive();
           if (live !== undefined && hasEnded(live)) return live;
           const awaited = live === undefined ? undefined : findCondition(live, conditionTypes.staging)?.message;
-          if (awaited !== undefined && awaited !== '') session.reporter.step(`Waiting: ${awaited}`);
+          if (awaited !== undefined && awaited !== '') session.reporter.step(`Waiting: ${awaitedIn(awaited)}`);
           return undefined;
         };
         const watched = watchObject(cluster, kinds.build, { ns: space.guid, name, known: build }, check, {
