@@ -9,6 +9,8 @@ export interface WaitOptions {
   intervalMs?: number;
   /** What is awaited, as the end of "Timed out after 5 s waiting for …". */
   describe: string | (() => string);
+  /** What is thrown when the time is up; a KfError `timeout` with `describe` unless told. */
+  late?: () => Error;
 }
 
 /** What an aborted signal means to people: its own KfError, a time limit, or Ctrl-C. */
@@ -79,7 +81,7 @@ export async function waitFor<T>(check: () => Promise<T | undefined>, options: W
     const answer = await check();
     if (answer !== undefined) return answer;
     const left = deadline - performance.now();
-    if (left <= 0) throw timeoutError(options.timeoutMs, options.describe);
+    if (left <= 0) throw options.late?.() ?? timeoutError(options.timeoutMs, options.describe);
     await sleep(Math.min(options.intervalMs ?? 500, left), options.signal);
   }
 }

@@ -4,10 +4,8 @@ import { randomUUID } from 'node:crypto';
 import { annotations, fieldManagers, kinds } from '../../api/group.ts';
 import type { CFApp, CFAppSpec, CFProcess } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
-import { isConflict } from '../../kube/errors.ts';
+import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
 import type { SpaceSession } from '../../session/session.ts';
-
-const tries = 5;
 
 export interface AppChange {
   spec?: Partial<CFAppSpec>;
@@ -19,26 +17,23 @@ export interface AppChange {
 export async function changeApp(session: SpaceSession, app: CFApp, change: (app: CFApp) => AppChange | undefined): Promise<CFApp> {
   const { cluster, space, signal } = session;
   const changedBy = await session.changedBy();
-  let current = app;
-  for (let attempt = 1; ; attempt++) {
-    const wanted = change(current);
-    if (wanted === undefined) return current;
-    const { uid, resourceVersion, name = '' } = current.metadata;
+  const { uid, name = '' } = app.metadata;
+  const write = async (live: CFApp): Promise<CFApp> => {
+    const wanted = change(live);
+    if (wanted === undefined) return live;
+    const { resourceVersion } = live.metadata;
     const patch = {
       metadata: { uid, resourceVersion, annotations: { ...wanted.annotations, [annotations.changedBy]: changedBy } },
       ...(wanted.spec === undefined ? {} : { spec: wanted.spec }),
     };
-    try {
-      return await cluster.mergePatch(kinds.app, space.guid, name, patch, { fieldManager: fieldManagers.cli, signal });
-    } catch (error) {
-      if (!isConflict(error) || attempt === tries) throw error;
-      const fresh = await cluster.get(kinds.app, space.guid, name, signal);
-      if (fresh === undefined || fresh.metadata.uid !== uid) {
-        throw new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`, { cause: error });
-      }
-      current = fresh;
-    }
-  }
+    return cluster.mergePatch(kinds.app, space.guid, name, patch, { fieldManager: fieldManagers.cli, signal });
+  };
+  const readAgain = async (): Promise<CFApp> => {
+    const live = await cluster.get(kinds.app, space.guid, name, signal);
+    if (live?.metadata.uid === uid && live !== undefined) return live;
+    throw new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
+  };
+  return retryOnConflict(app, write, readAgain, signal);
 }
 
 /** A fresh `kf/deploy-id`: the controller reports the change under it. */

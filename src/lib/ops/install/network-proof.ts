@@ -1,11 +1,11 @@
 // Whether the cluster's network enforces NetworkPolicies: a connection that a policy allows, and the same one after that policy has gone.
 
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { podType, type Pod } from '../../api/core.ts';
 import { networkPolicyType } from '../../api/network-policy.ts';
 import { messageOf } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { waitFor } from '../../wait.ts';
 import { buildConnector, buildListener, buildTestPolicy, type Reach } from '../../../templates/setup/network-test.ts';
 import { buildInfo } from '../../../templates/setup/info.ts';
 import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
@@ -23,15 +23,13 @@ export interface NetworkProof {
 
 /** Looks at a pod until it shows what is wanted. @throws Error with the pod's own trouble when it does not in time */
 async function watchPod<T>(cluster: Cluster, name: string, look: (pod: Pod) => T | undefined, signal?: AbortSignal): Promise<T> {
-  const deadline = Date.now() + podMs;
-  for (;;) {
-    signal?.throwIfAborted();
-    const pod = await cluster.get(podType, systemNamespace, name);
-    const found = pod === undefined ? undefined : look(pod);
-    if (found !== undefined) return found;
-    if (Date.now() > deadline) throw new Error(troubleOf(pod) ?? `the pod ${name} did not run within ${podMs / 1000} s`);
-    await sleep(100, undefined, signal === undefined ? {} : { signal });
-  }
+  let pod: Pod | undefined;
+  const found = async (): Promise<T | undefined> => {
+    pod = await cluster.get(podType, systemNamespace, name);
+    return pod === undefined ? undefined : look(pod);
+  };
+  const late = (): Error => new Error(troubleOf(pod) ?? `the pod ${name} did not run within ${podMs / 1000} s`);
+  return waitFor(found, { timeoutMs: podMs, intervalMs: 100, describe: name, late, ...(signal === undefined ? {} : { signal }) });
 }
 
 function troubleOf(pod: Pod | undefined): string | undefined {

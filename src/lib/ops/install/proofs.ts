@@ -1,10 +1,10 @@
 // Proofs by doing: a node pulls an image that was pushed through the push door, and a request reaches the cluster from here.
 
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { podType, type Pod } from '../../api/core.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { waitFor } from '../../wait.ts';
 import { checkHost } from '../../../templates/setup/check-route.ts';
 import { gatewayName, traefikName } from '../../../templates/setup/gateway.ts';
 import { gatewayNamespace } from '../../../templates/setup/namespaces.ts';
@@ -44,6 +44,16 @@ export interface PullTest {
   node?: string;
 }
 
+function pullError(node: string | undefined, failure: string): KfError {
+  const message = `Node ${node ?? '(any)'} could not pull from the registry that setup installed: ${failure} Nothing but the registry was installed.`;
+  return new KfError('failed', message, {
+    hints: [
+      'kube-proxy must serve node ports on localhost (iptables or ipvs mode); with another mode use an outside registry:',
+      'kf setup --registry HOST/PREFIX',
+    ],
+  });
+}
+
 /**
  * Lets a node pull an image.
  * @throws KfError `failed` with the kubelet's own message, or the scheduler's
@@ -53,27 +63,24 @@ export async function provePull(cluster: Cluster, { image, pullSecret, node }: P
   const name = pod.metadata.name ?? '';
   await cluster.create(podType, pod);
   try {
-    const deadline = Date.now() + pullTestMs;
+    const started = performance.now();
     let failure: string | undefined;
-    while (Date.now() < deadline) {
-      signal?.throwIfAborted();
+    const late = (): KfError => pullError(node, failure ?? 'no answer from the kubelet within 60 s');
+    const isPulled = async (): Promise<true | undefined> => {
       const verdict = judgePull(await cluster.get(podType, systemNamespace, name));
-      if (verdict.pulled) return;
+      if (verdict.pulled) return true;
       failure = verdict.failure ?? failure;
-      // The first refusal may come before kube-proxy has the node port; two seconds of it are no accident.
-      if (failure !== undefined && Date.now() > deadline - pullTestMs + 10_000) break;
-      await sleep(250, undefined, signal === undefined ? {} : { signal });
-    }
-    throw new KfError(
-      'failed',
-      `Node ${node ?? '(any)'} could not pull from the registry that setup installed: ${failure ?? 'no answer from the kubelet within 60 s'} Nothing but the registry was installed.`,
-      {
-        hints: [
-          'kube-proxy must serve node ports on localhost (iptables or ipvs mode); with another mode use an outside registry:',
-          'kf setup --registry HOST/PREFIX',
-        ],
-      },
-    );
+      // The first refusal may come before kube-proxy has the node port; ten seconds of it are no accident.
+      if (failure !== undefined && performance.now() - started > 10_000) throw late();
+      return undefined;
+    };
+    await waitFor(isPulled, {
+      timeoutMs: pullTestMs,
+      intervalMs: 250,
+      describe: image,
+      late,
+      ...(signal === undefined ? {} : { signal }),
+    });
   } finally {
     await cluster.delete(podType, systemNamespace, name, { gracePeriodSeconds: 0 });
   }
@@ -116,18 +123,16 @@ export async function proveReach(plan: SetupPlan, timeoutMs: number, signal?: Ab
     ...(plan.gateway.address === undefined ? {} : { address: plan.gateway.address }),
   };
   const url = urlOf(gateway, host);
-  const deadline = Date.now() + timeoutMs;
-  for (;;) {
-    signal?.throwIfAborted();
+  const deadline = performance.now() + timeoutMs;
+  const look = async (): Promise<ReachResult | undefined> => {
     const reached = await reachThroughGateway(gateway, host, '/healthz', 2000);
     if (reached.ok && reached.status === 200) return { url, reachable: true };
-    if (Date.now() > deadline) {
-      const message = reached.ok
-        ? `The gateway answers ${reached.status} for ${host}.`
-        : `${sentences[reached.problem](host)} (${reached.message})`;
-      const look = `kubectl get httproute -n ${systemNamespace} kf-setup-check -o yaml`;
-      return { url, reachable: false, message, hints: reached.ok ? [look] : [...wayAround(plan), look] };
-    }
-    await sleep(200, undefined, signal === undefined ? {} : { signal });
-  }
+    if (performance.now() < deadline) return undefined;
+    const message = reached.ok
+      ? `The gateway answers ${reached.status} for ${host}.`
+      : `${sentences[reached.problem](host)} (${reached.message})`;
+    const lookAt = `kubectl get httproute -n ${systemNamespace} kf-setup-check -o yaml`;
+    return { url, reachable: false, message, hints: reached.ok ? [lookAt] : [...wayAround(plan), lookAt] };
+  };
+  return waitFor(look, { timeoutMs: Infinity, intervalMs: 200, describe: url, ...(signal === undefined ? {} : { signal }) });
 }

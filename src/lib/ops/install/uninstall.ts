@@ -1,6 +1,5 @@
 // `kf uninstall`: takes away what setup marked as its own, in an order in which each part can still clean up behind itself.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { namespaceBlockers } from '../../api/blockers.ts';
 import { deploymentType, namespaceType, type Namespace } from '../../api/core.ts';
 import { findCondition } from '../../api/conditions.ts';
@@ -9,6 +8,7 @@ import { resource, type KubeObject, type ResourceType } from '../../api/object.t
 import type { CFOrg } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { waitFor } from '../../wait.ts';
 import { controllerName } from '../../../templates/setup/controller.ts';
 import { nodeNamespace, partOfLabel, rootNamespace, systemNamespace } from '../../../templates/setup/options.ts';
 import type { Reporter } from '../reporter.ts';
@@ -58,19 +58,18 @@ async function listOrNone<T extends KubeObject>(cluster: Cluster, type: Resource
 }
 
 async function waitUntilGone(context: Running, what: string, look: () => Promise<string[]>): Promise<void> {
-  const deadline = Date.now() + goneMs;
   context.reporter.step(`Waiting for ${what} to go`);
-  for (;;) {
-    context.signal?.throwIfAborted();
-    const left = await look();
-    if (left.length === 0) return;
-    if (Date.now() > deadline) {
-      throw new KfError('timeout', `After ${goneMs / 1000} s these are still there: ${left.join(', ')}`, {
-        hints: [`${context.again} goes on where it stopped.`],
-      });
-    }
-    await sleep(250, undefined, context.signal === undefined ? {} : { signal: context.signal });
-  }
+  let left: string[] = [];
+  const isGone = async (): Promise<true | undefined> => {
+    left = await look();
+    return left.length === 0 ? true : undefined;
+  };
+  const late = (): KfError =>
+    new KfError('timeout', `After ${goneMs / 1000} s these are still there: ${left.join(', ')}`, {
+      hints: [`${context.again} goes on where it stopped.`],
+    });
+  const { signal } = context;
+  await waitFor(isGone, { timeoutMs: goneMs, intervalMs: 250, describe: what, late, ...(signal === undefined ? {} : { signal }) });
 }
 
 function describeOrg(org: CFOrg): string {

@@ -1,11 +1,11 @@
 // Waits of setup: each names what it waits for, and a wait that ends badly says what was seen last.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { deploymentType, podType, type Pod } from '../../api/core.ts';
 import type { KubeObject } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { Reporter } from '../reporter.ts';
+import { waitFor } from '../../wait.ts';
 import { describeObject, kindOf } from './kinds.ts';
 
 interface Waiter {
@@ -21,32 +21,33 @@ interface WithConditions extends KubeObject {
 const pollMs = 200;
 
 /** Calls `look` until it says done, or throws `timeout` with what it saw last. */
-export async function waitFor(
+export async function waitUntilDone(
   waiter: Waiter,
   what: string,
   timeoutMs: number,
   look: () => Promise<{ done: boolean; seen: string }>,
 ): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
-  for (let isFirst = true; ; isFirst = false) {
-    waiter.signal?.throwIfAborted();
+  let last: string | undefined;
+  const isDone = async (): Promise<true | undefined> => {
     const { done, seen } = await look();
-    if (done) return;
-    if (isFirst) waiter.reporter.step(`Waiting for ${what}`);
-    if (Date.now() > deadline) {
-      throw new KfError('timeout', `Waited ${timeoutMs / 1000} s for ${what}. Last seen: ${seen}`, {
-        hints: ['Run kf setup again: it goes on where it stopped.'],
-      });
-    }
-    await sleep(pollMs, undefined, waiter.signal === undefined ? {} : { signal: waiter.signal });
-  }
+    if (done) return true;
+    if (last === undefined) waiter.reporter.step(`Waiting for ${what}`);
+    last = seen;
+    return undefined;
+  };
+  const late = (): KfError =>
+    new KfError('timeout', `Waited ${timeoutMs / 1000} s for ${what}. Last seen: ${last ?? ''}`, {
+      hints: ['Run kf setup again: it goes on where it stopped.'],
+    });
+  const { signal } = waiter;
+  await waitFor(isDone, { timeoutMs, intervalMs: pollMs, describe: what, late, ...(signal === undefined ? {} : { signal }) });
 }
 
 /** Waits until a condition of each object is True for its current generation. */
 export async function waitForCondition(waiter: Waiter, objects: KubeObject[], type: string, timeoutMs: number): Promise<void> {
   for (const object of objects) {
     const what = `${describeObject(object)} to be ${type}`;
-    await waitFor(waiter, what, timeoutMs, async () => {
+    await waitUntilDone(waiter, what, timeoutMs, async () => {
       const live = (await waiter.cluster.get(kindOf(object), object.metadata.namespace, object.metadata.name ?? '')) as
         WithConditions | undefined;
       const condition = live?.status?.conditions?.find((candidate) => candidate.type === type);
@@ -80,7 +81,7 @@ export async function waitForDeployment(
   { namespace, name, timeoutMs }: { namespace: string; name: string; timeoutMs: number },
   isGoodEnough: () => Promise<boolean> = () => Promise.resolve(false),
 ): Promise<void> {
-  await waitFor(waiter, `${namespace}/${name} to run`, timeoutMs, async () => {
+  await waitUntilDone(waiter, `${namespace}/${name} to run`, timeoutMs, async () => {
     const live = await waiter.cluster.get(deploymentType, namespace, name);
     const status = live?.status;
     const isObserved = status?.observedGeneration === live?.metadata.generation;

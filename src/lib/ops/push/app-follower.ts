@@ -1,14 +1,13 @@
 // One watch on the pushed app for the whole push: every step waits on it, and a later push or a deletion is seen at once.
 // It begins with the first wait: a push that finds nothing to do needs none.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { kinds } from '../../api/group.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isUnreachable, type KubeError } from '../../kube/errors.ts';
 import type { WatchUntilOptions } from '../../kube/watch-list.ts';
-import { timeoutError, timerMs } from '../../wait.ts';
+import { sleep, timeoutError, timerMs } from '../../wait.ts';
 import { assertHolder } from './lock.ts';
 
 interface Waiter {

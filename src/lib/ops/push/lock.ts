@@ -4,15 +4,13 @@ import { annotations, kinds } from '../../api/group.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { isConflict } from '../../kube/errors.ts';
+import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
 import { sleep } from '../../wait.ts';
 
 /** A lock that was not renewed for so long belongs to a push that died. */
 const staleLockMs = 10_000;
 const lockPollMs = 150;
-/** As long as others keep changing the app; twenty pushes at once need a few seconds to get past each other. */
-const conflictPatienceMs = 30_000;
-/** Each conflict after the first waits a random time up to this, so that many at once do not meet again. */
-const conflictSpreadMs = 250;
 
 export interface PushIdentity {
   pushId: string;
@@ -50,10 +48,6 @@ export function assertHolder(app: CFApp, pushId: string): void {
   if (app.metadata.annotations?.[annotations.pushId] !== pushId) throw supersededBy(app);
 }
 
-function isConflict(error: unknown): boolean {
-  return error instanceof KfError && error.code === 'conflict';
-}
-
 async function readApp(cluster: Cluster, app: CFApp): Promise<CFApp> {
   const live = await cluster.get(kinds.app, app.metadata.namespace, app.metadata.name ?? '');
   if (live === undefined || live.metadata.uid !== app.metadata.uid) {
@@ -69,7 +63,7 @@ interface Patch {
   spec?: Record<string, unknown>;
 }
 
-/** Patches the app as it was last seen; on a conflict it is read anew and `mayWrite` asked again. */
+/** Patches the app as it was last seen, as soon as `mayWrite` of it. */
 async function patchAsSeen(
   cluster: Cluster,
   first: CFApp,
@@ -77,38 +71,27 @@ async function patchAsSeen(
   mayWrite: (app: CFApp) => boolean,
   signal: AbortSignal | undefined,
 ): Promise<CFApp> {
-  let app = first;
-  let contested: number | undefined;
-  for (;;) {
-    signal?.throwIfAborted();
-    if (!mayWrite(app)) {
-      contested = undefined;
-      await sleep(lockPollMs, signal);
-      app = await readApp(cluster, app);
-      continue;
-    }
+  const write = async (app: CFApp): Promise<CFApp | undefined> => {
+    if (!mayWrite(app)) return undefined;
     const { metadata, ...rest } = patchFor(app);
     const { namespace, name = '', resourceVersion } = app.metadata;
     const options = { fieldManager: 'kf-push', ...(signal === undefined ? {} : { signal }) };
-    try {
-      return await cluster.mergePatch(kinds.app, namespace, name, { ...rest, metadata: { ...metadata, resourceVersion } }, options);
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-      if (contested === undefined) contested = performance.now();
-      else await sleep(Math.random() * conflictSpreadMs, signal);
-      if (performance.now() - contested > conflictPatienceMs) throw busy(first);
-      app = await readApp(cluster, app);
-    }
+    return cluster.mergePatch(kinds.app, namespace, name, { ...rest, metadata: { ...metadata, resourceVersion } }, options);
+  };
+  const readAgain = (): Promise<CFApp> => readApp(cluster, first);
+  for (let app = first; ; app = await readAgain()) {
+    const written = await retryOnConflict(app, write, readAgain, signal).catch((error: unknown) => {
+      throw isConflict(error) ? busy(first, error) : error;
+    });
+    if (written !== undefined) return written;
+    await sleep(lockPollMs, signal);
   }
 }
 
-function busy(app: CFApp): KfError {
+function busy(app: CFApp, cause: unknown): KfError {
   const { displayName } = app.spec;
-  return new KfError(
-    'conflict',
-    `App '${displayName}' has been changed by others for ${conflictPatienceMs / 1000} s without a pause; this push could not write its change.`,
-    { hints: [`kf app ${displayName}`, `kf push ${displayName}`] },
-  );
+  const message = `App '${displayName}' has been changed by others without a pause; this push could not write its change.`;
+  return new KfError('conflict', message, { hints: [`kf app ${displayName}`, `kf push ${displayName}`], cause });
 }
 
 /** Makes this the app's push; waits while another one writes its settings. `first`: nobody had changed the app as it was given. */

@@ -1,12 +1,12 @@
 // `kf rotate registry-key`: a new key for the credentials of the in-cluster registry, without a moment in which one that was given out fails.
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { podType, secretType, type Secret } from '../../api/core.ts';
 import { kinds, places } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import { pushSecretName, registryKeyFields as fields, registryKeyId, registryPassword } from '../../api/registry-credentials.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
+import { waitFor } from '../../wait.ts';
 import { readGateStatus, readRegistryKeys } from './gate.ts';
 import type { Reporter } from '../reporter.ts';
 import { newRegistryKey } from './key.ts';
@@ -46,10 +46,9 @@ async function until(
   hints: string[],
 ): Promise<void> {
   context.reporter.step(`Waiting for ${what}`);
-  for (let waited = 0; !(await look()); waited += pollMs) {
-    if (waited >= patienceMs) throw new KfError('timeout', `Waited ${patienceMs / 1000} s for ${what}.`, { hints });
-    await sleep(pollMs, undefined, { signal: context.signal });
-  }
+  const isSo = async (): Promise<true | undefined> => ((await look()) ? true : undefined);
+  const late = (): KfError => new KfError('timeout', `Waited ${patienceMs / 1000} s for ${what}.`, { hints });
+  await waitFor(isSo, { timeoutMs: patienceMs, intervalMs: pollMs, describe: what, late, signal: context.signal });
 }
 
 async function writeKeys(context: RotateContext, secret: Secret, data: Record<string, string>): Promise<Secret> {

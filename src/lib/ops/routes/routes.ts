@@ -7,7 +7,7 @@ import { appGuidsOf } from '../../api/names.ts';
 import type { DomainSummary, RouteSummary } from '../../api/results.ts';
 import type { CFApp, CFDomain, CFRoute, RouteDestination } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
-import { isConflict } from '../../kube/errors.ts';
+import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import type { Session, SpaceSession } from '../../session/session.ts';
 import { buildDestination, buildRoute } from '../../../templates/route.ts';
@@ -16,7 +16,6 @@ import { waitUntilProgrammed } from './programming.ts';
 import { assertMayTakeEveryHost, explainRefusal, type RoutePlace } from './holders.ts';
 import { appNames } from '../rows.ts';
 
-const tries = 5;
 /** How long the controller may take to claim a name. */
 const claimPatienceMs = 15_000;
 
@@ -138,12 +137,12 @@ async function changeDestinations(
 ): Promise<CFRoute | undefined> {
   const { cluster, space, signal } = session;
   const changedBy = await session.changedBy();
-  let current = route;
-  for (let attempt = 1; ; attempt++) {
-    const destinations = change(current.spec.destinations ?? []);
+  const { uid, name = '' } = route.metadata;
+  const write = async (live: CFRoute): Promise<CFRoute | undefined> => {
+    const destinations = change(live.spec.destinations ?? []);
     if (destinations === undefined) return undefined;
-    const { uid, resourceVersion, name = '' } = current.metadata;
-    const appGuids = appGuidsOf({ ...current, spec: { ...current.spec, destinations } });
+    const { resourceVersion } = live.metadata;
+    const appGuids = appGuidsOf({ ...live, spec: { ...live.spec, destinations } });
     const patch = {
       metadata: {
         uid,
@@ -153,14 +152,14 @@ async function changeDestinations(
       },
       spec: { destinations },
     };
-    try {
-      return await cluster.mergePatch(kinds.route, space.guid, name, patch, { fieldManager: fieldManagers.cli, signal });
-    } catch (error) {
-      const fresh = isConflict(error) && attempt < tries ? await cluster.get(kinds.route, space.guid, name, signal) : undefined;
-      if (fresh === undefined || fresh.metadata.uid !== uid) throw error;
-      current = fresh;
-    }
-  }
+    return cluster.mergePatch(kinds.route, space.guid, name, patch, { fieldManager: fieldManagers.cli, signal });
+  };
+  const readAgain = async (): Promise<CFRoute> => {
+    const live = await cluster.get(kinds.route, space.guid, name, signal);
+    if (live?.metadata.uid === uid && live !== undefined) return live;
+    throw new KfError('not-found', `Route '${route.status?.uri ?? name}' was deleted meanwhile.`);
+  };
+  return retryOnConflict(route, write, readAgain, signal);
 }
 
 export interface MapOptions extends RouteAddress {
