@@ -53,7 +53,7 @@ export class Manager {
   readonly #events: EventRecorder;
   readonly #now: () => number;
   readonly #memory = new Memory();
-  #gate = Promise.withResolvers<void>();
+  #gate = Promise.withResolvers<boolean>();
   #info: { text: string; value: KfInfo } | undefined;
 
   constructor(options: ManagerOptions) {
@@ -93,7 +93,8 @@ export class Manager {
     if (!signal.aborted) this.#options.log.info('all kinds are listed', { kinds: this.#informers.size });
     await aborted;
     for (const runner of this.#runners) runner.queue.close();
-    this.#gate.resolve();
+    // A leader's gate is open, and stays so.
+    this.#gate.resolve(false);
     await Promise.race([Promise.all(workers), sleep(drainMs, undefined, { ref: false })]);
     leading.abort();
     await leader;
@@ -134,8 +135,8 @@ export class Manager {
   }
 
   #setGate(isLeader: boolean): void {
-    if (isLeader) this.#gate.resolve();
-    else this.#gate = Promise.withResolvers<void>();
+    if (isLeader) this.#gate.resolve(true);
+    else this.#gate = Promise.withResolvers<boolean>();
   }
 
   #collect(): void {

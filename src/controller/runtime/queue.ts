@@ -50,11 +50,6 @@ export class WorkQueue {
     return this.#depth;
   }
 
-  /** Nothing more shall begin. */
-  get isClosed(): boolean {
-    return this.#closed;
-  }
-
   get inWork(): number {
     return this.#processing.size;
   }

@@ -27,8 +27,8 @@ export interface Work {
 
 export interface RunnerDependencies {
   context: (work: Work) => Context;
-  /** Resolves when this process may work. */
-  mayWork: () => Promise<void>;
+  /** True as soon as this process may work; false when it ends before that. */
+  mayWork: () => Promise<boolean>;
   log: Logger;
   metrics: Metrics;
 }
@@ -70,9 +70,7 @@ export class Runner {
 
   async #work(signal: AbortSignal): Promise<void> {
     for (let key = await this.queue.get(); key !== undefined; key = await this.queue.get()) {
-      await this.#deps.mayWork();
-      // Who waited to lead until the process ends does not begin then.
-      if (signal.aborted || this.queue.isClosed) return;
+      if (!(await this.#deps.mayWork()) || signal.aborted) return;
       this.#since.set(key, performance.now());
       await this.#once(key, signal);
       this.#since.delete(key);
