@@ -24,6 +24,8 @@ import type { RegistryKeys } from '../registry/credentials.ts';
 
 /** As long as cf waits for a build. */
 export const buildTimeoutSeconds = 15 * 60;
+/** So long a build waits for a node that has room; only then the pod's time begins to count. */
+export const roomPatienceSeconds = 5 * 60;
 /** A build waits so long for a builder that nobody could look at yet. */
 const builderPatienceMs = 60_000;
 
@@ -82,8 +84,8 @@ export async function startBuild(context: Context, live: BuildWorkload, tools: B
   const owner = ownerReference(kinds.buildWorkload, workload);
   const app = appGuidOf(context, workload);
   if (app === '') throw new TerminalError(reasons.buildFailed, 'The workload names no app, neither by its label nor by its build.');
-  // A little longer than the pod may live: the last upload must not fail for the clock.
-  const until = Math.floor(context.now() / 1000) + buildTimeoutSeconds + 120;
+  // A little longer than the pod may wait and live: the last upload must not fail for the clock.
+  const until = Math.floor(context.now() / 1000) + roomPatienceSeconds + buildTimeoutSeconds + 120;
   const credential = await buildCredential(context, tools.keys, space, buildUser(space, app, until));
   const env = lastOfEach([...(workload.spec.env ?? []), ...(stack === undefined ? [] : [{ name: 'CF_STACK', value: stack }])]);
   const registrySecret = buildRegistrySecret({ ns: space, name: registrySecretName(name), owner }, info.registry.pushHost, credential);

@@ -20,13 +20,13 @@ import { releaseExport } from './release.ts';
 import { factsFromLabel } from './report.ts';
 import { UntrustedError } from './untrusted.ts';
 import type { DropletFacts, LaneReport } from './report.ts';
-import { appGuidOf, buildTimeoutSeconds, registrySecretName, startBuild } from './start.ts';
+import { appGuidOf, buildTimeoutSeconds, registrySecretName, roomPatienceSeconds, startBuild } from './start.ts';
 import type { BuildTools } from './start.ts';
 
 const byWorkload = 'pod-by-build';
 /** What is waited for gets so long before the build fails for it. */
 const patienceMs: Record<string, number> = {
-  [reasons.unschedulable]: 5 * 60_000,
+  [reasons.unschedulable]: roomPatienceSeconds * 1_000,
   [reasons.builderNotFound]: 30_000,
   [reasons.buildFailed]: 30_000,
 };

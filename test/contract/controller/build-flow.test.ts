@@ -112,9 +112,10 @@ describe('builds', () => {
         .filter((map) => map.metadata.namespace === 's-1')
         .map((map) => map.data),
     ).toEqual([{ 'fetch.mjs': 'fetch()' }]);
-    expect(Buffer.from(cluster.peek(secretType, 's-1', 'b-1-registry')?.data?.['username'] ?? '', 'base64').toString()).toMatch(
-      /^build\.s-1\.a-1\.\d{10}$/,
-    );
+    const credential = cluster.peek(secretType, 's-1', 'b-1-registry');
+    const [, until] = /^build\.s-1\.a-1\.(\d{10})$/.exec(Buffer.from(credential?.data?.['username'] ?? '', 'base64').toString()) ?? [];
+    // Five minutes may pass before a node has room, and fifteen until the droplet is uploaded.
+    expect(Number(until) - Date.parse(credential?.metadata.creationTimestamp ?? '') / 1_000).toBeGreaterThan(20 * 60);
     await runPod(wellEnded, { phase: 'Succeeded' });
     await scene.until(() => expect(build()?.status?.state).toBe('STAGED'));
     expect(build()?.status?.droplet).toEqual({
