@@ -5,6 +5,7 @@ import { conditionTypes, finalizers } from '../../lib/api/group.ts';
 import { indexLabels } from '../../lib/api/labels.ts';
 import type { Condition, KubeObject, ResourceType } from '../../lib/api/object.ts';
 import { cutText } from '../../lib/api/text.ts';
+import { timestamp } from './clock.ts';
 import { diff } from './merge-patch.ts';
 import type { Context } from './reconciler.ts';
 import { TerminalError, WaitingError } from './result.ts';
@@ -90,7 +91,7 @@ export async function writeStatus<T extends WithStatus>(
   status: StatusOf<T>,
   change: MetadataChange = {},
 ): Promise<T> {
-  const wanted = { ...status, observedGeneration: live.metadata.generation ?? 0 };
+  const wanted = { ...status, ...withTimes(context, live, status.conditions), observedGeneration: live.metadata.generation ?? 0 };
   const wantedLabels = { ...indexLabels({ ...live, status: wanted }), ...change.labels };
   const current = await writeMetadata(context, type, live, { ...change, labels: wantedLabels });
   const patch = diff({ ...live.status }, { ...wanted });
@@ -105,6 +106,14 @@ export async function writeStatus<T extends WithStatus>(
   );
   recordTransitions(context, type, live, wanted.conditions ?? []);
   return written;
+}
+
+/** Transitions bear the API server's time: what is measured by them is measured against it. */
+function withTimes(context: Context, live: WithStatus, conditions: readonly Condition[] | undefined): { conditions?: Condition[] } {
+  if (conditions === undefined) return {};
+  const lastTransitionTime = timestamp(context.now());
+  const isNew = ({ type, status }: Condition): boolean => findCondition(live, type)?.status !== status;
+  return { conditions: conditions.map((condition) => (isNew(condition) ? { ...condition, lastTransitionTime } : condition)) };
 }
 
 /** Conditions that tell of trouble when they are False; others are just steps. */

@@ -7,8 +7,12 @@ import {
   withAbsent,
   type RolloutFacts,
 } from '../../../src/controller/rollout/status.ts';
-import { longestMessage } from '../../../src/controller/runtime/status.ts';
-import type { CFProcess, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
+import type { Context } from '../../../src/controller/runtime/reconciler.ts';
+import { conditionsWith, longestMessage, readyStatement, writeStatus } from '../../../src/controller/runtime/status.ts';
+import { findCondition } from '../../../src/lib/api/conditions.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
+import type { CFDomain, CFProcess, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
+import { MemoryCluster } from '../../support/memory-cluster.ts';
 
 const running = { state: 'RUNNING' as const, ready: true };
 const quota = { reason: 'QuotaExceeded' as const, message: 'The quota of the space is used up.', final: true };
@@ -86,4 +90,22 @@ test('a version whose instances are all ready and that no route leads to alone w
   const at = (ready: number) => rolloutStatus({ ...facts, ...about, ready }, true).message;
   expect(at(1)).toBe('1 of 2 instances are ready.');
   expect(at(2)).toBe('Waiting for all routes to lead to the new version.');
+});
+
+test('a transition bears the time of the API server, as what is measured by it does', async () => {
+  const cluster = new MemoryCluster();
+  const made = await cluster.create(kinds.domain, { metadata: { name: 'd', namespace: 'cf' }, spec: { name: 'example.org' } });
+  const ahead = Date.parse('2040-01-01T00:00:00Z');
+  const context = { cluster, now: () => ahead, event: () => undefined } as unknown as Context;
+  const say = (domain: CFDomain, status: 'True' | 'False', message = ''): Promise<CFDomain> =>
+    writeStatus(context, kinds.domain, domain, {
+      ...domain.status,
+      conditions: conditionsWith(domain, { ...readyStatement, status, message }),
+    });
+  const first = await say(made, 'False');
+  expect(findCondition(first, 'Ready')?.lastTransitionTime).toBe('2040-01-01T00:00:00Z');
+  context.now = () => ahead + 60_000;
+  const second = await say(first, 'False', 'another message');
+  expect(findCondition(second, 'Ready')?.lastTransitionTime).toBe('2040-01-01T00:00:00Z');
+  expect(findCondition(await say(second, 'True'), 'Ready')?.lastTransitionTime).toBe('2040-01-01T00:01:00Z');
 });
