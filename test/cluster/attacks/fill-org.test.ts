@@ -126,7 +126,7 @@ test('an org that is filled through all its spaces takes no more than its total,
         // What is left is divided between the spaces and one to come: as many as there are spaces, or fewer, are left to nobody.
         return sum(await inAll(kind[1])) >= most - count;
       },
-      120_000,
+      240_000,
     );
     // Room in one space is room in others, and however often it is made they get no more.
     for (const space of spaces.slice(0, 2)) {
