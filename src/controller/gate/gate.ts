@@ -182,6 +182,8 @@ function bringBack(request: IncomingMessage, response: ServerResponse, forward: 
   response.on('close', () => {
     if (!response.writableFinished) forward.destroy();
   });
+  // It went away before: nothing more is heard of it.
+  if (response.destroyed) forward.destroy();
   return forward;
 }
 

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { patienceMs } from '../../support/until.ts';
 import { ask, basic, openGate, now } from './support.ts';
 import type { Scene, Upstream } from './support.ts';
@@ -237,6 +237,32 @@ describe('bodies', () => {
       `PATCH /v2/${repository}/blobs/uploads/u HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\nContent-Length: 100\r\n\r\nhello`,
     );
     expect(await gone).toBe('cut');
+  });
+
+  test('of a client that goes away while the room is counted leave nothing open at the registry', async () => {
+    let open = 0;
+    const [counting, counted] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    const statfs = async () => {
+      counting.resolve(undefined);
+      await counted.promise;
+      return { blocks: 100, bavail: 100, bsize: 4096, files: 0, ffree: 0 };
+    };
+    const upstream: Upstream = (request, response) => {
+      open += 1;
+      request.on('close', () => (open -= 1)).resume();
+      if (request.method === 'GET') response.end('{}');
+    };
+    scene = await openGate({ upstream, room: { statfs } });
+    const socket = connect(scene.port('push'), '127.0.0.1');
+    socket.write(
+      `PATCH /v2/${repository}/blobs/uploads/u HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\nContent-Length: 100\r\n\r\n`,
+    );
+    await counting.promise;
+    socket.destroy();
+    await vi.waitFor(() => expect(scene.lines).toHaveLength(1), { timeout: patienceMs });
+    counted.resolve(undefined);
+    await ask(scene.port('push'), { path: `/v2/${repository}/blobs/${digest}`, headers });
+    await vi.waitFor(() => expect(open).toBe(0), { timeout: patienceMs });
   });
 
   test.each(['keeps', 'ends'] as const)(
