@@ -52,7 +52,8 @@ function containers(plan: SetupPlan): Record<string, unknown>[] {
       // The official image's entrypoint adds `serve` before a file; an own image may have none, so the program is named.
       command: ['registry', 'serve'],
       env: [{ name: 'OTEL_TRACES_EXPORTER', value: 'none' }],
-      resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { memory: '256Mi' } },
+      // The kernel holds up to 6 MB for each answer that a client does not read; a space may have 128 connections.
+      resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { memory: '1Gi' } },
       securityContext: restrictedContainer,
       volumeMounts: [
         { name: 'data', mountPath: '/var/lib/registry' },

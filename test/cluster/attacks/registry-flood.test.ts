@@ -1,22 +1,29 @@
 // Attacker: a build step that opens as many connections to the registry as it can, and ends no request, or sends thousands and waits for no answer. The
 // registry serves every space.
 
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { get } from '../../support/http.ts';
-import { Kf, kubectlJson } from '../../support/kf.ts';
+import { Kf, kubectlJson, ringEnv } from '../../support/kf.ts';
 import { TestWorld, type Member } from '../../support/members.ts';
 
 const apps = path.resolve('test/fixtures/apps');
 const world = new TestWorld();
 let kf: Kf;
 let attacker: Member;
+let space: string;
+const sockets: Socket[] = [];
 
 beforeAll(async () => {
   kf = await Kf.create();
-  attacker = await world.member('spaceDeveloper', await world.space());
+  const place = await world.space();
+  ({ space } = place);
+  attacker = await world.member('spaceDeveloper', place);
 });
 afterAll(async () => {
+  for (const socket of sockets) socket.destroy();
   await kf.run(['delete', 'flood-victim', '-r', '-f']);
   await Promise.all([kf.remove(), world.remove()]);
 });
@@ -50,5 +57,54 @@ test('the registry runs on, and another space pushes meanwhile', async () => {
   expect(await ended, output).toBe(0);
   const { begun } = JSON.parse(/FLOOD ENDS (\{.*\})/.exec(output)?.[1] ?? '{}') as { begun?: number };
   expect(begun).toBeGreaterThan(1_000);
+  expect(await restartsOfRegistry()).toEqual(before);
+});
+
+interface Builds {
+  items: { status: { droplet: { registry: { image: string } } } }[];
+}
+
+/** The pull credential of the attacker's space as a header, and where its newest droplet lies. */
+async function droplet(): Promise<{ host: string; port: number; authorization: string; repository: string; digest: string }> {
+  const secret = await attacker.kubectl([
+    'get',
+    'secret',
+    'image-registry-credentials',
+    '-n',
+    space,
+    '-o',
+    'jsonpath={.data.\\.dockerconfigjson}',
+  ]);
+  const config = JSON.parse(Buffer.from(secret.stdout, 'base64').toString()) as {
+    auths: Record<string, { username: string; password: string }>;
+  };
+  const { username, password } = Object.values(config.auths)[0] ?? { username: '', password: '' };
+  const builds = JSON.parse((await attacker.kubectl(['get', 'cfbuilds', '-n', space, '-o', 'json'])).stdout) as Builds;
+  const [, port = '', repository = '', digest = ''] =
+    /^localhost:(\d+)\/(.*)@(.*)$/.exec(builds.items[0]?.status.droplet.registry.image ?? '') ?? [];
+  const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+  return { host: ringEnv('KF_CLUSTER_ADDRESS'), port: Number(port), authorization, repository, digest };
+}
+
+test('the registry runs on while nobody reads its answers', async () => {
+  await attacker.kf.ok('push', 'unread', '-p', path.join(apps, 'node-hello'), '-m', '128M');
+  const { host, port, authorization, repository, digest } = await droplet();
+  const accept = 'application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json';
+  const url = `http://${host}:${port}/v2/${repository}`;
+  const answer = await fetch(`${url}/manifests/${digest}`, { headers: { authorization, accept } });
+  const { layers } = (await answer.json()) as { layers: { size: number; digest: string }[] };
+  const largest = layers.toSorted((a, b) => b.size - a.size)[0];
+  expect(largest?.size).toBeGreaterThan(10_000_000);
+  const before = await restartsOfRegistry();
+  const request = `GET /v2/${repository}/blobs/${largest?.digest ?? ''} HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`;
+  // Fewer than the space may have: the connection of the manifest is still there. One after the other: until its request comes each is a stranger.
+  for (let count = 0; count < 120; count += 1) {
+    const socket = connect(port, host, () => void socket.write(request));
+    sockets.push(socket);
+    await once(socket, 'data');
+    socket.pause();
+  }
+  await kf.ok('push', 'flood-victim', '-p', path.join(apps, 'node-hello'), '-m', '128M');
+  expect(sockets.filter((socket) => !socket.destroyed)).toHaveLength(120);
   expect(await restartsOfRegistry()).toEqual(before);
 });
