@@ -139,6 +139,8 @@ export const annotations = {
   pushStarted: kf('push-started'),
   buildKey: kf('build-key'),
   envSecret: kf('env-secret'),
+  /** Of a CFServiceBinding: which version of its instance, credentials included, its Secrets show. */
+  instanceVersion: kf('instance-version'),
   /** Of a CFApp: the CFPackage that was pushed with `--no-start` and waits for its first build, and the droplet of that time. */
   unstaged: kf('unstaged'),
   /** Of a CFApp: the CFPackage that was pushed last, and the newest one of that time; left out: it is the newest. */

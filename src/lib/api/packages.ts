@@ -1,4 +1,4 @@
-// Which package of an app is built next: the one that waits for its first build, else the one that was pushed last.
+// Which package of an app is built next: the one that was pushed last, whether it waits for its first build or not.
 // The app's annotations say so. Tenants write them: what they name counts only when it is one of the app's packages.
 
 import { annotations } from './group.ts';
@@ -29,22 +29,16 @@ export function isUnstaged(app: CFApp): boolean {
   return waiting !== '' && droplet === dropletOf(app);
 }
 
-/** What start, restart and restage build. @param newestFirst as {@link packagesOf} gives them */
+/** What start, restart and restage build: the newest package, or the older one that was pushed again while no newer one came. @param newestFirst as {@link packagesOf} gives them */
 export function packageToBuild(app: CFApp, newestFirst: readonly CFPackage[]): CFPackage | undefined {
-  const waiting = isUnstaged(app) ? named(unstaged(app).waiting, newestFirst) : undefined;
-  return waiting ?? lastPushed(app, newestFirst);
+  const [newest] = newestFirst;
+  const { chosen, newestThen } = pushedAgain(app);
+  return newest?.metadata.name === newestThen ? (named(chosen, newestFirst) ?? newest) : newest;
 }
 
 /** Names of packages that the app will need again, as far as its annotations can be believed. */
 export function neededPackages(app: CFApp): string[] {
   return [unstaged(app).waiting, pushedAgain(app).chosen].filter((name) => name !== '');
-}
-
-/** The newest package, or the older one that was pushed again while no newer one came. */
-function lastPushed(app: CFApp, newestFirst: readonly CFPackage[]): CFPackage | undefined {
-  const [newest] = newestFirst;
-  const { chosen, newestThen } = pushedAgain(app);
-  return newest?.metadata.name === newestThen ? (named(chosen, newestFirst) ?? newest) : newest;
 }
 
 /** Annotation `package`: the package that was pushed again, and the newest one of that time. */

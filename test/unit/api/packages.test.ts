@@ -31,21 +31,20 @@ describe('the package that is built next', () => {
     expect(packageMark('b', [b, a])).toBeNull();
   });
 
-  it('is the one that waits for its start, whatever came later', () => {
+  it('is the newest also while an older one waits for its start: that of a later push, whose build failed', () => {
     const mark = { [annotations.unstaged]: unstagedMark('a', app()) };
-    expect([isUnstaged(app(mark)), isUnstaged(app())]).toEqual([true, false]);
-    expect(built(mark, [a, b, c])).toBe('a');
+    expect(built(mark, [a, b, c])).toBe('c');
+    const again = { ...mark, [annotations.package]: packageMark('a', [b, a]) ?? '' };
+    expect([built(again, [a, b]), built(again, [a, b, c])]).toEqual(['a', 'c']);
   });
 
-  it('is the newest again when the app has got another droplet', () => {
-    const running = (droplet: string, mark: string): CFApp => {
+  it('waits for its start until the app has got another droplet', () => {
+    const running = (droplet: string, mark = ''): CFApp => {
       const { metadata, spec } = app({ [annotations.unstaged]: mark });
       return { metadata, spec: { ...spec, currentDropletRef: { name: droplet } } };
     };
-    const mark = unstagedMark('a', running('before', ''));
-    const next = (droplet: string): string | undefined => packageToBuild(running(droplet, mark), packagesOf(app(), [a, b]))?.metadata.name;
-    expect([next('before'), next('after')]).toEqual(['a', 'b']);
-    expect(isUnstaged(running('after', mark))).toBe(false);
+    const mark = unstagedMark('a', running('before'));
+    expect([running('before', mark), running('after', mark), running('before')].map(isUnstaged)).toEqual([true, false, false]);
   });
 
   it.each(['x', '/', 'a/b/c', 'other/c', '../c', '/c'])('is the newest when the annotation says %j', (text) => {

@@ -1,0 +1,190 @@
+// kf against a served cluster for pushes of one app `shop` from the folder `app`: the scene plays controller and registry.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { findCondition } from '../../src/lib/api/conditions.ts';
+import { secretType } from '../../src/lib/api/core.ts';
+import { annotations, kinds } from '../../src/lib/api/group.ts';
+import type { KubeObject, ResourceType } from '../../src/lib/api/object.ts';
+import type { CFApp, CFBuild, CFPackage, Droplet } from '../../src/lib/api/types.generated.ts';
+import { Cli, type CliRun } from './cli.ts';
+import { ServedCluster } from './served-cluster.ts';
+
+export const ns = 'space-guid';
+
+/** What a build usually makes. */
+export const builtWeb: Partial<Droplet> = {
+  buildpacks: [{ name: 'kf/nodejs', version: '1' }],
+  processTypes: [{ type: 'web', command: 'node server.js' }],
+};
+
+export const nameOf = (object: KubeObject | undefined): string => object?.metadata.name ?? '';
+const encoded = (text: string): string => Buffer.from(text).toString('base64');
+
+const condition = (type: string, status: 'True' | 'False', message = '') => ({
+  type,
+  status,
+  reason: type,
+  message,
+  lastTransitionTime: '',
+  observedGeneration: 1,
+});
+
+export class PushScene {
+  /** What the next build makes; undefined: it goes on for ever. */
+  droplet: Partial<Droplet> | 'fails' | undefined = builtWeb;
+  readonly cluster: ServedCluster;
+  readonly cli: Cli;
+
+  private constructor(cluster: ServedCluster, program: string) {
+    this.cluster = cluster;
+    this.cli = new Cli(program, { KUBECONFIG: cluster.server.kubeconfig(), KF_ORG: 'example-org', KF_SPACE: 'example-space' });
+    cluster.memory.intercept = (verb, type, name) => this.#reconcile(verb, type, name);
+    mkdirSync(path.join(this.cli.home, 'app'));
+    this.source('a');
+  }
+
+  /** @param program the kf to run */
+  static async start(program: string): Promise<PushScene> {
+    const cluster = await (await ServedCluster.start()).installed();
+    const registry = '/api/v1/namespaces/kf-system/services/http:kf-registry:5000/proxy/v2/.*';
+    cluster.server.on(`HEAD ${registry}`, (call) => call.text('', call.path.includes('/blobs/') ? 200 : 404));
+    cluster.server.on(`PUT ${registry}`, (call) => call.text('', 201));
+    await cluster.add(secretType, {
+      metadata: { name: 'kf-registry-push', namespace: ns },
+      data: { username: encoded('push.space-guid'), password: encoded('secret') },
+    });
+    const at = { creationTimestamp: '2026-08-07T10:16:20Z', updatedTimestamp: '2026-08-07T10:16:20Z' };
+    await cluster.add(kinds.builderInfo, { metadata: { name: 'kf-builder', namespace: 'cf' }, spec: {} });
+    const status = {
+      stacks: [{ name: 'kf', description: '', ...at }],
+      buildpacks: [{ name: 'kf/nodejs', stack: 'kf', version: '1.0.0', ...at }],
+    };
+    await cluster.memory.mergePatch(kinds.builderInfo, 'cf', 'kf-builder', { status }, { subresource: 'status' });
+    return new PushScene(cluster, program);
+  }
+
+  async stop(): Promise<void> {
+    await this.cluster.stop();
+    this.cli.remove();
+  }
+
+  /** What is pushed next. */
+  source(content: string): void {
+    writeFileSync(path.join(this.cli.home, 'app', 'server.js'), content);
+  }
+
+  /** @throws when the command fails */
+  async ok(...args: string[]): Promise<CliRun> {
+    const run = await this.cli.run(args);
+    if (run.code !== 0) throw new Error(`${args.join(' ')}: ${run.stdout}${run.stderr}`);
+    return run;
+  }
+
+  builds(): CFBuild[] {
+    return this.cluster.memory.all(kinds.build);
+  }
+
+  packages(): CFPackage[] {
+    return this.cluster.memory.all(kinds.package);
+  }
+
+  app(): CFApp {
+    const [found] = this.cluster.memory.all(kinds.app);
+    if (found === undefined) throw new Error('there is no app');
+    return found;
+  }
+
+  /** The variables that a build was given. */
+  variablesOf(build: CFBuild | undefined): Record<string, string> {
+    const secret = this.cluster.memory.peek(secretType, ns, build?.metadata.annotations?.[annotations.envSecret] ?? '');
+    const entries = Object.entries(secret?.data ?? {}).map(([name, value]) => [name, Buffer.from(value, 'base64').toString()]);
+    return Object.fromEntries(entries) as Record<string, string>;
+  }
+
+  /** GUIDs of the instances whose bindings were there when the build began. */
+  servicesOf(build: CFBuild | undefined): string[] {
+    const bindings = new Map(this.cluster.memory.all(kinds.serviceBinding).map(({ metadata, spec }) => [metadata.name, spec.service.name]));
+    const { services = [] } = this.cluster.memory.peek(kinds.buildWorkload, ns, nameOf(build))?.spec ?? {};
+    return services.map(({ name }) => bindings.get(name) ?? '');
+  }
+
+  /** The package that the app's droplet was made of. */
+  packageThatRuns(): string {
+    const droplet = this.app().spec.currentDropletRef?.name;
+    return this.builds().find((build) => nameOf(build) === droplet)?.spec.packageRef.name ?? '';
+  }
+
+  setStatus<T extends KubeObject>(type: ResourceType<T>, name: string, status: object): void {
+    void this.cluster.memory.mergePatch(type, ns, name, { status }, { subresource: 'status' }).catch(() => undefined);
+  }
+
+  endBuild(name: string, outcome: PushScene['droplet']): void {
+    const staging = [condition('Staging', 'True', 'a node')];
+    if (outcome === undefined) this.setStatus(kinds.build, name, { state: 'STAGING', conditions: staging });
+    else if (outcome === 'fails')
+      this.setStatus(kinds.build, name, { state: 'FAILED', conditions: [condition('Succeeded', 'False', 'It broke.')] });
+    else
+      this.setStatus(kinds.build, name, {
+        state: 'STAGED',
+        conditions: [condition('Succeeded', 'True')],
+        droplet: { registry: { image: `image-of-${name}` }, ...outcome },
+      });
+  }
+
+  /** The app's status names the bindings that there are. */
+  tellBindings(): void {
+    const serviceBindings = this.cluster.memory
+      .all(kinds.serviceBinding)
+      .map(({ metadata: { name = '' } }) => ({ guid: name, name, secret: name }));
+    this.setStatus(kinds.app, nameOf(this.app()), { serviceBindings });
+  }
+
+  /** Names and hosts are free, builds end as `droplet` says, and each change of an app comes to its end at once. */
+  #reconcile(verb: string, type: ResourceType, name: string): void {
+    if (verb === 'create' && type.plural === kinds.app.plural)
+      setTimeout(() => this.setStatus(kinds.app, name, { conditions: [condition('Claimed', 'True')] }), 5);
+    if (type.plural === kinds.route.plural && (verb === 'create' || verb === 'patch')) setTimeout(() => this.#keepRoute(name), 5);
+    const uploaded = { conditions: [{ ...condition('Ready', 'True'), observedGeneration: 1 }] };
+    if (verb === 'create' && type.plural === kinds.package.plural) setTimeout(() => this.setStatus(kinds.package, name, uploaded), 5);
+    if (verb === 'create' && type.plural === kinds.build.plural) this.#build(name);
+    if (verb === 'create' && type.plural === kinds.serviceBinding.plural) setTimeout(() => void this.#furnish(name), 5);
+    if (verb === 'delete' && type.plural === kinds.serviceBinding.plural) setTimeout(() => this.tellBindings(), 5);
+    if (verb !== 'patch' || type.plural !== kinds.app.plural) return;
+    setTimeout(() => {
+      const app = this.cluster.memory.peek(kinds.app, ns, name);
+      const id = app?.metadata.annotations?.[annotations.deployId];
+      if (app === undefined || id === undefined || id === app.status?.deployment?.id) return;
+      this.setStatus(kinds.app, name, { deployment: { id, phase: app.spec.desiredState === 'STARTED' ? 'Serving' : 'Stopped' } });
+    }, 5);
+  }
+
+  #build(name: string): void {
+    const outcome = this.droplet;
+    const services = this.cluster.memory.all(kinds.serviceBinding).map(({ metadata }) => ({ kind: 'Secret', name: metadata.name ?? '' }));
+    const spec = { buildRef: { name }, builderName: 'kf-builder', services };
+    setTimeout(() => void this.cluster.add(kinds.buildWorkload, { metadata: { name, namespace: ns }, spec }), 2);
+    setTimeout(() => this.endBuild(name, outcome), 5);
+  }
+
+  async #furnish(name: string): Promise<void> {
+    const { memory } = this.cluster;
+    const binding = memory.peek(kinds.serviceBinding, ns, name);
+    const instance = memory.peek(kinds.serviceInstance, ns, binding?.spec.service.name ?? '');
+    const version = memory.peek(secretType, ns, instance?.spec.secretName ?? '')?.metadata.resourceVersion ?? '';
+    const told = { metadata: { annotations: { [annotations.instanceVersion]: version } } };
+    await memory.mergePatch(kinds.serviceBinding, ns, name, told);
+    this.setStatus(kinds.serviceBinding, name, { conditions: [condition('Ready', 'True')] });
+    this.tellBindings();
+  }
+
+  #keepRoute(name: string): void {
+    const route = this.cluster.memory.peek(kinds.route, ns, name);
+    if (route === undefined || findCondition(route, 'Claimed')?.observedGeneration === route.metadata.generation) return;
+    const conditions = ['Claimed', 'Programmed', 'Ready'].map((type) => ({
+      ...condition(type, 'True'),
+      observedGeneration: route.metadata.generation,
+    }));
+    this.setStatus(kinds.route, name, { conditions, uri: 'shop.apps.localhost' });
+  }
+}
