@@ -5,13 +5,24 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { probe } from '../chaos/probe.ts';
+import { countRequests } from '../support/audit.ts';
 import { get } from '../support/http.ts';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
 import { currentPodsOf, podsOf, type AppPod } from '../support/pods.ts';
 import { until } from '../support/until.ts';
 
 const sample = (version: number): string => `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:${version}`;
-const apps = ['flags', 'flags-random', 'flags-chance', 'flags-hidden', 'flags-later', 'flags-idle', 'flags-built', 'flags-again'];
+const apps = [
+  'flags',
+  'flags-random',
+  'flags-chance',
+  'flags-hidden',
+  'flags-later',
+  'flags-idle',
+  'flags-built',
+  'flags-again',
+  'flags-bound',
+];
 const ns = ringEnv('KF_TEST_SPACE_GUID');
 let kf: Kf;
 
@@ -20,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all(apps.map((app) => kf.run(['delete', app, '-r', '-f'])));
-  await kf.run(['delete-service', 'flags-db', '-f']);
+  for (const service of ['flags-db', 'flags-first', 'flags-second']) await kf.run(['delete-service', service, '-f']);
   await kf.remove();
 });
 
@@ -56,6 +67,16 @@ async function hostsOf({ guid }: Pushed): Promise<string[]> {
 
 async function buildsOf(guid: string): Promise<unknown[]> {
   return (await kubectlJson<{ items: unknown[] }>('get', 'cfbuilds', '-n', ns, '-l', `korifi.cloudfoundry.org/app-guid=${guid}`)).items;
+}
+
+/** A Node app whose build runs the script. */
+async function lookingApp(script: string): Promise<string> {
+  const source = await mkdtemp(path.join(tmpdir(), 'kf-looks-'));
+  await cp(path.resolve('test/fixtures/apps/node-hello'), source, { recursive: true });
+  await writeFile(path.join(source, 'look.cjs'), script);
+  const scripts = { build: 'node look.cjs', start: 'node server.js' };
+  await writeFile(path.join(source, 'package.json'), JSON.stringify({ name: 'looks', version: '1.0.0', private: true, scripts }));
+  return source;
 }
 
 describe('what runs', () => {
@@ -175,13 +196,9 @@ describe('starting', () => {
   });
 
   test('what is set and bound between push --no-start and start is seen by the build', async () => {
-    const source = await mkdtemp(path.join(tmpdir(), 'kf-no-start-'));
-    await cp(path.resolve('test/fixtures/apps/node-hello'), source, { recursive: true });
     const seen =
       "console.log('BUILD SEES', process.env.A, Object.values(JSON.parse(process.env.VCAP_SERVICES)).flat().map((s) => s.name).join())";
-    await writeFile(path.join(source, 'look.cjs'), seen);
-    const scripts = { build: 'node look.cjs', start: 'node server.js' };
-    await writeFile(path.join(source, 'package.json'), JSON.stringify({ name: 'flags-built', version: '1.0.0', private: true, scripts }));
+    const source = await lookingApp(seen);
     const pushOnly = ['push', 'flags-built', '-p', source, '-m', '64M', '--no-start'];
     const pushed = await kf.ok(...pushOnly);
     expect(pushed.stdout).not.toContain('Staging');
@@ -204,6 +221,52 @@ describe('starting', () => {
     expect((await kf.ok('restart', 'flags-built')).stdout).toMatch(/ {3,}BUILD SEES second \n/);
     expect(await buildsOf(guid)).toHaveLength(2);
     await rm(source, { recursive: true });
+  });
+
+  test('services of the manifest are seen by its build, which runs again for a new one and for other credentials only', async () => {
+    const look = (end = ''): string => `
+      const services = Object.values(JSON.parse(process.env.VCAP_SERVICES)).flat();
+      console.log('BUILD SEES', services.map((s) => s.name + '=' + s.credentials.password).sort().join());${end}`;
+    const source = await lookingApp(look());
+    const manifest = path.join(source, '..', `${path.basename(source)}.yml`);
+    const push = ['push', '-f', manifest];
+    const naming = (...services: string[]): Promise<void> =>
+      writeFile(manifest, JSON.stringify({ applications: [{ name: 'flags-bound', path: source, memory: '64M', services }] }));
+    const seenByApp = async (): Promise<string> => (await get('flags-bound.apps.localhost', '/env')).body;
+    await kf.ok('create-user-provided-service', 'flags-first', '-p', '{"password":"one"}');
+    await naming('flags-first');
+    expect((await kf.ok(...push)).stdout).toMatch(/ {3,}BUILD SEES flags-first=one\n/);
+    const { result, requests } = await countRequests(() => kf.json<{ apps: Pushed[] }>(...push));
+    expect([result.apps[0]?.unchanged, requests.api <= 13]).toEqual([true, true]);
+    const guid = result.apps[0]?.guid ?? '';
+
+    const instances = await kubectlJson<{ items: { spec: { displayName: string; secretName: string } }[] }>(
+      ...['get', 'cfserviceinstances', '-n', ns],
+    );
+    const secret = instances.items.find(({ spec }) => spec.displayName === 'flags-first')?.spec.secretName ?? '';
+    const bindings = async (): Promise<string> =>
+      kubectl('get', 'cfservicebindings', '-n', ns, '-l', `korifi.cloudfoundry.org/app-guid=${guid}`, '-o', 'jsonpath={..annotations}');
+    const before = await bindings();
+    await kubectl('patch', 'secret', secret, '-n', ns, '--type=merge', '-p', '{"stringData":{"credentials":"{\\"password\\":\\"two\\"}"}}');
+    await until('the new credentials', async () => (await bindings()) !== before);
+    expect((await kf.ok(...push)).stdout).toMatch(/ {3,}BUILD SEES flags-first=two\n/);
+    expect(await seenByApp()).toContain('two');
+
+    // A failed build leaves the binding, and what runs alone.
+    await kf.ok('create-user-provided-service', 'flags-second', '-p', '{"password":"new"}');
+    await naming('flags-first', 'flags-second');
+    await writeFile(path.join(source, 'look.cjs'), look(' process.exit(1);'));
+    const [pod] = await currentPodsOf(guid);
+    const failed = await kf.run(push);
+    expect([failed.code, failed.stdout]).toEqual([1, expect.stringContaining('BUILD SEES flags-first=two,flags-second=new')]);
+    expect((await currentPodsOf(guid)).map(({ metadata }) => metadata.uid)).toEqual([pod?.metadata.uid]);
+    expect(await seenByApp()).not.toContain('flags-second');
+    // Back to the source that runs: built again, since it sees another service now.
+    await writeFile(path.join(source, 'look.cjs'), look());
+    expect((await kf.ok(...push)).stdout).toMatch(/ {3,}BUILD SEES flags-first=two,flags-second=new\n/);
+    expect(await seenByApp()).toContain('flags-second');
+    expect(await buildsOf(guid)).toHaveLength(4);
+    await Promise.all([source, manifest].map((at) => rm(at, { recursive: true })));
   });
 
   test('restage builds what was pushed last, also when that had been built before', async () => {

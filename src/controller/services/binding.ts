@@ -99,7 +99,12 @@ async function furnish(context: Context, live: CFServiceBinding, instance: CFSer
     await ensureSecret(context, mountSecret(binding, credentials));
     status.mountSecretRef = { name: binding.metadata.name ?? '' };
   }
-  await write(context, binding, [...statements, readyStatement], status, instance);
+  // Told only now: whoever sees the version finds the Secret as it says.
+  const told = {
+    [annotations.serviceInstanceType]: instance.spec.type,
+    [annotations.instanceVersion]: `${secret.metadata.resourceVersion ?? ''}/${instance.metadata.generation ?? 0}`,
+  };
+  await write(context, binding, [...statements, readyStatement], status, told);
 }
 
 /** One key per credential and `type`, as https://servicebinding.io wants it (contract 5). Names that cannot be keys of a Secret are left out. */
@@ -127,9 +132,8 @@ async function write(
   live: CFServiceBinding,
   statements: Statement[],
   status: Partial<StatusOf<CFServiceBinding>> = {},
-  instance?: CFServiceInstance,
+  told: Record<string, string> = {},
 ): Promise<void> {
   const conditions = conditionsWith(live, ...statements);
-  const change = instance === undefined ? {} : { annotations: { [annotations.serviceInstanceType]: instance.spec.type } };
-  await writeStatus(context, kinds.serviceBinding, live, { ...live.status, ...status, conditions }, change);
+  await writeStatus(context, kinds.serviceBinding, live, { ...live.status, ...status, conditions }, { annotations: told });
 }

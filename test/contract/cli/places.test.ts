@@ -34,7 +34,9 @@ const condition = (type: string, status: 'True' | 'False', message = '') => ({
 /** Plays the controller: every object of the kind that is created gets these conditions. */
 function answerCreated(type: ResourceType, ...conditions: ReturnType<typeof condition>[]): void {
   cluster.memory.intercept = (verb, seen) => {
-    if (verb !== 'watch' || seen.plural !== type.plural) return;
+    if (verb !== 'watch') return;
+    if (seen.plural === kinds.app.plural) setTimeout(tellBindings, 20);
+    if (seen.plural !== type.plural) return;
     setTimeout(() => {
       for (const object of cluster.memory.all<KubeObject>(type)) {
         void cluster.memory.mergePatch(
@@ -47,6 +49,15 @@ function answerCreated(type: ResourceType, ...conditions: ReturnType<typeof cond
       }
     }, 20);
   };
+}
+
+/** Plays the controller: the app's status names its bindings. */
+function tellBindings(): void {
+  const serviceBindings = cluster.memory
+    .all(kinds.serviceBinding)
+    .map(({ metadata: { name = '' } }) => ({ guid: name, name, secret: name }));
+  const patch = { status: { serviceBindings } };
+  void cluster.memory.mergePatch(kinds.app, ns, 'my-app-guid', patch, { subresource: 'status' }).catch(() => undefined);
 }
 
 async function addApp(): Promise<void> {

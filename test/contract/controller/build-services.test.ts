@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { secretType } from '../../../src/lib/api/core.ts';
-import { finalizers, kinds } from '../../../src/lib/api/group.ts';
+import { annotations, finalizers, kinds } from '../../../src/lib/api/group.ts';
 import { buildAppBinding, buildCredentialsSecret, buildUserProvidedInstance } from '../../../src/templates/service.ts';
 import { app, startScene } from './build-scene.ts';
 import type { BuildScene } from './build-scene.ts';
@@ -85,10 +85,18 @@ describe('user-provided services', () => {
   test('a binding follows new credentials, also when they change its type', async () => {
     await makeInstance({ uri: 'old' });
     await bind();
-    await scene.until(() => expect(mounted()).toMatchObject({ uri: 'old' }));
+    await scene.until(() => expect([mounted()['uri'], bindingReady()?.status]).toEqual(['old', 'True']));
+    const seen = (): string | undefined =>
+      scene.cluster.peek(kinds.serviceBinding, 's-1', 'b-1')?.metadata.annotations?.[annotations.instanceVersion];
     const credentials = Buffer.from(JSON.stringify({ host: 'new', type: 'redis' })).toString('base64');
     await scene.cluster.mergePatch(secretType, 's-1', 'i-1-c', { data: { credentials } });
+    const before = seen();
     await scene.until(() => expect(mounted()).toEqual({ type: 'redis', host: 'new' }));
+    // Builds are compared by it.
+    const version = scene.cluster.peek(secretType, 's-1', 'i-1-c')?.metadata.resourceVersion ?? '';
+    await scene.until(() => expect(seen()).toBe(`${version}/1`));
+    expect(before).toMatch(/^\d+\/1$/);
+    expect(before).not.toBe(seen());
     expect(scene.cluster.peek(secretType, 's-1', 'b-1')?.type).toBe('servicebinding.io/redis');
   });
 

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
 import type { KfInfo } from '../../../src/lib/api/kf-info.ts';
+import { annotations } from '../../../src/lib/api/group.ts';
+import type { CFServiceBinding } from '../../../src/lib/api/types.generated.ts';
 import { buildKey } from '../../../src/lib/ops/builds/build-key.ts';
 
 const inputs = { contentHash: 'sha256:1', buildpacks: [], stack: '', env: { A: '1' } };
-const key = (builder: Partial<KfInfo['builder']>): string =>
-  buildKey({ builder: { name: 'kf-builder', image: 'b', ...builder } } as KfInfo, inputs);
+const key = (builder: Partial<KfInfo['builder']>, bindings: CFServiceBinding[] = []): string =>
+  buildKey({ builder: { name: 'kf-builder', image: 'b', ...builder } } as KfInfo, { ...inputs, bindings });
 
 test('builds differ when the environment that setup gives them has changed, and only then', () => {
   expect(key({ envRevision: 'r1' })).toBe(key({ envRevision: 'r1' }));
@@ -15,4 +17,30 @@ test('builds differ when the environment that setup gives them has changed, and 
 test('the environment itself counts where an older controller tells it', () => {
   expect(key({ env: { MIRROR: 'm' } })).not.toBe(key({}));
   expect(key({ env: { MIRROR: 'n' } })).not.toBe(key({ env: { MIRROR: 'm' } }));
+});
+
+const binding = (name: string, version: string, displayName?: string): CFServiceBinding =>
+  ({
+    metadata: { name, annotations: { [annotations.instanceVersion]: version } },
+    spec: { type: 'app', appRef: { name: 'shop' }, service: { name: 'db' }, displayName },
+  }) as unknown as CFServiceBinding;
+const bound = (...bindings: CFServiceBinding[]): string => key({}, bindings);
+
+test('builds differ when they see other services, under other names, or with other credentials', () => {
+  const one = bound(binding('b-1', '7'));
+  expect(bound(binding('b-1', '7'))).toBe(one);
+  const others = [bound(), bound(binding('b-2', '7')), bound(binding('b-1', '8')), bound(binding('b-1', '7', 'other'))];
+  expect(new Set([one, ...others]).size).toBe(5);
+});
+
+test('the order of bindings does not count, nor one that is refused or goes', () => {
+  const [one, two] = [binding('b-1', '7'), binding('b-2', '7')];
+  const refused = { ...two, status: { conditions: [{ type: 'Claimed', status: 'False' }] } } as CFServiceBinding;
+  const goes = { ...two, metadata: { ...two.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+  expect(bound(two, one)).toBe(bound(one, two));
+  expect(bound(one, refused, goes)).toBe(bound(one));
+});
+
+test('without services the key is that of versions before', () => {
+  expect(bound()).toBe('sha256:5e295677fc189bfe19bf487df373bb9d6909b3382624615bd3f60e1479ae113c');
 });

@@ -42,7 +42,7 @@ function present(
   return {
     app,
     image,
-    facts: { isNew: false, processes, routes: ownRoutes, ownRoutes, builds: [], packages: [], env, hasEnvSecret: true },
+    facts: { isNew: false, processes, routes: ownRoutes, ownRoutes, builds: [], packages: [], env, hasEnvSecret: true, bindings: [] },
   };
 }
 

@@ -9,7 +9,7 @@ import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildKey, reusableBuild } from '../builds/build-key.ts';
 import { stagePackage, type BuildRequest } from '../builds/stage.ts';
-import { appBindings } from '../services/user-provided.ts';
+import { toldBindings } from '../services/user-provided.ts';
 import { changeApp, newDeployId } from './changes.ts';
 import { readVariables } from './env.ts';
 import { settleWeb } from './web-process.ts';
@@ -25,37 +25,23 @@ const byApp = ({ space, signal }: SpaceSession, app: CFApp) => ({
   signal,
 });
 
-/** The build saw the services that are bound now; one that has not begun will. */
-async function sawBindings(session: SpaceSession, app: CFApp, build: CFBuild): Promise<boolean> {
-  const { cluster, space, signal } = session;
-  const [workload, bindings] = await Promise.all([
-    cluster.get(kinds.buildWorkload, space.guid, build.metadata.name ?? '', signal),
-    appBindings(session, app),
-  ]);
-  if (workload === undefined) return build.status?.state !== 'STAGED';
-  const seen = (workload.spec.services ?? []).map(({ name }) => name ?? '').toSorted();
-  const bound = bindings.map(({ metadata }) => metadata.name ?? '').toSorted();
-  return seen.join(' ') === bound.join(' ');
-}
-
 /** A build of this very package with everything as it is now: of a start that was cut, or of another one that runs. */
 async function earlierBuild(session: SpaceSession, { app, packageGuid, key }: BuildRequest): Promise<CFBuild | undefined> {
   const { items } = await session.cluster.list(kinds.build, byApp(session, app));
   const own = items.filter(({ spec }) => spec.packageRef.name === packageGuid && spec.appRef.name === app.metadata.name);
   if (app.spec.lifecycle.type === 'docker')
     return own.find(({ status, metadata }) => status?.state !== 'FAILED' && metadata.deletionTimestamp === undefined);
-  const found = key === undefined ? undefined : reusableBuild(own, key);
-  return found !== undefined && (await sawBindings(session, app, found)) ? found : undefined;
+  return key === undefined ? undefined : reusableBuild(own, key);
 }
 
 async function requestFor(session: SpaceSession, info: KfInfo, app: CFApp, source: CFPackage): Promise<BuildRequest> {
   const { lifecycle } = app.spec;
   const request = { app, packageGuid: source.metadata.name ?? '', lifecycle, fieldManager: fieldManagers.cli };
   if (lifecycle.type === 'docker') return request;
-  const env = await readVariables(session, app);
+  const [env, bindings] = await Promise.all([readVariables(session, app), toldBindings(session, app)]);
   const contentHash = source.metadata.annotations?.[annotations.contentHash];
   const { buildpacks = [], stack } = lifecycle.data;
-  const key = contentHash === undefined ? undefined : buildKey(info, { contentHash, buildpacks, stack, env });
+  const key = contentHash === undefined ? undefined : buildKey(info, { contentHash, buildpacks, stack, env, bindings });
   return { ...request, contentHash, key, env };
 }
 

@@ -1,20 +1,33 @@
 // When is a build the same build? When nothing that goes into it differs.
 
 import { createHash } from 'node:crypto';
-import { annotations } from '../../api/group.ts';
+import { findCondition } from '../../api/conditions.ts';
+import { annotations, conditionTypes } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
-import type { CFBuild } from '../../api/types.generated.ts';
+import type { CFBuild, CFServiceBinding } from '../../api/types.generated.ts';
 
 export interface BuildInputs {
   contentHash: string;
   buildpacks: readonly string[];
   stack: string;
   env: Readonly<Record<string, string>>;
+  /** Of the app. */
+  bindings: readonly CFServiceBinding[];
+}
+
+/** What a build sees of its app's services. The credentials count by the version of their Secret: a hash of them would let its readers try what they are. */
+function seenOf(bindings: readonly CFServiceBinding[]): string[][] {
+  return bindings
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .filter((binding) => findCondition(binding, conditionTypes.claimed)?.status !== 'False')
+    .map(({ metadata, spec }) => [metadata.name ?? '', spec.displayName ?? '', metadata.annotations?.[annotations.instanceVersion] ?? ''])
+    .toSorted(([a = ''], [b = '']) => (a < b ? -1 : 1));
 }
 
 /** Hash of everything that a build depends on; equal keys mean equal droplets. */
 export function buildKey(info: KfInfo, inputs: BuildInputs): string {
   const { builder } = info;
+  const bindings = seenOf(inputs.bindings);
   const parts = [
     inputs.contentHash,
     builder.digest ?? builder.image,
@@ -23,6 +36,7 @@ export function buildKey(info: KfInfo, inputs: BuildInputs): string {
     inputs.stack,
     Object.entries({ ...builder.env, ...inputs.env }).sort(([a], [b]) => (a < b ? -1 : 1)),
     ...(builder.envRevision === undefined ? [] : [builder.envRevision]),
+    ...(bindings.length === 0 ? [] : [{ bindings }]),
   ];
   return `sha256:${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}`;
 }

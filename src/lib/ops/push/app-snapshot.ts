@@ -4,9 +4,10 @@ import { processesOf, routesOf } from '../../api/app.ts';
 import { secretType } from '../../api/core.ts';
 import { kinds, labels } from '../../api/group.ts';
 import { packagesOf } from '../../api/packages.ts';
-import type { CFApp, CFBuild, CFPackage, CFProcess, CFRoute } from '../../api/types.generated.ts';
+import type { CFApp, CFBuild, CFPackage, CFProcess, CFRoute, CFServiceBinding } from '../../api/types.generated.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { appBindings, toldBindings } from '../services/user-provided.ts';
 
 export interface AppFacts {
   /** There is no app yet. */
@@ -22,9 +23,21 @@ export interface AppFacts {
   /** The app's environment as stored. */
   env: Record<string, string>;
   hasEnvSecret: boolean;
+  /** Of the app; read where its status tells of some or the plan names services. */
+  bindings: CFServiceBinding[];
 }
 
-const nothing: AppFacts = { isNew: true, processes: [], routes: [], ownRoutes: [], builds: [], packages: [], env: {}, hasEnvSecret: false };
+const nothing: AppFacts = {
+  isNew: true,
+  processes: [],
+  routes: [],
+  ownRoutes: [],
+  builds: [],
+  packages: [],
+  env: {},
+  hasEnvSecret: false,
+  bindings: [],
+};
 
 const newestFirst = (a: CFBuild, b: CFBuild): number =>
   (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? '') ||
@@ -49,17 +62,23 @@ export async function readPackages({ cluster, space, signal }: SpaceSession, app
   return packagesOf(app, (await cluster.list(kinds.package, { ns: space.guid, labelSelector, signal })).items);
 }
 
+/** Images are not built: nothing sees their services before they run. */
+async function builtWith(session: SpaceSession, plan: AppPlan, app: CFApp): Promise<CFServiceBinding[]> {
+  return plan.lifecycle === 'docker' ? [] : toldBindings(session, app);
+}
+
 /** The facts of an app that exists, as far as the plan needs them; a new one has none. */
 export async function readFacts(session: SpaceSession, plan: AppPlan, app: CFApp | undefined): Promise<AppFacts> {
   if (app === undefined) return nothing;
   const { cluster, space, signal } = session;
   const options = { ns: space.guid, labelSelector: `${labels.appGuid}=${app.metadata.name ?? ''}`, signal };
-  const [processes, builds, packages, routes, env] = await Promise.all([
+  const [processes, builds, packages, routes, env, bindings] = await Promise.all([
     cluster.list(kinds.process, options),
     cluster.list(kinds.build, options),
     plan.lifecycle === 'docker' ? [] : readPackages(session, app),
     cluster.list(kinds.route, { ns: space.guid, signal }),
     needsEnv(app, plan) ? readEnv(session, app) : { env: {}, hasEnvSecret: true },
+    plan.services.length === 0 ? builtWith(session, plan, app) : appBindings(session, app),
   ]);
   return {
     isNew: false,
@@ -68,6 +87,7 @@ export async function readFacts(session: SpaceSession, plan: AppPlan, app: CFApp
     ownRoutes: routesOf(app, routes.items),
     builds: builds.items.toSorted(newestFirst),
     packages,
+    bindings,
     ...env,
   };
 }

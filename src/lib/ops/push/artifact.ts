@@ -8,7 +8,7 @@ import type { KfInfo } from '../../api/kf-info.ts';
 import { isUnstaged, neededPackages, packagesOf, packageToBuild } from '../../api/packages.ts';
 import { pushRepository, repositoryPath } from '../../api/repositories.ts';
 import { counted, formatBytes } from '../../api/sizes.ts';
-import type { CFBuild, CFPackage } from '../../api/types.generated.ts';
+import type { CFBuild, CFPackage, CFServiceBinding } from '../../api/types.generated.ts';
 import { BugError } from '../../errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
@@ -23,8 +23,10 @@ import type { AppFollower } from './app-follower.ts';
 import { buildKey, reusableBuild } from '../builds/build-key.ts';
 import { waitForBuild } from '../builds/build.ts';
 import { createBuild, stagePackage, type BuildRequest } from '../builds/stage.ts';
+import { ensureBinding, isTo } from '../services/user-provided.ts';
 import { lifecycleOf } from './acquire-app.ts';
 import { readPackages, type AppFacts } from './app-snapshot.ts';
+import type { FoundService } from './preflight.ts';
 import { assertMayBuild } from './rights.ts';
 
 export interface Artifact {
@@ -37,6 +39,8 @@ export interface Artifact {
   /** False when an earlier build was taken, or none was made. */
   wasBuilt: boolean;
   layerBytesSent: number;
+  /** The app's, those that were made for the build among them. */
+  bindings: readonly CFServiceBinding[];
 }
 
 export interface ArtifactInput {
@@ -44,6 +48,8 @@ export interface ArtifactInput {
   info: KfInfo;
   plan: AppPlan;
   facts: AppFacts;
+  /** That the plan names. */
+  services: readonly FoundService[];
   follower: AppFollower;
   pushId: string;
   /** Build although an equal build is there; without a build: another package although the same is there. */
@@ -144,12 +150,13 @@ async function fromSource(input: ArtifactInput): Promise<Artifact> {
 /** The package of this source; uploaded unless it is known. */
 async function packaged(input: ArtifactInput, listing: SourceListing, known: CFPackage | undefined, cacheDir: string): Promise<Artifact> {
   const { session, info, plan, facts, follower } = input;
-  if (known !== undefined) return { source: nameOf(known), packages: facts.packages, wasBuilt: false, layerBytesSent: 0 };
+  const { bindings } = facts;
+  if (known !== undefined) return { source: nameOf(known), packages: facts.packages, wasBuilt: false, layerBytesSent: 0, bindings };
   follower.begin();
   if (!facts.isNew) await assertMayBuild(session, info, plan);
   const { package: created, bytes } = await uploadSource(input, listing, cacheDir);
   const packages = packagesOf(follower.app, [created, ...facts.packages]);
-  return { source: nameOf(created), packages, wasBuilt: false, layerBytesSent: bytes };
+  return { source: nameOf(created), packages, wasBuilt: false, layerBytesSent: bytes, bindings };
 }
 
 async function staged(input: ArtifactInput, listing: SourceListing, known: CFPackage | undefined, cacheDir: string): Promise<Artifact> {
@@ -157,15 +164,28 @@ async function staged(input: ArtifactInput, listing: SourceListing, known: CFPac
   const { contentHash } = listing;
   const env = { ...facts.env, ...plan.env };
   const { buildpacks = [], stack } = lifecycleOf(plan, follower.app).data;
-  const key = buildKey(info, { contentHash, buildpacks, stack, env });
-  const earlier = input.force ? undefined : reusableBuild(facts.builds, key);
+  const keyWith = (bindings: readonly CFServiceBinding[]): string => buildKey(info, { contentHash, buildpacks, stack, env, bindings });
+  const missing = input.services.filter(({ instance }) => !facts.bindings.some((binding) => isTo(binding, instance)));
+  // No build has seen a service that is still to be bound.
+  const earlier = input.force || missing.length > 0 ? undefined : reusableBuild(facts.builds, keyWith(facts.bindings));
   // Builds outlive the packages that they were made of; what is pushed must be there for a restage.
   const artifact = await packaged(input, listing, known, cacheDir);
   if (earlier === undefined) follower.begin();
   if (earlier === undefined && known !== undefined) await assertMayBuild(session, info, plan);
-  const request = { ...buildRequest(input, artifact.source), contentHash, key, env };
+  const bindings = missing.length === 0 ? facts.bindings : await bound(input, missing);
+  const request = { ...buildRequest(input, artifact.source), contentHash, key: keyWith(bindings), env };
   const build = await stagePackage(session, info, request, { earlier, stillOurs: () => follower.lost() });
-  return { ...artifact, build, wasBuilt: earlier === undefined };
+  return { ...artifact, bindings, build, wasBuilt: earlier === undefined };
+}
+
+/** The app's bindings after these services were bound: the build sees them, and they stay when it fails. */
+async function bound({ session, facts, follower }: ArtifactInput, missing: readonly FoundService[]): Promise<CFServiceBinding[]> {
+  const { app } = follower;
+  const made = Promise.all(
+    missing.map(({ instance, bindingName }) => ensureBinding(session, app, instance, bindingName === undefined ? {} : { bindingName })),
+  );
+  const ready = await Promise.race([made, follower.lost()]);
+  return [...facts.bindings, ...ready.map(({ binding }) => binding)];
 }
 
 /** The image that a staged build runs; equal images make equal droplets. */
@@ -179,9 +199,15 @@ async function imagePackage(input: ArtifactInput, create: () => Promise<CFPackag
   const packages = facts.isNew ? [] : await readPackages(session, follower.app);
   const waiting = isUnstaged(follower.app) && !force ? packageToBuild(follower.app, packages) : undefined;
   if (waiting !== undefined && waiting.spec.source?.registry.image === plan.docker?.image)
-    return { source: nameOf(waiting), packages, wasBuilt: false, layerBytesSent: 0 };
+    return { source: nameOf(waiting), packages, wasBuilt: false, layerBytesSent: 0, bindings: facts.bindings };
   const created = await create();
-  return { source: nameOf(created), packages: packagesOf(follower.app, [created, ...packages]), wasBuilt: false, layerBytesSent: 0 };
+  return {
+    source: nameOf(created),
+    packages: packagesOf(follower.app, [created, ...packages]),
+    wasBuilt: false,
+    layerBytesSent: 0,
+    bindings: facts.bindings,
+  };
 }
 
 /** A tag may have moved, so the controller resolves it anew; when it did not, the droplet that is there stays. */
@@ -198,7 +224,7 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
   const build = await waitForBuild(session, plan.name, started);
   const current = facts.builds.find((candidate) => nameOf(candidate) === follower.app.spec.currentDropletRef?.name);
   if (current === undefined || input.force || dropletImage(current) !== dropletImage(build))
-    return { source: guid, packages: [], build, wasBuilt: true, layerBytesSent: 0 };
+    return { source: guid, packages: [], build, wasBuilt: true, layerBytesSent: 0, bindings: facts.bindings };
   const ns = session.space.guid;
   await Promise.all([
     cluster.delete(kinds.build, ns, nameOf(build), { propagation: 'Background' }),
@@ -207,7 +233,14 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
   // An image's package has its build at once, but for those that the app's marks know of: where no build is newer, no package is.
   const isNewest = facts.builds[0] === current && neededPackages(follower.app).length === 0;
   const packages = isNewest ? [] : await readPackages(session, follower.app);
-  return { source: current.spec.packageRef.name ?? '', packages, build: current, wasBuilt: false, layerBytesSent: 0 };
+  return {
+    source: current.spec.packageRef.name ?? '',
+    packages,
+    build: current,
+    wasBuilt: false,
+    layerBytesSent: 0,
+    bindings: facts.bindings,
+  };
 }
 
 /** What was pushed, and the staged build that the app shall run. @throws KfError `usage`, `upload`, `build`, `timeout`, or `conflict` when a later push took over */

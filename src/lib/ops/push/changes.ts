@@ -7,7 +7,7 @@ import type { CFApp } from '../../api/types.generated.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { judgeWeb } from '../apps/web-process.ts';
-import { boundInstances } from '../services/user-provided.ts';
+import { isTo } from '../services/user-provided.ts';
 import type { AppFacts } from './app-snapshot.ts';
 import type { Artifact } from './artifact.ts';
 import type { FoundService } from './preflight.ts';
@@ -19,7 +19,10 @@ export interface Changes {
   env: Record<string, string>;
   metadata: ReturnType<typeof metadataChanges>;
   routes: WantedRoute[];
+  /** To be bound. */
   services: FoundService[];
+  /** An app with services gets another droplet: they may be all that is new about it, so it starts anew even where the image is the same. */
+  restart: boolean;
   unmap: boolean;
   droplet: boolean;
   /** Annotations that say which package is built next; null removes. */
@@ -40,21 +43,22 @@ export interface Decision {
 }
 
 /** @throws KfError `build` when the build found no process at all, and one is to be started */
-export async function decideChanges({ session, plan, push, services, routes, facts, app, artifact }: Decision): Promise<Changes> {
+export function decideChanges({ session, plan, push, services, routes, facts, app, artifact }: Decision): Changes {
   const { build, source: chosen, packages } = artifact;
   const judged = build === undefined ? undefined : { name: plan.name, build, hasCommand: hasCommand(plan, facts), start: push.start };
   // Of a package that is built later its start judges.
   const startsWeb = judged === undefined || judgeWeb(session, judged);
+  const droplet = build !== undefined && app.spec.currentDropletRef?.name !== build.metadata.name;
   const isStarted = app.spec.desiredState === 'STARTED';
-  const bound = plan.services.length === 0 || facts.isNew ? new Map<string, string>() : await boundInstances(session, app);
   return {
     processes: processSteps(build === undefined ? withWeb(plan) : plan, facts, startsWeb),
     env: envChanges(plan, facts),
     metadata: metadataChanges(plan, app),
     routes: routes.filter((route) => !isMapped(facts, route)),
-    services: services.filter(({ name, instance }) => bound.get(name) !== instance.metadata.name),
+    services: services.filter(({ instance }) => !artifact.bindings.some((binding) => isTo(binding, instance))),
+    restart: droplet && artifact.bindings.length > 0,
     unmap: plan.noRoute && facts.ownRoutes.length > 0,
-    droplet: build !== undefined && app.spec.currentDropletRef?.name !== build.metadata.name,
+    droplet,
     marks: {
       [annotations.unstaged]: build === undefined ? unstagedMark(chosen, app) : null,
       [annotations.package]: packageMark(chosen, packages),

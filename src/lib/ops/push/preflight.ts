@@ -17,8 +17,6 @@ import { needsDomains, wantedRoutes, type WantedRoute } from './route-plan.ts';
 
 /** A service of the plan, found. */
 export interface FoundService {
-  /** What the app sees it as. */
-  name: string;
   instance: CFServiceInstance;
   bindingName?: string;
 }
@@ -39,7 +37,7 @@ async function findServices(session: SpaceSession, plan: AppPlan): Promise<Found
   return Promise.all(
     plan.services.map(async ({ name, bindingName }) => {
       const instance = await findService(session, name);
-      return { name: bindingName ?? name, instance, ...(bindingName === undefined ? {} : { bindingName }) };
+      return { instance, ...(bindingName === undefined ? {} : { bindingName }) };
     }),
   );
 }

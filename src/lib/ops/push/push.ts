@@ -11,7 +11,7 @@ import { kfVersion } from '../../version.ts';
 import type { KnownOfApp } from '../apps/details.ts';
 import { findLabelledApp, listDomainObjects } from '../find.ts';
 import { ensureRoute, unmapAll } from '../routes/routes.ts';
-import { bindService } from '../services/user-provided.ts';
+import { ensureBinding } from '../services/user-provided.ts';
 import { waitUntilStopped } from '../apps/lifecycle.ts';
 import { startTimeoutOf, waitForDeployment, type VerdictOptions } from '../apps/rollout-wait.ts';
 import type { AppFollower } from './app-follower.ts';
@@ -49,7 +49,7 @@ async function writeSettings(session: SpaceSession, info: KfInfo, app: CFApp, fa
     writeEnv(session, app, facts, changes.env),
     changes.unmap ? unmapAll(session, app, facts.ownRoutes) : undefined,
     ...changes.services.map(({ instance, bindingName }) =>
-      bindService(session, app, instance, bindingName === undefined ? {} : { bindingName }),
+      ensureBinding(session, app, instance, bindingName === undefined ? {} : { bindingName }),
     ),
   ]);
   return routes;
@@ -120,7 +120,7 @@ async function apply(
   const locked = await lockSettings(session.cluster, app, target.pushId, session.signal);
   try {
     const added = await writeSettings(session, info, locked, facts, changes);
-    const newRev = target.force || Object.keys(changes.env).length > 0 || changes.services.length > 0;
+    const newRev = target.force || Object.keys(changes.env).length > 0 || changes.services.length > 0 || changes.restart;
     const deploy = {
       id: target.pushId,
       newRev: newRev && app.spec.desiredState === 'STARTED',
@@ -194,7 +194,8 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
   try {
     // What another push wrote meanwhile is among the facts: its settings must not survive beside this one's source.
     const { facts, routes } = asFound ? checked : await readAgain(session, checked, follower.app);
-    const input = { session, info, plan, facts, follower, pushId, force: options.force, stage: push.start || push.task };
+    const { services } = checked;
+    const input = { session, info, plan, facts, services, follower, pushId, force: options.force, stage: push.start || push.task };
     const artifact = await makeArtifact(registry === undefined ? input : { ...input, registry });
     const { build } = artifact;
     const result = {
@@ -204,7 +205,7 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
       layerBytesSent: artifact.layerBytesSent,
       known: { ...(build === undefined ? {} : { build }), ...(plan.docker === undefined ? {} : { image: plan.docker.image }) },
     };
-    const changes = await decideChanges({ session, plan, push, services: checked.services, routes, facts, app: follower.app, artifact });
+    const changes = decideChanges({ session, plan, push, services, routes, facts, app: follower.app, artifact });
     const sayApplied = (): void => (push.manifest === undefined ? undefined : session.reporter.say('Manifest applied'));
     if (isNothing(changes) && !options.force && (push.start || isMarked(follower.app, changes))) {
       const app = await mark(session, follower.app, pushId, changes);

@@ -15,6 +15,8 @@ import { appNames } from '../rows.ts';
 
 /** How long a binding may take before the command goes on without it. */
 const bindingPatienceMs = 30_000;
+/** The app's status follows its bindings at once; where another binding is not ready it does not follow. */
+const toldPatienceMs = 3_000;
 
 function lastOperationOf(instance: CFServiceInstance): string {
   const operation = instance.status?.lastOperation;
@@ -98,7 +100,14 @@ export async function appBindings({ cluster, space, signal }: SpaceSession, app:
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
 }
 
-const isTo = (binding: CFServiceBinding, instance: CFServiceInstance): boolean => binding.spec.service.name === instance.metadata.name;
+/** Bindings of an app whose status tells of some; asks for nothing where it tells of none. */
+export async function toldBindings(session: SpaceSession, app: CFApp): Promise<CFServiceBinding[]> {
+  return (app.status?.serviceBindings ?? []).length === 0 ? [] : appBindings(session, app);
+}
+
+/** The binding leads to the instance. */
+export const isTo = (binding: CFServiceBinding, instance: CFServiceInstance): boolean =>
+  binding.spec.service.name === instance.metadata.name && binding.metadata.deletionTimestamp === undefined;
 
 /** An app finds each binding under its name: a second one of that name would hide the first. @throws KfError `conflict` */
 async function assertNameFree(session: SpaceSession, app: CFApp, bindings: readonly CFServiceBinding[], name: string): Promise<void> {
@@ -116,28 +125,25 @@ async function assertNameFree(session: SpaceSession, app: CFApp, bindings: reado
 }
 
 /** Until the controller has written the binding's secrets. @throws KfError with the controller's reason, or `accepted` */
-async function waitForBinding(session: SpaceSession, binding: CFServiceBinding): Promise<void> {
+async function waitForBinding(session: SpaceSession, binding: CFServiceBinding): Promise<CFServiceBinding> {
   const { cluster, space, signal, reporter } = session;
   let why = '';
-  const check = (seen: CFServiceBinding | undefined): true | undefined => {
+  const check = (seen: CFServiceBinding | undefined): CFServiceBinding | undefined => {
     if (seen === undefined) throw new KfError('not-found', 'The binding was deleted meanwhile.');
     const claimed = findCondition(seen, 'Claimed');
     if (claimed?.status === 'False') throw new KfError('conflict', claimed.message);
-    if (isTrue(seen, 'Ready')) return true;
+    if (isTrue(seen, 'Ready')) return seen;
     why = findCondition(seen, 'Ready')?.message ?? '';
     reporter.step(why === '' ? 'Waiting for the controller to bind' : `Waiting: ${why}`);
     return undefined;
   };
   try {
-    await watchObject(cluster, kinds.serviceBinding, { ns: space.guid, name: binding.metadata.name ?? '', known: binding }, check, {
+    return await watchObject(cluster, kinds.serviceBinding, { ns: space.guid, name: binding.metadata.name ?? '', known: binding }, check, {
       timeoutMs: bindingPatienceMs,
       signal,
       describe: 'the binding',
     });
   } catch (error) {
-    // Somebody else was faster: what cannot come true is not left behind.
-    if (error instanceof KfError && error.code === 'conflict')
-      await cluster.delete(kinds.serviceBinding, space.guid, binding.metadata.name ?? '', { signal });
     if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
     const message =
       why === ''
@@ -149,15 +155,19 @@ async function waitForBinding(session: SpaceSession, binding: CFServiceBinding):
   }
 }
 
-/** GUIDs of the instances that an app is bound to, by the name that the app finds each under. */
-export async function boundInstances(session: SpaceSession, app: CFApp): Promise<Map<string, string>> {
-  const names = new Map((app.status?.serviceBindings ?? []).map(({ guid, name }) => [guid, name]));
-  const bindings = names.size === 0 ? [] : await appBindings(session, app);
-  return new Map(bindings.map(({ metadata, spec }) => [names.get(metadata.name ?? '') ?? '', spec.service.name ?? '']));
-}
-
 export interface BindOptions {
   bindingName?: string;
+}
+
+/** The app's next push finds the binding told in the app's status; that takes a moment, and never ends the command. */
+async function untilTold(session: SpaceSession, app: CFApp, binding: CFServiceBinding): Promise<void> {
+  const { cluster, space, signal } = session;
+  const isTold = (seen: CFApp | undefined): true | undefined =>
+    seen === undefined || (seen.status?.serviceBindings ?? []).some(({ guid }) => guid === binding.metadata.name) || undefined;
+  const options = { timeoutMs: toldPatienceMs, signal, describe: 'the app to know its binding' };
+  await watchObject(cluster, kinds.app, { ns: space.guid, name: app.metadata.name ?? '' }, isTold, options).catch((error: unknown) => {
+    if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
+  });
 }
 
 /** Returns false when app and instance are bound already. @throws KfError `conflict` when another binding of the app has the name */
@@ -167,15 +177,38 @@ export async function bindService(
   instance: CFServiceInstance,
   options: BindOptions = {},
 ): Promise<boolean> {
+  const { binding, isNew } = await ensureBinding(session, app, instance, options);
+  if (isNew) await untilTold(session, app, binding);
+  return isNew;
+}
+
+/** The binding of app and instance, made where there is none. @throws KfError `conflict` when another binding of the app has the name */
+export async function ensureBinding(
+  session: SpaceSession,
+  app: CFApp,
+  instance: CFServiceInstance,
+  options: BindOptions = {},
+): Promise<{ binding: CFServiceBinding; isNew: boolean }> {
   const present = await appBindings(session, app);
-  if (present.some((binding) => isTo(binding, instance))) return false;
+  const there = present.find((binding) => isTo(binding, instance));
+  if (there !== undefined) return { binding: there, isNew: false };
   await assertNameFree(session, app, present, options.bindingName ?? instance.spec.displayName);
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const wanted = buildAppBinding({ guid: randomUUID(), app, instance, displayName: options.bindingName }, author);
   const { cluster, signal } = session;
   const binding = await cluster.create(kinds.serviceBinding, wanted, { fieldManager: fieldManagers.cli, signal });
-  await waitForBinding(session, binding);
-  return true;
+  try {
+    return { binding: await waitForBinding(session, binding), isNew: true };
+  } catch (error) {
+    if (!(error instanceof KfError) || error.code !== 'conflict') throw error;
+    // Somebody else was faster: what cannot come true is not left behind. They may have bound the same: another push of the app, for instance.
+    await cluster.delete(kinds.serviceBinding, session.space.guid, binding.metadata.name ?? '', { signal });
+    const faster = (await appBindings(session, app)).find(
+      (other) => isTo(other, instance) && findCondition(other, 'Claimed')?.status !== 'False',
+    );
+    if (faster === undefined) throw error;
+    return { binding: await waitForBinding(session, faster), isNew: false };
+  }
 }
 
 /** Returns false when there was no binding. */
