@@ -87,8 +87,8 @@ describe('push --no-start', () => {
 });
 
 it('a push of an image that fails names the flag in its way out: without it the working directory would be pushed', async () => {
-  droplet = 'fails';
-  const failed = await cli.run(['push', 'img', '--docker-image', 'registry.example.com/a:1']);
+  scene.droplet = 'fails';
+  const failed = await scene.cli.run(['push', 'img', '--docker-image', 'registry.example.com/a:1']);
   expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('   kf push img --docker-image IMAGE\n')]);
 });
 
