@@ -13,8 +13,20 @@ export default defineConfig({
   test: {
     disableConsoleIntercept: true,
     projects: [
-      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 60_000, ...patience(40_000) } },
-      { extends: true, test: { name: 'contract', include: ['test/contract/**/*.test.ts'], testTimeout: 120_000, ...patience(60_000) } },
+      {
+        extends: true,
+        test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000, ...patience(40_000) },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'contract',
+          include: ['test/contract/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          ...patience(60_000),
+        },
+      },
       {
         extends: true,
         test: {
