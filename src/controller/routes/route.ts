@@ -3,7 +3,7 @@
 import { findCondition } from '../../lib/api/conditions.ts';
 import { configMapType, serviceType, type Service } from '../../lib/api/core.ts';
 import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
-import { annotations, conditionTypes, fieldManagers, kinds, labels, reasons } from '../../lib/api/group.ts';
+import { annotations, conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
 import { addressOf, appGuidsOf } from '../../lib/api/names.ts';
 import type { AppWorkload, CFApp, CFBuild, CFDomain, CFProcess, CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
 import { buildDestinationService } from '../../templates/destination-service.ts';
@@ -194,9 +194,8 @@ async function ensureHttpRoute(context: Context, route: CFRoute, fqdn: string, {
     pathExpressions: gateway.features.includes(pathExpressionFeature),
     live,
   });
-  const manager = fieldManagers.controller('route');
   if (live === undefined) {
-    await context.cluster.create(httpRouteType, wanted, { fieldManager: manager, signal: context.signal });
+    await context.cluster.create(httpRouteType, wanted, { signal: context.signal });
     return;
   }
   const { annotations: marks = {}, labels: marked, ownerReferences } = wanted.metadata;
@@ -209,13 +208,7 @@ async function ensureHttpRoute(context: Context, route: CFRoute, fqdn: string, {
     labels: marked,
     ownerReferences,
   };
-  await context.cluster.mergePatch(
-    httpRouteType,
-    namespace,
-    name,
-    { metadata, spec: wanted.spec },
-    { fieldManager: manager, signal: context.signal },
-  );
+  await context.cluster.mergePatch(httpRouteType, namespace, name, { metadata, spec: wanted.spec }, { signal: context.signal });
 }
 
 /** Services that no backend names any more; the HTTPRoute has forgotten them by now. */

@@ -185,14 +185,6 @@ export const finalizers = {
   ],
 } as const;
 
-/** Field managers of server-side apply: one per writer. */
-export const fieldManagers = {
-  push: 'kf-push',
-  setup: 'kf-setup',
-  cli: 'kf',
-  controller: (reconciler: string): string => `kf-controller/${reconciler}`,
-} as const;
-
 /** Condition types. */
 export const conditionTypes = {
   ready: 'Ready',

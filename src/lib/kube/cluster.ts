@@ -28,6 +28,7 @@ export interface ListResult<T> {
 }
 
 export interface WriteOptions {
+  /** Left out: the program's name, which the API server takes from the User-Agent (`kf`, `kf-controller`). */
   fieldManager?: string;
   dryRun?: boolean;
   signal?: AbortSignal;

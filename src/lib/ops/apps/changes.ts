@@ -1,7 +1,7 @@
 // Changes of an app by one verb: a merge patch on the object that was read, tried again when somebody else was faster.
 
 import { randomUUID } from 'node:crypto';
-import { annotations, fieldManagers, kinds } from '../../api/group.ts';
+import { annotations, kinds } from '../../api/group.ts';
 import type { CFApp, CFAppSpec, CFProcess } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
@@ -26,7 +26,7 @@ export async function changeApp(session: SpaceSession, app: CFApp, change: (app:
       metadata: { uid, resourceVersion, annotations: { ...wanted.annotations, [annotations.changedBy]: changedBy } },
       ...(wanted.spec === undefined ? {} : { spec: wanted.spec }),
     };
-    return cluster.mergePatch(kinds.app, space.guid, name, patch, { fieldManager: fieldManagers.cli, signal });
+    return cluster.mergePatch(kinds.app, space.guid, name, patch, { signal });
   };
   const readAgain = async (): Promise<CFApp> => {
     const live = await cluster.get(kinds.app, space.guid, name, signal);
@@ -46,13 +46,13 @@ export async function changeProcess(session: SpaceSession, process: CFProcess, s
   const { cluster, space, signal } = session;
   const { uid, name = '' } = process.metadata;
   const metadata = { uid, annotations: { [annotations.changedBy]: await session.changedBy() } };
-  return cluster.mergePatch(kinds.process, space.guid, name, { metadata, spec }, { fieldManager: fieldManagers.cli, signal });
+  return cluster.mergePatch(kinds.process, space.guid, name, { metadata, spec }, { signal });
 }
 
 /** Sets the number of instances, through the scale subresource. */
 export async function scaleProcess(session: SpaceSession, process: CFProcess, replicas: number): Promise<void> {
   const { cluster, space, signal } = session;
   const patch = { spec: { replicas } };
-  const options = { subresource: 'scale', fieldManager: fieldManagers.cli, signal };
+  const options = { subresource: 'scale', signal };
   await cluster.mergePatch(kinds.process, space.guid, process.metadata.name ?? '', patch, options);
 }

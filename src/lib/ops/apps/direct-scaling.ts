@@ -2,7 +2,7 @@
 
 import { desiredInstances } from '../../api/app.ts';
 import { podType, statefulSetType, type StatefulSet } from '../../api/core.ts';
-import { fieldManagers, kinds, labels } from '../../api/group.ts';
+import { kinds, labels } from '../../api/group.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -26,7 +26,6 @@ async function scaleSet({ cluster, space, signal }: SpaceSession, set: StatefulS
   const patch = { spec: { replicas } };
   await cluster.mergePatch(statefulSetType, space.guid, set.metadata.name ?? '', patch, {
     subresource: 'scale',
-    fieldManager: fieldManagers.cli,
     signal,
   });
 }

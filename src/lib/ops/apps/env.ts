@@ -1,7 +1,7 @@
 // The environment of an app: what users set, and what the platform adds.
 
 import { secretType, type Secret } from '../../api/core.ts';
-import { annotations, fieldManagers } from '../../api/group.ts';
+import { annotations } from '../../api/group.ts';
 import type { EnvDetails } from '../../api/results.ts';
 import { variableProblem } from '../../api/variables.ts';
 import type { CFApp } from '../../api/types.generated.ts';
@@ -61,7 +61,7 @@ async function ensureSecret(session: SpaceSession, app: CFApp): Promise<Secret> 
   if (found !== undefined) return found;
   const { cluster, signal } = session;
   const fresh = buildEnvSecret(app, {}, { changedBy: await session.changedBy(), now: new Date() });
-  const created = await cluster.create(secretType, fresh, { fieldManager: fieldManagers.cli, signal });
+  const created = await cluster.create(secretType, fresh, { signal });
   if (app.spec.envSecretName !== fresh.metadata.name) {
     await changeApp(session, app, () => ({ spec: { envSecretName: fresh.metadata.name ?? '' } }));
   }
@@ -73,13 +73,7 @@ async function patchKey(session: SpaceSession, secret: Secret, name: string, val
   const { cluster, space, signal } = session;
   const metadata = { uid: secret.metadata.uid, annotations: { [annotations.changedBy]: await session.changedBy() } };
   const data = { [name]: value === null ? null : Buffer.from(value, 'utf8').toString('base64') };
-  await cluster.mergePatch(
-    secretType,
-    space.guid,
-    secret.metadata.name ?? '',
-    { metadata, data },
-    { fieldManager: fieldManagers.cli, signal },
-  );
+  await cluster.mergePatch(secretType, space.guid, secret.metadata.name ?? '', { metadata, data }, { signal });
 }
 
 export async function setEnv(session: SpaceSession, app: CFApp, name: string, value: string): Promise<void> {

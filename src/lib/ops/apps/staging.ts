@@ -1,7 +1,7 @@
 // The app's next droplet: the package that waits for its start, or was pushed last, is staged and takes the place of the present droplet.
 
 import { appRevOf } from '../../api/app.ts';
-import { annotations, fieldManagers, kinds, labels } from '../../api/group.ts';
+import { annotations, kinds, labels } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import { isUnstaged, packageMark, packagesOf, packageToBuild } from '../../api/packages.ts';
 import type { CFApp, CFBuild, CFPackage } from '../../api/types.generated.ts';
@@ -36,7 +36,7 @@ async function earlierBuild(session: SpaceSession, { app, packageGuid, key }: Bu
 
 async function requestFor(session: SpaceSession, info: KfInfo, app: CFApp, source: CFPackage): Promise<BuildRequest> {
   const { lifecycle } = app.spec;
-  const request = { app, packageGuid: source.metadata.name ?? '', lifecycle, fieldManager: fieldManagers.cli };
+  const request = { app, packageGuid: source.metadata.name ?? '', lifecycle };
   if (lifecycle.type === 'docker') return request;
   const [env, bindings] = await Promise.all([readVariables(session, app), toldBindings(session, app)]);
   const contentHash = source.metadata.annotations?.[annotations.contentHash];

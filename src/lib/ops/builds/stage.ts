@@ -21,12 +21,11 @@ export interface BuildRequest {
   /** Left out for images, which are not built. */
   env?: Record<string, string> | undefined;
   pushId?: string | undefined;
-  fieldManager: string;
 }
 
 /** What makes a build. @param request `env` lies in a Secret of its own, which the build waits for */
 export async function createBuild(session: SpaceSession, info: KfInfo, request: BuildRequest): Promise<CFBuild> {
-  const { app, packageGuid, lifecycle, contentHash, key: buildKey, env, pushId, fieldManager } = request;
+  const { app, packageGuid, lifecycle, contentHash, key: buildKey, env, pushId } = request;
   const { cluster, signal } = session;
   const author = await authorOf(session);
   const guid = randomUUID();
@@ -45,16 +44,16 @@ export async function createBuild(session: SpaceSession, info: KfInfo, request: 
     },
     author,
   );
-  const build = await cluster.create(kinds.build, wanted, { fieldManager, signal });
-  if (env !== undefined) await cluster.create(secretType, buildBuildEnvSecret(build, env, author), { fieldManager, signal });
+  const build = await cluster.create(kinds.build, wanted, { signal });
+  if (env !== undefined) await cluster.create(secretType, buildBuildEnvSecret(build, env, author), { signal });
   return build;
 }
 
 /** A run that was cut right after it made the build left it without its environment. */
-async function takeUp(session: SpaceSession, build: CFBuild, { env, fieldManager }: BuildRequest): Promise<CFBuild> {
+async function takeUp(session: SpaceSession, build: CFBuild, { env }: BuildRequest): Promise<CFBuild> {
   if (env === undefined || build.metadata.annotations?.[annotations.envSecret] === undefined) return build;
   const secret = buildBuildEnvSecret(build, env, await authorOf(session));
-  await session.cluster.create(secretType, secret, { fieldManager, signal: session.signal }).catch((error: unknown) => {
+  await session.cluster.create(secretType, secret, { signal: session.signal }).catch((error: unknown) => {
     if (!isAlreadyExists(error)) throw error;
   });
   return build;

@@ -43,7 +43,7 @@ async function createApp(session: SpaceSession, plan: AppPlan, pushId: string): 
     { guid: randomUUID(), namespace: session.space.guid, displayName: plan.name, lifecycle: lifecycleOf(plan), pushId },
     author,
   );
-  return session.cluster.create(kinds.app, app, { fieldManager: 'kf-push', signal: session.signal });
+  return session.cluster.create(kinds.app, app, { signal: session.signal });
 }
 
 const isClaimed = (app: CFApp): boolean => findCondition(app, conditionTypes.claimed)?.status === 'True';

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { annotations, fieldManagers, kinds } from '../../api/group.ts';
+import { annotations, kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import { isUnstaged, neededPackages, packagesOf, packageToBuild } from '../../api/packages.ts';
 import { pushRepository, repositoryPath } from '../../api/repositories.ts';
@@ -118,7 +118,7 @@ async function uploadSource(
   const created = await cluster.create(
     kinds.package,
     buildPackage({ guid, app: follower.app, type: 'bits', image, pushId, contentHash: listing.contentHash }, await authorOfPush(session)),
-    { fieldManager: fieldManagers.push, signal },
+    { signal },
   );
   return { package: created, bytes: pushed.layerBytesSent };
 }
@@ -126,7 +126,7 @@ async function uploadSource(
 /** What a build of the plan is asked for. */
 function buildRequest({ plan, follower, pushId }: ArtifactInput, packageGuid: string): BuildRequest {
   const { app } = follower;
-  return { app, packageGuid, lifecycle: lifecycleOf(plan, app), pushId, fieldManager: fieldManagers.push };
+  return { app, packageGuid, lifecycle: lifecycleOf(plan, app), pushId };
 }
 
 async function fromSource(input: ArtifactInput): Promise<Artifact> {
@@ -217,7 +217,7 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
   const guid = randomUUID();
   const image = plan.docker?.image ?? '';
   const wanted = buildPackage({ guid, app: follower.app, type: 'docker', image, pushId }, await authorOfPush(session));
-  const create = (): Promise<CFPackage> => cluster.create(kinds.package, wanted, { fieldManager: fieldManagers.push, signal });
+  const create = (): Promise<CFPackage> => cluster.create(kinds.package, wanted, { signal });
   if (!input.stage) return imagePackage(input, create);
   session.reporter.step(`Looking at image ${image}`);
   const [, started] = await Promise.all([create(), createBuild(session, info, buildRequest(input, guid))]);

@@ -75,7 +75,7 @@ async function patchAsSeen(
     if (!mayWrite(app)) return undefined;
     const { metadata, ...rest } = patchFor(app);
     const { namespace, name = '', resourceVersion } = app.metadata;
-    const options = { fieldManager: 'kf-push', ...(signal === undefined ? {} : { signal }) };
+    const options = { ...(signal === undefined ? {} : { signal }) };
     return cluster.mergePatch(kinds.app, namespace, name, { ...rest, metadata: { ...metadata, resourceVersion } }, options);
   };
   const readAgain = (): Promise<CFApp> => readApp(cluster, first);

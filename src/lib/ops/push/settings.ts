@@ -138,7 +138,7 @@ async function makeProcess(session: SpaceSession, info: KfInfo, app: CFApp, plan
     },
     author,
   );
-  await session.cluster.create(kinds.process, process, { fieldManager: 'kf-push', signal: session.signal });
+  await session.cluster.create(kinds.process, process, { signal: session.signal });
 }
 
 export async function writeProcesses(session: SpaceSession, info: KfInfo, app: CFApp, steps: readonly ProcessStep[]): Promise<void> {
@@ -150,13 +150,7 @@ export async function writeProcesses(session: SpaceSession, info: KfInfo, app: C
       if (Object.keys(changes).length > 0) await changeProcess(session, process, changes);
       if (instances === undefined) return;
       const name = processGuid(app.metadata.name ?? '', plan.type);
-      await cluster.mergePatch(
-        kinds.process,
-        space.guid,
-        name,
-        { spec: { replicas: instances } },
-        { subresource: 'scale', fieldManager: 'kf-push', signal },
-      );
+      await cluster.mergePatch(kinds.process, space.guid, name, { spec: { replicas: instances } }, { subresource: 'scale', signal });
     }),
   );
 }
@@ -164,7 +158,7 @@ export async function writeProcesses(session: SpaceSession, info: KfInfo, app: C
 /** Adds and changes variables; others stay. The Secret is made when it is not there. */
 export async function writeEnv(session: SpaceSession, app: CFApp, facts: AppFacts, changes: Record<string, string>): Promise<void> {
   const { cluster, space, signal } = session;
-  const options = { fieldManager: 'kf-push', signal };
+  const options = { signal };
   if (!facts.hasEnvSecret) {
     const author = { changedBy: await session.changedBy(), now: new Date() };
     try {

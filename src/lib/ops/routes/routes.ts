@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { currentCondition, findCondition } from '../../api/conditions.ts';
-import { annotations, fieldManagers, kinds, labels } from '../../api/group.ts';
+import { annotations, kinds, labels } from '../../api/group.ts';
 import { appGuidsOf } from '../../api/names.ts';
 import type { DomainSummary, RouteSummary } from '../../api/results.ts';
 import type { CFApp, CFDomain, CFRoute, RouteDestination } from '../../api/types.generated.ts';
@@ -152,7 +152,7 @@ async function changeDestinations(
       },
       spec: { destinations },
     };
-    return cluster.mergePatch(kinds.route, space.guid, name, patch, { fieldManager: fieldManagers.cli, signal });
+    return cluster.mergePatch(kinds.route, space.guid, name, patch, { signal });
   };
   const readAgain = async (): Promise<CFRoute> => {
     const live = await cluster.get(kinds.route, space.guid, name, signal);
@@ -179,7 +179,7 @@ async function createMapped(session: SpaceSession, { host, domain, path }: Route
   assertHost(host, domain.spec.name);
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const wanted = buildRoute({ guid: randomUUID(), namespace: space.guid, host, path, domain, destinations: [destination] }, author);
-  const route = await cluster.create(kinds.route, wanted, { fieldManager: fieldManagers.cli, signal });
+  const route = await cluster.create(kinds.route, wanted, { signal });
   try {
     return await waitForClaim(session, route, urlOf({ host, domain: domain.spec.name, path }));
   } catch (error) {

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { findCondition, isTrue } from '../../api/conditions.ts';
 import { secretType } from '../../api/core.ts';
-import { fieldManagers, kinds, labels } from '../../api/group.ts';
+import { kinds, labels } from '../../api/group.ts';
 import type { ServiceSummary } from '../../api/results.ts';
 import type { CFApp, CFServiceBinding, CFServiceInstance } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
@@ -85,7 +85,7 @@ export async function createUserProvided(session: SpaceSession, options: UserPro
     syslogDrainUrl,
     routeServiceUrl,
   };
-  const write = { fieldManager: fieldManagers.cli, signal };
+  const write = { signal };
   const instance = await cluster.create(kinds.serviceInstance, buildUserProvidedInstance(input, author), write);
   await cluster.create(secretType, buildCredentialsSecret(instance, credentials, author), write);
   return true;
@@ -196,7 +196,7 @@ export async function ensureBinding(
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const wanted = buildAppBinding({ guid: randomUUID(), app, instance, displayName: options.bindingName }, author);
   const { cluster, signal } = session;
-  const binding = await cluster.create(kinds.serviceBinding, wanted, { fieldManager: fieldManagers.cli, signal });
+  const binding = await cluster.create(kinds.serviceBinding, wanted, { signal });
   try {
     return { binding: await waitForBinding(session, binding), isNew: true };
   } catch (error) {

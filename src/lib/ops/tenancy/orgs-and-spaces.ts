@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { findCondition, isReady } from '../../api/conditions.ts';
 import { roleBindingType } from '../../api/core.ts';
-import { fieldManagers, kinds } from '../../api/group.ts';
+import { kinds } from '../../api/group.ts';
 import type { ResourceType } from '../../api/object.ts';
 import { cfRoles, subjectOf, type CfRole } from '../../api/roles.ts';
 import type { CFOrg, CFSpace } from '../../api/types.generated.ts';
@@ -103,7 +103,6 @@ export async function createOrg(session: Session, name: string): Promise<Made> {
   const guid = randomUUID();
   const { cluster, signal, root } = session;
   const org = await cluster.create(kinds.org, buildOrg({ guid, rootNamespace: root, displayName: name }, author), {
-    fieldManager: fieldManagers.cli,
     signal,
   });
   await waitUntilReady(session, kinds.org, org);
@@ -117,7 +116,6 @@ export async function createSpace(session: Session, org: Named, name: string): P
   const guid = randomUUID();
   const { cluster, signal } = session;
   const space = await cluster.create(kinds.space, buildSpace({ guid, orgGuid: org.guid, displayName: name }, author), {
-    fieldManager: fieldManagers.cli,
     signal,
   });
   await waitUntilReady(session, kinds.space, space);
@@ -130,7 +128,7 @@ export async function assignOwnRole(session: Session, role: keyof typeof cfRoles
   const wanted: CfRole = cfRoles[role];
   const binding = buildRoleBinding({ role: wanted, subject: subjectOf(await session.changedBy()), namespace, guid: randomUUID() });
   try {
-    await cluster.create(roleBindingType, binding, { fieldManager: fieldManagers.cli, signal });
+    await cluster.create(roleBindingType, binding, { signal });
     return true;
   } catch (error) {
     if (isAlreadyExists(error)) return true;
