@@ -1,6 +1,6 @@
 // The one watch of a push: old news is told from new, a later push and a deletion end every wait.
 
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { annotations } from '../../../src/lib/api/group.ts';
 import type { CFApp } from '../../../src/lib/api/types.generated.ts';
 import type { Cluster, WatchEvent } from '../../../src/lib/kube/cluster.ts';
@@ -143,4 +143,32 @@ test('a wait that begins after the command was interrupted ends at once', async 
   await expect(follower.watch(deployed, { ...options, signal: interrupted })).rejects.toThrow('interrupted');
   expect(news.watches).toBe(0);
   follower.stop();
+});
+
+test('watches that end at once are opened again after pauses, and one that brings something starts the pauses anew', async () => {
+  vi.useFakeTimers();
+  let opened = 0;
+  const news: CFApp[] = [];
+  async function* events(): AsyncGenerator<WatchEvent<CFApp>> {
+    opened += 1;
+    // Without any pause the test itself would get no turn.
+    if (opened > 1_000) await new Promise(() => undefined);
+    for (const object of news.splice(0)) yield { type: 'MODIFIED', object };
+  }
+  const follower = new AppFollower({ watch: events } as unknown as Cluster, app('1'), pushId);
+  try {
+    follower.begin();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(opened).toBeLessThan(20);
+    news.push(app('2'));
+    await vi.advanceTimersToNextTimerAsync();
+    expect(follower.app.metadata.resourceVersion).toBe('2');
+    opened = 0;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(opened).toBeGreaterThan(2);
+    expect(opened).toBeLessThan(10);
+  } finally {
+    follower.stop();
+    vi.useRealTimers();
+  }
 });

@@ -7,7 +7,7 @@ import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isUnreachable, type KubeError } from '../../kube/errors.ts';
 import type { WatchUntilOptions } from '../../kube/watch-list.ts';
-import { sleep, timeoutError, timerMs } from '../../wait.ts';
+import { backoffMs, sleep, timeoutError, timerMs } from '../../wait.ts';
 import { assertHolder } from './lock.ts';
 
 interface Waiter {
@@ -18,6 +18,8 @@ interface Waiter {
 }
 
 const reconnectMs = 300;
+/** Before a watch that has ended is opened again; doubles while watches bring nothing. */
+const reopenMs = { baseMs: 50, maxMs: 2_000 };
 
 export class AppFollower {
   #app: CFApp;
@@ -27,6 +29,8 @@ export class AppFollower {
   readonly #pushId: string;
   readonly #stopped = new AbortController();
   #begun = false;
+  /** Watches in a row that ended and brought nothing. */
+  #emptyWatches = 0;
   /** Versions that the watch has brought. */
   readonly #seen = new Set<string>();
   /** The version of the own last write, until the watch brings it. */
@@ -136,11 +140,13 @@ export class AppFollower {
         resourceVersion = this.#app.metadata.resourceVersion;
         // A watch that begins at the own write does not bring it again.
         if (this.#awaited === resourceVersion) this.#awaited = undefined;
+        // A proxy that ends watches at once must not be asked in a tight loop.
+        await sleep(backoffMs(this.#emptyWatches++, reopenMs), this.#stopped.signal);
       } catch (error) {
         if (this.#stopped.signal.aborted) return;
         if (error instanceof KfError && !['unreachable', 'timeout', 'failed'].includes(error.code)) throw error;
         if (isUnreachable(error)) for (const waiter of this.#waiters) waiter.interrupted?.(error);
-        await sleep(reconnectMs);
+        await sleep(reconnectMs, this.#stopped.signal);
         resourceVersion = await this.#readAgain(namespace, name);
       }
     }
@@ -164,6 +170,7 @@ export class AppFollower {
     const options = { ns, fieldSelector: `metadata.name=${name}`, signal: this.#stopped.signal };
     const events = this.#cluster.watch(kinds.app, resourceVersion === undefined ? options : { ...options, resourceVersion });
     for await (const event of events) {
+      this.#emptyWatches = 0;
       if (event.type === 'BOOKMARK') continue;
       if (event.type === 'DELETED') throw this.#deleted();
       this.#see(event.object);
