@@ -38,6 +38,8 @@ describe('what a new app lacks is said in words, and flags are named where they 
     ['memory', '512Mi', plan({ ...built, ...web({ memoryMB: 2048 }) }), '1 instance takes 2G of memory', undefined],
     ['ephemeral-storage', '512Mi', plan(web({ instances: 1 })), '1 instance takes 1G of disk', '-k 256M -i 1'],
     ['ephemeral-storage', '64Mi', plan(web({ instances: 2 })), '2 instances take 2G of disk', undefined],
+    ['limits.ephemeral-storage', '2Gi', plan({ ...built, ...web({ instances: 1 }) }), 'its build takes up to 12G of disk', undefined],
+    ['limits.ephemeral-storage', '512Mi', plan(web({ instances: 1 })), '1 instance takes 1G of disk', '-k 256M -i 1'],
     ['pods', '0', plan(web({ instances: 1 })), 'it takes 1 more pod', undefined],
     ['pods', '2', plan(web({ instances: 3 })), 'it takes 3 more pods', '-i 1'],
     [count('cfapps'), '0', plan(), 'it takes 1 more app', undefined],
@@ -55,5 +57,7 @@ describe('what a new app lacks is said in words, and flags are named where they 
   it('and nothing is lacking where there is room', () => {
     expect(refused('memory', plan(web({ instances: 1, memoryMB: 512 })), '512Mi')).toBeUndefined();
     expect(refused('pods', plan({ noRoute: true }), '1')).toBeUndefined();
+    // A build asks for no disk, it only has limits.
+    expect(refused('requests.ephemeral-storage', plan({ ...built, ...web({ instances: 1 }) }), '1Gi')).toBeUndefined();
   });
 });

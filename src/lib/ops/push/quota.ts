@@ -9,6 +9,7 @@ import { KfError } from '../../errors.ts';
 import { isForbidden } from '../../kube/errors.ts';
 import type { AppPlan, ProcessPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { laneNames } from '../../../templates/build-job.ts';
 
 interface ResourceQuota extends KubeObject {
   spec?: { scopes?: string[]; scopeSelector?: unknown };
@@ -62,15 +63,27 @@ const more = (amount: number, noun: string): string =>
 const total = (sizes: readonly ProcessSize[], of: (size: ProcessSize) => number): number =>
   sizes.reduce((sum, size) => sum + size.instances * of(size), 0);
 
+/** Each container of a build's pod may write so much; none of them requests any of it. */
+const buildDiskMB = (staging: KfInfo['staging']): number => staging.diskMB * Object.keys(laneNames).length;
+
 /** Memory, disk and pods. Flags of push change the web process only. */
-function sizeNeeds(web: ProcessSize, others: readonly ProcessSize[], stagingMB: number): Need[] {
+function sizeNeeds(web: ProcessSize, others: readonly ProcessSize[], staging: KfInfo['staging'] | undefined): Need[] {
   const all = [web, ...others];
   const instances = total(all, () => 1);
   const take = `${counted(instances, 'instance')} ${instances === 1 ? 'takes' : 'take'}`;
   const memoryMB = total(all, (size) => size.memoryMB);
   const diskMB = total(all, (size) => size.diskMB);
   const bytes = (megabytes: number): number => megabytes * megabyte;
-  const isBuilt = stagingMB > 0;
+  const stagingMB = staging?.memoryMB ?? 0;
+  const stagingDiskMB = staging === undefined ? 0 : buildDiskMB(staging);
+  const smallDiskMB = small.diskMB + total(others, (size) => size.diskMB);
+  const disk = (names: string[], ofBuildMB: number): Need => ({
+    names,
+    amount: bytes(Math.max(diskMB, ofBuildMB)),
+    what: `${ofBuildMB > diskMB ? `its build takes up to ${formatMegabytes(ofBuildMB)}` : `${take} ${formatMegabytes(diskMB)}`} of disk`,
+    isBytes: true,
+    smaller: { amount: bytes(Math.max(smallDiskMB, ofBuildMB)), flags: `-k ${small.diskMB}M -i 1` },
+  });
   const what = stagingMB > memoryMB ? `its build takes ${formatMegabytes(stagingMB)}` : `${take} ${formatMegabytes(memoryMB)}`;
   return [
     {
@@ -83,17 +96,12 @@ function sizeNeeds(web: ProcessSize, others: readonly ProcessSize[], stagingMB: 
         flags: `-m ${small.memoryMB}M -i 1`,
       },
     },
-    {
-      names: ['requests.ephemeral-storage', 'limits.ephemeral-storage', 'ephemeral-storage'],
-      amount: bytes(diskMB),
-      what: `${take} ${formatMegabytes(diskMB)} of disk`,
-      isBytes: true,
-      smaller: { amount: bytes(small.diskMB + total(others, (size) => size.diskMB)), flags: `-k ${small.diskMB}M -i 1` },
-    },
+    disk(['requests.ephemeral-storage', 'ephemeral-storage'], 0),
+    disk(['limits.ephemeral-storage'], stagingDiskMB),
     {
       names: ['pods', 'count/pods'],
-      amount: Math.max(instances, isBuilt ? 1 : 0),
-      what: `it takes ${more(Math.max(instances, isBuilt ? 1 : 0), 'pod')}`,
+      amount: Math.max(instances, staging === undefined ? 0 : 1),
+      what: `it takes ${more(Math.max(instances, staging === undefined ? 0 : 1), 'pod')}`,
       isBytes: false,
       smaller: { amount: 1 + total(others, () => 1), flags: '-i 1' },
     },
@@ -108,7 +116,7 @@ export function needsOfNewApp(plan: AppPlan, info: KfInfo, start: boolean): Need
   const size = (process: ProcessPlan): ProcessSize => (start ? sizeOf(process, info) : none);
   const routes = plan.noRoute ? 0 : Math.max(plan.routes.length, plan.defaultRoute || plan.randomRoute ? 1 : 0);
   return [
-    ...sizeNeeds(size(given ?? { type: webProcess }), others.map(size), plan.lifecycle === 'docker' ? 0 : info.staging.memoryMB),
+    ...sizeNeeds(size(given ?? { type: webProcess }), others.map(size), plan.lifecycle === 'docker' ? undefined : info.staging),
     objects(kinds.app, 'app', 1),
     objects(kinds.build, 'build', 1),
     objects(kinds.process, 'process', others.length + 1),
