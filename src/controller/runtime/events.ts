@@ -16,6 +16,9 @@ export interface EventNote {
 const rememberedObjects = 2_000;
 const longestMessage = 1_000;
 
+/** As much of an object's name as the name of an Event has room for. No part of a name may end in a hyphen or be empty. */
+const beginningOf = (name: string): string => name.slice(0, 200).replace(/(?<![-.])[-.]+$/, '');
+
 export class EventRecorder {
   readonly #cluster: Cluster;
   readonly #log: Logger;
@@ -49,7 +52,7 @@ export class EventRecorder {
     return {
       apiVersion: 'v1',
       kind: 'Event',
-      metadata: { name: `${name.slice(0, 200)}.${suffix}`, namespace },
+      metadata: { name: `${beginningOf(name)}.${suffix}`, namespace },
       involvedObject: { apiVersion: apiVersionOf(type), kind: type.kind, namespace, name, uid },
       type: note.type,
       reason: note.reason,
