@@ -35,10 +35,12 @@ interface Attempts {
   revision: string;
   since: number;
   count: number;
+  /** Since when requests to the gateway have failed, one after the other. */
+  unreachableSince?: number;
   loadedAt?: number;
   /** Answers in place of the app's since then. */
   refusals: number;
-  /** Backends that have answered a request through this route, in this form of it or an earlier one. */
+  /** Backends that have answered a request through this form of the route, or through an earlier one and are in each form since. */
   answered: Set<string>;
 }
 
@@ -82,14 +84,16 @@ export class Programming {
     const isKnown = before?.status === 'True' && before.message.endsWith(`${revision}.`);
     // The same form for another generation: what changed of the route changed nothing for the gateway.
     if (isKnown) return { statement: said('True', before.reason, before.message) };
-    return this.#prove(context, route, live, this.#attemptsOf(context, route, revision));
+    return this.#prove(context, route, live, this.#attemptsOf(context, route, live, revision));
   }
 
-  #attemptsOf(context: Context, route: CFRoute, revision: string): Attempts {
+  #attemptsOf(context: Context, route: CFRoute, live: HttpRoute, revision: string): Attempts {
     const { uid = '' } = route.metadata;
     const known = this.#attempts.get(uid);
     if (known?.revision === revision) return known;
-    const fresh = { revision, since: context.now(), count: 0, refusals: 0, answered: known?.answered ?? new Set<string>() };
+    const present = mainBackends(live).map(({ name }) => name);
+    const answered = new Set(present.filter((name) => known?.answered.has(name)));
+    const fresh = { revision, since: context.now(), count: 0, refusals: 0, answered };
     this.#attempts.set(uid, fresh);
     return fresh;
   }
@@ -115,7 +119,8 @@ export class Programming {
     );
     if (outcome === undefined) return {};
     attempts.count += 1;
-    if (!outcome.ok) return context.now() - attempts.since > unreachableMs ? proven('NotVerified', attempts) : { requeueAfterMs: retryMs };
+    if (!outcome.ok) return unreachable(context, attempts);
+    delete attempts.unreachableSince;
     if (backend !== undefined) return this.#answered(context, attempts, backend, outcome.value[0]);
     const isLoaded = outcome.value.every(({ location }) => revisionOfAnswer(location) === attempts.revision);
     return this.#loaded(context, route, live, attempts, isLoaded);
@@ -148,6 +153,12 @@ export class Programming {
     if (!isOver) return { requeueAfterMs: pauseAfter(attempts.refusals) };
     return proven(status === ownError ? reasons.loaded : 'AppDoesNotAnswer', attempts);
   }
+}
+
+function unreachable(context: Context, attempts: Attempts): Programmed {
+  attempts.unreachableSince ??= context.now();
+  const isOver = context.now() - attempts.unreachableSince > unreachableMs;
+  return isOver ? proven('NotVerified', attempts) : { requeueAfterMs: retryMs };
 }
 
 const isLate = (context: Context, { since }: Attempts): boolean => context.now() - since > loadMs;

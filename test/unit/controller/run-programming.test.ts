@@ -34,10 +34,10 @@ const processOf = (app: string): CFProcess =>
     status: { actualInstances: 1 },
   }) as unknown as CFProcess;
 
-function httpRoute(live?: HttpRoute, serves = true): HttpRoute {
+function httpRoute(live?: HttpRoute, serves = true, served: readonly string[] = generations): HttpRoute {
   const built = buildHttpRoute({
     route, fqdn: 'a.example.com', gateway: { namespace: 'g', name: 'kf' }, serving: {}, marks: true, serves, pathExpressions: true, live,
-    backends: generations.map((generation, at) => ({ service: `s-d-${['one', 'two'][at] ?? ''}-${generation}`, port: 8080, generation, weight: 1 })),
+    backends: served.map((generation) => ({ service: `s-d-${generation === generations[0] ? 'one' : 'two'}-${generation}`, port: 8080, generation, weight: 1 })),
   }); // prettier-ignore
   const conditions = ['Accepted', 'ResolvedRefs'].map((type) => ({
     type,
@@ -56,7 +56,7 @@ function httpRoute(live?: HttpRoute, serves = true): HttpRoute {
 let server: Server | undefined;
 afterEach(() => server?.close());
 
-/** A gateway that gives, request for request, what `answer` says; `asked` are the generations that requests named. */
+/** A gateway that gives, request for request, what `answer` says; `asked` are the generations that requests named. The form `cut` is no answer at all. */
 async function gateway(
   answer: (generation: string, count: number) => { status: number; marked?: boolean },
   revision: (count: number) => string | undefined,
@@ -67,7 +67,9 @@ async function gateway(
     const generation = request.headers['kf-generation'] as string | undefined;
     if (generation === undefined) {
       revisions += 1;
-      response.writeHead(302, { location: `//${revision(revisions) ?? 'none'}.loaded.kf.invalid/` }).end();
+      const form = revision(revisions) ?? 'none';
+      if (form === 'cut') request.socket.destroy();
+      else response.writeHead(302, { location: `//${form}.loaded.kf.invalid/` }).end();
       return;
     }
     asked.push(`${request.headers.host ?? ''}${request.url ?? ''} ${generation}`);
@@ -79,7 +81,14 @@ async function gateway(
   return { asked, address: `http://127.0.0.1:${(own.address() as AddressInfo).port}` };
 }
 
-function contextOf(address: string, live: HttpRoute): { context: Context; pass: (ms: number) => void } {
+interface Scene {
+  context: Context;
+  pass: (ms: number) => void;
+  /** The route's form as it is from now on. */
+  put: (live: HttpRoute) => void;
+}
+
+function contextOf(address: string, live: HttpRoute): Scene {
   const [routes, httpRoutes, processes] = [new Store<CFRoute>(), new Store<HttpRoute>(), new Store<CFProcess>()];
   routes.addIndex(routesByApp.name, routesByApp.of);
   routes.put(route);
@@ -99,13 +108,11 @@ function contextOf(address: string, live: HttpRoute): { context: Context; pass: 
     outside: <T>(id: string, timeoutMs: number, work: (signal: AbortSignal) => Promise<T>) =>
       calls.ask({ id, space: 'ns', timeoutMs }, () => undefined, work),
   } as unknown as Context;
-  return { context, pass: (ms) => (now += ms) };
+  return { context, pass: (ms) => (now += ms), put: (next) => httpRoutes.put(next) };
 }
 
 /** Looks until there is something to say; the clock moves by what each look asks to wait. */
-async function said(address: string, live: HttpRoute) {
-  const { context, pass } = contextOf(address, live);
-  const programming = new Programming();
+async function statementOf(programming: Programming, { context, pass }: Scene) {
   for (;;) {
     const { statement, requeueAfterMs = 0 } = programming.look(context, route);
     if (statement !== undefined) return statement;
@@ -113,6 +120,8 @@ async function said(address: string, live: HttpRoute) {
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }
+
+const said = (address: string, live: HttpRoute) => statementOf(new Programming(), contextOf(address, live));
 
 test('a gateway that has loaded a route without its Services answers 500, as the Gateway API demands: that is not the app', async () => {
   const live = httpRoute();
@@ -154,6 +163,47 @@ test('all replicas of a gateway that are met have to name the form', async () =>
   );
   expect((await said(address, live)).reason).toBe('Loaded');
   expect(last).toBe(8);
+});
+
+test('a gateway that took a route late is given its time when it does not answer at first', async () => {
+  const live = httpRoute();
+  const { address } = await gateway(
+    () => ({ status: 200 }),
+    (count) => (count <= 4 ? 'cut' : revisionOf(live)),
+  );
+  const scene = contextOf(address, { ...live, status: { parents: [] } });
+  const programming = new Programming();
+  expect(programming.look(scene.context, route).statement).toBeUndefined();
+  scene.pass(9_000);
+  scene.put(live);
+  expect((await statementOf(programming, scene)).reason).toBe('Loaded');
+});
+
+test('a gateway that never answers is taken at its word', async () => {
+  const live = httpRoute();
+  const { address } = await gateway(
+    () => ({ status: 200 }),
+    () => 'cut',
+  );
+  expect((await said(address, live)).reason).toBe('NotVerified');
+});
+
+test('a generation that was away has to answer again when it comes back', async () => {
+  const both = httpRoute();
+  const second = httpRoute(both, true, generations.slice(1));
+  const again = httpRoute(second);
+  let live = both;
+  const { asked, address } = await gateway(
+    () => ({ status: 200 }),
+    () => revisionOf(live),
+  );
+  const scene = contextOf(address, both);
+  const programming = new Programming();
+  for (live of [both, second, again]) {
+    scene.put(live);
+    expect((await statementOf(programming, scene)).reason).toBe('Loaded');
+  }
+  expect(asked.map((line) => line.split(' ')[1])).toEqual([...generations, generations[0]]);
 });
 
 test('a process is not proven by a 500 of the gateway either', async () => {
