@@ -1,6 +1,6 @@
 // CFRoute: an address that leads to processes. A Service per destination and live generation, one HTTPRoute over them.
 
-import { findCondition } from '../../lib/api/conditions.ts';
+import { findCondition, removeCondition } from '../../lib/api/conditions.ts';
 import { configMapType, serviceType, type Service } from '../../lib/api/core.ts';
 import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
 import { annotations, conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
@@ -97,7 +97,9 @@ async function keep(context: Context, live: CFRoute): Promise<Result | undefined
   if ('refusal' in domain || claim.notReady !== undefined) {
     if ('refusal' in domain) distrust(context, route);
     await removeAll(context, route);
-    await write(context, route, { ...route.status }, claim.claimed, claim.notReady ?? readyStatement);
+    // It leads nowhere now: the address, the destinations and what the gateway had loaded are no longer true.
+    const conditions = conditionsWith(route, claim.claimed, claim.notReady ?? readyStatement);
+    await writeStatus(context, kinds.route, route, { conditions: removeCondition(conditions, conditionTypes.programmed) });
     return undefined;
   }
   try {

@@ -206,8 +206,17 @@ describe('a route is refused', () => {
 test('a route whose domain is deleted leads nowhere, so that its host can be claimed on the domain that follows', async () => {
   expect(await make('b', 'bank', spec('bank'))).toBe('Claimed');
   await until(() => expect(cluster.all(httpRouteType)).toHaveLength(1));
+  // The gateway had said that it leads somewhere.
+  const said = { type: 'Programmed', status: 'True', reason: 'Loaded', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
+  const before = cluster.peek(kinds.route, 'b', 'bank')?.status;
+  expect(before?.uri).toBe('bank.apps.example');
+  const conditions = [...(before?.conditions ?? []), said];
+  await cluster.mergePatch(kinds.route, 'b', 'bank', { status: { conditions } }, { subresource: 'status' });
   await cluster.delete(kinds.domain, 'cf', 'd');
   await until(() => expect(claimed('b', 'bank')?.reason).toBe('InvalidDomainRef'));
+  const { conditions: after = [], ...address } = cluster.peek(kinds.route, 'b', 'bank')?.status ?? {};
+  expect(after.map(({ type }) => type).toSorted()).toEqual(['Claimed', 'Ready']);
+  expect(Object.keys(address)).toEqual(['observedGeneration']);
   await until(() => expect(cluster.all(httpRouteType)).toEqual([]));
   await cluster.create(kinds.domain, { metadata: { name: 'e', namespace: 'cf' }, spec: { name: 'apps.example' } });
   expect(await make('a', 'bank', { ...spec('bank'), domainRef: { name: 'e', namespace: 'cf' } })).toBe('Claimed');
