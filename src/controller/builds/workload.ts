@@ -2,7 +2,7 @@
 
 import { findCondition } from '../../lib/api/conditions.ts';
 import { eventType, jobType, podType, secretType } from '../../lib/api/core.ts';
-import type { Job, Pod } from '../../lib/api/core.ts';
+import type { Job, KubeEvent, Pod } from '../../lib/api/core.ts';
 import { conditionTypes, kinds, labels, places, reasons } from '../../lib/api/group.ts';
 import { insecureRegistries, pullRepository, pushRepository } from '../../lib/api/repositories.ts';
 import type { BuilderInfo, BuildWorkload, BuildWorkloadStatus, Droplet } from '../../lib/api/types.generated.ts';
@@ -157,12 +157,20 @@ async function judgeWithoutPod(context: Context, live: BuildWorkload, job: Job):
   return { requeueAfterMs: lookAgainMs };
 }
 
+/** When an Event came last; the API server lists Events by their names. */
+function timeOf({ series, lastTimestamp, eventTime, metadata }: KubeEvent): number {
+  return Date.parse(series?.lastObservedTime ?? lastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? '') || 0;
+}
+
 /** Why the Job makes no pod: a quota or a policy, told only in an Event. */
 async function refusalOf(context: Context, job: Job): Promise<{ reason: string; message: string } | undefined> {
   const ns = job.metadata.namespace ?? '';
   const options = { ns, fieldSelector: `involvedObject.uid=${job.metadata.uid ?? ''}`, signal: context.signal };
   const { items } = await context.cluster.list(eventType, options);
-  const said = items.findLast((event) => event.reason === 'FailedCreate')?.message;
+  const said = items
+    .filter(({ reason }) => reason === 'FailedCreate')
+    .toSorted((a, b) => timeOf(a) - timeOf(b))
+    .at(-1)?.message;
   if (said === undefined) return undefined;
   const isQuota = said.includes('exceeded quota');
   return {

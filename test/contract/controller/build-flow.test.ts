@@ -234,13 +234,16 @@ describe('builds', () => {
   test('tell of a quota that lets no pod in, and leave no Job that would start later', async () => {
     await start();
     await scene.until(() => expect(job()).toBeDefined());
-    const event = {
-      metadata: { name: 'e', namespace: 's-1' },
+    const refused = (name: string, second: number, message: string) => ({
+      metadata: { name, namespace: 's-1' },
       involvedObject: { uid: job()?.metadata.uid ?? '' },
       reason: 'FailedCreate',
-      message: 'Error creating: pods "b-1-x" is forbidden: exceeded quota: q',
-    };
-    await cluster.create(eventType, event);
+      message: `Error creating: pods "b-1-x" is forbidden: ${message}`,
+      lastTimestamp: `2026-01-01T00:00:0${second}Z`,
+    });
+    // The API server gives them in the order of their names, and an Event that comes again keeps its name.
+    await cluster.create(eventType, refused('e', 9, 'exceeded quota: q'));
+    await cluster.create(eventType, refused('f', 1, 'a policy'));
     await cluster.mergePatch(jobType, 's-1', 'b-1', { metadata: { uid: job()?.metadata.uid, creationTimestamp: '2026-01-01T00:00:00Z' } });
     await scene.until(() => expect(build()?.status?.failure?.reason).toBe('QuotaExceeded'));
     expect(succeeded()?.message).toBe('The build\'s pod cannot be made: pods "b-1-x" is forbidden: exceeded quota: q');
