@@ -19,7 +19,7 @@ import { assertBindingsTold, buildEnvironment, buildServices } from './env.ts';
 import { judgeReadError, pinned, readImage, unread, userProblem } from './docker-image.ts';
 import type { ReadImage } from './docker-image.ts';
 import { foreignImageProblem } from '../registry/own-images.ts';
-import { ensureOwner } from '../runtime/owner.ts';
+import { ensureOwner, isOwnedBy } from '../runtime/owner.ts';
 
 const byApp = 'build-by-app';
 const byPackage = 'build-by-package';
@@ -104,6 +104,8 @@ function inputsOf(context: Context, live: CFBuild): { app: CFApp; source: CFPack
 async function stageSource(context: Context, build: CFBuild, app: CFApp, source: CFPackage): Promise<undefined> {
   const { namespace, name = '' } = build.metadata;
   const workload = context.stores.of(kinds.buildWorkload).get(namespace, name) ?? (await createWorkload(context, build, app, source));
+  if (!isOwnedBy(workload, build))
+    throw new WaitingError('BuildWorkloadLeft', `The BuildWorkload '${name}' is not of this build but of an earlier one with its GUID.`);
   const succeeded = findCondition(workload, conditionTypes.succeeded);
   if (succeeded?.status === 'True' && workload.status?.droplet !== undefined) {
     const stack = build.spec.lifecycle.data.stack;

@@ -7,8 +7,8 @@ import { statefulSetNameOf } from '../../templates/stateful-set.ts';
 import { whyUnanswered } from '../instances/failed-check.ts';
 import type { Expectations, Instance, Instances, Problem } from '../instances/instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
+import { isOwnedBy } from '../runtime/owner.ts';
 import type { Context } from '../runtime/reconciler.ts';
-import { isOwnedBy } from './frozen-environment.ts';
 import type { Proof } from './traffic-probe.ts';
 import { isRemade, type Cause } from './status.ts';
 

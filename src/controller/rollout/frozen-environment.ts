@@ -3,12 +3,12 @@
 import { isReady } from '../../lib/api/conditions.ts';
 import { secretType, type Secret } from '../../lib/api/core.ts';
 import { reasons } from '../../lib/api/group.ts';
-import type { KubeObject } from '../../lib/api/object.ts';
 import type { AppWorkload, CFApp, CFProcess } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
 import { encoded } from '../../templates/metadata.ts';
 import { databaseUrl, databaseUrlKey, vcapServicesKey, type VcapService } from '../../templates/pod-env.ts';
 import type { FrozenBinding, FrozenInputs } from '../../templates/workload.ts';
+import { isOwnedBy } from '../runtime/owner.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { vcapApplicationOf, vcapServicesSecretName } from '../apps/vcap.ts';
@@ -120,11 +120,6 @@ export async function readFrozen(context: Context, app: CFApp, process: CFProces
     vcapApplication: vcapApplicationOf(context, app, process),
     drainSeconds: context.info().drainSeconds,
   };
-}
-
-/** Whether `owner` itself, and not one of the same name before it, owns the object. */
-export function isOwnedBy(object: KubeObject, owner: KubeObject): boolean {
-  return object.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) === true;
 }
 
 /** A Secret of the same name that a deleted AppWorkload has left would be collected, and take the environment with it: it makes way. */

@@ -12,10 +12,11 @@ import {
 import { generationOf } from '../../templates/stateful-set.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { Remembered } from '../runtime/memory.ts';
+import { isOwnedBy } from '../runtime/owner.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { conditionsWith, writeStatus, type Statement } from '../runtime/status.ts';
 import { routesTo, workloadsByProcess } from '../relations.ts';
-import { createFrozen, isOwnedBy, readFrozen } from './frozen-environment.ts';
+import { createFrozen, readFrozen } from './frozen-environment.ts';
 
 const defaultPort = 8080;
 

@@ -1,4 +1,4 @@
-// Objects of an app go with it: the app as their owner.
+// Who owns an object. Objects of an app go with it: the app is their owner.
 
 import { kinds } from '../../lib/api/group.ts';
 import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
@@ -20,4 +20,9 @@ export async function ensureOwner<T extends KubeObject>(
   const owner = ownerReference(kinds.app, app, controller && !hasController);
   const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, owner] } };
   return context.cluster.mergePatch(type, namespace, name, patch, { signal: context.signal });
+}
+
+/** Whether `owner` itself, and not one of the same name before it, owns the object. */
+export function isOwnedBy(object: KubeObject, owner: KubeObject): boolean {
+  return object.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) === true;
 }

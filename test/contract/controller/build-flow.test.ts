@@ -250,6 +250,21 @@ describe('builds', () => {
     await scene.until(() => expect(job()).toBeUndefined());
   });
 
+  test('do not take the BuildWorkload of an earlier build with the same GUID for their own', async () => {
+    const owner = { apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'CFBuild', name: 'b-1', uid: 'the-earlier-one' };
+    const left = { name: 'b-1', namespace: 's-1', ownerReferences: [owner] };
+    await cluster.create(kinds.buildWorkload, { metadata: left, spec: { buildRef: { name: 'b-1' }, builderName: 'elsewhere' } });
+    const conditions = [{ type: 'Succeeded', status: 'True', reason: 'x', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }];
+    const droplet = { registry: { image: 'old' }, processTypes: [], ports: [] };
+    await cluster.mergePatch(kinds.buildWorkload, 's-1', 'b-1', { status: { conditions, droplet } }, { subresource: 'status' });
+    await start();
+    await scene.until(() => expect(scene.condition(kinds.build, 's-1', 'b-1', 'Ready')?.reason).toBe('BuildWorkloadLeft'));
+    expect(build()?.status?.droplet).toBeUndefined();
+    // The garbage collector comes by.
+    await cluster.delete(kinds.buildWorkload, 's-1', 'b-1');
+    await scene.until(() => expect(job()).toBeDefined());
+  });
+
   test('refuse buildpacks that the builder lacks before anything runs', async () => {
     await start({ buildpacks: ['cobol'] });
     await scene.until(() => expect(succeeded()?.message).toBe("The builder has no buildpack 'cobol'. It has: kf/nodejs."));
