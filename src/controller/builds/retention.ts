@@ -13,6 +13,8 @@ import { isFinal } from './build.ts';
 export const keptPerApp = 5;
 /** What is younger stays: the push that made it, or chose it, may not have made it the app's droplet yet. */
 const graceMs = 2 * 60_000;
+/** A package whose source has not come after so long gets none any more; nothing comes back to look for it before the next change or resync. */
+const uploadMs = 24 * 3_600_000;
 const byApp = 'retention-by-app';
 const appKey = (object: CFBuild | CFPackage): string => `${object.metadata.namespace ?? ''}/${object.spec.appRef.name ?? ''}`;
 
@@ -54,6 +56,8 @@ function ageMs(object: CFBuild | CFPackage, now: number): number {
   return now - Date.parse(ended);
 }
 
+const isReady = (source: CFPackage): boolean => findCondition(source, conditionTypes.ready)?.status === 'True';
+
 /** What of an app's builds and packages may go. Failed builds are counted apart from droplets, running ones never go. */
 export function surplusOf(app: CFApp, builds: readonly CFBuild[], packages: readonly CFPackage[], now: number): Surplus {
   const current = app.spec.currentDropletRef?.name;
@@ -66,17 +70,20 @@ export function surplusOf(app: CFApp, builds: readonly CFBuild[], packages: read
   const oldBuilds = [...staged.slice(keptPerApp), ...failed.slice(keptPerApp)].filter(
     (build) => build.metadata.name !== current && !isOfPush(build),
   );
-  const ready = packages.filter(
-    (source) => findCondition(source, conditionTypes.ready)?.status === 'True' && source.metadata.deletionTimestamp === undefined,
-  );
+  const present = packages.filter((source) => source.metadata.deletionTimestamp === undefined);
+  const [ready, empty] = [present.filter(isReady), present.filter((source) => !isReady(source))];
   const going = oldBuilds.filter((build) => ageMs(build, now) > graceMs);
   const inUse = builds.filter((build) => build.metadata.name === current || !isFinal(build));
   const stays = new Set([...neededPackages(app), ...inUse.map((build) => build.spec.packageRef.name ?? '')]);
-  const oldPackages = newestFirst(ready)
-    .slice(keptPerApp)
-    .filter((source) => !stays.has(source.metadata.name ?? '') && !isOfPush(source));
+  const mayGo = (source: CFPackage): boolean => !stays.has(source.metadata.name ?? '') && !isOfPush(source);
+  const oldPackages = newestFirst(ready).slice(keptPerApp).filter(mayGo);
   const leaving = oldPackages.filter((source) => ageMs(source, now) > graceMs);
-  return { builds: going, packages: leaving, waits: going.length < oldBuilds.length || leaving.length < oldPackages.length };
+  const abandoned = empty.filter((source) => mayGo(source) && ageMs(source, now) > uploadMs);
+  return {
+    builds: going,
+    packages: [...leaving, ...abandoned],
+    waits: going.length < oldBuilds.length || leaving.length < oldPackages.length,
+  };
 }
 
 async function remove<T extends KubeObject>(context: Context, type: ResourceType<T>, object: T): Promise<void> {

@@ -44,6 +44,14 @@ test('packages go when newer ones are there, but not those of a running build or
   expect(names(surplusOf(app(), [build('run', 1, undefined, 'p7')], packages, later).packages)).toEqual(['p6']);
 });
 
+test('packages whose source never came go after a day', () => {
+  const packages = [source('empty', 40, false), source('current', 40, false)];
+  const left = (hours: number) =>
+    names(surplusOf(app(), [build('run', 1, undefined, 'current')], packages, Date.parse(at(40)) + hours * 3_600_000).packages);
+  expect(left(24)).toEqual([]);
+  expect(left(25)).toEqual(['empty']);
+});
+
 test('what a push that is under way has made stays, as does everything that is young', () => {
   const builds = six.map((n) => build(`s${String(n)}`, n, 'STAGED'));
   const packages = six.map((n) => source(`p${String(n)}`, n));
