@@ -1,10 +1,11 @@
 // Who may write an app's settings, and for how long.
 
 import { expect, test } from 'vitest';
-import { annotations } from '../../../src/lib/api/group.ts';
+import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import type { CFApp } from '../../../src/lib/api/types.generated.ts';
-import { timerMs } from '../../../src/lib/wait.ts';
-import { lockJudge } from '../../../src/lib/ops/push/lock.ts';
+import { abortError, timerMs } from '../../../src/lib/wait.ts';
+import { lockJudge, takeOver } from '../../../src/lib/ops/push/lock.ts';
+import { MemoryCluster } from '../../support/memory-cluster.ts';
 
 const locked = (lock?: string): CFApp =>
   ({ metadata: { annotations: lock === undefined ? {} : { [annotations.applying]: lock } }, spec: { displayName: 'a' } }) as CFApp;
@@ -36,4 +37,19 @@ test('a time limit that no timer can hold does not end at once', () => {
   expect(timerMs(100_000 * 60_000)).toBe(2 ** 31 - 1);
   expect(timerMs(Infinity)).toBe(2 ** 31 - 1);
   expect(timerMs(5)).toBe(5);
+});
+
+test('a push that waits for another one ends at once when it is interrupted, also while the API server does not answer', async () => {
+  const cluster = new MemoryCluster();
+  const metadata = { name: 'a', namespace: 's', annotations: { [annotations.applying]: 'theirs@1' } };
+  const app = await cluster.create(kinds.app, { ...locked(), metadata });
+  const stop = new AbortController();
+  const silent = Object.assign(Object.create(cluster) as MemoryCluster, {
+    get: (_type: unknown, _ns: string, _name: string, signal?: AbortSignal) => {
+      queueMicrotask(() => stop.abort());
+      return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(abortError(signal)), { once: true }));
+    },
+  });
+  const wait = takeOver(silent, app, { pushId: 'mine', user: 'somebody' }, { signal: stop.signal });
+  await expect(wait).rejects.toMatchObject({ code: 'interrupted' });
 });

@@ -48,8 +48,8 @@ export function assertHolder(app: CFApp, pushId: string): void {
   if (app.metadata.annotations?.[annotations.pushId] !== pushId) throw supersededBy(app);
 }
 
-async function readApp(cluster: Cluster, app: CFApp): Promise<CFApp> {
-  const live = await cluster.get(kinds.app, app.metadata.namespace, app.metadata.name ?? '');
+async function readApp(cluster: Cluster, app: CFApp, signal: AbortSignal | undefined): Promise<CFApp> {
+  const live = await cluster.get(kinds.app, app.metadata.namespace, app.metadata.name ?? '', signal);
   if (live === undefined || live.metadata.uid !== app.metadata.uid) {
     throw new KfError('not-found', `App '${app.spec.displayName}' was deleted while it was being pushed.`, {
       hints: [`kf push ${app.spec.displayName}`],
@@ -78,7 +78,7 @@ async function patchAsSeen(
     const options = { ...(signal === undefined ? {} : { signal }) };
     return cluster.mergePatch(kinds.app, namespace, name, { ...rest, metadata: { ...metadata, resourceVersion } }, options);
   };
-  const readAgain = (): Promise<CFApp> => readApp(cluster, first);
+  const readAgain = (): Promise<CFApp> => readApp(cluster, first, signal);
   for (let app = first; ; app = await readAgain()) {
     const written = await retryOnConflict(app, write, readAgain, signal).catch((error: unknown) => {
       throw isConflict(error) ? busy(first, error) : error;

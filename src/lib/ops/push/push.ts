@@ -151,9 +151,9 @@ async function verdict({ session, plan, push }: PreparedPush, app: CFApp, pushId
 const hasAddress = ({ status }: CFRoute): boolean => (status?.uri ?? '') !== '';
 
 /** A push that changes nothing else may still be one of an older package. */
-function mark({ cluster }: SpaceSession, app: CFApp, pushId: string, changes: Changes): Promise<CFApp> | CFApp {
+function mark({ cluster, signal }: SpaceSession, app: CFApp, pushId: string, changes: Changes): Promise<CFApp> | CFApp {
   if (isMarked(app, changes)) return app;
-  return writeAsHolder(cluster, app, pushId, () => ({ metadata: { annotations: changes.marks } }));
+  return writeAsHolder(cluster, app, pushId, () => ({ metadata: { annotations: changes.marks } }), signal);
 }
 
 async function untilStopped(session: SpaceSession, app: CFApp, pushId: string): Promise<void> {
