@@ -79,6 +79,8 @@ export class MemoryCluster implements Cluster {
   intercept: (verb: string, type: ResourceType, name: string) => void | Promise<void> = () => undefined;
   readonly #objects = new Map<string, { type: ResourceType; object: KubeObject }>();
   readonly #bus = new EventEmitter().setMaxListeners(0);
+  /** Uids of what was deleted. */
+  readonly #gone = new Set<string>();
   #history: Change[] = [];
   #version = 100;
   #watches = new Set<AbortController>();
@@ -145,7 +147,10 @@ export class MemoryCluster implements Cluster {
       ...(type.group === 'korifi.cloudfoundry.org' ? rest : structuredClone(object)),
       metadata: { ...object.metadata, uid: randomUUID(), generation: 1, creationTimestamp: new Date().toISOString() },
     } as T;
-    return this.#store(type, stored, 'ADDED');
+    const created = this.#store(type, stored, 'ADDED');
+    const { ownerReferences: owners = [] } = created.metadata;
+    if (owners.length > 0 && owners.every(({ uid }) => this.#gone.has(uid))) this.#remove(type, created);
+    return created;
   }
 
   async mergePatch<T extends KubeObject>(
@@ -261,6 +266,7 @@ export class MemoryCluster implements Cluster {
   #remove(type: ResourceType, object: KubeObject): void {
     this.#version += 1;
     this.#objects.delete(this.#id(type, object.metadata.namespace, object.metadata.name ?? ''));
+    this.#gone.add(object.metadata.uid ?? '');
     const gone = { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } };
     this.#announce({ type, event: { type: 'DELETED', object: gone }, version: this.#version });
     for (const entry of [...this.#objects.values()]) {
