@@ -83,7 +83,7 @@ export async function ensureSpaceLimits(
     throw new WaitingError('SharesMove', 'Other spaces of the org give back a part of what it may hold.', sharesMoveMs);
 }
 
-/** It was there without limits, and may be until all kinds can be counted. */
+/** Starts to count what is in an older namespace that has no quota. This waits until the quota can name all kinds; until then nothing is limited. */
 async function count(context: Context, ns: string, { limits, left }: Pick<Named, 'limits' | 'left'>): Promise<number> {
   if (left > 0) return left;
   await create(context, buildCounter(ns, limits));
@@ -142,7 +142,7 @@ async function settle(context: Context, live: ResourceQuota, limits: Limits, nam
   const patch = { metadata: { resourceVersion, annotations: notes }, spec: { hard: { ...gone, ...limits, ...wider } } };
   await context.cluster.mergePatch(resourceQuotaType, namespace, name, patch, { signal: context.signal });
   const texts = Object.entries(wider).map(([resource, limit]) => `${resource} ${limit} (default ${limits[resource] ?? ''})`);
-  const message = `The limits are wider than the defaults, because so much was there before them: ${texts.join(', ')}.`;
+  const message = `These limits are higher than the defaults, because the namespace already held too much for them: ${texts.join(', ')}.`;
   if (texts.length > 0) context.event(resourceQuotaType, live, { type: 'Normal', reason: 'LimitsWidened', message });
   return undefined;
 }

@@ -212,7 +212,7 @@ describe('the quota of a space that was there before kf made quotas', () => {
     await scene.until(() => expect(hard()).toEqual({ ...limitsOf('space'), ...wider }));
     await scene.until(() =>
       expect(scene.cluster.all(eventType).find(({ reason }) => reason === 'LimitsWidened')).toMatchObject({
-        message: expect.stringContaining('pods 120 (default 64)') as string,
+        message: expect.stringMatching(/^These limits are higher than the defaults, .* pods 120 \(default 64\)/) as string,
       }),
     );
     await setUp(scene.cluster, { 'count/secrets': '9' });
