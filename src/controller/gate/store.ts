@@ -88,7 +88,7 @@ export class ImageStore {
     return false;
   }
 
-  /** What a space's repositories refer to, each blob once, and its unfinished uploads; counted little further than to `most` bytes. */
+  /** What a space's repositories refer to, each blob once, and its unfinished uploads. The count stops soon after it has passed `most` bytes. */
   async usageOf(space: string, most = Infinity): Promise<Usage> {
     const usage = { bytes: 0, uploads: 0 };
     const digests = new Set<string>();

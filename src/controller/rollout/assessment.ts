@@ -17,8 +17,8 @@ const missingMs = 500;
 const judgePollMs = 2_000;
 /** After a gap kubelets need this long to say what happened meanwhile (they repeat a status every 10 s). */
 const catchUpMs = 12_000;
-/** The kubelet tells of 25 failed checks in a row, one each second, then of few. */
-const toldChecks = 25;
+/** The kubelet checks once a second. It sends an Event for each of the first 25 failures in a row, and for few of the later ones. */
+const checksWithEvent = 25;
 
 /** Repository of a droplet that was built here (docs/internals.md). */
 const builtImage = /-droplets@sha256:[0-9a-f]{64}$/;
@@ -84,8 +84,9 @@ function saidBefore({ process, deployId, hash, target }: View): DeploymentStatus
 }
 
 /**
- * A verdict by time needs a view without gaps, and one about checks needs checks that failed late: a silent kubelet must not condemn an app that
- * has long been serving. Undefined: not yet; an app that really fails is ended by the kubelet soon, and that is a fact.
+ * A verdict by time holds only when nothing was missed in that time, so it waits for a while after a gap in what the controller sees. A verdict about
+ * checks also needs a check that failed late. Otherwise an app that serves would count as failed because its kubelet is silent. Undefined means: no
+ * verdict yet. An app that really fails is soon restarted by the kubelet, and that can be seen.
  */
 async function confirm(view: View, problem: Problem, instance: Instance | undefined): Promise<Problem | undefined> {
   const isCheck = problem.reason === 'HealthCheckFailed' && instance !== undefined;
@@ -101,7 +102,7 @@ async function confirm(view: View, problem: Problem, instance: Instance | undefi
   }
   if (!isCheck) return told;
   const { startSeconds } = expectationsOf(view.target);
-  const late = (instance.startedAt ?? 0) + Math.min(startSeconds, toldChecks) * 700;
+  const late = (instance.startedAt ?? 0) + Math.min(startSeconds, checksWithEvent) * 700;
   return said !== undefined && said.at >= late ? told : undefined;
 }
 

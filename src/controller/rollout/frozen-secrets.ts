@@ -88,7 +88,7 @@ async function keep(context: Context, workload: AppWorkload, name: string, known
   return true;
 }
 
-/** Condition `Whole`: by it the process reconciler sees that it has to make good for what is lost. */
+/** Condition `Whole`: when it is False, the process reconciler replaces what is lost. */
 async function tell(context: Context, workload: AppWorkload, lost: readonly string[]): Promise<void> {
   const before = findCondition(workload, conditionTypes.whole);
   if (lost.length === 0 && before?.status !== 'False') return;

@@ -99,8 +99,8 @@ export async function isWhole(context: Context, process: CFProcess, workload: Ap
 }
 
 /**
- * Makes good for frozen Secrets whose contents nobody knows any more: from the app's env and bindings as they are now, as a restart would. Where
- * those are still what was frozen, the generation stays, else another one takes its place.
+ * Replaces frozen Secrets that are lost, by the app's env and bindings as they are now. A restart would take these, too. When they are still what was
+ * frozen, the generation stays. Otherwise another one takes its place.
  * @returns the generation that shall run
  */
 export async function replaceLost(

@@ -110,7 +110,8 @@ function roll(state: RolloutState, goal: Generation, others: readonly Generation
   const staying = share(serving, keep, ({ instances }) => instances);
   const occupied = sum(staying.values(), (part) => part);
   const leaving = sum(others, ({ instances, present, ending }) => Math.max(instances, present - ending)) - occupied;
-  // What ends takes no room, nor does one step of what is going to (docs/decisions/0009).
+  // Instances whose end has begun do not count. Of those that are still to end, `maxInFlight` do not count either (docs/decisions/0009). For example,
+  // 3 are wanted, 1 may be in flight, and 3 old ones stay: there is room for 1 new one.
   const room = desired + maxInFlight - occupied - Math.max(0, leaving - maxInFlight);
   const up = clamp(Math.max(goal.instances, room), 0, desired);
   if (serving.length === 0) return { goal: up, others: new Map(), weights: { [goal.hash]: 1 } };

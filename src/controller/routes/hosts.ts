@@ -109,8 +109,8 @@ async function releasePath(context: Context, route: CFRoute, root: string): Prom
 }
 
 /**
- * A refusal stands until the route's owner asks again, by a change of the route or a new one: a route that lies in wait for a name must not take it
- * the moment its holder lets go.
+ * A refusal stands until the route's owner asks again, by a change of the route or a new one. Otherwise somebody could make a route for a host that
+ * another space has, and get that host at the moment when the other space gives it up.
  */
 function standingRefusal(route: CFRoute): ClaimOutcome | undefined {
   const before = findCondition(route, conditionTypes.claimed);

@@ -20,7 +20,7 @@ export const claimsReconciler: Reconciler = {
   watches: [
     watch<CFOrg>(kinds.org, (org) => [`/${org.metadata.namespace ?? ''}`]),
     watch(namespaceType, (namespace) => [`/${namespace.metadata.name ?? ''}`]),
-    // Only when the route is gone, or its host differs from what its Lease says: a change of anything else costs no request.
+    // Only when the route is gone; any other change of a route costs no request.
     watch<CFRoute>(kinds.route, (route, stores) => {
       const isThere = stores.of(kinds.route).get(route.metadata.namespace, route.metadata.name ?? '') !== undefined;
       return isThere ? [] : [`/${route.spec.domainRef.namespace ?? ''}`];

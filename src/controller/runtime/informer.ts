@@ -59,7 +59,10 @@ export class Informer<T extends KubeObject> {
   readonly #log: Logger;
   readonly #times: InformerTimes;
   readonly #listeners: ChangeListener<T>[] = [];
-  /** What was told last of objects that a write has changed in the store since. The watch will bring the change, and `before` has to be this. */
+  /**
+   * Objects that a write or a read of our own has put into the store, as the listeners know them. For example, listeners know version 5, and our own
+   * write puts version 6 into the store. When the watch brings version 6, `before` must be version 5, and the store no longer has it.
+   */
   readonly #told = new Map<string, T | undefined>();
   readonly #synced: Promise<void>;
   #resolveSynced!: () => void;

@@ -4,7 +4,7 @@ import { namespaceType } from '../../lib/api/core.ts';
 import { isForbidden } from '../../lib/kube/errors.ts';
 import type { Context } from './reconciler.ts';
 
-/** API servers look at new RoleBindings within moments; one that lags is given this long. */
+/** An API server may need a moment until a new RoleBinding counts. In a namespace that is younger than this, a refusal is not an error yet. */
 const freshRightsMs = 20_000;
 /** When to look again. */
 export const freshRightsRetryMs = 150;

@@ -116,8 +116,8 @@ export class Runner {
       return 'waiting';
     }
     if (error instanceof NotLeaderError) {
-      // The key waits at the gate for the day this process leads again. The gate closes a moment after the lease has run out; a key that were
-      // back at once would go in circles until then, and leave the gate no turn to close.
+      // Another process leads now. The key has to wait in `mayWork` until this process leads again. But `mayWork` lets keys through until the timer
+      // of the Lease has fired, a moment later. Without a pause this key would be taken and refused again and again, and the timer could not fire.
       this.queue.addAfter(key, notLeaderPauseMs);
       return 'waiting';
     }

@@ -12,7 +12,10 @@ import { QuietSpaces, type Look } from './quiet-spaces.ts';
 /** What one space has of one resource. */
 export interface Holding {
   used: number;
-  /** Of that, what its quota does not count, and so lets in once more: the cluster counts anew, and late, when a quota is written. */
+  /**
+   * Of `used`, what the quota has not counted yet, because the cluster counts again, and some time later, after a quota is written. For example, 10
+   * apps exist and the quota has counted 7. Then it lets in 3 apps too many.
+   */
   uncounted: number;
   /** What its quota gives it. */
   given: number;

@@ -36,7 +36,7 @@ for (const [kind, family, net, bits] of ranges) {
   lists.set(kind, list);
 }
 
-/** What an IP address is for us. IPv4 in IPv6's clothes is what it is without them. */
+/** What an IP address is for us. An IPv4 address that is written as an IPv6 one counts as that IPv4 address: `::ffff:10.0.0.1` is private. */
 export function kindOfAddress(address: string): Kind {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   const plain = mapped ?? address;
