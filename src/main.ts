@@ -113,7 +113,7 @@ async function resolveName(typed: string): Promise<string | undefined> {
 
 /** A cf command that is not there yet says what to use meanwhile; anything else gets the nearest names. */
 async function unknownCommand(typed: string, _rest: readonly string[], { terminal, bin }: Frame): Promise<number> {
-  const [{ allNames, findCommand }, { nearest }, { printFailure }] = await Promise.all([
+  const [{ allNames, findCommand }, { likely }, { printFailure }] = await Promise.all([
     import('./lib/cf/cf-commands.ts'),
     import('./lib/api/names.ts'),
     import('./lib/output/error.ts'),
@@ -124,12 +124,12 @@ async function unknownCommand(typed: string, _rest: readonly string[], { termina
     const { notThereYet } = await import('./lib/cf/usage.ts');
     return printFailure(terminal, notThereYet(`'${name}' (${label})`, instead, { command: name }));
   }
-  const names = new Set(allNames().filter((name) => name.length > 1));
-  const near: string[] = [];
-  for (let found = nearest(typed, names); found !== undefined && near.length < 3; found = nearest(typed, names)) {
-    near.push(found);
-    names.delete(found);
-  }
+  // What kf has comes before what it has not, short names before long ones.
+  const names = allNames().filter((name) => name.length > 1);
+  const near = likely(
+    typed,
+    names.toSorted((one, other) => Number(isAvailable(other)) - Number(isAvailable(one)) || one.length - other.length),
+  );
   const message = `'${typed}' is not a registered command. See '${bin} help -a'`;
   if (terminal.json) return printFailure(terminal, new KfError('usage', message, { details: { near } }));
   terminal.err(near.length === 0 ? message : [message, '', 'Did you mean?', ...near.map((name) => `      ${name}`)].join('\n'));

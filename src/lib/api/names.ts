@@ -136,14 +136,32 @@ function distance(a: string, b: string): number {
   return previous[b.length] ?? 0;
 }
 
-/** The candidate that a mistyped name most likely means; undefined when none is near (a third of the letters may differ). */
+/** Edits from one name to the other; undefined when they are not near (a third of the letters may differ). */
+function nearness(wanted: string, candidate: string): number | undefined {
+  const edits = distance(wanted.toLowerCase(), candidate.toLowerCase());
+  const limit = Math.max(1, Math.floor(Math.max(wanted.length, candidate.length) / 3));
+  return edits <= limit ? edits : undefined;
+}
+
+/** The candidate that a mistyped name most likely means; undefined when none is near. */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
-  const wanted = name.toLowerCase();
-  let best: { name: string; distance: number } | undefined;
+  let best: { name: string; edits: number } | undefined;
   for (const candidate of candidates) {
-    const found = distance(wanted, candidate.toLowerCase());
-    const limit = Math.max(1, Math.floor(Math.max(wanted.length, candidate.length) / 3));
-    if (found <= limit && (best === undefined || found < best.distance)) best = { name: candidate, distance: found };
+    const edits = nearness(name, candidate);
+    if (edits !== undefined && (best === undefined || edits < best.edits)) best = { name: candidate, edits };
   }
   return best?.name;
+}
+
+/** At most so many words are suggested for one that is not known. */
+const mostLikely = 3;
+
+/** What a word may mean: first what begins with it, then what is near, the nearest first. @param candidates in order of preference */
+export function likely(typed: string, candidates: readonly string[]): string[] {
+  const begun = candidates.filter((name) => name.startsWith(typed.toLowerCase()));
+  const near = candidates
+    .map((name) => ({ name, edits: nearness(typed, name) ?? Infinity }))
+    .filter(({ name, edits }) => edits < Infinity && !begun.includes(name))
+    .toSorted((a, b) => a.edits - b.edits);
+  return [...begun, ...near.map(({ name }) => name)].slice(0, mostLikely);
 }

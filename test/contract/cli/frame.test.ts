@@ -169,6 +169,11 @@ describe('a wrong command line', () => {
     expect(run.stderr).toBe("'resatrt' is not a registered command. See 'kf help -a'\n\nDid you mean?\n      restart\n");
   });
 
+  it('of the beginning of a command names those that begin so', async () => {
+    const { stderr } = await user().run(['ap']);
+    expect(stderr).toBe("'ap' is not a registered command. See 'kf help -a'\n\nDid you mean?\n      api\n      app\n      apps\n");
+  });
+
   it('of a cf command that is not there yet says what to use meanwhile', async () => {
     const run = await user().run(['ssh', 'app']);
     expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });

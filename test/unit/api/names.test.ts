@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   addressOf,
   appWorkloadName,
+  likely,
   nameClaims,
   namespacedUuid,
   nearest,
@@ -106,5 +107,25 @@ describe('nearest', () => {
 
   test('suggests nothing that is far away', () => {
     expect(nearest('orders', ['billing', 'shop'])).toBeUndefined();
+  });
+});
+
+describe('likely', () => {
+  const commands = ['app', 'apps', 'sp', 'push', 'apply-manifest', 'restart'];
+
+  test('what begins with the typed word comes before what merely resembles it', () => {
+    expect(likely('ap', commands)).toEqual(['app', 'apps', 'apply-manifest']);
+  });
+
+  test('then the nearest, in the order given where two are as near', () => {
+    expect(likely('apsp', commands)).toEqual(['app', 'apps']);
+  });
+
+  test('are three at most', () => {
+    expect(likely('a', ['ab', 'ac', 'ad', 'ae'])).toEqual(['ab', 'ac', 'ad']);
+  });
+
+  test('suggests nothing that is far away', () => {
+    expect(likely('orders', commands)).toEqual([]);
   });
 });
