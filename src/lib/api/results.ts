@@ -32,6 +32,9 @@ export interface InstanceDetails {
   /** Cores. */
   cpu?: number;
   memoryBytes?: number;
+  /** What this instance runs with: the process' own sizes may have changed since. Left out where it is not known. */
+  memoryMB?: number;
+  diskMB?: number;
   ready?: boolean;
   restarts?: number;
   /** Left out while it never ended, or where the user may not see pods. */

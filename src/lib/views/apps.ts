@@ -1,7 +1,7 @@
 // `apps` and the block of one app, as cf prints them.
 
 import type { AppDetails, AppSummary, InstanceDetails, LastEnd, ProcessDetails } from '../api/results.ts';
-import { formatBytes, formatMegabytes } from '../api/sizes.ts';
+import { counted, formatBytes, formatMegabytes } from '../api/sizes.ts';
 import { line, message, pairs, table, type Block, type Cell } from './block.ts';
 import { longDate } from './dates.ts';
 
@@ -26,14 +26,14 @@ const second = (time: string): string => `${new Date(time).toISOString().slice(0
 
 function instanceRow(process: ProcessDetails, instance: InstanceDetails): Cell[] {
   const limit = process.logRateLimit === undefined ? 'unlimited' : `${formatBytes(process.logRateLimit)}/s`;
-  const { details = '' } = instance;
+  const { details = '', memoryMB = process.memoryMB, diskMB = process.diskMB } = instance;
   return [
     `#${instance.index}`,
     isBad(instance) ? { text: instance.state, style: 'bad' } : instance.state,
     instance.since === undefined ? '' : second(instance.since),
     instance.cpu === undefined ? '-' : `${(instance.cpu * 100).toFixed(1)}%`,
-    `${instance.memoryBytes === undefined ? '-' : formatBytes(instance.memoryBytes)} of ${formatMegabytes(process.memoryMB)}`,
-    `- of ${formatMegabytes(process.diskMB)}`,
+    `${instance.memoryBytes === undefined ? '-' : formatBytes(instance.memoryBytes)} of ${formatMegabytes(memoryMB)}`,
+    `- of ${formatMegabytes(diskMB)}`,
     `- of ${limit}`,
     '',
     details.length > longestCell ? '' : details,
@@ -52,13 +52,34 @@ function howItEnded({ exitCode, reason }: LastEnd, memoryMB: number): string {
 }
 
 /** What of an instance has no room in the table: a long cause, and how often and why it was started again. */
-function notesOf(process: ProcessDetails, { index, details = '', restarts = 0, lastEnd }: InstanceDetails): Block[] {
+function notesOf(process: ProcessDetails, instance: InstanceDetails): Block[] {
+  const { index, details = '', restarts = 0, lastEnd, memoryMB = process.memoryMB } = instance;
   const notes: Block[] = details.length > longestCell ? [pairs([`#${index}:`, message(details)])] : [];
   if (restarts === 0) return notes;
   const times = restarts === 1 ? 'once' : `${restarts} times`;
   const at = lastEnd?.at === undefined ? '' : ` at ${second(lastEnd.at)}`;
-  const why = lastEnd === undefined ? '' : `; the last time it ${howItEnded(lastEnd, process.memoryMB)}${at}`;
+  const why = lastEnd === undefined ? '' : `; the last time it ${howItEnded(lastEnd, memoryMB)}${at}`;
   return [...notes, pairs([`#${index}:`, `restarted ${times}${why}`])];
+}
+
+/** More names than these say less than their number. */
+const mostNames = 3;
+
+/** What an instance runs with where that is no more what is set for its process. */
+function formerSizes(process: ProcessDetails, { memoryMB, diskMB }: InstanceDetails): string {
+  const told = (mine: number | undefined, set: number, what: string): string[] =>
+    mine === undefined || mine === set ? [] : [`${formatMegabytes(mine)} of ${what}`];
+  return [...told(memoryMB, process.memoryMB, 'memory'), ...told(diskMB, process.diskMB, 'disk')].join(' and ');
+}
+
+/** One line for all instances that run with the same sizes of before. The table itself stays as cf prints it. */
+function formerSizeLines(process: ProcessDetails): Block[] {
+  const alike = Map.groupBy(process.instanceDetails, (instance) => formerSizes(process, instance));
+  alike.delete('');
+  return [...alike].map(([sizes, those]) => {
+    const who = those.length > mostNames ? counted(those.length, 'instance') : those.map(({ index }) => `#${index}`).join(', ');
+    return pairs([`${who}:`, `running with ${sizes} until ${those.length === 1 ? 'it is' : 'they are'} restarted`]);
+  });
 }
 
 const stateRank: Record<InstanceDetails['state'], number> = { crashed: 0, down: 1, starting: 2, running: 3 };
@@ -86,6 +107,7 @@ function renderInstances(process: ProcessDetails): Block[] {
     { ...table(instanceHeader, rows), optional: lessImportant } as Block,
     ...sum,
     ...shown.flatMap((instance) => notesOf(process, instance)),
+    ...formerSizeLines(process),
   ];
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { secretType } from '../../../src/lib/api/core.ts';
+import { podType, secretType } from '../../../src/lib/api/core.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import type { AppDetails } from '../../../src/lib/api/results.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';
@@ -242,6 +243,33 @@ describe('scale', () => {
     judge({ phase: 'Serving' });
     expect((await cli.run(['scale', 'my-app', '-m', '512M', '-f'])).code).toBe(0);
     expect(cluster.memory.peek(kinds.process, ns, 'my-app-guid-web')?.spec.memoryMB).toBe(512);
+  });
+
+  it('of memory that fails leaves the instances with what they had, and app says so', async () => {
+    await addApp();
+    await setInstances('my-app-guid-web', ['RUNNING']);
+    await cluster.memory.mergePatch(
+      kinds.process,
+      ns,
+      'my-app-guid-web',
+      { status: { instancesStatus: { '0': { pod: 'web-0' } } } },
+      { subresource: 'status' },
+    );
+    const limits = { memory: '256Mi', 'ephemeral-storage': '1024Mi' };
+    const marks = { 'korifi.cloudfoundry.org/app-guid': 'my-app-guid', 'korifi.cloudfoundry.org/guid': 'my-app-guid-web' };
+    await cluster.add(podType, {
+      metadata: { name: 'web-0', namespace: ns, labels: { ...marks, 'apps.kubernetes.io/pod-index': '0' } },
+      spec: { containers: [{ name: 'application', resources: { limits } }] },
+      status: { conditions: [{ type: 'Ready', status: 'True' }] },
+    });
+    judge({ phase: 'Failed', reason: 'Crashed', message: 'The app ended with exit code 7.' });
+    expect((await cli.run(['scale', 'my-app', '-m', '96M', '-f'])).code).toBe(1);
+    const { stdout } = await cli.run(['app', 'my-app']);
+    expect(stdout).toContain('\nmemory usage:   96M\n');
+    expect(stdout).toContain('- of 256M');
+    expect(stdout).toContain('\n#0:   running with 256M of memory until it is restarted\n');
+    const { result } = JSON.parse((await cli.run(['app', 'my-app', '--json'])).stdout) as { result: AppDetails };
+    expect(result.processes[0]).toMatchObject({ memoryMB: 96, instanceDetails: [{ memoryMB: 256, diskMB: 1024 }] });
   });
 
   it('without flags shows the present scale and writes nothing', async () => {

@@ -137,6 +137,24 @@ describe('the table of instances', () => {
     expect(text(withInstances([{ ...crashed, restarts: 0 }]))).not.toContain('restarted');
   });
 
+  it('measures an instance by what it runs with, and says where that is no more what is set', () => {
+    const older = { ...crashed, state: 'running' as const, memoryBytes: 14_050_918, memoryMB: 64, diskMB: 1024 };
+    const shown = text(withInstances([older]));
+    expect(shown).toContain('\nmemory usage:   256M\n');
+    expect(shown).toContain('   13.4M of 64M   - of 1G   ');
+    expect(shown).toContain('ran out of memory (limit 64M)');
+    expect(shown).toContain('\n#0:   running with 64M of memory until it is restarted');
+    const still = { ...older, restarts: 0 };
+    const three = [still, { ...still, index: 1 }, { ...still, index: 2, memoryMB: 256, diskMB: 512 }];
+    expect(text(withInstances(three)).split('\n').slice(-2)).toEqual([
+      '#0, #1:   running with 64M of memory until they are restarted',
+      '#2:   running with 512M of disk until it is restarted',
+    ]);
+    const many = Array.from({ length: 5 }, (_, index) => ({ ...still, index, memoryMB: 128, diskMB: 512 }));
+    expect(text(withInstances(many))).toContain('\n5 instances:   running with 128M of memory and 512M of disk until they are restarted');
+    expect(text(withInstances([{ ...still, memoryMB: 256 }]))).not.toContain('running with');
+  });
+
   it('has a cause that is longer than a cell below it', () => {
     const shown = text(withInstances([{ ...crashed, restarts: 0, details: 'The app used more memory than it may and was ended.' }]));
     expect(shown).toMatch(/ready\n#0 .* false\n#0:   The app used more memory than it may and was ended\.$/);

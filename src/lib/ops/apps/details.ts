@@ -45,6 +45,16 @@ function appStatusOf(pod: Pod | undefined): ContainerStatus | undefined {
   return pod?.status?.containerStatuses?.find(({ name }) => name === appContainer);
 }
 
+/** The limits that a pod was made with; they stay as they are until another takes its place. */
+function sizesOf(pod: Pod | undefined): Pick<InstanceDetails, 'memoryMB' | 'diskMB'> {
+  const limits = pod?.spec?.containers.find(({ name }) => name === appContainer)?.resources?.limits ?? {};
+  const megabytes = (quantity: string | undefined): number | undefined => {
+    const bytes = parseQuantity(quantity);
+    return bytes === undefined ? undefined : Math.round(bytes / 1024 ** 2);
+  };
+  return present({ memoryMB: megabytes(limits['memory']), diskMB: megabytes(limits['ephemeral-storage']) });
+}
+
 /** How the app's container ended last; undefined when it never did. */
 function lastEndOf(status: ContainerStatus | undefined): LastEnd | undefined {
   const ended = status?.state?.terminated ?? status?.lastState?.terminated;
@@ -61,13 +71,15 @@ function instanceDetails(app: CFApp, process: CFProcess, { usage, pods }: Live):
   const byName = new Map((pods ?? []).map((pod) => [pod.metadata.name ?? '', pod]));
   return (pods === undefined ? instances : withPods(instances, process, pods, wanted)).map((instance) => {
     const container = usage.get(instance.pod ?? '')?.containers?.find((one) => one.name === appContainer);
-    const status = appStatusOf(byName.get(instance.pod ?? ''));
+    const pod = byName.get(instance.pod ?? '');
+    const status = appStatusOf(pod);
     const lastEnd = lastEndOf(status);
     // The pod knows first.
     const restarts = status?.restartCount ?? instance.restarts;
     return {
       index: instance.index,
       state: instanceStates[instance.state],
+      ...sizesOf(pod),
       ...present({
         since: instance.timestamp,
         cpu: parseQuantity(container?.usage?.cpu),

@@ -222,7 +222,8 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
     if (!push.start) return { ...result, unchanged: false, app: switched };
     const known = {
       ...result.known,
-      withoutUsage: changes.droplet || changes.state,
+      // Without a wait the instances of before are still there, with sizes of their own.
+      withoutUsage: push.wait && (changes.droplet || changes.state),
       ...(mapped.every(hasAddress) ? { routes: mapped } : {}),
     };
     return { ...result, known, unchanged: false, app: await verdict(prepared, switched, pushId, follower) };
