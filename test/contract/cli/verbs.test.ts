@@ -228,6 +228,51 @@ describe('scale', () => {
     expect(patches.map((call) => [call.path.split('/').pop(), call.body])).toEqual([['scale', '{"spec":{"replicas":3}}']]);
   });
 
+  it('of a process that never ran ends when its first version is found to stay', async () => {
+    await addApp();
+    await cluster.memory.mergePatch(kinds.app, ns, 'my-app-guid', { metadata: { annotations: { [annotations.deployId]: 'pushed' } } });
+    const worker = 'my-app-guid-worker';
+    const healthCheck = { type: 'process' as const, data: { invocationTimeoutSeconds: 1, timeoutSeconds: 60 } };
+    const spec = {
+      appRef: { name: 'my-app-guid' },
+      processType: 'worker',
+      desiredInstances: 0,
+      memoryMB: 64,
+      diskQuotaMB: 64,
+      healthCheck,
+    };
+    const marks = { 'korifi.cloudfoundry.org/app-guid': 'my-app-guid' };
+    await cluster.add(kinds.process, { metadata: { name: worker, namespace: ns, labels: marks }, spec });
+    const awaited = {
+      id: 'pushed',
+      phase: 'Starting' as const,
+      reason: 'Serving',
+      message: 'The new version runs; waiting whether it stays.',
+      process: 'worker',
+    };
+    const tell = async (deployment: DeploymentStatus): Promise<void> => {
+      const rollout = { status: { rollout: deployment } };
+      await cluster.memory.mergePatch(kinds.process, ns, worker, rollout, { subresource: 'status' });
+    };
+    const tellApp = async (deployment: DeploymentStatus): Promise<void> => {
+      await cluster.memory.mergePatch(kinds.app, ns, 'my-app-guid', { status: { deployment } }, { subresource: 'status' });
+    };
+    await setInstances(worker, ['RUNNING']);
+    await tell(awaited);
+    await tellApp(awaited);
+    // The app's status follows that of its processes.
+    cluster.memory.intercept = (verb, { plural }) => {
+      if (verb !== 'watch') return;
+      if (plural === kinds.process.plural) setTimeout(() => void tell({ ...awaited, phase: 'Serving' }), 5);
+      if (plural === kinds.app.plural) setTimeout(() => void tellApp({ ...awaited, phase: 'Serving' }), 5);
+    };
+    const run = await cli.run(['scale', 'my-app', '--process', 'worker', '-i', '1']);
+    expect(run.code).toBe(0);
+    expect(run.stderr).toContain('Waiting: the new version runs; waiting whether it stays\n');
+    expect(run.stdout).toContain('\ntype:           worker\nsidecars:       \ninstances:      1/1\n');
+    expect(run.stdout).not.toContain('Active deployment');
+  });
+
   it('of memory asks first, and without a terminal says which flag answers', async () => {
     await addApp();
     const run = await cli.run(['scale', 'my-app', '-m', '512M']);

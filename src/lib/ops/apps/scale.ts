@@ -2,12 +2,12 @@
 
 import { instanceCountsOf, webProcess } from '../../api/app.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
-import type { CFApp, CFProcess } from '../../api/types.generated.ts';
+import type { CFApp, CFProcess, DeploymentStatus } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { scaleDirectly } from './direct-scaling.ts';
-import { unlessAbsent } from '../controller-wait.ts';
+import { awaitedIn, unlessAbsent } from '../controller-wait.ts';
 import { changeApp, changeProcess, newDeployId, scaleProcess } from './changes.ts';
 import { waitUntilServing } from './lifecycle.ts';
 import { startTimeoutMs } from './rollout-wait.ts';
@@ -42,6 +42,27 @@ function describeInstances(process: CFProcess | undefined, wanted: number): stri
 function hasExactly(process: CFProcess, wanted: number): boolean {
   const { running, starting, crashed, down } = instanceCountsOf(process);
   return running === wanted && starting + crashed + down === 0;
+}
+
+/** How the process' change fares, while it is not judged yet: one that never ran is judged by its first instances. */
+function underWay(app: CFApp, rollout: DeploymentStatus | undefined): DeploymentStatus | undefined {
+  if (rollout?.id !== app.metadata.annotations?.[annotations.deployId]) return undefined;
+  return rollout?.phase === 'Pending' || rollout?.phase === 'Starting' ? rollout : undefined;
+}
+
+/** The app's status follows that of its processes within moments; one that does not is shown as it is. */
+const followMs = 5000;
+
+async function waitForApp({ cluster, space, signal }: SpaceSession, app: CFApp, { spec: { processType } }: CFProcess): Promise<void> {
+  const { name = '' } = app.metadata;
+  const check = (seen: CFApp | undefined): true | undefined => {
+    const awaited = seen === undefined ? undefined : underWay(seen, seen.status?.deployment);
+    return awaited !== undefined && (awaited.process ?? processType) === processType ? undefined : true;
+  };
+  const how = { timeoutMs: followMs, signal, describe: `the status of app '${app.spec.displayName}'` };
+  await watchObject(cluster, kinds.app, { ns: space.guid, name }, check, how).catch((error: unknown) => {
+    if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
+  });
 }
 
 /** A cause that may pass by itself is told as the end when it has lasted so long. */
@@ -91,8 +112,10 @@ async function waitForInstances(session: SpaceSession, app: CFApp, process: CFPr
     if (failed?.isCrash === true) throw failed;
     if (failed === undefined) timer = void clearTimeout(timer);
     else patient(failed);
-    if (seen !== undefined && hasExactly(seen, wanted)) return true;
-    reporter.step(describeInstances(seen, wanted));
+    const isFull = seen !== undefined && hasExactly(seen, wanted);
+    const awaited = isFull ? underWay(app, seen.status?.rollout) : undefined;
+    if (isFull && awaited === undefined) return true;
+    reporter.step(awaited?.message === undefined ? describeInstances(seen, wanted) : `Waiting: ${awaitedIn(awaited.message)}`);
     return undefined;
   };
   const how = {
@@ -102,6 +125,7 @@ async function waitForInstances(session: SpaceSession, app: CFApp, process: CFPr
   const done = await unlessAbsent(AbortSignal.any([signal, stuck.signal]), (until, alive) =>
     watchObject(cluster, kinds.process, { ns: space.guid, name }, (seen) => check(seen, alive), { ...how, signal: until }),
   ).finally(() => clearTimeout(timer));
+  if (done === true) await waitForApp(session, app, process);
   reporter.done();
   if (done === true || (await scaleDirectly(session, app, process, wanted))) return;
   throw new KfError(
@@ -123,10 +147,11 @@ export async function scaleApp(session: SpaceSession, app: CFApp, options: Scale
   if (resized) await changeProcess(session, process, sizes);
   if (options.instances !== undefined) await scaleProcess(session, process, options.instances);
   if (app.spec.desiredState !== 'STARTED') return;
+  let current = app;
   if (resized) {
     const deployId = newDeployId();
-    const changed = await changeApp(session, app, () => ({ annotations: { [annotations.deployId]: deployId } }));
-    await waitUntilServing(session, changed, deployId);
+    current = await changeApp(session, app, () => ({ annotations: { [annotations.deployId]: deployId } }));
+    await waitUntilServing(session, current, deployId);
   }
-  if (options.instances !== undefined) await waitForInstances(session, app, process, options.instances);
+  if (options.instances !== undefined) await waitForInstances(session, current, process, options.instances);
 }
