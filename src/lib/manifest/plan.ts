@@ -91,6 +91,8 @@ export interface PushPlan {
   /** Build, but neither route nor start. */
   task: boolean;
   redactEnv: boolean;
+  /** As they were typed: hints repeat them. */
+  flags: PushFlags;
   /** What the manifest says and this push leaves out, as `file:line:column: text`. */
   warnings: string[];
 }

@@ -6,6 +6,7 @@ import { nearest } from '../api/names.ts';
 import { incorrectUsage } from '../cf/usage.ts';
 import type { ManifestApp } from './application.ts';
 import { checkAgainst, checkFlags, checkSeveral, parseInstanceSteps, processesWith } from './flags.ts';
+import { repeatPush } from './again.ts';
 import type { AppPlan, PushFlags, PushPlan } from './plan.ts';
 import type { Remark } from './fields.ts';
 import { given } from './process.ts';
@@ -54,6 +55,7 @@ export function planPush({ workingFolder, flags, manifest }: PlanInput): PushPla
     wait: flags.noWait !== true,
     task,
     redactEnv: flags.redactEnv === true,
+    flags,
     warnings: shortened([...(manifest?.remarks ?? []), ...notYet(false)].map(place)),
   };
 }
@@ -87,7 +89,8 @@ function emptyApp(): ManifestApp {
 }
 
 /** The apps that this push is about, each with its name. */
-function chooseApps(apps: ManifestApp[], { name }: PushFlags, manifest: ReadManifest | undefined): (ManifestApp & { name: string })[] {
+function chooseApps(apps: ManifestApp[], flags: PushFlags, manifest: ReadManifest | undefined): (ManifestApp & { name: string })[] {
+  const { name } = flags;
   if (name !== undefined && !/^[-\w]+$/.test(name)) {
     throw incorrectUsage(`The name of an app consists of letters, digits, '-' and '_'; it is '${name}'.`);
   }
@@ -112,7 +115,9 @@ function chooseApps(apps: ManifestApp[], { name }: PushFlags, manifest: ReadMani
     name,
     named.map((app) => app.name),
   );
-  throw new KfError('usage', `Could not find app named '${name}' in manifest`, near === undefined ? {} : { hints: [`kf push ${near}`] });
+  throw new KfError('usage', `Could not find app named '${name}' in manifest`, {
+    hints: near === undefined ? [] : [repeatPush(`kf push ${near}`, flags)],
+  });
 }
 
 function appPlan(app: ManifestApp & { name: string }, flags: PushFlags, folders: { workingFolder: string; base: string }): AppPlan {

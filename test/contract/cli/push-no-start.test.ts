@@ -89,7 +89,29 @@ describe('push --no-start', () => {
 it('a push of an image that fails names the flag in its way out: without it the working directory would be pushed', async () => {
   scene.droplet = 'fails';
   const failed = await scene.cli.run(['push', 'img', '--docker-image', 'registry.example.com/a:1']);
-  expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('   kf push img --docker-image IMAGE\n')]);
+  expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('   kf push img --docker-image registry.example.com/a:1\n')]);
+});
+
+describe('the hint after a build that failed', () => {
+  it('of a push is this push again', async () => {
+    scene.droplet = 'fails';
+    const failed = await scene.cli.run([...push, '-m', '64M', '--no-route']);
+    expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('   kf push shop -p app -m 64M --no-route\n')]);
+  });
+
+  it.each(['start', 'restart', 'restage'])('of %s says where to push: nobody but the user knows where the source is', async (verb) => {
+    await scene.ok(...push, '--no-start');
+    scene.droplet = 'fails';
+    const failed = await scene.cli.run([verb, 'shop']);
+    expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining("\n   In the folder of the app's source: kf push shop\n")]);
+  });
+
+  it('of a restage names the flag of an image', async () => {
+    await scene.ok('push', 'img', '--docker-image', 'registry.example.com/a:1');
+    scene.droplet = 'fails';
+    const failed = await scene.cli.run(['restage', 'img']);
+    expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('\n   kf push img --docker-image IMAGE\n')]);
+  });
 });
 
 describe('what was pushed with --no-start', () => {

@@ -39,6 +39,7 @@ describe('without a manifest', () => {
       wait: true,
       task: false,
       redactEnv: false,
+      flags: { name: 'shop' },
       warnings: [],
     });
   });
@@ -84,6 +85,9 @@ describe('the name argument', () => {
   test('that fits none is told, with the nearest', () => {
     expect(() => plan({ name: 'bakc' }, two)).toThrow(
       expect.objectContaining({ message: "Could not find app named 'bakc' in manifest", hints: ['kf push back'] }),
+    );
+    expect(() => plan({ name: 'bakc', manifest: '../deploy/manifest.yml' }, two)).toThrow(
+      expect.objectContaining({ hints: ['kf push back -f ../deploy/manifest.yml'] }),
     );
   });
 

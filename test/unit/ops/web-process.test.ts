@@ -1,15 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import type { CFBuild, Droplet } from '../../../src/lib/api/types.generated.ts';
 import { judgeWeb } from '../../../src/lib/ops/apps/web-process.ts';
+import type { PushFlags } from '../../../src/lib/manifest/plan.ts';
 import type { Reporter } from '../../../src/lib/ops/reporter.ts';
 
 const warnings: string[] = [];
 const session = { bin: 'cf', reporter: { warn: (text: string) => warnings.push(text) } as unknown as Reporter };
 
-function judge(droplet: Partial<Droplet>, { hasCommand = false, type = 'buildpack', start = true } = {}): boolean {
+interface Given {
+  hasCommand?: boolean;
+  type?: string;
+  start?: boolean;
+  flags?: PushFlags;
+}
+
+function judge(droplet: Partial<Droplet>, { hasCommand = false, type = 'buildpack', start = true, flags }: Given = {}): boolean {
   warnings.length = 0;
   const build = { spec: { lifecycle: { type } }, status: { droplet } } as CFBuild;
-  return judgeWeb(session, { name: 'my-app', build, hasCommand, start });
+  return judgeWeb(session, { name: 'my-app', build, hasCommand, start, ...(flags === undefined ? {} : { flags }) });
 }
 
 const buildpacks = [{ name: 'kf/binary', version: '1' }];
@@ -25,6 +33,13 @@ describe('a web process', () => {
     expect(judge({ buildpacks, processTypes: worker })).toBe(false);
     expect(warnings.join('\n')).toContain("found no process 'web', only: worker");
     expect(warnings.join('\n')).toContain('cf scale my-app --process worker -i 1');
+  });
+
+  it('is given a command by a push that says what this one said, or where to type it', () => {
+    judge({ buildpacks, processTypes: worker });
+    expect(warnings[0]).toContain("`cf push my-app -c COMMAND`, in the folder of the app's source, starts one.");
+    judge({ buildpacks, processTypes: worker }, { flags: { path: 'app' } });
+    expect(warnings[0]).toContain('`cf push my-app -p app -c COMMAND` starts one.');
   });
 
   it('starts its own command, whatever the build found', () => {

@@ -34,9 +34,16 @@ async function earlierBuild(session: SpaceSession, { app, packageGuid, key }: Bu
   return key === undefined ? undefined : reusableBuild(own, key);
 }
 
+/** How the app is pushed anew. Where its source lies only its user knows; without a flag for its image a push would take the working directory. */
+function pushOf({ bin }: SpaceSession, { spec: { displayName, lifecycle } }: CFApp): string {
+  const push = `${bin} push ${displayName}`;
+  return lifecycle.type === 'docker' ? `${push} --docker-image IMAGE` : `In the folder of the app's source: ${push}`;
+}
+
 async function requestFor(session: SpaceSession, info: KfInfo, app: CFApp, source: CFPackage): Promise<BuildRequest> {
   const { lifecycle } = app.spec;
-  const request = { app, packageGuid: source.metadata.name ?? '', lifecycle };
+  const again = pushOf(session, app);
+  const request = { app, packageGuid: source.metadata.name ?? '', lifecycle, again };
   if (lifecycle.type === 'docker') return request;
   const [env, bindings] = await Promise.all([readVariables(session, app), toldBindings(session, app)]);
   const contentHash = source.metadata.annotations?.[annotations.contentHash];
@@ -102,7 +109,8 @@ export async function stageAndStart(session: SpaceSession, app: CFApp, { again }
 const isDone = (app: CFApp, droplet: string): boolean =>
   app.spec.currentDropletRef?.name === droplet && app.spec.desiredState === 'STARTED' && !isUnstaged(app);
 
-function nothingPushed({ bin }: SpaceSession, app: CFApp): KfError {
-  const name = app.spec.displayName;
-  return new KfError('failed', `App '${name}' has nothing to run yet: nothing was pushed.`, { hints: [`${bin} push ${name}`] });
+function nothingPushed(session: SpaceSession, app: CFApp): KfError {
+  return new KfError('failed', `App '${app.spec.displayName}' has nothing to run yet: nothing was pushed.`, {
+    hints: [pushOf(session, app)],
+  });
 }

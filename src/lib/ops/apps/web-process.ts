@@ -4,6 +4,8 @@ import { desiredInstances, effectiveCommand, lacksWeb, webProcess } from '../../
 import { kinds, labels } from '../../api/group.ts';
 import type { CFApp, CFBuild } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
+import { repeatPush } from '../../manifest/again.ts';
+import type { PushFlags } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { scaleProcess } from './changes.ts';
 
@@ -15,26 +17,36 @@ interface Judged {
   hasCommand: boolean;
   /** Something is to be started now. */
   start: boolean;
+  /** The flags of the push that this is part of: commands that push again repeat them. Left out elsewhere. */
+  flags?: PushFlags;
 }
+
+/** Where a push of somebody who has not just pushed is to be typed. */
+const atSource = "in the folder of the app's source";
 
 /**
  * Whether a web process that has not run yet gets instances. Says so when it gets none.
  * @throws KfError `build` when the build found no process at all, and one is to be started
  */
-export function judgeWeb({ reporter, bin }: Pick<SpaceSession, 'reporter' | 'bin'>, { name, build, hasCommand, start }: Judged): boolean {
+export function judgeWeb(
+  { reporter, bin }: Pick<SpaceSession, 'reporter' | 'bin'>,
+  { name, build, hasCommand, start, flags }: Judged,
+): boolean {
   const droplet = build.status?.droplet;
   const { processTypes = [], buildpacks = [] } = droplet ?? {};
   if (build.spec.lifecycle.type === 'docker' || hasCommand) return true;
-  const withCommand = `${bin} push ${name} -c COMMAND`;
+  const typed = repeatPush(`${bin} push ${name} -c COMMAND`, flags ?? {});
   // A droplet whose facts could not be read names no buildpacks either; it may well have a process.
   if (start && processTypes.length === 0 && buildpacks.length > 0) {
     throw new KfError('build', `The build of app '${name}' found no process to start.`, {
-      hints: [withCommand, "Or add a file named Procfile with the line 'web: COMMAND'."],
+      hints: [flags === undefined ? `${typed}, ${atSource}` : typed, "Or add a file named Procfile with the line 'web: COMMAND'."],
     });
   }
   if (droplet === undefined || !lacksWeb(droplet)) return true;
   const types = processTypes.map(({ type }) => type);
-  reporter.warn(`The build found no process 'web', only: ${types.join(', ')}. No web instance is started; \`${withCommand}\` starts one.`);
+  reporter.warn(
+    `The build found no process 'web', only: ${types.join(', ')}. No web instance is started; \`${typed}\`${flags === undefined ? `, ${atSource},` : ''} starts one.`,
+  );
   reporter.warn(`To start process '${types[0] ?? ''}': \`${bin} scale ${name} --process ${types[0] ?? ''} -i 1\`.`);
   return false;
 }

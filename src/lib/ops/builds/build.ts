@@ -28,9 +28,16 @@ interface ShownLog {
 /** A build that no controller has taken up by then is reported as accepted, controller absent. */
 const controllerPatienceMs = 20_000;
 
-function nobodyBuilds(session: SpaceSession, appName: string): KfError {
+export interface BuildWait {
+  /** Rejects when a later push has taken over; left out where the wait is so short that the next write finds out. */
+  stillOurs?: Promise<never> | undefined;
+  /** The command that builds it again, as a hint. */
+  again: string;
+}
+
+function nobodyBuilds(appName: string, again: string): KfError {
   return new KfError('accepted', `The build of app '${appName}' is asked for, but no controller has taken it up; the app is as it was.`, {
-    hints: ['kubectl -n kf-system get deployment kf-controller', `${session.bin} push ${appName}`],
+    hints: ['kubectl -n kf-system get deployment kf-controller', again],
   });
 }
 
@@ -57,14 +64,19 @@ function showLog(session: SpaceSession, buildGuid: string, tail: string[]): Show
   };
 }
 
-function buildFailure(session: SpaceSession, appName: string, build: CFBuild, tail: string[]): KfError {
+interface FailedBuild {
+  appName: string;
+  build: CFBuild;
+  tail: string[];
+  again: string;
+}
+
+function buildFailure(session: SpaceSession, { appName, build, tail, again }: FailedBuild): KfError {
   const condition = findCondition(build, conditionTypes.succeeded);
   const message = condition?.message ?? 'the cause is unknown';
   // Our controller writes the class beside the sentence, Korifi's before it (`<reason>: <text>`); the condition's own reason only says that it failed.
   const reason = build.status?.failure?.reason ?? /^([A-Z]\w+): /.exec(message)?.[1] ?? condition?.reason;
   const noMatch = reason === reasons.noBuildpackMatched;
-  // Without its flag a push would take the source of the working directory instead.
-  const again = `${session.bin} push ${appName}${build.spec.lifecycle.type === 'docker' ? ' --docker-image IMAGE' : ''}`;
   return new KfError('build', `Error staging application: ${message}`, {
     hints: noMatch ? [`kubectl get builderinfos -n ${session.root} -o yaml`] : [`${session.bin} logs ${appName} --recent`, again],
     details: { reason, build: build.metadata.name, logTail: tail },
@@ -73,10 +85,14 @@ function buildFailure(session: SpaceSession, appName: string, build: CFBuild, ta
 
 /**
  * Waits until the build has ended well.
- * @param stillOurs rejects when a later push has taken over; left out where the wait is so short that the next write finds out
  * @throws KfError `build` with the cause, `timeout` naming app and minutes, `accepted` (no controller)
  */
-export async function waitForBuild(session: SpaceSession, appName: string, build: CFBuild, stillOurs?: Promise<never>): Promise<CFBuild> {
+export async function waitForBuild(
+  session: SpaceSession,
+  appName: string,
+  build: CFBuild,
+  { stillOurs, again }: BuildWait,
+): Promise<CFBuild> {
   const { cluster, space, signal, env } = session;
   const name = build.metadata.name ?? '';
   const tail: string[] = [];
@@ -102,9 +118,9 @@ export async function waitForBuild(session: SpaceSession, appName: string, build
       },
       Math.min(controllerPatienceMs, timeoutMs),
     );
-    if (ended === undefined) throw nobodyBuilds(session, appName);
+    if (ended === undefined) throw nobodyBuilds(appName, again);
     await shown?.finish();
-    if (ended.status?.state === 'FAILED') throw buildFailure(session, appName, ended, tail);
+    if (ended.status?.state === 'FAILED') throw buildFailure(session, { appName, build: ended, tail, again });
     return ended;
   } catch (error) {
     await shown?.finish();

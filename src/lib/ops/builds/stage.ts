@@ -15,6 +15,8 @@ export interface BuildRequest {
   app: CFApp;
   packageGuid: string;
   lifecycle: Lifecycle;
+  /** The command that builds it again, as a hint. */
+  again: string;
   /** Of source code. */
   contentHash?: string | undefined;
   key?: string | undefined;
@@ -80,5 +82,5 @@ export async function stagePackage(
   session.reporter.say('Staging app and tracing logs...');
   session.reporter.step('Staging');
   const build = earlier === undefined ? await createBuild(session, info, request) : await takeUp(session, earlier, request);
-  return waitForBuild(session, request.app.spec.displayName, build, stillOurs?.());
+  return waitForBuild(session, request.app.spec.displayName, build, { stillOurs: stillOurs?.(), again: request.again });
 }

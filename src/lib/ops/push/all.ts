@@ -2,6 +2,7 @@
 
 import type { AppDetails } from '../../api/results.ts';
 import { KfError, messageOf, type FailureClass } from '../../errors.ts';
+import { repeatPush } from '../../manifest/again.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
 import { withReporter } from '../../session/reporting.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -35,6 +36,12 @@ interface Outcome {
   name: string;
   details?: PushedDetails;
   error?: unknown;
+}
+
+/** Hints that push again are this push again. */
+function repeating(error: unknown, { flags }: PushPlan): unknown {
+  if (error instanceof KfError) error.hints.splice(0, error.hints.length, ...error.hints.map((hint) => repeatPush(hint, flags)));
+  return error;
 }
 
 /** The error of an app among several names it, as cf does. */
@@ -114,7 +121,10 @@ export async function pushAll(
 ): Promise<PushedDetails[]> {
   const outputs = new Map(plan.apps.map(({ name }) => [name, outputOf(name)]));
   const sessions = new Map([...outputs].map(([name, output]) => [name, withReporter(session, output)]));
-  const waiting = (await prepareAll(sessions, plan)).map((prepared, index) => ({ prepared, index }));
+  const looked = await prepareAll(sessions, plan).catch((error: unknown) => {
+    throw repeating(error, plan);
+  });
+  const waiting = looked.map((prepared, index) => ({ prepared, index }));
   const outcomes: Outcome[] = [];
   const run = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined && !session.signal.aborted; next = waiting.shift()) {
@@ -126,7 +136,8 @@ export async function pushAll(
         const details = await finish(sessionOf(sessions, prepared.plan), plan, prepared, options);
         outcomes[index] = { name, details };
         output?.pushed(details);
-      } catch (error) {
+      } catch (thrown) {
+        const error = repeating(thrown, plan);
         if (plan.apps.length === 1) throw error;
         outcomes[index] = { name, error };
         if (error instanceof KfError && !session.signal.aborted) output?.failed(error);

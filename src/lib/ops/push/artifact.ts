@@ -124,9 +124,10 @@ async function uploadSource(
 }
 
 /** What a build of the plan is asked for. */
-function buildRequest({ plan, follower, pushId }: ArtifactInput, packageGuid: string): BuildRequest {
+function buildRequest({ session, plan, follower, pushId }: ArtifactInput, packageGuid: string): BuildRequest {
   const { app } = follower;
-  return { app, packageGuid, lifecycle: lifecycleOf(plan, app), pushId };
+  const again = `${session.bin} push ${plan.name}`;
+  return { app, packageGuid, lifecycle: lifecycleOf(plan, app), again, pushId };
 }
 
 async function fromSource(input: ArtifactInput): Promise<Artifact> {
@@ -220,8 +221,9 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
   const create = (): Promise<CFPackage> => cluster.create(kinds.package, wanted, { signal });
   if (!input.stage) return imagePackage(input, create);
   session.reporter.step(`Looking at image ${image}`);
-  const [, started] = await Promise.all([create(), createBuild(session, info, buildRequest(input, guid))]);
-  const build = await waitForBuild(session, plan.name, started);
+  const request = buildRequest(input, guid);
+  const [, started] = await Promise.all([create(), createBuild(session, info, request)]);
+  const build = await waitForBuild(session, plan.name, started, request);
   const current = facts.builds.find((candidate) => nameOf(candidate) === follower.app.spec.currentDropletRef?.name);
   if (current === undefined || input.force || dropletImage(current) !== dropletImage(build))
     return { source: guid, packages: [], build, wasBuilt: true, layerBytesSent: 0, bindings: facts.bindings };

@@ -45,7 +45,8 @@ export interface Decision {
 /** @throws KfError `build` when the build found no process at all, and one is to be started */
 export function decideChanges({ session, plan, push, services, routes, facts, app, artifact }: Decision): Changes {
   const { build, source: chosen, packages } = artifact;
-  const judged = build === undefined ? undefined : { name: plan.name, build, hasCommand: hasCommand(plan, facts), start: push.start };
+  const { start, flags } = push;
+  const judged = build === undefined ? undefined : { name: plan.name, build, hasCommand: hasCommand(plan, facts), start, flags };
   // Of a package that is built later its start judges.
   const startsWeb = judged === undefined || judgeWeb(session, judged);
   const droplet = build !== undefined && app.spec.currentDropletRef?.name !== build.metadata.name;

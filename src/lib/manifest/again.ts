@@ -1,0 +1,59 @@
+// A hint to push again is typed as it stands: it carries what the command line of this push said.
+
+import type { PushFlags } from './plan.ts';
+
+/** As a POSIX shell takes it for one word. */
+const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`);
+
+const megabytes = (size: number | undefined): string | undefined => (size === undefined ? undefined : `${size}M`);
+
+/** A variable's value may be a secret, and a hint ends in the log of a job. */
+const withoutValue = (variable: string): string => `${variable.split('=')[0] ?? ''}=VALUE`;
+
+/** A flag of push: its spellings, first the one that a hint takes, and what was given with it. */
+interface Repeated {
+  spellings: readonly string[];
+  given: (flags: PushFlags) => string | number | boolean | readonly string[] | undefined;
+}
+
+const repeated: readonly Repeated[] = [
+  { spellings: ['-f', '--manifest'], given: ({ manifest }) => manifest },
+  { spellings: ['--no-manifest'], given: ({ noManifest }) => noManifest },
+  { spellings: ['--vars-file'], given: ({ varsFiles }) => varsFiles },
+  { spellings: ['--var'], given: ({ vars }) => vars?.map(withoutValue) },
+  { spellings: ['-p', '--path'], given: ({ path }) => path },
+  { spellings: ['--docker-image', '-o'], given: ({ dockerImage }) => dockerImage },
+  { spellings: ['-b', '--buildpack'], given: ({ buildpacks }) => buildpacks },
+  { spellings: ['-s', '--stack'], given: ({ stack }) => stack },
+  { spellings: ['-c', '--start-command'], given: ({ command }) => command },
+  { spellings: ['-i', '--instances'], given: ({ instances }) => instances },
+  { spellings: ['-m', '--memory'], given: ({ memoryMB }) => megabytes(memoryMB) },
+  { spellings: ['-k', '--disk'], given: ({ diskQuotaMB }) => megabytes(diskQuotaMB) },
+  { spellings: ['-t', '--app-start-timeout'], given: ({ timeoutSeconds }) => timeoutSeconds },
+  { spellings: ['-u', '--health-check-type'], given: ({ healthCheckType }) => healthCheckType },
+  { spellings: ['--endpoint'], given: ({ endpoint }) => endpoint },
+  { spellings: ['--no-route'], given: ({ noRoute }) => noRoute },
+  { spellings: ['--random-route'], given: ({ randomRoute }) => randomRoute },
+  { spellings: ['--no-start'], given: ({ noStart }) => noStart },
+  { spellings: ['--no-wait'], given: ({ noWait }) => noWait },
+  { spellings: ['--strategy'], given: ({ strategy }) => strategy },
+];
+
+function wordsOf({ spellings: [flag = ''], given }: Repeated, flags: PushFlags): string[] {
+  const value = given(flags);
+  if (value === undefined || value === false) return [];
+  if (value === true) return [flag];
+  return [value].flat().flatMap((one) => [flag, quoted(String(one))]);
+}
+
+/**
+ * A text with each `push NAME` in it completed by the flags of this push. Flags that the text itself names stay as it names them: they are its advice.
+ * @param text a hint, such as `kf push shop -s STACK`
+ */
+export function repeatPush(text: string, flags: PushFlags): string {
+  const named = new Set(text.split(/[\s`']+/));
+  const words = repeated
+    .filter(({ spellings }) => !spellings.some((spelling) => named.has(spelling)))
+    .flatMap((flag) => wordsOf(flag, flags));
+  return words.length === 0 ? text : text.replace(/\bpush [-\w]+(?![^\s`',.;])/g, (command) => `${command} ${words.join(' ')}`);
+}

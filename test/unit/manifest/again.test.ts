@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest';
+import { repeatPush } from '../../../src/lib/manifest/again.ts';
+
+describe('a hint to push again', () => {
+  test('is this push: with its manifest, folder and settings', () => {
+    const flags = { name: 'shop', manifest: 'm8.yml', varsFiles: ['a.yml', 'b.yml'], path: 'my app', memoryMB: 64, noRoute: true };
+    expect(repeatPush('kf push shop', flags)).toBe(
+      "kf push shop -f m8.yml --vars-file a.yml --vars-file b.yml -p 'my app' -m 64M --no-route",
+    );
+  });
+
+  test('keeps its advice: what it names itself is not repeated', () => {
+    expect(repeatPush('kf push shop -m 128M -i 1', { path: 'app', memoryMB: 1024 })).toBe('kf push shop -p app -m 128M -i 1');
+    expect(repeatPush('Leave the stack out, or: cf push shop -s kf', { path: 'app', stack: 'none' })).toBe(
+      'Leave the stack out, or: cf push shop -p app -s kf',
+    );
+    expect(repeatPush('No process; `kf push shop -c COMMAND` starts one.', { path: 'app' })).toBe(
+      'No process; `kf push shop -p app -c COMMAND` starts one.',
+    );
+  });
+
+  test('tells no value of a variable', () => {
+    expect(repeatPush('kf push shop', { vars: ['password=secret', 'n=1'] })).toBe('kf push shop --var password=VALUE --var n=VALUE');
+  });
+
+  test('quotes what a shell would take apart', () => {
+    expect(repeatPush('kf push shop', { command: "echo 'it' && $X" })).toBe(String.raw`kf push shop -c 'echo '\''it'\'' && $X'`);
+  });
+
+  test('is as it was where nothing was given, and other commands are left alone', () => {
+    expect(repeatPush('kf push shop', { name: 'shop', noStart: false })).toBe('kf push shop');
+    expect(repeatPush('kf logs shop --recent', { path: 'app' })).toBe('kf logs shop --recent');
+    expect(repeatPush("'kf push' makes a new one", { path: 'app' })).toBe("'kf push' makes a new one");
+  });
+});
