@@ -78,7 +78,7 @@ export default {
     layer(
       'one-door-to-the-terminal',
       { path: '^src/', pathNot: '^src/lib/output/' },
-      { path: 'node_modules/(@inquirer|ora|chalk|cli-table3)' },
+      { path: 'node_modules/(ora|chalk|cli-table3)' },
       'in lib/output',
     ),
     layer('shipped-code-knows-no-test', { path: '^src/' }, { path: '^test/' }, 'tests import the code, never the other way'),

@@ -139,7 +139,7 @@ export abstract class KfCommand<T> extends Command {
   /** @param otherwise the flag that says yes beforehand */
   protected async confirm(question: string, otherwise = '-f'): Promise<boolean> {
     const { confirm } = await import('./lib/output/prompt.ts');
-    return confirm(this.terminal, question, otherwise);
+    return confirm(this.terminal, { question, otherwise, signal: this.signal });
   }
 
   protected async clusterSession(options: ClusterSessionOptions = {}): Promise<Session> {

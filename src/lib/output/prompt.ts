@@ -4,22 +4,45 @@ import { KfError } from '../errors.ts';
 import { safeName } from './safe-text.ts';
 import type { Terminal } from './terminal.ts';
 
+const answers: ReadonlyMap<string, boolean> = new Map([
+  ['y', true],
+  ['yes', true],
+  ['n', false],
+  ['no', false],
+  ['', false],
+]);
+
+export interface Question {
+  question: string;
+  /** The flag that answers beforehand, e.g. `-f`. */
+  otherwise: string;
+  signal: AbortSignal;
+  /** Stdin, unless told. */
+  input?: NodeJS.ReadableStream;
+}
+
 /**
- * Yes or no; no is the default.
- * @param otherwise the flag that answers beforehand, e.g. `-f`
- * @throws KfError `usage` without a terminal, `interrupted` (130) on Ctrl-C
+ * Yes or no, asked as cf does; no is the default.
+ * @throws KfError `usage` without a terminal or at the end of the input, `interrupted` (130) on Ctrl-C
  */
-export async function confirm(terminal: Terminal, question: string, otherwise: string): Promise<boolean> {
+export async function confirm(terminal: Terminal, { question, otherwise, signal, input = process.stdin }: Question): Promise<boolean> {
   if (!terminal.canAsk) {
     throw new KfError('usage', `${question} There is no terminal to ask on: add ${otherwise} to say yes.`);
   }
-  const { default: ask } = await import('@inquirer/confirm');
-  try {
-    return await ask({ message: safeName(question), default: false });
-  } catch (cause) {
-    if (cause instanceof Error && cause.name === 'ExitPromptError') throw new KfError('interrupted', 'Interrupted.', { cause });
-    throw cause;
+  const { createInterface } = await import('node:readline');
+  const ask = (): void => terminal.ask(`${safeName(question)} [yN]: `);
+  // The terminal itself shows what is typed.
+  const reader = createInterface({ input, signal });
+  ask();
+  for await (const line of reader) {
+    const answer = answers.get(line.trim().toLowerCase());
+    if (answer !== undefined) return answer;
+    terminal.ask('invalid input (not y, n, yes, or no)\n');
+    ask();
   }
+  terminal.ask('\n');
+  if (signal.aborted) throw new KfError('interrupted', 'Interrupted.', { cause: signal.reason });
+  throw new KfError('usage', `${question} The input ended without an answer: add ${otherwise} to say yes.`);
 }
 
 /**
@@ -31,7 +54,7 @@ export async function askSecret(terminal: Terminal, name: string, otherwise: str
     throw new KfError('usage', `'${name}' is asked for, but there is no terminal to ask on: give it with ${otherwise}.`);
   const { createInterface } = await import('node:readline/promises');
   const { Writable } = await import('node:stream');
-  terminal.errRaw(`${name}> `);
+  terminal.ask(`${name}> `);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const reader = createInterface({ input: process.stdin, output: silent, terminal: true });
   const interrupted = new Promise<never>((_, reject) => {
@@ -41,6 +64,6 @@ export async function askSecret(terminal: Terminal, name: string, otherwise: str
     return await Promise.race([reader.question(''), interrupted]);
   } finally {
     reader.close();
-    terminal.err();
+    terminal.ask('\n');
   }
 }

@@ -64,6 +64,11 @@ export class Terminal {
     if (!this.json) write(this.#stdout, `${text}\n`);
   }
 
+  /** Text of a question, without a line end: on stdout as cf's, unless that carries a document. */
+  ask(text: string): void {
+    write(this.json ? this.#stderr() : this.#stdout, text);
+  }
+
   /** The result itself as JSON; `space` as of JSON.stringify. */
   document(value: unknown, space?: number): void {
     this.#stdout.write(`${safeJson(JSON.stringify(value, null, space))}\n`);
@@ -72,11 +77,6 @@ export class Terminal {
   /** A line for people on stderr. */
   err(text = ''): void {
     write(this.#stderr(), `${text}\n`);
-  }
-
-  /** Text on stderr without a line end. */
-  errRaw(text: string): void {
-    write(this.#stderr(), text);
   }
 
   /** A warning: stderr, and `warnings` of the JSON document. */

@@ -146,7 +146,7 @@ describe('what is written', () => {
     terminal.out(attack);
     terminal.out(`App ${terminal.name(attack)}`);
     terminal.err(attack);
-    terminal.errRaw(attack);
+    terminal.ask(attack);
     terminal.warn(attack);
     terminal.print([
       table(['name', 'state'], [[attack, { text: attack, style: 'bad' }]]),
@@ -166,8 +166,8 @@ describe('what is written', () => {
   it('keeps its bytes elsewhere', () => {
     const { terminal, seen } = record(false);
     writeAll(terminal);
-    expect(seen.out.split(attack)).toHaveLength(7);
-    expect(seen.err).toBe(`${attack}\n${attack}${attack}\n`);
+    expect(seen.out.split(attack)).toHaveLength(8);
+    expect(seen.err).toBe(`${attack}\n${attack}\n`);
   });
 
   it.each([true, false])('with --json is escaped (terminal: %s)', (isTTY) => {
