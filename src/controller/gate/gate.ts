@@ -5,8 +5,10 @@ import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, OutgoingHttpH
 import { pipeline } from 'node:stream';
 import type { Commits } from './commits.ts';
 import { Connections, type ConnectionLimits } from './connections.ts';
+import { takesMemory, type Exchange, type Exchanges } from './exchanges.ts';
 import { parseTarget } from './path.ts';
 import type { RegistryPath } from './path.ts';
+import { readiness, type Upstream } from './readiness.ts';
 import type { Room } from './room.ts';
 import { authenticate, mayAccess, ownsRepository, scopeUser } from './scopes.ts';
 import type { Door, Scope } from './scopes.ts';
@@ -24,8 +26,7 @@ export interface AccessLine {
 }
 
 export interface GateOptions {
-  /** Where the registry listens; plain HTTP on the pod's loopback. */
-  upstream: { host: string; port: number };
+  upstream: Upstream;
   /** The HMAC keys that count now; none while they cannot be read (everything is refused then). */
   readKeys: () => readonly Buffer[];
   /** Answers the keeper's questions below `/kf/`, at the push door only. */
@@ -33,6 +34,8 @@ export interface GateOptions {
   /** What may come in, and when it may be stored. */
   room: Room;
   commits: Commits;
+  /** Those of all doors. */
+  exchanges: Exchanges;
   log: (line: AccessLine) => void;
   /** How many connections a door keeps; left out: the default. */
   connections?: Partial<ConnectionLimits>;
@@ -149,7 +152,7 @@ function refuse(request: IncomingMessage, response: ServerResponse, refusal: Ref
   });
 }
 
-function answer(upstream: IncomingMessage, response: ServerResponse, path: RegistryPath): void {
+function answer(upstream: IncomingMessage, response: ServerResponse, path: RegistryPath, exchange?: Exchange): void {
   const headers = pick(upstream.headers, responseHeaders);
   const location = upstream.headers.location;
   if (location !== undefined && path.repository !== undefined) {
@@ -157,6 +160,8 @@ function answer(upstream: IncomingMessage, response: ServerResponse, path: Regis
     if (relative !== undefined) headers.location = relative;
   }
   response.writeHead(upstream.statusCode ?? 502, headers);
+  // The next piece comes when the client has made room for it.
+  if (exchange !== undefined) upstream.on('data', () => exchange.moved());
   pipeline(upstream, response, (error) => {
     // A body cut short must reach the client as a cut connection, never as a complete answer.
     if (error instanceof Error) response.destroy();
@@ -164,14 +169,20 @@ function answer(upstream: IncomingMessage, response: ServerResponse, path: Regis
 }
 
 /** Brings the registry's answer to a request back to the client. */
-function bringBack(request: IncomingMessage, response: ServerResponse, forward: ClientRequest, path: RegistryPath): ClientRequest {
+function bringBack(
+  request: IncomingMessage,
+  response: ServerResponse,
+  forward: ClientRequest,
+  path: RegistryPath,
+  exchange?: Exchange,
+): ClientRequest {
   let answered = false;
   forward.on('response', (upstream) => {
     answered = true;
     // When all was answered before the body's end.
     upstream.once('close', () => void (request.complete || forward.destroy()));
     if (response.headersSent) upstream.destroy();
-    else answer(upstream, response, path);
+    else answer(upstream, response, path, exchange);
   });
   forward.on('error', () => {
     // A refusal of ours ends the request to the registry too.
@@ -179,49 +190,11 @@ function bringBack(request: IncomingMessage, response: ServerResponse, forward: 
     if (answered) response.destroy();
     else refuse(request, response, { status: 502, code: 'UNAVAILABLE', message: 'the registry behind the gate does not answer' });
   });
-  response.on('close', () => {
-    if (!response.writableFinished) forward.destroy();
-  });
+  // An exchange has its own signal for that.
+  if (exchange === undefined) response.on('close', () => void (response.writableFinished || forward.destroy()));
   // It went away before: nothing more is heard of it.
   if (response.destroyed) forward.destroy();
   return forward;
-}
-
-/** Below the second that a kubelet waits for a probe. */
-const registryPatienceMs = 900;
-
-/** Why the registry behind the gate cannot be used now. */
-function registryProblem({ host, port }: GateOptions['upstream']): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const asked = httpRequest({ host, port, path: '/v2/', agent: false, timeout: registryPatienceMs }, ({ statusCode = 0 }) => {
-      asked.destroy();
-      resolve(statusCode === 200 ? undefined : `the registry answers ${statusCode}`);
-    });
-    asked.on('timeout', () => asked.destroy(new Error('no answer in time')));
-    asked.on('error', (error) => resolve(`the registry does not answer: ${error.message}`));
-    asked.end();
-  });
-}
-
-/**
- * Not ready when the registry does not answer, or when uploads are refused for want of room: who runs the cluster sees it at the pod. Without room
- * what is there can be read all the same.
- */
-function readiness({ room, upstream }: GateOptions): (response: ServerResponse) => void {
-  // Anybody may ask, so a question costs the registry nothing while another one is under way.
-  let asked: Promise<string | undefined> | undefined;
-  const problem = async (): Promise<string | undefined> => {
-    const [{ nearlyFull }, ofRegistry] = await Promise.all([room.status(), registryProblem(upstream)]);
-    return ofRegistry ?? (nearlyFull ? 'nearly full: uploads are refused' : undefined);
-  };
-  return (response) => {
-    asked ??= problem()
-      .catch((error: unknown) => String(error))
-      .finally(() => (asked = undefined));
-    void asked.then((unready) =>
-      response.writeHead(unready === undefined ? 200 : 503, { 'content-type': 'text/plain' }).end(unready ?? 'ok'),
-    );
-  };
 }
 
 /** Writes the line of a request when its answer has ended. */
@@ -232,6 +205,36 @@ function logEnd(response: ServerResponse, log: GateOptions['log'], about: Pick<A
     const status = response.writableFinished || response.headersSent ? response.statusCode : 499;
     log({ time, status, milliseconds: Date.now() - started, ...about });
   });
+}
+
+/** Sends a request to the registry that it may see. */
+function passOn(
+  request: IncomingMessage,
+  response: ServerResponse,
+  {
+    upstream,
+    agent,
+    path,
+    space,
+    room,
+    commits,
+    exchange,
+  }: GateOptions & { agent: Agent; path: RegistryPath; space: string; exchange?: Exchange },
+): void {
+  const headers = upstreamHeaders(request, path);
+  const method = request.method ?? 'GET';
+  const ended = exchange === undefined ? {} : { signal: exchange.signal };
+  const open = (): ClientRequest => {
+    const forward = httpRequest({ ...upstream, ...ended, agent, method, path: path.target, headers });
+    return bringBack(request, response, forward, path, exchange);
+  };
+  if (method === 'GET' || method === 'HEAD') {
+    open().end();
+    return;
+  }
+  const rules = { room, commits, path, space, onPiece: () => exchange?.moved() };
+  const sent = sendUpload(request, rules, { open, refuse: (refusal) => void (response.headersSent || refuse(request, response, refusal)) });
+  sent.catch(() => response.destroy());
 }
 
 /** One door of the gate; the caller listens and closes. */
@@ -262,24 +265,19 @@ export function createGate(door: Door, options: GateOptions): Server {
       refuse(request, response, verdict.refusal);
       return;
     }
-    if (expectsContinue) response.writeContinue();
-    if (verdict.path === undefined) {
+    if (verdict.path === undefined || verdict.scope.kind === 'keeper') {
+      if (expectsContinue) response.writeContinue();
       options.keep(request, response);
       return;
     }
-    const headers = upstreamHeaders(request, verdict.path);
-    const { host, port } = options.upstream;
-    const { path: target, scope } = verdict;
-    const method = request.method ?? 'GET';
-    const open = (): ClientRequest =>
-      bringBack(request, response, httpRequest({ host, port, agent, method, path: target.target, headers }), target);
-    if (method === 'GET' || method === 'HEAD' || scope.kind === 'keeper') {
-      open().end();
-      return;
-    }
-    const rules = { room: options.room, commits: options.commits, path: target, space: scope.space };
-    const sent = sendUpload(request, rules, { open, refuse: (noRoom) => void (response.headersSent || refuse(request, response, noRoom)) });
-    sent.catch(() => response.destroy());
+    const { path: target } = verdict;
+    const { space } = verdict.scope;
+    const begin = (exchange?: Exchange): void => {
+      if (expectsContinue) response.writeContinue();
+      passOn(request, response, { ...options, agent, path: target, space, ...(exchange === undefined ? {} : { exchange }) });
+    };
+    if (takesMemory(request.method ?? '', target)) options.exchanges.begin(space, request, response, begin);
+    else begin();
   };
   const server = createServer({ requestTimeout: 0, keepAliveTimeout: 75_000, ...headerTimes }, (request, response) =>
     handle(request, response, false),

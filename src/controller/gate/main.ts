@@ -1,12 +1,14 @@
 // Program: the registry's gate with both doors. Settings come from the environment (src/templates/setup/registry.ts).
 
 import process from 'node:process';
+import { Exchanges } from './exchanges.ts';
 import { createGate } from './gate.ts';
 import type { AccessLine } from './gate.ts';
 import { createKeeper } from './keeper.ts';
 import { Commits } from './commits.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { keyReader } from './key-file.ts';
+import type { Upstream } from './readiness.ts';
 import { Room } from './room.ts';
 import { ImageStore } from './store.ts';
 
@@ -24,10 +26,17 @@ function bytesFrom<K extends string>(name: string, key: K): Partial<Record<K, nu
   return { [key]: Number(text) } as Partial<Record<K, number>>;
 }
 
+/** `unix:PATH`, or a URL. */
+function upstreamFrom(text: string): Upstream {
+  if (text.startsWith('unix:')) return { socketPath: text.slice('unix:'.length) };
+  const { hostname, port: number } = new URL(text);
+  return { host: hostname, port: Number(number) || 80 };
+}
+
 function main(): void {
   const keys = process.env.KF_GATE_KEYS ?? '/etc/kf-registry-key';
   const folder = process.env.KF_GATE_DATA ?? '/var/lib/registry';
-  const upstream = new URL(process.env.KF_GATE_UPSTREAM ?? 'http://127.0.0.1:5002');
+  const upstream = upstreamFrom(process.env.KF_GATE_UPSTREAM ?? 'http://127.0.0.1:5002');
   const readKeys = keyReader(keys);
   if (readKeys().length === 0) throw new Error(`The folder ${keys} holds no key of at least 32 bytes.`);
   const log = (line: AccessLine): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -39,11 +48,12 @@ function main(): void {
   const keep = createKeeper({ readKeys, store, room, onRemoved: () => housekeeping.sweepSoon() });
   housekeeping.start();
   const options = {
-    upstream: { host: upstream.hostname, port: Number(upstream.port) || 80 },
+    upstream,
     readKeys,
     keep,
     room,
     commits,
+    exchanges: new Exchanges(),
     log,
   };
   const servers = [

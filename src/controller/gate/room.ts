@@ -31,8 +31,8 @@ export interface RoomOptions {
 
 /** Why an upload is refused. */
 export interface NoRoom {
-  status: 403 | 429 | 507;
-  code: 'DENIED' | 'TOOMANYREQUESTS';
+  status: 403 | 413 | 429 | 507;
+  code: 'DENIED' | 'MANIFEST_INVALID' | 'TOOMANYREQUESTS';
   message: string;
 }
 

@@ -5,12 +5,18 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Transform } from 'node:stream';
 import type { TransformCallback } from 'node:stream';
 import type { Commits } from './commits.ts';
+import { formatBytes } from '../../lib/api/sizes.ts';
 import type { RegistryPath } from './path.ts';
 import type { Adds, NoRoom, Room } from './room.ts';
+
+/** The registry parses a manifest as a whole, and takes ten times its size for that. Those of real images have some kilobytes. */
+const mostManifestBytes = 512 * 1024;
 
 export interface UploadRules {
   room: Room;
   commits: Commits;
+  /** A piece of the body has come. */
+  onPiece: () => void;
 }
 
 /** Passes on all but the newest piece, so that the registry cannot take the body for complete before `beforeEnd`. */
@@ -65,6 +71,12 @@ const tooMany: NoRoom = {
   message: 'the space has stored too many layers and manifests in the last minutes',
 };
 
+const tooLarge: NoRoom = {
+  status: 413,
+  code: 'MANIFEST_INVALID',
+  message: `a manifest has at most ${formatBytes(mostManifestBytes)}`,
+};
+
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
@@ -85,11 +97,17 @@ function onceAnswered(forward: ClientRequest, end: () => void): void {
  */
 export async function sendUpload(
   request: IncomingMessage,
-  { path, space, room, commits }: UploadRules & { path: RegistryPath; space: string },
+  { path, space, room, commits, onPiece }: UploadRules & { path: RegistryPath; space: string },
   { open, refuse }: { open: () => ClientRequest; refuse: (refusal: NoRoom) => void },
 ): Promise<void> {
   const name = path.repository?.split('/')[1] ?? '';
-  const refusal = await room.admit({ space, name }, Number(request.headers['content-length'] ?? 0), adds(path, request.method));
+  const most = path.endpoint === 'manifest' ? mostManifestBytes : Infinity;
+  const length = Number(request.headers['content-length'] ?? 0);
+  if (length > most) {
+    refuse(tooLarge);
+    return;
+  }
+  const refusal = await room.admit({ space, name }, length, adds(path, request.method));
   if (refusal !== undefined) {
     refuse(refusal);
     return;
@@ -118,8 +136,11 @@ export async function sendUpload(
     }
     onceAnswered(forward, await commits.begin(commit.digest ?? bodyDigest, space));
   };
+  let come = 0;
   const body = new UploadBody((bytes) => {
-    const tooMuch = room.take(space, bytes);
+    onPiece();
+    come += bytes;
+    const tooMuch = come > most ? tooLarge : room.take(space, bytes);
     if (tooMuch !== undefined) refuse(tooMuch);
     return tooMuch !== undefined;
   }, beforeEnd);

@@ -5,6 +5,7 @@ import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } fro
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import type { ConnectionLimits } from '../../../src/controller/gate/connections.ts';
+import { Exchanges, type ExchangeLimits } from '../../../src/controller/gate/exchanges.ts';
 import { Commits } from '../../../src/controller/gate/commits.ts';
 import { Room, type RoomOptions } from '../../../src/controller/gate/room.ts';
 import { ImageStore } from '../../../src/controller/gate/store.ts';
@@ -67,6 +68,7 @@ export async function openGate(
     commits?: Commits;
     room?: Partial<RoomOptions>;
     connections?: Partial<ConnectionLimits>;
+    exchanges?: Partial<ExchangeLimits>;
   } = {},
 ): Promise<Scene> {
   const seen: Seen[] = [];
@@ -81,7 +83,8 @@ export async function openGate(
   const keep = createKeeper({ readKeys, store, room, onRemoved: () => undefined });
   const log = (line: AccessLine) => void lines.push(line);
   const { connections = {} } = options;
-  const settings = { upstream, readKeys, keep, room, commits, connections, log, now: () => now };
+  const exchanges = new Exchanges(options.exchanges);
+  const settings = { upstream, readKeys, keep, room, commits, connections, exchanges, log, now: () => now };
   const servers = { push: createGate('push', settings), pull: createGate('pull', settings) };
   const ports = { push: await listen(servers.push), pull: await listen(servers.pull) };
   const all = [servers.push, servers.pull, registry];
