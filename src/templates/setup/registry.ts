@@ -1,4 +1,4 @@
-// The in-cluster registry: distribution on the pod's loopback behind kf's gate, the only listener.
+// The in-cluster registry: distribution on a Unix socket behind kf's gate, the only listener.
 
 import { registryKeySecretName } from '../../lib/api/registry-credentials.ts';
 import type { KubeObject } from '../../lib/api/object.ts';
@@ -9,7 +9,9 @@ import { buildDeployment, buildService, buildServiceAccount } from './workload.t
 export const registryName = 'kf-registry';
 const pushPort = 5000;
 const pullPort = 5001;
-const storagePort = 5002;
+/** Shared by both containers. A socket of this kind takes 208 KiB of an answer that is not read, a connection over the loopback 3.9 MB. */
+const socketFolder = '/run/kf-registry';
+const socketPath = `${socketFolder}/registry.sock`;
 
 // Unfinished uploads are the gate's to clear: it knows which go on.
 const storageConfig = `version: 0.1
@@ -19,7 +21,8 @@ storage:
   delete: {enabled: true}
   maintenance: {uploadpurging: {enabled: false}}
 http:
-  addr: 127.0.0.1:${storagePort}
+  net: unix
+  addr: ${socketPath}
   relativeurls: true
 `;
 
@@ -51,13 +54,18 @@ function containers(plan: SetupPlan): Record<string, unknown>[] {
       args: ['/etc/kf-registry/config.yml'],
       // The official image's entrypoint adds `serve` before a file; an own image may have none, so the program is named.
       command: ['registry', 'serve'],
-      env: [{ name: 'OTEL_TRACES_EXPORTER', value: 'none' }],
-      // The kernel holds up to 6 MB for each answer that a client does not read; a space may have 128 connections.
+      env: [
+        { name: 'OTEL_TRACES_EXPORTER', value: 'none' },
+        // Go would let its heap grow to twice of what is in use.
+        { name: 'GOMEMLIMIT', value: '768MiB' },
+      ],
+      // 128 exchanges, all that the gate lets through at a time, hold up to 5 MB each: src/controller/gate/exchanges.ts.
       resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { memory: '1Gi' } },
       securityContext: restrictedContainer,
       volumeMounts: [
         { name: 'data', mountPath: '/var/lib/registry' },
         { name: 'config', mountPath: '/etc/kf-registry' },
+        { name: 'socket', mountPath: socketFolder },
       ],
     },
     {
@@ -68,7 +76,7 @@ function containers(plan: SetupPlan): Record<string, unknown>[] {
       env: [
         { name: 'KF_GATE_PUSH_PORT', value: String(pushPort) },
         { name: 'KF_GATE_PULL_PORT', value: String(pullPort) },
-        { name: 'KF_GATE_UPSTREAM', value: `http://127.0.0.1:${storagePort}` },
+        { name: 'KF_GATE_UPSTREAM', value: `unix:${socketPath}` },
         { name: 'KF_GATE_KEYS', value: '/etc/kf-registry-key' },
         { name: 'KF_GATE_DATA', value: '/var/lib/registry' },
         ...(plan.registrySpaceQuotaBytes > 0 ? [{ name: 'KF_GATE_SPACE_QUOTA', value: String(plan.registrySpaceQuotaBytes) }] : []),
@@ -79,12 +87,14 @@ function containers(plan: SetupPlan): Record<string, unknown>[] {
       ],
       // Ready at once; not ready once it has been nearly full for a while.
       readinessProbe: { httpGet: { path: '/readyz', port: pushPort }, periodSeconds: 1, failureThreshold: 60 },
-      resources: { requests: { cpu: '10m', memory: '48Mi' }, limits: { memory: '160Mi' } },
+      // 160 MiB for itself, and up to 4 MiB in the kernel for each of 128 clients that stop reading.
+      resources: { requests: { cpu: '10m', memory: '48Mi' }, limits: { memory: '672Mi' } },
       securityContext: restrictedContainer,
       volumeMounts: [
         { name: 'bundle', mountPath: '/kf', readOnly: true },
         { name: 'key', mountPath: '/etc/kf-registry-key', readOnly: true },
         { name: 'data', mountPath: '/var/lib/registry' },
+        { name: 'socket', mountPath: socketFolder },
       ],
     },
   ];
@@ -113,6 +123,7 @@ export function buildRegistry(plan: SetupPlan, bundle: { name: string; hash: str
       volumes: [
         { name: 'data', persistentVolumeClaim: { claimName: registryName } },
         { name: 'config', configMap: { name: registryName } },
+        { name: 'socket', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
         { name: 'bundle', configMap: { name: bundle.name } },
         { name: 'key', secret: { secretName: registryKeySecretName } },
       ],
