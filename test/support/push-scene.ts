@@ -6,7 +6,7 @@ import { findCondition } from '../../src/lib/api/conditions.ts';
 import { secretType } from '../../src/lib/api/core.ts';
 import { annotations, kinds } from '../../src/lib/api/group.ts';
 import type { KubeObject, ResourceType } from '../../src/lib/api/object.ts';
-import type { CFApp, CFBuild, CFPackage, Droplet } from '../../src/lib/api/types.generated.ts';
+import type { CFApp, CFBuild, CFPackage, DeploymentStatus, Droplet } from '../../src/lib/api/types.generated.ts';
 import { Cli, type CliRun } from './cli.ts';
 import { ServedCluster } from './served-cluster.ts';
 
@@ -33,6 +33,8 @@ const condition = (type: string, status: 'True' | 'False', message = '') => ({
 export class PushScene {
   /** What the next build makes; undefined: it goes on for ever. */
   droplet: Partial<Droplet> | 'fails' | undefined = builtWeb;
+  /** How the next start fails; undefined: it serves. */
+  failure: Omit<DeploymentStatus, 'id' | 'phase'> | undefined;
   readonly cluster: ServedCluster;
   readonly cli: Cli;
 
@@ -155,7 +157,8 @@ export class PushScene {
       const app = this.cluster.memory.peek(kinds.app, ns, name);
       const id = app?.metadata.annotations?.[annotations.deployId];
       if (app === undefined || id === undefined || id === app.status?.deployment?.id) return;
-      this.setStatus(kinds.app, name, { deployment: { id, phase: app.spec.desiredState === 'STARTED' ? 'Serving' : 'Stopped' } });
+      const started = this.failure === undefined ? { phase: 'Serving' } : { phase: 'Failed', ...this.failure };
+      this.setStatus(kinds.app, name, { deployment: { id, ...(app.spec.desiredState === 'STARTED' ? started : { phase: 'Stopped' }) } });
     }, 5);
   }
 

@@ -1,5 +1,6 @@
 // What a push prints of its apps: one after the other as cf does, each under its name when there are several.
 
+import type { AppDetails } from '../api/results.ts';
 import type { KfError } from '../errors.ts';
 import type { AppOutput, PushedDetails } from '../ops/push/all.ts';
 import type { AttributeLine } from '../ops/push/attributes.ts';
@@ -26,6 +27,9 @@ function outputOn(block: OutputBlock, terminal: Terminal): AppOutput {
       if (unchanged) block.say(`App ${ink.name(name)} is unchanged: nothing uploaded, built or restarted.`);
       block.print([line(), ...renderApp(details, { commands: true })]);
       if (answer !== undefined) block.note(renderAnswer(answer));
+    },
+    summary: ({ deployment: _toldByTheError, ...details }: AppDetails): void => {
+      block.print([line(), ...renderApp(details, { commands: true }), line()]);
     },
     failed: (error: KfError): void => {
       for (const text of failureLines(error, terminal)) block.note(text);

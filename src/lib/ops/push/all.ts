@@ -3,11 +3,12 @@
 import type { AppDetails } from '../../api/results.ts';
 import { KfError, messageOf, type FailureClass } from '../../errors.ts';
 import { repeatPush } from '../../manifest/again.ts';
-import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
+import type { PushPlan } from '../../manifest/plan.ts';
 import { withReporter } from '../../session/reporting.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { askRoute, routeToAsk, type RouteAnswer } from '../routes/route-check.ts';
 import { describeApp, readDroplet } from '../apps/details.ts';
+import { findAppIfAny } from '../find.ts';
 import type { Reporter } from '../reporter.ts';
 import { attributeLines, type AttributeLine } from './attributes.ts';
 import { preparePush, pushApp, type PreparedPush, type PushOptions } from './push.ts';
@@ -28,6 +29,8 @@ export interface AppOutput extends Reporter {
   /** What its manifest asks for. */
   attributes(lines: readonly AttributeLine[]): void;
   pushed(details: PushedDetails): void;
+  /** The app as a start that failed has left it. */
+  summary(details: AppDetails): void;
   failed(error: KfError): void;
   end(): void;
 }
@@ -59,7 +62,7 @@ const failureOf = (name: string, error: unknown): { name: string; error: { code:
 
 /** Every app that cannot be pushed is told, before any is. */
 async function prepareAll(sessions: ReadonlyMap<string, SpaceSession>, plan: PushPlan): Promise<PreparedPush[]> {
-  const looked = await Promise.allSettled(plan.apps.map((app) => preparePush(sessionOf(sessions, app), plan, app)));
+  const looked = await Promise.allSettled(plan.apps.map((app) => preparePush(thatOf(sessions, app.name), plan, app)));
   const looks = plan.apps.map(({ name }, index) => ({ name, look: looked[index] }));
   const failures = looks.flatMap(({ name, look }) => (look?.status === 'rejected' ? [{ name, error: look.reason as unknown }] : []));
   const [first] = failures;
@@ -74,10 +77,11 @@ async function prepareAll(sessions: ReadonlyMap<string, SpaceSession>, plan: Pus
   });
 }
 
-function sessionOf(sessions: ReadonlyMap<string, SpaceSession>, { name }: AppPlan): SpaceSession {
-  const session = sessions.get(name);
-  if (session === undefined) throw new Error(`no session for app ${name}`);
-  return session;
+/** What there is of each app, of this one. */
+function thatOf<T>(each: ReadonlyMap<string, T>, name: string): T {
+  const one = each.get(name);
+  if (one === undefined) throw new Error(`nothing is there of app ${name}`);
+  return one;
 }
 
 /** Of an image that was pushed before, the name as it was typed lies in its package: one request. */
@@ -88,10 +92,27 @@ async function attributesOf({ session, plan, push, found, checked: { facts } }: 
   return attributeLines(plan, { app: found, facts, image }, push);
 }
 
-async function finish(session: SpaceSession, plan: PushPlan, prepared: PreparedPush, options: PushOptions): Promise<PushedDetails> {
-  const { app, known, unchanged, built, layerBytesSent } = await pushApp(prepared, options);
+/** The app after a start that failed; undefined where it cannot be read: why it failed matters more. */
+async function describeFailed(session: SpaceSession, name: string): Promise<AppDetails | undefined> {
+  try {
+    const app = await findAppIfAny(session, name);
+    return app === undefined ? undefined : await describeApp(session, app);
+  } catch (error) {
+    if (error instanceof KfError) return undefined;
+    throw error;
+  }
+}
+
+async function finish(prepared: PreparedPush, options: PushOptions, output: AppOutput): Promise<PushedDetails> {
+  const { session, push } = prepared;
+  const pushed = await pushApp(prepared, options).catch(async (error: unknown) => {
+    const details = error instanceof KfError && error.code === 'start' ? await describeFailed(session, prepared.plan.name) : undefined;
+    if (details !== undefined) output.summary(details);
+    throw error;
+  });
+  const { app, known, unchanged, built, layerBytesSent } = pushed;
   const details = await describeApp(session, app, known);
-  const asked = plan.wait ? routeToAsk(details) : undefined;
+  const asked = push.wait ? routeToAsk(details) : undefined;
   const answer = asked === undefined ? undefined : await askRoute(await session.info(), asked.route);
   return { ...details, unchanged, built, layerBytesSent, ...(answer === undefined ? {} : { answer: { ...answer, ...asked?.about } }) };
 }
@@ -130,19 +151,19 @@ export async function pushAll(
     for (let next = waiting.shift(); next !== undefined && !session.signal.aborted; next = waiting.shift()) {
       const { prepared, index } = next;
       const { name } = prepared.plan;
-      const output = outputs.get(name);
+      const output = thatOf(outputs, name);
       try {
-        if (plan.manifest !== undefined) output?.attributes(await attributesOf(prepared));
-        const details = await finish(sessionOf(sessions, prepared.plan), plan, prepared, options);
+        if (plan.manifest !== undefined) output.attributes(await attributesOf(prepared));
+        const details = await finish(prepared, options, output);
         outcomes[index] = { name, details };
-        output?.pushed(details);
+        output.pushed(details);
       } catch (thrown) {
         const error = repeating(thrown, plan);
         if (plan.apps.length === 1) throw error;
         outcomes[index] = { name, error };
-        if (error instanceof KfError && !session.signal.aborted) output?.failed(error);
+        if (error instanceof KfError && !session.signal.aborted) output.failed(error);
       }
-      output?.end();
+      output.end();
     }
   };
   await Promise.all(Array.from({ length: mostAtOnce }, run));

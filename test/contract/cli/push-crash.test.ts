@@ -1,0 +1,52 @@
+// What a push prints of a version that does not start: the app as it is then, and why.
+
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { kinds } from '../../../src/lib/api/group.ts';
+import { bundleForTests } from '../../support/cli.ts';
+import { nameOf, PushScene } from '../../support/push-scene.ts';
+
+const bundle = bundleForTests();
+let scene: PushScene;
+
+beforeEach(async () => void (scene = await PushScene.start(bundle.program)));
+afterEach(() => scene.stop());
+afterAll(() => bundle.remove());
+
+const push = ['push', 'shop', '-p', 'app'];
+const crash = { reason: 'Crashed', process: 'web', message: 'The app ended with exit code 7.' } as const;
+
+async function crashNext(): Promise<void> {
+  scene.failure = crash;
+  await scene.ok(...push, '--no-start');
+  const [process] = scene.cluster.memory.all(kinds.process);
+  const instance = { state: 'CRASHED', ready: false, timestamp: '2026-08-07T10:16:20Z', details: 'exit code 7' };
+  scene.setStatus(kinds.process, nameOf(process), { instancesStatus: { 0: instance } });
+}
+
+it('of a version that crashes ends with the summary of the app, as in cf, and then says why', async () => {
+  await crashNext();
+  const run = await scene.cli.run(push);
+  expect(run.code).toBe(1);
+  expect(run.stdout).toMatch(
+    /\nWaiting for app shop to start\.\.\.\n\n\nname: +shop\nrequested state: +started\n[^]*\nstart command: +node server\.js\n/,
+  );
+  expect(run.stdout).toMatch(/\n#0 +crashed +2026-08-07T10:16:20Z .* exit code 7 +false\n\nFAILED\n$/);
+  expect(run.stderr).toContain('Start unsuccessful: The app ended with exit code 7.\n');
+  // Once is enough.
+  expect(run.stdout).not.toContain('last deployment:');
+});
+
+it('with --json is one document', async () => {
+  await crashNext();
+  const { stdout } = await scene.cli.run([...push, '--json']);
+  expect(JSON.parse(stdout)).toMatchObject({
+    status: 1,
+    error: { code: 'start', message: 'Start unsuccessful: The app ended with exit code 7.' },
+  });
+});
+
+it('also says why where the app cannot be read any more', async () => {
+  await crashNext();
+  scene.cluster.server.on('GET .*/pods', (call) => call.text('', 500));
+  expect((await scene.cli.run(push)).stderr).toContain('Start unsuccessful: The app ended with exit code 7.\n');
+});
