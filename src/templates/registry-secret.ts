@@ -6,7 +6,8 @@ import type { OwnerReference } from '../lib/api/object.ts';
 import { dockerConfigJson } from '../lib/api/registry-credentials.ts';
 import { registryKeys } from './build-lanes.ts';
 
-export interface Credential {
+/** For HTTP Basic. */
+export interface BasicCredential {
   username: string;
   password: string;
 }
@@ -19,7 +20,7 @@ export function hostOf(prefix: string): string {
 }
 
 /** For the kubelet: Secret `image-registry-credentials`. */
-export function pullSecret(ns: string, pullPrefix: string, credential: Credential): Secret {
+export function pullSecret(ns: string, pullPrefix: string, credential: BasicCredential): Secret {
   const config = dockerConfigJson(hostOf(pullPrefix), credential.username, credential.password);
   return {
     apiVersion: 'v1',
@@ -31,7 +32,7 @@ export function pullSecret(ns: string, pullPrefix: string, credential: Credentia
 }
 
 /** For uploads of developers: Secret `kf-registry-push`. */
-export function pushSecret(ns: string, credential: Credential): Secret {
+export function pushSecret(ns: string, credential: BasicCredential): Secret {
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -45,7 +46,7 @@ export function pushSecret(ns: string, credential: Credential): Secret {
 export function buildRegistrySecret(
   where: { ns: string; name: string; owner: OwnerReference },
   pushHost: string,
-  credential: Credential,
+  credential: BasicCredential,
 ): Secret {
   const auth = JSON.stringify({ [hostOf(pushHost)]: `Basic ${base64(`${credential.username}:${credential.password}`)}` });
   return {

@@ -16,8 +16,8 @@ import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { routesByApp } from '../relations.ts';
 import { processesOf } from './processes.ts';
-import { credentialsOf as credentialsIn } from '../services/instance.ts';
-import { isOwnedBy } from '../tenancy/ownership.ts';
+import { serviceCredentialsOf } from '../services/instance.ts';
+import { isNamespaceOf } from '../tenancy/ownership.ts';
 import { paceMs } from '../runtime/secrets.ts';
 
 const vcapApplicationKey = 'VCAP_APPLICATION';
@@ -60,7 +60,7 @@ function spaceOf(context: Context, guid: string): CFSpace | undefined {
     .filter(({ metadata }) => metadata.name === guid);
   if (named.length < 2) return named[0];
   const namespace = context.stores.of(namespaceType).get(undefined, guid);
-  return named.find((object) => namespace !== undefined && isOwnedBy(namespace, { entity: 'space', object }));
+  return named.find((object) => namespace !== undefined && isNamespaceOf(namespace, { entity: 'space', object }));
 }
 
 const limitsOf = ({ memoryMB, diskQuotaMB }: Pick<CFProcess['spec'], 'memoryMB' | 'diskQuotaMB'>) => ({
@@ -134,7 +134,7 @@ async function credentialsOf(context: Context, binding: CFServiceBinding): Promi
   const secret = await context.cluster.get(secretType, binding.metadata.namespace, name, context.signal);
   const text = secret?.data?.['credentials'];
   // A Secret that a developer changed behind the binding's back: its instance says that it holds no JSON object.
-  return text === undefined || secret === undefined ? {} : (credentialsIn(secret) ?? {});
+  return text === undefined || secret === undefined ? {} : (serviceCredentialsOf(secret) ?? {});
 }
 
 const readServices = new Remembered(() => new BoundedMap<string, { versions: string; service: VcapService }>(rememberedServices));

@@ -3,7 +3,7 @@
 import { KfError, messageOf } from '../../lib/errors.ts';
 import { challengeAuthenticator } from '../../lib/oci/auth.ts';
 import { credentialsFromConfig } from '../../lib/oci/credentials.ts';
-import type { CredentialSource } from '../../lib/oci/credentials.ts';
+import type { RegistryCredentialSource } from '../../lib/oci/credentials.ts';
 import { RegistryError } from '../../lib/oci/errors.ts';
 import { directConnection } from '../../lib/oci/http.ts';
 import { formatReference, parseReference } from '../../lib/oci/reference.ts';
@@ -35,7 +35,7 @@ export interface ReadOptions {
   signal: AbortSignal;
 }
 
-function credentials(configs: readonly string[]): CredentialSource {
+function credentials(configs: readonly string[]): RegistryCredentialSource {
   const sources = configs.map((text) => credentialsFromConfig(text, 'the pull secret'));
   return async (registry) => {
     for (const source of sources) {

@@ -49,7 +49,7 @@ function appContainer(pod: Pod): ContainerStatus | undefined {
 
 const condition = (pod: Pod, type: string) => pod.status?.conditions?.find((candidate) => candidate.type === type);
 
-export function isReady(pod: Pod): boolean {
+export function isPodReady(pod: Pod): boolean {
   return pod.metadata.deletionTimestamp === undefined && condition(pod, 'Ready')?.status === 'True';
 }
 
@@ -146,7 +146,7 @@ function notAnswering(pod: Pod, status: ContainerStatus, { now, expectations }: 
   const started = time(status.state?.running?.startedAt);
   if (Number.isNaN(started) || expectations.port === undefined || status.started === true) return undefined;
   const seconds = Math.max(0, Math.round((now - started) / 1_000));
-  if (seconds < 3 || isReady(pod)) return undefined;
+  if (seconds < 3 || isPodReady(pod)) return undefined;
   if (seconds > expectations.startSeconds + 1) return { ...neverAnswered(expectations, status), final: true, byTime: true };
   const message = `The app has not answered on port ${String(expectations.port)} yet (${String(Math.min(seconds, expectations.startSeconds))} of ${String(expectations.startSeconds)} s).`;
   const lookAgainMs = Math.min(5_000, (expectations.startSeconds + 2) * 1_000 - (now - started));
@@ -155,7 +155,7 @@ function notAnswering(pod: Pod, status: ContainerStatus, { now, expectations }: 
 
 /** Why the pod does not serve, or undefined when it does, may yet, or is about to end. */
 export function problemOf(pod: Pod, facts: PodFacts): Problem | undefined {
-  if (isReady(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
+  if (isPodReady(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
   const status = appContainer(pod);
   const known =
     unschedulable(pod, facts) ??
@@ -188,7 +188,7 @@ function endOf(status: ContainerStatus | undefined): ContainerStateTerminated | 
 }
 
 function stateOf(pod: Pod, status: ContainerStatus | undefined): State {
-  if (isReady(pod)) return { state: 'RUNNING', since: condition(pod, 'Ready')?.lastTransitionTime };
+  if (isPodReady(pod)) return { state: 'RUNNING', since: condition(pod, 'Ready')?.lastTransitionTime };
   const { deletionTimestamp } = pod.metadata;
   const scheduled = condition(pod, 'PodScheduled');
   if (deletionTimestamp !== undefined) return { state: 'DOWN', since: deletionTimestamp };
@@ -216,7 +216,7 @@ function factsOf(pod: Pod, status: ContainerStatus | undefined, facts: PodFacts)
   return given({
     startedAt: Number.isNaN(startedAt) ? undefined : startedAt,
     since: stateOf(pod, status).since,
-    readySince: isReady(pod) && !Number.isNaN(readySince) ? readySince : undefined,
+    readySince: isPodReady(pod) && !Number.isNaN(readySince) ? readySince : undefined,
     node: pod.spec?.nodeName,
     owner: pod.metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid,
     address: pod.status?.podIP,
@@ -236,7 +236,7 @@ export function instanceOf(pod: Pod, facts: PodFacts): Instance {
     pod: name,
     uid,
     state: stateOf(pod, status).state,
-    ready: isReady(pod),
+    ready: isPodReady(pod),
     ending: deletionTimestamp !== undefined,
     created: time(creationTimestamp) || 0,
     restarts: status?.restartCount ?? 0,

@@ -17,7 +17,7 @@ import { WaitingError } from '../runtime/result.ts';
 import type { Statement } from '../runtime/status.ts';
 
 /** An object with a name to claim, and what its claim or its message needs from other objects. */
-export type Named =
+export type NamedObject =
   | { entity: 'org'; object: CFOrg }
   | { entity: 'space'; object: CFSpace }
   | { entity: 'app'; object: CFApp }
@@ -53,7 +53,7 @@ export const claimedKinds: Record<string, ResourceType> = {
 
 const heldClaims = new Remembered(() => new BoundedMap<string, { lease: string; at: number }>(rememberedClaims));
 
-function claimOf(named: Named): NameClaim {
+function claimOf(named: NamedObject): NameClaim {
   switch (named.entity) {
     case 'org':
       return nameClaims.org(named.object);
@@ -71,7 +71,7 @@ function claimOf(named: Named): NameClaim {
 }
 
 /** The contract's texts (16.3): cf looks for some of them. */
-function duplicateText(named: Named): string {
+function duplicateText(named: NamedObject): string {
   switch (named.entity) {
     case 'org':
       return `Organization '${named.object.spec.displayName}' already exists.`;
@@ -91,12 +91,12 @@ function duplicateText(named: Named): string {
 }
 
 // Orgs and routes are unique in the whole installation, so their Leases lie in the root namespace, where domains are too.
-function leaseNamespace(named: Named): string {
+function leaseNamespace(named: NamedObject): string {
   if (named.entity === 'route') return named.object.spec.domainRef.namespace ?? '';
   return named.object.metadata.namespace ?? '';
 }
 
-function leaseFor(named: Named, claim: NameClaim): Lease {
+function leaseFor(named: NamedObject, claim: NameClaim): Lease {
   const ns = leaseNamespace(named);
   const type = claimedKinds[claim.entityType];
   // In one namespace the garbage collector frees the name together with its owner.
@@ -137,7 +137,7 @@ export function leaseOwner(lease: Lease): { type: ResourceType | undefined; name
 }
 
 /** False only when the owner is known to be gone, or to bear another name by now. */
-async function isOwned(context: Context, lease: Lease, named: Named): Promise<boolean> {
+async function isOwned(context: Context, lease: Lease, named: NamedObject): Promise<boolean> {
   const owner = leaseOwner(lease);
   // Who claims a route holds its host: a path of it that another space once held means nothing any more.
   if (named.entity === 'route' && owner.namespace !== named.object.metadata.namespace) return false;
@@ -166,7 +166,7 @@ export function currentClaim(type: ResourceType, object: KubeObject): NameClaim 
   }
 }
 
-export function isOwnedBy(lease: Lease, object: KubeObject): boolean {
+export function isLeaseOf(lease: Lease, object: KubeObject): boolean {
   const owner = leaseOwner(lease);
   return owner.namespace === (object.metadata.namespace ?? '') && owner.name === object.metadata.name;
 }
@@ -185,7 +185,7 @@ export async function createLease(context: Context, lease: Lease): Promise<boole
   }
 }
 
-async function take(context: Context, named: Named, wanted: Lease): Promise<Taken> {
+async function take(context: Context, named: NamedObject, wanted: Lease): Promise<Taken> {
   const { namespace, name = '' } = wanted.metadata;
   const mayHold = findCondition(named.object, conditionTypes.claimed)?.status === 'True';
   if (!mayHold && (await createLease(context, wanted))) return { state: 'acquired' };
@@ -194,7 +194,7 @@ async function take(context: Context, named: Named, wanted: Lease): Promise<Take
     if (mayHold && (await createLease(context, wanted))) return { state: 'acquired' };
     throw new WaitingError('NameInMotion', 'The name is being given free or taken at this moment.', 200);
   }
-  if (isOwnedBy(present, named.object)) return keepLease(context, present, wanted);
+  if (isLeaseOf(present, named.object)) return keepLease(context, present, wanted);
   if (await isOwned(context, present, named)) return { state: 'duplicate', lease: present };
   // The resource version makes sure that of several who see a free name only one gets it.
   const { resourceVersion = '', uid = '' } = present.metadata;
@@ -227,7 +227,7 @@ async function releaseOthers(context: Context, wanted: Lease, object: KubeObject
   });
   const entity = wanted.metadata.annotations?.[annotations.leaseEntityType];
   for (const lease of items) {
-    const same = lease.metadata.annotations?.[annotations.leaseEntityType] === entity && isOwnedBy(lease, object);
+    const same = lease.metadata.annotations?.[annotations.leaseEntityType] === entity && isLeaseOf(lease, object);
     if (same && lease.metadata.name !== name) await freeLease(context, lease);
   }
 }
@@ -255,7 +255,7 @@ export const heldClaim: ClaimOutcome = {
  * Claims the object's name, or finds out who has it. To be called on every reconcile of a named kind before anything is made for the object; asks the
  * API server at most once a minute per object whose claim holds.
  */
-export async function claimName(context: Context, named: Named): Promise<ClaimOutcome> {
+export async function claimName(context: Context, named: NamedObject): Promise<ClaimOutcome> {
   const claim = claimOf(named);
   const uid = named.object.metadata.uid ?? '';
   const seen = context.memory.of(heldClaims);

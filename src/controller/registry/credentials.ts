@@ -5,7 +5,7 @@ import type { Secret } from '../../lib/api/core.ts';
 import { places } from '../../lib/api/group.ts';
 import { pullUser, pushUser, registryKeyFields, registryKeySecretName, registryPassword } from '../../lib/api/registry-credentials.ts';
 import { pullSecret, pushSecret } from '../../templates/registry-secret.ts';
-import type { Credential } from '../../templates/registry-secret.ts';
+import type { BasicCredential } from '../../templates/registry-secret.ts';
 import { isEqual } from '../runtime/merge-patch.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
@@ -40,7 +40,7 @@ export function registryKeys(): RegistryKeys {
   };
 }
 
-function mint(key: Buffer, username: string): Credential {
+function mint(key: Buffer, username: string): BasicCredential {
   return { username, password: registryPassword(key, username) };
 }
 
@@ -48,7 +48,7 @@ function mint(key: Buffer, username: string): Credential {
 interface Kept {
   lifetime: { seconds: number; renewBelow: number };
   user: (untilSeconds: number) => string;
-  secret: (credential: Credential) => Secret;
+  secret: (credential: BasicCredential) => Secret;
   /** Where the user's name stands in the Secret's data. */
   userOf: (data: Record<string, string>) => string | undefined;
 }
@@ -123,7 +123,7 @@ function metadataOf(name: string, ns: string): Secret {
 }
 
 /** The credential of one build: limited to its app and its time with the gate, else the space's own. */
-export async function buildCredential(context: Context, keys: RegistryKeys, space: string, user: string): Promise<Credential> {
+export async function buildCredential(context: Context, keys: RegistryKeys, space: string, user: string): Promise<BasicCredential> {
   const key = await keys.read(context);
   if (key !== undefined) return mint(key, user);
   const secret = await context.cluster.get(secretType, space, places.pushSecret, context.signal);

@@ -40,7 +40,7 @@ export interface View {
   lookAgain: number[];
 }
 
-export interface Verdict {
+export interface Assessment {
   failed: boolean;
   cause?: Cause;
   awaited?: Problem | { reason: string; message: string };
@@ -111,7 +111,7 @@ export class Judge {
   readonly #missing = new BoundedMap<string, number>(5_000);
 
   /** A verdict holds for its change: Serving for good, Failed until the generation recovers by itself. */
-  async judge(view: View, proof: Proof): Promise<Verdict> {
+  async judge(view: View, proof: Proof): Promise<Assessment> {
     const before = saidBefore(view);
     if (view.desired === 0) return { failed: false };
     if (before === 'Serving') return this.#serving(view);
@@ -128,12 +128,12 @@ export class Judge {
   }
 
   /** What served is not judged again; that it cannot grow is told. */
-  async #serving(view: View): Promise<Verdict> {
+  async #serving(view: View): Promise<Assessment> {
     const absent = await this.#missingInstances(view, ownOf(view).length);
     return { failed: false, ...(absent === undefined ? {} : { absent }) };
   }
 
-  async #fail(view: View, problem: Problem, instance: Instance | undefined): Promise<Verdict> {
+  async #fail(view: View, problem: Problem, instance: Instance | undefined): Promise<Assessment> {
     const log = instance === undefined ? undefined : await view.seam.logEnds(view.process.metadata.namespace ?? '', instance);
     const message = `${view.process.spec.processType}: ${problem.message}`;
     view.context.event(kinds.app, view.app, { type: 'Warning', reason: problem.reason, message });
@@ -184,6 +184,6 @@ function ownOf({ instances, hash }: View): Instance[] {
   return instances.filter(({ generation, ending }) => generation === hash && !ending);
 }
 
-function awaitedOf(proof: Proof): Pick<Verdict, 'awaited'> {
+function awaitedOf(proof: Proof): Pick<Assessment, 'awaited'> {
   return proof.state === 'awaited' && proof.message !== '' ? { awaited: { reason: 'Serving', message: proof.message } } : {};
 }

@@ -10,7 +10,7 @@ import { BoundedMap } from '../runtime/bounded-map.ts';
 import { Remembered } from '../runtime/memory.ts';
 import { index, type Context, type Index, type Stores } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
-import { claimLease, claimName, createLease, freeLease, heldClaim, isOwnedBy, leaseOwner, refusedClaim, trustMs } from '../names/leases.ts';
+import { claimLease, claimName, createLease, freeLease, heldClaim, isLeaseOf, leaseOwner, refusedClaim, trustMs } from '../names/leases.ts';
 import type { ClaimOutcome } from '../names/leases.ts';
 
 /** The operator has allowed a route for every host of the domain. */
@@ -74,7 +74,7 @@ async function takeHost(context: Context, route: CFRoute, fqdn: string, root: st
     if (await createLease(context, wanted)) return true;
     throw new WaitingError('NameInMotion', 'The host is being given free or taken at this moment.', 200);
   }
-  if (isOwnedBy(present, route)) return true;
+  if (isLeaseOf(present, route)) return true;
   const holder = leaseOwner(present).namespace;
   const isOwn = holder === spaceOf(route);
   if (isOwn && (await stands(context, present, fqdn, root))) return true;
@@ -105,7 +105,7 @@ export function distrust({ memory }: Context, route: CFRoute): void {
 /** The path's own Lease, where the route still has it from before it lost the host. */
 async function releasePath(context: Context, route: CFRoute, root: string): Promise<void> {
   const lease = await context.cluster.get(leaseType, root, nameClaims.route(route).leaseName, context.signal);
-  if (lease !== undefined && isOwnedBy(lease, route)) await freeLease(context, lease);
+  if (lease !== undefined && isLeaseOf(lease, route)) await freeLease(context, lease);
 }
 
 /**

@@ -15,7 +15,7 @@ import type { Statement, StatusOf } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { claimName, duplicateRetryMs } from '../names/leases.ts';
 import { ensureOwner } from '../runtime/owner.ts';
-import { credentialsOf, missingSecretRetryMs } from './instance.ts';
+import { serviceCredentialsOf, missingSecretRetryMs } from './instance.ts';
 import { ensureSecret, paceMs } from '../runtime/secrets.ts';
 
 const byInstance = 'binding-by-instance';
@@ -86,7 +86,7 @@ async function furnish(context: Context, live: CFServiceBinding, instance: CFSer
       `The Secret '${instance.spec.secretName}' of the service instance is not there yet.`,
       missingSecretRetryMs(context, instance),
     );
-  const credentials = credentialsOf(secret);
+  const credentials = serviceCredentialsOf(secret);
   if (credentials === undefined)
     throw new WaitingError(
       reasons.secretInvalid,

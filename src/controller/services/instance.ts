@@ -59,7 +59,7 @@ async function keep(context: Context, live: CFServiceInstance): Promise<Result |
 }
 
 /** Credentials as a JSON object, or undefined when the Secret does not hold one. */
-export function credentialsOf(secret: Secret): Record<string, unknown> | undefined {
+export function serviceCredentialsOf(secret: Secret): Record<string, unknown> | undefined {
   try {
     const parsed: unknown = JSON.parse(Buffer.from(secret.data?.['credentials'] ?? '', 'base64').toString('utf8'));
     return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? (parsed as Record<string, unknown>) : undefined;
@@ -80,7 +80,7 @@ export function judgeCredentials(
     };
   const before = live.status?.credentialsObservedVersion;
   const type: LastOperation['type'] = before === undefined ? 'create' : 'update';
-  if (credentialsOf(secret) === undefined) {
+  if (serviceCredentialsOf(secret) === undefined) {
     const message = `The Secret '${live.spec.secretName}' holds no JSON object under the key 'credentials'.`;
     return { ready: refused(reasons.secretInvalid, message), status: { lastOperation: { type, state: 'failed', description: message } } };
   }

@@ -31,7 +31,7 @@ const sharesMoveMs = 1_000;
 const roomFactor = 1.5;
 
 /** The limits as the installation has them now. */
-interface Named {
+interface PlaceLimits {
   limits: Limits;
   /** As the operator named them. */
   named: Limits;
@@ -39,7 +39,7 @@ interface Named {
   left: number;
 }
 
-function namedFor(context: Context, place: LimitedPlace): Named {
+function namedFor(context: Context, place: LimitedPlace): PlaceLimits {
   const info = context.stores.of(configMapType).get(context.info().root, places.info);
   const left = Math.max(0, kindsKnownMs - ageOf(context, info));
   const named = context.info().limits?.[place] ?? {};
@@ -84,7 +84,7 @@ export async function ensureSpaceLimits(
 }
 
 /** Starts to count what is in an older namespace that has no quota. This waits until the quota can name all kinds; until then nothing is limited. */
-async function count(context: Context, ns: string, { limits, left }: Pick<Named, 'limits' | 'left'>): Promise<number> {
+async function count(context: Context, ns: string, { limits, left }: Pick<PlaceLimits, 'limits' | 'left'>): Promise<number> {
   if (left > 0) return left;
   await create(context, buildCounter(ns, limits));
   return countPollMs;

@@ -28,7 +28,7 @@ export function ownerUid(namespace: Namespace): string | undefined {
 }
 
 /** True when the namespace was made for exactly this object. */
-export function isOwnedBy(namespace: Namespace, { object }: Owner): boolean {
+export function isNamespaceOf(namespace: Namespace, { object }: Owner): boolean {
   const { uid } = object.metadata;
   return uid !== undefined && ownerUid(namespace) === uid;
 }
@@ -120,12 +120,12 @@ async function recordGuid(context: Context, owner: Owner): Promise<void> {
 export async function claimNamespace(context: Context, owner: Owner): Promise<Namespace | undefined> {
   const name = guidOf(owner);
   const cached = context.stores.of(namespaceType).get(undefined, name);
-  const isKnown = cached !== undefined && isOwnedBy(cached, owner);
+  const isKnown = cached !== undefined && isNamespaceOf(cached, owner);
   const live = isKnown ? cached : await context.cluster.get(namespaceType, undefined, name, context.signal);
   if (live === undefined || isUnclaimedAndNotOlder(live, owner)) {
     if (!context.memory.of(recorded).has(uidOf(owner)) && (await olderNamesake(context, owner)))
       throw new WaitingError(reasons.guidTaken, takenError(owner).message, namesakeRetryMs);
-  } else if (!isOwnedBy(live, owner)) {
+  } else if (!isNamespaceOf(live, owner)) {
     const isOfTenants = live.metadata.labels?.[labels.orgGuid] !== undefined && live.metadata.labels[labels.managedBy] === 'kf';
     throw isOfTenants ? takenError(owner) : notOursError(owner);
   }
@@ -140,7 +140,7 @@ export async function namespaceToRemove(context: Context, owner: Owner): Promise
   const name = guidOf(owner);
   const cached = context.stores.of(namespaceType).get(undefined, name);
   const live = cached ?? (await context.cluster.get(namespaceType, undefined, name, context.signal));
-  if (live === undefined || isOwnedBy(live, owner)) return live;
+  if (live === undefined || isNamespaceOf(live, owner)) return live;
   if (!isUnclaimedAndNotOlder(live, owner) || (await olderNamesake(context, owner))) return undefined;
   try {
     await recordGuid(context, owner);

@@ -29,7 +29,7 @@ import {
   spaceKeys,
   withFreshRights,
 } from './namespaces.ts';
-import { isOwnedBy } from './ownership.ts';
+import { isNamespaceOf } from './ownership.ts';
 import { ensureSpaceLimits } from './limits.ts';
 import type { OrgShares } from './org-shares.ts';
 import { ensureNetworkPolicies } from './network.ts';
@@ -103,7 +103,7 @@ async function furnish(context: Context, space: CFSpace, keys: RegistryKeys, loo
   const parent = context.stores.of(kinds.org).get(context.info().root, org);
   if (parent === undefined) throw new WaitingError('OrgNotFound', `The org '${org}' of the space does not exist.`);
   const home = context.stores.of(namespaceType).get(undefined, org);
-  if (home === undefined || !isOwnedBy(home, { entity: 'org', object: parent }))
+  if (home === undefined || !isNamespaceOf(home, { entity: 'org', object: parent }))
     throw new WaitingError('OrgNotReady', `The namespace of the org '${parent.spec.displayName}' is not there yet.`);
   const namespace = await ensureNamespace(context, { entity: 'space', object: space }, spaceNamespace(space, parent));
   await withFreshRights(context, namespace, async () => {

@@ -68,12 +68,12 @@ export function countInstances(instances: readonly Pick<InstanceStatus, 'state'>
   return { running: of('RUNNING'), starting: of('STARTING'), crashed: of('CRASHED'), down: of('DOWN') };
 }
 
-export interface Instance extends InstanceStatus {
+export interface IndexedInstance extends InstanceStatus {
   index: number;
 }
 
 /** Instances by index; indexes that should exist and have no entry yet are `DOWN`. A stopped app has none. */
-export function instancesOf(app: CFApp, process: CFProcess): Instance[] {
+export function instancesOf(app: CFApp, process: CFProcess): IndexedInstance[] {
   const known = Object.entries(process.status?.instancesStatus ?? {}).map(([index, status]) => ({ ...status, index: Number(index) }));
   const wanted = app.spec.desiredState === 'STARTED' ? desiredInstances(process) : 0;
   const indexes = new Set(known.map(({ index }) => index));

@@ -45,7 +45,7 @@ function clientCertificate(user: UserEntry): Credential {
 }
 
 /** The source for the user of a context, by kubectl's order: token file, token, password, exec plugin, auth provider, certificate alone. */
-export async function credentialsOf(
+export async function credentialSourceOf(
   selected: SelectedContext,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<CredentialSource> {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { KfError } from '../errors.ts';
 import { pemOf, readCredentialFile } from './credential.ts';
 import type { CredentialSource } from './credential.ts';
-import { credentialsOf, tokenFileCredential } from './credentials.ts';
+import { credentialSourceOf, tokenFileCredential } from './credentials.ts';
 import type { Identity } from './errors.ts';
 import { missingFiles, readKubeconfig, selectContext } from './kubeconfig.ts';
 import type { Kubeconfig, SelectedContext, UserEntry } from './kubeconfig.ts';
@@ -68,7 +68,7 @@ async function endpointOf(selected: SelectedContext, env: ConnectOptions['env'])
     insecure: cluster['insecure-skip-tls-verify'] === true,
     serverName: cluster['tls-server-name'],
     proxy: proxyFor(url, cluster['proxy-url'], env),
-    credentials: await credentialsOf(selected, env),
+    credentials: await credentialSourceOf(selected, env),
     headers: impersonation(selected.user),
   };
 }

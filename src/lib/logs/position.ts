@@ -29,7 +29,7 @@ interface State {
 }
 
 /** What a line read through a new connection means. */
-export type Verdict = 'new' | 'seen' | 'hole';
+export type LineStatus = 'new' | 'seen' | 'hole';
 
 export class LogPosition {
   #state: State | undefined;
@@ -71,7 +71,7 @@ export class LogPosition {
    * Judges the next line of the connection and remembers it when it is new.
    * `hole`: the last known line is no longer served and this one is younger; it is remembered only when `acceptHole` says so.
    */
-  take(time: string, acceptHole: boolean): Verdict {
+  take(time: string, acceptHole: boolean): LineStatus {
     if (this.#toSkip === 0 || this.#state === undefined) {
       this.#remember(time);
       return 'new';

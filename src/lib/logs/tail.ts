@@ -9,8 +9,8 @@ import type { LogEntry } from './entry.ts';
 import { LogPosition } from './position.ts';
 import { readLog } from './read.ts';
 import type { ReadOutcome } from './read.ts';
-import { instanceOf, isFinished, statusOf } from './targets.ts';
-import type { Instance, LogTarget, PodBoard } from './targets.ts';
+import { containerLifeOf, isFinished, statusOf } from './targets.ts';
+import type { ContainerLife, LogTarget, PodBoard } from './targets.ts';
 
 export interface TailOptions {
   cluster: Cluster;
@@ -28,7 +28,7 @@ export interface TailOptions {
   pauseMs?: number;
 }
 
-interface Life extends Instance {
+interface Life extends ContainerLife {
   position: LogPosition;
   /** Where the position stood before the connection that ended last. */
   before: LogPosition;
@@ -71,7 +71,7 @@ class Tail {
     while (!signal.aborted) {
       const pod = board.get(this.#target.uid);
       if (pod === undefined) return;
-      const seen = instanceOf(statusOf(pod, this.#target.container));
+      const seen = containerLifeOf(statusOf(pod, this.#target.container));
       if (seen !== undefined && seen.id !== this.#life?.id) await this.#adopt(seen, pod);
       if (this.#life === undefined || this.#life.isComplete) {
         if (isFinished(pod)) return;
@@ -113,7 +113,7 @@ class Tail {
     const watch = async (): Promise<void> => {
       const isOther = (): boolean => {
         const pod = board.get(this.#target.uid);
-        return pod !== undefined && instanceOf(statusOf(pod, this.#target.container))?.id !== life.id;
+        return pod !== undefined && containerLifeOf(statusOf(pod, this.#target.container))?.id !== life.id;
       };
       while (!isOther() && !ended.signal.aborted) await board.news(ended.signal);
       // A connection to the old life ends by itself about now. One that goes on had reached the new life before its status did.
@@ -142,7 +142,7 @@ class Tail {
   }
 
   /** Turns to a new life of the container, after the rest of the one before. */
-  async #adopt(seen: Instance, pod: Pod): Promise<void> {
+  async #adopt(seen: ContainerLife, pod: Pod): Promise<void> {
     const old = this.#life;
     let position = new LogPosition();
     const terminated = statusOf(pod, this.#target.container)?.lastState?.terminated;

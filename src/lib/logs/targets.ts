@@ -21,7 +21,7 @@ export interface LogTarget {
 }
 
 /** One life of a container: it gets a new id at every restart. */
-export interface Instance {
+export interface ContainerLife {
   id: string;
   restarts: number;
   isOver: boolean;
@@ -37,7 +37,7 @@ export function statusOf(pod: Pod, container: string): ContainerStatus | undefin
 }
 
 /** The life whose log the kubelet serves as the current one; undefined before the first start. */
-export function instanceOf(status: ContainerStatus | undefined): Instance | undefined {
+export function containerLifeOf(status: ContainerStatus | undefined): ContainerLife | undefined {
   // While a restart waits (back-off), the last life is in lastState and the kubelet still serves it as the current log.
   const id = [status?.containerID, status?.state?.terminated?.containerID, status?.lastState?.terminated?.containerID].find(
     (text) => (text ?? '') !== '',

@@ -1,7 +1,7 @@
 // Who we are to a registry: one header, and the answers to its challenges (Basic; Bearer with a token server).
 
 import { KfError } from '../errors.ts';
-import type { Credential, CredentialSource } from './credentials.ts';
+import type { RegistryCredential, RegistryCredentialSource } from './credentials.ts';
 import { registryError } from './errors.ts';
 import { type HttpSendUrl, isLoopback, readUpTo } from './http.ts';
 
@@ -57,7 +57,7 @@ export function basicAuthenticator(credential: PasswordCredential, via: Via, ren
 export interface ChallengeOptions {
   /** `host` or `host:port` */
   registry: string;
-  credentials: CredentialSource;
+  credentials: RegistryCredentialSource;
   /** Reaches token servers. */
   sendUrl: HttpSendUrl;
 }
@@ -130,7 +130,7 @@ const MAX_TOKEN_BODY_BYTES = 64 * 1024;
 
 interface TokenQuestion {
   challenge: Challenge;
-  credential: Credential | undefined;
+  credential: RegistryCredential | undefined;
   scope: Scope;
   signal?: AbortSignal;
 }
@@ -176,7 +176,7 @@ function scopeText(scope: Scope): string {
   return `repository:${scope.repository}:${scope.actions}`;
 }
 
-function basicValue(credential: Credential): string {
+function basicValue(credential: RegistryCredential): string {
   if (!('username' in credential))
     throw new KfError('upload', 'The registry asks for user and password, but only an identity token is known.');
   return `Basic ${Buffer.from(`${credential.username}:${credential.password}`).toString('base64')}`;

@@ -8,10 +8,10 @@ import { KfError, messageOf } from '../errors.ts';
 import { canonicalRegistry, DOCKER_HUB } from './reference.ts';
 
 /** User and password, or a refresh token of an OAuth2 token server. */
-export type Credential = { username: string; password: string } | { identityToken: string };
+export type RegistryCredential = { username: string; password: string } | { identityToken: string };
 
 /** The credential for exactly this registry (`host` or `host:port`), or undefined: ask without one. */
-export type CredentialSource = (registry: string) => Promise<Credential | undefined>;
+export type RegistryCredentialSource = (registry: string) => Promise<RegistryCredential | undefined>;
 
 /** The shape of docker's config.json and of a `kubernetes.io/dockerconfigjson` Secret. */
 interface DockerConfig {
@@ -32,9 +32,9 @@ const DEFAULT_HELPER_TIMEOUT_MS = 10_000;
 const DOCKER_HUB_KEY = 'https://index.docker.io/v1/';
 
 /** From `$DOCKER_CONFIG/config.json` or `~/.docker/config.json`; a missing file means no credentials. */
-export function dockerCredentials(env: NodeJS.ProcessEnv = process.env, options: HelperOptions = {}): CredentialSource {
+export function dockerCredentials(env: NodeJS.ProcessEnv = process.env, options: HelperOptions = {}): RegistryCredentialSource {
   const path = join(env['DOCKER_CONFIG'] ?? join(homedir(), '.docker'), 'config.json');
-  let source: Promise<CredentialSource> | undefined;
+  let source: Promise<RegistryCredentialSource> | undefined;
   return async (registry) => {
     source ??= readConfig(path).then((text) => credentialsFromConfig(text, path, { ...options, runHelpers: true }));
     return (await source)(registry);
@@ -42,7 +42,7 @@ export function dockerCredentials(env: NodeJS.ProcessEnv = process.env, options:
 }
 
 /** From the text of a config.json; `name` is how messages call it. Throws KfError `usage` when it is not JSON. */
-export function credentialsFromConfig(text: string, name: string, options: HelperOptions = {}): CredentialSource {
+export function credentialsFromConfig(text: string, name: string, options: HelperOptions = {}): RegistryCredentialSource {
   const config = parseConfig(text, name);
   return async (registry) => {
     const wanted = canonicalRegistry(registry);
@@ -97,7 +97,12 @@ function withoutPadding(text: string): string {
   return text.slice(0, end);
 }
 
-function credentialFromAuth(auth: { auth?: string; username?: string; password?: string; identitytoken?: string }): Credential | undefined {
+function credentialFromAuth(auth: {
+  auth?: string;
+  username?: string;
+  password?: string;
+  identitytoken?: string;
+}): RegistryCredential | undefined {
   if (auth.identitytoken !== undefined && auth.identitytoken !== '') return { identityToken: auth.identitytoken };
   if (auth.username !== undefined && auth.password !== undefined) return { username: auth.username, password: auth.password };
   const decoded = Buffer.from(auth.auth ?? '', 'base64').toString();
@@ -106,7 +111,7 @@ function credentialFromAuth(auth: { auth?: string; username?: string; password?:
 }
 
 /** https://github.com/docker/docker-credential-helpers#development: `get` reads the server's name from stdin and answers in JSON. */
-function askHelper(name: string, registry: string, timeoutMs: number): Promise<Credential | undefined> {
+function askHelper(name: string, registry: string, timeoutMs: number): Promise<RegistryCredential | undefined> {
   const program = `docker-credential-${name}`;
   if (!/^[\w.-]+$/.test(name))
     throw new KfError('usage', `The docker configuration names a credential helper '${name}' that is not a program name.`);
@@ -131,7 +136,7 @@ function settle<T>(make: () => T, resolve: (value: T) => void, reject: (error: u
   }
 }
 
-function credentialFromHelper(program: string, stdout: string): Credential | undefined {
+function credentialFromHelper(program: string, stdout: string): RegistryCredential | undefined {
   let answer: { Username?: string; Secret?: string };
   try {
     answer = JSON.parse(stdout) as typeof answer;

@@ -8,7 +8,7 @@ import type { CFApp, CFDomain, CFServiceInstance } from '../api/types.generated.
 import { KfError } from '../errors.ts';
 import type { Session, SpaceSession } from '../session/session.ts';
 
-interface Named extends KubeObject {
+interface WithDisplayName extends KubeObject {
   spec: { displayName: string };
 }
 
@@ -21,14 +21,14 @@ export function holderOf<T extends KubeObject>(objects: readonly T[]): T | undef
   return objects.filter(isLive).toSorted((a, b) => refused(a) - refused(b) || age(a).localeCompare(age(b)))[0];
 }
 
-async function byLabel<T extends Named>(session: SpaceSession, type: ResourceType<T>, name: string): Promise<T | undefined> {
+async function byLabel<T extends WithDisplayName>(session: SpaceSession, type: ResourceType<T>, name: string): Promise<T | undefined> {
   const { cluster, space, signal } = session;
   const labelled = await cluster.list(type, { ns: space.guid, labelSelector: `${labels.displayName}=${sha224(name)}`, signal });
   return holderOf(labelled.items.filter((item) => item.spec.displayName === name));
 }
 
 /** By index label first (one small answer), then by the whole list: labels of objects made by other tools come a moment later. */
-async function byDisplayName<T extends Named>(
+async function byDisplayName<T extends WithDisplayName>(
   session: SpaceSession,
   type: ResourceType<T>,
   name: string,

@@ -6,7 +6,7 @@ import { nearest, sha224 } from '../api/names.ts';
 import type { CFOrg, CFSpace } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
 import type { Cluster } from '../kube/cluster.ts';
-import type { Named } from './state.ts';
+import type { NameAndGuid } from './state.ts';
 
 /** What of a session these look-ups need. */
 interface Reader {
@@ -16,14 +16,14 @@ interface Reader {
   readonly bin: string;
 }
 
-const toNamed = (object: CFOrg | CFSpace): Named => ({ name: object.spec.displayName, guid: object.metadata.name ?? '' });
+const toNamed = (object: CFOrg | CFSpace): NameAndGuid => ({ name: object.spec.displayName, guid: object.metadata.name ?? '' });
 
 /** The controller made nothing for it, since its GUID is another's: whoever worked in it would work in that other's namespace. */
 const isRefused = (item: CFOrg | CFSpace): boolean =>
   ([reasons.guidTaken, reasons.namespaceNotOurs] as string[]).includes(findCondition(item, conditionTypes.ready)?.reason ?? '');
 
 /** Oldest first: of two with one name only the older can hold it. */
-function pick(items: (CFOrg | CFSpace)[], name: string): Named | undefined {
+function pick(items: (CFOrg | CFSpace)[], name: string): NameAndGuid | undefined {
   const [first] = items
     .filter((item) => item.spec.displayName === name && item.metadata.deletionTimestamp === undefined && !isRefused(item))
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
@@ -35,7 +35,7 @@ function didYouMean(name: string, names: string[], command: string): string[] {
   return near === undefined ? [command] : [`Did you mean '${near}'?`, command];
 }
 
-const byName = (items: readonly (CFOrg | CFSpace)[]): Named[] => items.map(toNamed).toSorted((a, b) => a.name.localeCompare(b.name));
+const byName = (items: readonly (CFOrg | CFSpace)[]): NameAndGuid[] => items.map(toNamed).toSorted((a, b) => a.name.localeCompare(b.name));
 
 /** The objects of all orgs that the user can see, those too that are being deleted. */
 export async function readOrgs({ cluster, root, signal }: Reader): Promise<CFOrg[]> {
@@ -44,23 +44,23 @@ export async function readOrgs({ cluster, root, signal }: Reader): Promise<CFOrg
 }
 
 /** The objects of all spaces of an org, those too that are being deleted. */
-export async function readSpaces({ cluster, signal }: Reader, org: Named): Promise<CFSpace[]> {
+export async function readSpaces({ cluster, signal }: Reader, org: NameAndGuid): Promise<CFSpace[]> {
   const { items } = await cluster.list(kinds.space, { ns: org.guid, signal });
   return items.filter((item) => !isRefused(item));
 }
 
 /** All orgs that the user can see, by name. */
-export async function listOrgs(reader: Reader): Promise<Named[]> {
+export async function listOrgs(reader: Reader): Promise<NameAndGuid[]> {
   return byName(await readOrgs(reader));
 }
 
 /** All spaces of an org, by name. */
-export async function listSpaces(reader: Reader, org: Named): Promise<Named[]> {
+export async function listSpaces(reader: Reader, org: NameAndGuid): Promise<NameAndGuid[]> {
   return byName(await readSpaces(reader, org));
 }
 
 /** @throws KfError `not-found` in cf's words, with the nearest name */
-export async function findOrg(reader: Reader, name: string): Promise<Named> {
+export async function findOrg(reader: Reader, name: string): Promise<NameAndGuid> {
   const { cluster, root, signal, bin } = reader;
   const { items } = await cluster.list(kinds.org, { ns: root, labelSelector: `${labels.orgName}=${sha224(name)}`, signal });
   const found = pick(items, name);
@@ -78,7 +78,7 @@ export async function findOrg(reader: Reader, name: string): Promise<Named> {
 }
 
 /** @throws KfError `not-found` in cf's words, with the nearest name */
-export async function findSpace(reader: Reader, org: Named, name: string): Promise<Named> {
+export async function findSpace(reader: Reader, org: NameAndGuid, name: string): Promise<NameAndGuid> {
   const { cluster, signal, bin } = reader;
   const { items } = await cluster.list(kinds.space, { ns: org.guid, labelSelector: `${labels.spaceName}=${sha224(name)}`, signal });
   const found = pick(items, name);

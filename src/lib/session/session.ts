@@ -18,7 +18,7 @@ import {
   whereBeside,
   whyNotStored,
   withoutStateHint,
-  type Named,
+  type NameAndGuid,
   type StoredTarget,
   type TargetState,
 } from './state.ts';
@@ -55,8 +55,8 @@ export interface Session {
   readonly root: string;
   /** The API server's name of the user, in every sentence and in what is written. */
   readonly user: string;
-  readonly org?: Named;
-  readonly space?: Named;
+  readonly org?: NameAndGuid;
+  readonly space?: NameAndGuid;
   /** What the installation says about itself; read once. @throws KfError `not-found` when kf is not set up */
   info(): Promise<KfInfo>;
   /**
@@ -82,11 +82,11 @@ export interface Session {
 }
 
 export interface OrgSession extends Session {
-  readonly org: Named;
+  readonly org: NameAndGuid;
 }
 
 export interface SpaceSession extends OrgSession {
-  readonly space: Named;
+  readonly space: NameAndGuid;
 }
 
 /** The stored state as far as it speaks of this cluster. @throws KfError when the pinned context leads elsewhere now */
@@ -167,8 +167,8 @@ class OpenSession implements Session {
   readonly env: Env;
   readonly root: string;
   state: TargetState;
-  org?: Named;
-  space?: Named;
+  org?: NameAndGuid;
+  space?: NameAndGuid;
   readonly #options: SessionOptions;
   /** Where the place comes from: looked up by name, from the stored target, or what setup made. Only the first is sure to be there. */
   #placeFrom: 'names' | 'target' | 'defaults';
@@ -325,7 +325,7 @@ class OpenSession implements Session {
   async #findDefaults(
     org: { name: string; guid?: string },
     space: { name: string; guid?: string },
-  ): Promise<{ org: Named; space: Named } | undefined> {
+  ): Promise<{ org: NameAndGuid; space: NameAndGuid } | undefined> {
     if (isFound(org) && isFound(space)) return { org, space };
     try {
       const found = await findOrg(this, org.name);
@@ -344,7 +344,7 @@ class OpenSession implements Session {
   }
 }
 
-const isFound = (place: { name: string; guid?: string }): place is Named => place.guid !== undefined;
+const isFound = (place: { name: string; guid?: string }): place is NameAndGuid => place.guid !== undefined;
 
 /** kf is not installed in that cluster. */
 export function notSetUp({ cluster, bin }: Pick<Session, 'cluster' | 'bin'>): KfError {

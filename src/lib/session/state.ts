@@ -8,7 +8,7 @@ import { messageOf } from '../errors.ts';
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** Name and GUID of an org, a space, an app … */
-export interface Named {
+export interface NameAndGuid {
   name: string;
   guid: string;
 }
@@ -23,8 +23,8 @@ export interface TargetState {
   /** The user name that the API server sees, and the kubeconfig user it belongs to. */
   user?: string;
   userOf?: string;
-  org?: Named;
-  space?: Named;
+  org?: NameAndGuid;
+  space?: NameAndGuid;
 }
 
 /** An integer, as cf's; a file with another version is ignored. */
@@ -93,7 +93,7 @@ export function whereBeside(env: Env): string | undefined {
   return before === next ? undefined : `${before} is not of kf and stays as it is; kf remembers its target in ${next}.`;
 }
 
-function named(fields: NamedFields | undefined): Named | undefined {
+function named(fields: NamedFields | undefined): NameAndGuid | undefined {
   const [name, guid] = [present(fields?.Name), present(fields?.GUID)];
   return name === undefined || guid === undefined ? undefined : { name, guid };
 }

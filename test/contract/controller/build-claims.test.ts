@@ -4,7 +4,7 @@ import type { Lease } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import type { CFRoute } from '../../../src/lib/api/types.generated.ts';
 import { claimName } from '../../../src/controller/names/leases.ts';
-import type { Named } from '../../../src/controller/names/leases.ts';
+import type { NamedObject } from '../../../src/controller/names/leases.ts';
 import { Memory } from '../../../src/controller/runtime/memory.ts';
 import type { Context } from '../../../src/controller/runtime/reconciler.ts';
 import { app, startScene } from './build-scene.ts';
@@ -122,10 +122,10 @@ describe('claims', () => {
     const made = await scene.cluster.create(kinds.route, route);
     const { signal } = new AbortController();
     const context = { cluster: scene.cluster, memory: new Memory(), now: () => Date.now(), signal } as unknown as Context;
-    const named: Named = { entity: 'route', object: made, domainName: 'example.org' };
+    const named: NamedObject = { entity: 'route', object: made, domainName: 'example.org' };
     expect((await claimName(context, named)).held).toBe(true);
     await scene.cluster.create(leaseType, lease('n-foreign', 'cf', 'something-else', 'x'));
-    const other: Named = { ...named, object: { ...made, metadata: { ...made.metadata, name: 'r-2', uid: 'other' } } };
+    const other: NamedObject = { ...named, object: { ...made, metadata: { ...made.metadata, name: 'r-2', uid: 'other' } } };
     expect((await claimName(context, other)).notReady?.message).toBe(
       "Route already exists with host 'h' for domain 'example.org'. This space has it already.",
     );

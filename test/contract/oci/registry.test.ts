@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { basicAuthenticator, challengeAuthenticator } from '../../../src/lib/oci/auth.ts';
-import type { Credential } from '../../../src/lib/oci/credentials.ts';
+import type { RegistryCredential } from '../../../src/lib/oci/credentials.ts';
 import { type Digest, MEDIA_TYPES } from '../../../src/lib/oci/descriptor.ts';
 import { type DirectConnection, directConnection, readUpTo } from '../../../src/lib/oci/http.ts';
 import { layerFromEntries } from '../../../src/lib/oci/layer.ts';
@@ -31,7 +31,7 @@ afterEach(async () => {
 const login = { username: 'push.space', password: 'secret' };
 const repository = 'space/app-packages';
 
-function withCredential(credential: Credential | undefined): RegistryClient {
+function withCredential(credential: RegistryCredential | undefined): RegistryClient {
   const authenticator = challengeAuthenticator({
     registry: registry.host,
     credentials: async () => credential,

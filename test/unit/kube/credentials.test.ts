@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { credentialsOf, tokenFileCredential } from '../../../src/lib/kube/credentials.ts';
+import { credentialSourceOf, tokenFileCredential } from '../../../src/lib/kube/credentials.ts';
 import { execCredential } from '../../../src/lib/kube/exec-credential.ts';
 import type { ExecEntry, SelectedContext } from '../../../src/lib/kube/kubeconfig.ts';
 
@@ -37,14 +37,14 @@ function answer(status: object, apiVersion = 'client.authentication.k8s.io/v1'):
 
 describe('credentials of a kubeconfig user', () => {
   test('a password becomes basic authentication', async () => {
-    const source = await credentialsOf(selected({ username: 'jane', password: 'säge' }), {});
+    const source = await credentialSourceOf(selected({ username: 'jane', password: 'säge' }), {});
     expect(await source.get()).toEqual({ authorization: `Basic ${Buffer.from('jane:säge').toString('base64')}` });
   });
 
   test('a token file wins over a token, and is read again after a while', async () => {
     const path = join(dir, 'token');
     writeFileSync(path, 'one\n');
-    const source = await credentialsOf(selected({ token: 'fixed', tokenFile: path }), {});
+    const source = await credentialSourceOf(selected({ token: 'fixed', tokenFile: path }), {});
     expect(await source.get()).toEqual({ authorization: 'Bearer one' });
 
     let now = 0;
@@ -59,7 +59,7 @@ describe('credentials of a kubeconfig user', () => {
   test('inline certificates win over files', async () => {
     const data = Buffer.from('CERT').toString('base64');
     writeFileSync(join(dir, 'key'), 'KEY');
-    const source = await credentialsOf(
+    const source = await credentialSourceOf(
       selected({ 'client-certificate-data': data, 'client-certificate': '/nowhere', 'client-key': join(dir, 'key') }),
       {},
     );
@@ -67,7 +67,7 @@ describe('credentials of a kubeconfig user', () => {
   });
 
   test('a missing file is named', async () => {
-    await expect(credentialsOf(selected({ 'client-certificate': join(dir, 'gone') }), {})).rejects.toThrow('gone');
+    await expect(credentialSourceOf(selected({ 'client-certificate': join(dir, 'gone') }), {})).rejects.toThrow('gone');
   });
 });
 

@@ -4,13 +4,13 @@ import { afterEach, expect, test } from 'vitest';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import type { CFApp } from '../../../src/lib/api/types.generated.ts';
 import type { AppPlan } from '../../../src/lib/manifest/plan.ts';
-import { claimApp, type Claimed } from '../../../src/lib/ops/push/acquire-app.ts';
+import { acquireApp, type AcquiredApp } from '../../../src/lib/ops/push/acquire-app.ts';
 import type { SpaceSession } from '../../../src/lib/session/session.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
 const ns = 'space';
 const plan = { name: 'web', lifecycle: 'docker' } as AppPlan;
-const claims: Claimed[] = [];
+const claims: AcquiredApp[] = [];
 afterEach(() => {
   for (const { follower } of claims.splice(0)) follower.stop();
 });
@@ -46,7 +46,7 @@ async function race(loser: CFApp, onDelete: (cluster: MemoryCluster) => Promise<
     if (verb === 'watch') queueMicrotask(() => void judge(cluster, 'loser', 'False'));
     if (verb === 'delete' && name === 'loser' && (strikes += 1) === 1) await onDelete(cluster);
   };
-  const claimed = await claimApp(sessionOf(cluster), plan, found, 'mine');
+  const claimed = await acquireApp(sessionOf(cluster), plan, found, 'mine');
   claims.push(claimed);
   expect(claimed.follower.app.metadata).toMatchObject({ name: 'holder', annotations: { [annotations.pushId]: 'mine' } });
   return cluster;

@@ -1,12 +1,17 @@
 import { expect, test } from 'vitest';
-import type { Instance } from '../../../src/lib/api/app.ts';
+import type { IndexedInstance } from '../../../src/lib/api/app.ts';
 import type { Pod } from '../../../src/lib/api/core.ts';
 import { labels } from '../../../src/lib/api/group.ts';
 import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
 import { withPods } from '../../../src/lib/ops/apps/live-instances.ts';
 
 const process = { metadata: { name: 'web' } } as CFProcess;
-const told = (index: number, pod?: string): Instance => ({ index, state: 'RUNNING', ready: true, ...(pod === undefined ? {} : { pod }) });
+const told = (index: number, pod?: string): IndexedInstance => ({
+  index,
+  state: 'RUNNING',
+  ready: true,
+  ...(pod === undefined ? {} : { pod }),
+});
 const pod = (name: string, index: number, more: { ready?: boolean; ending?: boolean; of?: string } = {}): Pod => ({
   metadata: {
     name,
@@ -42,6 +47,6 @@ test('two versions that share an index are one instance', () => {
 });
 
 test('an instance that the cluster refused keeps its reason', () => {
-  const refused: Instance = { index: 0, state: 'DOWN', reason: 'QuotaExceeded' };
+  const refused: IndexedInstance = { index: 0, state: 'DOWN', reason: 'QuotaExceeded' };
   expect(withPods([refused], process, [], 1)).toEqual([refused]);
 });

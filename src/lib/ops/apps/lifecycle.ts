@@ -12,7 +12,7 @@ import { changeApp, newDeployId } from './changes.ts';
 import { waitForFallback } from './fallback.ts';
 import { needsStaging, stageAndStart } from './staging.ts';
 import { waitUntilSilent } from '../routes/programming.ts';
-import { startTimeoutMs, startTimeoutOf, waitForDeployment } from './rollout-wait.ts';
+import { startTimeoutMs, startTimeoutOf, waitForRollout } from './rollout-wait.ts';
 
 /** The app after a change, and whether there was anything to change. */
 export interface Changed {
@@ -52,7 +52,7 @@ export async function waitUntilServing(
   try {
     const timeoutMs = await startTimeoutOf(session, app);
     const options = { timeoutMs, reporter, signal, bin, ...patience, firstInstance: !wait };
-    return (await waitForDeployment(cluster, app, deployId, options)).app;
+    return (await waitForRollout(cluster, app, deployId, options)).app;
   } catch (error) {
     if (verb === 'start' && error instanceof KfError && error.code === 'start') return waitForFallback(session, app, deployId, error);
     const isAbsent = error instanceof KfError && error.code === 'accepted';

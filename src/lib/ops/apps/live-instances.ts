@@ -1,6 +1,6 @@
 // What the controller wrote of instances, compared with the pods that are there: right also while no controller runs.
 
-import type { Instance } from '../../api/app.ts';
+import type { IndexedInstance } from '../../api/app.ts';
 import { podType, type Pod } from '../../api/core.ts';
 import { labels } from '../../api/group.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
@@ -20,7 +20,7 @@ export async function readPods({ cluster, space, signal }: SpaceSession, app: CF
 
 const isReady = (pod: Pod): boolean => pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 
-function instanceOf(pod: Pod): Instance {
+function instanceOf(pod: Pod): IndexedInstance {
   const since = pod.status?.startTime ?? pod.metadata.creationTimestamp;
   const ready = isReady(pod);
   return {
@@ -37,7 +37,12 @@ function instanceOf(pod: Pod): Instance {
  * @param instances by index, as {@link instancesOf} gives them
  * @param wanted number of instances that should exist
  */
-export function withPods(instances: readonly Instance[], process: CFProcess, pods: readonly Pod[], wanted: number): Instance[] {
+export function withPods(
+  instances: readonly IndexedInstance[],
+  process: CFProcess,
+  pods: readonly Pod[],
+  wanted: number,
+): IndexedInstance[] {
   const live = pods.filter(
     ({ metadata }) => metadata.labels?.[labels.guid] === process.metadata.name && metadata.deletionTimestamp === undefined,
   );
@@ -51,6 +56,6 @@ export function withPods(instances: readonly Instance[], process: CFProcess, pod
   const there = new Set([...told, ...untold].map(({ index }) => index));
   const absent = instances
     .filter(({ index, pod }) => !there.has(index) && (index < wanted || pod === undefined))
-    .map((instance): Instance => (instance.pod === undefined ? instance : { index: instance.index, state: 'DOWN' }));
+    .map((instance): IndexedInstance => (instance.pod === undefined ? instance : { index: instance.index, state: 'DOWN' }));
   return [...told, ...untold, ...absent].toSorted((a, b) => a.index - b.index);
 }

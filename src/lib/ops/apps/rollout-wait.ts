@@ -20,7 +20,7 @@ const controllerPatienceMs = 20_000;
 /** For what comes before and after the app's own time. */
 const roundSeconds = 30;
 
-export interface VerdictOptions {
+export interface RolloutWaitOptions {
   timeoutMs: number;
   reporter: Reporter;
   signal?: AbortSignal;
@@ -31,10 +31,10 @@ export interface VerdictOptions {
   /** `--no-wait`: the first new instance of web is enough. */
   firstInstance?: boolean;
   /** Instead of a watch of its own, for who follows the app already. */
-  watch?: (check: (app: CFApp) => Verdict | undefined, options: WatchUntilOptions) => Promise<Verdict>;
+  watch?: (check: (app: CFApp) => RolloutOutcome | undefined, options: WatchUntilOptions) => Promise<RolloutOutcome>;
 }
 
-export interface Verdict {
+export interface RolloutOutcome {
   app: CFApp;
   deployment: DeploymentStatus;
 }
@@ -92,7 +92,7 @@ function facts(deployment: DeploymentStatus, log: LogEnds): Record<string, unkno
   return { deployId: id, reason, process, pod, container, exitCode, restarts, ...head, logTail: log.tail };
 }
 
-async function failure(cluster: Cluster, app: CFApp, deployment: DeploymentStatus, options: VerdictOptions): Promise<KfError> {
+async function failure(cluster: Cluster, app: CFApp, deployment: DeploymentStatus, options: RolloutWaitOptions): Promise<KfError> {
   const name = app.spec.displayName;
   const log = await logOfFailure(cluster, app, deployment, options.signal);
   const why = deployment.message ?? 'the cause is unknown.';
@@ -111,7 +111,7 @@ interface LastView {
   outage: KubeError | undefined;
 }
 
-async function timedOut(cluster: Cluster, { app, outage }: LastView, deployId: string, options: VerdictOptions): Promise<KfError> {
+async function timedOut(cluster: Cluster, { app, outage }: LastView, deployId: string, options: RolloutWaitOptions): Promise<KfError> {
   const minutes = Math.round(options.timeoutMs / 600) / 100;
   const deployment = app === undefined ? undefined : deploymentOf(app, deployId);
   const name = app?.spec.displayName ?? '';
@@ -146,13 +146,13 @@ function nobodyThere(app: CFApp): KfError {
  * @param app as the API server returned it with the change
  * @throws KfError `start` (cause, last lines), `timeout` (what was awaited), `conflict` (overtaken), `accepted` (no controller)
  */
-export async function waitForDeployment(cluster: Cluster, app: CFApp, deployId: string, options: VerdictOptions): Promise<Verdict> {
+export async function waitForRollout(cluster: Cluster, app: CFApp, deployId: string, options: RolloutWaitOptions): Promise<RolloutOutcome> {
   const { reporter, signal, timeoutMs } = options;
   const { namespace, name = '' } = app.metadata;
   const last: LastView = { app, outage: undefined };
   const absent = new AbortController();
   const patience = setTimeout(() => absent.abort(nobodyThere(app)), Math.min(options.patienceMs ?? controllerPatienceMs, timeoutMs));
-  const check = (seen: CFApp | undefined): Verdict | undefined => {
+  const check = (seen: CFApp | undefined): RolloutOutcome | undefined => {
     Object.assign(last, { app: seen, outage: undefined });
     if (seen === undefined) throw new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
     if (seen.metadata.annotations?.[annotations.deployId] !== deployId) throw overtaken(seen);

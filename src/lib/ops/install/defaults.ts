@@ -17,7 +17,7 @@ export interface Defaults {
   space: KubeObject[];
 }
 
-interface Named extends KubeObject {
+interface WithDisplayName extends KubeObject {
   spec: { displayName: string };
 }
 
@@ -29,7 +29,7 @@ async function guidOf(
   name: string,
 ): Promise<string | undefined> {
   const labelSelector = `${where.label}=${sha224(name)}`;
-  const items = await cluster.list(type as ResourceType<Named>, { ns: where.ns, labelSelector }).then(
+  const items = await cluster.list(type as ResourceType<WithDisplayName>, { ns: where.ns, labelSelector }).then(
     (list) => list.items,
     (error: unknown) => {
       if (isMissingKind(error)) return [];

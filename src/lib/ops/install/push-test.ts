@@ -8,10 +8,16 @@ import { layerFromEntries } from '../../oci/layer.ts';
 import { pushSingleLayerImage } from '../../oci/push.ts';
 import { registryName } from '../../../templates/setup/registry.ts';
 import { systemNamespace } from '../../../templates/setup/options.ts';
-import { openPushDoor, type Credential } from '../registry/access.ts';
+import { openPushDoor } from '../registry/access.ts';
+import type { BasicCredential } from '../../../templates/registry-secret.ts';
 
 /** Pushes the image and returns its digest. The layer never changes, so a second setup uploads nothing. */
-export async function pushTestImage(cluster: Cluster, repository: string, credential: Credential, signal?: AbortSignal): Promise<string> {
+export async function pushTestImage(
+  cluster: Cluster,
+  repository: string,
+  credential: BasicCredential,
+  signal?: AbortSignal,
+): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), 'kf-pull-test-'));
   try {
     const entries = [{ type: 'file' as const, name: 'kf-pull-test', source: Buffer.from('kf setup\n') }];

@@ -17,7 +17,7 @@ import { takeOver } from './lock.ts';
 const claimMs = 20_000;
 const tries = 5;
 
-export interface Claimed {
+export interface AcquiredApp {
   follower: AppFollower;
   /** False when others changed the app between the look at it and the claim: what was read of it before is out of date. */
   asFound: boolean;
@@ -101,7 +101,7 @@ const isOfFirstPush = ({ metadata, spec }: CFApp): boolean =>
  * An existing app as this push's own; undefined when it is gone, or was made by another first push that did not get the name. Such an app is
  * followed until it holds the name. If it does not get it, it is this push's to delete: who made it has ended when it was taken over.
  */
-async function takeExisting(session: SpaceSession, app: CFApp, plan: AppPlan, pushId: string): Promise<Claimed | undefined> {
+async function takeExisting(session: SpaceSession, app: CFApp, plan: AppPlan, pushId: string): Promise<AcquiredApp | undefined> {
   let follower: AppFollower | undefined;
   try {
     const onWait = (): void => session.reporter.step('Waiting for another push that writes its settings');
@@ -150,7 +150,7 @@ async function findHolder(session: SpaceSession, name: string): Promise<CFApp | 
  * Makes this push the app's push, creating the app when it is not there.
  * Many first pushes of one name at once end with one app: whoever does not get the name takes over the one that did.
  */
-export async function claimApp(session: SpaceSession, plan: AppPlan, found: CFApp | undefined, pushId: string): Promise<Claimed> {
+export async function acquireApp(session: SpaceSession, plan: AppPlan, found: CFApp | undefined, pushId: string): Promise<AcquiredApp> {
   let existing = found;
   for (let attempt = 0; attempt < tries; attempt += 1) {
     if (existing !== undefined) {

@@ -9,7 +9,7 @@ import type { AppPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { appBindings, toldBindings } from '../services/user-provided.ts';
 
-export interface AppFacts {
+export interface AppSnapshot {
   /** There is no app yet. */
   isNew: boolean;
   processes: CFProcess[];
@@ -27,7 +27,7 @@ export interface AppFacts {
   bindings: CFServiceBinding[];
 }
 
-const nothing: AppFacts = {
+const nothing: AppSnapshot = {
   isNew: true,
   processes: [],
   routes: [],
@@ -43,7 +43,7 @@ const newestFirst = (a: CFBuild, b: CFBuild): number =>
   (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? '') ||
   (b.metadata.name ?? '').localeCompare(a.metadata.name ?? '');
 
-async function readEnv({ cluster, space, signal }: SpaceSession, app: CFApp): Promise<Pick<AppFacts, 'env' | 'hasEnvSecret'>> {
+async function readEnv({ cluster, space, signal }: SpaceSession, app: CFApp): Promise<Pick<AppSnapshot, 'env' | 'hasEnvSecret'>> {
   const name = app.spec.envSecretName ?? '';
   if (name === '') return { env: {}, hasEnvSecret: false };
   const secret = await cluster.get(secretType, space.guid, name, signal);
@@ -68,7 +68,7 @@ async function builtWith(session: SpaceSession, plan: AppPlan, app: CFApp): Prom
 }
 
 /** The facts of an app that exists, as far as the plan needs them; a new one has none. */
-export async function readFacts(session: SpaceSession, plan: AppPlan, app: CFApp | undefined): Promise<AppFacts> {
+export async function readSnapshot(session: SpaceSession, plan: AppPlan, app: CFApp | undefined): Promise<AppSnapshot> {
   if (app === undefined) return nothing;
   const { cluster, space, signal } = session;
   const options = { ns: space.guid, labelSelector: `${labels.appGuid}=${app.metadata.name ?? ''}`, signal };

@@ -25,7 +25,7 @@ import { waitForBuild } from '../builds/build.ts';
 import { createBuild, stagePackage, type BuildRequest } from '../builds/stage.ts';
 import { ensureBinding, isTo } from '../services/user-provided.ts';
 import { lifecycleOf } from './acquire-app.ts';
-import { readPackages, type AppFacts } from './app-snapshot.ts';
+import { readPackages, type AppSnapshot } from './app-snapshot.ts';
 import type { FoundService } from './preflight.ts';
 import { assertMayBuild } from './rights.ts';
 
@@ -47,7 +47,7 @@ export interface ArtifactInput {
   session: SpaceSession;
   info: KfInfo;
   plan: AppPlan;
-  facts: AppFacts;
+  facts: AppSnapshot;
   /** That the plan names. */
   services: readonly FoundService[];
   follower: AppFollower;

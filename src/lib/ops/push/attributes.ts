@@ -4,7 +4,7 @@ import { webProcess } from '../../api/app.ts';
 import { formatMegabytes } from '../../api/sizes.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import type { AppPlan, HealthCheckPlan, ProcessPlan } from '../../manifest/plan.ts';
-import type { AppFacts } from './app-snapshot.ts';
+import type { AppSnapshot } from './app-snapshot.ts';
 
 /** `+`: added, `-`: what stood there before, blank: as it is. */
 export interface AttributeLine {
@@ -15,7 +15,7 @@ export interface AttributeLine {
 /** What is there of an app; undefined of one that is to be made. */
 export interface Present {
   app: CFApp;
-  facts: AppFacts;
+  facts: AppSnapshot;
   /** The image that it runs, as it was pushed. */
   image: string | undefined;
 }

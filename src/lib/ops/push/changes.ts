@@ -8,7 +8,7 @@ import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { judgeWeb } from '../apps/web-process.ts';
 import { isTo } from '../services/user-provided.ts';
-import type { AppFacts } from './app-snapshot.ts';
+import type { AppSnapshot } from './app-snapshot.ts';
 import type { Artifact } from './artifact.ts';
 import type { FoundService } from './preflight.ts';
 import type { WantedRoute } from './route-plan.ts';
@@ -37,7 +37,7 @@ export interface Decision {
   push: PushPlan;
   services: FoundService[];
   routes: WantedRoute[];
-  facts: AppFacts;
+  facts: AppSnapshot;
   app: CFApp;
   artifact: Artifact;
 }
@@ -87,13 +87,13 @@ export function isMarked({ metadata }: CFApp, { marks }: Changes): boolean {
 }
 
 /** The web process has a command of its own or of the plan's. */
-function hasCommand(plan: AppPlan, facts: AppFacts): boolean {
+function hasCommand(plan: AppPlan, facts: AppSnapshot): boolean {
   const { command } = plan.processes.find(({ type }) => type === webProcess) ?? {};
   const present = facts.processes.find(({ spec }) => spec.processType === webProcess);
   return (command ?? '') !== '' || (present !== undefined && effectiveCommand(present) !== undefined);
 }
 
-function isMapped(facts: AppFacts, { host, domain, path }: WantedRoute): boolean {
+function isMapped(facts: AppSnapshot, { host, domain, path }: WantedRoute): boolean {
   return facts.ownRoutes.some(
     ({ spec }) =>
       spec.domainRef.name === domain.metadata.name &&

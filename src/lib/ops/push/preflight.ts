@@ -9,7 +9,7 @@ import { assertSource } from '../../source/files.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { findService, listDomainObjects } from '../find.ts';
 import { fitToBuilder } from './builder-offers.ts';
-import { readFacts, type AppFacts } from './app-snapshot.ts';
+import { readSnapshot, type AppSnapshot } from './app-snapshot.ts';
 import { assertRoom } from './quota.ts';
 import { assertMayPush, openRegistry } from './rights.ts';
 import { assertRoutesFree } from '../routes/holders.ts';
@@ -24,7 +24,7 @@ export interface FoundService {
 export interface Preflight {
   /** As far as this installation can follow it: a stack of Cloud Foundry is left out. */
   plan: AppPlan;
-  facts: AppFacts;
+  facts: AppSnapshot;
   /** Oldest first; empty while the push needs none. */
   domains: readonly CFDomain[];
   routes: WantedRoute[];
@@ -59,7 +59,7 @@ async function readPlace(
   app: CFApp | undefined,
 ): Promise<Pick<Preflight, 'facts' | 'domains' | 'routes'>> {
   const isSure = needsDomains(plan, true) || (app === undefined && needsDomains(plan, false));
-  const [facts, early] = await Promise.all([readFacts(session, plan, app), isSure ? listDomainObjects(session) : undefined]);
+  const [facts, early] = await Promise.all([readSnapshot(session, plan, app), isSure ? listDomainObjects(session) : undefined]);
   const hasRoutes = facts.ownRoutes.length > 0;
   const domains = early ?? (needsDomains(plan, hasRoutes) ? await listDomainObjects(session) : []);
   const routes = wantedRoutes(plan, domains, hasRoutes);

@@ -13,12 +13,12 @@ import { findLabelledApp, listDomainObjects } from '../find.ts';
 import { ensureRoute, unmapAll } from '../routes/routes.ts';
 import { ensureBinding } from '../services/user-provided.ts';
 import { waitUntilStopped } from '../apps/lifecycle.ts';
-import { startTimeoutOf, waitForDeployment, type VerdictOptions } from '../apps/rollout-wait.ts';
+import { startTimeoutOf, waitForRollout, type RolloutWaitOptions } from '../apps/rollout-wait.ts';
 import type { AppFollower } from './app-follower.ts';
 import { makeArtifact } from './artifact.ts';
-import { claimApp, lifecycleOf } from './acquire-app.ts';
+import { acquireApp, lifecycleOf } from './acquire-app.ts';
 import { decideChanges, isMarked, isNothing, type Changes } from './changes.ts';
-import { readFacts, type AppFacts } from './app-snapshot.ts';
+import { readSnapshot, type AppSnapshot } from './app-snapshot.ts';
 import { lockSettings, writeAsHolder } from './lock.ts';
 import { preflight, type Preflight } from './preflight.ts';
 import { needsDomains, wantedRoutes } from './route-plan.ts';
@@ -42,7 +42,7 @@ export interface PushOptions {
 }
 
 /** Everything but the switch itself. The app is locked, so no other push writes at the same time. Returns the routes that were added. */
-async function writeSettings(session: SpaceSession, info: KfInfo, app: CFApp, facts: AppFacts, changes: Changes): Promise<CFRoute[]> {
+async function writeSettings(session: SpaceSession, info: KfInfo, app: CFApp, facts: AppSnapshot, changes: Changes): Promise<CFRoute[]> {
   const [routes] = await Promise.all([
     Promise.all(changes.routes.map((route) => ensureRoute(session, app, route, facts.routes))),
     writeProcesses(session, info, app, changes.processes),
@@ -112,7 +112,7 @@ export interface PreparedPush {
 async function apply(
   prepared: PreparedPush,
   app: CFApp,
-  facts: AppFacts,
+  facts: AppSnapshot,
   changes: Changes,
   target: { droplet: string | undefined; pushId: string; force: boolean },
 ): Promise<{ switched: CFApp; routes: CFRoute[] }> {
@@ -143,8 +143,8 @@ async function verdict({ session, plan, push }: PreparedPush, app: CFApp, pushId
   reporter.say();
   const timeoutMs = await startTimeoutOf(session, app);
   follower.wrote(app);
-  const watch: VerdictOptions['watch'] = (check, how) => follower.watch(check, how);
-  return (await waitForDeployment(cluster, app, pushId, { timeoutMs, reporter, signal, bin, watch, firstInstance: !push.wait })).app;
+  const watch: RolloutWaitOptions['watch'] = (check, how) => follower.watch(check, how);
+  return (await waitForRollout(cluster, app, pushId, { timeoutMs, reporter, signal, bin, watch, firstInstance: !push.wait })).app;
 }
 
 /** The controller has worked it out. */
@@ -162,13 +162,13 @@ async function untilStopped(session: SpaceSession, app: CFApp, pushId: string): 
   session.reporter.say('Application Stopped');
 }
 
-function unchanged(pushed: Omit<PushedApp, 'unchanged' | 'app'>, { processes, ownRoutes: routes }: AppFacts, app: CFApp): PushedApp {
+function unchanged(pushed: Omit<PushedApp, 'unchanged' | 'app'>, { processes, ownRoutes: routes }: AppSnapshot, app: CFApp): PushedApp {
   return { ...pushed, unchanged: true, app, known: { ...pushed.known, processes, routes, withoutUsage: true } };
 }
 
 /** Facts and routes of an app that others changed since the preflight. */
 async function readAgain(session: SpaceSession, { plan, domains }: Preflight, app: CFApp): Promise<Pick<Preflight, 'facts' | 'routes'>> {
-  const facts = await readFacts(session, plan, app);
+  const facts = await readSnapshot(session, plan, app);
   const hasRoutes = facts.ownRoutes.length > 0;
   const known = domains.length === 0 && needsDomains(plan, hasRoutes) ? await listDomainObjects(session) : domains;
   return { facts, routes: wantedRoutes(plan, known, hasRoutes) };
@@ -190,7 +190,7 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
   const { session, info, plan, push, found, checked } = prepared;
   const { registry } = checked;
   const pushId = randomUUID();
-  const { follower, asFound } = await claimApp(session, plan, found, pushId);
+  const { follower, asFound } = await acquireApp(session, plan, found, pushId);
   try {
     // What another push wrote meanwhile is among the facts: its settings must not survive beside this one's source.
     const { facts, routes } = asFound ? checked : await readAgain(session, checked, follower.app);

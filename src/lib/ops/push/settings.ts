@@ -14,10 +14,10 @@ import type { SpaceSession } from '../../session/session.ts';
 import { buildEnvSecret, buildProcess, envSecretName } from '../../../templates/app.ts';
 import type { Authorship } from '../../../templates/metadata.ts';
 import { changeProcess } from '../apps/changes.ts';
-import type { AppFacts } from './app-snapshot.ts';
+import type { AppSnapshot } from './app-snapshot.ts';
 
 /** Variables that the plan adds or changes. */
-export function envChanges(plan: AppPlan, facts: AppFacts): Record<string, string> {
+export function envChanges(plan: AppPlan, facts: AppSnapshot): Record<string, string> {
   return Object.fromEntries(Object.entries(plan.env).filter(([name, value]) => facts.env[name] !== value));
 }
 
@@ -110,7 +110,7 @@ export interface ProcessStep {
  * What has to be written for the plan's processes; empty when all is so already.
  * @param startsWeb false: the droplet has nothing that a web process could start
  */
-export function processSteps(plan: AppPlan, facts: AppFacts, startsWeb = true): ProcessStep[] {
+export function processSteps(plan: AppPlan, facts: AppSnapshot, startsWeb = true): ProcessStep[] {
   return plan.processes.flatMap((wanted) => {
     const process = facts.processes.find((candidate) => candidate.spec.processType === wanted.type);
     if (process === undefined && wanted.type === webProcess && !startsWeb) return [{ plan: { instances: 0, ...wanted }, changes: {} }];
@@ -156,7 +156,7 @@ export async function writeProcesses(session: SpaceSession, info: KfInfo, app: C
 }
 
 /** Adds and changes variables; others stay. The Secret is made when it is not there. */
-export async function writeEnv(session: SpaceSession, app: CFApp, facts: AppFacts, changes: Record<string, string>): Promise<void> {
+export async function writeEnv(session: SpaceSession, app: CFApp, facts: AppSnapshot, changes: Record<string, string>): Promise<void> {
   const { cluster, space, signal } = session;
   const options = { signal };
   if (!facts.hasEnvSecret) {

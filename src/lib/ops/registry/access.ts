@@ -10,13 +10,9 @@ import { basicAuthenticator, challengeAuthenticator } from '../../oci/auth.ts';
 import { isConnectionFailure, RegistryError } from '../../oci/errors.ts';
 import { directConnection, type HttpSend } from '../../oci/http.ts';
 import { RegistryClient } from '../../oci/registry.ts';
+import type { BasicCredential } from '../../../templates/registry-secret.ts';
 
 type RegistryPlace = Pick<KfInfo['registry'], 'namespace' | 'service' | 'port'>;
-
-export interface Credential {
-  username: string;
-  password: string;
-}
 
 /** Two minutes without a byte either way: the connection is lost. */
 const idleTimeoutMs = 120_000;
@@ -31,8 +27,8 @@ export function throughServiceProxy(cluster: Cluster, place: RegistryPlace): Htt
 export function openPushDoor(
   cluster: Cluster,
   place: RegistryPlace,
-  credential: Credential,
-  renew?: () => Promise<Credential>,
+  credential: BasicCredential,
+  renew?: () => Promise<BasicCredential>,
 ): RegistryClient {
   return new RegistryClient({ send: throughServiceProxy(cluster, place), authenticator: basicAuthenticator(credential, 'proxy', renew) });
 }
@@ -45,8 +41,8 @@ export function openPushDoor(
 export function openUploads(
   cluster: Cluster,
   info: Pick<KfInfo, 'registry' | 'builder'>,
-  credential: Credential,
-  renew?: () => Promise<Credential>,
+  credential: BasicCredential,
+  renew?: () => Promise<BasicCredential>,
 ): RegistryClient {
   if (isInClusterRegistry(info.registry)) return openPushDoor(cluster, info.registry, credential, renew);
   const registry = info.registry.pushHost;
@@ -83,7 +79,7 @@ function isAway(error: unknown, isOwn: boolean): boolean {
 const withoutEnd = (text: string): string => text.replace(/^Error from registry: /, '').replace(/\.$/, '');
 
 /** The push credential of a space. @throws KfError when the controller has not written it, or it may not be read */
-export async function readPushCredential(cluster: Cluster, space: string, signal?: AbortSignal): Promise<Credential> {
+export async function readPushCredential(cluster: Cluster, space: string, signal?: AbortSignal): Promise<BasicCredential> {
   const secret = await cluster.get(secretType, space, pushSecretName, signal);
   const text = (key: string): string => Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
   const credential = { username: text('username'), password: text('password') };
@@ -102,6 +98,6 @@ export async function openSpaceRegistry(
   space: string,
   signal?: AbortSignal,
 ): Promise<RegistryClient> {
-  const read = (): Promise<Credential> => readPushCredential(cluster, space, signal);
+  const read = (): Promise<BasicCredential> => readPushCredential(cluster, space, signal);
   return openUploads(cluster, info, await read(), read);
 }

@@ -12,7 +12,7 @@ import { isAlreadyExists } from '../../kube/errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import { readOrgs, readSpaces } from '../../session/places.ts';
 import type { Session } from '../../session/session.ts';
-import type { Named } from '../../session/state.ts';
+import type { NameAndGuid } from '../../session/state.ts';
 import { buildOrg, buildRoleBinding, buildSpace } from '../../../templates/tenancy.ts';
 
 export { listOrgs, listSpaces } from '../../session/places.ts';
@@ -62,7 +62,7 @@ async function holderOf<T extends Place>(
   type: ResourceType<T>,
   places: readonly T[],
   name: string,
-): Promise<Named | undefined> {
+): Promise<NameAndGuid | undefined> {
   const same = places.filter(({ spec }) => spec.displayName.toLowerCase() === name.toLowerCase());
   const holder = same.find(({ metadata }) => metadata.deletionTimestamp === undefined);
   if (holder !== undefined) return named(holder.spec.displayName, holder.metadata.name ?? '');
@@ -89,10 +89,10 @@ async function waitUntilGone<T extends Place>({ cluster, signal, reporter, bin }
   }
 }
 
-const named = (name: string, guid: string): Named => ({ name, guid });
+const named = (name: string, guid: string): NameAndGuid => ({ name, guid });
 
 export interface Made {
-  place: Named;
+  place: NameAndGuid;
   created: boolean;
 }
 
@@ -109,7 +109,7 @@ export async function createOrg(session: Session, name: string): Promise<Made> {
   return { place: named(name, guid), created: true };
 }
 
-export async function createSpace(session: Session, org: Named, name: string): Promise<Made> {
+export async function createSpace(session: Session, org: NameAndGuid, name: string): Promise<Made> {
   const taken = await holderOf(session, kinds.space, await readSpaces(session, org), name);
   if (taken !== undefined) return { place: taken, created: false };
   const author = { changedBy: await session.changedBy(), now: new Date() };

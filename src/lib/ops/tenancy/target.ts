@@ -4,7 +4,7 @@ import type { TargetDetails } from '../../api/results.ts';
 import { KfError, messageOf } from '../../errors.ts';
 import { findOrg, findSpace, listSpaces } from '../../session/places.ts';
 import type { Session } from '../../session/session.ts';
-import { readStored, saveState, type Named, type TargetState } from '../../session/state.ts';
+import { readStored, saveState, type NameAndGuid, type TargetState } from '../../session/state.ts';
 
 /** The API server's version, e.g. `v1.36.0`. */
 export async function serverVersion({ cluster, signal }: Session): Promise<string> {
@@ -30,7 +30,7 @@ function base(session: Session): TargetState {
  * What `find` finds. When it fails, what it was to set counts as not targeted from now on, so that the next command does not work in the former
  * place; only `kept` stays.
  */
-async function orForget<T>(session: Session, kept: { org?: Named }, find: () => Promise<T>): Promise<T> {
+async function orForget<T>(session: Session, kept: { org?: NameAndGuid }, find: () => Promise<T>): Promise<T> {
   try {
     return await find();
   } catch (error) {
@@ -50,7 +50,7 @@ export function forgetPlace(env: Session['env'], what: 'org' | 'space'): void {
 }
 
 /** The org to choose a space in: the targeted one, or the one that `kf target` shows to who never targeted any. */
-async function currentOrg(session: Session): Promise<Named> {
+async function currentOrg(session: Session): Promise<NameAndGuid> {
   const whyNone = session.org === undefined ? await session.findPlaceIfAny() : undefined;
   if (session.org !== undefined) return session.org;
   const hints = [`${session.bin} target -o ORG -s SPACE`, ...(whyNone === undefined ? [] : [whyNone])];
@@ -58,7 +58,7 @@ async function currentOrg(session: Session): Promise<Named> {
 }
 
 /** The org's only space, if it has one only. */
-async function onlySpace(session: Session, org: Named): Promise<Named | undefined> {
+async function onlySpace(session: Session, org: NameAndGuid): Promise<NameAndGuid | undefined> {
   const spaces = await listSpaces(session, org);
   return spaces.length === 1 ? spaces[0] : undefined;
 }
@@ -67,7 +67,7 @@ async function onlySpace(session: Session, org: Named): Promise<Named | undefine
 export async function setTarget(
   session: Session,
   { org: orgName, space: spaceName }: TargetOptions,
-): Promise<{ org: Named; space?: Named }> {
+): Promise<{ org: NameAndGuid; space?: NameAndGuid }> {
   const org = orgName === undefined ? await currentOrg(session) : await orForget(session, {}, () => findOrg(session, orgName));
   const space = await orForget(session, { org }, () =>
     spaceName === undefined ? onlySpace(session, org) : findSpace(session, org, spaceName),
@@ -77,7 +77,7 @@ export async function setTarget(
   return place;
 }
 
-export async function describeTarget(session: Session, place: { org?: Named; space?: Named }): Promise<TargetDetails> {
+export async function describeTarget(session: Session, place: { org?: NameAndGuid; space?: NameAndGuid }): Promise<TargetDetails> {
   const { context, server } = session.cluster.identity;
   return {
     endpoint: server,
