@@ -5,6 +5,7 @@ import { annotations } from '../../../src/lib/api/group.ts';
 import type { CFApp } from '../../../src/lib/api/types.generated.ts';
 import type { Cluster, WatchEvent } from '../../../src/lib/kube/cluster.ts';
 import { AppFollower } from '../../../src/lib/ops/push/app-follower.ts';
+import { apiError } from '../../support/memory-cluster.ts';
 
 const pushId = 'this-push';
 
@@ -167,6 +168,33 @@ test('watches that end at once are opened again after pauses, and one that bring
     await vi.advanceTimersByTimeAsync(1_000);
     expect(opened).toBeGreaterThan(2);
     expect(opened).toBeLessThan(10);
+  } finally {
+    follower.stop();
+    vi.useRealTimers();
+  }
+});
+
+test('an API server with trouble of its own is asked again, for the watch and for the app', async () => {
+  vi.useFakeTimers();
+  let opened = 0;
+  let reads = 0;
+  async function* events(): AsyncGenerator<WatchEvent<CFApp>> {
+    opened += 1;
+    if (opened < 4) throw apiError(429, 'TooManyRequests', 'the server is busy');
+    yield { type: 'MODIFIED', object: app('7', 'mine') };
+    await new Promise(() => undefined);
+  }
+  const get = async (): Promise<CFApp> => {
+    reads += 1;
+    if (reads < 3) throw apiError(500, 'InternalError', 'etcd has no leader');
+    return app('6');
+  };
+  const follower = new AppFollower({ watch: events, get } as unknown as Cluster, app('1'), pushId);
+  try {
+    const waiting = follower.watch(deployed, { ...options, timeoutMs: 60_000 });
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await waiting).toBe('mine');
+    expect([opened, reads]).toEqual([4, 3]);
   } finally {
     follower.stop();
     vi.useRealTimers();

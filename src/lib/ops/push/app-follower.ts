@@ -21,6 +21,9 @@ const reconnectMs = 300;
 /** Before a watch that has ended is opened again; doubles while watches bring nothing. */
 const reopenMs = { baseMs: 50, maxMs: 2_000 };
 
+/** The API server is away, or has trouble of its own; anything else that it says holds. */
+const isPassing = (error: KfError): boolean => ['unreachable', 'timeout', 'failed'].includes(error.code);
+
 export class AppFollower {
   #app: CFApp;
   #failure: Error | undefined;
@@ -144,7 +147,7 @@ export class AppFollower {
         await sleep(backoffMs(this.#emptyWatches++, reopenMs), this.#stopped.signal);
       } catch (error) {
         if (this.#stopped.signal.aborted) return;
-        if (error instanceof KfError && !['unreachable', 'timeout', 'failed'].includes(error.code)) throw error;
+        if (error instanceof KfError && !isPassing(error)) throw error;
         if (isUnreachable(error)) for (const waiter of this.#waiters) waiter.interrupted?.(error);
         await sleep(reconnectMs, this.#stopped.signal);
         resourceVersion = await this.#readAgain(namespace, name);
@@ -157,7 +160,7 @@ export class AppFollower {
     try {
       live = await this.#cluster.get(kinds.app, namespace, name, this.#stopped.signal);
     } catch (error) {
-      if (error instanceof KfError && error.code === 'unreachable') return this.#app.metadata.resourceVersion;
+      if (error instanceof KfError && isPassing(error)) return this.#app.metadata.resourceVersion;
       throw error;
     }
     if (live === undefined) throw this.#deleted();
