@@ -4,6 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RegistryPath } from './path.ts';
+import { inodeOf, readUnread } from './unread.ts';
 
 export interface ExchangeLimits {
   /** Exchanges under way, of all spaces together. */
@@ -21,6 +22,11 @@ export interface ExchangeLimits {
  * 60 s: the kernel takes more for a client when a third of these 4 MiB is read, so one that reads 25 kB/s never stalls.
  */
 export const defaultExchangeLimits: ExchangeLimits = { open: 128, patienceMs: 60_000 };
+
+/** So much of its answers a connection may leave unread without being counted. */
+const mostUncounted = 64 * 1024;
+/** How often the kernel is asked while answers are on their way. */
+const lookEveryMs = 100;
 
 /** True when the registry holds memory for it that its client decides on; the rest has no body, or one that goes straight to disk. */
 export function takesMemory(method: string, { endpoint }: RegistryPath): boolean {
@@ -42,6 +48,8 @@ interface Held extends Exchange {
   start: (exchange: Exchange) => void;
   control: AbortController;
   timer?: NodeJS.Timeout;
+  /** Once all of the answer is with the kernel: what the client has not read of it. */
+  unread?: number;
 }
 
 type BySpace = Map<string, Set<Held>>;
@@ -69,6 +77,11 @@ export class Exchanges {
   /** Oldest first. */
   readonly #waiting: BySpace = new Map();
   readonly #ofSocket = new WeakMap<Socket, Set<Held>>();
+  /** How many bytes had been written to a connection when all was read. */
+  readonly #read = new WeakMap<Socket, number>();
+  /** Those whose answer is with the kernel. */
+  readonly #sent = new Set<Held>();
+  #isLooking = false;
   #count = 0;
 
   constructor(limits: Partial<ExchangeLimits> = {}) {
@@ -86,6 +99,8 @@ export class Exchanges {
   }
 
   #start(held: Held): void {
+    // What its connection has not read counts with the new one.
+    for (const before of this.#ofSocket.get(held.request.socket) ?? []) if (this.#sent.has(before)) this.#forget(before);
     this.#count += 1;
     add(this.#open, held);
     held.timer = setTimeout(() => this.#look(held), this.#limits.patienceMs).unref();
@@ -95,7 +110,7 @@ export class Exchanges {
   /** Ends with its answer, or with its connection: an answer that waits behind another one hears nothing of that. */
   #watch(held: Held): void {
     const { socket } = held.request;
-    held.response.once('close', () => this.#end(held));
+    held.response.once('close', () => this.#answered(held));
     const known = this.#ofSocket.get(socket);
     if (known !== undefined) {
       known.add(held);
@@ -106,6 +121,49 @@ export class Exchanges {
     socket.once('close', () => all.forEach((one) => this.#end(one)));
     // Clients of registries do not end their side before the answer; closing in turn would leave the kernel with what is not read.
     socket.prependOnceListener('end', () => all.forEach((one) => this.#cut(one)));
+  }
+
+  /** An answer of some size counts until its client has read it: the kernel may have up to 4 MiB of it. */
+  #answered(held: Held): void {
+    const { request, response } = held;
+    const unknown = request.socket.bytesWritten - (this.#read.get(request.socket) ?? 0);
+    if (
+      !response.writableFinished ||
+      request.socket.destroyed ||
+      unknown <= mostUncounted ||
+      this.#open.get(held.space)?.has(held) !== true
+    ) {
+      this.#end(held);
+      return;
+    }
+    held.unread = unknown;
+    this.#sent.add(held);
+    this.#lookSoon();
+  }
+
+  #lookSoon(): void {
+    if (this.#isLooking || this.#sent.size === 0) return;
+    this.#isLooking = true;
+    const look = async (): Promise<void> => {
+      // What is sent meanwhile is for the next look.
+      const all = [...this.#sent].map((held) => ({ held, inode: inodeOf(held.request.socket), written: held.request.socket.bytesWritten }));
+      const unread = await readUnread();
+      for (const { held, inode = '', written } of all) this.#heard(held, unread.get(inode) ?? 0, written);
+      this.#isLooking = false;
+      this.#lookSoon();
+    };
+    setTimeout(() => void look(), lookEveryMs).unref();
+  }
+
+  #heard(held: Held, unread: number, written: number): void {
+    if (!this.#sent.has(held)) return;
+    if (unread === 0) {
+      this.#read.set(held.request.socket, written);
+      this.#end(held);
+    } else if (unread !== held.unread) {
+      held.unread = unread;
+      this.#moved(held);
+    }
   }
 
   #moved(held: Held): void {
@@ -140,6 +198,7 @@ export class Exchanges {
 
   #forget(held: Held): void {
     this.#ofSocket.get(held.request.socket)?.delete(held);
+    this.#sent.delete(held);
     if (take(this.#waiting, held) || !take(this.#open, held)) return;
     this.#count -= 1;
     clearTimeout(held.timer);

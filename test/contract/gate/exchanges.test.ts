@@ -24,7 +24,7 @@ afterEach(async () => {
   await scene.close();
 });
 
-/** Blobs have no end; `wait…` sends nothing; a manifest is answered when all of it has come. */
+/** Blobs have no end, but `short…` has a megabyte; `wait…` sends nothing; a manifest is answered when all of it has come. */
 function registry(request: IncomingMessage, response: ServerResponse): void {
   const name = /([^/:]+)$/.exec(request.url ?? '')?.[1] ?? '';
   if (name === '') {
@@ -36,6 +36,10 @@ function registry(request: IncomingMessage, response: ServerResponse): void {
   response.on('close', () => atRegistry.delete(name));
   if (request.method === 'PUT' || request.method === 'HEAD') {
     request.resume().on('end', () => response.writeHead(201).end());
+    return;
+  }
+  if (name.startsWith('short')) {
+    response.end(Buffer.alloc(1024 * 1024));
     return;
   }
   response.writeHead(200).flushHeaders();
@@ -147,6 +151,31 @@ test('an answer that nobody reads for a while ends with a reset, and one for whi
   expect(patient.destroyed).toBe(false);
 });
 
+const answered = (name: string): Promise<void> =>
+  expect
+    .poll(() => scene.lines.filter(({ path, status }) => path.endsWith(name) && status === 200), { timeout: patienceMs })
+    .toHaveLength(1);
+
+test('an answer that the kernel has taken counts until its client has read it', async () => {
+  await open({ open: 2 });
+  const [first] = [await send(`${head('space-1', 'short1')}\r\n`), await send(`${head('space-1', 'short2')}\r\n`)];
+  await answered('short1');
+  await answered('short2');
+  await send(`${head('space-1', 'x3')}\r\n`);
+  for (let count = 0; count < 20; count += 1) expect((await ask(scene.port('push'), { path: '/readyz' })).status).toBe(200);
+  expect([...atRegistry]).toEqual([]);
+  await read(first, 1024 * 1024);
+  await arrives('x3');
+});
+
+test('an answer that the kernel has taken is reset when nobody reads it', async () => {
+  await open({ open: 1, patienceMs: 100 });
+  const socket = await send(`${head('space-1', 'short')}\r\n`);
+  await answered('short');
+  await unread('space-1', 'x');
+  expect(await wayOfEnding(socket)).toBe('ECONNRESET');
+});
+
 test('answers behind one that nobody reads end with it', async () => {
   await open({ patienceMs: 100 });
   await send(['x1', 'x2', 'x3'].map((name) => `${head('space-1', name)}\r\n`).join(''));
@@ -154,7 +183,7 @@ test('answers behind one that nobody reads end with it', async () => {
   await expect.poll(() => [...atRegistry], { timeout: patienceMs }).toEqual([]);
 });
 
-test('so does that of a client that ends its side before', async () => {
+test('a client that ends its side before the answer gets a reset', async () => {
   await open({});
   const socket = await unread('space-1', 'x');
   socket.end();
