@@ -150,7 +150,7 @@ export class PushScene {
     const uploaded = { conditions: [{ ...condition('Ready', 'True'), observedGeneration: 1 }] };
     if (verb === 'create' && type.plural === kinds.package.plural) setTimeout(() => this.setStatus(kinds.package, name, uploaded), 5);
     if (verb === 'create' && type.plural === kinds.build.plural) this.#build(name);
-    if (verb === 'create' && type.plural === kinds.serviceBinding.plural) setTimeout(() => void this.#furnish(name), 5);
+    if (verb === 'create' && type.plural === kinds.serviceBinding.plural) setTimeout(() => void this.#makeReady(name), 5);
     if (verb === 'delete' && type.plural === kinds.serviceBinding.plural) setTimeout(() => this.tellBindings(), 5);
     if (verb !== 'patch' || type.plural !== kinds.app.plural) return;
     setTimeout(() => {
@@ -170,7 +170,7 @@ export class PushScene {
     setTimeout(() => this.endBuild(name, outcome), 5);
   }
 
-  async #furnish(name: string): Promise<void> {
+  async #makeReady(name: string): Promise<void> {
     const { memory } = this.cluster;
     const binding = memory.peek(kinds.serviceBinding, ns, name);
     const instance = memory.peek(kinds.serviceInstance, ns, binding?.spec.service.name ?? '');

@@ -37,7 +37,7 @@ export const appReconciler: Reconciler = {
       return undefined;
     }
     const app = await writeMetadata(context, kinds.app, live, {});
-    return app.metadata.deletionTimestamp === undefined ? keep(context, app) : undefined;
+    return app.metadata.deletionTimestamp === undefined ? reconcileApp(context, app) : undefined;
   },
 };
 
@@ -62,7 +62,7 @@ function isAbandoned({ metadata, spec }: CFApp, now: number): boolean {
   return isFirstPush && now - Date.parse(metadata.creationTimestamp ?? '') > abandonedMs;
 }
 
-async function keep(context: Context, live: CFApp): Promise<Result | undefined> {
+async function reconcileApp(context: Context, live: CFApp): Promise<Result | undefined> {
   const claim = await claimName(context, { entity: 'app', object: live });
   if (claim.notReady !== undefined) {
     if (isAbandoned(live, context.now())) {
@@ -75,7 +75,7 @@ async function keep(context: Context, live: CFApp): Promise<Result | undefined> 
   }
   const seen = live.status?.deployment?.id ?? '';
   const app = await withRevision(context, deployIdOf(live) === seen ? live : await readFresh(context, live));
-  const findings = await furnish(context, app);
+  const findings = await ensureParts(context, app);
   await write(context, app, findings, claim.claimed);
   if (findings.error !== undefined && !(findings.error instanceof TerminalError)) throw findings.error;
   return { requeueAfterMs: vcapPaceMs(context) };
@@ -118,7 +118,7 @@ interface Findings {
   error?: Error;
 }
 
-async function furnish(context: Context, app: CFApp): Promise<Findings> {
+async function ensureParts(context: Context, app: CFApp): Promise<Findings> {
   const findings: Findings = { serviceBindings: app.status?.serviceBindings ?? [] };
   try {
     const bindings = bindingsOf(context.stores, app);

@@ -28,12 +28,12 @@ export const builderInfoReconciler: Reconciler = {
   ],
   reconcile: async (_key, context) => {
     const info = context.info();
-    await keepRunner(context, info);
-    return keepBuilder(context, info);
+    await ensureRunnerInfo(context, info);
+    return ensureBuilderInfo(context, info);
   },
 };
 
-async function keepRunner(context: Context, info: KfInfo): Promise<void> {
+async function ensureRunnerInfo(context: Context, info: KfInfo): Promise<void> {
   const metadata = { name: places.runner, namespace: info.root };
   const wanted: RunnerInfo = {
     apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
@@ -65,17 +65,17 @@ export function isCurrent(live: BuilderInfo | undefined, info: KfInfo): boolean 
   return builder?.image === info.builder.image && (builder.runImage ?? '') === (info.builder.runImage ?? '');
 }
 
-async function keepBuilder(context: Context, info: KfInfo): Promise<Result | undefined> {
+async function ensureBuilderInfo(context: Context, info: KfInfo): Promise<Result | undefined> {
   const { name } = info.builder;
   const metadata = { name, namespace: info.root };
   const wanted: BuilderInfo = { apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'BuilderInfo', metadata, spec: {} };
   const cached = context.stores.of(kinds.builderInfo).get(info.root, name);
   const live = cached ?? (await created(() => context.cluster.create(kinds.builderInfo, wanted, { signal: context.signal })));
   if (live === undefined) return { requeueAfterMs: pollMs };
-  return isCurrent(live, info) ? undefined : lookIntoBuilder(context, live, info);
+  return isCurrent(live, info) ? undefined : inspectBuilder(context, live, info);
 }
 
-async function lookIntoBuilder(context: Context, live: BuilderInfo, info: KfInfo): Promise<Result | undefined> {
+async function inspectBuilder(context: Context, live: BuilderInfo, info: KfInfo): Promise<Result | undefined> {
   const ns = info.controller.namespace;
   const pod = await context.cluster.get(podType, ns, builderPodName, context.signal);
   if (pod === undefined) {

@@ -50,7 +50,7 @@ export function frozenSecretsReconciler(): Reconciler {
       copies.set(uid, known);
       const lost: string[] = [];
       for (const secret of frozenSecretNames(workload)) {
-        if (!(await keep(context, workload, secret, known))) lost.push(secret);
+        if (!(await ensureCopy(context, workload, secret, known))) lost.push(secret);
       }
       await tell(context, workload, lost);
       lookedAt.set(key, context.now());
@@ -71,7 +71,7 @@ export function remember(known: Copies, name: string, data: Data): void {
 }
 
 /** False when the Secret is gone and nobody knows what was in it. */
-async function keep(context: Context, workload: AppWorkload, name: string, known: Copies): Promise<boolean> {
+async function ensureCopy(context: Context, workload: AppWorkload, name: string, known: Copies): Promise<boolean> {
   const live = await context.cluster.get(secretType, workload.metadata.namespace, name, context.signal);
   if (live?.metadata.deletionTimestamp !== undefined) return true;
   if (live !== undefined) {

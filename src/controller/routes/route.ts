@@ -86,11 +86,11 @@ export const routeReconciler: Reconciler = {
       return undefined;
     }
     const route = await writeMetadata(context, kinds.route, live, { annotations: { [annotations.appGuids]: appGuidsOf(live) } });
-    return keep(context, route);
+    return reconcileRoute(context, route);
   },
 };
 
-async function keep(context: Context, live: CFRoute): Promise<Result | undefined> {
+async function reconcileRoute(context: Context, live: CFRoute): Promise<Result | undefined> {
   const route = await withoutVanishedApps(context, live);
   const domain = await domainOf(context, route);
   const claim = 'refusal' in domain ? refusedClaim(reasons.invalidDomainRef, domain.refusal) : await claimRoute(context, route, domain);
@@ -103,7 +103,7 @@ async function keep(context: Context, live: CFRoute): Promise<Result | undefined
     return undefined;
   }
   try {
-    const status = await serve(context, route, domain);
+    const status = await ensureParts(context, route, domain);
     const { statement, requeueAfterMs } = context.memory.of(programming).look(context, route);
     await write(context, route, status, claim.claimed, readyStatement, ...(statement === undefined ? [] : [statement]));
     return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
@@ -140,7 +140,7 @@ async function withoutVanishedApps(context: Context, route: CFRoute): Promise<CF
   return writeMetadata(context, kinds.route, patched, { annotations: { [annotations.appGuids]: appGuidsOf(patched) } });
 }
 
-async function serve(context: Context, route: CFRoute, domain: CFDomain): Promise<StatusOf<CFRoute>> {
+async function ensureParts(context: Context, route: CFRoute, domain: CFDomain): Promise<StatusOf<CFRoute>> {
   const { fqdn, uri } = addressOf(route, domain);
   const destinations = effectiveDestinations(route, context.stores);
   const backends = backendsOf(route, destinations, context.stores);

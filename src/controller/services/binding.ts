@@ -36,7 +36,7 @@ export const serviceBindingReconciler: Reconciler = {
     const live = context.stores.of(kinds.serviceBinding).get(ns, name);
     if (live === undefined) return undefined;
     const binding = await withoutFinalizer(context, live);
-    return binding.metadata.deletionTimestamp === undefined ? keep(context, binding) : undefined;
+    return binding.metadata.deletionTimestamp === undefined ? reconcileBinding(context, binding) : undefined;
   },
 };
 
@@ -51,7 +51,7 @@ async function withoutFinalizer(context: Context, live: CFServiceBinding): Promi
   return context.cluster.mergePatch(kinds.serviceBinding, namespace, name, patch, { signal: context.signal });
 }
 
-async function keep(context: Context, live: CFServiceBinding): Promise<Result | undefined> {
+async function reconcileBinding(context: Context, live: CFServiceBinding): Promise<Result | undefined> {
   const statements: Statement[] = [];
   try {
     const { ns, name } = splitKey(instanceKey(live));
@@ -65,7 +65,7 @@ async function keep(context: Context, live: CFServiceBinding): Promise<Result | 
       await write(context, live, [...statements, claim.notReady]);
       return { requeueAfterMs: duplicateRetryMs };
     }
-    await furnish(context, live, instance, statements);
+    await ensureParts(context, live, instance, statements);
   } catch (error) {
     await write(context, live, [...statements, notReady(error)]);
     throw error;
@@ -73,7 +73,7 @@ async function keep(context: Context, live: CFServiceBinding): Promise<Result | 
   return { requeueAfterMs: paceMs(context.stores.of(kinds.serviceBinding).size, secretsPerBinding) };
 }
 
-async function furnish(context: Context, live: CFServiceBinding, instance: CFServiceInstance, statements: Statement[]): Promise<void> {
+async function ensureParts(context: Context, live: CFServiceBinding, instance: CFServiceInstance, statements: Statement[]): Promise<void> {
   const ns = live.metadata.namespace ?? '';
   if (findCondition(instance, conditionTypes.claimed)?.status !== 'True')
     throw new WaitingError('ServiceInstanceNotReady', `The service instance '${instance.spec.displayName}' has no claim on its name yet.`);

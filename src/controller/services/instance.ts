@@ -28,7 +28,7 @@ export const serviceInstanceReconciler: Reconciler = {
     const { ns, name } = splitKey(key);
     const live = context.stores.of(kinds.serviceInstance).get(ns, name);
     if (live === undefined) return undefined;
-    if (live.spec.type === 'user-provided') return keep(context, await withoutFinalizer(context, live));
+    if (live.spec.type === 'user-provided') return reconcileInstance(context, await withoutFinalizer(context, live));
     await write(context, live, [refused('ManagedServicesUnavailable', 'This installation offers user-provided services only.')]);
     return undefined;
   },
@@ -42,7 +42,7 @@ async function withoutFinalizer(context: Context, live: CFServiceInstance): Prom
   return context.cluster.mergePatch(kinds.serviceInstance, namespace, name, patch, { signal: context.signal });
 }
 
-async function keep(context: Context, live: CFServiceInstance): Promise<Result | undefined> {
+async function reconcileInstance(context: Context, live: CFServiceInstance): Promise<Result | undefined> {
   if (live.metadata.deletionTimestamp !== undefined) return undefined;
   const claim = await claimName(context, { entity: 'serviceInstance', object: live });
   if (claim.notReady !== undefined) {

@@ -47,7 +47,7 @@ export const orgReconciler: Reconciler = {
     const { ns, name } = splitKey(key);
     const org = context.stores.of(kinds.org).get(ns, name);
     if (org === undefined) return undefined;
-    return org.metadata.deletionTimestamp === undefined ? keep(context, org) : remove(context, org);
+    return org.metadata.deletionTimestamp === undefined ? reconcileOrg(context, org) : remove(context, org);
   },
 };
 
@@ -56,7 +56,7 @@ const keyParts = (key: string): [string, string] => {
   return [ns, name];
 };
 
-async function keep(context: Context, live: CFOrg): Promise<Result | undefined> {
+async function reconcileOrg(context: Context, live: CFOrg): Promise<Result | undefined> {
   const claim = await claimName(context, { entity: 'org', object: live });
   if (claim.notReady !== undefined) {
     await write(context, live, claim.claimed, claim.notReady);
@@ -65,7 +65,7 @@ async function keep(context: Context, live: CFOrg): Promise<Result | undefined> 
   const org = await setFinalizer(context, kinds.org, live, { name: finalizers.org, present: true });
   let requeueAfterMs: number | undefined;
   try {
-    requeueAfterMs = await furnish(context, org);
+    requeueAfterMs = await ensureParts(context, org);
   } catch (error) {
     await write(context, org, claim.claimed, notReady(error));
     throw error;
@@ -75,7 +75,7 @@ async function keep(context: Context, live: CFOrg): Promise<Result | undefined> 
 }
 
 /** Gives back in how many milliseconds there is more to do, if anything. */
-async function furnish(context: Context, org: CFOrg): Promise<number | undefined> {
+async function ensureParts(context: Context, org: CFOrg): Promise<number | undefined> {
   const name = org.metadata.name ?? '';
   const namespace = await ensureNamespace(context, { entity: 'org', object: org }, orgNamespace(org));
   const looks: (number | undefined)[] = [];

@@ -64,12 +64,12 @@ export function spaceReconciler(keys: RegistryKeys, shares: OrgShares): Reconcil
         looks.lookedAt.delete(name);
         return undefined;
       }
-      return space.metadata.deletionTimestamp === undefined ? keep(context, space, keys, looks) : remove(context, space);
+      return space.metadata.deletionTimestamp === undefined ? reconcileSpace(context, space, keys, looks) : remove(context, space);
     },
   };
 }
 
-async function keep(context: Context, live: CFSpace, keys: RegistryKeys, looks: Looks): Promise<Result | undefined> {
+async function reconcileSpace(context: Context, live: CFSpace, keys: RegistryKeys, looks: Looks): Promise<Result | undefined> {
   const claim = await claimName(context, { entity: 'space', object: live });
   if (claim.notReady !== undefined) {
     await write(context, live, claim.claimed, claim.notReady);
@@ -78,7 +78,7 @@ async function keep(context: Context, live: CFSpace, keys: RegistryKeys, looks: 
   const space = await setFinalizer(context, kinds.space, live, { name: finalizers.space, present: true });
   const pace = paceMs(context.stores.of(kinds.space).size, looksPerSpace);
   try {
-    await furnish(context, space, keys, { ...looks, pace });
+    await ensureParts(context, space, keys, { ...looks, pace });
   } catch (error) {
     await write(context, space, claim.claimed, notReady(error));
     throw error;
@@ -97,7 +97,7 @@ interface PacedLooks extends Looks {
   pace: number;
 }
 
-async function furnish(context: Context, space: CFSpace, keys: RegistryKeys, looks: PacedLooks): Promise<void> {
+async function ensureParts(context: Context, space: CFSpace, keys: RegistryKeys, looks: PacedLooks): Promise<void> {
   const { name = '', namespace: org = '' } = space.metadata;
   // Without its org the space would be a namespace that nobody owns; the org's own namespace must stand first.
   const parent = context.stores.of(kinds.org).get(context.info().root, org);
