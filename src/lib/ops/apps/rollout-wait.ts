@@ -50,7 +50,7 @@ export function startTimeoutMs(env: Readonly<Record<string, string | undefined>>
 }
 
 /** The most that one of the processes may take to get healthy, in seconds. */
-const ownSecondsOf = (processes: readonly CFProcess[]): number =>
+export const ownSecondsOf = (processes: readonly CFProcess[]): number =>
   Math.max(0, ...processes.map(({ spec }) => spec.healthCheck.data.timeoutSeconds));
 
 /** {@link startTimeoutMs} of an app as it is in the cluster: its slowest process counts. */

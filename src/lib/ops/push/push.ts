@@ -13,7 +13,7 @@ import { findLabelledApp, listDomainObjects } from '../find.ts';
 import { ensureRoute, unmapAll } from '../routes/routes.ts';
 import { ensureBinding } from '../services/user-provided.ts';
 import { waitUntilStopped } from '../apps/lifecycle.ts';
-import { startTimeoutOf, waitForRollout, type RolloutWaitOptions } from '../apps/rollout-wait.ts';
+import { ownSecondsOf, startTimeoutMs, waitForRollout, type RolloutWaitOptions } from '../apps/rollout-wait.ts';
 import type { AppFollower } from './app-follower.ts';
 import { makeArtifact } from './artifact.ts';
 import { acquireApp, lifecycleOf } from './acquire-app.ts';
@@ -136,12 +136,20 @@ async function apply(
   }
 }
 
-async function verdict({ session, plan, push }: PreparedPush, app: CFApp, pushId: string, follower: AppFollower): Promise<CFApp> {
-  const { reporter, cluster, signal, bin } = session;
+async function verdict(
+  { session, plan, push }: PreparedPush,
+  app: CFApp,
+  facts: AppSnapshot,
+  pushId: string,
+  follower: AppFollower,
+): Promise<CFApp> {
+  const { reporter, cluster, env, signal, bin } = session;
   reporter.say();
   reporter.say(`Waiting for app ${plan.name} to start...`);
   reporter.say();
-  const timeoutMs = await startTimeoutOf(session, app);
+  // A process that only now comes from the droplet has the standard time.
+  const planned = plan.processes.map(({ timeoutSeconds = 0 }) => timeoutSeconds);
+  const timeoutMs = startTimeoutMs(env, Math.max(ownSecondsOf(facts.processes), ...planned));
   follower.wrote(app);
   const watch: RolloutWaitOptions['watch'] = (check, how) => follower.watch(check, how);
   return (await waitForRollout(cluster, app, pushId, { timeoutMs, reporter, signal, bin, watch, firstInstance: !push.wait })).app;
@@ -226,7 +234,7 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
       withoutUsage: push.wait && (changes.droplet || changes.state),
       ...(mapped.every(hasAddress) ? { routes: mapped } : {}),
     };
-    return { ...result, known, unchanged: false, app: await verdict(prepared, switched, pushId, follower) };
+    return { ...result, known, unchanged: false, app: await verdict(prepared, switched, facts, pushId, follower) };
   } finally {
     follower.stop();
   }
