@@ -80,7 +80,7 @@ describe('the way in, when none is named', () => {
   const isBalanced = async (): Promise<boolean> => 'Service kf-system/kf-gateway' in (await planned({ gatewayExposure: 'auto' }));
 
   beforeAll(() => makeNamespace(namespace));
-  afterAll(() => kubectl(['delete', 'namespace', namespace]));
+  afterAll(() => kubectl(['delete', 'namespace', namespace, '--wait=false']));
 
   test('is ports of the nodes on a cluster that shows no load balancer, also when asked for by name', async () => {
     const unnamed = await planned({});
@@ -173,7 +173,7 @@ describe('a gateway of the operator', () => {
   beforeAll(() => makeNamespace('infra'));
   afterAll(async () => {
     await kubectl(['delete', '--ignore-not-found', '-f', kinds]);
-    await kubectl(['delete', 'namespace', 'infra']);
+    await kubectl(['delete', 'namespace', 'infra', '--wait=false']);
   });
 
   test('is refused by name where not even its kind is there', expectRefusals);
@@ -208,6 +208,7 @@ test("beside Korifi's own controllers setup names them and writes nothing", asyn
     expect(ran.stderr).toContain("Korifi's own controllers run in this cluster (namespace 'korifi'); kf installs nothing over them.");
     expect(writesOfKf(await auditFrom(start))).toEqual([]);
   } finally {
-    await kubectl(['delete', 'namespace', 'korifi']);
+    await kubectl(['delete', 'deployment', 'korifi-controllers-controller-manager', '-n', 'korifi']);
+    await kubectl(['delete', 'namespace', 'korifi', '--wait=false']);
   }
 });
