@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /**
@@ -12,6 +13,8 @@ function patience(milliseconds: number): { env: Record<string, string>; expect: 
 export default defineConfig({
   test: {
     disableConsoleIntercept: true,
+    // One worker less than cores is the runner's own choice; on two cores the contract ring, which mostly waits, takes half the time with two.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
       {
         extends: true,
