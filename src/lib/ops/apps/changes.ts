@@ -30,7 +30,7 @@ export async function changeApp(session: SpaceSession, app: CFApp, change: (app:
   };
   const readAgain = async (): Promise<CFApp> => {
     const live = await cluster.get(kinds.app, space.guid, name, signal);
-    if (live?.metadata.uid === uid && live !== undefined) return live;
+    if (live !== undefined && live.metadata.uid === uid) return live;
     throw new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
   };
   return retryOnConflict(app, write, readAgain, signal);

@@ -6,7 +6,7 @@ import { annotations, conditionTypes, kinds } from '../../api/group.ts';
 import type { CFApp, Lifecycle } from '../../api/types.generated.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import { KfError } from '../../errors.ts';
-import { isConflict } from '../../kube/errors.ts';
+import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildApp } from '../../../templates/app.ts';
 import { findAppIfAny, nameInOtherCapitals } from '../find.ts';
@@ -63,17 +63,12 @@ async function settleName(session: SpaceSession, follower: AppFollower, name: st
 /** Deletes an app without its name; a later push that has taken it over does so itself, and one that has got its name meanwhile stays. */
 async function withdraw({ cluster }: SpaceSession, app: CFApp, pushId: string): Promise<void> {
   const { namespace, name = '', uid = '' } = app.metadata;
-  for (let live: CFApp | undefined = app; live !== undefined && live.metadata.uid === uid;) {
-    if (live.metadata.annotations?.[annotations.pushId] !== pushId || isClaimed(live)) return;
+  const remove = async (live: CFApp | undefined): Promise<void> => {
+    if (live?.metadata.uid !== uid || live.metadata.annotations?.[annotations.pushId] !== pushId || isClaimed(live)) return;
     const { resourceVersion = '' } = live.metadata;
-    try {
-      await cluster.delete(kinds.app, namespace, name, { uid, resourceVersion });
-      return;
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-      live = await cluster.get(kinds.app, namespace, name);
-    }
-  }
+    await cluster.delete(kinds.app, namespace, name, { uid, resourceVersion });
+  };
+  await retryOnConflict<CFApp | undefined, void>(app, remove, () => cluster.get(kinds.app, namespace, name));
 }
 
 /** {@link settleName}; an app that does not hold its name is of no use and goes again, also when the push ends here. */

@@ -156,7 +156,7 @@ async function changeDestinations(
   };
   const readAgain = async (): Promise<CFRoute> => {
     const live = await cluster.get(kinds.route, space.guid, name, signal);
-    if (live?.metadata.uid === uid && live !== undefined) return live;
+    if (live !== undefined && live.metadata.uid === uid) return live;
     throw new KfError('not-found', `Route '${route.status?.uri ?? name}' was deleted meanwhile.`);
   };
   return retryOnConflict(route, write, readAgain, signal);
