@@ -1,17 +1,13 @@
 // `npm test [RING…] [FILE…]`: the checks and the four rings, with whatever each needs started before and stopped after; ends with one line over all.
 
 import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { toolsEnv } from '../tools/environment.ts';
 import { prepareRings } from '../tools/cluster/prepare.ts';
+import { readRingReport, renderFailures, unhandledFile } from './support/ring-report.ts';
+import type { Counts, RingReport } from './support/ring-report.ts';
 import { withCluster, withControlPlane } from './support/rings.ts';
-
-interface Counts {
-  passed: number;
-  failed: number;
-  skipped: number;
-}
 
 const resultsDir = 'test-results';
 const isCI = process.env['CI'] === 'true';
@@ -30,37 +26,36 @@ function run(command: string, commandArgs: string[], env: Record<string, string>
   });
 }
 
-/** Counts of vitest's JSON report; a file that could not even load counts as one failure. */
-function readCounts(file: string, exitCode: number): Counts {
-  const counts: Counts = { passed: 0, failed: 0, skipped: 0 };
-  try {
-    const report = JSON.parse(readFileSync(file, 'utf8')) as {
-      numPassedTests: number;
-      numFailedTests: number;
-      numPendingTests: number;
-      numTodoTests: number;
-    };
-    counts.passed = report.numPassedTests;
-    counts.failed = report.numFailedTests;
-    counts.skipped = report.numPendingTests + report.numTodoTests;
-  } catch (error) {
-    console.error(`no report of this ring: ${String(error)}`);
-  }
-  if (exitCode !== 0 && counts.failed === 0) counts.failed = 1;
-  return counts;
-}
-
-async function vitest(ring: string, env: Record<string, string> = {}): Promise<Counts> {
+async function vitest(ring: string, env: Record<string, string> = {}): Promise<RingReport> {
   const report = path.join(resultsDir, `${ring}.json`);
-  rmSync(report, { force: true });
-  const flags = ['run', '--project', ring, '--reporter', 'default', '--reporter', 'json', '--outputFile.json', report, ...files];
-  const exitCode = await run('vitest', update ? [...flags, '--update'] : flags, env);
-  return readCounts(report, exitCode);
+  for (const file of [report, unhandledFile(report)]) rmSync(file, { force: true });
+  const flags = [
+    'run',
+    '--project',
+    ring,
+    '--reporter',
+    'default',
+    '--reporter',
+    'json',
+    '--outputFile.json',
+    report,
+    '--reporter',
+    './test/support/unhandled-reporter.ts',
+    ...files,
+  ];
+  const exitCode = await run('vitest', update ? [...flags, '--update'] : flags, { ...env, KF_TEST_UNHANDLED: unhandledFile(report) });
+  return readRingReport(report, exitCode, process.cwd());
 }
 
-async function check(): Promise<Counts> {
+async function check(): Promise<RingReport> {
   const exitCode = await run('node', ['tools/check.ts']);
-  return { passed: exitCode === 0 ? 1 : 0, failed: exitCode === 0 ? 0 : 1, skipped: 0 };
+  if (exitCode === 0) return { passed: 1, failed: 0, skipped: 0, failures: [] };
+  return {
+    passed: 0,
+    failed: 1,
+    skipped: 0,
+    failures: [{ file: 'tools/check.ts', name: '', message: `ended with exit code ${exitCode}` }],
+  };
 }
 
 /** No test waits for a compiler. What cannot be built is told here, and again by the ring that needs it. */
@@ -71,7 +66,7 @@ async function prepare(wanted: readonly string[]): Promise<void> {
   console.log(`== prepare: ${Math.round((Date.now() - started) / 1000)} s ==`);
 }
 
-const rings: Record<string, () => Promise<Counts>> = {
+const rings: Record<string, () => Promise<RingReport>> = {
   check,
   unit: () => vitest('unit'),
   contract: () => vitest('contract'),
@@ -83,6 +78,7 @@ async function main(): Promise<void> {
   mkdirSync(resultsDir, { recursive: true });
   const wanted = named.length > 0 ? named : Object.keys(rings);
   const sum: Counts = { passed: 0, failed: 0, skipped: 0 };
+  const failures: string[] = [];
   if ((await run('node', ['tools/bundle.mjs'])) !== 0) throw new Error('The bundle that the rings run cannot be built.');
   await prepare(wanted);
   for (const name of wanted) {
@@ -92,7 +88,7 @@ async function main(): Promise<void> {
     console.log(`\n== ${name} ==`);
     const counts = await ring().catch((error: unknown) => {
       console.error(error);
-      return { passed: 0, failed: 1, skipped: 0 };
+      return { passed: 0, failed: 1, skipped: 0, failures: [{ file: 'test/run.ts', name: '', message: String(error) }] };
     });
     console.log(
       `== ${name}: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped (${Math.round((Date.now() - started) / 1000)} s) ==`,
@@ -100,12 +96,14 @@ async function main(): Promise<void> {
     sum.passed += counts.passed;
     sum.failed += counts.failed;
     sum.skipped += counts.skipped;
+    failures.push(...renderFailures(name, counts.failures));
   }
   if (isCI && sum.skipped > 0) {
     console.error('A skipped test is a failure in CI.');
     process.exitCode = 1;
   }
   if (sum.failed > 0 || sum.passed === 0) process.exitCode = 1;
+  if (failures.length > 0) console.log(`\n${failures.join('\n')}`);
   console.log(`\n${sum.passed} passed, ${sum.failed} failed${sum.skipped > 0 ? `, ${sum.skipped} skipped` : ''}`);
 }
 
