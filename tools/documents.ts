@@ -9,21 +9,21 @@ import { listCommands, type CommandRow } from '../src/lib/output/overview.ts';
 
 const builtIn: Record<string, string> = { help: 'show all commands, or the help of one', version: 'show the version' };
 
-/** What each class means to the one who reads it in a log. The compiler asks for a new class here. */
+/** What each class means, for somebody who finds it in a log. A new class without a text here does not compile. */
 const meanings: Readonly<Record<FailureClass, string>> = {
-  failed: 'none of the others',
-  usage: 'wrong command line, manifest or settings, nothing targeted, or a cf command that kf does not have yet; nothing was changed',
-  'not-found': 'no such app, org, space, service, route, domain, file; kf is not set up',
+  failed: 'any failure that has no class of its own',
+  usage: 'wrong command line, manifest or settings, no target, or a cf command that kf does not have yet; nothing was changed',
+  'not-found': 'there is no such app, org, space, service, route, domain or file; or kf is not set up in the cluster',
   forbidden: 'the user lacks a right (`error.details.missingRight` names it) or is not known',
-  conflict: 'a name or route is taken; somebody else changed it meanwhile; the versions of CLI and controller do not fit',
-  upload: 'the registry did not take the source',
-  build: 'the build failed; its log was printed before',
-  start: 'an instance did not start or did not stay (`error.details` says which, why, and its last lines)',
-  timeout: 'it took too long; the message names what was awaited',
-  quota: 'a quota of the space has no room for it',
+  conflict: 'a name or route is taken; another client changed the object; or the versions of CLI and controller do not fit',
+  upload: 'the registry did not accept the source',
+  build: 'the build failed; kf printed its log',
+  start: 'an instance did not start, or crashed (`error.details` has the instance, the cause and its last lines)',
+  timeout: 'it took too long; the message says what kf waited for',
+  quota: 'the change would exceed a quota of the space',
   unreachable: 'the API server or the registry does not answer',
-  accepted: 'written, but no controller has taken it up',
-  bug: 'a mistake of kf itself; printed with a stack trace',
+  accepted: 'the change was written, but no controller has processed it',
+  bug: 'an error in kf itself, printed with a stack trace',
   interrupted: 'Ctrl-C or SIGTERM',
 };
 
