@@ -45,8 +45,8 @@ export default {
     layer(
       'views-are-pure',
       { path: '^src/lib/views/' },
-      { path: '^src/lib/(kube|oci|source|manifest|ops)/|^src/(controller|templates)/' },
-      'a view turns a result into lines',
+      { path: '^src/lib/(kube|oci|source|manifest)/|^src/lib/ops/(?!events[.])|^src/(controller|templates)/' },
+      'a view turns a result or an event into lines',
     ),
     layer(
       'pure-layers',

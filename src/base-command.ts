@@ -7,10 +7,10 @@ import { readDeclared, type ArgDefinition, type FlagDefinition } from './lib/cf/
 import { timeoutWarnings } from './lib/cf/timeouts.ts';
 import { wantsHelp } from './lib/cf/usage.ts';
 import type { KfError } from './lib/errors.ts';
-import type { Reporter } from './lib/ops/reporter.ts';
+import type { Report } from './lib/ops/events.ts';
 import { printFailure, printResult, toKfError, type JsonForm } from './lib/output/error.ts';
 import type { HelpSubject } from './lib/output/help.ts';
-import { openReporter } from './lib/output/progress.ts';
+import { openDisplay, reportOn, type Display } from './lib/output/progress.ts';
 import type { Terminal } from './lib/output/terminal.ts';
 import type { OrgSession, Session, SpaceSession } from './lib/session/session.ts';
 import type { Block } from './lib/views/block.ts';
@@ -60,7 +60,7 @@ export abstract class KfCommand<T> extends Command {
   static dashesAreData = false;
 
   #frame: Frame | undefined;
-  #reporter: Reporter | undefined;
+  #display: Display | undefined;
   #session: Session | undefined;
   #global: { context?: string; org?: string; space?: string; verbose?: boolean } = {};
 
@@ -71,11 +71,11 @@ export abstract class KfCommand<T> extends Command {
     this.#frame = frame;
     try {
       const result = await this.#untilInterrupted(this.run());
-      this.#reporter?.done();
+      this.#display?.done();
       printResult(frame.terminal, result, (this.ctor as typeof KfCommand).json);
       return this.exitCode(result);
     } catch (thrown) {
-      this.#reporter?.done();
+      this.#display?.done();
       const error = await this.#explained(toKfError(thrown));
       // Before the failure is told: a trace says what is abandoned, and nothing comes after `FAILED`.
       this.#session?.close();
@@ -103,9 +103,13 @@ export abstract class KfCommand<T> extends Command {
     return this.#frame;
   }
 
-  /** For ops that tell what they wait for. */
-  protected get reporter(): Reporter {
-    return (this.#reporter ??= openReporter(this.terminal));
+  protected get display(): Display {
+    return (this.#display ??= openDisplay(this.terminal));
+  }
+
+  /** Shows what ops report. */
+  protected get report(): Report {
+    return reportOn(this.display, this.frame.bin);
   }
 
   protected override async parse<F extends Output, B extends Output, A extends Output>(
@@ -121,18 +125,18 @@ export abstract class KfCommand<T> extends Command {
 
   /** A line of cf's text on stdout; names in it are shown as names: `` this.say`Getting apps in org ${org}...` ``. */
   protected say(parts: TemplateStringsArray, ...names: string[]): void {
-    this.reporter.say(parts.map((part, index) => part + (names[index] === undefined ? '' : this.terminal.name(names[index]))).join(''));
+    this.display.say(parts.map((part, index) => part + (names[index] === undefined ? '' : this.terminal.name(names[index]))).join(''));
   }
 
   /** `OK` and the empty line after it. */
   protected ok(): void {
-    this.reporter.done();
+    this.display.done();
     this.terminal.out(this.terminal.ink.good('OK'));
     this.terminal.out();
   }
 
   protected print(blocks: readonly Block[]): void {
-    this.reporter.done();
+    this.display.done();
     this.terminal.print(blocks);
   }
 
@@ -159,7 +163,7 @@ export abstract class KfCommand<T> extends Command {
     const { env, signal, bin } = this.frame;
     const { verbose } = this.#global;
     const variables = (this.ctor as typeof KfCommand).environment.map(([name]) => name);
-    for (const warning of timeoutWarnings(env, ['CF_DIAL_TIMEOUT', ...variables])) this.reporter.warn(warning);
+    for (const warning of timeoutWarnings(env, ['CF_DIAL_TIMEOUT', ...variables])) this.display.warn(warning);
     const context = options.context ?? this.#global.context;
     const { org = present(env['KF_ORG']), space = present(env['KF_SPACE']) } =
       options.keepPlace === true ? { org: undefined, space: undefined } : this.#global;
@@ -168,8 +172,8 @@ export abstract class KfCommand<T> extends Command {
       env: verbose === true ? { ...env, CF_TRACE: 'true' } : env,
       signal,
       bin,
-      reporter: this.reporter,
-      trace: (line) => (this.terminal.json ? this.terminal.err(line) : this.reporter.say(line)),
+      report: this.report,
+      trace: (line) => (this.terminal.json ? this.terminal.err(line) : this.display.say(line)),
       ...(options.ignorePin === undefined ? {} : { ignorePin: options.ignorePin }),
       ...(options.kubeconfigUser === undefined ? {} : { kubeconfigUser: options.kubeconfigUser }),
       ...(context === undefined ? {} : { context }),

@@ -86,8 +86,8 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
     this
       .say`Pushing app${names.length > 1 ? 's' : ''} ${names.join(', ')} to org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
     if (plan.manifest !== undefined) this.say`Applying manifest file ${plan.manifest.asGiven}...`;
-    for (const warning of plan.warnings) this.reporter.warn(warning);
-    const outputOf = openPushOutput(this.terminal, this.reporter, names);
+    for (const warning of plan.warnings) this.display.warn(warning);
+    const outputOf = openPushOutput({ terminal: this.terminal, display: this.display, bin: this.frame.bin }, names);
     return { apps: await pushAll(session, plan, { force: flags.force }, outputOf) };
   }
 }

@@ -20,7 +20,7 @@ export default class Rotate extends KfCommand<RotateResult> {
       throw new KfError('usage', `There is no key '${args.KEY}' to change.`, { hints: [`${this.frame.bin} rotate ${rotatable}`] });
     const [session, { rotateRegistryKey }] = await Promise.all([this.clusterSession(), import('../lib/ops/registry/rotate-key.ts')]);
     this.say`Changing the key of the registry as ${session.user}...`;
-    const context = { cluster: session.cluster, info: await session.info(), reporter: this.reporter, signal: this.signal };
+    const context = { cluster: session.cluster, info: await session.info(), report: this.report, signal: this.signal };
     const result = await rotateRegistryKey(context);
     this.ok();
     this.print(renderRotation(result));

@@ -45,7 +45,7 @@ export default class Setup extends KfCommand<SetupResult | { objects: unknown[] 
     const order: SetupOrder = { flags: requestFrom(flags), ...(flags.file === undefined ? {} : { file: await readSetupFile(flags.file) }) };
     const context = {
       cluster: session.cluster,
-      reporter: this.reporter,
+      report: this.report,
       version: kfVersion(),
       signal: this.signal,
       onSettings: (report: SettingsReport) => this.#tell(report),
@@ -62,15 +62,15 @@ export default class Setup extends KfCommand<SetupResult | { objects: unknown[] 
     session.saveOrWarn({ ...session.state, context: pinned, server, org: result.org, space: result.space });
     this.print(setupBlocks(result));
     this.ok();
-    for (const warning of networkWarnings(result.network, this.frame.bin)) this.reporter.warn(warning);
-    if (!result.reach.reachable) this.reporter.warn([result.reach.message, ...(result.reach.hints ?? [])].join('\n   '));
+    for (const warning of networkWarnings(result.network, this.frame.bin)) this.display.warn(warning);
+    if (!result.reach.reachable) this.display.warn([result.reach.message, ...(result.reach.hints ?? [])].join('\n   '));
     this.terminal.err(`Next: ${this.frame.bin} push APP -p PATH`);
     return result;
   }
 
   /** What stays and what changes of the settings, on stderr: stdout of a dry run is objects. */
   #tell(report: SettingsReport): void {
-    this.reporter.done();
+    this.display.done();
     for (const text of settingsLines(report, this.frame.bin)) this.terminal.err(text);
   }
 }

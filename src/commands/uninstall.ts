@@ -24,7 +24,7 @@ export default class Uninstall extends KfCommand<UninstallResult | { declined: t
       this.say`kf has not been removed.`;
       return { declined: true };
     }
-    const context = { cluster: session.cluster, reporter: this.reporter, signal: this.signal };
+    const context = { cluster: session.cluster, report: this.report, signal: this.signal };
     const result = flags['keep-data'] ? await uninstallKeepingData(context) : await uninstall(context);
     this.print(uninstallBlocks(result));
     this.ok();

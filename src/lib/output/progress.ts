@@ -1,10 +1,26 @@
-// Reporters: how a running use case is shown on a terminal, on plain streams, and with `--json`.
+// What is under way, as it is shown on a terminal, on plain streams, and with `--json`.
 
 import type { Ora } from 'ora';
 import { formatBytes } from '../api/sizes.ts';
-import type { ByteProgress, Reporter } from '../ops/reporter.ts';
+import type { ByteProgress, Report } from '../ops/events.ts';
+import { renderEvent, type Shown } from '../views/progress.ts';
 import { safeName } from './safe-text.ts';
 import type { Terminal } from './terminal.ts';
+
+export interface Display {
+  /** One line of cf's own text: stdout. Without text: an empty line. */
+  say(line?: string): void;
+  /** What runs or is awaited now, replacing the one before: a spinner with elapsed time on a terminal, one stderr line elsewhere. */
+  step(text: string): void;
+  /** Upload progress of the current step. */
+  bytes(progress: ByteProgress): void;
+  /** A line of a build or app log, as cf prints it while pushing (indented, on stdout). */
+  log(line: string): void;
+  /** A warning: stderr, and `warnings` in `--json`. */
+  warn(text: string): void;
+  /** Ends the current step, e.g. before a result is printed. */
+  done(): void;
+}
 
 /** Before each line of a build, as in cf. */
 const logIndent = '   ';
@@ -17,7 +33,7 @@ const awaitedOf = (text: string): string => text.replaceAll(/\d+/g, '#');
 const saysSeconds = (text: string): boolean => /\(\d+ of \d+ s\)/.test(text);
 
 /** A stderr line when something new is awaited, else one every 10 s with the latest. stdout lines go where the terminal sends them. */
-class PlainReporter implements Reporter {
+class PlainDisplay implements Display {
   readonly #terminal: Terminal;
   /** What has been told since the last `done`: steps that take turns are told once each. */
   readonly #told = new Set<string>();
@@ -70,7 +86,7 @@ class PlainReporter implements Reporter {
 const spinnerDelayMs = 150;
 
 /** A spinner with elapsed seconds on stderr; everything else is printed above it. */
-class LivelyReporter implements Reporter {
+class LivelyDisplay implements Display {
   readonly #terminal: Terminal;
   #spinner: Ora | undefined;
   #since = 0;
@@ -147,16 +163,16 @@ class LivelyReporter implements Reporter {
 }
 
 /** Chooses when there is something to tell that depends on it: a command that only prints never asks what stderr is. */
-class LazyReporter implements Reporter {
+class LazyDisplay implements Display {
   readonly #terminal: Terminal;
-  #chosen: Reporter | undefined;
+  #chosen: Display | undefined;
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal;
   }
 
-  get #reporter(): Reporter {
-    return (this.#chosen ??= this.#terminal.lively ? new LivelyReporter(this.#terminal) : new PlainReporter(this.#terminal));
+  get #display(): Display {
+    return (this.#chosen ??= this.#terminal.lively ? new LivelyDisplay(this.#terminal) : new PlainDisplay(this.#terminal));
   }
 
   say(line = ''): void {
@@ -165,15 +181,15 @@ class LazyReporter implements Reporter {
   }
 
   step(text: string): void {
-    this.#reporter.step(text);
+    this.#display.step(text);
   }
 
   bytes(progress: ByteProgress): void {
-    this.#reporter.bytes(progress);
+    this.#display.bytes(progress);
   }
 
   log(line: string): void {
-    this.#reporter.log(line);
+    this.#display.log(line);
   }
 
   warn(text: string): void {
@@ -186,7 +202,23 @@ class LazyReporter implements Reporter {
   }
 }
 
-/** The reporter that suits the terminal. */
-export function openReporter(terminal: Terminal): Reporter {
-  return new LazyReporter(terminal);
+/** The display that suits the terminal. */
+export function openDisplay(terminal: Terminal): Display {
+  return new LazyDisplay(terminal);
+}
+
+function show(display: Display, shown: Shown): void {
+  if ('say' in shown) display.say(shown.say);
+  else if ('step' in shown) display.step(shown.step);
+  else if ('bytes' in shown) display.bytes(shown.bytes);
+  else if ('log' in shown) display.log(shown.log);
+  else if ('warn' in shown) display.warn(shown.warn);
+  else display.done();
+}
+
+/** Shows what ops report. @param bin the name kf was started as */
+export function reportOn(display: Display, bin: string): Report {
+  return (event) => {
+    for (const shown of renderEvent(event, bin)) show(display, shown);
+  };
 }

@@ -4,16 +4,17 @@ import type { AppDetails } from '../api/results.ts';
 import type { KfError } from '../errors.ts';
 import type { AppOutput, PushedDetails } from '../ops/push/all.ts';
 import type { AttributeLine } from '../ops/push/attributes.ts';
-import type { Reporter } from '../ops/reporter.ts';
 import { renderAnswer, renderApp } from '../views/apps.ts';
 import { line } from '../views/block.ts';
 import { failureLines } from './error.ts';
+import { reportOn, type Display } from './progress.ts';
 import { openBlocks, type OutputBlock } from './side-by-side.ts';
 import type { Terminal } from './terminal.ts';
 
-function outputOn(block: OutputBlock, terminal: Terminal): AppOutput {
+function outputOn(block: OutputBlock, terminal: Terminal, bin: string): AppOutput {
   const { ink } = terminal;
-  return Object.assign(block, {
+  return {
+    report: reportOn(block, bin),
     attributes: (lines: readonly AttributeLine[]): void => {
       block.say();
       block.say('Updating with these attributes...');
@@ -34,15 +35,19 @@ function outputOn(block: OutputBlock, terminal: Terminal): AppOutput {
     failed: (error: KfError): void => {
       for (const text of failureLines(error, terminal)) block.note(text);
     },
-  });
+    end: () => block.end(),
+  };
 }
 
 /** The output of each app by its name. */
-export function openPushOutput(terminal: Terminal, reporter: Reporter, names: readonly string[]): (name: string) => AppOutput {
-  const blocks = openBlocks(terminal, reporter, names, (name) => `Pushing app ${terminal.ink.name(name)}...`);
+export function openPushOutput(
+  { terminal, display, bin }: { terminal: Terminal; display: Display; bin: string },
+  names: readonly string[],
+): (name: string) => AppOutput {
+  const blocks = openBlocks(terminal, display, names, (name) => `Pushing app ${terminal.ink.name(name)}...`);
   return (name) => {
     const block = blocks.get(name);
     if (block === undefined) throw new Error(`there is no output for app ${name}`);
-    return outputOn(block, terminal);
+    return outputOn(block, terminal, bin);
   };
 }

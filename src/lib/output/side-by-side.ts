@@ -1,13 +1,14 @@
 // The output of several things that run at the same time, kept together: one is shown as it goes, the others are held back until it is their turn.
 
-import type { ByteProgress, Reporter } from '../ops/reporter.ts';
+import type { ByteProgress } from '../ops/events.ts';
 import type { Block } from '../views/block.ts';
+import type { Display } from './progress.ts';
 import type { Terminal } from './terminal.ts';
 
 /** One of them. What is said of it while another one is shown comes later, in its order. */
-export class OutputBlock implements Reporter {
+export class OutputBlock implements Display {
   readonly #terminal: Terminal;
-  readonly #reporter: Reporter;
+  readonly #display: Display;
   /** Stands before each step, where several are under way. */
   readonly #label: string;
   readonly #onEnd: () => void;
@@ -16,43 +17,43 @@ export class OutputBlock implements Reporter {
   #step: string | undefined;
   hasEnded = false;
 
-  constructor(terminal: Terminal, reporter: Reporter, { label, onEnd }: { label: string; onEnd: () => void }) {
+  constructor(terminal: Terminal, display: Display, { label, onEnd }: { label: string; onEnd: () => void }) {
     this.#terminal = terminal;
-    this.#reporter = reporter;
+    this.#display = display;
     this.#label = label;
     this.#onEnd = onEnd;
   }
 
   say(line?: string): void {
-    this.#do(() => this.#reporter.say(line));
+    this.#do(() => this.#display.say(line));
   }
 
   /** Of a block that is held back only the last step counts. */
   step(text: string): void {
     this.#step = this.#label === '' ? text : `${this.#label}: ${text}`;
-    if (this.#isShown) this.#reporter.step(this.#step);
+    if (this.#isShown) this.#display.step(this.#step);
   }
 
   bytes(progress: ByteProgress): void {
-    if (this.#isShown) this.#reporter.bytes(progress);
+    if (this.#isShown) this.#display.bytes(progress);
   }
 
   log(line: string): void {
-    this.#do(() => this.#reporter.log(line));
+    this.#do(() => this.#display.log(line));
   }
 
   warn(text: string): void {
-    this.#do(() => this.#reporter.warn(text));
+    this.#do(() => this.#display.warn(text));
   }
 
   done(): void {
     this.#step = undefined;
-    this.#do(() => this.#reporter.done());
+    this.#do(() => this.#display.done());
   }
 
   print(blocks: readonly Block[]): void {
     this.#do(() => {
-      this.#reporter.done();
+      this.#display.done();
       this.#terminal.print(blocks);
     });
   }
@@ -60,7 +61,7 @@ export class OutputBlock implements Reporter {
   /** A line for people on stderr; with `--json` the document says it. */
   note(text: string): void {
     this.#do(() => {
-      this.#reporter.done();
+      this.#display.done();
       if (!this.#terminal.json) this.#terminal.err(text);
     });
   }
@@ -77,7 +78,7 @@ export class OutputBlock implements Reporter {
     this.#isShown = true;
     for (const act of this.#held) act();
     this.#held = [];
-    if (this.#step !== undefined && !this.hasEnded) this.#reporter.step(this.#step);
+    if (this.#step !== undefined && !this.hasEnded) this.#display.step(this.#step);
   }
 
   #do(act: () => void): void {
@@ -89,7 +90,7 @@ export class OutputBlock implements Reporter {
 /** A block per name, shown in the order of the names; of a single one everything passes at once, without a heading. */
 export function openBlocks(
   terminal: Terminal,
-  reporter: Reporter,
+  display: Display,
   names: readonly string[],
   heading: (name: string) => string,
 ): Map<string, OutputBlock> {
@@ -100,7 +101,7 @@ export function openBlocks(
     for (const block of next < 0 ? blocks : blocks.slice(0, next + 1)) block.show();
   };
   for (const name of names) {
-    const block = new OutputBlock(terminal, reporter, { label: isAlone ? '' : name, onEnd: showNext });
+    const block = new OutputBlock(terminal, display, { label: isAlone ? '' : name, onEnd: showNext });
     if (!isAlone) {
       block.say();
       block.say(heading(name));

@@ -9,7 +9,7 @@ import { connect } from '../kube/client.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { isMissingKind } from '../kube/errors.ts';
 import { readKubeconfig } from '../kube/kubeconfig.ts';
-import type { Reporter } from '../ops/reporter.ts';
+import type { Report } from '../ops/events.ts';
 import { kfVersion } from '../version.ts';
 import { findOrg, findSpace } from './places.ts';
 import {
@@ -32,7 +32,7 @@ export interface SessionOptions {
   signal: AbortSignal;
   /** The name kf was started as, for hints. */
   bin: string;
-  reporter: Reporter;
+  report: Report;
   /** Takes the lines of `-v` and CF_TRACE=true. */
   trace: (line: string) => void;
   /** `--context`, `--org`, `--space` or their variables. */
@@ -48,7 +48,7 @@ export interface SessionOptions {
 export interface Session {
   readonly cluster: Cluster;
   readonly signal: AbortSignal;
-  readonly reporter: Reporter;
+  readonly report: Report;
   readonly bin: string;
   readonly env: Env;
   /** Namespace of orgs and domains. */
@@ -152,17 +152,17 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   }
 }
 
-async function withTrace(cluster: Cluster, { env, reporter, trace }: SessionOptions): Promise<Cluster> {
+async function withTrace(cluster: Cluster, { env, report, trace }: SessionOptions): Promise<Cluster> {
   if (env['CF_TRACE'] === undefined) return cluster;
   const { traced, traceSink } = await import('./trace.ts');
-  const sink = traceSink(env, { print: trace, warn: (text) => reporter.warn(text) });
+  const sink = traceSink(env, { print: trace, warn: (message) => report({ type: 'warning', message }) });
   return sink === undefined ? cluster : traced(cluster, sink);
 }
 
 class OpenSession implements Session {
   readonly cluster: Cluster;
   readonly signal: AbortSignal;
-  readonly reporter: Reporter;
+  readonly report: Report;
   readonly bin: string;
   readonly env: Env;
   readonly root: string;
@@ -182,7 +182,7 @@ class OpenSession implements Session {
     this.#isUntouched = isUntouched;
     this.#who = { name: cluster.identity.user, isRemembered: false };
     this.signal = options.signal;
-    this.reporter = options.reporter;
+    this.report = options.report;
     this.bin = options.bin;
     this.env = options.env;
     this.root = options.env['KF_ROOT_NAMESPACE'] ?? places.rootNamespace;
@@ -212,14 +212,14 @@ class OpenSession implements Session {
     const beside = whereBeside(this.env);
     const problem = saveState(this.env, state);
     if (problem !== undefined) throw new KfError('failed', problem, { hints: [withoutStateHint] });
-    if (beside !== undefined) this.reporter.warn(beside);
+    if (beside !== undefined) this.report({ type: 'warning', message: beside });
   }
 
   saveOrWarn(state: TargetState): void {
     try {
       this.save(state);
     } catch (error) {
-      this.reporter.warn(`${messageOf(error)} ${withoutStateHint}`);
+      this.report({ type: 'warning', message: `${messageOf(error)} ${withoutStateHint}` });
     }
   }
 

@@ -9,17 +9,8 @@ import { kindOf } from '../../../src/lib/ops/install/kinds.ts';
 import { type SettingsReport, type SetupOrder } from '../../../src/lib/ops/install/kept-settings.ts';
 import { previewSetup } from '../../../src/lib/ops/install/setup.ts';
 import { knownKeys, type SetupRequest } from '../../../src/lib/ops/install/request.ts';
-import type { Reporter } from '../../../src/lib/ops/reporter.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
-
-const silent: Reporter = {
-  say: () => undefined,
-  step: () => undefined,
-  bytes: () => undefined,
-  log: () => undefined,
-  warn: () => undefined,
-  done: () => undefined,
-};
+import { recordEvents } from '../../support/reported.ts';
 
 async function cluster(): Promise<MemoryCluster> {
   const raw = ({ path }: { path: string }) => {
@@ -42,13 +33,12 @@ interface Asked {
 }
 
 async function ask(memory: MemoryCluster, order: SetupOrder): Promise<Asked> {
-  let report: SettingsReport | undefined;
-  const warnings: string[] = [];
-  const reporter = { ...silent, warn: (text: string) => void warnings.push(text) };
-  const context = { cluster: memory, reporter, version: '0.2.0', onSettings: (seen: SettingsReport) => void (report = seen) };
+  let settings: SettingsReport | undefined;
+  const { report, warnings } = recordEvents();
+  const context = { cluster: memory, report, version: '0.2.0', onSettings: (seen: SettingsReport) => void (settings = seen) };
   const objects = await previewSetup(context, order);
-  if (report === undefined) throw new Error('setup told nothing of its settings');
-  return { objects, report, warnings };
+  if (settings === undefined) throw new Error('setup told nothing of its settings');
+  return { objects, report: settings, warnings: warnings() };
 }
 
 async function install(memory: MemoryCluster, order: SetupOrder): Promise<KubeObject[]> {

@@ -16,8 +16,8 @@ afterEach(() => {
 });
 
 function sessionOf(cluster: MemoryCluster): SpaceSession {
-  const reporter = { step: () => undefined };
-  return { cluster, space: { guid: ns, name: ns }, reporter, changedBy: async () => 'somebody' } as unknown as SpaceSession;
+  const report = (): void => undefined;
+  return { cluster, space: { guid: ns, name: ns }, report, changedBy: async () => 'somebody' } as unknown as SpaceSession;
 }
 
 function madeBy(push: string | undefined, name: string): CFApp {

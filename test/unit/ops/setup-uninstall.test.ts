@@ -8,10 +8,9 @@ import { uninstall, uninstallKeepingData, type UninstallResult } from '../../../
 import { kfInfo } from '../../../src/templates/setup/info.ts';
 import { registryPassword } from '../../../src/lib/api/registry-credentials.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
+import { recordEvents } from '../../support/reported.ts';
 
-const nothing = (): void => undefined;
-const reporter = { say: nothing, step: nothing, bytes: nothing, log: nothing, warn: nothing, done: nothing };
-const run = (cluster: MemoryCluster): Promise<UninstallResult> => uninstall({ cluster, reporter });
+const run = (cluster: MemoryCluster): Promise<UninstallResult> => uninstall({ cluster, report: () => undefined });
 
 const ofSetup = { 'kf.cloudfoundry.org/part-of': 'setup' };
 const crdType = kindNamed('CustomResourceDefinition');
@@ -82,8 +81,8 @@ test('without the controller nodes can pull the images of apps for a year, and t
     await cluster.create(kinds.space, { metadata: { name, namespace: 'org' }, ...{ spec: { displayName: name } } });
   const metadata = { name: 'image-registry-credentials', namespace: 's-1' };
   await cluster.create(secretType, { metadata, type: 'kubernetes.io/dockerconfigjson', data: { '.dockerconfigjson': 'e30=' } });
-  const warnings: string[] = [];
-  await uninstallKeepingData({ cluster, reporter: { ...reporter, warn: (text) => warnings.push(text) } });
+  const { report, warnings } = recordEvents();
+  await uninstallKeepingData({ cluster, report });
 
   const text = cluster.peek(secretType, 's-1', 'image-registry-credentials')?.data?.['.dockerconfigjson'] ?? '';
   const { auths } = JSON.parse(Buffer.from(text, 'base64').toString()) as { auths: Record<string, { username: string; password: string }> };
@@ -93,5 +92,5 @@ test('without the controller nodes can pull the images of apps for a year, and t
   const days = (Number(until) - Date.now() / 1000) / 86_400;
   expect(Math.round(days)).toBe(365);
   expect(cluster.peek(secretType, 's-2', 'image-registry-credentials')).toBeUndefined();
-  expect(warnings.join()).toContain(`they end on ${new Date(Number(until) * 1000).toISOString().slice(0, 10)}`);
+  expect(warnings().join()).toContain(`they end on ${new Date(Number(until) * 1000).toISOString().slice(0, 10)}`);
 });

@@ -5,13 +5,11 @@ import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import type { CFApp } from '../../../src/lib/api/types.generated.ts';
 import { restartApp, startApp, waitUntilServing } from '../../../src/lib/ops/apps/lifecycle.ts';
 import { scaleApp } from '../../../src/lib/ops/apps/scale.ts';
-import type { Reporter } from '../../../src/lib/ops/reporter.ts';
 import type { SpaceSession } from '../../../src/lib/session/session.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
 const [ns, guid] = ['space', 'app'];
 const nothing = (): void => undefined;
-const reporter: Reporter = { say: nothing, step: nothing, bytes: nothing, log: nothing, warn: nothing, done: nothing };
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -39,7 +37,7 @@ async function scene(
     });
   }
   const session = {
-    ...{ cluster, env, reporter, bin: 'kf', changedBy: () => Promise.resolve('somebody'), signal: new AbortController().signal },
+    ...{ cluster, env, report: nothing, bin: 'kf', changedBy: () => Promise.resolve('somebody'), signal: new AbortController().signal },
     ...{ org: { name: 'org', guid: 'org' }, space: { name: 'space', guid: ns } },
   } as unknown as SpaceSession;
   return { session, app };

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { CFBuild, Droplet } from '../../../src/lib/api/types.generated.ts';
 import { judgeWeb } from '../../../src/lib/ops/apps/web-process.ts';
 import type { PushFlags } from '../../../src/lib/manifest/plan.ts';
-import type { Reporter } from '../../../src/lib/ops/reporter.ts';
+import { warningsIn } from '../../support/reported.ts';
 
 const warnings: string[] = [];
-const session = { bin: 'cf', reporter: { warn: (text: string) => warnings.push(text) } as unknown as Reporter };
+const session: Parameters<typeof judgeWeb>[0] = { bin: 'cf', report: (event) => void warnings.push(...warningsIn([event], 'cf')) };
 
 interface Given {
   hasCommand?: boolean;

@@ -13,7 +13,7 @@ import { commandsAs } from '../../../src/lib/output/command-name.ts';
 import { printFailure } from '../../../src/lib/output/error.ts';
 import { commandHelp, describeCommand, usageHelp } from '../../../src/lib/output/help.ts';
 import { plainInk } from '../../../src/lib/output/ink.ts';
-import { openReporter } from '../../../src/lib/output/progress.ts';
+import { openDisplay } from '../../../src/lib/output/progress.ts';
 import { openPushOutput } from '../../../src/lib/output/push-output.ts';
 import { Terminal } from '../../../src/lib/output/terminal.ts';
 import { renderApp } from '../../../src/lib/views/apps.ts';
@@ -68,7 +68,7 @@ describe('started as cf, commands are named so', () => {
 
   it('in the failure of one app among several', () => {
     const { terminal, said } = startedAsCf();
-    const output = openPushOutput(terminal, openReporter(terminal), ['shop', 'bag'])('shop');
+    const output = openPushOutput({ terminal, display: openDisplay(terminal), bin: 'cf' }, ['shop', 'bag'])('shop');
     output.failed(error());
     expect(said()).toContain("Run 'cf setup' first.\n");
     expect(said()).toContain('   cf push shop\n');
@@ -76,10 +76,10 @@ describe('started as cf, commands are named so', () => {
 
   it('in warnings, and in what is awaited', () => {
     const { terminal, said } = startedAsCf();
-    const reporter = openReporter(terminal);
-    reporter.step("Waiting: the variables, which 'kf set-env' sets");
-    reporter.warn('See kf logs.');
-    reporter.done();
+    const display = openDisplay(terminal);
+    display.step("Waiting: the variables, which 'kf set-env' sets");
+    display.warn('See kf logs.');
+    display.done();
     expect(said()).toBe("Waiting: the variables, which 'cf set-env' sets\nSee cf logs.\n");
   });
 

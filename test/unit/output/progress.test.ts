@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { stagingLines } from '../../../src/lib/logs/format.ts';
 import { plainInk } from '../../../src/lib/output/ink.ts';
-import { openReporter } from '../../../src/lib/output/progress.ts';
+import { openDisplay } from '../../../src/lib/output/progress.ts';
 import { Terminal } from '../../../src/lib/output/terminal.ts';
 
 beforeEach(() => {
@@ -17,55 +17,55 @@ function record() {
   const stdout = { write: (text: string) => printed.push(text) > 0 };
   const stderr = { write: (text: string) => told.push(text.trimEnd()) };
   const terminal = new Terminal({ env: {}, stdout, stderr: () => stderr, canAsk: () => false, json: false }, plainInk);
-  return { reporter: openReporter(terminal), told, printed };
+  return { display: openDisplay(terminal), told, printed };
 }
 
 describe('without a terminal', () => {
   it('a line is told when something else is awaited, not when its figures move', () => {
-    const { reporter, told } = record();
+    const { display, told } = record();
     for (let second = 1; second < 10; second += 1) {
-      reporter.step(`Waiting: the app has not answered on port 8080 yet (${second} of 60 s).`);
+      display.step(`Waiting: the app has not answered on port 8080 yet (${second} of 60 s).`);
       vi.advanceTimersByTime(1000);
     }
-    reporter.step('Waiting: instance 0 is crashing');
+    display.step('Waiting: instance 0 is crashing');
     expect(told).toEqual(['Waiting: the app has not answered on port 8080 yet (1 of 60 s).', 'Waiting: instance 0 is crashing']);
-    reporter.done();
+    display.done();
   });
 
   it('lines of a build have three blanks before them, as in cf', () => {
-    const { reporter, printed } = record();
-    for (const line of stagingLines({ text: 'Exporting\r\nDroplet' })) reporter.log(line);
+    const { display, printed } = record();
+    for (const line of stagingLines({ text: 'Exporting\r\nDroplet' })) display.log(line);
     expect(printed).toEqual(['   Exporting\n', '   Droplet\n']);
   });
 
   it('else every 10 s, with the latest figures', () => {
-    const { reporter, told } = record();
+    const { display, told } = record();
     for (let second = 1; second <= 25; second += 1) {
-      reporter.step(`Waiting (${second} of 60 s)`);
+      display.step(`Waiting (${second} of 60 s)`);
       vi.advanceTimersByTime(1000);
     }
     expect(told).toEqual(['Waiting (1 of 60 s)', 'Waiting (10 of 60 s)', 'Waiting (20 of 60 s)']);
-    reporter.done();
+    display.done();
     vi.advanceTimersByTime(60_000);
     expect(told).toHaveLength(3);
   });
 
   it('what takes turns is told once each, and then every 10 s', () => {
-    const { reporter, told } = record();
+    const { display, told } = record();
     for (let second = 0; second < 29; second += 1) {
-      reporter.step(second % 2 === 0 ? 'Waiting: web' : 'Waiting: worker');
+      display.step(second % 2 === 0 ? 'Waiting: web' : 'Waiting: worker');
       vi.advanceTimersByTime(1000);
     }
     expect(told).toHaveLength(4);
-    reporter.done();
+    display.done();
   });
 
   it('after a result the same is told again', () => {
-    const { reporter, told } = record();
-    reporter.step('Waiting');
-    reporter.done();
-    reporter.step('Waiting');
+    const { display, told } = record();
+    display.step('Waiting');
+    display.done();
+    display.step('Waiting');
     expect(told).toEqual(['Waiting', 'Waiting']);
-    reporter.done();
+    display.done();
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openReporter } from '../../../src/lib/output/progress.ts';
+import { openDisplay } from '../../../src/lib/output/progress.ts';
 import { openBlocks } from '../../../src/lib/output/side-by-side.ts';
 import { openTerminal } from '../../../src/lib/output/terminal.ts';
 import { line } from '../../../src/lib/views/block.ts';
@@ -9,7 +9,7 @@ async function scene(...names: string[]) {
   const err: string[] = [];
   const stream = (lines: string[]) => ({ write: (text: string) => lines.push(...text.split('\n').slice(0, -1)) });
   const terminal = await openTerminal({ env: {}, stdout: stream(out), stderr: () => stream(err), canAsk: () => false, json: false });
-  const blocks = openBlocks(terminal, openReporter(terminal), names, (name) => `Pushing app ${name}...`);
+  const blocks = openBlocks(terminal, openDisplay(terminal), names, (name) => `Pushing app ${name}...`);
   const block = (name: string) => {
     const found = blocks.get(name);
     if (found === undefined) throw new Error(name);

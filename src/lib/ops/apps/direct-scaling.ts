@@ -38,11 +38,11 @@ interface RunningProcess {
 
 /** Until as many pods of the set are ready as it shall have. */
 async function waitForSet(session: SpaceSession, { process, set }: RunningProcess, replicas: number): Promise<void> {
-  const { cluster, space, signal, reporter, env } = session;
+  const { cluster, space, signal, report, env } = session;
   const check = (seen: StatefulSet | undefined): true | undefined => {
     const ready = seen?.status?.readyReplicas ?? 0;
     if (seen !== undefined && ready === replicas && (seen.status?.replicas ?? 0) === replicas) return true;
-    reporter.step(`Instances starting... (${ready} of ${replicas} ready)`);
+    report({ type: 'instances-starting', ready, wanted: replicas });
     return undefined;
   };
   await watchObject(cluster, statefulSetType, { ns: space.guid, name: set.metadata.name ?? '' }, check, {
@@ -50,7 +50,7 @@ async function waitForSet(session: SpaceSession, { process, set }: RunningProces
     signal,
     describe: `${replicas} ready instances`,
   });
-  reporter.done();
+  report({ type: 'done' });
 }
 
 async function setsByProcess(session: SpaceSession, app: CFApp): Promise<RunningProcess[]> {
@@ -65,13 +65,11 @@ async function setsByProcess(session: SpaceSession, app: CFApp): Promise<Running
   });
 }
 
-const notice = (what: string): string => `The controller does not answer: ${what} What else has changed waits for it.`;
-
 /** Empties every set of the app. */
 export async function stopDirectly(session: SpaceSession, app: CFApp): Promise<void> {
   const { items } = await session.cluster.list(statefulSetType, options(session, app));
   await Promise.all(items.map((set) => scaleSet(session, set, 0)));
-  session.reporter.warn(notice('the instances were stopped directly.'));
+  session.report({ type: 'acted-directly', what: 'stopped' });
 }
 
 /** Fills the last set of each process again. Returns false when there is none. */
@@ -80,7 +78,7 @@ export async function startDirectly(session: SpaceSession, app: CFApp): Promise<
   if (found.length === 0) return false;
   await Promise.all(found.map(({ process, set }) => scaleSet(session, set, desiredInstances(process))));
   await Promise.all(found.map((one) => waitForSet(session, one, desiredInstances(one.process))));
-  session.reporter.warn(notice('the last version was started directly.'));
+  session.report({ type: 'acted-directly', what: 'started' });
   return true;
 }
 
@@ -93,7 +91,7 @@ export async function restartDirectly(session: SpaceSession, app: CFApp): Promis
   const pods = (await cluster.list(podType, options(session, app))).items.filter((pod) => names.has(pod.metadata.labels?.[labels.guid]));
   await Promise.all(pods.map((pod) => cluster.delete(podType, space.guid, pod.metadata.name ?? '', { signal })));
   await Promise.all(found.map((one) => waitForSet(session, one, one.set.spec?.replicas ?? 0)));
-  session.reporter.warn(notice('the instances were restarted directly, as the version that ran.'));
+  session.report({ type: 'acted-directly', what: 'restarted' });
   return true;
 }
 
@@ -103,6 +101,6 @@ export async function scaleDirectly(session: SpaceSession, app: CFApp, process: 
   if (found === undefined) return false;
   await scaleSet(session, found.set, replicas);
   await waitForSet(session, found, replicas);
-  session.reporter.warn(notice('the instances were scaled directly.'));
+  session.report({ type: 'acted-directly', what: 'scaled' });
   return true;
 }

@@ -25,10 +25,10 @@ function judge(app: CFApp | undefined, deployId: string): CFApp | 'none' | undef
  * @throws KfError `failure` itself when there is no such version, or it does not come
  */
 export async function waitForFallback(session: SpaceSession, app: CFApp, deployId: string, failure: KfError): Promise<CFApp> {
-  const { cluster, space, signal, reporter, bin } = session;
+  const { cluster, space, signal, report } = session;
   const { displayName } = app.spec;
   const how = { timeoutMs: patienceMs, signal, describe: `the version of app '${displayName}' that served last` };
-  reporter.step('Waiting for the version that served last');
+  report({ type: 'awaiting-fallback' });
   const found = await watchObject(
     cluster,
     kinds.app,
@@ -40,11 +40,8 @@ export async function waitForFallback(session: SpaceSession, app: CFApp, deployI
       if (error instanceof KfError && error.code === 'timeout') return 'none' as const;
       throw error;
     })
-    .finally(() => reporter.done());
+    .finally(() => report({ type: 'done' }));
   if (found === 'none') throw failure;
-  reporter.warn(`The newest version of app '${displayName}' failed: ${failure.message.replace(/^Start unsuccessful: /, '')}`);
-  reporter.warn(
-    `App '${displayName}' runs as the version that served last. Why the newest one failed: \`${bin} logs ${displayName} --recent\``,
-  );
+  report({ type: 'fell-back', app: displayName, cause: failure.message.replace(/^Start unsuccessful: /, '') });
   return found;
 }

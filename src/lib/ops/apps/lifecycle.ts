@@ -46,12 +46,12 @@ export async function waitUntilServing(
   deployId: string,
   { verb, wait = true }: WaitOptions = {},
 ): Promise<CFApp> {
-  const { cluster, reporter, signal, bin } = session;
+  const { cluster, report, signal, bin } = session;
   const instead = verb === undefined ? undefined : withoutController[verb];
   const patience = instead === undefined ? {} : { patienceMs: instead.patienceMs };
   try {
     const timeoutMs = await startTimeoutOf(session, app);
-    const options = { timeoutMs, reporter, signal, bin, ...patience, firstInstance: !wait };
+    const options = { timeoutMs, report, signal, bin, ...patience, firstInstance: !wait };
     return (await waitForRollout(cluster, app, deployId, options)).app;
   } catch (error) {
     if (verb === 'start' && error instanceof KfError && error.code === 'start') return waitForFallback(session, app, deployId, error);

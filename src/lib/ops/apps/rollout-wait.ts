@@ -13,7 +13,7 @@ import { hasFirstInstance } from './first-instance.ts';
 import { logOfFailure } from './last-lines.ts';
 import { moreMemory } from './more-memory.ts';
 import { awaitedIn } from '../controller-wait.ts';
-import type { Reporter } from '../reporter.ts';
+import type { OpEvent, Report } from '../events.ts';
 
 /** A change that no controller has taken up by then is reported as accepted, controller absent. */
 const controllerPatienceMs = 20_000;
@@ -22,7 +22,7 @@ const roundSeconds = 30;
 
 export interface RolloutWaitOptions {
   timeoutMs: number;
-  reporter: Reporter;
+  report: Report;
   signal?: AbortSignal;
   /** Ready to be pasted into hints. */
   bin?: string;
@@ -75,14 +75,14 @@ function overtaken(app: CFApp): KfError {
   });
 }
 
-function waitingText({ phase, message, generations = [] }: DeploymentStatus): string {
+function progressOf({ phase, message, generations = [] }: DeploymentStatus): OpEvent {
   const current = generations.filter((generation) => generation.state === 'Current');
   const ready = current.reduce((sum, generation) => sum + generation.ready, 0);
   const wanted = current.reduce((sum, generation) => sum + generation.instances, 0);
-  const counted = wanted > 0 && !/\d of \d/.test(message ?? '') ? ` (${ready} of ${wanted} ready)` : '';
-  return message !== undefined && message !== ''
-    ? `Waiting: ${awaitedIn(message)}${counted}`
-    : `Instances ${phase === 'Pending' ? 'pending' : 'starting'}...${counted}`;
+  if (message === undefined || message === '')
+    return { type: phase === 'Pending' ? 'instances-pending' : 'instances-starting', ready, wanted };
+  const reason = awaitedIn(message);
+  return /\d of \d/.test(message) ? { type: 'waiting', reason } : { type: 'waiting', reason, ready, wanted };
 }
 
 /** What failed, in facts: for `error.details`. */
@@ -147,7 +147,7 @@ function nobodyThere(app: CFApp): KfError {
  * @throws KfError `start` (cause, last lines), `timeout` (what was awaited), `conflict` (overtaken), `accepted` (no controller)
  */
 export async function waitForRollout(cluster: Cluster, app: CFApp, deployId: string, options: RolloutWaitOptions): Promise<RolloutOutcome> {
-  const { reporter, signal, timeoutMs } = options;
+  const { report, signal, timeoutMs } = options;
   const { namespace, name = '' } = app.metadata;
   const last: LastView = { app, outage: undefined };
   const absent = new AbortController();
@@ -161,7 +161,7 @@ export async function waitForRollout(cluster: Cluster, app: CFApp, deployId: str
     clearTimeout(patience);
     const enough = options.firstInstance === true && hasFirstInstance(deployment);
     if (!enough && (deployment.phase === 'Pending' || deployment.phase === 'Starting')) {
-      reporter.step(waitingText(deployment));
+      report(progressOf(deployment));
       return undefined;
     }
     return { app: seen, deployment };
@@ -173,7 +173,7 @@ export async function waitForRollout(cluster: Cluster, app: CFApp, deployId: str
       describe: `app '${app.spec.displayName}' to start`,
       onInterruption: (error) => {
         last.outage = error;
-        reporter.step('The API server does not answer; trying again');
+        report({ type: 'api-server-away' });
       },
     };
     const target = { name, known: app, ...(namespace === undefined ? {} : { ns: namespace }) };
@@ -185,6 +185,6 @@ export async function waitForRollout(cluster: Cluster, app: CFApp, deployId: str
     throw error;
   } finally {
     clearTimeout(patience);
-    reporter.done();
+    report({ type: 'done' });
   }
 }

@@ -31,12 +31,7 @@ export async function findProcess(session: SpaceSession, app: CFApp, type: strin
   });
 }
 
-function describeInstances(process: CFProcess | undefined, wanted: number): string {
-  const running = process === undefined ? 0 : instanceCountsOf(process).running;
-  return running > wanted
-    ? `Instances stopping... (${running - wanted} more than ${wanted})`
-    : `Instances starting... (${running} of ${wanted} running)`;
-}
+const runningOf = (process: CFProcess | undefined): number => (process === undefined ? 0 : instanceCountsOf(process).running);
 
 /** All wanted instances run, and none beside them. */
 function hasExactly(process: CFProcess, wanted: number): boolean {
@@ -97,7 +92,7 @@ function failedInstance(
 
 /** Until as many instances run as were asked for; one that crashed, or that cannot come for a cause that lasts, fails. */
 async function waitForInstances(session: SpaceSession, app: CFApp, process: CFProcess, wanted: number): Promise<void> {
-  const { cluster, space, signal, env, reporter } = session;
+  const { cluster, space, signal, env, report } = session;
   const { name = '' } = process.metadata;
   let last: CFProcess | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -115,18 +110,22 @@ async function waitForInstances(session: SpaceSession, app: CFApp, process: CFPr
     const isFull = seen !== undefined && hasExactly(seen, wanted);
     const awaited = isFull ? underWay(app, seen.status?.rollout) : undefined;
     if (isFull && awaited === undefined) return true;
-    reporter.step(awaited?.message === undefined ? describeInstances(seen, wanted) : `Waiting: ${awaitedIn(awaited.message)}`);
+    report(
+      awaited?.message === undefined
+        ? { type: 'instances-scaling', running: runningOf(seen), wanted }
+        : { type: 'waiting', reason: awaitedIn(awaited.message) },
+    );
     return undefined;
   };
   const how = {
     timeoutMs: startTimeoutMs(env, process.spec.healthCheck.data.timeoutSeconds),
-    describe: () => `${wanted} instances of '${process.spec.processType}': ${describeInstances(last, wanted)}`,
+    describe: () => `${wanted} instances of '${process.spec.processType}' (${runningOf(last)} running)`,
   };
   const done = await unlessAbsent(AbortSignal.any([signal, stuck.signal]), (until, alive) =>
     watchObject(cluster, kinds.process, { ns: space.guid, name }, (seen) => check(seen, alive), { ...how, signal: until }),
   ).finally(() => clearTimeout(timer));
   if (done === true) await waitForApp(session, app, process);
-  reporter.done();
+  report({ type: 'done' });
   if (done === true || (await scaleDirectly(session, app, process, wanted))) return;
   throw new KfError(
     'accepted',

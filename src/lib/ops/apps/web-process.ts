@@ -25,11 +25,11 @@ interface Judged {
 const atSource = "in the folder of the app's source";
 
 /**
- * Whether a web process that has not run yet gets instances. Says so when it gets none.
+ * Whether a web process that has not run yet gets instances. Reports when it gets none.
  * @throws KfError `build` when the build found no process at all, and one is to be started
  */
 export function judgeWeb(
-  { reporter, bin }: Pick<SpaceSession, 'reporter' | 'bin'>,
+  { report, bin }: Pick<SpaceSession, 'report' | 'bin'>,
   { name, build, hasCommand, start, flags }: Judged,
 ): boolean {
   const droplet = build.status?.droplet;
@@ -43,11 +43,8 @@ export function judgeWeb(
     });
   }
   if (droplet === undefined || !lacksWeb(droplet)) return true;
-  const types = processTypes.map(({ type }) => type);
-  reporter.warn(
-    `The build found no process 'web', only: ${types.join(', ')}. No web instance is started; \`${typed}\`${flags === undefined ? `, ${atSource},` : ''} starts one.`,
-  );
-  reporter.warn(`To start process '${types[0] ?? ''}': \`${bin} scale ${name} --process ${types[0] ?? ''} -i 1\`.`);
+  const found = processTypes.map(({ type }) => type);
+  report({ type: 'no-web-process', app: name, found, push: typed, isPushed: flags !== undefined });
   return false;
 }
 

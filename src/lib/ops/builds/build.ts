@@ -41,20 +41,20 @@ function nobodyBuilds(appName: string, again: string): KfError {
   });
 }
 
-/** Follows the build's log into the reporter; a lost stream is a warning and never changes the result. */
+/** Reports the build's log; a lost stream is a warning and never changes the result. */
 function showLog(session: SpaceSession, buildGuid: string, tail: string[]): ShownLog {
   const selector = `${labels.buildWorkloadName}=${buildGuid}`;
   const stream = followLogs(session.cluster, { ns: session.space.guid, selector, withoutList: true, signal: session.signal });
   const shown = (async () => {
     for await (const entry of inOrder(stream, orderMs)) {
       for (const line of stagingLines(entry)) {
-        session.reporter.log(line);
+        session.report({ type: 'build-log', line });
         tail.push(line);
         if (tail.length > keptLines) tail.shift();
       }
     }
   })().catch((error: unknown) => {
-    if (!session.signal.aborted) session.reporter.warn(`The build log was lost: ${messageOf(error)}`);
+    if (!session.signal.aborted) session.report({ type: 'build-log-lost', cause: messageOf(error) });
   });
   return {
     finish: async () => {
@@ -106,7 +106,7 @@ export async function waitForBuild(
           if (live?.status?.conditions !== undefined) alive();
           if (live !== undefined && hasEnded(live)) return live;
           const awaited = live === undefined ? undefined : findCondition(live, conditionTypes.staging)?.message;
-          if (awaited !== undefined && awaited !== '') session.reporter.step(`Waiting: ${awaitedIn(awaited)}`);
+          if (awaited !== undefined && awaited !== '') session.report({ type: 'waiting', reason: awaitedIn(awaited) });
           return undefined;
         };
         const watched = watchObject(cluster, kinds.build, { ns: space.guid, name, known: build }, check, {

@@ -78,9 +78,7 @@ export async function stagePackage(
   { earlier, stillOurs }: { earlier?: CFBuild | undefined; stillOurs?: () => Promise<never> } = {},
 ): Promise<CFBuild> {
   if (earlier?.status?.state === 'STAGED') return earlier;
-  session.reporter.say();
-  session.reporter.say('Staging app and tracing logs...');
-  session.reporter.step('Staging');
+  session.report({ type: 'staging' });
   const build = earlier === undefined ? await createBuild(session, info, request) : await takeUp(session, earlier, request);
   return waitForBuild(session, request.app.spec.displayName, build, { stillOurs: stillOurs?.(), again: request.again });
 }

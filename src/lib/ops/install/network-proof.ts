@@ -9,7 +9,7 @@ import { waitFor } from '../../wait.ts';
 import { buildConnector, buildListener, buildTestPolicy, type Reach } from '../../../templates/setup/network-test.ts';
 import { buildInfo } from '../../../templates/setup/info.ts';
 import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
-import type { Reporter } from '../reporter.ts';
+import type { Report } from '../events.ts';
 import { applyPlanned, marked, type ObjectSet } from './applier.ts';
 import type { NetworkRequest } from './network.ts';
 
@@ -99,14 +99,14 @@ export function startNetworkProof(
 
 /** Waits for the proof and writes it into `kf-info`, where it differs from what stands there. */
 export async function settleNetwork(
-  context: { cluster: Cluster; reporter: Reporter; set: ObjectSet },
+  context: { cluster: Cluster; report: Report; set: ObjectSet },
   plan: SetupPlan,
   proof: Promise<NetworkProof> | undefined,
 ): Promise<NetworkState> {
   const { network } = plan;
   if (network === undefined) return { policies: 'off' };
   if (proof === undefined) return { policies: 'on', ...(network.enforced === undefined ? {} : { enforced: network.enforced }) };
-  context.reporter.step('Checking whether the network enforces NetworkPolicies');
+  context.report({ type: 'install-step', step: 'network-proof' });
   const { enforced, message } = await proof;
   if (enforced !== undefined && enforced !== network.enforced) {
     const [object] = buildInfo({ ...plan, network: { ...network, enforced } });

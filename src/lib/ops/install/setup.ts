@@ -5,14 +5,14 @@ import { configMapType, roleBindingType } from '../../api/core.ts';
 import { networkPolicyType } from '../../api/network-policy.ts';
 import type { KubeObject, ResourceType } from '../../api/object.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { fullRegistry, readGateStatus } from '../registry/gate.ts';
+import { readGateStatus } from '../registry/gate.ts';
 import { controllerName } from '../../../templates/setup/controller.ts';
 import { traefikName } from '../../../templates/setup/gateway.ts';
 import { gatewayNamespace } from '../../../templates/setup/namespaces.ts';
 import { nodeNamespace, partOfLabel, rootNamespace, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { pagesName } from '../../../templates/setup/pages.ts';
 import { registryName } from '../../../templates/setup/registry.ts';
-import type { Reporter } from '../reporter.ts';
+import type { InstallStep, Report } from '../events.ts';
 import { applyPlanned, planObjects, pruneSet, type ObjectSet, type PlannedChange } from './applier.ts';
 import { readPrograms } from './assets.ts';
 import { withBuildEnvRevision } from './build-env.ts';
@@ -48,7 +48,7 @@ export interface SetupResult {
 
 export interface SetupContext {
   cluster: Cluster;
-  reporter: Reporter;
+  report: Report;
   version: string;
   /** Hears which settings stay and which change, as soon as they are known; a dry run tells it too. */
   onSettings?: (report: SettingsReport) => void;
@@ -81,11 +81,11 @@ interface Prepared {
 }
 
 async function prepare(context: SetupContext, order: SetupOrder): Promise<Prepared> {
-  context.reporter.step('Looking at the cluster');
+  context.report({ type: 'install-step', step: 'inspect' });
   const { cluster } = context;
   const [facts, recorded] = await Promise.all([inspectCluster(cluster), recordedInfo(cluster)]);
   const [network, kept] = await Promise.all([readNetwork(cluster, recorded.info), keptSettings(cluster, order, recorded)]);
-  if (recorded.fault !== undefined) context.reporter.warn(`${recorded.fault} Setup writes it anew.`);
+  if (recorded.fault !== undefined) context.report({ type: 'info-broken', fault: recorded.fault });
   const plan = resolvePlan(settle(order, kept), context.version, facts.exposure, network);
   const settings = reportSettings(order, kept, plan, facts.exposure);
   context.onSettings?.(settings);
@@ -93,15 +93,15 @@ async function prepare(context: SetupContext, order: SetupOrder): Promise<Prepar
     outsideRegistry: plan.registry !== undefined,
     ...(plan.storageClass === undefined ? {} : { storageClass: plan.storageClass }),
   });
-  for (const warning of await checkPlan(cluster, plan)) context.reporter.warn(warning);
+  for (const message of await checkPlan(cluster, plan)) context.report({ type: 'warning', message });
   const named = await withDefaultGuids(cluster, plan);
   return { plan: await withBuildEnvRevision(cluster, named), facts, settings };
 }
 
 /** Applies one stage of the plan; namespaces go first, since others live in them. */
-async function applyStage(context: SetupContext, title: string, stage: PlannedChange[]): Promise<void> {
+async function applyStage(context: SetupContext, step: InstallStep, stage: PlannedChange[]): Promise<void> {
   if (stage.every(({ action }) => action === 'unchanged')) return;
-  context.reporter.step(title);
+  context.report({ type: 'install-step', step });
   const isNamespace = ({ object }: PlannedChange) => object.kind === 'Namespace';
   for (const part of [stage.filter((change) => isNamespace(change)), stage.filter((change) => !isNamespace(change))]) {
     await applyPlanned(context.cluster, setupSet, part, context.signal);
@@ -121,7 +121,7 @@ type Stages = Record<keyof Installation | keyof Defaults, PlannedChange[]>;
 
 /** Every object of setup beside what is in the cluster. Nothing is written; who may not do it all is told here. @throws KfError */
 async function planStages(context: SetupContext, objects: Record<keyof Stages, KubeObject[]>): Promise<Stages> {
-  context.reporter.step('Planning');
+  context.report({ type: 'install-step', step: 'plan' });
   const names = Object.keys(objects) as (keyof Stages)[];
   const planned = await planObjects(context.cluster, setupSet, Object.values(objects).flat());
   let at = 0;
@@ -146,24 +146,24 @@ async function isRegistryFull(context: SetupContext, key: Buffer): Promise<boole
     );
   await waitForDeployment(context, { ...place, name: registryName, timeoutMs: startMs }, isFull);
   const { nearlyFull, free, total } = await roomNow();
-  if (nearlyFull) context.reporter.warn(fullRegistry(free, total));
+  if (nearlyFull) context.report({ type: 'registry-full', free, total });
   return nearlyFull;
 }
 
 /** The registry first, and proven: where nodes cannot pull from it nothing else is installed. */
 async function installRegistry(context: SetupContext, plan: SetupPlan, stages: Stages): Promise<void> {
   if (plan.registry === undefined) await openRegistryKey(context.cluster);
-  await applyStage(context, 'Installing the registry', stages.registry);
+  await applyStage(context, 'registry', stages.registry);
   if (plan.registry !== undefined) return;
   const key = await ensureRegistryKey(context.cluster);
   const isFull = await isRegistryFull(context, key);
   if (isFull || !needsProof(stages)) return;
-  context.reporter.step('Proving that nodes pull what was pushed');
+  context.report({ type: 'install-step', step: 'registry-proof' });
   await proveRegistry(context.cluster, plan, key, context.signal);
 }
 
 async function installDefaults(context: SetupContext, { root, space }: Stages): Promise<void> {
-  await applyStage(context, 'Making the default domain and org', root);
+  await applyStage(context, 'org', root);
   const isInfo = (object: KubeObject) => object.kind === 'RunnerInfo' || object.kind === 'BuilderInfo';
   await waitForCondition(
     context,
@@ -171,7 +171,7 @@ async function installDefaults(context: SetupContext, { root, space }: Stages): 
     'Ready',
     60_000,
   );
-  await applyStage(context, 'Making the default space', space);
+  await applyStage(context, 'space', space);
   await waitForCondition(context, objectsOf(space), 'Ready', 60_000);
 }
 
@@ -180,7 +180,7 @@ async function installDefaults(context: SetupContext, { root, space }: Stages): 
  * @throws KfError naming what is missing, refused or not getting ready
  */
 export async function setup(context: SetupContext, order: SetupOrder): Promise<SetupResult> {
-  const { cluster, reporter } = context;
+  const { cluster, report } = context;
   const { plan: found, facts, settings } = await prepare(context, order);
   const guids = { orgGuid: found.org.guid ?? randomUUID(), spaceGuid: found.space.guid ?? randomUUID() };
   const plan = { ...found, org: { ...found.org, guid: guids.orgGuid }, space: { ...found.space, guid: guids.spaceGuid } };
@@ -190,20 +190,20 @@ export async function setup(context: SetupContext, order: SetupOrder): Promise<S
   const requests = sumRequests(allObjects(installation));
   context.onPlan?.({ changes, requests });
 
-  await applyStage(context, 'Making the namespaces', stages.base);
+  await applyStage(context, 'namespaces', stages.base);
   await installRegistry(context, plan, stages);
   const proof = startNetworkProof(cluster, plan, { ...order.file, ...order.flags }, context.signal);
-  await applyStage(context, 'Installing the kinds', stages.kinds);
+  await applyStage(context, 'kinds', stages.kinds);
   await waitForCondition(context, installation.kinds, 'Established', 30_000);
-  await applyStage(context, 'Installing the controller', stages.programs);
-  await applyStage(context, 'Installing the gateway', stages.gateway);
+  await applyStage(context, 'controller', stages.programs);
+  await applyStage(context, 'gateway', stages.gateway);
   await waitForPrograms(context, plan);
   await installDefaults(context, stages);
-  const network = await settleNetwork({ cluster, reporter, set: setupSet }, plan, proof);
-  reporter.step('Asking for a URL through the gateway');
+  const network = await settleNetwork({ cluster, report, set: setupSet }, plan, proof);
+  report({ type: 'install-step', step: 'gateway-proof' });
   const reach = await proveReach(plan, 20_000, context.signal);
   const removed = await pruneSet(cluster, setupSet, outdated, allObjects(installation));
-  reporter.done();
+  report({ type: 'done' });
   const count = (action: string) => changes.filter((change) => change.action === action).length;
   return {
     kubernetes: facts.version,

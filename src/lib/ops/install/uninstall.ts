@@ -11,13 +11,13 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { waitFor } from '../../wait.ts';
 import { controllerName } from '../../../templates/setup/controller.ts';
 import { nodeNamespace, partOfLabel, rootNamespace, systemNamespace } from '../../../templates/setup/options.ts';
-import type { Reporter } from '../reporter.ts';
+import type { Report } from '../events.ts';
 import { describeObject, kindNamed } from './kinds.ts';
 import { extendPullSecrets } from './pull-secrets.ts';
 
 export interface UninstallContext {
   cluster: Cluster;
-  reporter: Reporter;
+  report: Report;
   signal?: AbortSignal;
 }
 
@@ -58,7 +58,7 @@ async function listOrNone<T extends KubeObject>(cluster: Cluster, type: Resource
 }
 
 async function waitUntilGone(context: Running, what: string, look: () => Promise<string[]>): Promise<void> {
-  context.reporter.step(`Waiting for ${what} to go`);
+  context.report({ type: 'awaiting', what: `${what} to go` });
   let left: string[] = [];
   const isGone = async (): Promise<true | undefined> => {
     left = await look();
@@ -209,19 +209,19 @@ export async function uninstall(context: UninstallContext): Promise<UninstallRes
   const result: UninstallResult = { apps, keptApps: 0, orgs: 0, removed: [], kept: [] };
   const running: Running = { ...context, result, again: 'kf uninstall --yes' };
   result.orgs = await removeOrgs(running);
-  context.reporter.step('Removing gateway, controller and registry');
+  context.report({ type: 'install-step', step: 'remove-programs' });
   await removeAllLabelled(running, ...gatewayKinds);
   await removeController(running);
   await removeAllLabelled(running, ...programKinds);
   await stripFinalizers(context.cluster);
   // None is left where a controller ran. Objects in them would pass for somebody else's when it comes to the kinds.
   await removeNamespaces(running, 'the namespaces of orgs and spaces', isOfOrg);
-  context.reporter.step('Removing policies, kinds and namespaces');
+  context.report({ type: 'install-step', step: 'remove-kinds' });
   await removeAllLabelled(running, ...policyKinds, ...roleKinds);
   await removeKinds(running);
   await removeNamespaces(running, 'the namespaces', isOwn);
   await waitForKinds(running);
-  context.reporter.done();
+  context.report({ type: 'done' });
   return result;
 }
 
@@ -232,17 +232,12 @@ export async function uninstallKeepingData(context: UninstallContext): Promise<U
   const keptApps = (await listAppsOfInstallation(context.cluster)).length;
   const result: UninstallResult = { apps: 0, keptApps, orgs: 0, removed: [], kept: [] };
   const running: Running = { ...context, result, again: 'kf uninstall --keep-data --yes' };
-  context.reporter.step('Removing the controller; apps, registry and gateway stay');
+  context.report({ type: 'install-step', step: 'remove-controller' });
   await removeController(running);
   const until = await extendPullSecrets(context.cluster, Date.now());
   await removeAllLabelled(running, ...policyKinds);
   await stripFinalizers(context.cluster);
-  if (until !== undefined) {
-    const day = new Date(until * 1000).toISOString().slice(0, 10);
-    context.reporter.warn(
-      `Nobody renews the credentials by which nodes pull the images of apps; they end on ${day}, or with the next kf setup.`,
-    );
-  }
-  context.reporter.done();
+  if (until !== undefined) context.report({ type: 'credentials-end', day: new Date(until * 1000).toISOString().slice(0, 10) });
+  context.report({ type: 'done' });
   return result;
 }

@@ -4,13 +4,13 @@ import { deploymentType, podType, type Pod } from '../../api/core.ts';
 import type { KubeObject } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import type { Reporter } from '../reporter.ts';
+import type { Report } from '../events.ts';
 import { waitFor } from '../../wait.ts';
 import { describeObject, kindOf } from './kinds.ts';
 
 interface Waiter {
   cluster: Cluster;
-  reporter: Reporter;
+  report: Report;
   signal?: AbortSignal;
 }
 
@@ -31,7 +31,7 @@ export async function waitUntilDone(
   const isDone = async (): Promise<true | undefined> => {
     const { done, seen } = await look();
     if (done) return true;
-    if (last === undefined) waiter.reporter.step(`Waiting for ${what}`);
+    if (last === undefined) waiter.report({ type: 'awaiting', what });
     last = seen;
     return undefined;
   };

@@ -99,7 +99,7 @@ const isOfFirstPush = ({ metadata, spec }: CFApp): boolean =>
 async function takeExisting(session: SpaceSession, app: CFApp, plan: AppPlan, pushId: string): Promise<AcquiredApp | undefined> {
   let follower: AppFollower | undefined;
   try {
-    const onWait = (): void => session.reporter.step('Waiting for another push that writes its settings');
+    const onWait = (): void => session.report({ type: 'awaiting-other-push' });
     const identity = { pushId, user: await session.changedBy() };
     const taken = await takeOver(session.cluster, app, identity, { signal: session.signal, onWait });
     follower = new AppFollower(session.cluster, taken.app, pushId);

@@ -4,12 +4,12 @@ import type { AppDetails } from '../../api/results.ts';
 import { KfError, messageOf, type FailureClass } from '../../errors.ts';
 import { repeatPush } from '../../manifest/again.ts';
 import type { PushPlan } from '../../manifest/plan.ts';
-import { withReporter } from '../../session/reporting.ts';
+import { withReport } from '../../session/reporting.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { askRoute, routeToAsk, type RouteAnswer } from '../routes/route-check.ts';
 import { describeApp, readDroplet } from '../apps/details.ts';
 import { findAppIfAny } from '../find.ts';
-import type { Reporter } from '../reporter.ts';
+import type { Report } from '../events.ts';
 import { attributeLines, type AttributeLine } from './attributes.ts';
 import { preparePush, pushApp, type PreparedPush, type PushOptions } from './push.ts';
 
@@ -25,7 +25,8 @@ export interface PushedDetails extends AppDetails {
 }
 
 /** Where an app's part of the output goes. */
-export interface AppOutput extends Reporter {
+export interface AppOutput {
+  report: Report;
   /** What its manifest asks for. */
   attributes(lines: readonly AttributeLine[]): void;
   pushed(details: PushedDetails): void;
@@ -141,7 +142,7 @@ export async function pushAll(
   outputOf: (name: string) => AppOutput,
 ): Promise<PushedDetails[]> {
   const outputs = new Map(plan.apps.map(({ name }) => [name, outputOf(name)]));
-  const sessions = new Map([...outputs].map(([name, output]) => [name, withReporter(session, output)]));
+  const sessions = new Map([...outputs].map(([name, output]) => [name, withReport(session, output.report)]));
   const looked = await prepareAll(sessions, plan).catch((error: unknown) => {
     throw repeating(error, plan);
   });

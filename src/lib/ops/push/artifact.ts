@@ -7,7 +7,6 @@ import { annotations, kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import { isUnstaged, neededPackages, packagesOf, packageToBuild } from '../../api/packages.ts';
 import { pushRepository, repositoryPath } from '../../api/repositories.ts';
-import { counted, formatBytes } from '../../api/sizes.ts';
 import type { CFBuild, CFPackage, CFServiceBinding } from '../../api/types.generated.ts';
 import { BugError } from '../../errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
@@ -72,14 +71,6 @@ async function authorOfPush(session: SpaceSession): Promise<Authorship> {
   return { changedBy: await session.changedBy(), now: new Date() };
 }
 
-const largeBytes = 1024 ** 3;
-
-/** What to say of a source so large that most of it can hardly be the app's. */
-export function sizeAdvice({ files, bytes }: { files: number; bytes: number }): string | undefined {
-  if (bytes < largeBytes) return undefined;
-  return `The folder has ${formatBytes(bytes)} in ${counted(files, 'file')}; what the app does not need can be named in a file .cfignore.`;
-}
-
 /** Packs and uploads the source; the package then names it by digest. */
 async function uploadSource(
   input: ArtifactInput,
@@ -87,33 +78,28 @@ async function uploadSource(
   cacheDir: string,
 ): Promise<{ package: CFPackage; bytes: number }> {
   const { session, info, follower, pushId } = input;
-  const { cluster, reporter, signal } = session;
+  const { cluster, report, signal } = session;
   const app = follower.app;
   const guid = randomUUID();
   const place = [info.registry, session.space.guid, app.metadata.name ?? '', 'packages'] as const;
   const repository = repositoryPath(...place);
-  reporter.say('Packaging files to upload...');
-  const advice = sizeAdvice(listing);
-  if (advice !== undefined) reporter.warn(advice);
-  reporter.step(`Packing ${counted(listing.files, 'file')}`);
+  report({ type: 'packaging', files: listing.files, bytes: listing.bytes });
   const [packed, client] = await Promise.all([
-    packSource(listing, { cacheDir, progress: (done) => reporter.bytes({ done, total: listing.bytes }), signal }),
+    packSource(listing, { cacheDir, progress: (done) => report({ type: 'bytes', done, total: listing.bytes }), signal }),
     input.registry ?? openSpaceRegistry(cluster, info, session.space.guid, signal),
   ]);
-  reporter.say('Uploading files...');
-  reporter.step('Uploading');
+  report({ type: 'uploading' });
   const pushed = await withNamedRegistry(info, () =>
     pushSource(packed, {
       client,
       repository,
       tag: guid,
       annotations: { [annotations.contentHash]: listing.contentHash },
-      progress: (done, total) => reporter.bytes({ done, total }),
+      progress: (done, total) => report({ type: 'bytes', done, total }),
       signal,
     }),
   );
-  reporter.done();
-  if (pushed.layerBytesSent === 0) reporter.say('All files found in remote cache; nothing to upload.');
+  report({ type: 'uploaded', bytes: pushed.layerBytesSent });
   const image = `${pushRepository(...place)}@${pushed.digest}`;
   const created = await cluster.create(
     kinds.package,
@@ -132,11 +118,12 @@ function buildRequest({ session, plan, follower, pushId }: ArtifactInput, packag
 
 async function fromSource(input: ArtifactInput): Promise<Artifact> {
   const { session, plan, facts } = input;
-  const { reporter, signal, env } = session;
+  const { report, signal, env } = session;
+  const warn = (message: string): void => report({ type: 'warning', message });
   if (plan.path === undefined) throw new BugError('A plan for source code names no path.');
-  const cache = openSourceCache(cacheFolder(env), (message) => reporter.warn(message));
-  reporter.step('Reading files');
-  const listing = await listSource(plan.path, { cacheDir: cache.dir, warn: (message) => reporter.warn(message), signal });
+  const cache = openSourceCache(cacheFolder(env), warn);
+  report({ type: 'reading-source' });
+  const listing = await listSource(plan.path, { cacheDir: cache.dir, warn, signal });
   const known = facts.packages.find(({ metadata }) => metadata.annotations?.[annotations.contentHash] === listing.contentHash);
   try {
     return await (input.stage
@@ -220,7 +207,7 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
   const wanted = buildPackage({ guid, app: follower.app, type: 'docker', image, pushId }, await authorOfPush(session));
   const create = (): Promise<CFPackage> => cluster.create(kinds.package, wanted, { signal });
   if (!input.stage) return imagePackage(input, create);
-  session.reporter.step(`Looking at image ${image}`);
+  session.report({ type: 'resolving-image', image });
   const request = buildRequest(input, guid);
   const [, started] = await Promise.all([create(), createBuild(session, info, request)]);
   const build = await waitForBuild(session, plan.name, started, request);

@@ -11,12 +11,12 @@ import type { SpaceSession } from '../../session/session.ts';
 /** Root file systems of Cloud Foundry: manifests written for it name one, and mean no more than the usual. */
 const isCfStack = (stack: string): boolean => /^(cflinuxfs\d+|windows\d*)$/.test(stack);
 
-function fitStack({ bin, reporter }: SpaceSession, plan: AppPlan, builder: BuilderInfo): AppPlan {
+function fitStack({ bin, report }: SpaceSession, plan: AppPlan, builder: BuilderInfo): AppPlan {
   const known = (builder.status?.stacks ?? []).map(({ name }) => name);
   const { stack, ...rest } = plan;
   if (stack === undefined || known.length === 0 || known.includes(stack)) return plan;
   if (isCfStack(stack)) {
-    reporter.warn(`App '${plan.name}' names the stack '${stack}' of Cloud Foundry; it is built on '${known[0] ?? ''}' here.`);
+    report({ type: 'stack-replaced', app: plan.name, stack, builtOn: known[0] ?? '' });
     return rest;
   }
   throw new KfError('usage', `Stack '${stack}' not found. The builder of this installation has: ${known.join(', ')}`, {

@@ -143,16 +143,14 @@ async function verdict(
   pushId: string,
   follower: AppFollower,
 ): Promise<CFApp> {
-  const { reporter, cluster, env, signal, bin } = session;
-  reporter.say();
-  reporter.say(`Waiting for app ${plan.name} to start...`);
-  reporter.say();
+  const { report, cluster, env, signal, bin } = session;
+  report({ type: 'starting-app', app: plan.name });
   // A process that only now comes from the droplet has the standard time.
   const planned = plan.processes.map(({ timeoutSeconds = 0 }) => timeoutSeconds);
   const timeoutMs = startTimeoutMs(env, Math.max(ownSecondsOf(facts.processes), ...planned));
   follower.wrote(app);
   const watch: RolloutWaitOptions['watch'] = (check, how) => follower.watch(check, how);
-  return (await waitForRollout(cluster, app, pushId, { timeoutMs, reporter, signal, bin, watch, firstInstance: !push.wait })).app;
+  return (await waitForRollout(cluster, app, pushId, { timeoutMs, report, signal, bin, watch, firstInstance: !push.wait })).app;
 }
 
 /** The controller has worked it out. */
@@ -165,9 +163,9 @@ function mark({ cluster, signal }: SpaceSession, app: CFApp, pushId: string, cha
 }
 
 async function untilStopped(session: SpaceSession, app: CFApp, pushId: string): Promise<void> {
-  session.reporter.say('Stopping Application...');
+  session.report({ type: 'stopping-app' });
   await waitUntilStopped(session, app, pushId);
-  session.reporter.say('Application Stopped');
+  session.report({ type: 'app-stopped' });
 }
 
 function unchanged(pushed: Omit<PushedApp, 'unchanged' | 'app'>, { processes, ownRoutes: routes }: AppSnapshot, app: CFApp): PushedApp {
@@ -214,18 +212,18 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
       known: { ...(build === undefined ? {} : { build }), ...(plan.docker === undefined ? {} : { image: plan.docker.image }) },
     };
     const changes = decideChanges({ session, plan, push, services, routes, facts, app: follower.app, artifact });
-    const sayApplied = (): void => (push.manifest === undefined ? undefined : session.reporter.say('Manifest applied'));
+    const reportApplied = (): void => (push.manifest === undefined ? undefined : session.report({ type: 'manifest-applied' }));
     if (isNothing(changes) && !options.force && (push.start || isMarked(follower.app, changes))) {
       const app = await mark(session, follower.app, pushId, changes);
-      sayApplied();
+      reportApplied();
       return unchanged(result, facts, app);
     }
     const stops = !push.start && follower.app.spec.desiredState === 'STARTED';
-    session.reporter.step('Writing settings');
+    session.report({ type: 'writing-settings' });
     const target = { droplet: build?.metadata.name, pushId, force: options.force };
     const { switched, routes: mapped } = await apply(prepared, follower.app, facts, changes, target);
-    session.reporter.done();
-    sayApplied();
+    session.report({ type: 'done' });
+    reportApplied();
     if (stops) await untilStopped(session, switched, pushId);
     if (!push.start) return { ...result, unchanged: false, app: switched };
     const known = {

@@ -5,7 +5,6 @@ import type { KfInfo } from '../../api/kf-info.ts';
 import { keeperUser, registryKeyFields, registryKeySecretName, registryPassword } from '../../api/registry-credentials.ts';
 import type { GateStatus } from '../../api/gate-status.ts';
 import { isInClusterRegistry } from '../../api/repositories.ts';
-import { formatBytes } from '../../api/sizes.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { basicAuthenticator } from '../../oci/auth.ts';
@@ -60,9 +59,4 @@ export async function readGateStatus(
     hints: [`kubectl -n ${registry.namespace} get pods -l app=${registry.service}`, 'kf setup'],
     details: { status: response.status },
   });
-}
-
-/** Warning: pushes are refused, and what helps. */
-export function fullRegistry(free: number, total: number): string {
-  return `The registry is nearly full: ${formatBytes(free)} of ${formatBytes(total)} are free, and pushes are refused. Delete apps (their images go with them), or give it more room: registrySize in setup.yaml.`;
 }

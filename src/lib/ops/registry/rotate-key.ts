@@ -8,13 +8,13 @@ import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { waitFor } from '../../wait.ts';
 import { readGateStatus, readRegistryKeys } from './gate.ts';
-import type { Reporter } from '../reporter.ts';
+import type { Report } from '../events.ts';
 import { newRegistryKey } from './key.ts';
 
 export interface RotateContext {
   cluster: Cluster;
   info: KfInfo;
-  reporter: Reporter;
+  report: Report;
   signal: AbortSignal;
 }
 
@@ -45,7 +45,7 @@ async function until(
   look: () => Promise<boolean>,
   hints: string[],
 ): Promise<void> {
-  context.reporter.step(`Waiting for ${what}`);
+  context.report({ type: 'awaiting', what });
   const isSo = async (): Promise<true | undefined> => ((await look()) ? true : undefined);
   const late = (): KfError => new KfError('timeout', `Waited ${patienceMs / 1000} s for ${what}.`, { hints });
   await waitFor(isSo, { timeoutMs: patienceMs, intervalMs: pollMs, describe: what, late, signal: context.signal });
@@ -128,7 +128,7 @@ async function isUnfinished(context: RotateContext, secret: Secret, current: Buf
  * @throws KfError
  */
 export async function rotateRegistryKey(context: RotateContext): Promise<RotateResult> {
-  const { cluster, info, reporter, signal } = context;
+  const { cluster, info, report, signal } = context;
   const { secret, current } = await readRegistryKeys(cluster, info);
   if (secret.immutable === true)
     throw new KfError('conflict', 'The key of this installation was made by an older kf and cannot be changed in place.', {
@@ -149,7 +149,7 @@ export async function rotateRegistryKey(context: RotateContext): Promise<RotateR
   }
   const key = decode(live.data?.[fields.current]);
   const spaces = await awaitSpaces(context, key);
-  reporter.done();
+  report({ type: 'done' });
   return {
     key: registryKeyId(key),
     previousKey: registryKeyId(decode(live.data?.[fields.previous])),

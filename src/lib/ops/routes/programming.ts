@@ -31,7 +31,7 @@ function notProgrammed(error: KfError, route: CFRoute, url: string): KfError {
 
 /** @throws KfError `accepted` without a controller, `failed` when the gateway refuses the route, `timeout` when it does not load it */
 export async function waitUntilProgrammed(session: SpaceSession, route: CFRoute, url: string): Promise<void> {
-  const { cluster, space, signal, reporter } = session;
+  const { cluster, space, signal, report } = session;
   let last = route;
   const check = (seen: CFRoute | undefined): true | undefined => {
     if (seen === undefined) throw new KfError('not-found', `Route ${url} was deleted meanwhile.`);
@@ -40,7 +40,7 @@ export async function waitUntilProgrammed(session: SpaceSession, route: CFRoute,
     const ready = currentCondition(seen, conditionTypes.ready);
     const failed = currentCondition(seen, conditionTypes.programmed);
     if (failed?.status === 'False') throw new KfError('failed', `The gateway does not take the route ${url}: ${failed.message}`);
-    reporter.step(ready === undefined ? `Waiting for the controller to take up ${url}` : `Waiting for the gateway to load ${url}`);
+    report({ type: ready === undefined ? 'awaiting-route' : 'awaiting-gateway', url });
     return undefined;
   };
   try {
@@ -52,7 +52,7 @@ export async function waitUntilProgrammed(session: SpaceSession, route: CFRoute,
   } catch (error) {
     throw error instanceof KfError && error.code === 'timeout' ? notProgrammed(error, last, url) : error;
   } finally {
-    reporter.done();
+    report({ type: 'done' });
   }
 }
 
@@ -73,22 +73,22 @@ async function isSilent(session: SpaceSession, app: CFApp, route: CFRoute): Prom
 
 /** After a stop: until no route leads to the app any more. A gateway that does not follow is no reason to fail: the instances end in any case. */
 export async function waitUntilSilent(session: SpaceSession, app: CFApp): Promise<void> {
-  const { cluster, space, signal, reporter } = session;
+  const { cluster, space, signal, report } = session;
   const { items } = await cluster.list(kinds.route, { ns: space.guid, signal });
   const own = items.filter(({ spec }) => (spec.destinations ?? []).some(({ appRef }) => appRef.name === app.metadata.name));
   if (own.length === 0) return;
   const look = async (): Promise<true | undefined> => {
     const silent = await Promise.all(own.map((route) => isSilent(session, app, route)));
     if (silent.every(Boolean)) return true;
-    reporter.step('Waiting for the gateway to send no more requests');
+    report({ type: 'awaiting-silence' });
     return undefined;
   };
   try {
     await waitFor(look, { timeoutMs: patienceMs, intervalMs: 150, describe: 'the gateway to send no more requests', signal });
   } catch (error) {
     if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
-    reporter.warn(`The gateway may still send requests to '${app.spec.displayName}' until its instances have ended.`);
+    report({ type: 'not-silent', app: app.spec.displayName });
   } finally {
-    reporter.done();
+    report({ type: 'done' });
   }
 }

@@ -103,13 +103,13 @@ function isAt(route: CFRoute, domain: CFDomain, { host, path }: { host: string; 
 
 /** Until the controller has claimed the address. @throws KfError `conflict` when another route holds it */
 async function waitForClaim(session: SpaceSession, route: CFRoute, url: string): Promise<CFRoute> {
-  const { cluster, space, signal, reporter } = session;
+  const { cluster, space, signal, report } = session;
   const check = (seen: CFRoute | undefined): CFRoute | undefined => {
     if (seen === undefined) throw new KfError('not-found', `Route ${url} was deleted meanwhile.`);
     const claimed = currentCondition(seen, 'Claimed');
     if (claimed?.status === 'True') return seen;
     if (claimed?.status === 'False') throw new KfError('conflict', claimed.message, { details: { reason: claimed.reason } });
-    reporter.step(`Waiting for the controller to claim ${url}`);
+    report({ type: 'awaiting-claim', url });
     return undefined;
   };
   try {
@@ -125,7 +125,7 @@ async function waitForClaim(session: SpaceSession, route: CFRoute, url: string):
       cause: error,
     });
   } finally {
-    reporter.done();
+    report({ type: 'done' });
   }
 }
 

@@ -126,7 +126,7 @@ async function assertNameFree(session: SpaceSession, app: CFApp, bindings: reado
 
 /** Until the controller has written the binding's secrets. @throws KfError with the controller's reason, or `accepted` */
 async function waitForBinding(session: SpaceSession, binding: CFServiceBinding): Promise<CFServiceBinding> {
-  const { cluster, space, signal, reporter } = session;
+  const { cluster, space, signal, report } = session;
   let why = '';
   const check = (seen: CFServiceBinding | undefined): CFServiceBinding | undefined => {
     if (seen === undefined) throw new KfError('not-found', 'The binding was deleted meanwhile.');
@@ -134,7 +134,7 @@ async function waitForBinding(session: SpaceSession, binding: CFServiceBinding):
     if (claimed?.status === 'False') throw new KfError('conflict', claimed.message);
     if (isTrue(seen, 'Ready')) return seen;
     why = findCondition(seen, 'Ready')?.message ?? '';
-    reporter.step(why === '' ? 'Waiting for the controller to bind' : `Waiting: ${why}`);
+    report(why === '' ? { type: 'awaiting-binding' } : { type: 'waiting', reason: why });
     return undefined;
   };
   try {
@@ -151,7 +151,7 @@ async function waitForBinding(session: SpaceSession, binding: CFServiceBinding):
         : `The binding is not ready: ${why}`;
     throw new KfError(why === '' ? 'accepted' : 'timeout', message, { cause: error, hints: ['kubectl get pods -n kf-system'] });
   } finally {
-    reporter.done();
+    report({ type: 'done' });
   }
 }
 

@@ -23,7 +23,7 @@ type Place = CFOrg | CFSpace;
 
 /** Until its namespace is there. @throws KfError `conflict` when the name is taken, `accepted` when nobody takes it up */
 async function waitUntilReady<T extends Place>(session: Session, type: ResourceType<T>, place: T): Promise<void> {
-  const { cluster, signal, reporter } = session;
+  const { cluster, signal, report } = session;
   const { namespace, name = '' } = place.metadata;
   let why = '';
   const check = (seen: T | undefined): true | undefined => {
@@ -32,7 +32,7 @@ async function waitUntilReady<T extends Place>(session: Session, type: ResourceT
     if (claimed?.status === 'False') throw new KfError('conflict', claimed.message, { details: { reason: claimed.reason } });
     if (isReady(seen)) return true;
     why = findCondition(seen, 'Ready')?.message ?? '';
-    reporter.step(why === '' ? 'Waiting for the controller' : `Waiting: ${why}`);
+    report(why === '' ? { type: 'awaiting-controller' } : { type: 'waiting', reason: why });
     return undefined;
   };
   try {
@@ -49,7 +49,7 @@ async function waitUntilReady<T extends Place>(session: Session, type: ResourceT
       hints: ['kubectl get pods -n kf-system'],
     });
   } finally {
-    reporter.done();
+    report({ type: 'done' });
   }
 }
 
@@ -70,10 +70,10 @@ async function holderOf<T extends Place>(
   return undefined;
 }
 
-async function waitUntilGone<T extends Place>({ cluster, signal, reporter, bin }: Session, type: ResourceType<T>, going: T): Promise<void> {
+async function waitUntilGone<T extends Place>({ cluster, signal, report, bin }: Session, type: ResourceType<T>, going: T): Promise<void> {
   const { namespace, name = '' } = going.metadata;
   const title = `'${going.spec.displayName}'`;
-  reporter.step(`Waiting: ${title} is being deleted`);
+  report({ type: 'awaiting-deletion', name: going.spec.displayName });
   const check = (seen: T | undefined): true | undefined => (seen?.metadata.uid === going.metadata.uid ? undefined : true);
   const where = { name, known: going, ...(namespace === undefined ? {} : { ns: namespace }) };
   try {
@@ -85,7 +85,7 @@ async function waitUntilGone<T extends Place>({ cluster, signal, reporter, bin }
       hints: [type.kind === kinds.org.kind ? `${bin} orgs` : `${bin} spaces`],
     });
   } finally {
-    reporter.done();
+    report({ type: 'done' });
   }
 }
 

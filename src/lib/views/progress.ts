@@ -1,0 +1,142 @@
+// The sentences of what ops report while they run.
+
+import { counted, formatBytes } from '../api/sizes.ts';
+import type { ByteProgress, InstallStep, OpEvent } from '../ops/events.ts';
+
+/** What is shown of an event, in this order. */
+export type Shown =
+  /** A line of cf's text. */
+  | { say: string }
+  /** What runs or is awaited now, in place of the one before. */
+  | { step: string }
+  | { bytes: ByteProgress }
+  /** A line of a build's log. */
+  | { log: string }
+  | { warn: string }
+  /** Ends the step. */
+  | { done: true };
+
+const say = (...lines: string[]): Shown[] => lines.map((line) => ({ say: line }));
+const step = (text: string): Shown[] => [{ step: text }];
+const warn = (text: string): Shown[] => [{ warn: text }];
+
+const installSteps: Record<InstallStep, string> = {
+  inspect: 'Looking at the cluster',
+  plan: 'Planning',
+  namespaces: 'Making the namespaces',
+  registry: 'Installing the registry',
+  'registry-proof': 'Proving that nodes pull what was pushed',
+  kinds: 'Installing the kinds',
+  controller: 'Installing the controller',
+  gateway: 'Installing the gateway',
+  org: 'Making the default domain and org',
+  space: 'Making the default space',
+  'network-proof': 'Checking whether the network enforces NetworkPolicies',
+  'gateway-proof': 'Asking for a URL through the gateway',
+  'remove-programs': 'Removing gateway, controller and registry',
+  'remove-kinds': 'Removing policies, kinds and namespaces',
+  'remove-controller': 'Removing the controller; apps, registry and gateway stay',
+};
+
+const directly: Record<Extract<OpEvent, { type: 'acted-directly' }>['what'], string> = {
+  stopped: 'the instances were stopped directly.',
+  started: 'the last version was started directly.',
+  restarted: 'the instances were restarted directly, as the version that ran.',
+  scaled: 'the instances were scaled directly.',
+};
+
+const largeBytes = 1024 ** 3;
+
+/** Of a source so large that most of it can hardly be the app's. */
+function sizeAdvice(files: number, bytes: number): Shown[] {
+  if (bytes < largeBytes) return [];
+  const size = `${formatBytes(bytes)} in ${counted(files, 'file')}`;
+  return warn(`The folder has ${size}; what the app does not need can be named in a file .cfignore.`);
+}
+
+const readyOf = (ready = 0, wanted = 0): string => (wanted > 0 ? ` (${ready} of ${wanted} ready)` : '');
+
+function scaling(running: number, wanted: number): string {
+  return running > wanted
+    ? `Instances stopping... (${running - wanted} more than ${wanted})`
+    : `Instances starting... (${running} of ${wanted} running)`;
+}
+
+function noWebProcess({ app, found, push, isPushed }: Extract<OpEvent, { type: 'no-web-process' }>, bin: string): Shown[] {
+  // Who has not just pushed is told where to.
+  const where = isPushed ? '' : ", in the folder of the app's source,";
+  const first = found[0] ?? '';
+  return [
+    ...warn(`The build found no process 'web', only: ${found.join(', ')}. No web instance is started; \`${push}\`${where} starts one.`),
+    ...warn(`To start process '${first}': \`${bin} scale ${app} --process ${first} -i 1\`.`),
+  ];
+}
+
+type Renderers = { [T in OpEvent['type']]: (event: Extract<OpEvent, { type: T }>, bin: string) => Shown[] };
+
+/** Every type of event has its own; the compiler finds one that lacks. */
+const renderers: Renderers = {
+  'manifest-applied': () => say('Manifest applied'),
+  'stack-replaced': ({ app, stack, builtOn }) =>
+    warn(`App '${app}' names the stack '${stack}' of Cloud Foundry; it is built on '${builtOn}' here.`),
+  'awaiting-other-push': () => step('Waiting for another push that writes its settings'),
+  'reading-source': () => step('Reading files'),
+  packaging: ({ files, bytes }) => [
+    ...say('Packaging files to upload...'),
+    ...sizeAdvice(files, bytes),
+    ...step(`Packing ${counted(files, 'file')}`),
+  ],
+  uploading: () => [...say('Uploading files...'), ...step('Uploading')],
+  bytes: ({ done, total }) => [{ bytes: { done, total } }],
+  uploaded: ({ bytes }) => [{ done: true }, ...(bytes === 0 ? say('All files found in remote cache; nothing to upload.') : [])],
+  'resolving-image': ({ image }) => step(`Looking at image ${image}`),
+  'writing-settings': () => step('Writing settings'),
+
+  staging: () => [...say('', 'Staging app and tracing logs...'), ...step('Staging')],
+  'build-log': ({ line }) => [{ log: line }],
+  'build-log-lost': ({ cause }) => warn(`The build log was lost: ${cause}`),
+  'no-web-process': noWebProcess,
+
+  'starting-app': ({ app }) => say('', `Waiting for app ${app} to start...`, ''),
+  'stopping-app': () => say('Stopping Application...'),
+  'app-stopped': () => say('Application Stopped'),
+  waiting: ({ reason, ready, wanted }) => step(`Waiting: ${reason}${readyOf(ready, wanted)}`),
+  'instances-pending': ({ ready, wanted }) => step(`Instances pending...${readyOf(ready, wanted)}`),
+  'instances-starting': ({ ready, wanted }) => step(`Instances starting...${readyOf(ready, wanted)}`),
+  'instances-scaling': ({ running, wanted }) => step(scaling(running, wanted)),
+  'api-server-away': () => step('The API server does not answer; trying again'),
+  'awaiting-fallback': () => step('Waiting for the version that served last'),
+  'fell-back': ({ app, cause }, bin) => [
+    ...warn(`The newest version of app '${app}' failed: ${cause}`),
+    ...warn(`App '${app}' runs as the version that served last. Why the newest one failed: \`${bin} logs ${app} --recent\``),
+  ],
+  'acted-directly': ({ what }) => warn(`The controller does not answer: ${directly[what]} What else has changed waits for it.`),
+
+  'awaiting-claim': ({ url }) => step(`Waiting for the controller to claim ${url}`),
+  'awaiting-route': ({ url }) => step(`Waiting for the controller to take up ${url}`),
+  'awaiting-gateway': ({ url }) => step(`Waiting for the gateway to load ${url}`),
+  'awaiting-silence': () => step('Waiting for the gateway to send no more requests'),
+  'not-silent': ({ app }) => warn(`The gateway may still send requests to '${app}' until its instances have ended.`),
+  'awaiting-controller': () => step('Waiting for the controller'),
+  'awaiting-binding': () => step('Waiting for the controller to bind'),
+  'awaiting-deletion': ({ name }) => step(`Waiting: '${name}' is being deleted`),
+
+  'install-step': ({ step: name }) => step(installSteps[name]),
+  awaiting: ({ what }) => step(`Waiting for ${what}`),
+  'info-broken': ({ fault }) => warn(`${fault} Setup writes it anew.`),
+  'registry-full': ({ free, total }) =>
+    warn(
+      `The registry is nearly full: ${formatBytes(free)} of ${formatBytes(total)} are free, and pushes are refused. Delete apps (their images go with them), or give it more room: registrySize in setup.yaml.`,
+    ),
+  'credentials-end': ({ day }) =>
+    warn(`Nobody renews the credentials by which nodes pull the images of apps; they end on ${day}, or with the next kf setup.`),
+
+  warning: ({ message }) => warn(message),
+  done: () => [{ done: true }],
+};
+
+/** @param bin the name kf was started as */
+export function renderEvent(event: OpEvent, bin: string): Shown[] {
+  const render = renderers[event.type] as (event: OpEvent, bin: string) => Shown[];
+  return render(event, bin);
+}
