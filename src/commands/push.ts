@@ -1,11 +1,9 @@
-import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
-import { instancesFlag, noWaitFlag, numberFlag, optionalArg, sizeFlag, strategyFlag } from '../flags.ts';
-import { mostStartSeconds } from '../lib/api/app.ts';
+import { optionalArg } from '../flags.ts';
+import { planFlags, pushFlags } from '../flags/push.ts';
 import { KfError } from '../lib/errors.ts';
-import type { PushedDetails } from '../lib/ops/push/all.ts';
+import type { PushedDetails } from '../lib/ops/push/index.ts';
 import { openPushOutput } from '../lib/output/push-output.ts';
-import { parseHealthCheckType, planFlags } from '../lib/cf/push-flags.ts';
 
 /** @throws KfError `usage` when it was removed after the shell had entered it */
 function workingFolder(): string {
@@ -19,7 +17,6 @@ function workingFolder(): string {
   }
 }
 
-const several = (summary: string, helpValue: string) => Flags.string({ multiple: true, multipleNonGreedy: true, summary, helpValue });
 export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
   static override summary = 'push source code or an image, and run it';
   static override examples = [
@@ -34,53 +31,12 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
     ['CF_STARTUP_TIMEOUT', 'minutes a start may take, default 5'],
   ];
   static override args = { APP_NAME: optionalArg('app') };
-  static override flags = {
-    buildpack: Flags.string({
-      char: 'b',
-      multiple: true,
-      multipleNonGreedy: true,
-      summary: 'buildpack, in order; "default" detects',
-      helpValue: 'NAME',
-    }),
-    'start-command': Flags.string({ char: 'c', summary: 'start command; "null" goes back to the detected one', helpValue: 'COMMAND' }),
-    manifest: Flags.string({ char: 'f', summary: 'manifest, or the folder that holds it', helpValue: 'PATH' }),
-    'no-manifest': Flags.boolean({ summary: 'ignore a manifest' }),
-    var: several('value of a ((variable))', 'KEY=VALUE'),
-    'vars-file': several('file with values of ((variables))', 'FILE'),
-    path: Flags.string({ char: 'p', summary: 'folder to push', helpValue: 'PATH' }),
-    'redact-env': Flags.boolean({ summary: 'do not show values of variables of a manifest' }),
-    'docker-image': Flags.string({ char: 'o', summary: 'ready image instead of source', helpValue: 'IMAGE' }),
-    stack: Flags.string({ char: 's', summary: 'stack', helpValue: 'STACK' }),
-    instances: instancesFlag(),
-    memory: sizeFlag({ char: 'm', summary: 'memory limit (256M, 1G)', helpValue: 'SIZE' }),
-    disk: sizeFlag({ char: 'k', summary: 'disk limit (256M, 1G)', helpValue: 'SIZE' }),
-    'app-start-timeout': numberFlag({
-      char: 't',
-      name: 'app-start-timeout',
-      least: 1,
-      most: mostStartSeconds,
-      summary: 'seconds an instance may take to start',
-      helpValue: 'SECONDS',
-    }),
-    'health-check-type': Flags.custom({
-      char: 'u',
-      parse: parseHealthCheckType,
-      summary: 'health check (http, port, process)',
-      helpValue: 'TYPE',
-    })(),
-    endpoint: Flags.string({ summary: 'path of an http health check', helpValue: 'PATH' }),
-    'no-route': Flags.boolean({ summary: 'unmap all routes, make none' }),
-    'random-route': Flags.boolean({ summary: 'route with a random host' }),
-    'no-start': Flags.boolean({ summary: 'neither build nor start; start does both later' }),
-    'no-wait': noWaitFlag(),
-    strategy: strategyFlag(),
-    force: Flags.boolean({ summary: 'build and roll even when nothing changed' }),
-  };
+  static override flags = pushFlags;
 
   async run(): Promise<{ apps: PushedDetails[] }> {
     const { args, flags } = await this.parse(Push);
     const { pushAll, readPushPlan } = await import('../lib/ops/push/index.ts');
-    const plan = await readPushPlan(workingFolder(), { name: args.APP_NAME, ...planFlags(flags) });
+    const plan = await readPushPlan(workingFolder(), planFlags(args.APP_NAME, flags));
     const session = await this.spaceSession();
     const names = plan.apps.map((app) => app.name);
     this

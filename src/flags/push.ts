@@ -1,0 +1,89 @@
+// The flags of `push`, and what they are called in its plan.
+
+import * as Flags from '@oclif/core/flags';
+import type { InferredFlags } from '@oclif/core/interfaces';
+import { instancesFlag, noWaitFlag, numberFlag, sizeFlag, strategyFlag } from '../flags.ts';
+import { mostStartSeconds } from '../lib/api/app.ts';
+import { parseChoice } from '../lib/cf/values.ts';
+import type { PushFlags } from '../lib/manifest/plan.ts';
+
+type HealthCheckType = NonNullable<PushFlags['healthCheckType']>;
+
+/** `-u`: `none` is an old name for `process`. @throws KfError `usage` */
+function parseHealthCheckType(text: string): HealthCheckType {
+  const type = parseChoice(text, '--health-check-type', ['http', 'port', 'process', 'none']);
+  return type === 'none' ? 'process' : type;
+}
+
+const several = (summary: string, helpValue: string) => Flags.string({ multiple: true, multipleNonGreedy: true, summary, helpValue });
+
+export const pushFlags = {
+  buildpack: Flags.string({
+    char: 'b',
+    multiple: true,
+    multipleNonGreedy: true,
+    summary: 'buildpack, in order; "default" detects',
+    helpValue: 'NAME',
+  }),
+  'start-command': Flags.string({ char: 'c', summary: 'start command; "null" goes back to the detected one', helpValue: 'COMMAND' }),
+  manifest: Flags.string({ char: 'f', summary: 'manifest, or the folder that holds it', helpValue: 'PATH' }),
+  'no-manifest': Flags.boolean({ summary: 'ignore a manifest' }),
+  var: several('value of a ((variable))', 'KEY=VALUE'),
+  'vars-file': several('file with values of ((variables))', 'FILE'),
+  path: Flags.string({ char: 'p', summary: 'folder to push', helpValue: 'PATH' }),
+  'redact-env': Flags.boolean({ summary: 'do not show values of variables of a manifest' }),
+  'docker-image': Flags.string({ char: 'o', summary: 'ready image instead of source', helpValue: 'IMAGE' }),
+  stack: Flags.string({ char: 's', summary: 'stack', helpValue: 'STACK' }),
+  instances: instancesFlag(),
+  memory: sizeFlag({ char: 'm', summary: 'memory limit (256M, 1G)', helpValue: 'SIZE' }),
+  disk: sizeFlag({ char: 'k', summary: 'disk limit (256M, 1G)', helpValue: 'SIZE' }),
+  'app-start-timeout': numberFlag({
+    char: 't',
+    name: 'app-start-timeout',
+    least: 1,
+    most: mostStartSeconds,
+    summary: 'seconds an instance may take to start',
+    helpValue: 'SECONDS',
+  }),
+  'health-check-type': Flags.custom<HealthCheckType>({
+    char: 'u',
+    parse: (text) => Promise.resolve().then(() => parseHealthCheckType(text)),
+    summary: 'health check (http, port, process)',
+    helpValue: 'TYPE',
+  })(),
+  endpoint: Flags.string({ summary: 'path of an http health check', helpValue: 'PATH' }),
+  'no-route': Flags.boolean({ summary: 'unmap all routes, make none' }),
+  'random-route': Flags.boolean({ summary: 'route with a random host' }),
+  'no-start': Flags.boolean({ summary: 'neither build nor start; start does both later' }),
+  'no-wait': noWaitFlag(),
+  strategy: strategyFlag(),
+  force: Flags.boolean({ summary: 'build and roll even when nothing changed' }),
+};
+
+/** The command line under the names of the plan. */
+export function planFlags(name: string | undefined, flags: InferredFlags<typeof pushFlags>): PushFlags {
+  return {
+    name,
+    buildpacks: flags.buildpack,
+    command: flags['start-command'],
+    manifest: flags.manifest,
+    noManifest: flags['no-manifest'],
+    vars: flags.var,
+    varsFiles: flags['vars-file'],
+    path: flags.path,
+    redactEnv: flags['redact-env'],
+    dockerImage: flags['docker-image'],
+    stack: flags.stack,
+    instances: flags.instances,
+    memoryMB: flags.memory,
+    diskQuotaMB: flags.disk,
+    timeoutSeconds: flags['app-start-timeout'],
+    healthCheckType: flags['health-check-type'],
+    endpoint: flags.endpoint,
+    noRoute: flags['no-route'],
+    randomRoute: flags['random-route'],
+    noStart: flags['no-start'],
+    noWait: flags['no-wait'],
+    strategy: flags.strategy,
+  };
+}
