@@ -128,8 +128,8 @@ const renderers: Renderers = {
     warn(
       `The registry is nearly full: ${formatBytes(free)} of ${formatBytes(total)} are free, and pushes are refused. Delete apps (their images go with them), or give it more room: registrySize in setup.yaml.`,
     ),
-  'credentials-end': ({ day }) =>
-    warn(`Nobody renews the credentials by which nodes pull the images of apps; they end on ${day}, or with the next kf setup.`),
+  'credentials-end': ({ day }, bin) =>
+    warn(`Nobody renews the credentials by which nodes pull the images of apps; they end on ${day}, or with the next ${bin} setup.`),
 
   warning: ({ message }) => warn(message),
   done: () => [{ done: true }],
