@@ -1,8 +1,7 @@
 // One step of a process's change: looks at what is there, asks the planner, does what it says, and tells the verdict.
 
 import { httpRouteType } from '../../lib/api/gateway.ts';
-import { findCondition } from '../../lib/api/conditions.ts';
-import { annotations, conditionTypes, kinds, reasons } from '../../lib/api/group.ts';
+import { annotations, kinds } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess, CFProcessStatus, CFRoute, GenerationStatus } from '../../lib/api/types.generated.ts';
 import { servingAnnotation } from '../../templates/http-route.ts';
 import { generationOf } from '../../templates/stateful-set.ts';
@@ -11,6 +10,7 @@ import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { routesTo, wantedInstances } from '../relations.ts';
 import { workloadsOf } from './generation.ts';
+import { noteOf } from './note.ts';
 import { acceptance, isSettled, type Proof, type Proofs } from './traffic-probe.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
 import { expectationsOf, isLeftOver, Judge, readyOf, type View } from './assessment.ts';
@@ -44,6 +44,7 @@ export class Rollouts {
     const verdict = await this.#judge.judge(view, proof);
     const plan = this.#plan(view, proven, verdict.failed);
     await this.#act(view, plan);
+    const note = noteOf(view, proof);
     const facts: RolloutFacts = {
       process,
       deployId: view.deployId,
@@ -59,7 +60,7 @@ export class Rollouts {
       ...(verdict.cause === undefined ? {} : { cause: verdict.cause }),
       ...(verdict.awaited === undefined ? {} : { awaited: verdict.awaited }),
       ...(verdict.absent === undefined ? {} : { absent: verdict.absent }),
-      ...noteOf(view, proof),
+      ...(note === undefined ? {} : { note }),
       targetUid: target.metadata.uid ?? '',
       now: context.now(),
     };
@@ -100,7 +101,7 @@ export class Rollouts {
       return { state: 'awaited', message: '' };
     }
     if (routed) {
-      if (this.#provenBefore(view, hash)) return { state: 'proven', through: 'gateway' };
+      if (this.#provenBefore(view, hash)) return { state: 'proven', through: this.#proofs.through(process, hash) };
       const proof = this.#proofs.check(context, process, hash, own, view.target.spec.ports?.[0] ?? 8080);
       if (proof.state === 'awaited' && proof.lookAgainMs !== undefined) view.lookAgain.push(proof.lookAgainMs);
       // It may recover by itself; nothing else would tell.
@@ -279,20 +280,4 @@ function maxInFlightOf(app: CFApp): number {
 function onlyTarget(text: string | undefined, hash: string): boolean {
   if (text === undefined) return false;
   return Object.entries(parseWeights(text)).every(([generation, weight]) => generation === hash || weight === 0);
-}
-
-/** What there is to say of a success. */
-function noteOf(view: View, proof: Proof): { note?: { reason: string; message: string } } {
-  if (findCondition(view.target, conditionTypes.whole)?.status === 'False') {
-    const message =
-      "The environment of the running version was deleted, and the app's variables or services are missing too: an instance that ends " +
-      "cannot start again. Mend the app's variables and services, then 'kf restart' it.";
-    return { note: { reason: reasons.environmentLost, message } };
-  }
-  if (proof.state !== 'proven' || proof.through === 'gateway' || !view.routed) return {};
-  const message =
-    proof.through === 'instance'
-      ? 'The gateway could not be asked from inside the cluster; an instance answered.'
-      : 'Neither the gateway nor an instance can be asked from where the controller runs.';
-  return { note: { reason: 'RouteNotVerified', message } };
 }

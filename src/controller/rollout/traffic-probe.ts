@@ -14,10 +14,12 @@ import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { routesTo } from '../relations.ts';
 
+/** What answered: `nothing` where neither can be reached from here, `earlier` when the status says that something did, and no more. */
+export type Through = 'gateway' | 'instance' | 'nothing' | 'earlier';
+
 /** How a generation's proof stands. */
 export type Proof =
-  /** `through` is `gateway`, `instance`, or `nothing` where neither can be reached from here. */
-  | { state: 'proven'; through: 'gateway' | 'instance' | 'nothing' }
+  | { state: 'proven'; through: Through }
   | { state: 'awaited'; message: string; lookAgainMs?: number }
   | { state: 'refused'; reason: DeploymentFailure; message: string };
 
@@ -29,9 +31,9 @@ interface Attempts {
   unreachableSince?: number;
   direct: boolean;
   last?: string;
-  /** Since when, and how often, the answer was 500. */
+  /** Since when, and how often in a row, the answer was 500. */
   errors?: { since: number; count: number };
-  proven?: 'gateway' | 'instance' | 'nothing';
+  proven?: Through;
 }
 
 const retryMs = 100;
@@ -147,6 +149,11 @@ export class Proofs {
     this.#attempts.delete(this.#key(process, generation));
   }
 
+  /** What answered when the generation was proven; `earlier` when another controller, or an earlier try, found that. */
+  through(process: CFProcess, generation: string): Through {
+    return this.#attempts.get(this.#key(process, generation))?.proven ?? 'earlier';
+  }
+
   /** Where the proof of a generation with ready instances stands; sends requests in the background. */
   check(context: Context, process: CFProcess, generation: string, instances: readonly Instance[], port: number): Proof {
     const attempts = this.#attemptsOf(process, generation, context.now(), context.stores.of(httpRouteType).steadySince);
@@ -216,23 +223,14 @@ export class Proofs {
     if (outcome === undefined) return { state: 'awaited', message: attempts.last ?? `Waiting for an answer of ${target.host}` };
     attempts.count += 1;
     const now = context.now();
-    const again = { state: 'awaited' as const, lookAgainMs: retryMs };
     if (!outcome.ok) return this.#unreachable(attempts, target, now, (outcome.error as Error).message);
     delete attempts.unreachableSince;
     const { status, generation } = outcome.value;
+    // A gateway may answer 500 also for a connection that an app cut: only 500 and nothing else is the app's own word.
+    if (status !== ownError) delete attempts.errors;
     const marked = generation === target.generation;
     const waited = now - attempts.since;
-    if (notServed.has(status)) {
-      attempts.last = `The gateway does not reach the new version of ${target.host} yet (${String(status)}).`;
-      // It does not have to answer: its check says that it runs.
-      if (answerMs !== undefined && waited > answerMs) return { state: 'proven', through: 'gateway' };
-      if (waited <= refusalPatienceMs) return { ...again, message: attempts.last };
-      return {
-        state: 'refused',
-        reason: 'NotServing',
-        message: `Requests to ${target.host}${target.path} are answered with ${String(status)}.`,
-      };
-    }
+    if (notServed.has(status)) return this.#unserved(attempts, target, { status, waited, ...(answerMs === undefined ? {} : { answerMs }) });
     if (status === ownError && !attempts.direct) {
       attempts.errors ??= { since: now, count: 0 };
       attempts.errors.count += 1;
@@ -242,8 +240,18 @@ export class Proofs {
     }
     const marks = info.gateway.features.includes(markFeature) && !attempts.direct;
     const isOwn = attempts.direct || marked || (status !== 404 && !marks) || waited > (marks ? refusalPatienceMs : unmarkedPatienceMs);
-    if (!isOwn) return { ...again, message: `The gateway has not loaded the route ${target.host} yet` };
+    if (!isOwn) return { state: 'awaited', message: `The gateway has not loaded the route ${target.host} yet`, lookAgainMs: retryMs };
     return { state: 'proven', through: attempts.direct ? 'instance' : 'gateway' };
+  }
+
+  /** The gateway answers in place of the version. */
+  #unserved(attempts: Attempts, { host, path }: Target, seen: { status: number; waited: number; answerMs?: number }): Proof {
+    const { status, waited, answerMs } = seen;
+    attempts.last = `The gateway does not reach the new version of ${host} yet (${String(status)}).`;
+    // It does not have to answer: its check says that it runs.
+    if (answerMs !== undefined && waited > answerMs) return { state: 'proven', through: 'gateway' };
+    if (waited <= refusalPatienceMs) return { state: 'awaited', message: attempts.last, lookAgainMs: retryMs };
+    return { state: 'refused', reason: 'NotServing', message: `Requests to ${host}${path} are answered with ${String(status)}.` };
   }
 
   #unreachable(attempts: Attempts, target: Target, now: number, message: string): Proof {

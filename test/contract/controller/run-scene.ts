@@ -27,11 +27,13 @@ export const appGuid = 'app-1';
 /** Behaviour by the name of the image: `good:1` answers, `mute:1` is ready and answers nothing, `crash:1` ends at once, `silent:1` runs and never answers. */
 class Node {
   readonly #cluster: MemoryCluster;
+  readonly #podIP: string;
   readonly #stopped = new AbortController();
   readonly ended: Promise<void>;
 
-  constructor(cluster: MemoryCluster) {
+  constructor(cluster: MemoryCluster, podIP: string) {
     this.#cluster = cluster;
+    this.#podIP = podIP;
     this.ended = this.#live();
   }
 
@@ -87,7 +89,7 @@ class Node {
     const base = { name: 'application', image, imageID: '', containerID: 'x', restartCount };
     let next: Pod['status'] | undefined;
     if (/^(good|mute)/.test(image) && status?.ready !== true) {
-      next = ready({ ...base, ready: true, started: true, state: { running: { startedAt: now } } }, now);
+      next = ready({ ...base, ready: true, started: true, state: { running: { startedAt: now } } }, now, this.#podIP);
     } else if (image.startsWith('crash') && restartCount < 2) {
       const ended = { exitCode: 3, reason: 'Error', message: 'no database\n', startedAt: now, finishedAt: now };
       next = { containerStatuses: [{ ...base, ready: false, restartCount: restartCount + 1, state: { terminated: ended } }] };
@@ -121,10 +123,10 @@ class Node {
   }
 }
 
-function ready(status: NonNullable<NonNullable<Pod['status']>['containerStatuses']>[number], now: string): Pod['status'] {
+function ready(status: NonNullable<NonNullable<Pod['status']>['containerStatuses']>[number], now: string, podIP: string): Pod['status'] {
   return {
     phase: 'Running',
-    podIP: '192.0.2.1',
+    podIP,
     conditions: [
       { type: 'PodScheduled', status: 'True', lastTransitionTime: now },
       { type: 'Ready', status: 'True', lastTransitionTime: now },
@@ -225,11 +227,19 @@ async function createObjects(cluster: MemoryCluster, address: string, routed: bo
   });
 }
 
-export async function startRunScene(options: { routed?: boolean } = {}): Promise<RunScene> {
+export interface SceneOptions {
+  routed?: boolean;
+  /** The controller cannot reach the gateway, but instances: all of them listen at the gateway's own port on loopback. */
+  unreachableGateway?: boolean;
+}
+
+export async function startRunScene({ routed = true, unreachableGateway = false }: SceneOptions = {}): Promise<RunScene> {
   const cluster = new MemoryCluster();
   const gateway = await startGateway(cluster);
-  await createObjects(cluster, gateway.address, options.routed ?? true);
-  const node = new Node(cluster);
+  // Port 9 is for discarding; nothing listens there.
+  await createObjects(cluster, unreachableGateway ? 'http://127.0.0.1:9' : gateway.address, routed);
+  const node = new Node(cluster, unreachableGateway ? '127.0.0.1' : '192.0.2.1');
+  const ports = [unreachableGateway ? Number(new URL(gateway.address).port) : 8080];
   let controller = manager(cluster, 'one');
   let count = 0;
   const patchApp = async (patch: Record<string, unknown>): Promise<void> => void (await cluster.mergePatch(kinds.app, ns, appGuid, patch));
@@ -253,7 +263,7 @@ export async function startRunScene(options: { routed?: boolean } = {}): Promise
           stagingDiskMB: 1,
         },
       });
-      const status = { state: 'STAGED', droplet: { registry: { image }, ports: [8080] } };
+      const status = { state: 'STAGED', droplet: { registry: { image }, ports } };
       await cluster.mergePatch(kinds.build, ns, build, { metadata: { uid: made.metadata.uid }, status }, { subresource: 'status' });
       const deployId = `deploy-${String(count)}`;
       const marks = {

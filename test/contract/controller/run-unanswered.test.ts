@@ -1,9 +1,10 @@
-// An app that runs and answers no request: what its health check says decides whether that is a failure.
+// An app that runs and answers no request: what its health check says decides whether that is a failure. A gateway that cannot be asked is none.
 
 import { afterEach, expect, test } from 'vitest';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { processGuid } from '../../../src/lib/api/names.ts';
 import { appGuid, ns, startRunScene, type RunScene } from './run-scene.ts';
+import { settled } from './settled.ts';
 
 let scene: RunScene;
 afterEach(async () => scene.stop());
@@ -31,4 +32,23 @@ test('with a check of its port it is waited for', async () => {
   const id = await scene.deploy('mute:1');
   await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Starting' }));
   await scene.until(() => expect(deployment()?.message).toContain('does not reach the new version of shop.apps.example yet (502)'));
+});
+
+test('that the gateway could not be asked stays said of a version that serves, also by the next controller', async () => {
+  scene = await startRunScene({ unreachableGateway: true });
+  const id = await scene.deploy('good:1');
+  const note = {
+    id,
+    phase: 'Serving',
+    reason: 'RouteNotVerified',
+    message: 'The gateway could not be asked from inside the cluster; an instance answered.',
+  };
+  await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Serving' }));
+  await settled(scene.cluster);
+  expect(deployment()).toMatchObject(note);
+  await scene.restartController();
+  await scene.cluster.mergePatch(kinds.process, ns, scene.web()?.metadata.name ?? '', { spec: { desiredInstances: 2 } });
+  await scene.until(() => expect(scene.web()?.status).toMatchObject({ actualInstances: 2 }));
+  await settled(scene.cluster);
+  expect(deployment()).toMatchObject(note);
 });

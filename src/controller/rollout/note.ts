@@ -1,0 +1,40 @@
+// What there is to say of a version that serves, beside that it does.
+
+import { findCondition } from '../../lib/api/conditions.ts';
+import { conditionTypes, reasons } from '../../lib/api/group.ts';
+import type { DeploymentStatus } from '../../lib/api/types.generated.ts';
+import type { View } from './assessment.ts';
+import type { Proof } from './traffic-probe.ts';
+
+export interface Note {
+  reason: string;
+  message: string;
+}
+
+const routeNotVerified = 'RouteNotVerified';
+
+/** Said of this very change before. */
+function notedBefore({ process, deployId }: View): DeploymentStatus | undefined {
+  const before = process.status?.rollout;
+  return before?.id === deployId && before.phase === 'Serving' && before.reason === routeNotVerified ? before : undefined;
+}
+
+/** The note of a success; undefined when there is nothing to say. */
+export function noteOf(view: View, proof: Proof): Note | undefined {
+  if (findCondition(view.target, conditionTypes.whole)?.status === 'False') {
+    const message =
+      "The environment of the running version was deleted, and the app's variables or services are missing too: an instance that ends " +
+      "cannot start again. Mend the app's variables and services, then 'kf restart' it.";
+    return { reason: reasons.environmentLost, message };
+  }
+  if (proof.state !== 'proven' || proof.through === 'gateway' || !view.routed) return undefined;
+  if (proof.through === 'earlier') {
+    const before = notedBefore(view);
+    return before === undefined ? undefined : { reason: routeNotVerified, message: before.message ?? '' };
+  }
+  const message =
+    proof.through === 'instance'
+      ? 'The gateway could not be asked from inside the cluster; an instance answered.'
+      : 'Neither the gateway nor an instance can be asked from where the controller runs.';
+  return { reason: routeNotVerified, message };
+}

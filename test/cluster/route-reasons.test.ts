@@ -1,0 +1,73 @@
+// What the gateway has to do with whether an app serves: the reasons NotServing, RouteNotAccepted and RouteNotVerified, each on a real gateway.
+
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+import { until } from '../support/until.ts';
+
+const image = `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:1`;
+const names = { deaf: 'takes-and-drops', unrouted: 'route-not-taken', unverified: 'route-not-asked' };
+const info = ['-n', 'cf', 'configmap/kf-info'];
+let kf: Kf;
+let before: string;
+
+interface Settings {
+  gateway: { name: string; internalAddress?: string };
+}
+
+async function writeInfo(text: string): Promise<void> {
+  await kubectl('patch', ...info, '--type=merge', '-p', JSON.stringify({ data: { 'info.json': text } }));
+}
+
+/** Tells the controller of another gateway than there is. */
+async function describeGateway(more: Partial<Settings['gateway']>): Promise<void> {
+  const settings = JSON.parse(before) as Settings;
+  await writeInfo(JSON.stringify({ ...settings, gateway: { ...settings.gateway, ...more } }));
+}
+
+interface App {
+  spec: { displayName: string };
+  status: { deployment: { phase: string; reason?: string; message?: string } };
+}
+
+async function deploymentOf(name: string): Promise<App['status']['deployment'] | undefined> {
+  const { items } = await kubectlJson<{ items: App[] }>('get', 'cfapps', '-n', ringEnv('KF_TEST_SPACE_GUID'));
+  return items.find(({ spec }) => spec.displayName === name)?.status.deployment;
+}
+
+beforeAll(async () => {
+  kf = await Kf.create();
+  before = (await kubectlJson<{ data: Record<string, string> }>('get', ...info)).data['info.json'] ?? '';
+});
+afterEach(async () => writeInfo(before));
+afterAll(async () => {
+  for (const name of Object.values(names)) await kf.run(['delete', name, '-r', '-f']);
+  await kf.remove();
+});
+
+const push = (name: string, ...more: string[]) => kf.run(['push', name, '-o', image, '-m', '64M', ...more]);
+
+test('NotServing: an app takes requests and answers none', async () => {
+  const program = 'require("net").createServer((s) => s.once("data", () => s.end())).listen(process.env.PORT)';
+  const { code, stderr } = await push(names.deaf, '-c', `exec node -e '${program}'`);
+  const message = `Requests to ${names.deaf}.apps.localhost/ are answered with 502.`;
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(`Start unsuccessful: ${message}`) as string });
+  expect(await deploymentOf(names.deaf)).toMatchObject({ phase: 'Failed', reason: 'NotServing', message });
+});
+
+test('RouteNotAccepted: the gateway does not take the route', async () => {
+  await describeGateway({ name: 'absent' });
+  const { code, stderr } = await push(names.unrouted);
+  const message = `The gateway did not take the route ${names.unrouted}.apps.localhost: no gateway controller looked at it`;
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(message) as string });
+  expect(await deploymentOf(names.unrouted)).toMatchObject({ phase: 'Failed', reason: 'RouteNotAccepted', message });
+  await writeInfo(before);
+  await until('the app to serve once the gateway has its route', async () => (await deploymentOf(names.unrouted))?.phase === 'Serving');
+});
+
+test('RouteNotVerified: the gateway cannot be asked from inside the cluster', async () => {
+  await describeGateway({ internalAddress: 'http://127.0.0.1:9' });
+  const { code, stderr } = await push(names.unverified);
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  const deployment = await deploymentOf(names.unverified);
+  expect(deployment).toMatchObject({ phase: 'Serving', reason: 'RouteNotVerified' });
+});

@@ -1,0 +1,280 @@
+// What is said of a version that takes another's place: it works, it may yet, or it has failed, and why.
+
+import { describe, expect, test } from 'vitest';
+import type { Instance, Instances, Problem } from '../../../src/controller/instances/instances.ts';
+import { expectationsOf, isLeftOver, Judge, readyOf, type Assessment, type View } from '../../../src/controller/rollout/assessment.ts';
+import type { Proof } from '../../../src/controller/rollout/traffic-probe.ts';
+import type { Context } from '../../../src/controller/runtime/reconciler.ts';
+import { Store } from '../../../src/controller/runtime/store.ts';
+import type { StatefulSet } from '../../../src/lib/api/core.ts';
+import type { AppWorkload, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
+import { statefulSetNameOf } from '../../../src/templates/stateful-set.ts';
+
+const start = 1_700_000_000_000;
+const hash = 'aaaaaaaaaa';
+const proven: Proof = { state: 'proven', through: 'gateway' };
+const awaited: Proof = { state: 'awaited', message: '' };
+
+const crashed: Problem = { reason: 'Crashed', message: 'It ended with exit code 1.', final: true, container: 'application', exitCode: 1 };
+const unhealthy: Problem = {
+  reason: 'HealthCheckFailed',
+  message: 'It did not answer on port 8080 within 60 s.',
+  final: true,
+  byTime: true,
+};
+const unschedulable: Problem = { reason: 'Unschedulable', message: 'No node has room.', final: true, byTime: true };
+const quota: Problem = { reason: 'QuotaExceeded', message: 'The quota of the space is used up.', final: true };
+
+const workload = {
+  metadata: { name: `p-${hash}`, namespace: 'ns', uid: 'w-uid' },
+  spec: {
+    GUID: 'p',
+    version: '0',
+    instances: 1,
+    image: `registry.example/ns/a-droplets@sha256:${'0'.repeat(64)}`,
+    processType: 'web',
+    ports: [8080],
+    startupProbe: { failureThreshold: 60, httpGet: { path: '/health', port: 8080 } },
+    resources: { limits: { memory: '128Mi' } },
+  },
+} as unknown as AppWorkload;
+
+function instance(more: Partial<Instance> = {}): Instance {
+  return {
+    index: 0, generation: hash, pod: 'pod-0', uid: 'pod-uid', state: 'STARTING', ready: false, ending: false, created: start, restarts: 0,
+    startedAt: start, ...more,
+  }; // prettier-ignore
+}
+
+interface Given {
+  instances?: Instance[];
+  desired?: number;
+  /** What the status said before. */
+  before?: Partial<DeploymentStatus>;
+  seam?: Partial<Instances>;
+  /** Milliseconds since the beginning. */
+  at?: number;
+}
+
+interface Seen {
+  view: View;
+  events: { reason: string; message: string }[];
+  /** The soonest look that was asked for. */
+  soonest: () => number | undefined;
+}
+
+function viewOf({ instances = [], desired = 1, before, seam = {}, at = 60_000 }: Given): Seen {
+  const events: Seen['events'] = [];
+  const context = {
+    now: () => start + at,
+    event: (_type: unknown, _object: unknown, { reason, message }: { reason: string; message: string }) => events.push({ reason, message }),
+  } as unknown as Context;
+  const generations = [{ process: 'web', hash, state: 'Current' as const, instances: 1, ready: 1, uid: 'w-uid' }];
+  const rollout = before === undefined ? undefined : { id: 'deploy', phase: 'Starting' as const, generations, ...before };
+  const view = {
+    context,
+    app: { metadata: { name: 'a', namespace: 'ns' } },
+    process: { metadata: { name: 'p', namespace: 'ns' }, spec: { processType: 'web' }, status: { rollout } },
+    target: workload,
+    hash,
+    workloads: [workload],
+    instances,
+    desired,
+    routed: true,
+    deployId: 'deploy',
+    lookAgain: [] as number[],
+    seam: {
+      of: () => instances,
+      missing: () => Promise.resolve(undefined),
+      lastCheck: () => Promise.resolve(undefined),
+      steadySince: () => 0,
+      logEnds: () => Promise.resolve({ head: [], omitted: 0, tail: [] }),
+      ...seam,
+    },
+  } as unknown as View;
+  return { view, events, soonest: () => (view.lookAgain.length === 0 ? undefined : Math.min(...view.lookAgain)) };
+}
+
+const judge = (given: Given, proof: Proof = awaited): Promise<Assessment> => new Judge().judge(viewOf(given).view, proof);
+
+describe('a proof that was refused', () => {
+  test.each(['NotServing', 'RouteNotAccepted'] as const)('fails the version with its reason %s and an Event of the app', async (reason) => {
+    const { view, events } = viewOf({ instances: [instance({ ready: true })] });
+    const message = 'Requests to a.example.com/ are answered with 502.';
+    const said = await new Judge().judge(view, { state: 'refused', reason, message });
+    expect(said).toEqual({ failed: true, cause: { problem: { reason, message, final: true } } });
+    expect(events).toEqual([{ reason, message: `web: ${message}` }]);
+  });
+});
+
+describe('an instance that does not work', () => {
+  test('fails the version when nothing but a change helps, with the ends of its log', async () => {
+    const log = { head: ['first'], omitted: 3, tail: ['last'] };
+    const one = instance({ problem: crashed });
+    const { view, events } = viewOf({ instances: [one], seam: { logEnds: () => Promise.resolve(log) } });
+    expect(await new Judge().judge(view, awaited)).toEqual({ failed: true, cause: { problem: crashed, log, instance: one } });
+    expect(events).toEqual([{ reason: 'Crashed', message: 'web: It ended with exit code 1.' }]);
+  });
+
+  test('is waited for while it may pass, and looked at when its judgement can change', async () => {
+    const pulling: Problem = { reason: 'ImagePull', message: 'The registry does not answer.', final: false, lookAgainMs: 300 };
+    const { view, soonest, events } = viewOf({ instances: [instance({ problem: pulling })] });
+    expect(await new Judge().judge(view, awaited)).toEqual({ failed: false, awaited: pulling });
+    expect([soonest(), events]).toEqual([300, []]);
+  });
+
+  test('counts more when it is final, whatever the order of the instances', async () => {
+    const passing: Problem = { reason: 'ImagePull', message: 'The registry does not answer.', final: false };
+    const instances = [instance({ problem: passing }), instance({ index: 1, problem: crashed })];
+    expect((await judge({ instances, desired: 2 })).cause?.problem.reason).toBe('Crashed');
+  });
+
+  test('of another version, or one whose end has begun, says nothing', async () => {
+    const instances = [instance({ generation: 'bbbbbbbbbb', problem: crashed }), instance({ index: 1, ending: true, problem: crashed })];
+    expect(await judge({ instances })).toEqual({ failed: false });
+  });
+
+  test('for want of room is waited for while others are about to leave', async () => {
+    const waiting = instance({ problem: unschedulable });
+    const leaving = instance({ generation: 'bbbbbbbbbb', ending: true, ready: true });
+    const surplus = instance({ generation: 'bbbbbbbbbb', ready: true });
+    expect(await judge({ instances: [waiting, leaving] })).toMatchObject({ failed: false, awaited: { final: false } });
+    expect(await judge({ instances: [waiting, surplus, { ...surplus, index: 1 }] })).toMatchObject({ failed: false });
+    expect(await judge({ instances: [waiting] })).toMatchObject({ failed: true, cause: { problem: unschedulable } });
+  });
+});
+
+describe('a verdict that rests on time', () => {
+  const waiting = [instance({ problem: unschedulable })];
+
+  test('is not given within 12 s after a gap in what the controller sees', async () => {
+    const steadySince = () => start + 50_000;
+    const early = viewOf({ instances: waiting, at: 61_000, seam: { steadySince } });
+    expect(await new Judge().judge(early.view, awaited)).toEqual({ failed: false, awaited: { ...unschedulable, final: false } });
+    expect(early.soonest()).toBe(1_000);
+    expect((await judge({ instances: waiting, at: 62_000, seam: { steadySince } })).failed).toBe(true);
+  });
+
+  test('of a health check needs a check that failed late, and repeats what it said', async () => {
+    const instances = [instance({ problem: unhealthy })];
+    const checked = (at: number) => ({
+      lastCheck: () => Promise.resolve({ message: 'HTTP probe failed with statuscode: 404', at: start + at }),
+    });
+    expect((await judge({ instances })).failed).toBe(false);
+    expect((await judge({ instances, seam: checked(10_000) })).failed).toBe(false);
+    const said = await judge({ instances, seam: checked(25 * 700) });
+    expect(said).toMatchObject({ failed: true, cause: { problem: { reason: 'HealthCheckFailed' } } });
+    expect(said.cause?.problem.message).toMatch(/^It did not answer on port 8080 within 60 s\. .*404/);
+  });
+});
+
+describe('instances that should be there and are not', () => {
+  test('are asked about after half a second, and fail the version with what keeps them away', async () => {
+    const judge = new Judge();
+    const seam = { missing: () => Promise.resolve(quota) };
+    const first = viewOf({ at: 0, seam });
+    expect(await judge.judge(first.view, awaited)).toEqual({ failed: false });
+    expect(first.soonest()).toBe(500);
+    expect(await judge.judge(viewOf({ at: 499, seam }).view, awaited)).toEqual({ failed: false });
+    expect(await judge.judge(viewOf({ at: 500, seam }).view, awaited)).toMatchObject({ failed: true, cause: { problem: quota } });
+  });
+
+  test('are waited for while others are about to leave', async () => {
+    const judge = new Judge();
+    const given = { instances: [instance({ generation: 'bbbbbbbbbb', ending: true })], seam: { missing: () => Promise.resolve(quota) } };
+    await judge.judge(viewOf({ ...given, at: 0 }).view, awaited);
+    const said = await judge.judge(viewOf({ ...given, at: 500 }).view, awaited);
+    expect(said).toEqual({ failed: false, awaited: { ...quota, final: false } });
+  });
+
+  test('get half a second again after they had come', async () => {
+    const judge = new Judge();
+    const seam = { missing: () => Promise.resolve(quota) };
+    await judge.judge(viewOf({ at: 0, seam }).view, awaited);
+    await judge.judge(viewOf({ at: 400, seam, instances: [instance()] }).view, awaited);
+    expect(await judge.judge(viewOf({ at: 600, seam }).view, awaited)).toEqual({ failed: false });
+  });
+});
+
+describe('what was said before', () => {
+  const bad = [instance({ problem: crashed })];
+
+  test('a version that served is not judged again, only what keeps it from growing is told', async () => {
+    const judge = new Judge();
+    const given = { before: { phase: 'Serving' as const }, instances: [], seam: { missing: () => Promise.resolve(quota) } };
+    await judge.judge(viewOf({ ...given, at: 0 }).view, awaited);
+    expect(await judge.judge(viewOf({ ...given, at: 500 }).view, awaited)).toEqual({ failed: false, absent: quota });
+    expect(await judge.judge(viewOf({ ...given, instances: bad }).view, awaited)).toEqual({ failed: false });
+  });
+
+  test('a version that failed stays so until all its instances are ready and a request has reached it', async () => {
+    const before = { phase: 'Failed' as const };
+    const well = [instance({ ready: true })];
+    expect(await judge({ before, instances: bad })).toEqual({ failed: true });
+    expect(await judge({ before, instances: well })).toEqual({ failed: true });
+    expect(await judge({ before, instances: well }, proven)).toEqual({ failed: false });
+  });
+
+  test('holds for its change and its making only', async () => {
+    const generations = [{ process: 'web', hash, state: 'Current' as const, instances: 1, ready: 1, uid: 'another' }];
+    for (const before of [
+      { phase: 'Serving' as const, id: 'earlier' },
+      { phase: 'Serving' as const, generations },
+      { phase: 'Serving' as const, generations: [{ ...generations[0], uid: 'w-uid', state: 'Old' as const }] },
+    ]) {
+      expect((await judge({ before: before as Partial<DeploymentStatus>, instances: bad })).failed).toBe(true);
+    }
+  });
+
+  test('an app that shall have no instances has not failed', async () => {
+    expect(await judge({ desired: 0, before: { phase: 'Failed' }, instances: bad })).toEqual({ failed: false });
+  });
+});
+
+test('a version whose instances are ready and reached by a request works, whatever befell them before', async () => {
+  expect(await judge({ instances: [instance({ ready: true, problem: crashed })] }, proven)).toEqual({ failed: false });
+});
+
+test('what the proof waits for is what the version waits for', async () => {
+  const message = 'The gateway has not loaded the route a.example.com yet';
+  const said = await judge({ instances: [instance({ ready: true })] }, { state: 'awaited', message });
+  expect(said).toEqual({ failed: false, awaited: { reason: 'Serving', message } });
+});
+
+test('ready instances are counted by their version', () => {
+  const instances = [instance({ ready: true }), instance(), instance({ ready: true, generation: 'bbbbbbbbbb' })];
+  expect([readyOf(instances, hash), readyOf(instances, 'bbbbbbbbbb'), readyOf([], hash)]).toEqual([1, 1, 0]);
+});
+
+test('instances are measured by what their workload says', () => {
+  expect(expectationsOf(workload)).toEqual({ startSeconds: 60, port: 8080, path: '/health', memory: '128Mi', builtProcess: 'web' });
+  const { startupProbe: _check, ...unchecked } = workload.spec;
+  expect(expectationsOf({ ...workload, spec: { ...unchecked, image: 'nginx' } })).toEqual({
+    startSeconds: 0,
+    memory: '128Mi',
+  });
+  expect(expectationsOf(undefined)).toEqual({ startSeconds: 0 });
+});
+
+describe('an instance is left over', () => {
+  const sets = new Store<StatefulSet>();
+  const context = { stores: { of: () => sets } } as unknown as Context;
+  const put = (uid: string, owner: string): boolean =>
+    sets.put({
+      metadata: {
+        name: statefulSetNameOf(workload), namespace: 'ns', uid, resourceVersion: '1',
+        ownerReferences: [{ apiVersion: 'v1', kind: 'AppWorkload', name: 'p', uid: owner, controller: true }],
+      },
+    }); // prettier-ignore
+
+  test('when its set, or its workload, is another one by now', () => {
+    const own = instance({ owner: 'set-uid' });
+    put('set-uid', 'w-uid');
+    expect(isLeftOver(context, workload, own)).toBe(false);
+    put('set-uid', 'another');
+    expect(isLeftOver(context, workload, own)).toBe(true);
+    put('another', 'w-uid');
+    expect(isLeftOver(context, workload, own)).toBe(true);
+    expect([isLeftOver(context, undefined, own), isLeftOver(context, workload, instance())]).toEqual([false, false]);
+  });
+});

@@ -1,0 +1,179 @@
+// What the status of a process says of a change, from what is known of it.
+
+import { describe, expect, test } from 'vitest';
+import type { Instance } from '../../../src/controller/instances/instances.ts';
+import { instancesStatus, rolloutStatus, type RolloutFacts } from '../../../src/controller/rollout/status.ts';
+import type { CFProcess, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
+
+const target = 'aaaaaaaaaa';
+const old = 'bbbbbbbbbb';
+const now = Date.parse('2026-01-01T00:01:00Z');
+const earlier = '2026-01-01T00:00:00Z';
+const generations = [{ process: 'web', hash: target, state: 'Current' as const, instances: 1, ready: 1, uid: 'u' }];
+
+function instance(more: Partial<Instance> = {}): Instance {
+  return {
+    index: 0, generation: target, pod: 'pod-0', uid: 'pod-uid', state: 'RUNNING', ready: true, ending: false, created: 0, restarts: 0, ...more,
+  }; // prettier-ignore
+}
+
+interface Given extends Partial<RolloutFacts> {
+  before?: DeploymentStatus;
+  isStarted?: boolean;
+}
+
+/** Facts of a version that serves, unless told otherwise. */
+function statusOf({ before, isStarted = true, ...more }: Given = {}): DeploymentStatus {
+  const process = {
+    metadata: {},
+    spec: { processType: 'web' },
+    ...(before === undefined ? {} : { status: { actualInstances: 1, rollout: before } }),
+  };
+  const facts: RolloutFacts = {
+    process: process as unknown as CFProcess,
+    deployId: 'deploy',
+    target,
+    targetUid: 'u',
+    desired: 1,
+    plan: { instances: { [target]: 1 }, weights: { [target]: 1 }, remove: [], goal: target, complete: true },
+    generations,
+    instances: [instance()],
+    ready: 1,
+    proven: true,
+    switched: true,
+    failed: false,
+    now,
+    ...more,
+  };
+  return rolloutStatus(facts, isStarted);
+}
+
+describe('Serving', () => {
+  test('is said of a version that is ready, reached by a request, and alone behind all routes', () => {
+    expect(statusOf()).toEqual({ id: 'deploy', phase: 'Serving', process: 'web', since: '2026-01-01T00:01:00Z', generations });
+  });
+
+  test.each([
+    ['an instance is not ready', { desired: 2 }, { reason: 'Instances', message: '1 of 2 instances are ready.' }],
+    ['no request has reached it', { proven: false }, { reason: 'Serving', message: 'Waiting for the first answer of the new version.' }],
+    [
+      'requests still reach another version',
+      { switched: false },
+      { reason: 'Instances', message: 'Waiting for all routes to lead to the new version.' },
+    ],
+  ])('is not said while %s', (_what, facts, said) => {
+    expect(statusOf(facts)).toMatchObject({ phase: 'Starting', ...said });
+  });
+
+  test('carries a note, as that the gateway was not asked', () => {
+    const note = { reason: 'RouteNotVerified', message: 'The gateway could not be asked from inside the cluster; an instance answered.' };
+    expect(statusOf({ note })).toMatchObject({ phase: 'Serving', ...note });
+  });
+
+  test('is said of a version that shall have no instances', () => {
+    expect(statusOf({ desired: 0, ready: 0, instances: [], proven: false, switched: false }).phase).toBe('Serving');
+  });
+
+  test('stays when an instance falls later, for its change and its making only', () => {
+    const before: DeploymentStatus = { id: 'deploy', phase: 'Serving', since: earlier, generations };
+    const fallen = { ready: 0, proven: false, instances: [instance({ ready: false, state: 'CRASHED' })] };
+    expect(statusOf({ ...fallen, before })).toMatchObject({ phase: 'Serving', since: earlier });
+    expect(statusOf({ ...fallen, before: { ...before, id: 'earlier' } }).phase).toBe('Starting');
+    expect(statusOf({ ...fallen, before: { ...before, phase: 'Starting' } }).phase).toBe('Starting');
+    expect(statusOf({ ...fallen, before, targetUid: 'made again' }).phase).toBe('Starting');
+    expect(statusOf({ ...fallen, before: { ...before, generations: [{ ...generations[0]!, state: 'Old' }] } }).phase).toBe('Starting');
+  });
+});
+
+describe('a version on its way', () => {
+  test('is Pending while it has no instance that was begun', () => {
+    const down = instance({ state: 'DOWN', ready: false });
+    const others = [instance({ generation: old }), instance({ ending: true })];
+    expect(statusOf({ ready: 0, instances: [down, ...others] }).phase).toBe('Pending');
+    expect(statusOf({ ready: 0, instances: [instance({ state: 'STARTING', ready: false })] }).phase).toBe('Starting');
+  });
+
+  test('says what is awaited', () => {
+    const awaited = { reason: 'ImagePull', message: 'The registry does not answer.', final: false } as const;
+    expect(statusOf({ ready: 0, awaited })).toMatchObject({ reason: 'ImagePull', message: 'The registry does not answer.' });
+  });
+
+  test('keeps since when it is so, while its phase stays', () => {
+    const before: DeploymentStatus = { id: 'deploy', phase: 'Starting', since: earlier };
+    expect(statusOf({ switched: false, before }).since).toBe(earlier);
+    expect(statusOf({ before }).since).toBe('2026-01-01T00:01:00Z');
+    expect(statusOf({ switched: false, before: { ...before, id: 'earlier' } }).since).toBe('2026-01-01T00:01:00Z');
+  });
+});
+
+describe('Failed', () => {
+  const problem = { reason: 'Crashed', message: 'It ended with exit code 3.', final: true, container: 'application', exitCode: 3 } as const;
+  const failed = { failed: true, ready: 0, proven: false, instances: [instance({ ready: false, state: 'CRASHED', restarts: 2 })] };
+
+  test.each(['NotServing', 'RouteNotAccepted'] as const)('carries the reason %s and its sentence', (reason) => {
+    const cause = { problem: { reason, message: 'Requests to a.example.com/ are answered with 502.', final: true } };
+    expect(statusOf({ ...failed, cause })).toEqual({
+      id: 'deploy', phase: 'Failed', reason, message: 'Requests to a.example.com/ are answered with 502.', process: 'web',
+      since: '2026-01-01T00:01:00Z', generations,
+    }); // prettier-ignore
+  });
+
+  test('carries the instance that is the cause and the ends of its log', () => {
+    const log = { head: ['first'], omitted: 7, tail: ['last'] };
+    expect(statusOf({ ...failed, cause: { problem, log, instance: failed.instances[0]! } })).toMatchObject({
+      pod: 'pod-0', restarts: 2, container: 'application', exitCode: 3, logHead: ['first'], logOmitted: 7, logTail: ['last'],
+    }); // prettier-ignore
+  });
+
+  test('says that another version is started, until that has an instance', () => {
+    const plan = { instances: {}, weights: {}, remove: [], goal: old, complete: false };
+    const woken = 'It ended with exit code 3. The version that served last is started in its place.';
+    expect(statusOf({ ...failed, plan, cause: { problem } }).message).toBe(woken);
+    const instances = [...failed.instances, instance({ generation: old })];
+    expect(statusOf({ ...failed, plan, instances, cause: { problem } }).message).toBe('It ended with exit code 3.');
+  });
+
+  test('keeps its cause while it stays so', () => {
+    const first = statusOf({ ...failed, cause: { problem, log: { head: [], omitted: 0, tail: ['last'] } } });
+    expect(statusOf({ ...failed, before: { ...first, since: earlier } })).toEqual({ ...first, since: earlier });
+  });
+});
+
+describe('a stopped app', () => {
+  test('says how many instances are still to end', () => {
+    expect(statusOf({ isStarted: false, desired: 0, instances: [instance(), instance({ index: 1, ending: true, ready: false })] })).toMatchObject({
+      phase: 'Pending', reason: 'Stopping', message: '1 instances are still to end.',
+    }); // prettier-ignore
+    expect(statusOf({ isStarted: false, desired: 0, instances: [] }).phase).toBe('Stopped');
+  });
+
+  test('keeps what the version that failed said', () => {
+    const before: DeploymentStatus = {
+      id: 'earlier',
+      phase: 'Failed',
+      reason: 'Crashed',
+      logHead: ['first'],
+      logOmitted: 7,
+      logTail: ['last'],
+    };
+    const { logHead, logOmitted, logTail, reason } = statusOf({ isStarted: false, desired: 0, instances: [], before });
+    expect({ logHead, logOmitted, logTail, reason }).toEqual({ logHead: ['first'], logOmitted: 7, logTail: ['last'], reason: undefined });
+  });
+});
+
+describe('of two instances of one index', () => {
+  const shown = (...instances: Instance[]): [string, string][] =>
+    Object.entries(instancesStatus(instances, target)).map(([index, { generation = '' }]) => [index, generation]);
+
+  test('the one that runs is shown, then the one of the wanted version', () => {
+    const [wanted, other] = [instance({ state: 'STARTING', ready: false }), instance({ generation: old })];
+    expect(shown(wanted, other)).toEqual([['0', old]]);
+    expect(shown(other, instance())).toEqual([['0', target]]);
+    expect(shown(instance(), other)).toEqual([['0', target]]);
+  });
+
+  test('none is shown whose end has begun', () => {
+    expect(shown(instance({ ending: true }))).toEqual([]);
+    expect(shown(instance({ ending: true }), instance({ generation: old, state: 'DOWN' }))).toEqual([['0', old]]);
+  });
+});

@@ -1,0 +1,115 @@
+// A route with two apps behind it, a clock that tests move, and a server that answers as gateways do.
+
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { processesByApp, routesByApp } from '../../../src/controller/relations.ts';
+import { markFeature } from '../../../src/controller/rollout/traffic-probe.ts';
+import { OutsideCalls } from '../../../src/controller/runtime/outside.ts';
+import type { Context, Stores } from '../../../src/controller/runtime/reconciler.ts';
+import { Store } from '../../../src/controller/runtime/store.ts';
+import { httpRouteType, type HttpRoute } from '../../../src/lib/api/gateway.ts';
+import { kinds } from '../../../src/lib/api/group.ts';
+import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
+import type { CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
+import { buildHttpRoute } from '../../../src/templates/http-route.ts';
+
+export const generations = ['0000000001', '0000000002'] as const;
+export const route = {
+  metadata: { name: 'r', namespace: 'ns', uid: 'r-uid', generation: 1 },
+  spec: {
+    host: 'a',
+    path: '/Path',
+    domainRef: { name: 'd', namespace: 'cf' },
+    destinations: ['one', 'two'].map((app) => ({ guid: `d-${app}`, appRef: { name: app }, processType: 'web' })),
+  },
+  status: { uri: 'a.example.com/Path', fqdn: 'a.example.com' },
+} as unknown as CFRoute;
+
+export const processOf = (app: string): CFProcess =>
+  ({
+    metadata: { name: `p-${app}`, namespace: 'ns', uid: `p-${app}-uid` },
+    spec: { appRef: { name: app }, processType: 'web', healthCheck: { type: 'port' } },
+    status: { actualInstances: 1 },
+  }) as unknown as CFProcess;
+
+export function httpRoute(live?: HttpRoute, serves = true, served: readonly string[] = generations): HttpRoute {
+  const built = buildHttpRoute({
+    route, fqdn: 'a.example.com', gateway: { namespace: 'g', name: 'kf' }, serving: {}, marks: true, serves, pathExpressions: true, live,
+    backends: served.map((generation) => ({ service: `s-d-${generation === generations[0] ? 'one' : 'two'}-${generation}`, port: 8080, generation, weight: 1 })),
+  }); // prettier-ignore
+  const conditions = ['Accepted', 'ResolvedRefs'].map((type) => ({
+    type,
+    status: 'True' as const,
+    reason: type,
+    message: '',
+    lastTransitionTime: '',
+  }));
+  return {
+    ...built,
+    metadata: { ...built.metadata, generation: (live?.metadata.generation ?? 0) + 1 },
+    status: { parents: [{ parentRef: { name: 'kf' }, conditions }] },
+  };
+}
+
+const servers: Server[] = [];
+
+/** Ends the gateways of a test. */
+export function closeGateways(): void {
+  for (const server of servers.splice(0)) server.close();
+}
+
+/** A gateway that gives, request for request, what `answer` says; `asked` are the generations that requests named. The form `cut` is no answer at all. */
+export async function gateway(
+  answer: (generation: string, count: number) => { status: number; marked?: boolean },
+  revision: (count: number) => string | undefined,
+) {
+  const asked: string[] = [];
+  let revisions = 0;
+  const own = createServer((request, response) => {
+    const generation = request.headers['kf-generation'] as string | undefined;
+    if (generation === undefined) {
+      revisions += 1;
+      const form = revision(revisions) ?? 'none';
+      if (form === 'cut') request.socket.destroy();
+      else response.writeHead(302, { location: `//${form}.loaded.kf.invalid/` }).end();
+      return;
+    }
+    asked.push(`${request.headers.host ?? ''}${request.url ?? ''} ${generation}`);
+    const { status, marked = true } = answer(generation, asked.length);
+    response.writeHead(status, { ...(marked ? { 'kf-generation': generation } : {}), 'content-length': 0 }).end();
+  });
+  servers.push(own);
+  await new Promise<void>((resolve) => own.listen(0, '127.0.0.1', resolve));
+  return { asked, address: `http://127.0.0.1:${(own.address() as AddressInfo).port}` };
+}
+
+export interface Scene {
+  context: Context;
+  pass: (ms: number) => void;
+  /** The route's form as it is from now on. */
+  put: (live: HttpRoute) => void;
+}
+
+/** `address` left out: a gateway that cannot be asked from inside the cluster. */
+export function contextOf(address: string | undefined, live: HttpRoute, features: readonly string[] = [markFeature]): Scene {
+  const [routes, httpRoutes, processes] = [new Store<CFRoute>(), new Store<HttpRoute>(), new Store<CFProcess>()];
+  routes.addIndex(routesByApp.name, routesByApp.of);
+  routes.put(route);
+  httpRoutes.put(live);
+  processes.addIndex(processesByApp.name, processesByApp.of);
+  for (const app of ['one', 'two']) processes.put(processOf(app));
+  const stores = {
+    of: <T extends KubeObject>(type: ResourceType<T>) =>
+      type.kind === httpRouteType.kind ? httpRoutes : type.kind === kinds.route.kind ? routes : processes,
+  } as unknown as Stores;
+  const calls = new OutsideCalls();
+  let now = 1_700_000_000_000;
+  const context = {
+    stores,
+    now: () => now,
+    info: () => ({ gateway: { features, internalAddress: address } }),
+    outside: <T>(id: string, timeoutMs: number, work: (signal: AbortSignal) => Promise<T>) =>
+      calls.ask({ id, space: 'ns', timeoutMs }, () => undefined, work),
+  } as unknown as Context;
+  return { context, pass: (ms) => (now += ms), put: (next) => httpRoutes.put(next) };
+}

@@ -1,0 +1,218 @@
+// When a generation counts as reached by a request, against a server that answers as gateways do.
+
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Instance } from '../../../src/controller/instances/instances.ts';
+import { acceptance, Proofs, type Proof } from '../../../src/controller/rollout/traffic-probe.ts';
+import { revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
+import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
+import { closeGateways, contextOf, gateway, generations, httpRoute, processOf, type Scene } from './route-scene.ts';
+
+afterEach(closeGateways);
+
+const [generation, other] = generations;
+const instanceAt = (address: string): Instance => ({ ready: true, address }) as Instance;
+
+interface Looked {
+  proof: Proof;
+  /** Time that had passed by the clock of the scene. */
+  afterMs: number;
+}
+
+/** Looks until there is a verdict; the clock moves by what each look asks to wait. */
+async function proofOf({ context, pass }: Scene, process: CFProcess, instances: readonly Instance[] = [], port = 8080): Promise<Looked> {
+  const proofs = new Proofs();
+  const start = context.now();
+  for (;;) {
+    const proof = proofs.check(context, process, generation, instances, port);
+    if (proof.state !== 'awaited') return { proof, afterMs: context.now() - start };
+    pass(proof.lookAgainMs ?? 0);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
+/** A process whose check is that it runs. */
+function unchecked(otherReady: number): CFProcess {
+  const process = processOf('one');
+  const rollout = {
+    id: 'x',
+    phase: 'Starting',
+    generations: [{ process: 'web', hash: other, state: 'Old', instances: 1, ready: otherReady }],
+  };
+  return { ...process, spec: { ...process.spec, healthCheck: { type: 'process' } }, status: { actualInstances: 1, rollout } } as CFProcess;
+}
+
+const answering = async (status: number, marked = true, features?: readonly string[]): Promise<Scene> => {
+  const { address } = await gateway(
+    () => ({ status, marked }),
+    () => undefined,
+  );
+  return contextOf(address, httpRoute(), features);
+};
+
+describe('NotServing', () => {
+  test.each([502, 503, 504])('is the reason when the gateway answers %i for 15 s', async (status) => {
+    const { proof, afterMs } = await proofOf(await answering(status), processOf('one'));
+    expect(proof).toEqual({
+      state: 'refused',
+      reason: 'NotServing',
+      message: `Requests to a.example.com/Path/ are answered with ${status}.`,
+    });
+    expect(afterMs).toBeGreaterThan(15_000);
+    expect(afterMs).toBeLessThanOrEqual(15_100);
+  });
+
+  test('is the reason too when the gateway answers 500 now and then, as for a connection that the app resets', async () => {
+    const { address } = await gateway(
+      (_generation, count) => ({ status: count % 3 === 0 ? 500 : 502 }),
+      () => undefined,
+    );
+    const { proof } = await proofOf(contextOf(address, httpRoute()), processOf('one'));
+    expect(proof).toMatchObject({ state: 'refused', reason: 'NotServing' });
+  });
+
+  test('is not given to an app that answers before that', async () => {
+    const { address } = await gateway(
+      (_generation, count) => ({ status: count <= 100 ? 503 : 404 }),
+      () => undefined,
+    );
+    expect((await proofOf(contextOf(address, httpRoute()), processOf('one'))).proof).toEqual({ state: 'proven', through: 'gateway' });
+  });
+
+  test.each([
+    ['2 s', 'where no other version serves', 0, 2_000],
+    ['15 s', 'where another version serves', 1, 15_000],
+  ])('is not given to an app whose check is that it runs: it counts as serving after %s %s', async (_time, _where, ready, least) => {
+    const { proof, afterMs } = await proofOf(await answering(502), unchecked(ready));
+    expect(proof).toEqual({ state: 'proven', through: 'gateway' });
+    expect(afterMs).toBeGreaterThan(least);
+    expect(afterMs).toBeLessThanOrEqual(least + 100);
+  });
+});
+
+describe('RouteNotAccepted', () => {
+  const refusing = (type: 'Accepted' | 'ResolvedRefs'): HttpRoute => {
+    const live = httpRoute();
+    const [parent] = live.status?.parents ?? [];
+    const conditions = (parent?.conditions ?? []).map((condition) =>
+      condition.type === type ? { ...condition, status: 'False' as const, reason: 'NoMatch', message: 'no listener takes it' } : condition,
+    );
+    return { ...live, status: { parents: [{ parentRef: { name: 'kf' }, conditions }] } };
+  };
+
+  test.each(['Accepted', 'ResolvedRefs'] as const)(
+    'is the reason when the condition %s stays False, in the words of the gateway',
+    async (type) => {
+      const { proof, afterMs } = await proofOf(contextOf('http://127.0.0.1:9', refusing(type)), processOf('one'));
+      expect(proof).toEqual({
+        state: 'refused',
+        reason: 'RouteNotAccepted',
+        message: 'The gateway did not take the route a.example.com/Path: NoMatch: no listener takes it',
+      });
+      expect(afterMs).toBe(16_000);
+    },
+  );
+
+  test('is the reason when no gateway controller looks at the route, which is said', async () => {
+    const { proof } = await proofOf(contextOf('http://127.0.0.1:9', { ...httpRoute(), status: { parents: [] } }), processOf('one'));
+    expect(proof).toMatchObject({
+      state: 'refused',
+      reason: 'RouteNotAccepted',
+      message: expect.stringMatching(/: no gateway controller looked at it$/) as string,
+    });
+  });
+
+  test('is not said of a form that the gateway has not looked at yet', () => {
+    const live = refusing('Accepted');
+    const [parent] = live.status?.parents ?? [];
+    const old = (parent?.conditions ?? []).map((condition) => ({ ...condition, observedGeneration: 1 }));
+    const newer = {
+      ...live,
+      metadata: { ...live.metadata, generation: 2 },
+      status: { parents: [{ parentRef: { name: 'kf' }, conditions: old }] },
+    };
+    expect(acceptance(newer)).toBeUndefined();
+    expect(acceptance({ ...newer, metadata: { ...newer.metadata, generation: 1 } })?.accepted).toBe(false);
+  });
+});
+
+describe('where the gateway cannot be asked from inside', () => {
+  const instance = async (): Promise<{ address: string; port: number }> => {
+    const { address } = await gateway(
+      () => ({ status: 200, marked: false }),
+      () => undefined,
+    );
+    return { address: '127.0.0.1', port: Number(new URL(address).port) };
+  };
+
+  test('because it has no address, an instance is asked itself', async () => {
+    const { address, port } = await instance();
+    const { proof } = await proofOf(contextOf(undefined, httpRoute()), processOf('one'), [instanceAt(address)], port);
+    expect(proof).toEqual({ state: 'proven', through: 'instance' });
+  });
+
+  test('because it has refused connections for 3 s, an instance is asked itself', async () => {
+    const { address: closed } = await gateway(
+      () => ({ status: 200 }),
+      () => undefined,
+    );
+    closeGateways();
+    const { address, port } = await instance();
+    const { proof, afterMs } = await proofOf(contextOf(closed, httpRoute()), processOf('one'), [instanceAt(address)], port);
+    expect(proof).toEqual({ state: 'proven', through: 'instance' });
+    expect(afterMs).toBeGreaterThan(3_000);
+  });
+
+  test('and no instance either, the version counts as it is', async () => {
+    expect((await proofOf(contextOf(undefined, httpRoute()), processOf('one'))).proof).toEqual({ state: 'proven', through: 'nothing' });
+    const { address, port } = await instance();
+    closeGateways();
+    const closed = await proofOf(contextOf(undefined, httpRoute()), processOf('one'), [instanceAt(address)], port);
+    expect(closed.proof).toEqual({ state: 'proven', through: 'nothing' });
+    expect(closed.afterMs).toBeGreaterThan(3_000);
+  });
+});
+
+describe('an answer that does not come from the rule of the generation', () => {
+  test('is none where the gateway marks answers, for 15 s', async () => {
+    const { proof, afterMs } = await proofOf(await answering(200, false), processOf('one'));
+    expect(proof).toEqual({ state: 'proven', through: 'gateway' });
+    expect(afterMs).toBeGreaterThan(15_000);
+  });
+
+  test('is a 404 where it cannot mark them, for 1 s', async () => {
+    const { proof, afterMs } = await proofOf(await answering(404, false, []), processOf('one'));
+    expect(proof).toEqual({ state: 'proven', through: 'gateway' });
+    expect(afterMs).toBeGreaterThan(1_000);
+    expect(afterMs).toBeLessThanOrEqual(1_200);
+    expect((await proofOf(await answering(200, false, []), processOf('one'))).afterMs).toBe(0);
+  });
+});
+
+test('a route is asked for only once it has the rule of the generation', () => {
+  const live = httpRoute(undefined, true, [other]);
+  const { context } = contextOf('http://127.0.0.1:9', live);
+  expect(revisionOf(live)).toBeDefined();
+  expect(new Proofs().check(context, processOf('one'), generation, [], 8080)).toMatchObject({
+    state: 'awaited',
+    message: 'The gateway has not taken the route a.example.com/Path yet',
+  });
+});
+
+test('what was proven is asked for no more, until it is forgotten', async () => {
+  const { address, asked } = await gateway(
+    () => ({ status: 200 }),
+    () => undefined,
+  );
+  const { context } = contextOf(address, httpRoute());
+  const proofs = new Proofs();
+  const process = processOf('one');
+  const untilProven = async (): Promise<void> => {
+    while (proofs.check(context, process, generation, [], 8080).state !== 'proven') await new Promise((resolve) => setTimeout(resolve, 1));
+  };
+  await untilProven();
+  await untilProven();
+  expect(asked).toHaveLength(1);
+  proofs.forget(process, generation);
+  await untilProven();
+  expect(asked).toHaveLength(2);
+});
