@@ -19,7 +19,7 @@ import { instancesStatus, isRemade, rolloutStatus, summaryOf, withAbsent, type R
 /** An app without a check counts as well when it has run for so long without a fall. */
 const stableMs = 3_000;
 const refusedPollMs = 10_000;
-/** From a gateway's word that it has taken a route until requests follow it; Traefik gathers changes for 100 ms before it loads them. */
+/** Of a gateway that cannot be asked: from its word that it has taken a route until requests follow it. Traefik gathers changes for 100 ms. */
 const loadMs = 500;
 
 export interface StepOutcome {
@@ -128,14 +128,17 @@ export class Rollouts {
     return texts.every((text) => text === first) ? first : undefined;
   }
 
+  /** The gateway has loaded the present form of every route of the process, or cannot be asked. */
+  #isLoaded({ process, context: { stores } }: View): boolean {
+    const httpRouteOf = ({ metadata }: CFRoute) => stores.of(httpRouteType).get(metadata.namespace, metadata.name ?? '');
+    return routesTo(process, stores).every(({ route }) => isSettled(route, httpRouteOf(route)));
+  }
+
   /** Requests reach the target alone: the gateway has loaded all routes, which say so, and where another version served before, has had some time more. */
   #hasSwitched(view: View): boolean {
     if (!view.routed) return true;
     const text = this.#carried(view);
-    if (!onlyTarget(text, view.hash)) return false;
-    const { stores } = view.context;
-    const httpRouteOf = ({ metadata }: CFRoute) => stores.of(httpRouteType).get(metadata.namespace, metadata.name ?? '');
-    if (!routesTo(view.process, stores).every(({ route }) => isSettled(route, httpRouteOf(route)))) return false;
+    if (!onlyTarget(text, view.hash) || !this.#isLoaded(view)) return false;
     // Noted only while there is another version to switch from.
     const settling = this.#settling.get(view.process.metadata.uid ?? '');
     const left = settling !== undefined && settling.text === text ? settling.since + loadMs - view.context.now() : 0;
@@ -143,6 +146,7 @@ export class Rollouts {
     return left <= 0;
   }
 
+  /** The weights that the gateway has followed for a while; undefined while they change. */
   #settled(view: View): Record<string, number> | undefined {
     const key = `${view.process.metadata.uid ?? ''}`;
     const text = this.#carried(view);
@@ -159,7 +163,7 @@ export class Rollouts {
       view.lookAgain.push(left);
       return undefined;
     }
-    return parseWeights(text);
+    return this.#isLoaded(view) ? parseWeights(text) : undefined;
   }
 
   #plan(view: View, proven: boolean, failed: boolean): RolloutPlan {

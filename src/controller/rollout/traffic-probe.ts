@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { httpRouteType, revisionOf, type HttpRoute } from '../../lib/api/gateway.ts';
-import { conditionTypes, type DeploymentFailure } from '../../lib/api/group.ts';
+import { conditionTypes, reasons, type DeploymentFailure } from '../../lib/api/group.ts';
 import type { KfInfo } from '../../lib/api/kf-info.ts';
 import type { Condition } from '../../lib/api/object.ts';
 import type { CFProcess, CFRoute } from '../../lib/api/types.generated.ts';
@@ -117,11 +117,16 @@ export function acceptance(route: HttpRoute): { accepted: boolean; message: stri
   return { accepted: bad === undefined, message: bad === undefined ? '' : `${bad.reason}: ${bad.message}` };
 }
 
-/** The form that the gateway has now is known to be loaded, or known not to get loaded: nothing is left to wait for. */
+/**
+ * The gateway has loaded the present form of the route, as it says itself; or it cannot be asked, and nothing is left to wait for. A word about another
+ * form says nothing of this one.
+ */
 export function isSettled(route: CFRoute, live: HttpRoute | undefined): boolean {
   const revision = revisionOf(live);
+  if (revision === undefined) return true;
   const known = findCondition(route, conditionTypes.programmed);
-  return revision === undefined || known?.status === 'False' || known?.message.endsWith(`${revision}.`) === true;
+  if (known?.message.endsWith(`${revision}.`) !== true) return false;
+  return known.status === 'True' || known.reason === reasons.notAnswered;
 }
 
 function hasRule(route: HttpRoute, generation: string): boolean {

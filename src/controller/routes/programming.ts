@@ -22,6 +22,8 @@ import { acceptance, ask, markFeature, notServed, ownError, pauseAfter, type Ans
 const askTimeoutMs = 3_000;
 const retryMs = 100;
 const slowRetryMs = 10_000;
+/** A gateway that has an earlier form loaded goes on sending requests to what was there before, and may load the present one at any moment. */
+const earlierRetryMs = 1_000;
 /** A gateway that cannot be asked for so long is taken at its word in the route's status. */
 const unreachableMs = 3_000;
 /** A gateway that has not loaded a route by then has trouble; it is told, and asked more seldom. */
@@ -122,17 +124,12 @@ export class Programming {
     if (!outcome.ok) return unreachable(context, attempts);
     delete attempts.unreachableSince;
     if (backend !== undefined) return this.#answered(context, attempts, backend, outcome.value[0]);
-    const isLoaded = outcome.value.every(({ location }) => revisionOfAnswer(location) === attempts.revision);
-    return this.#loaded(context, route, live, attempts, isLoaded);
+    const forms = outcome.value.map(({ location }) => revisionOfAnswer(location));
+    if (forms.some((form) => form !== attempts.revision)) return notLoaded(context, attempts, forms);
+    return this.#loaded(context, route, live, attempts);
   }
 
-  #loaded(context: Context, route: CFRoute, live: HttpRoute, attempts: Attempts, isLoaded: boolean): Programmed {
-    if (!isLoaded) {
-      const message = 'The gateway has accepted the route, but has not loaded it yet.';
-      return isLate(context, attempts)
-        ? { statement: said('False', 'NotLoaded', message), requeueAfterMs: slowRetryMs }
-        : { requeueAfterMs: retryMs };
-    }
+  #loaded(context: Context, route: CFRoute, live: HttpRoute, attempts: Attempts): Programmed {
     attempts.loadedAt = context.now();
     // Changes of weights are proven by the process; a route that is newly mapped by one answer of each that it leads to.
     const isMapped = findCondition(route, conditionTypes.programmed)?.observedGeneration !== route.metadata.generation;
@@ -153,6 +150,17 @@ export class Programming {
     if (!isOver) return { requeueAfterMs: pauseAfter(attempts.refusals) };
     return proven(status === ownError ? reasons.loaded : 'AppDoesNotAnswer', attempts);
   }
+}
+
+/** The gateway names another form of the route, or something else answers in its place. */
+function notLoaded(context: Context, attempts: Attempts, forms: readonly (string | undefined)[]): Programmed {
+  if (!isLate(context, attempts)) return { requeueAfterMs: retryMs };
+  const isEarlier = forms.some((form) => form !== undefined && form !== attempts.revision);
+  const why = isEarlier ? 'still has an earlier form of it' : 'does not answer for it';
+  const message = `The gateway has accepted the route, but ${why}; it should have revision ${attempts.revision}.`;
+  return isEarlier
+    ? { statement: said('False', 'NotLoaded', message), requeueAfterMs: earlierRetryMs }
+    : { statement: said('False', reasons.notAnswered, message), requeueAfterMs: slowRetryMs };
 }
 
 function unreachable(context: Context, attempts: Attempts): Programmed {

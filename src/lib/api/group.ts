@@ -210,6 +210,7 @@ export const reasons = {
   namespaceNotOurs: 'NamespaceNotOurs',
   wildcardNotAllowed: 'WildcardNotAllowed',
   loaded: 'Loaded',
+  notAnswered: 'NotAnswered',
   protocolNotSupported: 'ProtocolNotSupported',
   initialized: 'Initialized',
   unknown: 'Unknown',

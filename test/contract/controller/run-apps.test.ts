@@ -117,6 +117,32 @@ describe('an app behind a route', () => {
     await scene.until(() => expect(phase()).toBe('Serving'));
   });
 
+  test('does not say that it serves while the gateway names an earlier form of the route, however long that takes', async () => {
+    scene = await startRunScene();
+    await serving(await scene.deploy('good:1'));
+    const clock = vi.spyOn(Date, 'now');
+    const programmed = () => scene.cluster.peek(kinds.route, ns, 'route-1')?.status?.conditions?.find(({ type }) => type === 'Programmed');
+    const loadsLate = async (image: string): Promise<void> => {
+      scene.freezeGateway(true);
+      await scene.deploy(image);
+      // Its answers to the probe are those of the new version; what it has loaded for everybody else is what it names.
+      await scene.until(() => expect(deployment()?.message).toBe('Waiting for all routes to lead to the new version.'));
+      clock.mockReturnValue(Date.now() + 16_000);
+      await scene.until(() => expect(programmed()).toMatchObject({ status: 'False', reason: 'NotLoaded' }));
+      await settled(scene.cluster);
+      clock.mockReturnValue(Date.now() + 16_000);
+      await settled(scene.cluster);
+      expect(phase()).toBe('Starting');
+    };
+    await loadsLate('good:2');
+    // A word about the form before says nothing of the next one.
+    await loadsLate('good:3');
+    scene.freezeGateway(false);
+    clock.mockReturnValue(Date.now() + 16_000);
+    await scene.until(() => expect(phase()).toBe('Serving'));
+    expect(programmed()).toMatchObject({ status: 'True', reason: 'Loaded' });
+  });
+
   test('keeps the old version when the new one crashes, and says why with its last lines', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));

@@ -14,7 +14,7 @@ import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { Manager } from '../../../src/controller/runtime/manager.ts';
 import { sources } from '../../../src/controller/sources.ts';
 import { configMapType, podType, secretType, serviceType, statefulSetType, type Pod, type StatefulSet } from '../../../src/lib/api/core.ts';
-import { httpRouteType, revisionHeader, revisionOf } from '../../../src/lib/api/gateway.ts';
+import { httpRouteType, revisionHeader, revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import type { CFApp, CFBuild, CFProcess } from '../../../src/lib/api/types.generated.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
@@ -143,13 +143,23 @@ export function readyPods(cluster: MemoryCluster, generation: string): number {
     .filter(({ status }) => status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True')).length;
 }
 
+interface Gateway {
+  server: Server;
+  address: string;
+  /** From now on it names the forms of routes that it has at this moment; `false`: the present ones again. */
+  freeze: (isFrozen: boolean) => void;
+}
+
 /** A gateway that leads by the generation header, as the HTTPRoute's probe rules say. */
-async function startGateway(cluster: MemoryCluster): Promise<{ server: Server; address: string }> {
+async function startGateway(cluster: MemoryCluster): Promise<Gateway> {
+  let loaded: HttpRoute[] | undefined;
   const server = createServer((request, response) => {
     const generation = String(request.headers['kf-generation'] ?? '');
     const service = cluster.all(serviceType).find(({ metadata }) => metadata.labels?.[labels.generation] === generation);
     if (request.headers[revisionHeader] !== undefined) {
-      const routes = cluster.all(httpRouteType).filter(({ spec }) => spec?.hostnames?.includes(request.headers.host ?? '') === true);
+      const routes = (loaded ?? cluster.all(httpRouteType)).filter(
+        ({ spec }) => spec?.hostnames?.includes(request.headers.host ?? '') === true,
+      );
       response.writeHead(302, { location: `http://${revisionOf(routes[0]) ?? 'none'}.loaded.kf.invalid/` }).end();
       return;
     }
@@ -162,7 +172,11 @@ async function startGateway(cluster: MemoryCluster): Promise<{ server: Server; a
     response.writeHead(isMute ? 502 : serves ? 200 : 503, serves ? { 'kf-generation': generation } : {}).end();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { server, address: `http://127.0.0.1:${String((server.address() as AddressInfo).port)}` };
+  return {
+    server,
+    address: `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`,
+    freeze: (isFrozen) => (loaded = isFrozen ? structuredClone(cluster.all(httpRouteType)) : undefined),
+  };
 }
 
 export interface RunScene {
@@ -173,6 +187,8 @@ export interface RunScene {
   /** Changes the app as a push does: droplet, STARTED, a fresh deploy-id. */
   deploy: (image: string, more?: DeployOptions) => Promise<string>;
   patchApp: (patch: Record<string, unknown>) => Promise<void>;
+  /** The gateway takes routes, but loads none of their changes any more; `false`: it catches up. */
+  freezeGateway: (isFrozen: boolean) => void;
   /** Ends the controller and starts another. */
   restartController: () => Promise<void>;
   stopController: () => Promise<void>;
@@ -250,6 +266,7 @@ export async function startRunScene({ routed = true, unreachableGateway = false 
     app: () => cluster.peek(kinds.app, ns, appGuid),
     web: () => cluster.all(kinds.process).find(({ spec }) => spec.processType === 'web'),
     patchApp,
+    freezeGateway: gateway.freeze,
     deploy: async (image, more = {}) => {
       count += 1;
       const build = `build-${String(count)}`;

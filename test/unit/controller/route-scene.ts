@@ -58,7 +58,7 @@ export function closeGateways(): void {
   for (const server of servers.splice(0)) server.close();
 }
 
-/** A gateway that gives, request for request, what `answer` says; `asked` are the generations that requests named. The form `cut` is no answer at all. */
+/** A gateway that gives, request for request, what `answer` says; `asked` are the generations that requests named. The form `cut` is no answer at all, none is an answer of something else. */
 export async function gateway(
   answer: (generation: string, count: number) => { status: number; marked?: boolean },
   revision: (count: number) => string | undefined,
@@ -69,8 +69,9 @@ export async function gateway(
     const generation = request.headers['kf-generation'] as string | undefined;
     if (generation === undefined) {
       revisions += 1;
-      const form = revision(revisions) ?? 'none';
+      const form = revision(revisions);
       if (form === 'cut') request.socket.destroy();
+      else if (form === undefined) response.writeHead(404).end();
       else response.writeHead(302, { location: `//${form}.loaded.kf.invalid/` }).end();
       return;
     }

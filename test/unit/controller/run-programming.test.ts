@@ -2,6 +2,7 @@
 
 import { afterEach, expect, test } from 'vitest';
 import { Programming } from '../../../src/controller/routes/programming.ts';
+import type { Statement } from '../../../src/controller/runtime/status.ts';
 import { isSettled, Proofs } from '../../../src/controller/rollout/traffic-probe.ts';
 import { revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
 import type { CFRoute } from '../../../src/lib/api/types.generated.ts';
@@ -18,6 +19,8 @@ async function statementOf(programming: Programming, { context, pass }: Scene) {
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }
+
+const withCondition = (statement: Statement): CFRoute => ({ ...route, status: { conditions: [statement] } }) as unknown as CFRoute;
 
 const said = (address: string, live: HttpRoute) => statementOf(new Programming(), contextOf(address, live));
 
@@ -84,6 +87,31 @@ test('a gateway that never answers is taken at its word', async () => {
     () => 'cut',
   );
   expect((await said(address, live)).reason).toBe('NotVerified');
+});
+
+test('a gateway that has an earlier form after 15 s has not loaded the present one, and is asked again soon', async () => {
+  const before = httpRoute();
+  const live = httpRoute(before, true, generations.slice(1));
+  const { address } = await gateway(
+    () => ({ status: 200 }),
+    () => revisionOf(before),
+  );
+  const scene = contextOf(address, live);
+  const statement = await statementOf(new Programming(), scene);
+  expect(statement).toMatchObject({ status: 'False', reason: 'NotLoaded' });
+  expect(isSettled(withCondition(statement), live)).toBe(false);
+});
+
+test('something else that answers in place of the gateway says nothing of what is loaded: nothing is left to wait for', async () => {
+  const live = httpRoute();
+  const { address } = await gateway(
+    () => ({ status: 200 }),
+    () => undefined,
+  );
+  const statement = await said(address, live);
+  expect(statement).toMatchObject({ status: 'False', reason: 'NotAnswered' });
+  expect(isSettled(withCondition(statement), live)).toBe(true);
+  expect(isSettled(withCondition(statement), httpRoute(live, true, generations.slice(1)))).toBe(false);
 });
 
 test('a generation that was away has to answer again when it comes back', async () => {
