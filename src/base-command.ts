@@ -3,6 +3,7 @@
 import { Command } from '@oclif/core/command';
 import type { Input, ParserOutput } from '@oclif/core/interfaces';
 import { globalFlags } from './flags.ts';
+import type { Frame, Program } from './frame.ts';
 import { readDeclared, type ArgDefinition, type FlagDefinition } from './lib/cf/definitions.ts';
 import { timeoutWarnings } from './lib/cf/timeouts.ts';
 import { wantsHelp } from './lib/cf/usage.ts';
@@ -14,15 +15,6 @@ import { openDisplay, reportOn, type Display } from './lib/output/progress.ts';
 import type { Terminal } from './lib/output/terminal.ts';
 import type { OrgSession, Session, SpaceSession } from './lib/session/session.ts';
 import type { Block } from './lib/views/block.ts';
-
-/** What `main` hands to a command. */
-export interface Frame {
-  terminal: Terminal;
-  signal: AbortSignal;
-  env: Readonly<Record<string, string | undefined>>;
-  /** The name kf was started as. */
-  bin: string;
-}
 
 /** What oclif's types say of parsed flags and arguments. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the bound of oclif's own generics
@@ -61,16 +53,31 @@ export abstract class KfCommand<T> extends Command {
 
   #frame: Frame | undefined;
   #display: Display | undefined;
+  #result: T | undefined;
   #session: Session | undefined;
   #global: { context?: string; org?: string; space?: string; verbose?: boolean } = {};
 
+  constructor(argv: string[], program: Program) {
+    // A test counts what commands read of it: the name alone.
+    super(argv, program as Command['config']);
+  }
+
   abstract override run(): Promise<T>;
+
+  /** What oclif's own runner calls; kf's frame calls `execute` itself. Both end in the same output and exit code. */
+  protected override async _run<R>(): Promise<R> {
+    const { frameOf } = await import('./frame.ts');
+    const code = await this.execute(await frameOf(this.config, this.argv));
+    if (code !== 0) this.exit(code);
+    return this.#result as R;
+  }
 
   /** Runs with cf's streams. Returns the exit code. */
   async execute(frame: Frame): Promise<number> {
     this.#frame = frame;
     try {
       const result = await this.#untilInterrupted(this.run());
+      this.#result = result;
       this.#display?.done();
       printResult(frame.terminal, result, (this.ctor as typeof KfCommand).json);
       return this.exitCode(result);

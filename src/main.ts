@@ -2,7 +2,8 @@
 
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
-import type { CommandStatics, Frame, KfCommand } from './base-command.ts';
+import type { CommandStatics, KfCommand } from './base-command.ts';
+import type { Frame, Program } from './frame.ts';
 import { KfError } from './lib/errors.ts';
 import { openTerminal, type Terminal } from './lib/output/terminal.ts';
 import { kfVersion } from './lib/version.ts';
@@ -46,7 +47,7 @@ function commandFirst(argv: readonly string[]): string[] {
 const isHelpFlag = (word: string): boolean => word === '-h' || word === '--help' || word === '--h';
 
 interface CommandModule {
-  default: (new (argv: string[], config: never) => KfCommand<unknown>) & CommandStatics;
+  default: (new (argv: string[], program: Program) => KfCommand<unknown>) & CommandStatics;
 }
 
 async function loadCommand(name: string): Promise<CommandModule['default']> {
@@ -57,20 +58,6 @@ async function loadCommand(name: string): Promise<CommandModule['default']> {
     if (!own.includes(listener)) process.stdout.off('error', listener as (error: Error) => void);
   }
   return command;
-}
-
-/** What oclif's Command asks of a Config; loading the real one would cost more than most commands. */
-function leanConfig(bin: string): never {
-  return {
-    bin,
-    name: 'kf',
-    version: kfVersion(),
-    userAgent: `kf/${kfVersion()}`,
-    runHook: () => Promise.resolve({ successes: [], failures: [] }),
-    scopedEnvVar: () => undefined,
-    scopedEnvVarKey: (key: string) => `KF_${key}`,
-    scopedEnvVarKeys: (key: string) => [`KF_${key}`],
-  } as never;
 }
 
 async function printHelp(words: readonly string[], { terminal, bin }: Frame): Promise<number> {
@@ -148,7 +135,7 @@ async function dispatch(argv: readonly string[], frame: Frame): Promise<number> 
   if (rest.some(isHelpFlag)) return printHelp([name], frame);
   const Command = await loadCommand(name);
   Command.id = name;
-  return new Command(rest, leanConfig(frame.bin)).execute(frame);
+  return new Command(rest, { bin: frame.bin }).execute(frame);
 }
 
 function printVersion(terminal: Terminal, bin: string): number {

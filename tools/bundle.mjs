@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { deferred, listFaults } from './oclif-deferred.ts';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const [option, folder] = process.argv.slice(2);
@@ -13,35 +14,45 @@ const dist = path.join(cliFolder ?? root, 'dist');
 const pkg = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 const toolchain = ['typescript', 'ts-node', 'tsx'];
 
-/** Bundled CommonJS asks for Node's own modules in this way; everything else is in the bundle. One line, since every chunk runs it. */
-const banner = { js: 'const require = (name) => process.getBuiltinModule(name);' };
+/** Bundled CommonJS asks for Node's own modules in this way, and oclif for a plugin's files; all else is in the bundle. One line, since every chunk runs it. */
+const banner = {
+  js: "const require = (name) => process.getBuiltinModule(name) ?? process.getBuiltinModule('node:module').createRequire(import.meta.url)(name);",
+};
 
-const emptyModule = 'module.exports = {};';
-const emptyClass = 'Object.defineProperty(exports, "__esModule", { value: true }); exports.default = class {};';
+const core = path.join(root, 'node_modules/@oclif/core');
 
-/**
- * Parts of oclif that kf's own frame never reaches: its configuration and plug-in loader, help, spinners, colours and debug output.
- * With them the start of every command takes about 15 ms more (docs/decisions).
- */
-const unreached = [
-  [/@oclif\/core\/lib\/config\/index\.js$/, emptyModule],
-  [/@oclif\/core\/lib\/help\/index\.js$/, emptyModule],
-  [/@oclif\/core\/lib\/help\/util\.js$/, 'exports.normalizeArgv = () => [""]; exports.getHelpFlagAdditions = () => [];'],
-  [/@oclif\/core\/lib\/ux\/action\/(simple|spinner)\.js$/, emptyClass],
-  [/@oclif\/core\/lib\/ux\/colorize-json\.js$/, emptyClass],
-  [/@oclif\/core\/lib\/parser\/index\.js$/, emptyModule],
-  [/node_modules\/debug\/src\/index\.js$/, 'module.exports = () => Object.assign(() => {}, { enabled: false, extend: () => () => {} });'],
-  [/node_modules\/supports-color\/index\.js$/, 'exports.stdout = exports.stderr = false; exports.supportsColor = () => false;'],
-  [/node_modules\/(ejs|ansis|wordwrap|clean-stack|wrap-ansi|widest-line|indent-string)\//, emptyModule],
-];
-
-/** The colours and spinners of kf's own output stay as they are: only what oclif imports is cut. */
+/** Parts of oclif that a command does not need to start are loaded when they are used (tools/oclif-deferred.ts). */
 const leanOclif = {
   name: 'lean-oclif',
-  setup({ onLoad }) {
-    onLoad({ filter: /\.c?js$/ }, ({ path: file }) => {
-      const found = unreached.find(([pattern]) => pattern.test(file.replaceAll('\\', '/')));
-      return found && { contents: found[1], loader: 'js' };
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^kf:own$/ }, ({ importer }) => ({ path: importer, suffix: '?own' }));
+    onLoad({ filter: /[\\/]@oclif[\\/]core[\\/]lib[\\/].*\.js$/ }, ({ path: file, suffix }) => {
+      if (suffix !== '') return undefined;
+      const found = deferred.find((part) => path.join(core, part.file) === file);
+      return found && { contents: found.contents, loader: 'js', resolveDir: path.dirname(file) };
+    });
+  },
+};
+
+/** Tells the modules of the whole oclif from the same files in the lean one. */
+const whole = '?whole';
+
+/** `@oclif/core` itself, and `kf:oclif` in what stands in for its parts: oclif with nothing left out, and all that it imports. */
+const wholeOclif = {
+  name: 'whole-oclif',
+  setup({ onResolve, onLoad, resolve }) {
+    onResolve({ filter: /.*/ }, async ({ path: asked, pluginData, kind, importer, resolveDir }) => {
+      const begins = asked === '@oclif/core' || asked === 'kf:oclif';
+      if (pluginData?.isFound === true || (!begins && pluginData?.isWhole !== true)) return undefined;
+      const name = asked === 'kf:oclif' ? '@oclif/core' : asked;
+      const found = await resolve(name, { kind, importer, resolveDir: begins ? root : resolveDir, pluginData: { isFound: true } });
+      if (found.errors.length > 0 || found.external || found.namespace !== 'file') return found;
+      return { path: found.path, suffix: whole };
+    });
+    onLoad({ filter: /\.(c?js|mjs|json)$/ }, ({ path: file, suffix }) => {
+      if (suffix !== whole) return undefined;
+      const loader = file.endsWith('.json') ? 'json' : 'js';
+      return { contents: readFileSync(file, 'utf8'), loader, pluginData: { isWhole: true } };
     });
   },
 };
@@ -103,6 +114,16 @@ const lazyBuiltins = {
   },
 };
 
+/** @throws Error when the list of what is deferred no longer fits the oclif that was bundled */
+function checkDeferred({ inputs }) {
+  const own = Object.keys(inputs).flatMap((name) => /^node_modules\/@oclif\/core\/(.*)$/.exec(name.replaceAll('\\', '/'))?.[1] ?? []);
+  const faults = listFaults(
+    core,
+    own.filter((name) => !name.includes('?')),
+  );
+  if (faults.length > 0) throw new Error(faults.join('\n'));
+}
+
 /** What nearly every command needs, small modules most of them. Left alone, the bundler makes a file of each, and every file costs a third of a millisecond. */
 const coreModules = [
   'lib/api/app',
@@ -156,16 +177,18 @@ function commandNames() {
 }
 
 /** dist/main.js, dist/commands/*.js and the chunks they share. */
-function bundleCli() {
+async function bundleCli() {
   const commands = Object.fromEntries(commandNames().map((name) => [`commands/${name}`, path.join(root, 'src/commands', `${name}.ts`)]));
-  return build({
+  const cli = await build({
     ...shared,
     entryPoints: { main: path.join(root, 'src/main.ts'), ...commands },
     outdir: dist,
     splitting: true,
     chunkNames: 'chunks/[name]-[hash]',
-    plugins: [leanOclif, lazyHttp, lazyBuiltins, oneCore],
+    plugins: [wholeOclif, leanOclif, lazyHttp, lazyBuiltins, oneCore],
   });
+  checkDeferred(cli.metafile);
+  return cli;
 }
 
 /** In the cluster a service account's token is all there is: the kubeconfig's legacy ways to sign in, and client-node for them, stay out. */

@@ -42,11 +42,12 @@ const inRemoved = (folder: string, command: readonly string[]): string[] => [
 /** One user: a home folder, a kubeconfig, and what the target was set to. */
 export class Cli {
   readonly home = mkdtempSync(path.join(tmpdir(), 'kf-cli-'));
-  readonly #env: Record<string, string>;
+  /** What this user's commands get beside the path and the home. */
+  readonly env: Readonly<Record<string, string>>;
   readonly #program: string;
 
   constructor(program: string, env: Record<string, string> = {}) {
-    this.#env = env;
+    this.env = env;
     this.#program = program;
   }
 
@@ -64,7 +65,7 @@ export class Cli {
 
   run(args: string[], options: CliOptions = {}): Promise<CliRun> {
     const started = performance.now();
-    const env = { PATH: process.env['PATH'] ?? '', HOME: this.home, CF_HOME: this.home, TZ: 'UTC', ...this.#env, ...options.env };
+    const env = { PATH: process.env['PATH'] ?? '', HOME: this.home, CF_HOME: this.home, TZ: 'UTC', ...this.env, ...options.env };
     const command = [process.execPath, this.#program, ...args];
     const [file = '', ...rest] = options.removedFolder === undefined ? command : inRemoved(options.removedFolder, command);
     const child = spawn(file, rest, { env, cwd: this.home, stdio: ['pipe', 'pipe', 'pipe'] });

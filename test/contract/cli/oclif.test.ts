@@ -1,0 +1,157 @@
+import path from 'node:path';
+import { Config } from '@oclif/core';
+import { runCommand } from '@oclif/test';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { KfCommand } from '../../../src/base-command.ts';
+import type { Frame, Program } from '../../../src/frame.ts';
+import { openTerminal } from '../../../src/lib/output/terminal.ts';
+import { bundleForTests } from '../../support/cli.ts';
+import { PushScene } from '../../support/push-scene.ts';
+
+const bundle = bundleForTests();
+const root = path.dirname(path.dirname(bundle.program));
+const commands = (await Config.load({ root })).commands.filter(({ id, aliases }) => !aliases.includes(id));
+afterAll(() => bundle.remove());
+
+interface CommandModule {
+  default: (new (argv: string[], program: Program) => KfCommand<unknown>) & { id: string };
+}
+
+interface Run {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** kf as it is: a child process with its own frame. */
+async function underFrame(scene: PushScene, argv: string[]): Promise<Run> {
+  const { code, stdout, stderr } = await scene.cli.run(argv);
+  return { code: code ?? -1, stdout, stderr };
+}
+
+/** The same command found, loaded and run by oclif, in this process. */
+async function underOclif(scene: PushScene, argv: string[]): Promise<Run> {
+  const there = process.cwd();
+  vi.stubEnv('HOME', scene.cli.home);
+  for (const [name, value] of Object.entries({ ...scene.cli.env, CF_HOME: scene.cli.home, TZ: 'UTC' })) vi.stubEnv(name, value);
+  process.chdir(scene.cli.home);
+  try {
+    const quoted = argv.map((word) => (/\s/.test(word) ? `"${word}"` : word));
+    const { stdout, stderr, error } = await runCommand(quoted, { root }, { testNodeEnv: 'production' });
+    return { code: exitCodeOf(error), stdout, stderr };
+  } finally {
+    process.chdir(there);
+    vi.unstubAllEnvs();
+  }
+}
+
+/** What oclif's `execute` would end the process with; anything but its own way to end is a fault of the command. */
+function exitCodeOf(error: (Error & { oclif?: { exit?: number | undefined } }) | undefined): number {
+  if (error === undefined) return 0;
+  if (error.oclif?.exit === undefined) throw error;
+  return error.oclif.exit;
+}
+
+/** Two clusters have different addresses, two runs different times and names of what they made. */
+function withoutChance({ code, stdout, stderr }: Run, scene: PushScene): Run {
+  const plain = (text: string): string =>
+    text
+      .replaceAll(scene.cluster.server.url, 'SERVER')
+      .replaceAll(scene.cli.home, 'HOME')
+      .replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, 'GUID')
+      .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z?/g, 'TIME')
+      .replaceAll(/\w{3} \d\d \w{3} \d\d:\d\d:\d\d UTC \d{4}/g, 'TIME')
+      .replaceAll(/\b\d+ *s( ago)?\b/g, 'N s');
+  return { code, stdout: plain(stdout), stderr: plain(stderr) };
+}
+
+let fast: PushScene;
+let slow: PushScene;
+beforeAll(async () => {
+  [fast, slow] = await Promise.all([PushScene.start(bundle.program), PushScene.start(bundle.program)]);
+});
+afterAll(async () => {
+  await Promise.all([fast.stop(), slow.stop()]);
+});
+
+async function compared(...argv: string[]): Promise<Run> {
+  const ours = withoutChance(await underFrame(fast, argv), fast);
+  const theirs = withoutChance(await underOclif(slow, argv), slow);
+  expect(theirs, `kf ${argv.join(' ')}`).toEqual(ours);
+  return ours;
+}
+
+/** One day with kf: each command succeeds, in an order in which it can. */
+const day: string[][] = [
+  ['api'],
+  ['auth', 'tester'],
+  ['login', '-o', 'example-org', '-s', 'example-space'],
+  ['target', '-o', 'example-org', '-s', 'example-space'],
+  ['create-org', 'example-org'],
+  ['create-space', 'example-space'],
+  ['orgs'],
+  ['spaces'],
+  ['domains'],
+  ['push', 'shop', '-p', 'app'],
+  ['app', 'shop'],
+  ['apps'],
+  ['set-env', 'shop', 'COLOUR', 'light blue'],
+  ['env', 'shop'],
+  ['unset-env', 'shop', 'COLOUR'],
+  ['create-user-provided-service', 'db', '-p', '{"uri":"postgres://db"}'],
+  ['bind-service', 'shop', 'db'],
+  ['services'],
+  ['unbind-service', 'shop', 'db'],
+  ['delete-service', 'db', '-f'],
+  ['map-route', 'shop', 'apps.localhost', '--hostname', 'other'],
+  ['routes'],
+  ['unmap-route', 'shop', 'apps.localhost', '--hostname', 'other'],
+  ['scale', 'shop'],
+  ['logs', 'shop', '--recent'],
+  ['restage', 'shop'],
+  ['restart', 'shop'],
+  ['stop', 'shop'],
+  ['start', 'shop'],
+  ['delete', 'shop', '-f', '-r'],
+];
+
+/** What no cluster in memory can do to its end: the failure is the same. */
+const failing: string[][] = [['rotate', 'registry-key'], ['setup', '--dry-run'], ['uninstall']];
+
+describe('every command under the loader of oclif', () => {
+  it('is run by this test', () => {
+    const run = new Set([...day, ...failing].map(([name]) => name));
+    expect(commands.map(({ id }) => id).filter((id) => !run.has(id))).toEqual([]);
+  });
+
+  it('reads nothing of its configuration but the name of the program', async () => {
+    const read = new Set<string | symbol>();
+    const program = new Proxy({ bin: 'kf' }, { get: (target, name) => (read.add(name), Reflect.get(target, name)) });
+    const streams = { env: {}, stdout: { write: () => true }, stderr: () => ({ write: () => true }), canAsk: () => false, json: false };
+    const frame: Frame = { terminal: await openTerminal(streams), signal: new AbortController().signal, env: {}, bin: 'kf' };
+    for (const { id } of commands) {
+      const { default: Command } = (await import(path.join(root, 'dist', 'commands', `${id}.js`))) as CommandModule;
+      Command.id = id;
+      expect(await new Command(['--no-such-flag'], program).execute(frame), id).toBe(1);
+    }
+    expect([...read]).toEqual(['bin']);
+  });
+
+  it('prints the same and ends with the same exit code where it succeeds', async () => {
+    for (const argv of day) expect((await compared(...argv)).code, argv.join(' ')).toBe(0);
+  });
+
+  it('where it fails', async () => {
+    for (const argv of failing) expect((await compared(...argv)).code, argv.join(' ')).not.toBe(0);
+  });
+
+  it.each(commands.map(({ id }) => id))('%s with a flag that there is not, with --json and without', async (id) => {
+    expect((await compared(id, '--no-such-flag')).code).toBe(1);
+    expect((await compared(id, '--no-such-flag', '--json')).code).toBe(1);
+  });
+
+  const withArguments = commands.filter(({ args }) => Object.values(args).some(({ required }) => required === true));
+  it.each(withArguments.map(({ id }) => id))('%s without its arguments', async (id) => {
+    expect((await compared(id)).code).toBe(1);
+  });
+});

@@ -1,0 +1,64 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { deferred, listFaults, oclifVersion } from '../../../tools/oclif-deferred.ts';
+
+const installed = path.resolve('node_modules/@oclif/core');
+/** Files that every command loads, as the bundler tells the check. */
+const bundled = ['lib/command.js', 'lib/flags.js', 'lib/errors/index.js', ...deferred.map(({ file }) => file)];
+let core: string;
+
+beforeEach(() => {
+  core = mkdtempSync(path.join(tmpdir(), 'kf-oclif-'));
+  for (const part of ['lib', 'package.json']) cpSync(path.join(installed, part), path.join(core, part), { recursive: true });
+});
+afterEach(() => rmSync(core, { recursive: true, force: true }));
+
+function change(file: string, edit: (text: string) => string): void {
+  writeFileSync(path.join(core, file), edit(readFileSync(path.join(core, file), 'utf8')));
+}
+
+describe('the list of what the bundle defers of oclif', () => {
+  it('fits the oclif that is installed, and gives a reason for each part', () => {
+    expect(listFaults(installed, bundled)).toEqual([]);
+    expect(deferred.filter(({ reason }) => !reason.endsWith('.'))).toEqual([]);
+  });
+
+  it('is to be read again with another version', () => {
+    change('package.json', (text) => text.replace(`"${oclifVersion}"`, '"5.9.0"'));
+    expect(listFaults(core, bundled)).toEqual([
+      `@oclif/core is 5.9.0; the list of what the bundle defers was made for ${oclifVersion}. Read tools/oclif-deferred.ts again.`,
+    ]);
+  });
+
+  it('names a file that is gone', () => {
+    rmSync(path.join(core, 'lib/parser/index.js'));
+    expect(listFaults(core, bundled)).toEqual([
+      '@oclif/core has no lib/parser/index.js any more, which the bundle defers. Read tools/oclif-deferred.ts again.',
+    ]);
+  });
+
+  it('names an export that is gone', () => {
+    change('lib/config/index.js', (text) => text.replaceAll('Config', 'Settings'));
+    expect(listFaults(core, bundled)).toEqual([
+      "lib/config/index.js of @oclif/core exports no 'Config' any more, which the bundle defers. Read tools/oclif-deferred.ts again.",
+    ]);
+  });
+
+  it('names a use that nothing stands in for', () => {
+    change('lib/command.js', (text) => `${text}\nParser.validate();\n`);
+    expect(listFaults(core, bundled)).toEqual([
+      "lib/command.js of @oclif/core uses 'validate' of lib/parser/index.js, which the bundle defers without it. Read tools/oclif-deferred.ts again.",
+    ]);
+  });
+
+  it('names a part that nothing asks for', () => {
+    expect(
+      listFaults(
+        core,
+        bundled.filter((file) => file !== 'lib/parser/index.js'),
+      ),
+    ).toEqual(['Nothing that every command loads asks for lib/parser/index.js of @oclif/core any more: the list need not name it.']);
+  });
+});
