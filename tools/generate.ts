@@ -9,6 +9,7 @@ import { serviceKinds } from './crds/services.ts';
 import { typesOf } from './crds/types.ts';
 import { workloadKinds } from './crds/workloads.ts';
 import { documentFiles } from './documents.ts';
+import { partsFile } from './parts.ts';
 import { roleFiles } from './roles.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -20,6 +21,7 @@ async function generated(): Promise<{ file: string; text: string }[]> {
     ...kinds.map(definitionOf),
     { file: 'src/lib/api/types.generated.ts', text: await typesOf(kinds) },
     ...(await roleFiles(root)),
+    await partsFile(root),
     ...(await documentFiles(root, commands)),
   ];
 }

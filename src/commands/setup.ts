@@ -5,13 +5,13 @@ import { incorrectUsage } from '../lib/cf/usage.ts';
 import { parseChoice } from '../lib/cf/values.ts';
 import type { SetupOrder, SettingsReport } from '../lib/ops/install/kept-settings.ts';
 import type { SetupRequest } from '../lib/ops/install/request.ts';
-import type { SetupResult } from '../lib/ops/install/setup.ts';
+import type { SetupPreview, SetupResult } from '../lib/ops/install/setup.ts';
 import { kfVersion } from '../lib/version.ts';
-import { networkWarnings, planBlocks, settingsLines, setupBlocks } from '../lib/views/setup.ts';
+import { networkWarnings, planBlocks, removalLines, settingsLines, setupBlocks } from '../lib/views/setup.ts';
 
 const text = (summary: string, helpValue: string) => Flags.string({ summary, helpValue });
 
-export default class Setup extends KfCommand<SetupResult | { objects: unknown[] }> {
+export default class Setup extends KfCommand<SetupResult | SetupPreview> {
   static override summary = 'install kf into a cluster, or bring an installation up to date';
   static override examples = [
     'kf setup',
@@ -35,7 +35,7 @@ export default class Setup extends KfCommand<SetupResult | { objects: unknown[] 
     output: Flags.string({ char: 'o', summary: 'form of --dry-run (yaml)', helpValue: 'yaml' }),
   };
 
-  async run(): Promise<SetupResult | { objects: unknown[] }> {
+  async run(): Promise<SetupResult | SetupPreview> {
     const { flags } = await this.parse(Setup);
     if (flags['network-policies'] !== undefined) parseChoice(flags['network-policies'], '--network-policies', ['on', 'off']);
     if (flags.output !== undefined) parseChoice(flags.output, '-o', ['yaml']);
@@ -51,10 +51,11 @@ export default class Setup extends KfCommand<SetupResult | { objects: unknown[] 
       onSettings: (report: SettingsReport) => this.#tell(report),
     };
     if (flags['dry-run']) {
-      const objects = await previewSetup(context, order);
+      const preview = await previewSetup(context, order);
+      for (const text of removalLines(preview.removals)) this.terminal.err(text);
       const { printYaml } = await import('../lib/output/yaml.ts');
-      printYaml(this.terminal, objects);
-      return { objects };
+      printYaml(this.terminal, preview.objects);
+      return preview;
     }
     this.say`Setting up kf in cluster ${session.cluster.identity.context} as ${session.user}...`;
     const result = await setup({ ...context, onPlan: (plan) => this.print(planBlocks(plan)) }, order);

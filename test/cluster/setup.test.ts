@@ -109,6 +109,21 @@ describe('kf setup', () => {
     }
   });
 
+  test('a further run takes away what an earlier kf has left running, and names it', async () => {
+    const label = 'kf.cloudfoundry.org/part-of=setup';
+    await kubectl('create', 'deployment', 'kf-former', '-n', 'kf-system', '--image=none', '--replicas=0');
+    await kubectl('create', 'service', 'clusterip', 'kf-former', '-n', 'kf-system', '--tcp=80');
+    await kubectl('create', 'clusterrole', 'kf-former', '--verb=get', '--resource=pods');
+    await kubectl('label', 'deployment,service', 'kf-former', '-n', 'kf-system', label);
+    await kubectl('label', 'clusterrole', 'kf-former', label);
+    const ran = await admin.ok('setup', '-f', ringEnv('KF_TEST_SETUP_FILE'));
+    const names = 'ClusterRole kf-former, Deployment kf-system/kf-former, Service kf-system/kf-former';
+    expect(ran.stdout).toMatch(new RegExp(`^to remove: +${names}$`, 'm'));
+    expect(ran.stdout).toMatch(new RegExp(`^removed: +${names}$`, 'm'));
+    expect(await kubectl('get', 'deployments,services', '-n', 'kf-system', '-o', 'name')).not.toContain('kf-former');
+    expect(await kubectl('get', 'clusterroles', '-o', 'name')).not.toContain('kf-former');
+  });
+
   test('a dry run prints objects that kubectl accepts and writes nothing', async () => {
     const before = await versions();
     const { stdout } = await admin.ok('setup', '-f', ringEnv('KF_TEST_SETUP_FILE'), '--dry-run', '-o', 'yaml');

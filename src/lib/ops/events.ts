@@ -77,6 +77,8 @@ export type InstallStep =
 
 type InstallEvent =
   | { type: 'install-step'; step: InstallStep }
+  /** A part that has no step of its own is applied. */
+  | { type: 'install-part'; part: string }
   /** As the wait itself names it, also in its error. */
   | { type: 'awaiting'; what: string }
   /** The installation's description cannot be read; setup writes it anew. */

@@ -122,6 +122,7 @@ const renderers: Renderers = {
   'awaiting-deletion': ({ name }) => step(`Waiting: '${name}' is being deleted`),
 
   'install-step': ({ step: name }) => step(installSteps[name]),
+  'install-part': ({ part }) => step(`Installing ${part.replaceAll('-', ' ')}`),
   awaiting: ({ what }) => step(`Waiting for ${what}`),
   'info-broken': ({ fault }) => warn(`${fault} Setup writes it anew.`),
   'registry-full': ({ free, total }) =>

@@ -9,6 +9,7 @@ export interface SetupView {
   created: number;
   changed: number;
   unchanged: number;
+  removed: string[];
   requests: { cpuMilli: number; memoryMiB: number };
   reach: { url: string; reachable: boolean; message?: string; hints?: string[] };
   network: NetworkView;
@@ -25,6 +26,8 @@ export interface NetworkView {
 
 export interface PlanView {
   changes: { action: 'create' | 'change' | 'unchanged'; object: { kind?: string; metadata: { name?: string; namespace?: string } } }[];
+  /** Objects of earlier setups that go. */
+  removals: string[];
   requests: { cpuMilli: number; memoryMiB: number };
 }
 
@@ -60,16 +63,22 @@ function nameOf({ object: { kind = '', metadata } }: PlanView['changes'][number]
   return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name ?? ''}`;
 }
 
+/** What a setup would remove, for a dry run; nothing where everything stays. */
+export function removalLines(removals: string[]): string[] {
+  return removals.length === 0 ? [] : [`Objects of an earlier setup that would be removed: ${removals.join(', ')}`];
+}
+
 /** What setup is about to write; nothing when there is nothing to write. */
-export function planBlocks({ changes, requests }: PlanView): Block[] {
+export function planBlocks({ changes, removals, requests }: PlanView): Block[] {
   const of = (action: string) => changes.filter((change) => change.action === action);
   const [created, changed] = [of('create'), of('change')];
-  if (created.length + changed.length === 0) return [];
+  if (created.length + changed.length + removals.length === 0) return [];
   const rows: [string, string][] = [];
   if (created.length > 0) rows.push(['to create:', countByKind(created)]);
   if (changed.length > 0) {
     rows.push(['to change:', changed.length > namedChanges ? countByKind(changed) : changed.map((change) => nameOf(change)).join(', ')]);
   }
+  if (removals.length > 0) rows.push(['to remove:', removals.join(', ')]);
   rows.push(['to request:', `${requests.cpuMilli}m CPU, ${requests.memoryMiB} MiB memory in all`]);
   return [line(), pairs(...rows)];
 }
@@ -104,6 +113,7 @@ export function setupBlocks(view: SetupView): Block[] {
       ['kf:', view.version],
       ['kubernetes:', view.kubernetes],
       ['changes:', changes],
+      ...(view.removed.length === 0 ? [] : ([['removed:', view.removed.join(', ')]] as [string, string][])),
       ['requests:', `${view.requests.cpuMilli}m CPU, ${view.requests.memoryMiB} MiB memory`],
       ['network:', networkLine(view.network)],
       ['apps domain:', view.domain],

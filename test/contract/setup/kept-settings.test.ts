@@ -8,7 +8,8 @@ import type { KubeObject } from '../../../src/lib/api/object.ts';
 import { kindOf } from '../../../src/lib/ops/install/kinds.ts';
 import { type SettingsReport, type SetupOrder } from '../../../src/lib/ops/install/kept-settings.ts';
 import { previewSetup } from '../../../src/lib/ops/install/setup.ts';
-import { knownKeys, type SetupRequest } from '../../../src/lib/ops/install/request.ts';
+import type { SetupRequest } from '../../../src/lib/ops/install/request.ts';
+import { knownKeys } from '../../../src/lib/ops/install/settings-schema.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 import { recordEvents } from '../../support/reported.ts';
 
@@ -36,7 +37,7 @@ async function ask(memory: MemoryCluster, order: SetupOrder): Promise<Asked> {
   let settings: SettingsReport | undefined;
   const { report, warnings } = recordEvents();
   const context = { cluster: memory, report, version: '0.2.0', onSettings: (seen: SettingsReport) => void (settings = seen) };
-  const objects = await previewSetup(context, order);
+  const { objects } = await previewSetup(context, order);
   if (settings === undefined) throw new Error('setup told nothing of its settings');
   return { objects, report: settings, warnings: warnings() };
 }

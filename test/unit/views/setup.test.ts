@@ -11,6 +11,7 @@ const linesOf = (network: NetworkView): string[] => {
     created: 0,
     changed: 0,
     unchanged: 109,
+    removed: [],
     requests: { cpuMilli: 95, memoryMiB: 256 },
     reach: { url: 'http://apps.localhost', reachable: true },
     network,

@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
-import type { KubeObject, ResourceType } from '../../api/object.ts';
+import type { KubeObject } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { describeObject, kindOf } from './kinds.ts';
@@ -22,7 +22,7 @@ export interface ObjectSet {
 }
 
 /** More at once only queue up in the API server's priority level. */
-const parallelRequests = 10;
+export const parallelRequests = 10;
 
 /** What the server would make of an object, without what changes by itself. */
 function comparable(object: KubeObject): unknown {
@@ -117,33 +117,4 @@ function refused(object: KubeObject, error: unknown): KfError {
     hints: answer?.hints ?? [],
     cause: error,
   });
-}
-
-/** Deletes objects of the set (by label) that `keep` no longer holds; returns what went. */
-export async function pruneSet(
-  cluster: Cluster,
-  set: ObjectSet,
-  where: { type: ResourceType; ns?: string }[],
-  keep: KubeObject[],
-): Promise<string[]> {
-  const kept = new Set(keep.map(describeObject));
-  const gone: string[] = [];
-  for (const { type, ns } of where) {
-    const { items } = await cluster.list(type, {
-      labelSelector: `${set.label.key}=${set.label.value}`,
-      ...(ns === undefined ? {} : { ns }),
-    });
-    for (const item of items) {
-      const named = describeObject({ ...item, kind: type.kind });
-      if (kept.has(named)) continue;
-      await cluster.delete(
-        type,
-        item.metadata.namespace,
-        item.metadata.name ?? '',
-        item.metadata.uid === undefined ? {} : { uid: item.metadata.uid },
-      );
-      gone.push(named);
-    }
-  }
-  return gone;
 }

@@ -60,8 +60,9 @@ function stable(object: KubeObject): KubeObject {
   return { ...object, metadata: { ...metadata, labels: kept, annotations: {}, ...(finalizers === undefined ? {} : { finalizers }) } };
 }
 
-/** The defaults of a plan, with its GUIDs. */
-export function buildDefaults(plan: SetupPlan, { orgGuid, spaceGuid }: { orgGuid: string; spaceGuid: string }): Defaults {
+/** The defaults of a plan. Before its GUIDs are known, org and space have no names. */
+export function buildDefaults(plan: SetupPlan): Defaults {
+  const [orgGuid, spaceGuid] = [plan.org.guid ?? '', plan.space.guid ?? ''];
   const author = { changedBy: '', now: new Date(0) };
   const domain = buildDomain({ guid: defaultDomain, rootNamespace, name: plan.domain }, author);
   const org = buildOrg({ guid: orgGuid, rootNamespace, displayName: plan.org.name }, author);

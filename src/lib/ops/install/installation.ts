@@ -1,83 +1,87 @@
-// Everything that `kf setup` installs, as sets in the order in which they must be there.
+// The parts of an installation together: their objects, the plan, and how they are applied and proven in order.
 
 import type { KubeObject } from '../../api/object.ts';
-import { buildCheckRoute } from '../../../templates/setup/check-route.ts';
-import { buildBundle, buildController, bundleName, controllerName, type ControllerPrograms } from '../../../templates/setup/controller.ts';
-import { buildGateway } from '../../../templates/setup/gateway.ts';
-import { buildInfo, buildInstallationEnv } from '../../../templates/setup/info.ts';
-import { buildNamespaces } from '../../../templates/setup/namespaces.ts';
-import { buildSystemPolicies } from '../../../templates/setup/network-policies.ts';
-import { rootNamespace, systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
-import { buildPages } from '../../../templates/setup/pages.ts';
-import { buildRecord } from '../../../templates/setup/record.ts';
-import { buildRegistry } from '../../../templates/setup/registry.ts';
-import { readManifest, readManifests } from './assets.ts';
-import type { ClusterFacts } from './preflight.ts';
+import { BugError } from '../../errors.ts';
+import type { Cluster } from '../../kube/cluster.ts';
+import { applyPlanned, planObjects, type PlannedChange } from './applier.ts';
+import { inOrder, type Part, type PartInput, type Proofs, type SetupRun } from './part.ts';
+import { parts } from './parts.generated.ts';
+import { setupSet } from './setup-set.ts';
 
-/** What the cluster brings itself. */
-type ServedKinds = Pick<ClusterFacts, 'hasGatewayApi' | 'hasMutatingPolicies'>;
-
-export interface Installation {
-  /** Namespaces, and what was asked for: a setup that is cut off later is gone on with by the same settings. */
-  base: KubeObject[];
-  /** The programs' text, the registry: nodes must be able to pull from it before anything else is there. */
-  registry: KubeObject[];
-  /** Kinds of kf (and of the Gateway API when the cluster has none): must be Established before the rest. */
-  kinds: KubeObject[];
-  /** Roles, controller, policies, and what CLIs read. */
-  programs: KubeObject[];
-  /** The gateway, and the route of the check. */
-  gateway: KubeObject[];
+export interface PartObjects {
+  part: Part;
+  objects: KubeObject[];
+  /** Of its other choices: they stay where they are. */
+  alternatives: KubeObject[];
 }
 
-/** Binds the generated ClusterRoles to the controller's account: cluster-wide, and what it needs in the root namespace and beside itself. */
-function controllerBindings(): KubeObject[] {
-  const rbac = 'rbac.authorization.k8s.io';
-  const subjects = [{ kind: 'ServiceAccount', name: controllerName, namespace: systemNamespace }];
-  const ref = (name: string) => ({ apiGroup: rbac, kind: 'ClusterRole', name });
-  const inNamespace = (name: string, namespace: string): KubeObject => ({
-    apiVersion: `${rbac}/v1`,
-    kind: 'RoleBinding',
-    metadata: { name, namespace },
-    ...{ roleRef: ref(name), subjects },
-  });
-  return [
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: controllerName },
-      ...{ roleRef: ref(controllerName), subjects },
-    },
-    inNamespace('kf-controller-root', rootNamespace),
-    inNamespace('kf-controller-system', systemNamespace),
-  ];
+export interface PlannedPart {
+  part: Part;
+  changes: PlannedChange[];
 }
 
-/** Policies of the kinds that the cluster serves: those that change objects are a convenience, and not everywhere there. */
-async function policiesFor({ hasMutatingPolicies }: ServedKinds): Promise<KubeObject[]> {
-  const policies = await readManifests('policies');
-  return policies.filter(({ kind = '' }) => hasMutatingPolicies || !kind.startsWith('MutatingAdmissionPolicy'));
+/** The objects of all parts, in the order in which they are applied; pure but for reading the files of the package. */
+export function objectsOfParts(input: PartInput): Promise<PartObjects[]> {
+  return Promise.all(
+    inOrder(parts).map(async (part) => ({ part, objects: await part.objects(input), alternatives: part.alternatives?.(input) ?? [] })),
+  );
 }
 
-/** Builds the installation of one plan from the package's manifests and programs; pure but for reading those files. */
-export async function buildInstallation(plan: SetupPlan, programs: ControllerPrograms, served: ServedKinds): Promise<Installation> {
-  const [kinds, gatewayKinds, roles, policies] = await Promise.all([
-    readManifests('crds'),
-    served.hasGatewayApi ? [] : readManifests('gateway-api'),
-    readManifest('roles.generated.yaml'),
-    policiesFor(served),
-  ]);
-  const bundle = bundleName(programs);
-  return {
-    base: [...buildNamespaces(plan), buildRecord(plan), buildInstallationEnv(plan)],
-    registry: [buildBundle(programs), ...(plan.registry === undefined ? buildRegistry(plan, bundle) : []), ...buildSystemPolicies(plan)],
-    kinds: [...kinds, ...gatewayKinds],
-    programs: [...roles, ...controllerBindings(), ...buildController(plan, bundle), ...buildInfo(plan), ...policies],
-    gateway: [...buildGateway(plan), ...buildPages(plan, bundle), buildCheckRoute(plan)],
-  };
+/** Every object beside what is in the cluster. Nothing is written; who may not do it all is told here. @throws KfError */
+export async function planParts(cluster: Cluster, all: PartObjects[]): Promise<PlannedPart[]> {
+  const planned = await planObjects(
+    cluster,
+    setupSet,
+    all.flatMap(({ objects }) => objects),
+  );
+  let at = 0;
+  return all.map(({ part, objects }) => ({ part, changes: planned.slice(at, (at += objects.length)) }));
 }
 
-/** All objects in order, for `--dry-run -o yaml`. */
-export function allObjects(installation: Installation): KubeObject[] {
-  return [...installation.base, ...installation.registry, ...installation.kinds, ...installation.programs, ...installation.gateway];
+async function applyPart(run: SetupRun, { part, changes }: PlannedPart): Promise<void> {
+  await part.before?.(run);
+  if (changes.every(({ action }) => action === 'unchanged')) return;
+  run.report(part.step === undefined ? { type: 'install-part', part: part.name } : { type: 'install-step', step: part.step });
+  await applyPlanned(run.cluster, setupSet, changes, run.signal);
+}
+
+type Outcome = () => Promise<Partial<Proofs>>;
+
+/**
+ * Applies the parts one after the other, each when those that it requires are ready. A part gets ready while the next ones are applied.
+ * @returns for the outcomes of the checks that the parts began
+ */
+export async function applyParts(context: SetupRun, planned: PlannedPart[]): Promise<Outcome[]> {
+  const failed = new AbortController();
+  const signals = [failed.signal, ...(context.signal === undefined ? [] : [context.signal])];
+  const run = { ...context, signal: AbortSignal.any(signals) };
+  const ready = new Map<string, Promise<void>>();
+  const outcomes: Outcome[] = [];
+  try {
+    for (const one of planned) {
+      const { name, requires, after, prove } = one.part;
+      await Promise.all(requires.flatMap((required) => ready.get(required) ?? []));
+      await applyPart(run, one);
+      if (prove !== undefined) outcomes.push(prove(run));
+      const readiness = after?.(run) ?? Promise.resolve();
+      // Another part may fail before this one is asked for.
+      readiness.catch(() => undefined);
+      ready.set(name, readiness);
+    }
+    await Promise.all(ready.values());
+  } catch (error) {
+    // Whoever still waits would wait for nothing.
+    failed.abort(error);
+    throw error;
+  }
+  return outcomes;
+}
+
+/** The outcomes of all checks, asked for one after the other. */
+export async function proveParts(outcomes: Outcome[]): Promise<Proofs> {
+  let proofs: Partial<Proofs> = {};
+  for (const outcome of outcomes) proofs = { ...proofs, ...(await outcome()) };
+  const { network, reach } = proofs;
+  if (network === undefined || reach === undefined) throw new BugError('No part of setup checks the network, or the gateway.');
+  return { network, reach };
 }

@@ -40,6 +40,23 @@ const known: ResourceType[] = [
   resource(cf, 'v1alpha1', 'RunnerInfo', 'runnerinfos'),
 ];
 
+/**
+ * Kinds whose objects setup never removes, although it may have made them: they hold what people and apps have put there. Pods it never marks.
+ */
+const lasting = new Set([
+  'CustomResourceDefinition',
+  'Namespace',
+  'PersistentVolumeClaim',
+  'Secret',
+  'Pod',
+  'CFOrg',
+  'CFSpace',
+  'CFDomain',
+]);
+
+/** Kinds of which a setup removes what earlier ones have left behind: what uses others goes before what it uses. */
+export const prunedKinds: readonly ResourceType[] = known.filter(({ kind }) => !lasting.has(kind)).toReversed();
+
 const byName = new Map(known.map((type) => [`${apiVersionOf(type)}/${type.kind}`, type]));
 
 /** The descriptor of an object that setup may apply. @throws BugError for a kind that is not in the table */

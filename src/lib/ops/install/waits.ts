@@ -19,6 +19,8 @@ interface WithConditions extends KubeObject {
 }
 
 const pollMs = 200;
+/** Of a program that setup starts, with the pull of its image. */
+export const startMs = 180_000;
 
 /** Calls `look` until it says done, or throws `timeout` with what it saw last. */
 export async function waitUntilDone(

@@ -1,0 +1,63 @@
+// The kinds of kf, and those of the Gateway API where the cluster has none.
+
+import { resource, type KubeObject, type ResourceType } from '../../../api/object.ts';
+import { readManifests } from '../assets.ts';
+import { kindNamed } from '../kinds.ts';
+import type { Part, PartInput } from '../part.ts';
+import { listOrNone, selector, waitUntilGone, type Removal } from '../removal.ts';
+import { waitForCondition } from '../waits.ts';
+
+interface Crd extends KubeObject {
+  spec: { group: string; names: { plural: string; kind: string }; scope: string; versions: { name: string; served: boolean }[] };
+}
+
+const crdType = kindNamed('CustomResourceDefinition') as ResourceType<Crd>;
+
+async function objects({ served }: PartInput): Promise<KubeObject[]> {
+  const [own, gateway] = await Promise.all([readManifests('crds'), served.hasGatewayApi ? [] : readManifests('gateway-api')]);
+  return [...own, ...gateway];
+}
+
+/** Kinds that setup brought stay when objects of somebody else still use them. */
+async function removeKinds({ cluster, result }: Removal): Promise<void> {
+  const { items } = await listOrNone(cluster, crdType, selector);
+  for (const crd of items) {
+    const { group, names, scope, versions } = crd.spec;
+    const served = versions.find((version) => version.served)?.name ?? '';
+    const left = await listOrNone(cluster, resource(group, served, names.kind, names.plural, scope === 'Namespaced'));
+    const isOurs = group.endsWith('cloudfoundry.org');
+    if (!isOurs && left.items.length > 0) {
+      result.kept.push({
+        object: `CustomResourceDefinition ${crd.metadata.name ?? ''}`,
+        reason: `${left.items.length} object(s) of this kind are not of kf`,
+      });
+      continue;
+    }
+    await cluster.delete(crdType, undefined, crd.metadata.name ?? '');
+    result.removed.push(`CustomResourceDefinition ${crd.metadata.name ?? ''}`);
+  }
+}
+
+/** A kind is gone when its last object is; a setup before that would take it for present. */
+async function waitForKinds(removal: Removal): Promise<void> {
+  const kept = removal.result.kept.map(({ object }) => object);
+  await waitUntilGone(removal, 'the kinds', async () => {
+    const { items } = await listOrNone(removal.cluster, crdType, selector);
+    return items.map(({ metadata }) => `CustomResourceDefinition ${metadata.name ?? ''}`).filter((named) => !kept.includes(named));
+  });
+}
+
+export const part: Part = {
+  name: 'kinds',
+  requires: ['registry'],
+  step: 'kinds',
+  objects,
+  after: async (run) => {
+    const kinds = run.changes('kinds').map(({ object }) => object);
+    await waitForCondition(run, kinds, 'Established', 30_000);
+  },
+  remove: async (removal) => {
+    await removeKinds(removal);
+    return () => waitForKinds(removal);
+  },
+};

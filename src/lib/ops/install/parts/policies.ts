@@ -1,0 +1,23 @@
+// Admission policies, of the kinds that the cluster serves: those that change objects are a convenience, and not everywhere there.
+
+import { readManifests } from '../assets.ts';
+import type { Part } from '../part.ts';
+import { removeLabelled } from '../removal.ts';
+
+export const part: Part = {
+  name: 'policies',
+  requires: ['roles'],
+  step: 'controller',
+  objects: async ({ served }) => {
+    const policies = await readManifests('policies');
+    return policies.filter(({ kind = '' }) => served.hasMutatingPolicies || !kind.startsWith('MutatingAdmissionPolicy'));
+  },
+  remove: (removal) =>
+    removeLabelled(
+      removal,
+      'ValidatingAdmissionPolicyBinding',
+      'ValidatingAdmissionPolicy',
+      'MutatingAdmissionPolicyBinding',
+      'MutatingAdmissionPolicy',
+    ),
+};

@@ -1,0 +1,48 @@
+import { readdirSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { inOrder } from '../../../src/lib/ops/install/part.ts';
+import { parts } from '../../../src/lib/ops/install/parts.generated.ts';
+
+const part = (name: string, ...requires: string[]) => ({ name, requires });
+const namesOf = (all: { name: string }[]): string[] => all.map(({ name }) => name);
+
+test('parts are installed after those that they require, and else by name', () => {
+  const given = [
+    part('gateway', 'kinds'),
+    part('controller', 'kinds'),
+    part('org', 'controller', 'gateway'),
+    part('kinds', 'registry'),
+    part('registry'),
+  ];
+  expect(namesOf(inOrder(given))).toEqual(['registry', 'kinds', 'controller', 'gateway', 'org']);
+});
+
+test('the order does not depend on the one in which they are listed', () => {
+  expect(namesOf(inOrder(parts.toReversed()))).toEqual(namesOf(inOrder(parts)));
+});
+
+test('parts that require each other are refused by name', () => {
+  const given = [part('a', 'c'), part('b', 'a'), part('c', 'b'), part('d')];
+  expect(() => inOrder(given)).toThrow('Parts of setup require each other: a, b, c.');
+});
+
+test('a part that requires itself is refused', () => {
+  expect(() => inOrder([part('a', 'a')])).toThrow('Parts of setup require each other: a.');
+});
+
+test('a part that requires what is no part is refused by name', () => {
+  expect(() => inOrder([part('a', 'b')])).toThrow("The part 'a' of setup requires 'b', which is no part.");
+});
+
+test('a part bears the name of its file, and each file is a part', () => {
+  const folder = new URL('../../../src/lib/ops/install/parts/', import.meta.url);
+  const files = readdirSync(folder).map((file) => file.replace(/\.ts$/, ''));
+  expect(namesOf([...parts])).toEqual(files.toSorted());
+});
+
+test('the registry is there before the kinds, the controller before the default org, and namespaces are removed last', () => {
+  expect(namesOf(inOrder(parts))).toEqual([
+    ...['namespaces', 'network', 'settings', 'programs', 'registry', 'kinds', 'network-check'],
+    ...['roles', 'policies', 'controller', 'gateway', 'pages', 'org', 'space'],
+  ]);
+});
