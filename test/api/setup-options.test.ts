@@ -6,7 +6,7 @@ import path from 'node:path';
 import { parseAllDocuments, stringify } from 'yaml';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import Setup from '../../src/commands/setup.ts';
-import { knownKeys } from '../../src/lib/ops/install/request.ts';
+import { knownKeys } from '../../src/lib/ops/install/settings-schema.ts';
 import { auditEnd, auditFrom, writesOfKf } from '../support/audit.ts';
 import { differing, named, type Objects, type Printed } from './setup-objects.ts';
 import { kf } from './kf.ts';

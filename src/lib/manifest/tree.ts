@@ -52,15 +52,20 @@ export function located(file: string, at: Position, text: string): string {
 /**
  * The tree of a YAML text, or undefined for an empty one. The text has a limited size (`lib/small-file.ts`): what is done here takes a time that
  * grows with it, and cannot be interrupted.
- * @throws KfError `usage`: the message that cf gives for bad YAML, and where the fault is
+ * @param invalid what is said of bad YAML, before its fault; what cf says of a manifest unless told
+ * @throws KfError `usage` with `invalid`, and where the fault is
  */
-export function parseTree(file: string, text: string): Located | undefined {
+export function parseTree(
+  file: string,
+  text: string,
+  invalid = `Unable to push app because manifest ${file} is not valid yaml.`,
+): Located | undefined {
   const lines = new LineCounter();
   try {
     // The library compares each key of a map with each other; the reader below does so by a set.
     const options = { version: '1.1', merge: true, intAsBigInt: true, prettyErrors: false, uniqueKeys: false, lineCounter: lines } as const;
     const document = parseDocument(text, options);
-    throwIfBroken(file, document, lines);
+    throwIfBroken({ file, invalid }, document, lines);
     if (document.contents === null) return undefined;
     return new Reader(file, document, lines).convert(document.contents, { line: 1, column: 1 });
   } catch (error) {
@@ -70,12 +75,12 @@ export function parseTree(file: string, text: string): Located | undefined {
   }
 }
 
-function throwIfBroken(file: string, document: Document.Parsed, lines: LineCounter): void {
+function throwIfBroken({ file, invalid }: { file: string; invalid: string }, document: Document.Parsed, lines: LineCounter): void {
   const [fault] = document.errors;
   if (fault !== undefined) {
     const { line, col } = lines.linePos(fault.pos[0]);
     const where = located(file, { line, column: col }, fault.message);
-    throw new KfError('usage', `Unable to push app because manifest ${file} is not valid yaml.\n${where}`, { cause: fault });
+    throw new KfError('usage', `${invalid}\n${where}`, { cause: fault });
   }
 }
 

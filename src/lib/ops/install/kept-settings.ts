@@ -9,8 +9,9 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { readBuildEnv } from './build-env.ts';
 import type { RecordedInfo } from './recorded-info.ts';
-import { isMap, standard, unknownKey, type SetupRequest } from './request.ts';
+import { standard, type SetupRequest } from './request.ts';
 import { settingsOfObjects } from './settings-of-objects.ts';
+import { knownKeys } from './settings-schema.ts';
 
 /** What the operator gives. */
 export interface SetupOrder {
@@ -51,6 +52,10 @@ function unreadable(why: string, cause?: unknown): KfError {
   });
 }
 
+function isMap(content: unknown): content is Record<string, unknown> {
+  return content !== null && typeof content === 'object' && !Array.isArray(content);
+}
+
 function settingsIn(text: string): SetupRequest {
   let content: unknown;
   try {
@@ -59,7 +64,7 @@ function settingsIn(text: string): SetupRequest {
     throw unreadable(messageOf(error), error);
   }
   if (!isMap(content)) throw unreadable('it holds no map of settings.');
-  const unknown = unknownKey(content);
+  const unknown = Object.keys(content).find((key) => !knownKeys.some((known) => known === key));
   if (unknown !== undefined) throw unreadable(`this kf does not know the key '${unknown}'.`);
   return content;
 }

@@ -69,12 +69,17 @@ export async function readNetwork(cluster: Cluster, recorded: KfInfo | undefined
   };
 }
 
+/** A range of addresses, or what may be the name of a namespace. */
+export function isPeer(entry: string): boolean {
+  return isRange(entry) || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(entry);
+}
+
 /** @throws KfError usage naming the entry that is neither a range nor a namespace */
 function checkedPeers(key: string, entries: unknown): string[] {
   if (entries === undefined || entries === null) return [];
   const list: unknown[] = Array.isArray(entries) ? entries : [entries];
   return list.map((entry) => {
-    if (typeof entry === 'string' && (isRange(entry) || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(entry))) return entry;
+    if (typeof entry === 'string' && isPeer(entry)) return entry;
     throw new KfError('usage', `Incorrect Usage: ${key} takes ranges and names of namespaces, not '${String(entry)}'.`, {
       hints: [`${key}: ['10.20.0.0/16', databases]`],
     });

@@ -1,42 +1,12 @@
 // What the operator asks of `kf setup` (flags over setup.yaml over defaults) made into one complete plan.
 
-import { parse } from 'yaml';
-import { incorrectUsage } from '../../cf/usage.ts';
-import { KfError, messageOf } from '../../errors.ts';
-import { readSmallFile } from '../../small-file.ts';
-import { resolveNetwork, type NetworkFacts, type NetworkRequest } from './network.ts';
+import { KfError } from '../../errors.ts';
+import { resolveNetwork, type NetworkFacts } from './network.ts';
+import { knownKeys, type SetupRequest } from './settings-schema.ts';
 import { defaultTasksKept } from '../../../templates/limits.ts';
 import type { SetupImages, SetupPlan } from '../../../templates/setup/options.ts';
 
-/** Flags of the command, and the keys of `setup.yaml`. */
-export interface SetupRequest extends NetworkRequest {
-  domain?: string;
-  registry?: string;
-  insecureRegistry?: boolean;
-  gateway?: string;
-  gatewayClass?: string;
-  gatewayExposure?: 'auto' | 'hostport' | 'loadbalancer';
-  gatewayPort?: number;
-  gatewayAddress?: string;
-  imagePrefix?: string;
-  images?: Partial<SetupImages>;
-  controllerImage?: string;
-  nodePort?: number;
-  registrySize?: string;
-  registrySpaceQuotaMB?: number;
-  storageClass?: string;
-  insecureRegistries?: string[];
-  buildEnv?: Record<string, string>;
-  drainSeconds?: number;
-  staging?: { memoryMB?: number; diskMB?: number };
-  processDefaults?: { memoryMB?: number; diskQuotaMB?: number };
-  /** Beside the defaults of src/templates/limits.ts, or instead of them; empty: none. */
-  limits?: Partial<Record<'org' | 'space' | 'orgTotal', Record<string, string | number>>>;
-  tasksKeptPerApp?: number;
-  controllerMemoryMB?: number;
-  org?: string;
-  space?: string;
-}
+export type { SetupRequest };
 
 const defaultImages: SetupImages = {
   node: 'docker.io/library/node:24-slim',
@@ -68,87 +38,6 @@ export const standard = {
   org: 'default',
   space: 'default',
 } satisfies SetupRequest;
-
-/** Keys of `setup.yaml`. */
-export const knownKeys = [
-  'domain',
-  'registry',
-  'insecureRegistry',
-  'gateway',
-  'gatewayClass',
-  'gatewayExposure',
-  'gatewayPort',
-  'gatewayAddress',
-  'imagePrefix',
-  'images',
-  'controllerImage',
-  'nodePort',
-  'registrySize',
-  'registrySpaceQuotaMB',
-  'storageClass',
-  'insecureRegistries',
-  'buildEnv',
-  'networkPolicies',
-  'appEgress',
-  'appIngress',
-  'drainSeconds',
-  'staging',
-  'processDefaults',
-  'limits',
-  'tasksKeptPerApp',
-  'controllerMemoryMB',
-  'org',
-  'space',
-];
-
-/** Reads `-f setup.yaml`. @throws KfError usage naming the file and the key that is not known */
-export async function readSetupFile(file: string): Promise<SetupRequest> {
-  let content: unknown;
-  try {
-    content = parse(await readSmallFile({ path: file, asGiven: file, what: 'a file of settings' }));
-  } catch (error) {
-    if (error instanceof KfError) throw error;
-    throw new KfError('usage', `Incorrect Usage: The file ${file} cannot be read: ${messageOf(error)}`, { cause: error });
-  }
-  if (!isMap(content)) {
-    throw new KfError('usage', `Incorrect Usage: The file ${file} must hold a map of settings.`, {
-      hints: [`Known keys: ${knownKeys.join(', ')}`],
-    });
-  }
-  const unknown = unknownKey(content);
-  if (unknown !== undefined) {
-    throw new KfError('usage', `Incorrect Usage: ${file} has the unknown key '${unknown}'.`, {
-      hints: [`Known keys: ${knownKeys.join(', ')}`],
-    });
-  }
-  assertNumbers(file, content);
-  return content;
-}
-
-/** A map of YAML or JSON, which may be of settings. */
-export function isMap(content: unknown): content is Record<string, unknown> {
-  return content !== null && typeof content === 'object' && !Array.isArray(content);
-}
-
-/** A key that setup.yaml does not have, if there is one. */
-export function unknownKey(content: object): string | undefined {
-  return Object.keys(content).find((key) => !knownKeys.includes(key));
-}
-
-/** What a number may be, by its key: one that is no port would fail late, in words about an object. */
-const numbers: Record<string, { what: string; most: number }> = {
-  gatewayPort: { what: 'is a port, from 1 to 65535,', most: 65_535 },
-  nodePort: { what: 'is a port, from 1 to 65535,', most: 65_535 },
-  tasksKeptPerApp: { what: 'is a whole number from 1', most: Number.MAX_SAFE_INTEGER },
-};
-
-function assertNumbers(file: string, content: object): void {
-  for (const [key, value] of Object.entries(content)) {
-    const number = numbers[key];
-    if (number === undefined || (Number.isInteger(value) && value >= 1 && value <= number.most)) continue;
-    throw incorrectUsage(`${file}: the key '${key}' ${number.what} and not ${JSON.stringify(value)}.`);
-  }
-}
 
 /** `docker.io/library/node:24` behind a mirror: host and the rest's folders are kept below the prefix. */
 export function withPrefix(prefix: string, reference: string): string {
