@@ -1,5 +1,6 @@
 // Which objects belong to an app or a process: indexes that the reconcilers of apps, processes, workloads and routes share.
 
+import type { Stored } from '../lib/api/object.ts';
 import { desiredInstances } from '../lib/api/app.ts';
 import { kinds } from '../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess, CFRoute, CFServiceBinding, RouteDestination } from '../lib/api/types.generated.ts';
@@ -24,7 +25,7 @@ export const appsByDroplet: Index = index<CFApp>(kinds.app, 'droplet', (app) => 
 export const appIndexes: readonly Index[] = [processesByApp, workloadsByProcess, bindingsByApp, routesByApp, appsByDroplet];
 
 /** Bindings of the app that are not about to go and whose name no other one has, oldest first. */
-export function bindingsOf(stores: Stores, app: CFApp): CFServiceBinding[] {
+export function bindingsOf(stores: Stores, app: Stored<CFApp>): Stored<CFServiceBinding>[] {
   return stores
     .of(kinds.serviceBinding)
     .by(bindingsByApp.name, `${app.metadata.namespace ?? ''}/${app.metadata.name ?? ''}`)
@@ -38,17 +39,17 @@ export function processKeys(appKey: string, stores: Stores): string[] {
   return stores.of(kinds.process).by(processesByApp.name, appKey).map(keyOf);
 }
 
-const byAge = (a: CFRoute, b: CFRoute): number =>
+const byAge = (a: Stored<CFRoute>, b: Stored<CFRoute>): number =>
   (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
   (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '');
 
 export interface MappedDestination {
-  route: CFRoute;
+  route: Stored<CFRoute>;
   destination: RouteDestination;
 }
 
 /** Routes to a process, oldest first, each with the destination that names it. Routes that do not hold their name do not count. */
-export function routesTo(process: CFProcess, stores: Stores): MappedDestination[] {
+export function routesTo(process: Stored<CFProcess>, stores: Stores): MappedDestination[] {
   const { namespace = '' } = process.metadata;
   const app = process.spec.appRef.name ?? '';
   return stores
@@ -66,6 +67,6 @@ export function routesTo(process: CFProcess, stores: Stores): MappedDestination[
 }
 
 /** Instances that shall run now. */
-export function wantedInstances(app: CFApp, process: CFProcess): number {
+export function wantedInstances(app: Stored<CFApp>, process: Stored<CFProcess>): number {
   return app.spec.desiredState === 'STARTED' ? desiredInstances(process) : 0;
 }

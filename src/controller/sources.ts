@@ -19,7 +19,7 @@ import {
   type RoleBinding,
   type StatefulSet,
 } from '../lib/api/core.ts';
-import type { KubeObject } from '../lib/api/object.ts';
+import type { KubeObject, Stored } from '../lib/api/object.ts';
 import { networkPolicyType } from '../lib/api/network-policy.ts';
 import { httpRouteType } from '../lib/api/gateway.ts';
 import { annotations, kinds, labels, limitsName, places } from '../lib/api/group.ts';
@@ -28,7 +28,7 @@ import { present } from '../templates/metadata.ts';
 import type { Source } from './runtime/informer.ts';
 
 /** Of a pod's spec only where it runs, how long it may run and how long it may take to end is read. */
-function trimPod(pod: Pod): Pod {
+function trimPod(pod: Stored<Pod>): Stored<Pod> {
   const { nodeName, terminationGracePeriodSeconds, activeDeadlineSeconds, containers = [] } = pod.spec ?? {};
   return {
     ...pod,
@@ -42,20 +42,19 @@ function trimPod(pod: Pod): Pod {
 }
 
 /** What the instances, or the pod of a task or build, are made of is read once, when they are made, and then from the API server. */
-function withoutEnv<T extends AppWorkload | BuildWorkload | TaskWorkload>(workload: T): T {
+function withoutEnv<T extends AppWorkload | Stored<BuildWorkload> | Stored<TaskWorkload>>(workload: T): T {
   const { env: _env, ...spec } = workload.spec;
   return { ...workload, spec };
 }
 
-function withoutTemplate<T extends StatefulSet | Job>(object: T): T {
+function withoutTemplate<T extends StatefulSet | Stored<Job>>(object: T): T {
   const { template: _template, ...spec } = object.spec ?? {};
   return { ...object, spec };
 }
 
 /** Of a node only its addresses are read. */
-function trimNode({ apiVersion, kind, metadata: { name, uid, resourceVersion }, status }: Node): Node {
-  const metadata = present({ name, uid, resourceVersion });
-  return { ...present({ apiVersion, kind }), metadata, status: { addresses: status?.addresses ?? [] } };
+function trimNode({ apiVersion, kind, metadata: { name, uid, resourceVersion }, status }: Stored<Node>): Stored<Node> {
+  return { ...present({ apiVersion, kind }), metadata: { name, uid, resourceVersion }, status: { addresses: status?.addresses ?? [] } };
 }
 
 const readOfBindings = new Set<string>([
@@ -73,7 +72,7 @@ const readOnly = (entries: Record<string, string> | undefined): Record<string, s
   Object.fromEntries(Object.entries(entries ?? {}).filter(([key, value]) => readOfBindings.has(key) && value.length <= mostOfNote));
 
 /** A manager may make many bindings, and the controller copies them into every space: of their metadata only what is read and copied stays. */
-function trimRoleBinding(binding: RoleBinding): RoleBinding {
+function trimRoleBinding(binding: Stored<RoleBinding>): Stored<RoleBinding> {
   const { ownerReferences: _owners, ...metadata } = binding.metadata;
   return { ...binding, metadata: { ...metadata, labels: readOnly(metadata.labels), annotations: readOnly(metadata.annotations) } };
 }

@@ -3,12 +3,14 @@
 import { EventEmitter, on } from 'node:events';
 import { Readable } from 'node:stream';
 import { randomUUID } from 'node:crypto';
-import type { KubeObject, ResourceType } from '../../src/lib/api/object.ts';
+import { stored } from '../../src/lib/api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../../src/lib/api/object.ts';
 import type {
   Cluster,
   DeleteOptions,
   KeepOptions,
   ListOptions,
+  ListResult,
   PatchOptions,
   WatchEvent,
   WatchOptions,
@@ -77,7 +79,7 @@ export class MemoryCluster implements Cluster {
   readonly logTexts = new Map<string, string>();
   /** Called before each request; throw to make it fail. */
   intercept: (verb: string, type: ResourceType, name: string) => void | Promise<void> = () => undefined;
-  readonly #objects = new Map<string, { type: ResourceType; object: KubeObject }>();
+  readonly #objects = new Map<string, { type: ResourceType; object: Stored }>();
   readonly #bus = new EventEmitter().setMaxListeners(0);
   /** Uids of what was deleted. */
   readonly #gone = new Set<string>();
@@ -96,20 +98,20 @@ export class MemoryCluster implements Cluster {
   }
 
   /** The object as stored, for assertions and for playing other controllers. */
-  peek<T extends KubeObject>(type: ResourceType<T>, ns: string | undefined, name: string): T | undefined {
-    return this.#objects.get(this.#id(type, ns, name))?.object as T | undefined;
+  peek<T extends KubeObject>(type: ResourceType<T>, ns: string | undefined, name: string): Stored<T> | undefined {
+    return this.#objects.get(this.#id(type, ns, name))?.object as Stored<T> | undefined;
   }
 
-  all<T extends KubeObject>(type: ResourceType<T>): T[] {
-    return [...this.#objects.values()].filter((entry) => entry.type.plural === type.plural).map((entry) => entry.object as T);
+  all<T extends KubeObject>(type: ResourceType<T>): Stored<T>[] {
+    return [...this.#objects.values()].filter((entry) => entry.type.plural === type.plural).map((entry) => entry.object as Stored<T>);
   }
 
-  async get<T extends KubeObject>(type: ResourceType<T>, ns: string | undefined, name: string): Promise<T | undefined> {
+  async get<T extends KubeObject>(type: ResourceType<T>, ns: string | undefined, name: string): Promise<Stored<T> | undefined> {
     await this.intercept('get', type, name);
     return structuredClone(this.peek(type, ns, name));
   }
 
-  async list<T extends KubeObject>(type: ResourceType<T>, options: KeepOptions<T> = {}): Promise<{ items: T[]; resourceVersion: string }> {
+  async list<T extends KubeObject>(type: ResourceType<T>, options: KeepOptions<T> = {}): Promise<ListResult<T>> {
     await this.intercept('list', type, '');
     const items = this.all(type).filter((object) => matches(object, options));
     return { items: structuredClone(items).map(options.keep ?? ((item) => item)), resourceVersion: String(this.#version) };
@@ -136,18 +138,18 @@ export class MemoryCluster implements Cluster {
     }
   }
 
-  async create<T extends KubeObject>(type: ResourceType<T>, object: T): Promise<T> {
+  async create<T extends KubeObject>(type: ResourceType<T>, object: T): Promise<Stored<T>> {
     const name = object.metadata.name ?? '';
     await this.intercept('create', type, name);
     const id = this.#id(type, object.metadata.namespace, name);
     if (this.#objects.has(id)) throw apiError(409, 'AlreadyExists', `${type.plural} "${name}" already exists`, name);
     this.#record('create', type, name, undefined, object);
     const { status: _status, ...rest } = structuredClone(object) as T & { status?: unknown };
-    const stored = {
+    const complete = {
       ...(type.group === 'korifi.cloudfoundry.org' ? rest : structuredClone(object)),
       metadata: { ...object.metadata, uid: randomUUID(), generation: 1, creationTimestamp: new Date().toISOString() },
     } as T;
-    const created = this.#store(type, stored, 'ADDED');
+    const created = this.#store(type, complete, 'ADDED');
     const { ownerReferences: owners = [] } = created.metadata;
     if (owners.length > 0 && owners.every(({ uid }) => this.#gone.has(uid))) this.#remove(type, created);
     return created;
@@ -159,7 +161,7 @@ export class MemoryCluster implements Cluster {
     name: string,
     patch: Record<string, unknown>,
     options: PatchOptions = {},
-  ): Promise<T> {
+  ): Promise<Stored<T>> {
     await this.intercept('patch', type, name);
     const live = this.#need(type, ns, name);
     const { uid, resourceVersion } = (patch['metadata'] ?? {}) as { uid?: string; resourceVersion?: string };
@@ -170,20 +172,20 @@ export class MemoryCluster implements Cluster {
     const isStatus = options.subresource === 'status';
     const next = isStatus ? { ...before, status: merged.status } : { ...merged, status: before.status };
     const generation = (live.metadata.generation ?? 1) + (JSON.stringify(next.spec) === JSON.stringify(before.spec) ? 0 : 1);
-    const stored = this.#store(type, { ...next, metadata: { ...(isStatus ? live : next).metadata, generation } }, 'MODIFIED');
-    const { finalizers = [], deletionTimestamp } = stored.metadata;
-    if (deletionTimestamp !== undefined && finalizers.length === 0) this.#remove(type, stored);
-    return stored;
+    const changed = this.#store(type, { ...next, metadata: { ...(isStatus ? live : next).metadata, generation } }, 'MODIFIED');
+    const { finalizers = [], deletionTimestamp } = changed.metadata;
+    if (deletionTimestamp !== undefined && finalizers.length === 0) this.#remove(type, changed);
+    return changed;
   }
 
-  async apply<T extends KubeObject>(type: ResourceType<T>, object: T): Promise<T> {
+  async apply<T extends KubeObject>(type: ResourceType<T>, object: T): Promise<Stored<T>> {
     const { name = '', namespace } = object.metadata;
     await this.intercept('apply', type, name);
     if (this.peek(type, namespace, name) === undefined) return this.create(type, object);
     return this.mergePatch(type, namespace, name, Object.fromEntries(Object.entries(object)));
   }
 
-  async replace<T extends KubeObject>(type: ResourceType<T>, object: T): Promise<T> {
+  async replace<T extends KubeObject>(type: ResourceType<T>, object: T): Promise<Stored<T>> {
     const { name = '', namespace, uid, resourceVersion } = object.metadata;
     await this.intercept('replace', type, name);
     this.#check(type, this.#need(type, namespace, name), uid, resourceVersion);
@@ -239,34 +241,34 @@ export class MemoryCluster implements Cluster {
     return `${type.group}/${type.plural}/${ns ?? ''}/${name}`;
   }
 
-  #need<T extends KubeObject>(type: ResourceType<T>, ns: string | undefined, name: string): T {
+  #need<T extends KubeObject>(type: ResourceType<T>, ns: string | undefined, name: string): Stored<T> {
     const live = this.peek(type, ns, name);
     if (live === undefined) throw apiError(404, 'NotFound', `${type.plural} "${name}" not found`, name);
     return live;
   }
 
-  #check(type: ResourceType, live: KubeObject, uid: string | undefined, version: string | undefined): void {
+  #check(type: ResourceType, live: Stored, uid: string | undefined, version: string | undefined): void {
     const isOther =
       (uid !== undefined && uid !== live.metadata.uid) || (version !== undefined && version !== live.metadata.resourceVersion);
-    if (isOther) throw apiError(409, 'Conflict', `${type.plural} "${live.metadata.name ?? ''}" was changed`, live.metadata.name);
+    if (isOther) throw apiError(409, 'Conflict', `${type.plural} "${live.metadata.name}" was changed`, live.metadata.name);
   }
 
   #record(verb: RecordedWrite['verb'], type: ResourceType, name: string, subresource: string | undefined, body: unknown): void {
     this.writes.push({ verb, kind: type.kind, name, subresource, body: structuredClone(body) });
   }
 
-  #store<T extends KubeObject>(type: ResourceType<T>, object: T, event: 'ADDED' | 'MODIFIED'): T {
+  #store<T extends KubeObject>(type: ResourceType<T>, object: T, event: 'ADDED' | 'MODIFIED'): Stored<T> {
     this.#version += 1;
-    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } };
-    this.#objects.set(this.#id(type, object.metadata.namespace, object.metadata.name ?? ''), { type, object: stored });
-    this.#announce({ type, event: { type: event, object: stored }, version: this.#version });
-    return structuredClone(stored);
+    const kept = stored(type, { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } });
+    this.#objects.set(this.#id(type, kept.metadata.namespace, kept.metadata.name), { type, object: kept });
+    this.#announce({ type, event: { type: event, object: kept }, version: this.#version });
+    return structuredClone(kept);
   }
 
-  #remove(type: ResourceType, object: KubeObject): void {
+  #remove(type: ResourceType, object: Stored): void {
     this.#version += 1;
-    this.#objects.delete(this.#id(type, object.metadata.namespace, object.metadata.name ?? ''));
-    this.#gone.add(object.metadata.uid ?? '');
+    this.#objects.delete(this.#id(type, object.metadata.namespace, object.metadata.name));
+    this.#gone.add(object.metadata.uid);
     const gone = { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } };
     this.#announce({ type, event: { type: 'DELETED', object: gone }, version: this.#version });
     for (const entry of [...this.#objects.values()]) {

@@ -108,7 +108,7 @@ export class PushScene {
   servicesOf(build: CFBuild | undefined): string[] {
     const bindings = new Map(this.cluster.memory.all(kinds.serviceBinding).map(({ metadata, spec }) => [metadata.name, spec.service.name]));
     const { services = [] } = this.cluster.memory.peek(kinds.buildWorkload, ns, nameOf(build))?.spec ?? {};
-    return services.map(({ name }) => bindings.get(name) ?? '');
+    return services.map(({ name }) => bindings.get(name ?? '') ?? '');
   }
 
   /** The package that the app's droplet was made of. */

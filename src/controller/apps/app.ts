@@ -1,5 +1,6 @@
 // CFApp: name, processes, environment for all of them, and how the last change fares.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType } from '../../lib/api/core.ts';
 import { annotations, kinds, labels, reasons } from '../../lib/api/group.ts';
@@ -54,15 +55,15 @@ async function removeBindings(context: Context, ns: string, name: string): Promi
 /** Longer than a push takes to see that it did not get the name. */
 const abandonedMs = 30_000;
 
-const deployIdOf = (app: CFApp): string => app.metadata.annotations?.[annotations.deployId] ?? '';
+const deployIdOf = (app: Stored<CFApp>): string => app.metadata.annotations?.[annotations.deployId] ?? '';
 
 /** A push that does not get the name deletes what it made for it; one that was killed before leaves it, and it would take the name one day. */
-function isAbandoned({ metadata, spec }: CFApp, now: number): boolean {
+function isAbandoned({ metadata, spec }: Stored<CFApp>, now: number): boolean {
   const isFirstPush = metadata.annotations?.[annotations.pushId] !== undefined && (spec.currentDropletRef?.name ?? '') === '';
   return isFirstPush && now - Date.parse(metadata.creationTimestamp ?? '') > abandonedMs;
 }
 
-async function reconcileApp(context: Context, live: CFApp): Promise<Result | undefined> {
+async function reconcileApp(context: Context, live: Stored<CFApp>): Promise<Result | undefined> {
   const claim = await claimName(context, { entity: 'app', object: live });
   if (claim.notReady !== undefined) {
     if (isAbandoned(live, context.now())) {
@@ -82,7 +83,7 @@ async function reconcileApp(context: Context, live: CFApp): Promise<Result | und
 }
 
 /** After a user's command everything it may have written is read from the API server, not from caches that follow it. */
-async function readFresh(context: Context, app: CFApp): Promise<CFApp> {
+async function readFresh(context: Context, app: Stored<CFApp>): Promise<Stored<CFApp>> {
   const { namespace = '', name = '' } = app.metadata;
   const { signal } = context;
   const droplet = app.spec.currentDropletRef?.name ?? '';
@@ -98,7 +99,7 @@ async function readFresh(context: Context, app: CFApp): Promise<CFApp> {
 }
 
 /** app-rev and last-stop-app-rev, which the contract keeps by admission: a stop moves both, so that the next start is a new generation. */
-async function withRevision(context: Context, app: CFApp): Promise<CFApp> {
+async function withRevision(context: Context, app: Stored<CFApp>): Promise<Stored<CFApp>> {
   const marks = app.metadata.annotations ?? {};
   const given = Number(marks[annotations.appRev] ?? '0');
   const isNumber = Number.isInteger(given) && given >= 0;
@@ -118,7 +119,7 @@ interface Findings {
   error?: Error;
 }
 
-async function ensureParts(context: Context, app: CFApp): Promise<Findings> {
+async function ensureParts(context: Context, app: Stored<CFApp>): Promise<Findings> {
   const findings: Findings = { serviceBindings: app.status?.serviceBindings ?? [] };
   try {
     const bindings = bindingsOf(context.stores, app);
@@ -132,7 +133,7 @@ async function ensureParts(context: Context, app: CFApp): Promise<Findings> {
   return findings;
 }
 
-function dropletOf(context: Context, app: CFApp): Droplet {
+function dropletOf(context: Context, app: Stored<CFApp>): Droplet {
   const name = app.spec.currentDropletRef?.name ?? '';
   if (name === '') throw new TerminalError(reasons.dropletNotAssigned, 'The app has no droplet yet.');
   const droplet = context.stores.of(kinds.build).get(app.metadata.namespace, name)?.status?.droplet;
@@ -141,7 +142,7 @@ function dropletOf(context: Context, app: CFApp): Droplet {
   return droplet;
 }
 
-function readiness(app: CFApp, processes: readonly CFProcess[], actualState: string, error: Error | undefined): Statement {
+function readiness(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], actualState: string, error: Error | undefined): Statement {
   if (error !== undefined) return notReady(error);
   const unready = (reason: string, message: string): Statement => ({ type: 'Ready', status: 'False', reason, message });
   if (actualState !== app.spec.desiredState)
@@ -151,7 +152,7 @@ function readiness(app: CFApp, processes: readonly CFProcess[], actualState: str
   return readyStatement;
 }
 
-async function write(context: Context, app: CFApp, { serviceBindings, error }: Findings, claimed: Statement): Promise<void> {
+async function write(context: Context, app: Stored<CFApp>, { serviceBindings, error }: Findings, claimed: Statement): Promise<void> {
   const processes = processesOf(context, app);
   const actual = processes.reduce((sum, { status }) => sum + (status?.actualInstances ?? 0), 0);
   const wanted = processes.reduce((sum, process) => sum + wantedInstances(app, process), 0);

@@ -1,5 +1,6 @@
 // How an app's last change fares, from how it fares for each process. Pure.
 
+import type { Stored } from '../../lib/api/object.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
 import { wantedInstances } from '../relations.ts';
 import { timestamp } from '../runtime/clock.ts';
@@ -13,7 +14,7 @@ function bodyOf(rollout: DeploymentStatus): Body {
   return body;
 }
 
-function summary(app: CFApp, processes: readonly CFProcess[], deployId: string): Body {
+function summary(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], deployId: string): Body {
   if ((app.spec.currentDropletRef?.name ?? '') === '' && app.spec.desiredState === 'STARTED') {
     return { phase: 'Pending', reason: 'DropletNotAssigned', message: 'The app has no droplet yet.' };
   }
@@ -30,7 +31,7 @@ function summary(app: CFApp, processes: readonly CFProcess[], deployId: string):
 }
 
 /** `status.deployment`; `since` moves with the phase only. */
-export function deploymentOf(app: CFApp, processes: readonly CFProcess[], deployId: string, now: number): DeploymentStatus {
+export function deploymentOf(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], deployId: string, now: number): DeploymentStatus {
   const before = app.status?.deployment?.id === deployId ? app.status.deployment : undefined;
   const body = summary(app, processes, deployId);
   const since = before?.phase === body.phase && before.since !== undefined ? before.since : timestamp(now);

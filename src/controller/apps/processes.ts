@@ -1,5 +1,6 @@
 // The processes that an app's droplet calls for, and what they are told when the droplet changes.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { lacksWeb, webProcess } from '../../lib/api/app.ts';
 import { annotations, kinds } from '../../lib/api/group.ts';
 import type { CFApp, CFProcess, Droplet } from '../../lib/api/types.generated.ts';
@@ -9,8 +10,8 @@ import { ownerReference } from '../../templates/metadata.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { processesByApp } from '../relations.ts';
 
-export function processesOf(context: Context, app: CFApp): CFProcess[] {
-  const order = (process: CFProcess): string => (process.spec.processType === webProcess ? '' : process.spec.processType);
+export function processesOf(context: Context, app: Stored<CFApp>): Stored<CFProcess>[] {
+  const order = (process: Stored<CFProcess>): string => (process.spec.processType === webProcess ? '' : process.spec.processType);
   return context.stores
     .of(kinds.process)
     .by(processesByApp.name, `${app.metadata.namespace ?? ''}/${app.metadata.name ?? ''}`)
@@ -18,7 +19,7 @@ export function processesOf(context: Context, app: CFApp): CFProcess[] {
     .toSorted((a, b) => (order(a) < order(b) ? -1 : 1));
 }
 
-async function create(context: Context, app: CFApp, type: string, detectedCommand: string, instances?: number): Promise<void> {
+async function create(context: Context, app: Stored<CFApp>, type: string, detectedCommand: string, instances?: number): Promise<void> {
   const { memoryMB, diskQuotaMB } = context.info().processDefaults;
   const changedBy = app.metadata.annotations?.[annotations.changedBy];
   const built = buildProcess({ app, type, memoryMB, diskQuotaMB, instances }, { changedBy: changedBy ?? '', now: new Date(context.now()) });
@@ -32,7 +33,7 @@ async function create(context: Context, app: CFApp, type: string, detectedComman
   }
 }
 
-async function update(context: Context, app: CFApp, process: CFProcess, detectedCommand: string): Promise<void> {
+async function update(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>, detectedCommand: string): Promise<void> {
   const { namespace, name = '', resourceVersion, ownerReferences = [] } = process.metadata;
   const isOwned = ownerReferences.some(({ uid }) => uid === app.metadata.uid);
   const isSame = (process.spec.detectedCommand ?? '') === detectedCommand;
@@ -46,7 +47,7 @@ async function update(context: Context, app: CFApp, process: CFProcess, detected
  * A process for each type of the droplet, and `web` in any case: without instances where the droplet names processes and `web` is none of them, for there
  * is nothing that it could start. Processes that the droplet lacks stay.
  */
-export async function ensureProcesses(context: Context, app: CFApp, droplet: Droplet): Promise<void> {
+export async function ensureProcesses(context: Context, app: Stored<CFApp>, droplet: Droplet): Promise<void> {
   const types = new Map((droplet.processTypes ?? []).map(({ type, command }) => [type, command]));
   const webInstances = lacksWeb(droplet) ? 0 : undefined;
   if (!types.has(webProcess)) types.set(webProcess, '');

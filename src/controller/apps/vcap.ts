@@ -6,7 +6,7 @@ import { webProcess } from '../../lib/api/app.ts';
 import { findCondition, isReady } from '../../lib/api/conditions.ts';
 import { conditionTypes, kinds, labels } from '../../lib/api/group.ts';
 import { addressOf } from '../../lib/api/names.ts';
-import { apiVersionOf } from '../../lib/api/object.ts';
+import { apiVersionOf, type Stored } from '../../lib/api/object.ts';
 import type { BoundService, CFApp, CFProcess, CFServiceBinding, CFServiceInstance, CFSpace } from '../../lib/api/types.generated.ts';
 import { encoded, ownerReference } from '../../templates/metadata.ts';
 import { vcapServicesKey, vcapServicesValue, type VcapApplication, type VcapService } from '../../templates/pod-env.ts';
@@ -30,16 +30,16 @@ const rememberedServices = 1_000;
 /** Of an app's addresses in VCAP_APPLICATION: a variable of more than 128 KiB keeps a process from starting. */
 const mostUris = 100;
 
-export function vcapApplicationSecretName(app: CFApp): string {
+export function vcapApplicationSecretName(app: Stored<CFApp>): string {
   return `${app.metadata.name ?? ''}-vcap-application`;
 }
 
-export function vcapServicesSecretName(app: CFApp): string {
+export function vcapServicesSecretName(app: Stored<CFApp>): string {
   return `${app.metadata.name ?? ''}-vcap-services`;
 }
 
 /** Addresses of the app's routes, oldest first. */
-function urisOf(context: Context, app: CFApp): string[] {
+function urisOf(context: Context, app: Stored<CFApp>): string[] {
   const routes = context.stores.of(kinds.route).by(routesByApp.name, `${app.metadata.namespace ?? ''}/${app.metadata.name ?? ''}`);
   return routes
     .filter((route) => findCondition(route, conditionTypes.claimed)?.status !== 'False')
@@ -53,7 +53,7 @@ function urisOf(context: Context, app: CFApp): string[] {
 }
 
 /** The space that a namespace belongs to. Of several that bear its name (others' spaces, whose names are refused) only the owner counts. */
-function spaceOf(context: Context, guid: string): CFSpace | undefined {
+function spaceOf(context: Context, guid: string): Stored<CFSpace> | undefined {
   const named = context.stores
     .of(kinds.space)
     .list()
@@ -63,12 +63,12 @@ function spaceOf(context: Context, guid: string): CFSpace | undefined {
   return named.find((object) => namespace !== undefined && isNamespaceOf(namespace, { entity: 'space', object }));
 }
 
-const limitsOf = ({ memoryMB, diskQuotaMB }: Pick<CFProcess['spec'], 'memoryMB' | 'diskQuotaMB'>) => ({
+const limitsOf = ({ memoryMB, diskQuotaMB }: Pick<Stored<CFProcess>['spec'], 'memoryMB' | 'diskQuotaMB'>) => ({
   limits: { fds: fileDescriptors, mem: memoryMB, disk: diskQuotaMB },
 });
 
 /** What is told of a process, and where it is about the app as such (`cf env`, builds, tasks) of its web process. */
-function vcapOfProcess(context: Context, app: CFApp, process: CFProcess | undefined): Record<string, unknown> {
+function vcapOfProcess(context: Context, app: Stored<CFApp>, process: Stored<CFProcess> | undefined): Record<string, unknown> {
   if (process !== undefined)
     return { process_id: process.metadata.name ?? '', process_type: process.spec.processType, ...limitsOf(process.spec) };
   const web = processesOf(context, app).find(({ spec }) => spec.processType === webProcess);
@@ -76,7 +76,7 @@ function vcapOfProcess(context: Context, app: CFApp, process: CFProcess | undefi
 }
 
 /** What every instance of the app, or of one of its processes, is told about itself; by name, as cf shows it. */
-export function vcapApplicationOf(context: Context, app: CFApp, process?: CFProcess): VcapApplication {
+export function vcapApplicationOf(context: Context, app: Stored<CFApp>, process?: Stored<CFProcess>): VcapApplication {
   const { name: appGuid = '', namespace: spaceGuid = '' } = app.metadata;
   const space = spaceOf(context, spaceGuid);
   const orgGuid = space?.metadata.namespace ?? '';
@@ -103,7 +103,7 @@ export function vcapApplicationOf(context: Context, app: CFApp, process?: CFProc
 
 const nonEmpty = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
 
-function readyBinding(binding: CFServiceBinding): CFServiceBinding {
+function readyBinding(binding: Stored<CFServiceBinding>): Stored<CFServiceBinding> {
   if (isReady(binding)) return binding;
   const why = binding.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
   throw new WaitingError(
@@ -113,14 +113,14 @@ function readyBinding(binding: CFServiceBinding): CFServiceBinding {
 }
 
 /** Folder below the binding root: the binding's own name, else its instance's where that can be one. */
-function folderOf(context: Context, binding: CFServiceBinding, secret: string): string {
+function folderOf(context: Context, binding: Stored<CFServiceBinding>, secret: string): string {
   const instance = context.stores.of(kinds.serviceInstance).get(binding.metadata.namespace, binding.spec.service.name ?? '');
   const name = nonEmpty(binding.spec.displayName) ?? instance?.spec.displayName ?? '';
   return /^[A-Za-z0-9_][-\w.]{0,252}$/.test(name) ? name : secret;
 }
 
 /** `status.serviceBindings`: what is mounted under which name. Throws while a binding is not ready. */
-export function boundServices(context: Context, bindings: readonly CFServiceBinding[]): BoundService[] {
+export function boundServices(context: Context, bindings: readonly Stored<CFServiceBinding>[]): BoundService[] {
   return bindings.map((binding) => {
     const { status, metadata } = readyBinding(binding);
     const secret = status?.mountSecretRef?.name ?? metadata.name ?? '';
@@ -128,7 +128,7 @@ export function boundServices(context: Context, bindings: readonly CFServiceBind
   });
 }
 
-async function credentialsOf(context: Context, binding: CFServiceBinding): Promise<Record<string, unknown>> {
+async function credentialsOf(context: Context, binding: Stored<CFServiceBinding>): Promise<Record<string, unknown>> {
   const name = binding.status?.envSecretRef?.name;
   if (name === undefined) return {};
   const secret = await context.cluster.get(secretType, binding.metadata.namespace, name, context.signal);
@@ -141,7 +141,7 @@ const readServices = new Remembered(() => new BoundedMap<string, { versions: str
 const longestRemembered = 16 * 1024;
 
 /** Credentials are read again only when the binding or its instance changed, or when somebody forgot them. */
-async function vcapService(context: Context, binding: CFServiceBinding): Promise<VcapService> {
+async function vcapService(context: Context, binding: Stored<CFServiceBinding>): Promise<VcapService> {
   const instance = context.stores.of(kinds.serviceInstance).get(binding.metadata.namespace, binding.spec.service.name ?? '');
   const services = context.memory.of(readServices);
   const uid = binding.metadata.uid ?? '';
@@ -155,7 +155,11 @@ async function vcapService(context: Context, binding: CFServiceBinding): Promise
   return service;
 }
 
-async function readService(context: Context, binding: CFServiceBinding, instance: CFServiceInstance | undefined): Promise<VcapService> {
+async function readService(
+  context: Context,
+  binding: Stored<CFServiceBinding>,
+  instance: Stored<CFServiceInstance> | undefined,
+): Promise<VcapService> {
   const instanceName = instance?.spec.displayName ?? '';
   const bindingName = nonEmpty(binding.spec.displayName);
   return {
@@ -181,7 +185,7 @@ export function vcapPaceMs(context: Context): number {
   return paceMs(context.stores.of(kinds.app).size, secretsPerApp);
 }
 
-async function ensure(context: Context, app: CFApp, name: string, texts: Record<string, string>): Promise<void> {
+async function ensure(context: Context, app: Stored<CFApp>, name: string, texts: Record<string, string>): Promise<void> {
   const written = context.memory.of(writtenSecrets);
   const ns = app.metadata.namespace ?? '';
   const known = `${app.metadata.uid ?? ''} ${name}`;
@@ -217,14 +221,18 @@ async function ensure(context: Context, app: CFApp, name: string, texts: Record<
 }
 
 /** Forgets what was read and written for an app: the next reconcile looks again. */
-export function forgetVcap({ memory }: Context, app: CFApp, bindings: readonly CFServiceBinding[]): void {
+export function forgetVcap({ memory }: Context, app: Stored<CFApp>, bindings: readonly Stored<CFServiceBinding>[]): void {
   const [services, written] = [memory.of(readServices), memory.of(writtenSecrets)];
   for (const { metadata } of bindings) services.delete(metadata.uid ?? '');
   for (const name of [vcapApplicationSecretName(app), vcapServicesSecretName(app)]) written.delete(`${app.metadata.uid ?? ''} ${name}`);
 }
 
 /** Both Secrets of the app, as bindings, routes and names are now. */
-export async function ensureVcapSecrets(context: Context, app: CFApp, bindings: readonly CFServiceBinding[]): Promise<void> {
+export async function ensureVcapSecrets(
+  context: Context,
+  app: Stored<CFApp>,
+  bindings: readonly Stored<CFServiceBinding>[],
+): Promise<void> {
   const listed = await Promise.all(bindings.map((binding) => vcapService(context, binding)));
   await Promise.all([
     ensure(context, app, vcapApplicationSecretName(app), { [vcapApplicationKey]: JSON.stringify(vcapApplicationOf(context, app)) }),

@@ -1,5 +1,6 @@
 // CFBuild: asks a builder for a droplet, or looks at a ready image, and keeps what came of it. Final once Succeeded is there.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { secretType } from '../../lib/api/core.ts';
 import { annotations, conditionTypes, contractVersion, kinds, labels, reasons } from '../../lib/api/group.ts';
@@ -28,8 +29,8 @@ const imageReadTimeoutMs = 15_000;
 const packagePatienceMs = 10 * 60_000;
 const packageLookMs = 60_000;
 
-const openBuilds = (builds: readonly CFBuild[]): string[] => builds.filter((build) => !isFinal(build)).map(keyOf);
-const related = (indexName: string) => (object: CFApp | CFPackage, stores: Stores) =>
+const openBuilds = (builds: readonly Stored<CFBuild>[]): string[] => builds.filter((build) => !isFinal(build)).map(keyOf);
+const related = (indexName: string) => (object: Stored<CFApp> | Stored<CFPackage>, stores: Stores) =>
   openBuilds(stores.of(kinds.build).by(indexName, keyOf(object)));
 
 export const buildReconciler: Reconciler = {
@@ -59,12 +60,12 @@ export const buildReconciler: Reconciler = {
 };
 
 /** True once the build has a result: nothing more is done for it. */
-export function isFinal(build: CFBuild): boolean {
+export function isFinal(build: Stored<CFBuild>): boolean {
   const succeeded = findCondition(build, conditionTypes.succeeded);
   return succeeded !== undefined && succeeded.status !== 'Unknown';
 }
 
-async function stage(context: Context, live: CFBuild): Promise<Result | undefined> {
+async function stage(context: Context, live: Stored<CFBuild>): Promise<Result | undefined> {
   try {
     const { app, source } = inputsOf(context, live);
     const build = await ensureOwner(context, kinds.build, live, app);
@@ -82,7 +83,7 @@ async function stage(context: Context, live: CFBuild): Promise<Result | undefine
   }
 }
 
-function inputsOf(context: Context, live: CFBuild): { app: CFApp; source: CFPackage } {
+function inputsOf(context: Context, live: Stored<CFBuild>): { app: Stored<CFApp>; source: Stored<CFPackage> } {
   const ns = live.metadata.namespace;
   const { appRef, packageRef } = live.spec;
   const app = context.stores.of(kinds.app).get(ns, appRef.name ?? '');
@@ -101,7 +102,7 @@ function inputsOf(context: Context, live: CFBuild): { app: CFApp; source: CFPack
   return { app, source };
 }
 
-async function stageSource(context: Context, build: CFBuild, app: CFApp, source: CFPackage): Promise<undefined> {
+async function stageSource(context: Context, build: Stored<CFBuild>, app: Stored<CFApp>, source: Stored<CFPackage>): Promise<undefined> {
   const { namespace, name = '' } = build.metadata;
   const workload = context.stores.of(kinds.buildWorkload).get(namespace, name) ?? (await createWorkload(context, build, app, source));
   if (!isOwnedBy(workload, build))
@@ -130,7 +131,12 @@ function ended(status: 'True' | 'False', reason: string, message: string): State
   ];
 }
 
-async function createWorkload(context: Context, build: CFBuild, app: CFApp, source: CFPackage): Promise<BuildWorkload> {
+async function createWorkload(
+  context: Context,
+  build: Stored<CFBuild>,
+  app: Stored<CFApp>,
+  source: Stored<CFPackage>,
+): Promise<Stored<BuildWorkload>> {
   assertBindingsTold(context, build, app);
   const { name = '', namespace = '' } = build.metadata;
   const buildpacks = build.spec.lifecycle.data.buildpacks ?? [];
@@ -163,7 +169,7 @@ async function createWorkload(context: Context, build: CFBuild, app: CFApp, sour
   }
 }
 
-async function stageImage(context: Context, build: CFBuild, source: CFPackage): Promise<undefined> {
+async function stageImage(context: Context, build: Stored<CFBuild>, source: Stored<CFPackage>): Promise<undefined> {
   const image = source.spec.source?.registry.image ?? '';
   const pullSecrets = source.spec.source?.registry.imagePullSecrets ?? [];
   const dockerConfigs = await Promise.all(pullSecrets.map(({ name }) => dockerConfig(context, build.metadata.namespace, name ?? '')));
@@ -194,7 +200,7 @@ async function stageImage(context: Context, build: CFBuild, source: CFPackage): 
   return undefined;
 }
 
-async function succeedWithImage(context: Context, build: CFBuild, registry: CFBuildRegistry, read: ReadImage): Promise<undefined> {
+async function succeedWithImage(context: Context, build: Stored<CFBuild>, registry: CFBuildRegistry, read: ReadImage): Promise<undefined> {
   const problem = userProblem(registry.image, read.user);
   if (problem !== undefined) return fail(context, build, reasons.stagingFailed, problem);
   const { ports, architecture, digest } = read;
@@ -222,14 +228,14 @@ async function dockerConfig(context: Context, ns: string | undefined, name: stri
   return text === undefined ? [] : [Buffer.from(text, 'base64').toString('utf8')];
 }
 
-async function fail(context: Context, build: CFBuild, reason: BuildFailure['reason'], message: string): Promise<undefined> {
+async function fail(context: Context, build: Stored<CFBuild>, reason: BuildFailure['reason'], message: string): Promise<undefined> {
   await write(context, build, { state: 'FAILED', failure: { reason } }, ended('False', reasons.buildFailed, message));
   return undefined;
 }
 
 async function write(
   context: Context,
-  build: CFBuild,
+  build: Stored<CFBuild>,
   status: Partial<CFBuildStatus>,
   statements: Statement[],
   change: MetadataChange = {},

@@ -1,5 +1,6 @@
 // BuilderInfo and RunnerInfo: what the builder of this installation offers, read once from its image by a short pod, and what the runner can do.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { configMapType, podType } from '../../lib/api/core.ts';
 import type { ConfigMap, Pod } from '../../lib/api/core.ts';
 import { conditionTypes, kinds, places, reasons } from '../../lib/api/group.ts';
@@ -60,7 +61,7 @@ async function created<T>(create: () => Promise<T>): Promise<T | undefined> {
 }
 
 /** True when the status speaks of the builder that kf-info names. */
-export function isCurrent(live: BuilderInfo | undefined, info: KfInfo): boolean {
+export function isCurrent(live: Stored<BuilderInfo> | undefined, info: KfInfo): boolean {
   const builder = live?.status?.builder;
   return builder?.image === info.builder.image && (builder.runImage ?? '') === (info.builder.runImage ?? '');
 }
@@ -75,7 +76,7 @@ async function ensureBuilderInfo(context: Context, info: KfInfo): Promise<Result
   return isCurrent(live, info) ? undefined : inspectBuilder(context, live, info);
 }
 
-async function inspectBuilder(context: Context, live: BuilderInfo, info: KfInfo): Promise<Result | undefined> {
+async function inspectBuilder(context: Context, live: Stored<BuilderInfo>, info: KfInfo): Promise<Result | undefined> {
   const ns = info.controller.namespace;
   const pod = await context.cluster.get(podType, ns, builderPodName, context.signal);
   if (pod === undefined) {
@@ -98,13 +99,13 @@ async function inspectBuilder(context: Context, live: BuilderInfo, info: KfInfo)
   return undefined;
 }
 
-async function lookAgain(context: Context, live: BuilderInfo, pod: Pod, why: string): Promise<Result> {
+async function lookAgain(context: Context, live: Stored<BuilderInfo>, pod: Stored<Pod>, why: string): Promise<Result> {
   await writeFailure(context, live, `The builder image could not be read: ${lastLine(why)}`);
   await removePod(context, pod);
   return { requeueAfterMs: slowPollMs };
 }
 
-async function awaitPod(context: Context, live: BuilderInfo, pod: Pod): Promise<Result> {
+async function awaitPod(context: Context, live: Stored<BuilderInfo>, pod: Stored<Pod>): Promise<Result> {
   const waiting = pod.status?.containerStatuses?.[0]?.state?.waiting;
   const scheduled = pod.status?.conditions?.find((condition) => condition.type === 'PodScheduled');
   if (waiting !== undefined && /Image|Pull/.test(waiting.reason ?? ''))
@@ -119,17 +120,23 @@ async function awaitPod(context: Context, live: BuilderInfo, pod: Pod): Promise<
   return { requeueAfterMs: slowPollMs };
 }
 
-async function removePod(context: Context, pod: Pod): Promise<void> {
+async function removePod(context: Context, pod: Stored<Pod>): Promise<void> {
   const { namespace, name = '', uid } = pod.metadata;
   if (uid !== undefined) await context.cluster.delete(podType, namespace, name, { uid, gracePeriodSeconds: 0, signal: context.signal });
 }
 
-async function writeFailure(context: Context, live: BuilderInfo, message: string): Promise<void> {
+async function writeFailure(context: Context, live: Stored<BuilderInfo>, message: string): Promise<void> {
   const conditions = conditionsWith(live, { type: conditionTypes.ready, status: 'False', reason: reasons.builderNotFound, message });
   await writeStatus(context, kinds.builderInfo, live, { stacks: [], buildpacks: [], ...live.status, conditions });
 }
 
-async function writeFacts(context: Context, live: BuilderInfo, info: KfInfo, report: BuilderReport, imageId: string): Promise<void> {
+async function writeFacts(
+  context: Context,
+  live: Stored<BuilderInfo>,
+  info: KfInfo,
+  report: BuilderReport,
+  imageId: string,
+): Promise<void> {
   const time = `${new Date(context.now()).toISOString().slice(0, 19)}Z`;
   const stamps = { creationTimestamp: time, updatedTimestamp: time };
   const { image, runImage } = info.builder;

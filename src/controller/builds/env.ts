@@ -1,5 +1,6 @@
 // The environment and the bindings that a build sees.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { secretType } from '../../lib/api/core.ts';
 import { annotations, kinds, labels, places, reasons } from '../../lib/api/group.ts';
 import type { BuildWorkloadSpec, CFApp, CFBuild, EnvVar } from '../../lib/api/types.generated.ts';
@@ -27,8 +28,8 @@ export function lastOfEach(variables: readonly EnvVar[]): EnvVar[] {
  * A build that names a Secret waits for it: the CLI can make it only after the build.
  * @throws TerminalError when it does not come
  */
-export async function buildEnvironment(context: Context, build: CFBuild, app: CFApp): Promise<EnvVar[]> {
-  const ns = build.metadata.namespace ?? '';
+export async function buildEnvironment(context: Context, build: Stored<CFBuild>, app: Stored<CFApp>): Promise<EnvVar[]> {
+  const ns = build.metadata.namespace;
   const own = build.metadata.annotations?.[annotations.envSecret];
   const name = own ?? app.spec.envSecretName ?? '';
   const secret = name === '' ? undefined : await context.cluster.get(secretType, ns, name, context.signal);
@@ -57,7 +58,7 @@ export async function installationEnv(context: Context): Promise<Record<string, 
 }
 
 /** As a Secret that goes with the build: who may look at builds and pods does not read its values there. */
-async function ofInstallation(context: Context, build: CFBuild): Promise<EnvVar[]> {
+async function ofInstallation(context: Context, build: Stored<CFBuild>): Promise<EnvVar[]> {
   const data = await installationEnv(context);
   const keys = Object.keys(data);
   if (keys.length === 0) return [];
@@ -72,7 +73,7 @@ async function ofInstallation(context: Context, build: CFBuild): Promise<EnvVar[
 const bindingPatienceMs = 15_000;
 
 /** @throws WaitingError while the app's status lacks one of its bindings, or has one that is gone: `bind-service` and a build may follow each other closely */
-export function assertBindingsTold(context: Context, build: CFBuild, app: CFApp): void {
+export function assertBindingsTold(context: Context, build: Stored<CFBuild>, app: Stored<CFApp>): void {
   const told = (app.status?.serviceBindings ?? []).map(({ guid }) => guid).toSorted();
   const bound = bindingsOf(context.stores, app).map(({ metadata }) => metadata.name ?? '');
   if (told.join(' ') === bound.toSorted().join(' ')) return;

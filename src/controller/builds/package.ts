@@ -1,5 +1,6 @@
 // CFPackage: says whether its source is there.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { conditionTypes, kinds, reasons } from '../../lib/api/group.ts';
 import type { CFPackage } from '../../lib/api/types.generated.ts';
 import { ensureOwner } from '../runtime/owner.ts';
@@ -32,7 +33,7 @@ export const packageReconciler: Reconciler = {
 };
 
 /** Initialized at once; Ready as soon as an image is named. */
-export function packageStatements(live: CFPackage): Statement[] {
+export function packageStatements(live: Stored<CFPackage>): Statement[] {
   const initialized: Statement = { type: conditionTypes.initialized, status: 'True', reason: reasons.initialized, message: '' };
   const image = live.spec.source?.registry.image ?? '';
   const waiting: Statement = {

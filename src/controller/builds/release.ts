@@ -1,5 +1,6 @@
 // Tells the registry lane of a build that the build lane has ended. Only the kubelet's word for it counts, and nothing in the pod can give this sign.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { podType } from '../../lib/api/core.ts';
 import type { Pod } from '../../lib/api/core.ts';
 import { annotations } from '../../lib/api/group.ts';
@@ -15,7 +16,7 @@ export function releaseOf(pod: Pod): string | undefined {
 }
 
 /** Writes it to the pod, once. The kubelet carries the annotation into the lane's volume at its next look at the pod, which this write causes. */
-export async function releaseExport(context: Context, pod: Pod): Promise<void> {
+export async function releaseExport(context: Context, pod: Stored<Pod>): Promise<void> {
   const { namespace, name = '', uid } = pod.metadata;
   const word = releaseOf(pod);
   if (word === undefined || pod.metadata.annotations?.[annotations.buildEnded] === word) return;

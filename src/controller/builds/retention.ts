@@ -2,7 +2,7 @@
 
 import { findCondition } from '../../lib/api/conditions.ts';
 import { annotations, conditionTypes, kinds } from '../../lib/api/group.ts';
-import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import { neededPackages } from '../../lib/api/packages.ts';
 import type { CFApp, CFBuild, CFPackage } from '../../lib/api/types.generated.ts';
 import { index, watch } from '../runtime/reconciler.ts';
@@ -16,7 +16,8 @@ const graceMs = 2 * 60_000;
 /** A package whose source has not come after so long gets none any more; nothing comes back to look for it before the next change or resync. */
 const uploadMs = 24 * 3_600_000;
 const byApp = 'retention-by-app';
-const appKey = (object: CFBuild | CFPackage): string => `${object.metadata.namespace ?? ''}/${object.spec.appRef.name ?? ''}`;
+const appKey = (object: Stored<CFBuild> | Stored<CFPackage>): string =>
+  `${object.metadata.namespace ?? ''}/${object.spec.appRef.name ?? ''}`;
 
 export const retentionReconciler: Reconciler = {
   name: 'retention',
@@ -44,22 +45,27 @@ const newestFirst = <T extends KubeObject>(objects: readonly T[]): T[] =>
   objects.toSorted((a, b) => (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? ''));
 
 export interface Surplus {
-  builds: CFBuild[];
-  packages: CFPackage[];
+  builds: Stored<CFBuild>[];
+  packages: Stored<CFPackage>[];
   /** More will go once it is old enough. */
   waits: boolean;
 }
 
 /** When the object became what it is: a build by its end, a package by its creation. */
-function ageMs(object: CFBuild | CFPackage, now: number): number {
+function ageMs(object: Stored<CFBuild> | Stored<CFPackage>, now: number): number {
   const ended = findCondition(object, conditionTypes.succeeded)?.lastTransitionTime || object.metadata.creationTimestamp || '';
   return now - Date.parse(ended);
 }
 
-const isReady = (source: CFPackage): boolean => findCondition(source, conditionTypes.ready)?.status === 'True';
+const isReady = (source: Stored<CFPackage>): boolean => findCondition(source, conditionTypes.ready)?.status === 'True';
 
 /** What of an app's builds and packages may go. Failed builds are counted apart from droplets, running ones never go. */
-export function surplusOf(app: CFApp, builds: readonly CFBuild[], packages: readonly CFPackage[], now: number): Surplus {
+export function surplusOf(
+  app: Stored<CFApp>,
+  builds: readonly Stored<CFBuild>[],
+  packages: readonly Stored<CFPackage>[],
+  now: number,
+): Surplus {
   const current = app.spec.currentDropletRef?.name;
   const pushId = app.metadata.annotations?.[annotations.pushId];
   // The push that has the app may take its time between the build and the switch.
@@ -75,7 +81,7 @@ export function surplusOf(app: CFApp, builds: readonly CFBuild[], packages: read
   const going = oldBuilds.filter((build) => ageMs(build, now) > graceMs);
   const inUse = builds.filter((build) => build.metadata.name === current || !isFinal(build));
   const stays = new Set([...neededPackages(app), ...inUse.map((build) => build.spec.packageRef.name ?? '')]);
-  const mayGo = (source: CFPackage): boolean => !stays.has(source.metadata.name ?? '') && !isOfPush(source);
+  const mayGo = (source: Stored<CFPackage>): boolean => !stays.has(source.metadata.name ?? '') && !isOfPush(source);
   const oldPackages = newestFirst(ready).slice(keptPerApp).filter(mayGo);
   const leaving = oldPackages.filter((source) => ageMs(source, now) > graceMs);
   const abandoned = empty.filter((source) => mayGo(source) && ageMs(source, now) > uploadMs);

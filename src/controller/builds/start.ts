@@ -1,5 +1,6 @@
 // Starts the pod of a build: its Secret, the fetch program, and the Job.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { createHash } from 'node:crypto';
 import { configMapType, jobType } from '../../lib/api/core.ts';
 import type { ConfigMap, Job } from '../../lib/api/core.ts';
@@ -38,7 +39,7 @@ export interface BuildTools {
 export const registrySecretName = (build: string): string => `${build}-registry`;
 
 /** The app of a workload: its label, else what its build says; empty when neither does. */
-export function appGuidOf(context: Context, workload: BuildWorkload): string {
+export function appGuidOf(context: Context, workload: Stored<BuildWorkload>): string {
   const build = context.stores.of(kinds.build).get(workload.metadata.namespace, workload.spec.buildRef.name);
   return workload.metadata.labels?.[labels.appGuid] ?? build?.spec.appRef.name ?? '';
 }
@@ -58,7 +59,7 @@ interface KnownBuilder {
 }
 
 /** What is known of the builder; a TerminalError when nothing is to be had. */
-function knownBuilder(context: Context, workload: BuildWorkload): KnownBuilder {
+function knownBuilder(context: Context, workload: Stored<BuildWorkload>): KnownBuilder {
   const info = context.info();
   const live = context.stores.of(kinds.builderInfo).get(info.root, info.builder.name);
   if (live?.status?.builder !== undefined && isCurrent(live, info))
@@ -75,7 +76,7 @@ function knownBuilder(context: Context, workload: BuildWorkload): KnownBuilder {
 }
 
 /** Makes everything and the Job last, so that a Job always finds what it mounts. Each step may have been done before. */
-export async function startBuild(context: Context, live: BuildWorkload, tools: BuildTools): Promise<Job> {
+export async function startBuild(context: Context, live: Stored<BuildWorkload>, tools: BuildTools): Promise<Stored<Job>> {
   const workload = await wholeOf(context, kinds.buildWorkload, live);
   const { facts, offered, stack } = knownBuilder(context, workload);
   const order = orderFor(workload, offered);
@@ -132,7 +133,7 @@ export async function startBuild(context: Context, live: BuildWorkload, tools: B
   }
 }
 
-function orderFor(workload: BuildWorkload, offered: { id: string; version: string }[]): string | undefined {
+function orderFor(workload: Stored<BuildWorkload>, offered: { id: string; version: string }[]): string | undefined {
   const wanted = workload.spec.buildpacks ?? [];
   if (wanted.length === 0) return undefined;
   const result = explicitOrder(wanted, offered);
@@ -160,7 +161,7 @@ async function ensureFetchProgram(context: Context, ns: string, program: string)
 }
 
 /** A Secret for variables that are no references; undefined when there is none. */
-async function ensureLiterals(context: Context, workload: BuildWorkload, env: readonly EnvVar[]): Promise<string | undefined> {
+async function ensureLiterals(context: Context, workload: Stored<BuildWorkload>, env: readonly EnvVar[]): Promise<string | undefined> {
   const literals = env.filter((variable): variable is EnvVar & { value: string } => variable.value !== undefined);
   if (literals.length === 0) return undefined;
   const name = `${workload.metadata.name ?? ''}-literals`;

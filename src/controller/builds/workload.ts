@@ -1,5 +1,6 @@
 // BuildWorkload of kf's own builder: one pod that runs once, watched to its end.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { eventType, jobType, podType, secretType } from '../../lib/api/core.ts';
 import type { Job, KubeEvent, Pod } from '../../lib/api/core.ts';
@@ -35,7 +36,7 @@ const podPatienceMs = 3_000;
 /** Deadline of a pod that shall end now; the shortest that there is. */
 const lastSecond = 1;
 
-const keyOfBuild = (object: Job | Pod): string[] => {
+const keyOfBuild = (object: Stored<Job> | Stored<Pod>): string[] => {
   const name = object.metadata.labels?.[labels.buildWorkloadName];
   return name === undefined ? [] : [`${object.metadata.namespace ?? ''}/${name}`];
 };
@@ -70,12 +71,12 @@ export function buildWorkloadReconciler(tools: BuildTools): Reconciler {
   };
 }
 
-function isFinal(workload: BuildWorkload): boolean {
+function isFinal(workload: Stored<BuildWorkload>): boolean {
   const succeeded = findCondition(workload, conditionTypes.succeeded);
   return succeeded !== undefined && succeeded.status !== 'Unknown';
 }
 
-async function advance(context: Context, live: BuildWorkload, tools: BuildTools): Promise<Result | undefined> {
+async function advance(context: Context, live: Stored<BuildWorkload>, tools: BuildTools): Promise<Result | undefined> {
   const job = await findJob(context, live);
   const hasStarted = findCondition(live, conditionTypes.succeeded)?.reason === reasons.buildRunning;
   if (job === undefined && hasStarted)
@@ -84,13 +85,13 @@ async function advance(context: Context, live: BuildWorkload, tools: BuildTools)
   return judge(context, live, job);
 }
 
-async function findJob(context: Context, live: BuildWorkload): Promise<Job | undefined> {
+async function findJob(context: Context, live: Stored<BuildWorkload>): Promise<Stored<Job> | undefined> {
   const { namespace, name = '' } = live.metadata;
   // The cache may not know yet what was made a moment ago, and a build must not start twice.
   return context.stores.of(jobType).get(namespace, name) ?? context.cluster.get(jobType, namespace, name, context.signal);
 }
 
-async function start(context: Context, live: BuildWorkload, tools: BuildTools): Promise<Result | undefined> {
+async function start(context: Context, live: Stored<BuildWorkload>, tools: BuildTools): Promise<Result | undefined> {
   try {
     await startBuild(context, live, tools);
   } catch (error) {
@@ -104,7 +105,7 @@ async function start(context: Context, live: BuildWorkload, tools: BuildTools): 
 
 const running = (reason: string, message: string): Statement => ({ type: conditionTypes.succeeded, status: 'Unknown', reason, message });
 
-async function judge(context: Context, live: BuildWorkload, job: Job): Promise<Result | undefined> {
+async function judge(context: Context, live: Stored<BuildWorkload>, job: Stored<Job>): Promise<Result | undefined> {
   const pod = podOf(context, live);
   if (pod === undefined) return judgeWithoutPod(context, live, job);
   await releaseExport(context, pod);
@@ -122,14 +123,14 @@ async function judge(context: Context, live: BuildWorkload, job: Job): Promise<R
   }
 }
 
-function podOf(context: Context, live: BuildWorkload): Pod | undefined {
+function podOf(context: Context, live: Stored<BuildWorkload>): Stored<Pod> | undefined {
   const pods = context.stores.of(podType).by(byWorkload, keyOf(live));
   return pods.find((pod) => pod.metadata.deletionTimestamp === undefined) ?? pods[0];
 }
 
 async function wait(
   context: Context,
-  live: BuildWorkload,
+  live: Stored<BuildWorkload>,
   outcome: Extract<BuildOutcome, { state: 'waiting' }>,
 ): Promise<Result | undefined> {
   const { reason, message, since } = outcome;
@@ -141,7 +142,7 @@ async function wait(
   return patience === undefined ? undefined : { requeueAfterMs: lookAgainMs };
 }
 
-async function judgeWithoutPod(context: Context, live: BuildWorkload, job: Job): Promise<Result | undefined> {
+async function judgeWithoutPod(context: Context, live: Stored<BuildWorkload>, job: Stored<Job>): Promise<Result | undefined> {
   const failed = job.status?.conditions?.find((condition) => condition.type === 'Failed' && condition.status === 'True');
   const age = context.now() - Date.parse(job.metadata.creationTimestamp ?? '');
   if (failed !== undefined) {
@@ -158,12 +159,12 @@ async function judgeWithoutPod(context: Context, live: BuildWorkload, job: Job):
 }
 
 /** When an Event came last; the API server lists Events by their names. */
-function timeOf({ series, lastTimestamp, eventTime, metadata }: KubeEvent): number {
+function timeOf({ series, lastTimestamp, eventTime, metadata }: Stored<KubeEvent>): number {
   return Date.parse(series?.lastObservedTime ?? lastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? '') || 0;
 }
 
 /** Why the Job makes no pod: a quota or a policy, told only in an Event. */
-async function refusalOf(context: Context, job: Job): Promise<{ reason: string; message: string } | undefined> {
+async function refusalOf(context: Context, job: Stored<Job>): Promise<{ reason: string; message: string } | undefined> {
   const ns = job.metadata.namespace ?? '';
   const options = { ns, fieldSelector: `involvedObject.uid=${job.metadata.uid ?? ''}`, signal: context.signal };
   const { items } = await context.cluster.list(eventType, options);
@@ -179,7 +180,7 @@ async function refusalOf(context: Context, job: Job): Promise<{ reason: string; 
   };
 }
 
-async function succeed(context: Context, live: BuildWorkload, report: LaneReport): Promise<Result | undefined> {
+async function succeed(context: Context, live: Stored<BuildWorkload>, report: LaneReport): Promise<Result | undefined> {
   let facts: DropletFacts | undefined;
   try {
     facts = report.facts ?? (await readFacts(context, live, report.digest));
@@ -211,7 +212,7 @@ async function succeed(context: Context, live: BuildWorkload, report: LaneReport
 }
 
 /** The droplet's facts from its image, where the lane's message had no room for them; undefined while the registry is being asked. */
-async function readFacts(context: Context, live: BuildWorkload, digest: string): Promise<DropletFacts | undefined> {
+async function readFacts(context: Context, live: Stored<BuildWorkload>, digest: string): Promise<DropletFacts | undefined> {
   const info = context.info();
   const { namespace: space = '', name = '' } = live.metadata;
   const image = `${pushRepository(info.registry, space, appGuidOf(context, live), 'droplets')}@${digest}`;
@@ -231,14 +232,14 @@ async function readFacts(context: Context, live: BuildWorkload, digest: string):
   return buildMetadata === '' ? none : factsFromLabel(buildMetadata);
 }
 
-async function fail(context: Context, live: BuildWorkload, { failure, message }: FailedBuild): Promise<Result | undefined> {
+async function fail(context: Context, live: Stored<BuildWorkload>, { failure, message }: FailedBuild): Promise<Result | undefined> {
   const statement: Statement = { type: conditionTypes.succeeded, status: 'False', reason: failure.reason, message };
   const written = await write(context, live, { failure }, [statement, readyStatement]);
   return tidyUp(context, written);
 }
 
 /** After the end: the credential goes at once, and lanes that still wait for a dead one are ended. Their logs stay. */
-async function tidyUp(context: Context, live: BuildWorkload): Promise<Result | undefined> {
+async function tidyUp(context: Context, live: Stored<BuildWorkload>): Promise<Result | undefined> {
   const { namespace, name = '' } = live.metadata;
   const pod = podOf(context, live);
   const isOver = pod === undefined || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
@@ -251,7 +252,7 @@ async function tidyUp(context: Context, live: BuildWorkload): Promise<Result | u
 }
 
 /** A Job that could not make its pod would still do so later, for a build that has failed. */
-async function removeJob(context: Context, live: BuildWorkload): Promise<void> {
+async function removeJob(context: Context, live: Stored<BuildWorkload>): Promise<void> {
   const job = context.stores.of(jobType).get(live.metadata.namespace, live.metadata.name ?? '');
   const isOver =
     job?.status?.conditions?.some(({ type, status }) => (type === 'Failed' || type === 'Complete') && status === 'True') ?? false;
@@ -261,7 +262,7 @@ async function removeJob(context: Context, live: BuildWorkload): Promise<void> {
 }
 
 /** Lanes end by themselves as soon as they see the failure; one that cannot (its partner was killed) is ended with its pod. */
-async function endLanes(context: Context, live: BuildWorkload, pod: Pod): Promise<Result | undefined> {
+async function endLanes(context: Context, live: Stored<BuildWorkload>, pod: Stored<Pod>): Promise<Result | undefined> {
   const { namespace, name = '', uid } = pod.metadata;
   const stillRuns = pod.status?.containerStatuses?.some((status) => status.state?.terminated === undefined) ?? true;
   if (!stillRuns || uid === undefined || pod.spec?.activeDeadlineSeconds === lastSecond) return undefined;
@@ -280,10 +281,10 @@ async function endLanes(context: Context, live: BuildWorkload, pod: Pod): Promis
 
 async function write(
   context: Context,
-  live: BuildWorkload,
+  live: Stored<BuildWorkload>,
   status: Partial<BuildWorkloadStatus>,
   statements: Statement[],
-): Promise<BuildWorkload> {
+): Promise<Stored<BuildWorkload>> {
   const conditions = conditionsWith(live, ...statements);
   return writeStatus(context, kinds.buildWorkload, live, { ...live.status, ...status, conditions });
 }

@@ -1,5 +1,6 @@
 // Instances as pods of this cluster.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { eventType, podType, statefulSetType, type KubeEvent, type Pod } from '../../lib/api/core.ts';
 import { labels } from '../../lib/api/group.ts';
 import type { ContainerStatus } from '../../lib/api/pod.ts';
@@ -37,20 +38,20 @@ function firstSeen(context: Context, uid: string, cause: string, now: number): n
   return now;
 }
 
-const eventTime = (event: KubeEvent): number =>
+const eventTime = (event: Stored<KubeEvent>): number =>
   Date.parse(event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '');
 
 /** The newest Event with that reason. */
-function latestEvent(events: readonly KubeEvent[], reason: string): KubeEvent | undefined {
+function latestEvent(events: readonly Stored<KubeEvent>[], reason: string): Stored<KubeEvent> | undefined {
   return events.filter((event) => event.reason === reason).toSorted((a, b) => eventTime(b) - eventTime(a))[0];
 }
 
-async function eventsOf(context: Context, ns: string, uid: string): Promise<KubeEvent[]> {
+async function eventsOf(context: Context, ns: string, uid: string): Promise<Stored<KubeEvent>[]> {
   const { items } = await context.cluster.list(eventType, { ns, fieldSelector: `involvedObject.uid=${uid}`, signal: context.signal });
   return items;
 }
 
-function problemOfEvents(events: readonly KubeEvent[]): Problem | undefined {
+function problemOfEvents(events: readonly Stored<KubeEvent>[]): Problem | undefined {
   const latest = latestEvent(events, 'FailedCreate');
   if (latest === undefined) return undefined;
   const message = latest.message ?? '';

@@ -1,5 +1,6 @@
 // From a pod's status to the state of an instance and the reason why it does not serve. Pure.
 
+import type { Stored } from '../../lib/api/object.ts';
 import type { Pod } from '../../lib/api/core.ts';
 import { labels } from '../../lib/api/group.ts';
 import type { ContainerStateTerminated, ContainerStatus } from '../../lib/api/pod.ts';
@@ -199,8 +200,8 @@ function stateOf(pod: Pod, status: ContainerStatus | undefined): State {
 }
 
 /** Index by the pod-index label, else by the end of the pod's name. */
-function indexOf(pod: Pod): number {
-  return Number(pod.metadata.labels?.[labels.podIndex] ?? pod.metadata.name?.split('-').at(-1) ?? '0');
+function indexOf(pod: Stored<Pod>): number {
+  return Number(pod.metadata.labels?.[labels.podIndex] ?? pod.metadata.name.split('-').at(-1));
 }
 
 function given<T extends object>(entries: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
@@ -209,7 +210,7 @@ function given<T extends object>(entries: T): { [K in keyof T]?: Exclude<T[K], u
   };
 }
 
-function factsOf(pod: Pod, status: ContainerStatus | undefined, facts: PodFacts): Partial<Instance> {
+function factsOf(pod: Stored<Pod>, status: ContainerStatus | undefined, facts: PodFacts): Partial<Instance> {
   const problem = problemOf(pod, facts);
   const readySince = time(condition(pod, 'Ready')?.lastTransitionTime);
   const startedAt = time(status?.state?.running?.startedAt);
@@ -227,9 +228,9 @@ function factsOf(pod: Pod, status: ContainerStatus | undefined, facts: PodFacts)
   });
 }
 
-export function instanceOf(pod: Pod, facts: PodFacts): Instance {
+export function instanceOf(pod: Stored<Pod>, facts: PodFacts): Instance {
   const status = appContainer(pod);
-  const { name = '', uid = '', deletionTimestamp, creationTimestamp } = pod.metadata;
+  const { name, uid, deletionTimestamp, creationTimestamp } = pod.metadata;
   return {
     index: indexOf(pod),
     generation: pod.metadata.labels?.[labels.generation] ?? '',

@@ -6,7 +6,7 @@ import type { Lease } from '../../lib/api/core.ts';
 import { annotations, conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
 import { nameClaims } from '../../lib/api/names.ts';
 import type { NameClaim } from '../../lib/api/names.ts';
-import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import type { CFApp, CFOrg, CFRoute, CFServiceBinding, CFServiceInstance, CFSpace } from '../../lib/api/types.generated.ts';
 import { ownerReference } from '../../templates/metadata.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
@@ -18,14 +18,14 @@ import type { Statement } from '../runtime/status.ts';
 
 /** An object with a name to claim, and what its claim or its message needs from other objects. */
 export type NamedObject =
-  | { entity: 'org'; object: CFOrg }
-  | { entity: 'space'; object: CFSpace }
-  | { entity: 'app'; object: CFApp }
+  | { entity: 'org'; object: Stored<CFOrg> }
+  | { entity: 'space'; object: Stored<CFSpace> }
+  | { entity: 'app'; object: Stored<CFApp> }
   /** `domainName` is for the message only. */
-  | { entity: 'route'; object: CFRoute; domainName: string }
-  | { entity: 'serviceInstance'; object: CFServiceInstance }
+  | { entity: 'route'; object: Stored<CFRoute>; domainName: string }
+  | { entity: 'serviceInstance'; object: Stored<CFServiceInstance> }
   /** `instanceName` counts where the binding has no name of its own. */
-  | { entity: 'serviceBinding'; object: CFServiceBinding; instanceName: string };
+  | { entity: 'serviceBinding'; object: Stored<CFServiceBinding>; instanceName: string };
 
 export interface ClaimOutcome {
   held: boolean;
@@ -127,7 +127,7 @@ export function claimLease(ns: string, claim: NameClaim, owner: KubeObject, more
   };
 }
 
-export function leaseOwner(lease: Lease): { type: ResourceType | undefined; namespace: string; name: string } {
+export function leaseOwner(lease: Stored<Lease>): { type: ResourceType | undefined; namespace: string; name: string } {
   const notes = lease.metadata.annotations ?? {};
   return {
     type: claimedKinds[notes[annotations.leaseEntityType] ?? ''],
@@ -137,7 +137,7 @@ export function leaseOwner(lease: Lease): { type: ResourceType | undefined; name
 }
 
 /** False only when the owner is known to be gone, or to bear another name by now. */
-async function isOwned(context: Context, lease: Lease, named: NamedObject): Promise<boolean> {
+async function isOwned(context: Context, lease: Stored<Lease>, named: NamedObject): Promise<boolean> {
   const owner = leaseOwner(lease);
   // Who claims a route holds its host: a path of it that another space once held means nothing any more.
   if (named.entity === 'route' && owner.namespace !== named.object.metadata.namespace) return false;
@@ -166,13 +166,13 @@ export function currentClaim(type: ResourceType, object: KubeObject): NameClaim 
   }
 }
 
-export function isLeaseOf(lease: Lease, object: KubeObject): boolean {
+export function isLeaseOf(lease: Stored<Lease>, object: KubeObject): boolean {
   const owner = leaseOwner(lease);
   return owner.namespace === (object.metadata.namespace ?? '') && owner.name === object.metadata.name;
 }
 
 /** For `duplicate` the Lease of whoever has the name. */
-type Taken = { state: 'held' | 'acquired' } | { state: 'duplicate'; lease: Lease };
+type Taken = { state: 'held' | 'acquired' } | { state: 'duplicate'; lease: Stored<Lease> };
 
 /** False when there is a Lease of that name already. */
 export async function createLease(context: Context, lease: Lease): Promise<boolean> {
@@ -197,7 +197,7 @@ async function take(context: Context, named: NamedObject, wanted: Lease): Promis
   if (isLeaseOf(present, named.object)) return keepLease(context, present, wanted);
   if (await isOwned(context, present, named)) return { state: 'duplicate', lease: present };
   // The resource version makes sure that of several who see a free name only one gets it.
-  const { resourceVersion = '', uid = '' } = present.metadata;
+  const { resourceVersion, uid } = present.metadata;
   await context.cluster.replace(
     leaseType,
     { ...wanted, metadata: { ...wanted.metadata, resourceVersion, uid } },
@@ -207,8 +207,8 @@ async function take(context: Context, named: NamedObject, wanted: Lease): Promis
 }
 
 /** A Lease that a deleted object of the same name left, or that came from a backup, names an owner that is gone: the garbage collector would take it. */
-async function keepLease(context: Context, present: Lease, wanted: Lease): Promise<Taken> {
-  const { ownerReferences: owners = [], resourceVersion = '', uid = '' } = present.metadata;
+async function keepLease(context: Context, present: Stored<Lease>, wanted: Lease): Promise<Taken> {
+  const { ownerReferences: owners = [], resourceVersion, uid } = present.metadata;
   const isOwners = (wanted.metadata.ownerReferences ?? []).every((owner) => owners.some((other) => other.uid === owner.uid));
   if (!isOwners) {
     const metadata = { ...wanted.metadata, resourceVersion, uid };
@@ -233,9 +233,8 @@ async function releaseOthers(context: Context, wanted: Lease, object: KubeObject
 }
 
 /** Deletes exactly this Lease in exactly this state. */
-export async function freeLease(context: Context, lease: Lease): Promise<void> {
-  const { namespace, name = '', uid, resourceVersion } = lease.metadata;
-  if (uid === undefined || resourceVersion === undefined) return;
+export async function freeLease(context: Context, lease: Stored<Lease>): Promise<void> {
+  const { namespace, name, uid, resourceVersion } = lease.metadata;
   await context.cluster.delete(leaseType, namespace, name, { uid, resourceVersion, signal: context.signal });
 }
 

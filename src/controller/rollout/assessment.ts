@@ -1,5 +1,6 @@
 // The verdict on a generation that takes another's place: it serves, it may yet, or it does not work, and why.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { statefulSetType } from '../../lib/api/core.ts';
 import { kinds } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
@@ -26,11 +27,11 @@ const builtImage = /-droplets@sha256:[0-9a-f]{64}$/;
 /** Everything that one step looks at. */
 export interface View {
   context: Context;
-  app: CFApp;
-  process: CFProcess;
-  target: AppWorkload;
+  app: Stored<CFApp>;
+  process: Stored<CFProcess>;
+  target: Stored<AppWorkload>;
   hash: string;
-  workloads: AppWorkload[];
+  workloads: Stored<AppWorkload>[];
   seam: Instances;
   instances: Instance[];
   desired: number;
@@ -49,7 +50,7 @@ export interface Assessment {
 }
 
 /** Of a set, or of an AppWorkload, that somebody deleted: one of the same name may be there by now, but the garbage collector takes the instance. */
-export function isLeftOver({ stores }: Context, workload: AppWorkload | undefined, { owner }: Instance): boolean {
+export function isLeftOver({ stores }: Context, workload: Stored<AppWorkload> | undefined, { owner }: Instance): boolean {
   if (workload === undefined || owner === undefined) return false;
   const set = stores.of(statefulSetType).get(workload.metadata.namespace, statefulSetNameOf(workload));
   return set?.metadata.uid !== owner || !isOwnedBy(set, workload);
@@ -60,7 +61,7 @@ export function readyOf(instances: readonly Instance[], hash: string): number {
 }
 
 /** What a generation's instances are measured by. */
-export function expectationsOf(workload: AppWorkload | undefined): Expectations {
+export function expectationsOf(workload: Stored<AppWorkload> | undefined): Expectations {
   if (workload === undefined) return { startSeconds: 0 };
   const { startupProbe: check, ports, resources, image, processType } = workload.spec;
   const port = check === undefined ? undefined : ports?.[0];

@@ -1,5 +1,6 @@
 // What is frozen into a generation: read from the app's env and bindings as they are now, and kept in Secrets that go with the AppWorkload.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { isReady } from '../../lib/api/conditions.ts';
 import { secretType, type Secret } from '../../lib/api/core.ts';
 import { reasons } from '../../lib/api/group.ts';
@@ -27,7 +28,7 @@ async function secretData(context: Context, ns: string, name: string | undefined
 }
 
 /** An app whose variables are gone must not start without them as if it had none. */
-async function envOf(context: Context, app: CFApp): Promise<Data> {
+async function envOf(context: Context, app: Stored<CFApp>): Promise<Data> {
   const name = app.spec.envSecretName;
   const env = await secretData(context, app.metadata.namespace ?? '', name);
   if (env !== undefined) return env;
@@ -39,7 +40,7 @@ async function envOf(context: Context, app: CFApp): Promise<Data> {
 }
 
 /** Every binding of the app is there as the app shall see it: nothing is frozen half. */
-function assertBound(context: Context, app: CFApp): void {
+function assertBound(context: Context, app: Stored<CFApp>): void {
   const listed = new Set((app.status?.serviceBindings ?? []).map(({ guid }) => guid));
   for (const binding of bindingsOf(context.stores, app)) {
     if (isReady(binding) && listed.has(binding.metadata.name ?? '')) continue;
@@ -53,7 +54,7 @@ function assertBound(context: Context, app: CFApp): void {
   }
 }
 
-async function frozenBindings(context: Context, app: CFApp): Promise<FrozenBinding[]> {
+async function frozenBindings(context: Context, app: Stored<CFApp>): Promise<FrozenBinding[]> {
   const ns = app.metadata.namespace ?? '';
   const bindings: FrozenBinding[] = [];
   let characters = 0;
@@ -101,7 +102,7 @@ export function servicesIn(vcapServices: string): VcapService[] {
 }
 
 /** What a generation that is made now holds for good. @throws WaitingError naming what is missing */
-export async function readFrozen(context: Context, app: CFApp, process: CFProcess): Promise<FrozenInputs> {
+export async function readFrozen(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>): Promise<FrozenInputs> {
   assertBound(context, app);
   const [env, services, bindings] = await Promise.all([
     envOf(context, app),
@@ -123,7 +124,7 @@ export async function readFrozen(context: Context, app: CFApp, process: CFProces
 }
 
 /** A Secret of the same name that a deleted AppWorkload has left would be collected, and take the environment with it: it makes way. */
-async function createOne(context: Context, workload: AppWorkload, secret: Secret): Promise<void> {
+async function createOne(context: Context, workload: Stored<AppWorkload>, secret: Secret): Promise<void> {
   const { namespace, name = '' } = secret.metadata;
   for (let tries = 1; ; tries += 1) {
     try {
@@ -140,7 +141,7 @@ async function createOne(context: Context, workload: AppWorkload, secret: Secret
 }
 
 /** Creates the Secrets of a generation, the last one when all others are there. */
-export async function createFrozen(context: Context, workload: AppWorkload, secrets: readonly Secret[]): Promise<void> {
+export async function createFrozen(context: Context, workload: Stored<AppWorkload>, secrets: readonly Secret[]): Promise<void> {
   await Promise.all(secrets.slice(0, -1).map((secret) => createOne(context, workload, secret)));
   await Promise.all(secrets.slice(-1).map((secret) => createOne(context, workload, secret)));
 }

@@ -1,5 +1,6 @@
 // The frozen Secrets of generations that run: whoever deletes one would take their next container its environment, so it comes back.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { secretType } from '../../lib/api/core.ts';
 import { annotations, conditionTypes, kinds, places, reasons } from '../../lib/api/group.ts';
@@ -16,7 +17,7 @@ type Data = Record<string, string>;
 /** Contents by name of Secret. Nothing else could tell them: what they were copied from may have changed since. */
 type Copies = Map<string, Data>;
 
-const runs = (workload: AppWorkload): boolean =>
+const runs = (workload: Stored<AppWorkload>): boolean =>
   workload.metadata.deletionTimestamp === undefined &&
   workload.spec.runnerName === places.runner &&
   workload.spec.instances > 0 &&
@@ -71,7 +72,7 @@ export function remember(known: Copies, name: string, data: Data): void {
 }
 
 /** False when the Secret is gone and nobody knows what was in it. */
-async function ensureCopy(context: Context, workload: AppWorkload, name: string, known: Copies): Promise<boolean> {
+async function ensureCopy(context: Context, workload: Stored<AppWorkload>, name: string, known: Copies): Promise<boolean> {
   const live = await context.cluster.get(secretType, workload.metadata.namespace, name, context.signal);
   if (live?.metadata.deletionTimestamp !== undefined) return true;
   if (live !== undefined) {
@@ -89,7 +90,7 @@ async function ensureCopy(context: Context, workload: AppWorkload, name: string,
 }
 
 /** Condition `Whole`: when it is False, the process reconciler replaces what is lost. */
-async function tell(context: Context, workload: AppWorkload, lost: readonly string[]): Promise<void> {
+async function tell(context: Context, workload: Stored<AppWorkload>, lost: readonly string[]): Promise<void> {
   const before = findCondition(workload, conditionTypes.whole);
   if (lost.length === 0 && before?.status !== 'False') return;
   const statement: Statement =

@@ -1,5 +1,6 @@
 // Making a generation: what it lives by, what is frozen into it, and the objects that hold it.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { webProcess } from '../../lib/api/app.ts';
 import { secretType } from '../../lib/api/core.ts';
 import { annotations, conditionTypes, kinds, reasons } from '../../lib/api/group.ts';
@@ -21,7 +22,7 @@ import { createFrozen, readFrozen } from './frozen-environment.ts';
 const defaultPort = 8080;
 
 /** Ports of a process: those that routes name, oldest route first; `web` listens in any case. */
-export function portsOf(process: CFProcess, droplet: Droplet, context: Context): number[] {
+export function portsOf(process: Stored<CFProcess>, droplet: Droplet, context: Context): number[] {
   const first = droplet.ports?.[0] ?? defaultPort;
   const mapped = routesTo(process, context.stores).map(({ destination }) => destination.port ?? first);
   const ports = [...new Set(mapped)];
@@ -29,7 +30,7 @@ export function portsOf(process: CFProcess, droplet: Droplet, context: Context):
 }
 
 /** All generations of a process that are not about to go, oldest first. */
-export function workloadsOf(process: CFProcess, context: Context): AppWorkload[] {
+export function workloadsOf(process: Stored<CFProcess>, context: Context): Stored<AppWorkload>[] {
   return context.stores
     .of(kinds.appWorkload)
     .by(workloadsByProcess.name, `${process.metadata.namespace ?? ''}/${process.metadata.name ?? ''}`)
@@ -37,12 +38,12 @@ export function workloadsOf(process: CFProcess, context: Context): AppWorkload[]
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
 }
 
-export function liveInputsOf(app: CFApp, process: CFProcess, droplet: Droplet, context: Context): LiveInputs {
+export function liveInputsOf(app: Stored<CFApp>, process: Stored<CFProcess>, droplet: Droplet, context: Context): LiveInputs {
   return liveInputs(app, process, droplet, portsOf(process, droplet, context));
 }
 
 /** The newest generation with the same live inputs. */
-export function findGeneration(workloads: readonly AppWorkload[], live: LiveInputs): AppWorkload | undefined {
+export function findGeneration(workloads: readonly Stored<AppWorkload>[], live: LiveInputs): Stored<AppWorkload> | undefined {
   const hash = liveHash(live);
   return workloads.findLast((workload) => workload.metadata.annotations?.[annotations.liveHash] === hash);
 }
@@ -51,12 +52,23 @@ export function findGeneration(workloads: readonly AppWorkload[], live: LiveInpu
 const wholeGenerations = new Remembered(() => new BoundedMap<string, true>(5_000));
 
 /** Freezes env and bindings as they are now and creates the generation, without instances. */
-export async function createGeneration(context: Context, app: CFApp, process: CFProcess, live: LiveInputs): Promise<AppWorkload> {
+export async function createGeneration(
+  context: Context,
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
+  live: LiveInputs,
+): Promise<Stored<AppWorkload>> {
   return createFrom(context, app, process, live, await readFrozen(context, app, process));
 }
 
 /** The Secret with the env comes last: it being there says that the generation is whole. */
-async function createFrom(context: Context, app: CFApp, process: CFProcess, live: LiveInputs, frozen: FrozenInputs): Promise<AppWorkload> {
+async function createFrom(
+  context: Context,
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
+  live: LiveInputs,
+  frozen: FrozenInputs,
+): Promise<Stored<AppWorkload>> {
   const hash = generationHash(process.metadata.name ?? '', live, frozen);
   const names = generationNames(process, hash);
   const env = buildProcessEnv({
@@ -83,7 +95,7 @@ async function createFrom(context: Context, app: CFApp, process: CFProcess, live
  * False when the making of the generation was cut off: it is removed then, and made anew from what is there by now. Asks the API server once per
  * generation and process of the controller.
  */
-export async function isWhole(context: Context, process: CFProcess, workload: AppWorkload): Promise<boolean> {
+export async function isWhole(context: Context, process: Stored<CFProcess>, workload: Stored<AppWorkload>): Promise<boolean> {
   const { uid = '', namespace = '', name = '', annotations: marks = {} } = workload.metadata;
   const whole = context.memory.of(wholeGenerations);
   // A generation that somebody else made has no frozen Secrets of ours.
@@ -105,11 +117,11 @@ export async function isWhole(context: Context, process: CFProcess, workload: Ap
  */
 export async function replaceLost(
   context: Context,
-  app: CFApp,
-  process: CFProcess,
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
   live: LiveInputs,
-  broken: AppWorkload,
-): Promise<AppWorkload> {
+  broken: Stored<AppWorkload>,
+): Promise<Stored<AppWorkload>> {
   const frozen = await readFrozen(context, app, process);
   const hash = generationHash(process.metadata.name ?? '', live, frozen);
   if (hash === generationOf(broken)) {

@@ -1,12 +1,13 @@
 // Defaults of a CFProcess that the contract gives by admission (4.6): here the controller gives them, once.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { processDefaults } from '../../lib/api/app.ts';
 import { kinds } from '../../lib/api/group.ts';
 import type { CFProcess } from '../../lib/api/types.generated.ts';
 import type { Context } from '../runtime/reconciler.ts';
 
 /** The process as it is with defaults; patched only where something was empty. */
-export async function withProcessDefaults(context: Context, process: CFProcess): Promise<CFProcess> {
+export async function withProcessDefaults(context: Context, process: Stored<CFProcess>): Promise<Stored<CFProcess>> {
   const { memoryMB, diskQuotaMB, healthCheck, processType } = process.spec;
   const patch = {
     ...(memoryMB === 0 ? { memoryMB: context.info().processDefaults.memoryMB } : {}),

@@ -1,5 +1,6 @@
 // CFProcess: the generation that is wanted, how it takes the place of the one before, and what became of it.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType, podDisruptionBudgetType, podType, type Pod, type PodDisruptionBudget } from '../../lib/api/core.ts';
 import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
@@ -22,7 +23,7 @@ const ownKey = (object: { metadata: { namespace?: string } }, guid: string | und
   guid === undefined || guid === '' ? [] : [`${object.metadata.namespace ?? ''}/${guid}`];
 
 /** Processes that a route leads to, and those that shared a destination's app before the route changed. */
-function processesOfRoute(route: CFRoute, stores: Context['stores']): string[] {
+function processesOfRoute(route: Stored<CFRoute>, stores: Context['stores']): string[] {
   const apps = new Set((route.spec.destinations ?? []).map(({ appRef }) => appRef.name ?? ''));
   return [...apps].flatMap((app) => processKeys(`${route.metadata.namespace ?? ''}/${app}`, stores));
 }
@@ -84,7 +85,7 @@ async function reconcile(key: string, context: Context, rollouts: Rollouts): Pro
  * The app holds its name, and the CFApp reconciler has seen this state of it: with a deploy-id it has read processes and env fresh then, so that
  * nothing older than the user's command is acted on.
  */
-function mayAct(app: CFApp): boolean {
+function mayAct(app: Stored<CFApp>): boolean {
   if (app.metadata.deletionTimestamp !== undefined || findCondition(app, conditionTypes.claimed)?.status !== 'True') return false;
   const deployId = app.metadata.annotations?.[annotations.deployId];
   const isSeen = app.status?.observedGeneration === app.metadata.generation;
@@ -94,10 +95,10 @@ function mayAct(app: CFApp): boolean {
 /** The generation that shall run; made when there is none yet. `again` when an unfinished one was just removed. */
 async function targetOf(
   context: Context,
-  app: CFApp,
-  process: CFProcess,
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
   droplet: Droplet | undefined,
-): Promise<AppWorkload | 'again' | undefined> {
+): Promise<Stored<AppWorkload> | 'again' | undefined> {
   const workloads = workloadsOf(process, context);
   if (droplet === undefined) assertNoChangeAsked(app, process);
   // A stopped process keeps its last generation, empty: that is what a start without the controller wakes.
@@ -117,7 +118,7 @@ async function targetOf(
 }
 
 /** No generation can be made: the process says what is missing before it is tried again. */
-async function tellWhy(context: Context, app: CFApp, process: CFProcess, error: unknown): Promise<never> {
+async function tellWhy(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>, error: unknown): Promise<never> {
   if (error instanceof WaitingError) {
     const deployId = app.metadata.annotations?.[annotations.deployId] ?? '';
     const rollout = hinderedRollout(process, deployId, error, context.now());
@@ -131,7 +132,7 @@ async function tellWhy(context: Context, app: CFApp, process: CFProcess, error: 
 }
 
 /** What runs goes on without the build that it came from; a change has nothing to start. */
-function assertNoChangeAsked(app: CFApp, process: CFProcess): void {
+function assertNoChangeAsked(app: Stored<CFApp>, process: Stored<CFProcess>): void {
   const name = app.spec.currentDropletRef?.name ?? '';
   const { id, reason } = process.status?.rollout ?? {};
   const isAsked = id !== (app.metadata.annotations?.[annotations.deployId] ?? '') || reason === reasons.cannotResolveDroplet;
@@ -144,16 +145,16 @@ function assertNoChangeAsked(app: CFApp, process: CFProcess): void {
 }
 
 /** What runs, or what shall run again where its successor failed. */
-function lastOf(process: CFProcess, workloads: readonly AppWorkload[]): AppWorkload | undefined {
+function lastOf(process: Stored<CFProcess>, workloads: readonly Stored<AppWorkload>[]): Stored<AppWorkload> | undefined {
   const known = process.status?.rollout?.generations ?? [];
-  const of = (hash: string | undefined): AppWorkload | undefined =>
+  const of = (hash: string | undefined): Stored<AppWorkload> | undefined =>
     workloads.findLast((workload) => hash !== undefined && workload.metadata.labels?.[labels.generation] === hash);
   const current = known.find(({ state }) => state === 'Current')?.hash;
   const served = new Set(known.filter((generation) => generation.served === true).map(({ hash }) => hash));
   return of(current) ?? workloads.findLast(({ metadata }) => served.has(metadata.labels?.[labels.generation] ?? '')) ?? workloads.at(-1);
 }
 
-async function ensureBudget(context: Context, process: CFProcess, desired: number): Promise<void> {
+async function ensureBudget(context: Context, process: Stored<CFProcess>, desired: number): Promise<void> {
   const { namespace = '', name = '' } = process.metadata;
   const live = context.stores.of(podDisruptionBudgetType).get(namespace, name);
   if (desired > 1 && live === undefined) {

@@ -1,5 +1,6 @@
 // What a CFProcess says of its instances and of the change under way. Pure.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { countInstances, instanceLimits } from '../../lib/api/app.ts';
 import { podSelectorOf } from '../../lib/api/names.ts';
 import { cutText } from '../../lib/api/text.ts';
@@ -77,7 +78,7 @@ export interface Cause {
 }
 
 export interface RolloutFacts {
-  process: CFProcess;
+  process: Stored<CFProcess>;
   deployId: string;
   target: string;
   desired: number;
@@ -191,7 +192,7 @@ const hindrancePatienceMs = 15_000;
 
 /** `status.rollout` of a change that cannot even begin. */
 export function hinderedRollout(
-  { spec, status }: CFProcess,
+  { spec, status }: Stored<CFProcess>,
   id: string,
   { reason, message }: { reason: string; message: string },
   now: number,
@@ -206,6 +207,6 @@ export function hinderedRollout(
   return { id, phase, reason, message: text, process: spec.processType, since, ...(generations === undefined ? {} : { generations }) };
 }
 
-export function selectorOf(process: CFProcess): string {
+export function selectorOf(process: Stored<CFProcess>): string {
   return podSelectorOf(process);
 }

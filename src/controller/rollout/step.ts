@@ -1,5 +1,6 @@
 // One step of a process's change: looks at what is there, asks the planner, does what it says, and tells the verdict.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { httpRouteType } from '../../lib/api/gateway.ts';
 import { annotations, kinds } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess, CFProcessStatus, CFRoute, GenerationStatus } from '../../lib/api/types.generated.ts';
@@ -37,7 +38,7 @@ export class Rollouts {
     this.#proofs = proofs;
   }
 
-  async step(context: Context, app: CFApp, process: CFProcess, target: AppWorkload): Promise<StepOutcome> {
+  async step(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>, target: Stored<AppWorkload>): Promise<StepOutcome> {
     const view = this.#look(context, app, process, target);
     const proof = this.#proof(view);
     const proven = proof.state === 'proven' || this.#provenBefore(view, view.hash);
@@ -67,7 +68,7 @@ export class Rollouts {
     return this.#report(view, plan, facts);
   }
 
-  #look(context: Context, app: CFApp, process: CFProcess, target: AppWorkload): View {
+  #look(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>, target: Stored<AppWorkload>): View {
     const seam = podInstances(context);
     const workloads = workloadsOf(process, context);
     if (!workloads.some(({ metadata }) => metadata.uid === target.metadata.uid)) workloads.push(target);
@@ -130,7 +131,7 @@ export class Rollouts {
 
   /** The gateway has loaded the present form of every route of the process, or cannot be asked. */
   #isLoaded({ process, context: { stores } }: View): boolean {
-    const httpRouteOf = ({ metadata }: CFRoute) => stores.of(httpRouteType).get(metadata.namespace, metadata.name ?? '');
+    const httpRouteOf = ({ metadata }: Stored<CFRoute>) => stores.of(httpRouteType).get(metadata.namespace, metadata.name ?? '');
     return routesTo(process, stores).every(({ route }) => isSettled(route, httpRouteOf(route)));
   }
 
@@ -197,7 +198,7 @@ export class Rollouts {
   /** Fewer instances first: what goes makes room for what comes. */
   async #act(view: View, plan: RolloutPlan): Promise<void> {
     const { context } = view;
-    const change = (workload: AppWorkload): number => (plan.instances[generationOf(workload)] ?? 0) - workload.spec.instances;
+    const change = (workload: Stored<AppWorkload>): number => (plan.instances[generationOf(workload)] ?? 0) - workload.spec.instances;
     for (const workload of view.workloads.toSorted((a, b) => change(a) - change(b))) {
       const { namespace, name = '', resourceVersion, uid } = workload.metadata;
       const hash = generationOf(workload);
@@ -276,7 +277,7 @@ function settleMs(context: Context): number {
   return Math.max(1, context.info().drainSeconds - 1) * 1_000;
 }
 
-function maxInFlightOf(app: CFApp): number {
+function maxInFlightOf(app: Stored<CFApp>): number {
   const given = Number(app.metadata.annotations?.[annotations.maxInFlight] ?? '1');
   return Number.isInteger(given) && given > 0 ? given : 1;
 }

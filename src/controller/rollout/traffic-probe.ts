@@ -6,7 +6,7 @@ import { findCondition } from '../../lib/api/conditions.ts';
 import { httpRouteType, revisionOf, type HttpRoute } from '../../lib/api/gateway.ts';
 import { conditionTypes, reasons, type DeploymentFailure } from '../../lib/api/group.ts';
 import type { KfInfo } from '../../lib/api/kf-info.ts';
-import type { Condition } from '../../lib/api/object.ts';
+import type { Condition, Stored } from '../../lib/api/object.ts';
 import type { CFProcess, CFRoute } from '../../lib/api/types.generated.ts';
 import { generationHeader } from '../../templates/http-route.ts';
 import type { Instance } from '../instances/instances.ts';
@@ -104,13 +104,13 @@ export function ask({ base, host, path, headers: more }: Question, signal: Abort
   });
 }
 
-function conditionOf(route: HttpRoute, type: string): Condition | undefined {
+function conditionOf(route: Stored<HttpRoute>, type: string): Condition | undefined {
   const found = (route.status?.parents ?? []).flatMap(({ conditions = [] }) => conditions).filter((condition) => condition.type === type);
   return found.find(({ observedGeneration }) => observedGeneration === undefined || observedGeneration >= (route.metadata.generation ?? 0));
 }
 
 /** What the gateway says of a route: undefined while it has not looked at its present form. */
-export function acceptance(route: HttpRoute): { accepted: boolean; message: string } | undefined {
+export function acceptance(route: Stored<HttpRoute>): { accepted: boolean; message: string } | undefined {
   const [accepted, resolved] = [conditionOf(route, 'Accepted'), conditionOf(route, 'ResolvedRefs')];
   if (accepted === undefined) return undefined;
   const bad = [accepted, resolved].find((condition) => condition !== undefined && condition.status !== 'True');
@@ -121,7 +121,7 @@ export function acceptance(route: HttpRoute): { accepted: boolean; message: stri
  * The gateway has loaded the present form of the route, as it says itself; or it cannot be asked, and nothing is left to wait for. A word about another
  * form says nothing of this one.
  */
-export function isSettled(route: CFRoute, live: HttpRoute | undefined): boolean {
+export function isSettled(route: Stored<CFRoute>, live: Stored<HttpRoute> | undefined): boolean {
   const revision = revisionOf(live);
   if (revision === undefined) return true;
   const known = findCondition(route, conditionTypes.programmed);
@@ -129,7 +129,7 @@ export function isSettled(route: CFRoute, live: HttpRoute | undefined): boolean 
   return known.status === 'True' || known.reason === reasons.notAnswered;
 }
 
-function hasRule(route: HttpRoute, generation: string): boolean {
+function hasRule(route: Stored<HttpRoute>, generation: string): boolean {
   return (route.spec?.rules ?? []).some(
     (rule) => rule.matches?.some((match) => match.headers?.some(({ value }) => value === generation)) === true,
   );
@@ -139,7 +139,7 @@ function hasRule(route: HttpRoute, generation: string): boolean {
  * A process whose check is that it runs need not answer requests, as in cf, although it has a route (every app gets one). It is asked all the same, for
  * so long: another version that serves is kept until then, in case that this one listens a moment later.
  */
-function answerPatienceOf(process: CFProcess, generation: string): { answerMs?: number } {
+function answerPatienceOf(process: Stored<CFProcess>, generation: string): { answerMs?: number } {
   if (process.spec.healthCheck.type !== 'process') return {};
   const hasOther = (process.status?.rollout?.generations ?? []).some(({ hash, ready }) => hash !== generation && ready > 0);
   return { answerMs: hasOther ? refusalPatienceMs : firstAnswerMs };
@@ -150,17 +150,17 @@ export class Proofs {
   #tries = 0;
 
   /** Asks anew next time. */
-  forget(process: CFProcess, generation: string): void {
+  forget(process: Stored<CFProcess>, generation: string): void {
     this.#attempts.delete(this.#key(process, generation));
   }
 
   /** What answered when the generation was proven; `earlier` when another controller, or an earlier try, found that. */
-  through(process: CFProcess, generation: string): Through {
+  through(process: Stored<CFProcess>, generation: string): Through {
     return this.#attempts.get(this.#key(process, generation))?.proven ?? 'earlier';
   }
 
   /** Where the proof of a generation with ready instances stands; sends requests in the background. */
-  check(context: Context, process: CFProcess, generation: string, instances: readonly Instance[], port: number): Proof {
+  check(context: Context, process: Stored<CFProcess>, generation: string, instances: readonly Instance[], port: number): Proof {
     const attempts = this.#attemptsOf(process, generation, context.now(), context.stores.of(httpRouteType).steadySince);
     if (attempts.proven !== undefined) return { state: 'proven', through: attempts.proven };
     const proof = this.#look(context, process, { generation, instances, port }, attempts);
@@ -170,7 +170,7 @@ export class Proofs {
 
   #look(
     context: Context,
-    process: CFProcess,
+    process: Stored<CFProcess>,
     own: { generation: string; instances: readonly Instance[]; port: number },
     attempts: Attempts,
   ): Proof {
@@ -187,7 +187,7 @@ export class Proofs {
   }
 
   /** Undefined once the gateway has taken the route with the generation's rule. */
-  #awaitGateway(context: Context, route: CFRoute, generation: string, attempts: Attempts): Proof | undefined {
+  #awaitGateway(context: Context, route: Stored<CFRoute>, generation: string, attempts: Attempts): Proof | undefined {
     const waited = context.now() - attempts.since;
     const live = context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name ?? '');
     const verdict = live === undefined || !hasRule(live, generation) ? undefined : acceptance(live);
@@ -202,7 +202,7 @@ export class Proofs {
 
   #target(
     info: KfInfo,
-    route: CFRoute | undefined,
+    route: Stored<CFRoute> | undefined,
     generation: string,
     attempts: Attempts,
     own: { instances: readonly Instance[]; port: number },
@@ -269,11 +269,11 @@ export class Proofs {
     return { state: 'awaited', message: `${target.base} does not answer, asking an instance itself`, lookAgainMs: 1 };
   }
 
-  #key(process: CFProcess, generation: string): string {
+  #key(process: Stored<CFProcess>, generation: string): string {
     return `${process.metadata.uid ?? ''} ${generation}`;
   }
 
-  #attemptsOf(process: CFProcess, generation: string, now: number, steadySince: number): Attempts {
+  #attemptsOf(process: Stored<CFProcess>, generation: string, now: number, steadySince: number): Attempts {
     const key = this.#key(process, generation);
     const fair = steadySince === 0 ? 0 : steadySince + catchUpMs;
     const known = this.#attempts.get(key);

@@ -1,5 +1,6 @@
 // The runner `kf-runner`: each AppWorkload of its name is one StatefulSet, written once; only the number of instances follows.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { nodeType, podType, statefulSetType, type Pod, type StatefulSet } from '../../lib/api/core.ts';
 import { kinds, labels, places } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess } from '../../lib/api/types.generated.ts';
@@ -51,7 +52,7 @@ function owned(object: { metadata: { namespace?: string; labels?: Record<string,
   return name === undefined ? [] : [`${object.metadata.namespace ?? ''}/${name}`];
 }
 
-async function ensureSet(context: Context, workload: AppWorkload): Promise<void> {
+async function ensureSet(context: Context, workload: Stored<AppWorkload>): Promise<void> {
   const ns = workload.metadata.namespace ?? '';
   const name = statefulSetNameOf(workload);
   const live = context.stores.of(statefulSetType).get(ns, name);
@@ -71,17 +72,17 @@ async function ensureSet(context: Context, workload: AppWorkload): Promise<void>
  * Whether the number in the AppWorkload speaks of what the user wants now. While the controller is away, people scale the set itself and write their
  * wish to process and app; the set must not go back to an old number before those were looked at.
  */
-function isDecided(context: Context, workload: AppWorkload): boolean {
+function isDecided(context: Context, workload: Stored<AppWorkload>): boolean {
   const { namespace = '' } = workload.metadata;
   const process = context.stores.of(kinds.process).get(namespace, workload.spec.GUID);
   const app = context.stores.of(kinds.app).get(namespace, workload.spec.appGUID);
-  const isSeen = (object: CFProcess | CFApp | undefined): boolean =>
+  const isSeen = (object: Stored<CFProcess> | Stored<CFApp> | undefined): boolean =>
     object === undefined || object.status?.observedGeneration === object.metadata.generation;
   return isSeen(process) && isSeen(app);
 }
 
 /** Pods whose node went silent are deleted for good, so that others can take their place. */
-async function releaseOverdue(context: Context, workload: AppWorkload): Promise<number | undefined> {
+async function releaseOverdue(context: Context, workload: Stored<AppWorkload>): Promise<number | undefined> {
   const now = context.now();
   const pods = podsOf(context, workload).filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
   if (pods.length === 0) return undefined;
@@ -104,7 +105,7 @@ async function isSilent(context: Context, nodeName: string | undefined): Promise
   return ready?.status === 'Unknown' && context.now() - silentSince >= silentNodeMs;
 }
 
-function podsOf(context: Context, workload: AppWorkload): Pod[] {
+function podsOf(context: Context, workload: Stored<AppWorkload>): Stored<Pod>[] {
   const generation = generationOf(workload);
   return context.stores
     .of(podType)
@@ -112,7 +113,7 @@ function podsOf(context: Context, workload: AppWorkload): Pod[] {
     .filter(({ metadata }) => metadata.labels?.[labels.generation] === generation);
 }
 
-async function report(context: Context, workload: AppWorkload): Promise<void> {
+async function report(context: Context, workload: Stored<AppWorkload>): Promise<void> {
   const generation = generationOf(workload);
   const expectations = expectationsOf(workload);
   const instances = podInstances(context)

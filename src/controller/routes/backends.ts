@@ -1,5 +1,6 @@
 // What stands behind a route: its effective destinations, the live generations of each, and their shares. Pure over the caches.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { kinds } from '../../lib/api/group.ts';
 import { serviceName } from '../../lib/api/names.ts';
 import type { AppWorkload, CFRoute, RouteDestination } from '../../lib/api/types.generated.ts';
@@ -24,7 +25,7 @@ export interface Backends {
 }
 
 /** Destinations with port and protocol filled in; an app without a droplet is left out, unless the port is given. */
-export function effectiveDestinations(route: CFRoute, stores: Stores): RouteDestination[] {
+export function effectiveDestinations(route: Stored<CFRoute>, stores: Stores): RouteDestination[] {
   const { namespace = '' } = route.metadata;
   return (route.spec.destinations ?? []).flatMap((destination) => {
     const app = stores.of(kinds.app).get(namespace, destination.appRef.name ?? '');
@@ -47,7 +48,7 @@ function runningPorts({ appRef, processType }: RouteDestination, ns: string, sto
     .find(({ spec, metadata }) => spec.instances > 0 && metadata.deletionTimestamp === undefined)?.spec.ports;
 }
 
-function sharesOf(workloads: readonly AppWorkload[], serving: string, isOnly: boolean): Map<string, number> {
+function sharesOf(workloads: readonly Stored<AppWorkload>[], serving: string, isOnly: boolean): Map<string, number> {
   const weights = parseWeights(serving);
   const known = workloads.map((workload) => generationOf(workload));
   // Before the process reconciler has spoken, whatever runs gets requests.
@@ -57,7 +58,7 @@ function sharesOf(workloads: readonly AppWorkload[], serving: string, isOnly: bo
   return new Map([...raw].map(([hash, weight]) => [hash, total === 0 ? 0 : Math.round((wholeShare * weight) / total)]));
 }
 
-export function backendsOf(route: CFRoute, destinations: readonly RouteDestination[], stores: Stores): Backends {
+export function backendsOf(route: Stored<CFRoute>, destinations: readonly RouteDestination[], stores: Stores): Backends {
   const { namespace = '' } = route.metadata;
   const result: Backends = { backends: [], services: [], serving: {}, serves: false };
   for (const destination of destinations) {

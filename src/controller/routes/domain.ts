@@ -1,5 +1,6 @@
 // CFDomain: nothing is made for it; it is ready once it was looked at.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { kinds } from '../../lib/api/group.ts';
 import type { CFDomain } from '../../lib/api/types.generated.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
@@ -7,11 +8,11 @@ import { conditionsWith, readyStatement, writeMetadata, writeStatus, type Statem
 import { keyOf, splitKey } from '../runtime/store.ts';
 
 /** The domain whose name equals, contains or lies in the other's, and that was there first. */
-function overlapping(domain: CFDomain, all: readonly CFDomain[]): CFDomain | undefined {
+function overlapping(domain: Stored<CFDomain>, all: readonly Stored<CFDomain>[]): Stored<CFDomain> | undefined {
   // A dot at the end says the same as none.
-  const plain = (one: CFDomain): string => one.spec.name.toLowerCase().replace(/\.$/, '');
+  const plain = (one: Stored<CFDomain>): string => one.spec.name.toLowerCase().replace(/\.$/, '');
   const name = plain(domain);
-  const isOlder = (other: CFDomain): boolean => {
+  const isOlder = (other: Stored<CFDomain>): boolean => {
     const [a, b] = [other.metadata.creationTimestamp ?? '', domain.metadata.creationTimestamp ?? ''];
     return a < b || (a === b && keyOf(other) < keyOf(domain));
   };

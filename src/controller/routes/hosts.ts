@@ -1,5 +1,6 @@
 // Who may have a route: a host belongs to one space with all its paths (docs/decisions/0020), and a path of it to one route of that space.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { leaseType } from '../../lib/api/core.ts';
 import type { Lease } from '../../lib/api/core.ts';
@@ -16,7 +17,7 @@ import type { ClaimOutcome } from '../names/leases.ts';
 /** The operator has allowed a route for every host of the domain. */
 const allowed = 'allowed';
 
-const hostKey = (route: CFRoute): string => `${route.spec.domainRef.name ?? ''}/${(route.spec.host ?? '').toLowerCase()}`;
+const hostKey = (route: Stored<CFRoute>): string => `${route.spec.domainRef.name ?? ''}/${(route.spec.host ?? '').toLowerCase()}`;
 
 /** Routes of all spaces by domain and host. */
 export const routesByHost: Index = index<CFRoute>(kinds.route, 'host', (route) => [hostKey(route)]);
@@ -25,11 +26,11 @@ export const routesByHost: Index = index<CFRoute>(kinds.route, 'host', (route) =
 const heldHosts = new Remembered(() => new BoundedMap<string, { lease: string; at: number }>(10_000));
 
 /** Also one that is being deleted: its host is free when it is gone. */
-const isWanted = (route: CFRoute): boolean => findCondition(route, conditionTypes.claimed)?.status !== 'False';
-const isClaimed = (route: CFRoute): boolean => isWanted(route) && findCondition(route, conditionTypes.claimed)?.status === 'True';
-const spaceOf = (route: CFRoute): string => route.metadata.namespace ?? '';
+const isWanted = (route: Stored<CFRoute>): boolean => findCondition(route, conditionTypes.claimed)?.status !== 'False';
+const isClaimed = (route: Stored<CFRoute>): boolean => isWanted(route) && findCondition(route, conditionTypes.claimed)?.status === 'True';
+const spaceOf = (route: Stored<CFRoute>): string => route.metadata.namespace ?? '';
 
-function fqdnOf(route: CFRoute, stores: Stores, root: string): string | undefined {
+function fqdnOf(route: Stored<CFRoute>, stores: Stores, root: string): string | undefined {
   const domain = stores.of(kinds.domain).get(root, route.spec.domainRef.name ?? '');
   return domain === undefined ? undefined : addressOf(route, domain).fqdn;
 }
@@ -44,8 +45,8 @@ export async function usesHost(context: Context, space: string, fqdn: string, ro
  * A space that had the host before hosts were claimed (kf 0.1.0 claimed each path for itself): the one with the oldest route. Undefined when it is
  * the route's own, or there is none.
  */
-function seniorSpace(route: CFRoute, stores: Stores): string | undefined {
-  const since = ({ metadata }: CFRoute): string => `${metadata.creationTimestamp ?? ''} ${metadata.uid ?? ''}`;
+function seniorSpace(route: Stored<CFRoute>, stores: Stores): string | undefined {
+  const since = ({ metadata }: Stored<CFRoute>): string => `${metadata.creationTimestamp ?? ''} ${metadata.uid ?? ''}`;
   const oldest = stores
     .of(kinds.route)
     .by(routesByHost.name, hostKey(route))
@@ -55,7 +56,7 @@ function seniorSpace(route: CFRoute, stores: Stores): string | undefined {
 }
 
 /** The Lease's own route is still there and of that host. */
-async function stands(context: Context, lease: Lease, fqdn: string, root: string): Promise<boolean> {
+async function stands(context: Context, lease: Stored<Lease>, fqdn: string, root: string): Promise<boolean> {
   const { namespace, name } = leaseOwner(lease);
   const owner = await context.cluster.get(kinds.route, namespace, name, context.signal);
   return owner !== undefined && isWanted(owner) && fqdnOf(owner, context.stores, root) === fqdn;
@@ -65,7 +66,7 @@ async function stands(context: Context, lease: Lease, fqdn: string, root: string
  * True when the route's space holds the host. The Lease names one of the space's routes; when that one is gone another route of the space takes its
  * place in it, so that whoever found the host free at the same moment fails by the Lease's version.
  */
-async function takeHost(context: Context, route: CFRoute, fqdn: string, root: string): Promise<boolean> {
+async function takeHost(context: Context, route: Stored<CFRoute>, fqdn: string, root: string): Promise<boolean> {
   const wanted = claimLease(root, nameClaims.routeHost(fqdn), route);
   const name = wanted.metadata.name ?? '';
   const present = await context.cluster.get(leaseType, root, name, context.signal);
@@ -85,7 +86,7 @@ async function takeHost(context: Context, route: CFRoute, fqdn: string, root: st
   return true;
 }
 
-async function holdsHost(context: Context, route: CFRoute, fqdn: string, root: string): Promise<boolean> {
+async function holdsHost(context: Context, route: Stored<CFRoute>, fqdn: string, root: string): Promise<boolean> {
   const { uid = '' } = route.metadata;
   const lease = nameClaims.routeHost(fqdn).leaseName;
   const trusted = context.memory.of(heldHosts);
@@ -98,12 +99,12 @@ async function holdsHost(context: Context, route: CFRoute, fqdn: string, root: s
 }
 
 /** Asks for the host anew next time: its domain was away, so others may have taken it. */
-export function distrust({ memory }: Context, route: CFRoute): void {
+export function distrust({ memory }: Context, route: Stored<CFRoute>): void {
   memory.of(heldHosts).delete(route.metadata.uid ?? '');
 }
 
 /** The path's own Lease, where the route still has it from before it lost the host. */
-async function releasePath(context: Context, route: CFRoute, root: string): Promise<void> {
+async function releasePath(context: Context, route: Stored<CFRoute>, root: string): Promise<void> {
   const lease = await context.cluster.get(leaseType, root, nameClaims.route(route).leaseName, context.signal);
   if (lease !== undefined && isLeaseOf(lease, route)) await freeLease(context, lease);
 }
@@ -112,14 +113,14 @@ async function releasePath(context: Context, route: CFRoute, root: string): Prom
  * A refusal stands until the route's owner asks again, by a change of the route or a new one. Otherwise somebody could make a route for a host that
  * another space has, and get that host at the moment when the other space gives it up.
  */
-function standingRefusal(route: CFRoute): ClaimOutcome | undefined {
+function standingRefusal(route: Stored<CFRoute>): ClaimOutcome | undefined {
   const before = findCondition(route, conditionTypes.claimed);
   const stands = before?.reason === reasons.duplicateName && before.observedGeneration === route.metadata.generation;
   return before?.status === 'False' && stands ? refusedClaim(before.reason, before.message) : undefined;
 }
 
 /** Claims host and path of a route, or says why it may not have them. To be called before anything is made for it. */
-export async function claimRoute(context: Context, route: CFRoute, domain: CFDomain): Promise<ClaimOutcome> {
+export async function claimRoute(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>): Promise<ClaimOutcome> {
   const refusal = standingRefusal(route);
   if (refusal !== undefined) return refusal;
   const { host = '', protocol = 'http' } = route.spec;

@@ -1,5 +1,6 @@
 // Frees names whose owner is gone and that the garbage collector cannot free: routes, and Leases of other installations.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { leaseType, namespaceType } from '../../lib/api/core.ts';
 import type { Lease } from '../../lib/api/core.ts';
 import { annotations, kinds, labels } from '../../lib/api/group.ts';
@@ -41,7 +42,7 @@ export const claimsReconciler: Reconciler = {
   },
 };
 
-async function isFree(context: Context, lease: Lease): Promise<boolean> {
+async function isFree(context: Context, lease: Stored<Lease>): Promise<boolean> {
   const { type, namespace, name } = leaseOwner(lease);
   if (type === undefined || lease.metadata.annotations?.[annotations.leaseName] === undefined || name === '') return false;
   if (context.stores.of(type).get(namespace, name) !== undefined) return false;
@@ -51,7 +52,7 @@ async function isFree(context: Context, lease: Lease): Promise<boolean> {
 }
 
 /** A host that no route of the space that holds it uses any more. */
-async function isFreeHost(context: Context, lease: Lease): Promise<boolean> {
+async function isFreeHost(context: Context, lease: Stored<Lease>): Promise<boolean> {
   const notes = lease.metadata.annotations ?? {};
   if (notes[annotations.leaseEntityType] !== routeHostEntity) return false;
   const { namespace, name } = leaseOwner(lease);

@@ -1,5 +1,6 @@
 // Whether the gateway has loaded a route's present form: asked of the gateway itself, and of each app behind the route once, when it is newly mapped.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import {
   httpRouteType,
@@ -60,7 +61,12 @@ const said = (status: 'True' | 'False', reason: string, message: string): Statem
 });
 
 /** Where plain requests go that has instances which could answer, and has not answered through this route yet. */
-function firstUnasked(context: Context, route: CFRoute, live: HttpRoute, { answered }: Attempts): BackendReference | undefined {
+function firstUnasked(
+  context: Context,
+  route: Stored<CFRoute>,
+  live: Stored<HttpRoute>,
+  { answered }: Attempts,
+): BackendReference | undefined {
   const { namespace = '' } = route.metadata;
   const hasInstances = ({ name }: BackendReference): boolean => {
     const destination = (route.spec.destinations ?? []).find(({ guid }) => name.startsWith(`s-${guid}-`));
@@ -78,7 +84,7 @@ export class Programming {
   readonly #attempts = new BoundedMap<string, Attempts>(5_000);
 
   /** What is to be said of the route now; asks the gateway in the background where that is not known yet. */
-  look(context: Context, route: CFRoute): Programmed {
+  look(context: Context, route: Stored<CFRoute>): Programmed {
     const live = context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name ?? '');
     const revision = revisionOf(live);
     if (live === undefined || revision === undefined) return {};
@@ -89,7 +95,7 @@ export class Programming {
     return this.#prove(context, route, live, this.#attemptsOf(context, route, live, revision));
   }
 
-  #attemptsOf(context: Context, route: CFRoute, live: HttpRoute, revision: string): Attempts {
+  #attemptsOf(context: Context, route: Stored<CFRoute>, live: Stored<HttpRoute>, revision: string): Attempts {
     const { uid = '' } = route.metadata;
     const known = this.#attempts.get(uid);
     if (known?.revision === revision) return known;
@@ -100,7 +106,7 @@ export class Programming {
     return fresh;
   }
 
-  #prove(context: Context, route: CFRoute, live: HttpRoute, attempts: Attempts): Programmed {
+  #prove(context: Context, route: Stored<CFRoute>, live: Stored<HttpRoute>, attempts: Attempts): Programmed {
     const taken = acceptance(live);
     if (taken?.accepted !== true) {
       const message = taken?.message ?? 'No gateway controller has looked at the route.';
@@ -129,7 +135,7 @@ export class Programming {
     return this.#loaded(context, route, live, attempts);
   }
 
-  #loaded(context: Context, route: CFRoute, live: HttpRoute, attempts: Attempts): Programmed {
+  #loaded(context: Context, route: Stored<CFRoute>, live: Stored<HttpRoute>, attempts: Attempts): Programmed {
     attempts.loadedAt = context.now();
     // Changes of weights are proven by the process; a route that is newly mapped by one answer of each that it leads to.
     const isMapped = findCondition(route, conditionTypes.programmed)?.observedGeneration !== route.metadata.generation;
@@ -171,7 +177,7 @@ function unreachable(context: Context, attempts: Attempts): Programmed {
 
 const isLate = (context: Context, { since }: Attempts): boolean => context.now() - since > loadMs;
 
-function addressed(base: string, route: CFRoute, live: HttpRoute): { base: string; host: string; path: string } {
+function addressed(base: string, route: Stored<CFRoute>, live: Stored<HttpRoute>): { base: string; host: string; path: string } {
   const host = (route.status?.fqdn ?? live.spec?.hostnames?.[0] ?? '').replace('*', 'kf-probe');
   return { base, host, path: `${(route.spec.path ?? '').replace(/\/$/, '')}/` };
 }

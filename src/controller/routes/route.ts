@@ -1,5 +1,6 @@
 // CFRoute: an address that leads to processes. A Service per destination and live generation, one HTTPRoute over them.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { findCondition, removeCondition } from '../../lib/api/conditions.ts';
 import { configMapType, serviceType, type Service } from '../../lib/api/core.ts';
 import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
@@ -27,12 +28,12 @@ const servicesByRoute = index<Service>(serviceType, 'route', (service) => {
 });
 const routesByDomain = index<CFRoute>(kinds.route, 'domain', (route) => [`${domainNamespace(route)}/${route.spec.domainRef.name ?? ''}`]);
 
-function domainNamespace(route: CFRoute): string {
+function domainNamespace(route: Stored<CFRoute>): string {
   return route.spec.domainRef.namespace ?? route.metadata.namespace ?? '';
 }
 
 /** The route's domain, or why there is none. Domains lie in the root namespace; what a route's writer names elsewhere is not even looked at. */
-async function domainOf(context: Context, route: CFRoute): Promise<CFDomain | { refusal: string }> {
+async function domainOf(context: Context, route: Stored<CFRoute>): Promise<Stored<CFDomain> | { refusal: string }> {
   const { name = '' } = route.spec.domainRef;
   const { root } = context.info();
   if (domainNamespace(route) !== root) return { refusal: `Domains are in the namespace '${root}', not in '${domainNamespace(route)}'.` };
@@ -51,7 +52,7 @@ const programming = new Remembered(() => new Programming());
 const routeKeys = (appKey: string, stores: Context['stores']): string[] => stores.of(kinds.route).by(routesByApp.name, appKey).map(keyOf);
 const inOwn = (object: { metadata: { namespace?: string } }, name: string | undefined): string =>
   `${object.metadata.namespace ?? ''}/${name ?? ''}`;
-const labelled = (object: Service | HttpRoute): string[] => {
+const labelled = (object: Stored<Service> | Stored<HttpRoute>): string[] => {
   const guid = object.metadata.labels?.[labels.routeGuid];
   return guid === undefined ? [] : [inOwn(object, guid)];
 };
@@ -82,7 +83,7 @@ export const routeReconciler: Reconciler = {
     const live = context.stores.of(kinds.route).get(ns, name);
     if (live === undefined || live.metadata.deletionTimestamp !== undefined) {
       // Neither the garbage collector's time nor a finalizer that its owner may set keeps a host from the space that gets it next.
-      await removeAll(context, live ?? { metadata: { namespace: ns, name } });
+      await removeAll(context, key);
       return undefined;
     }
     const route = await writeMetadata(context, kinds.route, live, { annotations: { [annotations.appGuids]: appGuidsOf(live) } });
@@ -90,13 +91,13 @@ export const routeReconciler: Reconciler = {
   },
 };
 
-async function reconcileRoute(context: Context, live: CFRoute): Promise<Result | undefined> {
+async function reconcileRoute(context: Context, live: Stored<CFRoute>): Promise<Result | undefined> {
   const route = await withoutVanishedApps(context, live);
   const domain = await domainOf(context, route);
   const claim = 'refusal' in domain ? refusedClaim(reasons.invalidDomainRef, domain.refusal) : await claimRoute(context, route, domain);
   if ('refusal' in domain || claim.notReady !== undefined) {
     if ('refusal' in domain) distrust(context, route);
-    await removeAll(context, route);
+    await removeAll(context, keyOf(route));
     // It leads nowhere now: the address, the destinations and what the gateway had loaded are no longer true.
     const conditions = conditionsWith(route, claim.claimed, claim.notReady ?? readyStatement);
     await writeStatus(context, kinds.route, route, { conditions: removeCondition(conditions, conditionTypes.programmed) });
@@ -113,12 +114,12 @@ async function reconcileRoute(context: Context, live: CFRoute): Promise<Result |
   }
 }
 
-async function write(context: Context, route: CFRoute, status: StatusOf<CFRoute>, ...statements: Statement[]): Promise<void> {
+async function write(context: Context, route: Stored<CFRoute>, status: StatusOf<CFRoute>, ...statements: Statement[]): Promise<void> {
   await writeStatus(context, kinds.route, route, { ...status, conditions: conditionsWith(route, ...statements) });
 }
 
 /** Destinations of apps that are gone. The cache alone does not prove it: an app may be younger than what it knows. */
-async function withoutVanishedApps(context: Context, route: CFRoute): Promise<CFRoute> {
+async function withoutVanishedApps(context: Context, route: Stored<CFRoute>): Promise<Stored<CFRoute>> {
   const { namespace = '', name = '', resourceVersion } = route.metadata;
   const destinations = route.spec.destinations ?? [];
   const unknown = [...new Set(destinations.map(({ appRef }) => appRef.name ?? ''))].filter(
@@ -140,13 +141,13 @@ async function withoutVanishedApps(context: Context, route: CFRoute): Promise<CF
   return writeMetadata(context, kinds.route, patched, { annotations: { [annotations.appGuids]: appGuidsOf(patched) } });
 }
 
-async function ensureParts(context: Context, route: CFRoute, domain: CFDomain): Promise<StatusOf<CFRoute>> {
+async function ensureParts(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>): Promise<StatusOf<CFRoute>> {
   const { fqdn, uri } = addressOf(route, domain);
   const destinations = effectiveDestinations(route, context.stores);
   const backends = backendsOf(route, destinations, context.stores);
   await ensureServices(context, route, backends);
   await ensureHttpRoute(context, route, fqdn, backends);
-  await removeServices(context, route, new Set(backends.backends.map(({ service }) => service)));
+  await removeServices(context, keyOf(route), new Set(backends.backends.map(({ service }) => service)));
   return { ...route.status, fqdn, uri, destinations: destinations.map(withDefaults) };
 }
 
@@ -154,7 +155,7 @@ function withDefaults({ port, ...destination }: RouteDestination): RouteDestinat
   return { ...destination, protocol: destination.protocol ?? 'http1', ...(port === undefined ? {} : { port }) };
 }
 
-async function ensureServices(context: Context, route: CFRoute, { services }: Backends): Promise<void> {
+async function ensureServices(context: Context, route: Stored<CFRoute>, { services }: Backends): Promise<void> {
   const store = context.stores.of(serviceType);
   await Promise.all(
     services.map(async (input) => {
@@ -169,19 +170,24 @@ async function ensureServices(context: Context, route: CFRoute, { services }: Ba
   );
 }
 
-function isOfOther(service: Service, route: CFRoute, context: Context): boolean {
+function isOfOther(service: Stored<Service>, route: Stored<CFRoute>, context: Context): boolean {
   const owner = service.metadata.labels?.[labels.routeGuid];
   const { namespace, name } = route.metadata;
   return owner !== undefined && owner !== name && context.stores.of(kinds.route).get(namespace, owner) !== undefined;
 }
 
-async function reapply(context: Context, live: Service, wanted: Service): Promise<void> {
+async function reapply(context: Context, live: Stored<Service>, wanted: Service): Promise<void> {
   const { namespace, name = '', resourceVersion } = live.metadata;
   const patch = { metadata: { resourceVersion, labels: wanted.metadata.labels }, spec: wanted.spec };
   await context.cluster.mergePatch(serviceType, namespace, name, patch, { signal: context.signal });
 }
 
-async function ensureHttpRoute(context: Context, route: CFRoute, fqdn: string, { backends, serving, serves }: Backends): Promise<void> {
+async function ensureHttpRoute(
+  context: Context,
+  route: Stored<CFRoute>,
+  fqdn: string,
+  { backends, serving, serves }: Backends,
+): Promise<void> {
   const { namespace = '', name = '' } = route.metadata;
   const live = context.stores.of(httpRouteType).get(namespace, name);
   const { gateway } = context.info();
@@ -214,20 +220,18 @@ async function ensureHttpRoute(context: Context, route: CFRoute, fqdn: string, {
 }
 
 /** Services that no backend names any more; the HTTPRoute has forgotten them by now. */
-async function removeServices(context: Context, route: Pick<CFRoute, 'metadata'>, kept: ReadonlySet<string>): Promise<void> {
+async function removeServices(context: Context, routeKey: string, kept: ReadonlySet<string>): Promise<void> {
   const orphans = context.stores
     .of(serviceType)
-    .by(servicesByRoute.name, keyOf(route))
-    .filter(({ metadata }) => !kept.has(metadata.name ?? '') && metadata.deletionTimestamp === undefined);
-  for (const { metadata } of orphans) {
-    if (metadata.uid === undefined) continue;
-    await context.cluster.delete(serviceType, metadata.namespace, metadata.name ?? '', { uid: metadata.uid, signal: context.signal });
-  }
+    .by(servicesByRoute.name, routeKey)
+    .filter(({ metadata }) => !kept.has(metadata.name) && metadata.deletionTimestamp === undefined);
+  for (const { metadata } of orphans)
+    await context.cluster.delete(serviceType, metadata.namespace, metadata.name, { uid: metadata.uid, signal: context.signal });
 }
 
-async function removeAll(context: Context, route: Pick<CFRoute, 'metadata'>): Promise<void> {
-  const { namespace = '', name = '' } = route.metadata;
-  const uid = context.stores.of(httpRouteType).get(namespace, name)?.metadata.uid;
-  if (uid !== undefined) await context.cluster.delete(httpRouteType, namespace, name, { uid, signal: context.signal });
-  await removeServices(context, route, new Set());
+async function removeAll(context: Context, routeKey: string): Promise<void> {
+  const { ns, name } = splitKey(routeKey);
+  const uid = context.stores.of(httpRouteType).get(ns, name)?.metadata.uid;
+  if (uid !== undefined) await context.cluster.delete(httpRouteType, ns, name, { uid, signal: context.signal });
+  await removeServices(context, routeKey, new Set());
 }

@@ -1,7 +1,7 @@
 // Kubernetes Events about our objects: one per transition, none while nothing changes.
 
 import { eventType, type KubeEvent } from '../../lib/api/core.ts';
-import { apiVersionOf, type KubeObject, type ResourceType } from '../../lib/api/object.ts';
+import { apiVersionOf, type KubeObject, type ResourceType, type Stored } from '../../lib/api/object.ts';
 import type { Cluster } from '../../lib/kube/cluster.ts';
 import { BoundedMap } from './bounded-map.ts';
 import type { Logger } from './log.ts';
@@ -34,8 +34,8 @@ export class EventRecorder {
   }
 
   /** Sends the note unless it repeats the last one about this object; a failure to send is logged only. */
-  record<T extends KubeObject>(type: ResourceType<T>, object: T, note: EventNote, topic = 'state'): void {
-    const about = `${object.metadata.uid ?? ''} ${topic}`;
+  record<T extends KubeObject>(type: ResourceType<T>, object: Stored<T>, note: EventNote, topic = 'state'): void {
+    const about = `${object.metadata.uid} ${topic}`;
     const text = `${note.reason} ${note.message}`;
     if (this.#last.get(about) === text) return;
     this.#last.set(about, text);
@@ -44,8 +44,8 @@ export class EventRecorder {
     });
   }
 
-  #build(type: ResourceType, object: KubeObject, note: EventNote): KubeEvent {
-    const { name = '', namespace = '', uid = '' } = object.metadata;
+  #build(type: ResourceType, object: Stored, note: EventNote): KubeEvent {
+    const { name, namespace = '', uid } = object.metadata;
     const now = `${new Date().toISOString().slice(0, 19)}Z`;
     this.#count += 1;
     const suffix = `${Date.now().toString(16)}${(this.#count % 4096).toString(16).padStart(3, '0')}`;

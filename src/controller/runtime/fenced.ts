@@ -1,6 +1,6 @@
 // The cluster as reconcilers see it: writes only while this process leads, only with a precondition, and what comes back lands in the stores.
 
-import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import { BugError } from '../../lib/errors.ts';
 import type { Cluster } from '../../lib/kube/cluster.ts';
 
@@ -8,7 +8,7 @@ export interface FenceOptions {
   /** Throws when no write may be sent. */
   assertLeader: () => void;
   /** Gets every object that a write or a fresh read gave back. */
-  observe: (type: ResourceType, object: KubeObject) => void;
+  observe: (type: ResourceType, object: Stored) => void;
   /** Counts requests. */
   count: (verb: string, type: ResourceType) => void;
 }
@@ -23,7 +23,7 @@ function assertPrecondition(verb: string, type: ResourceType, metadata: { uid?: 
 /** Wraps `cluster`; `table`, `raw` and the rest pass through. */
 export function fence(cluster: Cluster, options: FenceOptions): Cluster {
   const { assertLeader, observe, count } = options;
-  const seen = <T extends KubeObject>(type: ResourceType<T>, object: T): T => {
+  const seen = <T extends KubeObject>(type: ResourceType<T>, object: Stored<T>): Stored<T> => {
     observe(type, object);
     return object;
   };

@@ -1,7 +1,7 @@
 // List, then watch, for ever: keeps one kind's store true and tells who is interested what changed.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { KubeObject, ObjectMeta, ResourceType } from '../../lib/api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import { apiVersionOf } from '../../lib/api/object.ts';
 import type { Cluster, ListOptions, WatchEvent } from '../../lib/kube/cluster.ts';
 import { isExpired, isMissingKind } from '../../lib/kube/errors.ts';
@@ -17,13 +17,13 @@ export interface Source<T extends KubeObject = KubeObject> {
   /** Only `metadata.name=…`. */
   fieldSelector?: string;
   /** Cuts what nobody reads, to keep the cache small. */
-  trim?: (object: T) => T;
+  trim?: (object: Stored<T>) => Stored<T>;
   /** The kind's definition may be missing in this cluster; its store is then empty and it is looked for again. */
   optional?: boolean;
 }
 
 /** `before` is what was told last of the object, undefined for a new one; `after` is undefined when it is gone. A resync tells the same twice. */
-export type ChangeListener<T extends KubeObject> = (before: T | undefined, after: T | undefined) => void;
+export type ChangeListener<T extends KubeObject> = (before: Stored<T> | undefined, after: Stored<T> | undefined) => void;
 
 export interface InformerTimes {
   /** First pause after an error; doubles up to `maxBackoffMs`. */
@@ -63,7 +63,7 @@ export class Informer<T extends KubeObject> {
    * Objects that a write or a read of our own has put into the store, as the listeners know them. For example, listeners know version 5, and our own
    * write puts version 6 into the store. When the watch brings version 6, `before` must be version 5, and the store no longer has it.
    */
-  readonly #told = new Map<string, T | undefined>();
+  readonly #told = new Map<string, Stored<T> | undefined>();
   readonly #synced: Promise<void>;
   #resolveSynced!: () => void;
   #hasSynced = false;
@@ -101,10 +101,10 @@ export class Informer<T extends KubeObject> {
   }
 
   /** Takes in an object that a write or a fresh read gave back, so that the next reconcile sees it. Listeners hear of it by the watch. */
-  observe(object: T): void {
+  observe(object: Stored<T>): void {
     // Before the first list an object would be the only one; and one that the selector does not choose must not get in.
     if (!this.#hasSynced || !this.#selects(object)) return;
-    const { namespace, name = '' } = object.metadata;
+    const { namespace, name } = object.metadata;
     const before = this.store.get(namespace, name);
     const isTaken = this.store.put(this.#prepare({ ...object, metadata: { ...object.metadata } }));
     const key = keyOf(object);
@@ -112,10 +112,10 @@ export class Informer<T extends KubeObject> {
       this.#told.set(key, before);
   }
 
-  #selects(object: T): boolean {
+  #selects(object: Stored<T>): boolean {
     const { ns, labelSelector, fieldSelector } = this.source;
     if (ns !== undefined && object.metadata.namespace !== ns) return false;
-    if (fieldSelector !== undefined && fieldSelector !== `metadata.name=${object.metadata.name ?? ''}`) return false;
+    if (fieldSelector !== undefined && fieldSelector !== `metadata.name=${object.metadata.name}`) return false;
     return labelSelector === undefined || labelSelector.split(',').every((key) => key in (object.metadata.labels ?? {}));
   }
 
@@ -177,7 +177,7 @@ export class Informer<T extends KubeObject> {
 
   async #relist(signal: AbortSignal): Promise<string> {
     // Each page is cut before the next one is read.
-    const keep = (item: T): T => this.#prepare(item);
+    const keep = (item: Stored<T>): Stored<T> => this.#prepare(item);
     const { items: objects, resourceVersion } = await this.#cluster.list(this.source.type, { ...this.#options(signal), keep });
     // A cluster that was restored from a backup counts from an earlier number again: nothing that is remembered holds.
     if (this.#listVersion !== undefined && compareVersions(resourceVersion, this.#listVersion) < 0) {
@@ -245,25 +245,24 @@ export class Informer<T extends KubeObject> {
   }
 
   /** What reconcilers see: kind and version always set (lists leave them out), and nothing that only others read. */
-  #prepare(object: T): T {
+  #prepare(object: Stored<T>): Stored<T> {
     const trimmed = this.source.trim === undefined ? object : this.source.trim(object);
-    trimmed.kind ??= this.source.type.kind;
-    trimmed.apiVersion ??= apiVersionOf(this.source.type);
-    const { managedFields: _managedFields, ...metadata } = trimmed.metadata as ObjectMeta & { managedFields?: unknown };
+    const metadata: Stored['metadata'] & { managedFields?: unknown } = { ...trimmed.metadata };
+    delete metadata.managedFields;
     if (metadata.annotations !== undefined) metadata.annotations = ownAnnotations(metadata.annotations);
-    trimmed.metadata = metadata;
-    return trimmed;
+    const { kind = this.source.type.kind, apiVersion = apiVersionOf(this.source.type) } = trimmed;
+    return { ...trimmed, kind, apiVersion, metadata };
   }
 
-  #lastTold(object: T): T | undefined {
+  #lastTold(object: Stored<T>): Stored<T> | undefined {
     const key = keyOf(object);
-    return this.#told.has(key) ? this.#told.get(key) : this.store.get(object.metadata.namespace, object.metadata.name ?? '');
+    return this.#told.has(key) ? this.#told.get(key) : this.store.get(object.metadata.namespace, object.metadata.name);
   }
 
-  #tell(before: T | undefined, after: T | undefined): void {
+  #tell(before: Stored<T> | undefined, after: Stored<T> | undefined): void {
     const object = after ?? before;
     if (object === undefined) return;
-    const stored = this.store.get(object.metadata.namespace, object.metadata.name ?? '');
+    const stored = this.store.get(object.metadata.namespace, object.metadata.name);
     const isAhead = stored !== undefined && stored.metadata.resourceVersion !== after?.metadata.resourceVersion;
     if (isAhead) this.#told.set(keyOf(object), after);
     else this.#told.delete(keyOf(object));

@@ -1,5 +1,6 @@
 // Who may write: a Lease that one process at a time holds, and a monotonic deadline that every write is checked against.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { leaseType, type Lease } from '../../lib/api/core.ts';
 import type { Cluster } from '../../lib/kube/cluster.ts';
@@ -34,7 +35,7 @@ export class Leader {
   #wasLeader = false;
   /** The Lease as last seen, and when it was seen to change: expiry is judged by our own clock only. */
   #seen: { version: string; at: number } | undefined;
-  #held: Lease | undefined;
+  #held: Stored<Lease> | undefined;
 
   constructor(cluster: Cluster, options: LeaderOptions, log: Logger, onChange: (isLeader: boolean) => void) {
     this.#cluster = cluster;
@@ -93,7 +94,7 @@ export class Leader {
     }
   }
 
-  async #contend(signal: AbortSignal): Promise<Lease | undefined> {
+  async #contend(signal: AbortSignal): Promise<Stored<Lease> | undefined> {
     const { ns, name, identity, now } = this.#options;
     const lease = await this.#cluster.get(leaseType, ns, name, signal);
     if (lease === undefined) {
@@ -114,11 +115,11 @@ export class Leader {
     return this.#write(lease, { ...this.#spec(), acquireTime: micro(), leaseTransitions: transitions }, signal);
   }
 
-  #renew(held: Lease, signal: AbortSignal): Promise<Lease> {
+  #renew(held: Stored<Lease>, signal: AbortSignal): Promise<Stored<Lease>> {
     return this.#write(held, { ...held.spec, ...this.#spec() }, signal);
   }
 
-  #write(lease: Lease, spec: NonNullable<Lease['spec']>, signal: AbortSignal): Promise<Lease> {
+  #write(lease: Stored<Lease>, spec: NonNullable<Lease['spec']>, signal: AbortSignal): Promise<Stored<Lease>> {
     // The resource version makes a write of a process that slept too long a conflict.
     return this.#cluster.replace(leaseType, { ...lease, apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', spec }, { signal });
   }

@@ -1,7 +1,7 @@
 // Who owns an object. Objects of an app go with it: the app is their owner.
 
 import { kinds } from '../../lib/api/group.ts';
-import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import type { CFApp } from '../../lib/api/types.generated.ts';
 import { ownerReference } from '../../templates/metadata.ts';
 import type { Context } from './reconciler.ts';
@@ -10,12 +10,12 @@ import type { Context } from './reconciler.ts';
 export async function ensureOwner<T extends KubeObject>(
   context: Context,
   type: ResourceType<T>,
-  live: T,
-  app: CFApp,
+  live: Stored<T>,
+  app: Stored<CFApp>,
   controller = true,
-): Promise<T> {
-  const { namespace, name = '', resourceVersion, ownerReferences = [] } = live.metadata;
-  if (app.metadata.uid === undefined || ownerReferences.some((owner) => owner.uid === app.metadata.uid)) return live;
+): Promise<Stored<T>> {
+  const { namespace, name, resourceVersion, ownerReferences = [] } = live.metadata;
+  if (ownerReferences.some((owner) => owner.uid === app.metadata.uid)) return live;
   const hasController = ownerReferences.some((owner) => owner.controller === true);
   const owner = ownerReference(kinds.app, app, controller && !hasController);
   const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, owner] } };
@@ -23,6 +23,6 @@ export async function ensureOwner<T extends KubeObject>(
 }
 
 /** Whether `owner` itself, and not one of the same name before it, owns the object. */
-export function isOwnedBy(object: KubeObject, owner: KubeObject): boolean {
+export function isOwnedBy(object: KubeObject, owner: Stored): boolean {
   return object.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) === true;
 }

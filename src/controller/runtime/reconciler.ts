@@ -1,7 +1,7 @@
 // What a reconciler is: which objects it looks at, and one function that makes one object true.
 
 import type { KfInfo } from '../../lib/api/kf-info.ts';
-import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import type { Cluster } from '../../lib/kube/cluster.ts';
 import type { EventNote } from './events.ts';
 import type { Logger } from './log.ts';
@@ -22,13 +22,13 @@ export interface Stores {
 /** Changes of one kind, mapped to keys (`namespace/name`) of the reconciler's own kind. */
 export interface Watch {
   type: ResourceType;
-  keys: (object: KubeObject, stores: Stores) => readonly string[];
+  keys: (object: Stored, stores: Stores) => readonly string[];
 }
 
 /** A typed {@link Watch}. Without `keys` the object's own key is queued. */
 export function watch<T extends KubeObject>(
   type: ResourceType<T>,
-  keys: (object: T, stores: Stores) => readonly string[] = (object) => [keyOf(object)],
+  keys: (object: Stored<T>, stores: Stores) => readonly string[] = (object) => [keyOf(object)],
 ): Watch {
   return { type, keys: keys as Watch['keys'] };
 }
@@ -57,7 +57,7 @@ export interface Context {
   /** The installation's settings; throws a WaitingError while there are none. */
   info(): KfInfo;
   /** An Event about an object, unless it repeats the last one. */
-  event<T extends KubeObject>(type: ResourceType<T>, object: T, note: EventNote): void;
+  event<T extends KubeObject>(type: ResourceType<T>, object: Stored<T>, note: EventNote): void;
   /** Outcome of a call to the outside, undefined while it runs; this key is queued again when it ends. See {@link OutsideCalls}. */
   outside<T>(id: string, timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Outcome<T> | undefined;
   /** Wall clock in milliseconds. */

@@ -1,5 +1,6 @@
 // Secrets that the controller keeps. They are never watched: how to bring one to its wanted form, and how often to look again.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { secretType } from '../../lib/api/core.ts';
 import type { Secret } from '../../lib/api/core.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
@@ -21,7 +22,11 @@ export function paceMs(owners: number, each: number): number {
  *
  * @param isGood whether the Secret that is there will do as it is, although it is not the same
  */
-export async function ensureSecret(context: Context, wanted: Secret, isGood: (live: Secret) => boolean = () => false): Promise<Secret> {
+export async function ensureSecret(
+  context: Context,
+  wanted: Secret,
+  isGood: (live: Secret) => boolean = () => false,
+): Promise<Stored<Secret>> {
   const { namespace, name = '' } = wanted.metadata;
   const { signal } = context;
   const live = await context.cluster.get(secretType, namespace, name, signal);
@@ -29,20 +34,15 @@ export async function ensureSecret(context: Context, wanted: Secret, isGood: (li
   if (live === undefined) return createSecret(context, wanted);
   const isSameType = (live.type ?? 'Opaque') === (wanted.type ?? 'Opaque');
   if (isSameType && isEqual(live.data ?? {}, wanted.data ?? {})) return live;
-  const { uid = '', resourceVersion = '' } = live.metadata;
   if (!isSameType || live.immutable === true) {
-    await context.cluster.delete(secretType, namespace, name, { uid, signal });
+    await context.cluster.delete(secretType, namespace, name, { uid: live.metadata.uid, signal });
     return createSecret(context, wanted);
   }
   // A replacement, not a patch: keys that are wanted no longer have to go.
-  return context.cluster.replace(
-    secretType,
-    { ...live, data: wanted.data ?? {}, metadata: { ...live.metadata, uid, resourceVersion } },
-    { signal },
-  );
+  return context.cluster.replace(secretType, { ...live, data: wanted.data ?? {} }, { signal });
 }
 
-async function createSecret(context: Context, wanted: Secret): Promise<Secret> {
+async function createSecret(context: Context, wanted: Secret): Promise<Stored<Secret>> {
   try {
     return await context.cluster.create(secretType, wanted, { signal: context.signal });
   } catch (error) {

@@ -3,7 +3,7 @@
 import { findCondition, setCondition } from '../../lib/api/conditions.ts';
 import { conditionTypes, finalizers } from '../../lib/api/group.ts';
 import { indexLabels } from '../../lib/api/labels.ts';
-import type { Condition, KubeObject, ResourceType } from '../../lib/api/object.ts';
+import type { Condition, KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import { cutText } from '../../lib/api/text.ts';
 import { timestamp } from './clock.ts';
 import { diff } from './merge-patch.ts';
@@ -60,9 +60,9 @@ export interface MetadataChange {
 export async function writeMetadata<T extends WithStatus>(
   context: Context,
   type: ResourceType<T>,
-  live: T,
+  live: Stored<T>,
   change: MetadataChange,
-): Promise<T> {
+): Promise<Stored<T>> {
   const { labels = {}, annotations = {}, resourceVersion, finalizers: present = [] } = live.metadata;
   const kept = present.filter((name) => !(finalizers.foreign as readonly string[]).includes(name));
   const patch = {
@@ -71,7 +71,7 @@ export async function writeMetadata<T extends WithStatus>(
     ...(kept.length === present.length ? {} : { finalizers: kept }),
   };
   if (Object.keys(patch).length === 0) return live;
-  const { namespace, name = '' } = live.metadata;
+  const { namespace, name } = live.metadata;
   return context.cluster.mergePatch(type, namespace, name, { metadata: { resourceVersion, ...patch } }, { signal: context.signal });
 }
 
@@ -87,16 +87,16 @@ function changed(field: string, live: Record<string, string>, wanted: Record<str
 export async function writeStatus<T extends WithStatus>(
   context: Context,
   type: ResourceType<T>,
-  live: T,
+  live: Stored<T>,
   status: StatusOf<T>,
   change: MetadataChange = {},
-): Promise<T> {
+): Promise<Stored<T>> {
   const wanted = { ...status, ...withTimes(context, live, status.conditions), observedGeneration: live.metadata.generation ?? 0 };
   const wantedLabels = { ...indexLabels({ ...live, status: wanted }), ...change.labels };
   const current = await writeMetadata(context, type, live, { ...change, labels: wantedLabels });
   const patch = diff({ ...live.status }, { ...wanted });
   if (patch === undefined) return current;
-  const { namespace, name = '', resourceVersion } = current.metadata;
+  const { namespace, name, resourceVersion } = current.metadata;
   const written = await context.cluster.mergePatch(
     type,
     namespace,
@@ -119,7 +119,12 @@ function withTimes(context: Context, live: WithStatus, conditions: readonly Cond
 /** Conditions that tell of trouble when they are False; others are just steps. */
 const troubled = new Set<string>([conditionTypes.ready, conditionTypes.succeeded, conditionTypes.claimed]);
 
-function recordTransitions<T extends WithStatus>(context: Context, type: ResourceType<T>, before: T, after: readonly Condition[]): void {
+function recordTransitions<T extends WithStatus>(
+  context: Context,
+  type: ResourceType<T>,
+  before: Stored<T>,
+  after: readonly Condition[],
+): void {
   for (const condition of after) {
     const old = findCondition(before, condition.type);
     if (old?.status === condition.status && old.reason === condition.reason) continue;

@@ -1,11 +1,11 @@
 // The cache of one kind: objects by namespace and name, with indexes, and never older than what was once seen.
 
-import type { KubeObject } from '../../lib/api/object.ts';
+import type { KubeObject, Stored } from '../../lib/api/object.ts';
 import { BoundedMap } from './bounded-map.ts';
 
 /** `namespace/name`, or `/name` for a cluster-scoped object: what queues carry. */
-export function keyOf(object: KubeObject): string {
-  return `${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`;
+export function keyOf({ metadata }: Stored): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
 export function splitKey(key: string): { ns: string; name: string } {
@@ -21,7 +21,7 @@ export function compareVersions(a: string | undefined, b: string | undefined): n
   return left < right ? -1 : 1;
 }
 
-export type IndexFunction<T extends KubeObject> = (object: T) => readonly string[];
+export type IndexFunction<T extends KubeObject> = (object: Stored<T>) => readonly string[];
 
 const rememberedDeletions = 500;
 
@@ -31,7 +31,7 @@ export class Store<T extends KubeObject> {
    * the API server knows may itself be old: kubelets and gateways were cut off too, and say what happened meanwhile only after some time.
    */
   steadySince = 0;
-  readonly #objects = new Map<string, T>();
+  readonly #objects = new Map<string, Stored<T>>();
   readonly #indexes = new Map<string, { of: IndexFunction<T>; keys: Map<string, Set<string>> }>();
   /** Version at which an object was last known to be gone, by uid. One that only left the selector may come back with a later version. */
   readonly #deleted = new BoundedMap<string, string>(rememberedDeletions);
@@ -47,17 +47,17 @@ export class Store<T extends KubeObject> {
     for (const [key, object] of this.#objects) this.#index(key, object, [name]);
   }
 
-  get(ns: string | undefined, name: string): T | undefined {
+  get(ns: string | undefined, name: string): Stored<T> | undefined {
     return this.#objects.get(`${ns ?? ''}/${name}`);
   }
 
   /** All objects, or those of one namespace. */
-  list(ns?: string): T[] {
+  list(ns?: string): Stored<T>[] {
     const all = [...this.#objects.values()];
     return ns === undefined ? all : all.filter((object) => object.metadata.namespace === ns);
   }
 
-  by(index: string, value: string): T[] {
+  by(index: string, value: string): Stored<T>[] {
     const found = this.#indexes.get(index);
     if (found === undefined) throw new Error(`The store has no index "${index}".`);
     const keys = found.keys.get(value);
@@ -66,11 +66,11 @@ export class Store<T extends KubeObject> {
   }
 
   /** Takes an object in unless a later version of it was seen; says whether it was taken. */
-  put(object: T): boolean {
+  put(object: Stored<T>): boolean {
     const key = keyOf(object);
     const { uid, resourceVersion } = object.metadata;
     const current = this.#objects.get(key);
-    const isOlder = current?.metadata.uid === uid && compareVersions(resourceVersion, current?.metadata.resourceVersion) < 0;
+    const isOlder = current?.metadata.uid === uid && compareVersions(resourceVersion, current.metadata.resourceVersion) < 0;
     if (isOlder || this.#isGone(uid, resourceVersion)) return false;
     if (current !== undefined) this.#unindex(key, current);
     this.#objects.set(key, object);
@@ -78,18 +78,18 @@ export class Store<T extends KubeObject> {
     return true;
   }
 
-  #isGone(uid: string | undefined, version: string | undefined): boolean {
-    const goneAt = uid === undefined ? undefined : this.#deleted.get(uid);
+  #isGone(uid: string, version: string): boolean {
+    const goneAt = this.#deleted.get(uid);
     return goneAt !== undefined && compareVersions(version, goneAt) <= 0;
   }
 
   /** @param version at which it is known to be gone; its own (that of a watch's event) unless told */
-  remove(object: T, version = object.metadata.resourceVersion): void {
+  remove(object: Stored<T>, version = object.metadata.resourceVersion): void {
     const key = keyOf(object);
     const current = this.#objects.get(key);
     const { uid } = object.metadata;
-    if (uid !== undefined && version !== undefined) this.#deleted.set(uid, version);
-    if (current === undefined || (uid !== undefined && current.metadata.uid !== uid)) return;
+    this.#deleted.set(uid, version);
+    if (current?.metadata.uid !== uid) return;
     this.#unindex(key, current);
     this.#objects.delete(key);
   }
@@ -97,7 +97,7 @@ export class Store<T extends KubeObject> {
   /**
    * Makes the store equal to a list made at `version`; gives back what vanished. Objects that were seen later than the list stay.
    */
-  replaceAll(objects: readonly T[], version: string): T[] {
+  replaceAll(objects: readonly Stored<T>[], version: string): Stored<T>[] {
     const fresh = new Set(objects.map((object) => keyOf(object)));
     const vanished = [...this.#objects]
       .filter(([key, object]) => !fresh.has(key) && compareVersions(object.metadata.resourceVersion, version) <= 0)
@@ -114,7 +114,7 @@ export class Store<T extends KubeObject> {
     for (const index of this.#indexes.values()) index.keys.clear();
   }
 
-  #index(key: string, object: T, names: Iterable<string>): void {
+  #index(key: string, object: Stored<T>, names: Iterable<string>): void {
     for (const name of names) {
       const index = this.#indexes.get(name);
       if (index === undefined) continue;
@@ -126,7 +126,7 @@ export class Store<T extends KubeObject> {
     }
   }
 
-  #unindex(key: string, object: T): void {
+  #unindex(key: string, object: Stored<T>): void {
     for (const index of this.#indexes.values()) {
       for (const value of index.of(object)) {
         const keys = index.keys.get(value);

@@ -1,5 +1,6 @@
 // CFServiceBinding of a user-provided instance: its Secrets, in the form that apps and buildpacks read.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { secretType } from '../../lib/api/core.ts';
 import type { Secret } from '../../lib/api/core.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
@@ -40,18 +41,18 @@ export const serviceBindingReconciler: Reconciler = {
   },
 };
 
-function instanceKey(binding: CFServiceBinding): string {
+function instanceKey(binding: Stored<CFServiceBinding>): string {
   return `${binding.spec.service.namespace ?? binding.metadata.namespace ?? ''}/${binding.spec.service.name ?? ''}`;
 }
 
-async function withoutFinalizer(context: Context, live: CFServiceBinding): Promise<CFServiceBinding> {
+async function withoutFinalizer(context: Context, live: Stored<CFServiceBinding>): Promise<Stored<CFServiceBinding>> {
   const { namespace, name = '', resourceVersion, finalizers: present = [] } = live.metadata;
   if (!present.includes(finalizers.serviceBinding)) return live;
   const patch = { metadata: { resourceVersion, finalizers: present.filter((finalizer) => finalizer !== finalizers.serviceBinding) } };
   return context.cluster.mergePatch(kinds.serviceBinding, namespace, name, patch, { signal: context.signal });
 }
 
-async function reconcileBinding(context: Context, live: CFServiceBinding): Promise<Result | undefined> {
+async function reconcileBinding(context: Context, live: Stored<CFServiceBinding>): Promise<Result | undefined> {
   const statements: Statement[] = [];
   try {
     const { ns, name } = splitKey(instanceKey(live));
@@ -73,7 +74,12 @@ async function reconcileBinding(context: Context, live: CFServiceBinding): Promi
   return { requeueAfterMs: paceMs(context.stores.of(kinds.serviceBinding).size, secretsPerBinding) };
 }
 
-async function ensureParts(context: Context, live: CFServiceBinding, instance: CFServiceInstance, statements: Statement[]): Promise<void> {
+async function ensureParts(
+  context: Context,
+  live: Stored<CFServiceBinding>,
+  instance: Stored<CFServiceInstance>,
+  statements: Statement[],
+): Promise<void> {
   const ns = live.metadata.namespace ?? '';
   if (findCondition(instance, conditionTypes.claimed)?.status !== 'True')
     throw new WaitingError('ServiceInstanceNotReady', `The service instance '${instance.spec.displayName}' has no claim on its name yet.`);
@@ -108,7 +114,7 @@ async function ensureParts(context: Context, live: CFServiceBinding, instance: C
 }
 
 /** One key per credential and `type`, as https://servicebinding.io wants it (contract 5). Names that cannot be keys of a Secret are left out. */
-export function mountSecret(binding: CFServiceBinding, credentials: Record<string, unknown>): Secret {
+export function mountSecret(binding: Stored<CFServiceBinding>, credentials: Record<string, unknown>): Secret {
   const declared = credentials['type'];
   const type = typeof declared === 'string' && declared !== '' ? declared : 'user-provided';
   const texts = Object.entries(credentials)
@@ -129,7 +135,7 @@ export function mountSecret(binding: CFServiceBinding, credentials: Record<strin
 
 async function write(
   context: Context,
-  live: CFServiceBinding,
+  live: Stored<CFServiceBinding>,
   statements: Statement[],
   status: Partial<StatusOf<CFServiceBinding>> = {},
   told: Record<string, string> = {},

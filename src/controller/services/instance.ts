@@ -1,5 +1,6 @@
 // CFServiceInstance, user-provided: claims its name and looks whether its credentials are there and readable.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { secretType } from '../../lib/api/core.ts';
 import type { Secret } from '../../lib/api/core.ts';
 import { finalizers, kinds, reasons } from '../../lib/api/group.ts';
@@ -17,7 +18,7 @@ import { paceMs } from '../runtime/secrets.ts';
 const freshMs = 10_000;
 
 /** How long to wait before a missing credentials Secret is looked for again. */
-export function missingSecretRetryMs(context: Context, live: CFServiceInstance): number {
+export function missingSecretRetryMs(context: Context, live: Stored<CFServiceInstance>): number {
   return context.now() - Date.parse(live.metadata.creationTimestamp ?? '') < freshMs ? 150 : 2_000;
 }
 
@@ -35,14 +36,14 @@ export const serviceInstanceReconciler: Reconciler = {
 };
 
 // The contract's finalizer serves brokers; a user-provided instance has none to call.
-async function withoutFinalizer(context: Context, live: CFServiceInstance): Promise<CFServiceInstance> {
+async function withoutFinalizer(context: Context, live: Stored<CFServiceInstance>): Promise<Stored<CFServiceInstance>> {
   const { namespace, name = '', resourceVersion, finalizers: present = [] } = live.metadata;
   if (!present.includes(finalizers.serviceInstance)) return live;
   const patch = { metadata: { resourceVersion, finalizers: present.filter((finalizer) => finalizer !== finalizers.serviceInstance) } };
   return context.cluster.mergePatch(kinds.serviceInstance, namespace, name, patch, { signal: context.signal });
 }
 
-async function reconcileInstance(context: Context, live: CFServiceInstance): Promise<Result | undefined> {
+async function reconcileInstance(context: Context, live: Stored<CFServiceInstance>): Promise<Result | undefined> {
   if (live.metadata.deletionTimestamp !== undefined) return undefined;
   const claim = await claimName(context, { entity: 'serviceInstance', object: live });
   if (claim.notReady !== undefined) {
@@ -59,7 +60,7 @@ async function reconcileInstance(context: Context, live: CFServiceInstance): Pro
 }
 
 /** Credentials as a JSON object, or undefined when the Secret does not hold one. */
-export function serviceCredentialsOf(secret: Secret): Record<string, unknown> | undefined {
+export function serviceCredentialsOf(secret: Stored<Secret>): Record<string, unknown> | undefined {
   try {
     const parsed: unknown = JSON.parse(Buffer.from(secret.data?.['credentials'] ?? '', 'base64').toString('utf8'));
     return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? (parsed as Record<string, unknown>) : undefined;
@@ -70,8 +71,8 @@ export function serviceCredentialsOf(secret: Secret): Record<string, unknown> | 
 
 /** What the credentials Secret means for the instance (contract 14). */
 export function judgeCredentials(
-  live: CFServiceInstance,
-  secret: Secret | undefined,
+  live: Stored<CFServiceInstance>,
+  secret: Stored<Secret> | undefined,
 ): { ready: Statement; status: Partial<StatusOf<CFServiceInstance>> } {
   if (secret === undefined)
     return {
@@ -103,7 +104,7 @@ function refused(reason: string, message: string): Statement {
 
 async function write(
   context: Context,
-  live: CFServiceInstance,
+  live: Stored<CFServiceInstance>,
   statements: Statement[],
   status: Partial<StatusOf<CFServiceInstance>> = {},
 ): Promise<void> {

@@ -1,6 +1,7 @@
 // Tasks that have ended go: the newest of each app stay, and all of a space together leave room for the next (docs/decisions/0036).
 // What has not ended is never touched. Only the status counts, which the controller alone writes; what a task says of itself does not.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType, resourceQuotaType, type ResourceQuota } from '../../lib/api/core.ts';
 import { conditionTypes, group, kinds } from '../../lib/api/group.ts';
@@ -52,25 +53,25 @@ export interface KeptTasks {
 
 export interface TaskSurplus {
   /** In this order: what each app gives by itself, then what there is no room for. */
-  going: CFTask[];
+  going: Stored<CFTask>[];
   /** More will go once they ended long enough ago. */
   waits: boolean;
 }
 
 interface Ended {
-  task: CFTask;
+  task: Stored<CFTask>;
   at: number;
   /** How many of the same app come before it. */
   rank: number;
 }
 
-const appOf = ({ spec }: CFTask): string => spec.appRef?.name ?? '';
+const appOf = ({ spec }: Stored<CFTask>): string => spec.appRef?.name ?? '';
 
 /** True for a task that has ended and is not on its way out already. */
-const isFinished = (task: CFTask): boolean => isOver(task) && task.metadata.deletionTimestamp === undefined;
+const isFinished = (task: Stored<CFTask>): boolean => isOver(task) && task.metadata.deletionTimestamp === undefined;
 
 /** When a task ended, as the controller wrote it; 0 where that cannot be read. */
-function endOf(task: CFTask): number {
+function endOf(task: Stored<CFTask>): number {
   const times = [conditionTypes.succeeded, conditionTypes.failed].flatMap((type) => {
     const condition = findCondition(task, type);
     return condition?.status === 'True' ? [Date.parse(condition.lastTransitionTime)] : [];
@@ -79,9 +80,9 @@ function endOf(task: CFTask): number {
 }
 
 /** The finished tasks of one app, newest first. The one with the last number comes before all: by it the next number is known. */
-function ranked(ofApp: readonly CFTask[]): Ended[] {
+function ranked(ofApp: readonly Stored<CFTask>[]): Ended[] {
   const last = Math.max(...ofApp.map(({ status }) => status?.sequenceId ?? 0));
-  const isLast = ({ task }: { task: CFTask }): number => (last > 0 && task.status?.sequenceId === last ? 1 : 0);
+  const isLast = ({ task }: { task: Stored<CFTask> }): number => (last > 0 && task.status?.sequenceId === last ? 1 : 0);
   return ofApp
     .filter(isFinished)
     .map((task) => ({ task, at: endOf(task) }))
@@ -90,7 +91,7 @@ function ranked(ofApp: readonly CFTask[]): Ended[] {
 }
 
 /** Which tasks of one space go. */
-export function surplusTasks(tasks: readonly CFTask[], { keptPerApp, most, now, isGone }: KeptTasks): TaskSurplus {
+export function surplusTasks(tasks: readonly Stored<CFTask>[], { keptPerApp, most, now, isGone }: KeptTasks): TaskSurplus {
   const finished = [...Map.groupBy(tasks, appOf).values()].flatMap((ofApp) => ranked(ofApp));
   const isSurplus = ({ task, rank }: Ended): boolean => rank >= keptPerApp || isGone(appOf(task));
   const mayGo = (ended: Ended): boolean => isSurplus(ended) && (isGone(appOf(ended.task)) || now - ended.at > graceMs);
@@ -135,7 +136,7 @@ export function taskRetentionReconciler(): Reconciler {
   };
 }
 
-async function sweep(context: Context, ns: string, tasks: readonly CFTask[]): Promise<{ requeueAfterMs: number } | undefined> {
+async function sweep(context: Context, ns: string, tasks: readonly Stored<CFTask>[]): Promise<{ requeueAfterMs: number } | undefined> {
   const { items: quotas } = await context.cluster.list(resourceQuotaType, { ns, signal: context.signal });
   const gone = await goneApps(context, ns, tasks);
   const surplus = surplusTasks(tasks, {
@@ -154,7 +155,7 @@ async function sweep(context: Context, ns: string, tasks: readonly CFTask[]): Pr
 }
 
 /** Apps of finished tasks that are not there any more. Only the API server's word ends a task's life. */
-async function goneApps(context: Context, ns: string, tasks: readonly CFTask[]): Promise<Set<string>> {
+async function goneApps(context: Context, ns: string, tasks: readonly Stored<CFTask>[]): Promise<Set<string>> {
   const apps = new Set(tasks.filter(isFinished).map(appOf));
   const gone = new Set<string>();
   for (const app of apps) {
@@ -164,7 +165,7 @@ async function goneApps(context: Context, ns: string, tasks: readonly CFTask[]):
   return gone;
 }
 
-async function remove(context: Context, { metadata }: CFTask): Promise<void> {
+async function remove(context: Context, { metadata }: Stored<CFTask>): Promise<void> {
   const { namespace, name = '', uid } = metadata;
   if (uid === undefined) return;
   await context.cluster.delete(kinds.task, namespace, name, { uid, propagation: 'Background', signal: context.signal });

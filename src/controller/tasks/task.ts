@@ -1,5 +1,6 @@
 // CFTask: a number, sizes and a droplet, fixed when it begins; then one TaskWorkload, whose end it reports.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { processesOf as sortProcesses } from '../../lib/api/app.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { secretType } from '../../lib/api/core.ts';
@@ -54,24 +55,24 @@ export const taskReconciler: Reconciler = {
 };
 
 /** A task goes with its app, also while it waits for a droplet. */
-async function owned(context: Context, task: CFTask): Promise<CFTask> {
+async function owned(context: Context, task: Stored<CFTask>): Promise<Stored<CFTask>> {
   const app = context.stores.of(kinds.app).get(task.metadata.namespace, task.spec.appRef?.name ?? '');
   return app === undefined ? task : ensureOwner(context, kinds.task, task, app);
 }
 
 /** True for a task that has ended, well or not. */
-export function isOver(task: CFTask): boolean {
+export function isOver(task: Stored<CFTask>): boolean {
   return [conditionTypes.succeeded, conditionTypes.failed].some((type) => findCondition(task, type)?.status === 'True');
 }
 
 interface Basis {
-  app: CFApp;
+  app: Stored<CFApp>;
   droplet: Droplet;
   dropletName: string;
-  process: CFProcess | undefined;
+  process: Stored<CFProcess> | undefined;
 }
 
-function basisOf(context: Context, task: CFTask): Basis {
+function basisOf(context: Context, task: Stored<CFTask>): Basis {
   const { namespace = '' } = task.metadata;
   const app = context.stores.of(kinds.app).get(namespace, task.spec.appRef?.name ?? '');
   if (app === undefined) throw new WaitingError('AppNotFound', `The app '${task.spec.appRef?.name ?? ''}' does not exist.`);
@@ -85,7 +86,7 @@ function basisOf(context: Context, task: CFTask): Basis {
   return { app, droplet, dropletName, process };
 }
 
-function nextNumber(context: Context, task: CFTask): number {
+function nextNumber(context: Context, task: Stored<CFTask>): number {
   const others = context.stores.of(kinds.task).by(tasksByApp.name, `${task.metadata.namespace ?? ''}/${task.spec.appRef?.name ?? ''}`);
   return 1 + Math.max(0, ...others.map(({ status }) => status?.sequenceId ?? 0));
 }
@@ -96,7 +97,7 @@ function firstSize(...sizes: (number | undefined)[]): number | undefined {
 }
 
 /** What a task keeps whatever happens to its app meanwhile. */
-async function begin(context: Context, task: CFTask): Promise<CFTask> {
+async function begin(context: Context, task: Stored<CFTask>): Promise<Stored<CFTask>> {
   if (task.status?.sequenceId !== undefined && task.status.dropletRef !== undefined) return task;
   const { dropletName, process } = basisOf(context, task);
   const { processDefaults } = context.info();
@@ -111,7 +112,7 @@ async function begin(context: Context, task: CFTask): Promise<CFTask> {
   });
 }
 
-async function follow(context: Context, task: CFTask): Promise<void> {
+async function follow(context: Context, task: Stored<CFTask>): Promise<void> {
   const { namespace = '', name = '' } = task.metadata;
   const workload = context.stores.of(kinds.taskWorkload).get(namespace, name);
   if (task.spec.canceled === true) {
@@ -133,7 +134,7 @@ async function follow(context: Context, task: CFTask): Promise<void> {
   await write(context, task, ...statementsOf(run), readyStatement);
 }
 
-async function write(context: Context, task: CFTask, ...statements: Statement[]): Promise<void> {
+async function write(context: Context, task: Stored<CFTask>, ...statements: Statement[]): Promise<void> {
   const status: StatusOf<CFTask> = { ...task.status, conditions: conditionsWith(task, ...statements) };
   await writeStatus(context, kinds.task, task, status);
 }
@@ -146,7 +147,7 @@ function statementsOf(workload: TaskWorkload): Statement[] {
   });
 }
 
-async function start(context: Context, task: CFTask): Promise<TaskWorkload> {
+async function start(context: Context, task: Stored<CFTask>): Promise<TaskWorkload> {
   const { app, droplet, process } = basisOf(context, task);
   const command = [task.spec.command, process?.spec.command, process?.spec.detectedCommand].find(
     (text) => text !== undefined && text !== '',
@@ -165,7 +166,7 @@ async function start(context: Context, task: CFTask): Promise<TaskWorkload> {
   }
 }
 
-async function cancel(context: Context, task: CFTask, workload: TaskWorkload | undefined): Promise<void> {
+async function cancel(context: Context, task: Stored<CFTask>, workload: Stored<TaskWorkload> | undefined): Promise<void> {
   const { namespace = '', name = '' } = task.metadata;
   if (workload !== undefined && findCondition(workload, conditionTypes.succeeded)?.status === 'True') {
     await write(context, task, ...statementsOf(workload), readyStatement);

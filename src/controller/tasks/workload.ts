@@ -1,5 +1,6 @@
 // The runner of tasks: each TaskWorkload is one Job, made once and never again.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { jobType, podType, type Job, type Pod } from '../../lib/api/core.ts';
 import { conditionTypes, kinds, labels } from '../../lib/api/group.ts';
@@ -12,7 +13,7 @@ import { conditionsWith, readyStatement, writeStatus, type Statement } from '../
 import { wholeOf } from '../runtime/whole.ts';
 import { splitKey } from '../runtime/store.ts';
 
-const keyOfTask = (object: Job | Pod): string[] => {
+const keyOfTask = (object: Stored<Job> | Stored<Pod>): string[] => {
   const name = object.metadata.labels?.[labels.taskGuid];
   return name === undefined ? [] : [`${object.metadata.namespace ?? ''}/${name}`];
 };
@@ -42,7 +43,7 @@ export const taskWorkloadReconciler: Reconciler = {
   },
 };
 
-async function write(context: Context, workload: TaskWorkload, ...statements: Statement[]): Promise<void> {
+async function write(context: Context, workload: Stored<TaskWorkload>, ...statements: Statement[]): Promise<void> {
   await writeStatus(context, kinds.taskWorkload, workload, {
     ...workload.status,
     conditions: conditionsWith(workload, ...statements, readyStatement),
@@ -55,7 +56,7 @@ const failed = (reason: string, message: string): Statement => ({ type: conditio
  * The Job of a task whose end is written down goes after a while, and its pod with it. Not before it is written down: a controller that was away
  * for longer than that would find nothing, and tell a task that succeeded as one that was deleted.
  */
-async function letGo(context: Context, workload: TaskWorkload, job: Job | undefined): Promise<void> {
+async function letGo(context: Context, workload: Stored<TaskWorkload>, job: Stored<Job> | undefined): Promise<void> {
   const { namespace, name = '', uid, deletionTimestamp, ownerReferences = [] } = job?.metadata ?? {};
   const isOwn = ownerReferences.some((owner) => owner.uid === workload.metadata.uid);
   if (uid === undefined || !isOwn || deletionTimestamp !== undefined) return;
@@ -64,7 +65,12 @@ async function letGo(context: Context, workload: TaskWorkload, job: Job | undefi
   await context.cluster.mergePatch(jobType, namespace, name, patch, { signal: context.signal });
 }
 
-async function observe(context: Context, workload: TaskWorkload, job: Job | undefined, pod: Pod | undefined): Promise<Result | undefined> {
+async function observe(
+  context: Context,
+  workload: Stored<TaskWorkload>,
+  job: Stored<Job> | undefined,
+  pod: Stored<Pod> | undefined,
+): Promise<Result | undefined> {
   if (job === undefined) {
     await write(context, workload, failed('JobDeleted', 'The Job of the task was deleted.'));
     return undefined;
@@ -86,7 +92,7 @@ async function observe(context: Context, workload: TaskWorkload, job: Job | unde
 }
 
 /** A pod that cannot start would wait for ever: the task fails with the cause, and the Job goes. */
-async function giveUp(context: Context, workload: TaskWorkload, job: Job, pod: Pod): Promise<Result | undefined> {
+async function giveUp(context: Context, workload: Stored<TaskWorkload>, job: Stored<Job>, pod: Stored<Pod>): Promise<Result | undefined> {
   const now = context.now();
   const created = Date.parse(pod.metadata.creationTimestamp ?? '') || now;
   const problem = problemOf(pod, { now, expectations: { startSeconds: 0 }, firstSeen: () => created });

@@ -2,7 +2,7 @@
 
 import { configMapType, namespaceType, resourceQuotaType, type ResourceQuota } from '../../lib/api/core.ts';
 import { annotations, kinds, limitsName, places } from '../../lib/api/group.ts';
-import type { KubeObject } from '../../lib/api/object.ts';
+import type { KubeObject, Stored } from '../../lib/api/object.ts';
 import { parseQuantity } from '../../lib/api/sizes.ts';
 import type { CFSpace } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
@@ -126,7 +126,7 @@ async function create(context: Context, quota: ResourceQuota): Promise<void> {
  * Puts limits over what is there, once it is counted. A quota that is full already would refuse the next replacement of a pod; so each default is
  * at least {@link roomFactor} times the present use. Those that the operator named are as they are named.
  */
-async function settle(context: Context, live: ResourceQuota, limits: Limits, named: Limits = {}): Promise<number | undefined> {
+async function settle(context: Context, live: Stored<ResourceQuota>, limits: Limits, named: Limits = {}): Promise<number | undefined> {
   const used = live.status?.used ?? {};
   const isCounted = Object.keys(live.spec?.hard ?? {}).every((resource) => resource in used);
   if (!isCounted && ageOf(context, live) < countedMs) return countPollMs;
@@ -154,7 +154,7 @@ function withRoom(used: string | undefined, limit: string): string | undefined {
   return limit.endsWith('i') ? `${String(Math.ceil((now * roomFactor) / 2 ** 20))}Mi` : String(Math.ceil(now * roomFactor));
 }
 
-async function renew(context: Context, live: ResourceQuota, limits: Limits): Promise<void> {
+async function renew(context: Context, live: Stored<ResourceQuota>, limits: Limits): Promise<void> {
   const before = writtenBefore(live);
   // What differs from what was written is an operator's, and so is a quota that somebody else made.
   if (before === undefined || isEqual(before, limits) || !isSame(before, live.spec?.hard ?? {})) return;

@@ -15,7 +15,7 @@ import type { Namespace, RoleBinding } from '../../lib/api/core.ts';
 import { httpRouteType } from '../../lib/api/gateway.ts';
 import type { finalizers } from '../../lib/api/group.ts';
 import { annotations, conditionTypes, kinds, labels } from '../../lib/api/group.ts';
-import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import { controllerRole, controllerRoleBinding, copiedRoleBinding, isPropagated } from '../../templates/role-binding.ts';
 import { isAlreadyExists, isForbidden } from '../../lib/kube/errors.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
@@ -36,7 +36,7 @@ const deletionPollMs = 1_000;
  * The owner's namespace with its labels and annotations right; `wanted` bears no owner yet.
  * @throws TerminalError when a namespace of that name belongs to another
  */
-export async function ensureNamespace(context: Context, owner: Owner, wanted: Namespace): Promise<Namespace> {
+export async function ensureNamespace(context: Context, owner: Owner, wanted: Namespace): Promise<Stored<Namespace>> {
   const name = wanted.metadata.name ?? '';
   const notes = { ...wanted.metadata.annotations, [annotations.ownerUid]: owner.object.metadata.uid ?? '' };
   const live =
@@ -52,7 +52,7 @@ export async function ensureNamespace(context: Context, owner: Owner, wanted: Na
 }
 
 /** Somebody may have made one of that name just now: whose it is, is judged at the next look. */
-async function createNamespace(context: Context, wanted: Namespace): Promise<Namespace> {
+async function createNamespace(context: Context, wanted: Namespace): Promise<Stored<Namespace>> {
   try {
     return await context.cluster.create(namespaceType, wanted, { signal: context.signal });
   } catch (error) {
@@ -91,7 +91,7 @@ async function ensureRoleBinding(context: Context, wanted: RoleBinding): Promise
   const { namespace, name = '' } = wanted.metadata;
   const live = context.stores.of(roleBindingType).get(namespace, name);
   // The role of a binding cannot be changed, only replaced.
-  if (live !== undefined && !isEqual(live.roleRef, wanted.roleRef) && live.metadata.uid !== undefined) {
+  if (live !== undefined && !isEqual(live.roleRef, wanted.roleRef)) {
     await context.cluster.delete(roleBindingType, namespace, name, { uid: live.metadata.uid, signal: context.signal });
     await context.cluster.create(roleBindingType, wanted, { signal: context.signal });
     return;
@@ -123,8 +123,8 @@ export async function propagateRoles(context: Context, parent: string, ns: strin
   for (const copy of all.list(ns)) {
     const isCopy = copy.metadata.labels?.[labels.propagatedFrom] !== undefined;
     const kept = copy.metadata.annotations?.[annotations.propagateDeletion] === 'false';
-    const { name = '', uid } = copy.metadata;
-    if (!isCopy || kept || names.has(name) || name === controllerRole || uid === undefined) continue;
+    const { name, uid } = copy.metadata;
+    if (!isCopy || kept || names.has(name) || name === controllerRole) continue;
     await context.cluster.delete(roleBindingType, ns, name, { uid, signal: context.signal });
   }
   return refused === undefined ? undefined : { full: fullQuotaMs, denied: refusalTrustMs }[refused];
@@ -150,9 +150,9 @@ const refusalTrustMs = 10 * 60_000;
 const refusals = new Remembered(() => new BoundedMap<string, number>(20_000));
 
 /** A role that the controller may not give (a policy says which), or has no room for, is told of at its binding, and keeps nobody else from theirs. */
-async function propagateRole(context: Context, original: RoleBinding, ns: string): Promise<Refused | undefined> {
+async function propagateRole(context: Context, original: Stored<RoleBinding>, ns: string): Promise<Refused | undefined> {
   const refusedCopies = context.memory.of(refusals);
-  const attempt = `${ns} ${original.metadata.uid ?? ''} ${original.metadata.resourceVersion ?? ''}`;
+  const attempt = `${ns} ${original.metadata.uid} ${original.metadata.resourceVersion}`;
   if (context.now() - (refusedCopies.get(attempt) ?? -Infinity) < refusalTrustMs) return 'denied';
   try {
     await ensureRoleBinding(context, copiedRoleBinding(original, ns));
@@ -169,7 +169,7 @@ async function propagateRole(context: Context, original: RoleBinding, ns: string
 }
 
 /** Runs `work` in a namespace; right after its creation a refusal only means that the rights are not known everywhere yet. */
-export async function withFreshRights(context: Context, namespace: Namespace, work: () => Promise<void>): Promise<void> {
+export async function withFreshRights(context: Context, namespace: Stored<Namespace>, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
@@ -195,7 +195,7 @@ const knownKinds: readonly ResourceType[] = [
 const mostNamed = 10;
 
 /** What keeps a namespace that is being deleted: finalizers of others, by object, and the API server's words for the rest. */
-function blockers(context: Context, namespace: Namespace): string {
+function blockers(context: Context, namespace: Stored<Namespace>): string {
   const held = knownKinds.flatMap((type) => {
     if (!context.stores.has(type)) return [];
     const leaving = context.stores
@@ -211,8 +211,8 @@ function blockers(context: Context, namespace: Namespace): string {
 export async function removeNamespace(context: Context, owner: Owner): Promise<{ gone: true } | { gone: false; message: string }> {
   const live = await namespaceToRemove(context, owner);
   if (live === undefined) return { gone: true };
-  const { name = '', uid, deletionTimestamp } = live.metadata;
-  if (deletionTimestamp === undefined && uid !== undefined)
+  const { name, uid, deletionTimestamp } = live.metadata;
+  if (deletionTimestamp === undefined)
     await context.cluster.delete(namespaceType, undefined, name, { uid, propagation: 'Background', signal: context.signal });
   return { gone: false, message: `The namespace ${name} is being deleted: ${blockers(context, live)}` };
 }
@@ -221,7 +221,7 @@ export async function removeNamespace(context: Context, owner: Owner): Promise<{
 export async function reportDeleting<T extends WithStatus>(
   context: Context,
   type: ResourceType<T>,
-  live: T,
+  live: Stored<T>,
   message: string,
 ): Promise<void> {
   const conditions = conditionsWith(live, { type: conditionTypes.ready, status: 'False', reason: 'Deleting', message });
@@ -229,7 +229,7 @@ export async function reportDeleting<T extends WithStatus>(
 }
 
 /** Of an object without our finalizer: names those of others that still hold it. */
-export async function reportHeld<T extends WithStatus>(context: Context, type: ResourceType<T>, live: T): Promise<void> {
+export async function reportHeld<T extends WithStatus>(context: Context, type: ResourceType<T>, live: Stored<T>): Promise<void> {
   const held = heldBy(type.kind, live);
   if (held !== undefined) await reportDeleting(context, type, live, `${held}. Whoever set it must take it away.`);
 }
@@ -240,10 +240,10 @@ type Finalizer = typeof finalizers.org | typeof finalizers.space;
 export async function setFinalizer<T extends KubeObject>(
   context: Context,
   type: ResourceType<T>,
-  live: T,
+  live: Stored<T>,
   change: { name: Finalizer; present: boolean },
-): Promise<T> {
-  const { namespace, name = '', resourceVersion, finalizers: now = [] } = live.metadata;
+): Promise<Stored<T>> {
+  const { namespace, name, resourceVersion, finalizers: now = [] } = live.metadata;
   if (now.includes(change.name) === change.present) return live;
   const next = change.present ? [...now, change.name] : now.filter((finalizer) => finalizer !== change.name);
   return context.cluster.mergePatch(type, namespace, name, { metadata: { resourceVersion, finalizers: next } }, { signal: context.signal });
@@ -254,7 +254,7 @@ export function orgKeys(ns: string, stores: Stores): string[] {
   const orgs = stores.of(kinds.org).list();
   return orgs
     .filter((org) => org.metadata.name === ns || org.metadata.namespace === ns)
-    .map((org) => `${org.metadata.namespace ?? ''}/${org.metadata.name ?? ''}`);
+    .map((org) => `${org.metadata.namespace}/${org.metadata.name}`);
 }
 
 /** Spaces whose namespace, or whose parent, bears that name. */
@@ -262,7 +262,7 @@ export function spaceKeys(ns: string, stores: Stores): string[] {
   const spaces = stores.of(kinds.space).list();
   return spaces
     .filter((space) => space.metadata.name === ns || space.metadata.namespace === ns)
-    .map((space) => `${space.metadata.namespace ?? ''}/${space.metadata.name ?? ''}`);
+    .map((space) => `${space.metadata.namespace}/${space.metadata.name}`);
 }
 
 export { deletionPollMs };

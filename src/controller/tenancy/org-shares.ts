@@ -3,7 +3,7 @@
 
 import { resourceQuotaType, type ResourceQuota } from '../../lib/api/core.ts';
 import { annotations, kinds, limitsName } from '../../lib/api/group.ts';
-import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import { parseQuantity } from '../../lib/api/sizes.ts';
 import { buildLimits, type Limits } from '../../templates/limits.ts';
 import { index, type Context, type Index } from '../runtime/reconciler.ts';
@@ -59,7 +59,7 @@ export function divide(total: number, most: number, holdings: readonly Holding[]
 }
 
 /** What the controller wrote last into a quota; undefined for a quota that is somebody else's. */
-export function writtenBefore({ metadata }: ResourceQuota): Limits | undefined {
+export function writtenBefore({ metadata }: Stored<ResourceQuota>): Limits | undefined {
   try {
     return JSON.parse(metadata.annotations?.[annotations.defaultLimits] ?? '') as Limits;
   } catch {
@@ -75,7 +75,7 @@ export function isSame(one: Limits, other: Limits): boolean {
 }
 
 /** Writes `limits` into a quota, in place of what the controller wrote before. */
-export async function rewrite(context: Context, live: ResourceQuota, limits: Limits, precondition: object): Promise<void> {
+export async function rewrite(context: Context, live: Stored<ResourceQuota>, limits: Limits, precondition: object): Promise<void> {
   const { namespace = '', name = '' } = live.metadata;
   const gone = Object.fromEntries(Object.keys(live.spec?.hard ?? {}).flatMap((key) => (key in limits ? [] : [[key, null]])));
   const { metadata, spec } = buildLimits(namespace, limits);
@@ -84,7 +84,7 @@ export async function rewrite(context: Context, live: ResourceQuota, limits: Lim
 }
 
 /** True while nobody but the controller has changed it, and what is there has been counted. */
-function isShared(quota: ResourceQuota): boolean {
+function isShared(quota: Stored<ResourceQuota>): boolean {
   const written = writtenBefore(quota);
   return (
     written !== undefined && quota.metadata.annotations?.[annotations.countsUse] === undefined && isSame(written, quota.spec?.hard ?? {})
@@ -100,7 +100,7 @@ export interface OrgLimits {
 interface Share {
   ns: string;
   /** Undefined: it is to be made. */
-  quota: ResourceQuota | undefined;
+  quota: Stored<ResourceQuota> | undefined;
   limits: Limits;
 }
 

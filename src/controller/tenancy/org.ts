@@ -1,5 +1,6 @@
 // CFOrg: a namespace with the org's marks, the roles that hold in all orgs, and an end in order.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType, roleBindingType } from '../../lib/api/core.ts';
 import type { Namespace, RoleBinding } from '../../lib/api/core.ts';
@@ -56,7 +57,7 @@ const keyParts = (key: string): [string, string] => {
   return [ns, name];
 };
 
-async function reconcileOrg(context: Context, live: CFOrg): Promise<Result | undefined> {
+async function reconcileOrg(context: Context, live: Stored<CFOrg>): Promise<Result | undefined> {
   const claim = await claimName(context, { entity: 'org', object: live });
   if (claim.notReady !== undefined) {
     await write(context, live, claim.claimed, claim.notReady);
@@ -75,7 +76,7 @@ async function reconcileOrg(context: Context, live: CFOrg): Promise<Result | und
 }
 
 /** Gives back in how many milliseconds there is more to do, if anything. */
-async function ensureParts(context: Context, org: CFOrg): Promise<number | undefined> {
+async function ensureParts(context: Context, org: Stored<CFOrg>): Promise<number | undefined> {
   const name = org.metadata.name ?? '';
   const namespace = await ensureNamespace(context, { entity: 'org', object: org }, orgNamespace(org));
   const looks: (number | undefined)[] = [];
@@ -87,18 +88,18 @@ async function ensureParts(context: Context, org: CFOrg): Promise<number | undef
   return due.length === 0 ? undefined : Math.min(...due);
 }
 
-async function write(context: Context, org: CFOrg, ...statements: Statement[]): Promise<void> {
+async function write(context: Context, org: Stored<CFOrg>, ...statements: Statement[]): Promise<void> {
   const conditions = conditionsWith(org, ...statements);
   await writeStatus(context, kinds.org, org, { ...org.status, guid: org.metadata.name ?? '', conditions });
 }
 
 /** A space that is being deleted, with what keeps it. */
-function spaceWithReason(space: CFSpace): string {
+function spaceWithReason(space: Stored<CFSpace>): string {
   const ready = findCondition(space, conditionTypes.ready);
   return `'${space.spec.displayName}'${ready?.reason === 'Deleting' ? ` (${ready.message})` : ''}`;
 }
 
-async function remove(context: Context, org: CFOrg): Promise<Result | undefined> {
+async function remove(context: Context, org: Stored<CFOrg>): Promise<Result | undefined> {
   const { name = '', finalizers: present = [] } = org.metadata;
   if (!present.includes(finalizers.org)) {
     await reportHeld(context, kinds.org, org);

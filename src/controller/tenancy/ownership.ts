@@ -1,5 +1,6 @@
 // Whom a namespace belongs to: the one CFOrg or CFSpace whose uid it bears, for ever. A name alone gives nobody a right (docs/decisions/0011).
 
+import type { Stored } from '../../lib/api/object.ts';
 import { leaseType, namespaceType } from '../../lib/api/core.ts';
 import type { Lease, Namespace } from '../../lib/api/core.ts';
 import { annotations, kinds, labels, reasons } from '../../lib/api/group.ts';
@@ -11,7 +12,7 @@ import type { Context } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
 
 /** What a namespace is made for: an org or a space. Both name it by their own GUID. */
-export type Owner = { entity: 'org'; object: CFOrg } | { entity: 'space'; object: CFSpace };
+export type Owner = { entity: 'org'; object: Stored<CFOrg> } | { entity: 'space'; object: Stored<CFSpace> };
 
 const namesakeRetryMs = 3_000;
 const rememberedRecords = 10_000;
@@ -23,12 +24,12 @@ const guidOf = ({ object }: Owner): string => object.metadata.name ?? '';
 const uidOf = ({ object }: Owner): string => object.metadata.uid ?? '';
 
 /** The uid of the object that a namespace was made for; undefined for those of 0.1.0 until they are adopted, and for foreign ones. */
-export function ownerUid(namespace: Namespace): string | undefined {
+export function ownerUid(namespace: Stored<Namespace>): string | undefined {
   return namespace.metadata.annotations?.[annotations.ownerUid];
 }
 
 /** True when the namespace was made for exactly this object. */
-export function isNamespaceOf(namespace: Namespace, { object }: Owner): boolean {
+export function isNamespaceOf(namespace: Stored<Namespace>, { object }: Owner): boolean {
   const { uid } = object.metadata;
   return uid !== undefined && ownerUid(namespace) === uid;
 }
@@ -37,7 +38,7 @@ export function isNamespaceOf(namespace: Namespace, { object }: Owner): boolean 
  * True for a namespace that 0.1.0, which wrote no uid, made for this object or for an older one of the same name: what was created after the
  * namespace cannot be why it is there.
  */
-function isUnclaimedAndNotOlder(namespace: Namespace, { object }: Owner): boolean {
+function isUnclaimedAndNotOlder(namespace: Stored<Namespace>, { object }: Owner): boolean {
   const { labels: marks = {}, creationTimestamp: made = '' } = namespace.metadata;
   const isOfTenants = marks[labels.managedBy] === 'kf' && marks[labels.orgGuid] !== undefined && marks[labels.partOf] === undefined;
   const { creationTimestamp: wanted = '' } = object.metadata;
@@ -117,7 +118,7 @@ async function recordGuid(context: Context, owner: Owner): Promise<void> {
  * One of 0.1.0 is given back as it is: it lacks the uid, which the caller writes with its labels.
  * @throws TerminalError when the name is another's; nothing may be made or deleted for the object then
  */
-export async function claimNamespace(context: Context, owner: Owner): Promise<Namespace | undefined> {
+export async function claimNamespace(context: Context, owner: Owner): Promise<Stored<Namespace> | undefined> {
   const name = guidOf(owner);
   const cached = context.stores.of(namespaceType).get(undefined, name);
   const isKnown = cached !== undefined && isNamespaceOf(cached, owner);
@@ -136,7 +137,7 @@ export async function claimNamespace(context: Context, owner: Owner): Promise<Na
 /**
  * The namespace that goes with an object that is being deleted; undefined when there is none, or when it is somebody else's.
  */
-export async function namespaceToRemove(context: Context, owner: Owner): Promise<Namespace | undefined> {
+export async function namespaceToRemove(context: Context, owner: Owner): Promise<Stored<Namespace> | undefined> {
   const name = guidOf(owner);
   const cached = context.stores.of(namespaceType).get(undefined, name);
   const live = cached ?? (await context.cluster.get(namespaceType, undefined, name, context.signal));

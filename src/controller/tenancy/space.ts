@@ -1,5 +1,6 @@
 // CFSpace: a namespace with the space's marks, the accounts of its apps, registry credentials, the roles of its org, and an end in order.
 
+import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType, nodeType, roleBindingType, serviceAccountType } from '../../lib/api/core.ts';
 import type { Namespace, RoleBinding, ServiceAccount } from '../../lib/api/core.ts';
@@ -69,7 +70,7 @@ export function spaceReconciler(keys: RegistryKeys, shares: OrgShares): Reconcil
   };
 }
 
-async function reconcileSpace(context: Context, live: CFSpace, keys: RegistryKeys, looks: Looks): Promise<Result | undefined> {
+async function reconcileSpace(context: Context, live: Stored<CFSpace>, keys: RegistryKeys, looks: Looks): Promise<Result | undefined> {
   const claim = await claimName(context, { entity: 'space', object: live });
   if (claim.notReady !== undefined) {
     await write(context, live, claim.claimed, claim.notReady);
@@ -97,7 +98,7 @@ interface PacedLooks extends Looks {
   pace: number;
 }
 
-async function ensureParts(context: Context, space: CFSpace, keys: RegistryKeys, looks: PacedLooks): Promise<void> {
+async function ensureParts(context: Context, space: Stored<CFSpace>, keys: RegistryKeys, looks: PacedLooks): Promise<void> {
   const { name = '', namespace: org = '' } = space.metadata;
   // Without its org the space would be a namespace that nobody owns; the org's own namespace must stand first.
   const parent = context.stores.of(kinds.org).get(context.info().root, org);
@@ -118,7 +119,7 @@ async function ensureParts(context: Context, space: CFSpace, keys: RegistryKeys,
   });
 }
 
-const isReady = (space: CFSpace): boolean => findCondition(space, conditionTypes.ready)?.status === 'True';
+const isReady = (space: Stored<CFSpace>): boolean => findCondition(space, conditionTypes.ready)?.status === 'True';
 
 /** What is not watched is looked at from time to time. */
 function isDue(context: Context, name: string, { lookedAt, pace }: PacedLooks): boolean {
@@ -132,12 +133,12 @@ async function ensureSecrets(context: Context, name: string, keys: RegistryKeys,
   looks.lookedAt.set(name, context.now());
 }
 
-async function write(context: Context, space: CFSpace, ...statements: Statement[]): Promise<void> {
+async function write(context: Context, space: Stored<CFSpace>, ...statements: Statement[]): Promise<void> {
   const conditions = conditionsWith(space, ...statements);
   await writeStatus(context, kinds.space, space, { ...space.status, guid: space.metadata.name ?? '', conditions });
 }
 
-async function remove(context: Context, space: CFSpace): Promise<Result | undefined> {
+async function remove(context: Context, space: Stored<CFSpace>): Promise<Result | undefined> {
   const { finalizers: present = [] } = space.metadata;
   if (!present.includes(finalizers.space)) {
     await reportHeld(context, kinds.space, space);

@@ -18,14 +18,14 @@ export function addressesOf(app: CFApp, routes: readonly CFRoute[]): string[] {
 }
 
 /** Routes with a destination of the app, oldest first. */
-export function routesOf(app: CFApp, routes: readonly CFRoute[]): CFRoute[] {
+export function routesOf<R extends CFRoute>(app: CFApp, routes: readonly R[]): R[] {
   return routes
     .filter((route) => (route.spec.destinations ?? []).some((destination) => destination.appRef.name === app.metadata.name))
     .toSorted((a, b) => created(a) - created(b) || compare(a.metadata.name ?? '', b.metadata.name ?? ''));
 }
 
 /** Processes of an app, web first, then by type. */
-export function processesOf(app: CFApp, processes: readonly CFProcess[]): CFProcess[] {
+export function processesOf<P extends CFProcess>(app: CFApp, processes: readonly P[]): P[] {
   const rank = (process: CFProcess) => (process.spec.processType === webProcess ? 0 : 1);
   return processes
     .filter((process) => process.spec.appRef.name === app.metadata.name)

@@ -2,7 +2,7 @@
 // Source: https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/
 
 import { resource } from './object.ts';
-import type { KubeObject, ObjectMeta } from './object.ts';
+import type { ClusterObject, KubeObject, ObjectMeta } from './object.ts';
 import type { CoreCondition, LabelSelector, PodSpec, PodStatus, PodTemplateSpec } from './pod.ts';
 
 export interface ObjectReference {
@@ -14,7 +14,7 @@ export interface ObjectReference {
   fieldPath?: string;
 }
 
-export interface Namespace extends KubeObject {
+export interface Namespace extends ClusterObject {
   status?: { phase?: 'Active' | 'Terminating'; conditions?: CoreCondition[] };
 }
 
@@ -84,7 +84,7 @@ export interface KubeEvent extends KubeObject {
   source?: { component?: string; host?: string };
 }
 
-export interface Node extends KubeObject {
+export interface Node extends ClusterObject {
   spec?: { unschedulable?: boolean; taints?: { key: string; value?: string; effect: string }[] };
   status?: {
     conditions?: (CoreCondition & { lastHeartbeatTime?: string })[];
@@ -180,7 +180,7 @@ export interface Lease extends KubeObject {
   };
 }
 
-export interface StorageClass extends KubeObject {
+export interface StorageClass extends ClusterObject {
   provisioner: string;
   reclaimPolicy?: string;
   volumeBindingMode?: string;

@@ -1,4 +1,6 @@
-// The shape that every Kubernetes object shares, and the descriptor that ties a TypeScript type to its URL.
+// The shape that every Kubernetes object shares, what is known of one that the API server sent, and the descriptor that ties a type to its URL.
+
+import { KfError } from '../errors.ts';
 
 export interface OwnerReference {
   apiVersion: string;
@@ -24,12 +26,34 @@ export interface ObjectMeta {
   finalizers?: string[];
 }
 
-/** Any object as the API server sends it. Wire types of single kinds extend it. */
+/** Any object, as kf writes it or as the API server sends it. Wire types of single kinds extend it. */
 export interface KubeObject {
   apiVersion?: string;
   kind?: string;
   metadata: ObjectMeta;
 }
+
+/** An object of a kind that lives outside of namespaces. */
+export interface ClusterObject extends KubeObject {
+  metadata: ObjectMeta & { namespace?: never };
+}
+
+interface StoredMeta {
+  name: string;
+  uid: string;
+  resourceVersion: string;
+}
+
+/** A kind has fields of its own; a type without them stands for objects of any kind, in namespaces or not. */
+type IsAnyKind<T extends KubeObject> = keyof T extends keyof KubeObject ? true : false;
+type StoredNamespace<T extends KubeObject> =
+  IsAnyKind<T> extends true ? unknown : T['metadata'] extends { namespace?: never } ? unknown : { metadata: { namespace: string } };
+
+/**
+ * An object that came from the API server: it has a name, a uid, a version and, where its kind lives in one, a namespace. {@link stored} is the
+ * only way from a {@link KubeObject} to it; clusters and caches give nothing else.
+ */
+export type Stored<T extends KubeObject = KubeObject> = T & { metadata: StoredMeta } & StoredNamespace<T>;
 
 /** metav1.Condition. */
 export interface Condition {
@@ -53,6 +77,8 @@ export interface ResourceType<T extends KubeObject = KubeObject> {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
+  /** Its objects are computed for each answer (metrics, reviews) and kept nowhere: whatever {@link Stored} says, they have no uid and no version. */
+  readonly computed?: true;
   /** Never present at run time. */
   readonly wireType?: T;
 }
@@ -67,6 +93,34 @@ export function resource<T extends KubeObject>(
 ): ResourceType<T> {
   return { group, version, kind, plural, namespaced };
 }
+
+/** Declares a kind whose objects the API server computes for each answer. */
+export function computedResource<T extends KubeObject>(
+  group: string,
+  version: string,
+  kind: string,
+  plural: string,
+  namespaced = true,
+): ResourceType<T> {
+  return { group, version, kind, plural, namespaced, computed: true };
+}
+
+/** The object as one that the API server keeps. @throws KfError when it lacks what every such object has */
+export function stored<T extends KubeObject>(type: ResourceType<T>, object: T): Stored<T> {
+  if (type.computed === true) return object as Stored<T>;
+  const { name, namespace, uid, resourceVersion } = object.metadata;
+  const lacking = [
+    ...(isFilled(name) ? [] : ['name']),
+    ...(isFilled(namespace) || !type.namespaced ? [] : ['namespace']),
+    ...(isFilled(uid) ? [] : ['uid']),
+    ...(isFilled(resourceVersion) ? [] : ['resourceVersion']),
+  ];
+  if (lacking.length === 0) return object as Stored<T>;
+  const called = isFilled(name) ? ` '${name}'` : '';
+  throw new KfError('failed', `The API server sent the ${type.kind}${called} without metadata.${lacking.join(', metadata.')}.`);
+}
+
+const isFilled = (value: string | undefined): value is string => value !== undefined && value !== '';
 
 /** `apps/v1`, or `v1` for the core group. */
 export function apiVersionOf(type: ResourceType): string {

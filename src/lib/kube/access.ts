@@ -1,6 +1,6 @@
 // Preflight of rights: what the user may do is asked before work begins, and what lacks is named with who can grant it.
 
-import { resource } from '../api/object.ts';
+import { computedResource } from '../api/object.ts';
 import type { KubeObject } from '../api/object.ts';
 import type { AccessQuestion, Cluster } from './cluster.ts';
 import { describeRight, KubeError, rightHints } from './errors.ts';
@@ -18,7 +18,13 @@ interface RulesReview extends KubeObject {
   status?: { resourceRules?: Rule[]; incomplete?: boolean };
 }
 
-const rulesReviewType = resource<RulesReview>('authorization.k8s.io', 'v1', 'SelfSubjectRulesReview', 'selfsubjectrulesreviews', false);
+const rulesReviewType = computedResource<RulesReview>(
+  'authorization.k8s.io',
+  'v1',
+  'SelfSubjectRulesReview',
+  'selfsubjectrulesreviews',
+  false,
+);
 
 export interface AccessAnswer {
   question: AccessQuestion;

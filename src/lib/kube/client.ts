@@ -3,8 +3,8 @@
 
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { apiVersionOf } from '../api/object.ts';
-import type { KubeObject, ResourceType } from '../api/object.ts';
+import { apiVersionOf, stored } from '../api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
 import { BugError } from '../errors.ts';
 import type {
   AccessQuestion,
@@ -89,9 +89,9 @@ class Client implements Cluster {
     ns: string | undefined,
     name: string,
     signal?: AbortSignal,
-  ): Promise<T | undefined> {
+  ): Promise<Stored<T> | undefined> {
     try {
-      return await this.#call<T>({ method: 'GET', path: resourcePath(type, { ns, name }), signal });
+      return await this.#object(type, { method: 'GET', path: resourcePath(type, { ns, name }), signal });
     } catch (error) {
       if (isNotFound(error) && !isMissingKind(error)) return undefined;
       throw error;
@@ -99,14 +99,14 @@ class Client implements Cluster {
   }
 
   async list<T extends KubeObject>(type: ResourceType<T>, options: KeepOptions<T> = {}): Promise<ListResult<T>> {
-    const items: T[] = [];
-    const { keep = (item: T) => item } = options;
+    const items: Stored<T>[] = [];
+    const { keep = (item: Stored<T>) => item } = options;
     const read = (path: string): Promise<WireList<T>> =>
       this.#call({ method: 'GET', path, signal: options.signal, mostBytes: mostPageBytes });
     const take = (list: WireList<T>, first: boolean): void => {
       if (first) items.length = 0;
       // Lists of built-in kinds leave out what every single object carries.
-      for (const item of list.items ?? []) items.push(keep({ ...item, apiVersion: apiVersionOf(type), kind: type.kind }));
+      for (const item of list.items ?? []) items.push(keep(stored(type, { ...item, apiVersion: apiVersionOf(type), kind: type.kind })));
     };
     const page = await readPages({ type, options, read, take });
     return { items, resourceVersion: page.metadata.resourceVersion ?? '' };
@@ -129,18 +129,18 @@ class Client implements Cluster {
     return { columns, rows, resourceVersion: page.metadata.resourceVersion ?? '' };
   }
 
-  create<T extends KubeObject>(type: ResourceType<T>, object: T, options: WriteOptions = {}): Promise<T> {
+  create<T extends KubeObject>(type: ResourceType<T>, object: T, options: WriteOptions = {}): Promise<Stored<T>> {
     const path = resourcePath(type, { ns: object.metadata.namespace, query: writeQuery(options) });
-    const send = (): Promise<T> =>
-      this.#call<T>({ method: 'POST', path, json: this.#typed(type, object), signal: options.signal, repeat: 'unprocessed' });
+    const send = (): Promise<Stored<T>> =>
+      this.#object(type, { method: 'POST', path, json: this.#typed(type, object), signal: options.signal, repeat: 'unprocessed' }, options);
     return onceQuotaCounts(send, options.signal);
   }
 
-  apply<T extends KubeObject>(type: ResourceType<T>, object: T, options: ApplyOptions & { fieldManager: string }): Promise<T> {
+  apply<T extends KubeObject>(type: ResourceType<T>, object: T, options: ApplyOptions & { fieldManager: string }): Promise<Stored<T>> {
     const query = { ...writeQuery(options), ...(options.force === true ? { force: true } : {}) };
     const path = resourcePath(type, { ns: object.metadata.namespace, name: nameOf(object), subresource: options.subresource, query });
     const headers = { 'Content-Type': 'application/apply-patch+yaml' };
-    return this.#call<T>({ method: 'PATCH', path, headers, json: this.#typed(type, object), signal: options.signal });
+    return this.#object(type, { method: 'PATCH', path, headers, json: this.#typed(type, object), signal: options.signal }, options);
   }
 
   mergePatch<T extends KubeObject>(
@@ -149,25 +149,20 @@ class Client implements Cluster {
     name: string,
     patch: Record<string, unknown>,
     options: PatchOptions = {},
-  ): Promise<T> {
+  ): Promise<Stored<T>> {
     const path = resourcePath(type, { ns, name, subresource: options.subresource, query: writeQuery(options) });
     const headers = { 'Content-Type': 'application/merge-patch+json' };
     // With a resourceVersion, a repeat of what did arrive would look like somebody else's change.
     const version = (patch['metadata'] as { resourceVersion?: unknown } | undefined)?.resourceVersion;
-    return this.#call<T>({
-      method: 'PATCH',
-      path,
-      headers,
-      json: patch,
-      signal: options.signal,
-      repeat: version === undefined ? 'any' : 'unprocessed',
-    });
+    const repeat = version === undefined ? 'any' : 'unprocessed';
+    return this.#object(type, { method: 'PATCH', path, headers, json: patch, signal: options.signal, repeat }, options);
   }
 
-  replace<T extends KubeObject>(type: ResourceType<T>, object: T, options: PatchOptions = {}): Promise<T> {
+  replace<T extends KubeObject>(type: ResourceType<T>, object: T, options: PatchOptions = {}): Promise<Stored<T>> {
     const { namespace: ns } = object.metadata;
     const path = resourcePath(type, { ns, name: nameOf(object), subresource: options.subresource, query: writeQuery(options) });
-    return this.#call<T>({ method: 'PUT', path, json: this.#typed(type, object), signal: options.signal, repeat: 'unprocessed' });
+    const json = this.#typed(type, object);
+    return this.#object(type, { method: 'PUT', path, json, signal: options.signal, repeat: 'unprocessed' }, options);
   }
 
   async delete(type: ResourceType, ns: string | undefined, name: string, options: DeleteOptions = {}): Promise<boolean> {
@@ -200,7 +195,7 @@ class Client implements Cluster {
     };
     const path = resourcePath(type, { ns: options.ns, query });
     const open = (): Promise<IncomingMessage> => this.#answer({ method: 'GET', path, signal: options.signal, idleTimeoutMs: watchIdleMs });
-    return watchEvents<T>(open, this.identity, options.signal);
+    return watchEvents(type, open, this.identity, options.signal);
   }
 
   async logs(ns: string, pod: string, options: LogOptions = {}): Promise<Readable> {
@@ -294,6 +289,12 @@ class Client implements Cluster {
         () => '',
       );
     throw errorFromAnswer(status, text, this.identity, call.path);
+  }
+
+  /** An answer that is an object of the kind. */
+  async #object<T extends KubeObject>(type: ResourceType<T>, call: Call, { dryRun = false }: WriteOptions = {}): Promise<Stored<T>> {
+    const object = await this.#call<T>(call);
+    return dryRun ? (object as Stored<T>) : stored(type, object);
   }
 
   async #call<R>(call: Call): Promise<R> {

@@ -1,7 +1,7 @@
 // What the rest of kf may ask of a Kubernetes API server. `client.ts` answers it over one transport; tests may answer it from memory.
 
 import type { Readable } from 'node:stream';
-import type { KubeObject, ResourceType } from '../api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
 
 export interface ListOptions {
   /** Left out: all namespaces (or a cluster-scoped kind). */
@@ -13,7 +13,7 @@ export interface ListOptions {
 
 export interface KeepOptions<T extends KubeObject = KubeObject> extends ListOptions {
   /** Cuts each object as soon as its page was read, so that a whole list is never held as it came. */
-  keep?: (object: T) => T;
+  keep?: (object: Stored<T>) => Stored<T>;
 }
 
 export interface TableOptions extends ListOptions {
@@ -21,8 +21,8 @@ export interface TableOptions extends ListOptions {
   rowObjects?: 'None' | 'Metadata';
 }
 
-export interface ListResult<T> {
-  items: T[];
+export interface ListResult<T extends KubeObject> {
+  items: Stored<T>[];
   /** Where a watch goes on. */
   resourceVersion: string;
 }
@@ -30,6 +30,7 @@ export interface ListResult<T> {
 export interface WriteOptions {
   /** Left out: the program's name, which the API server takes from the User-Agent (`kf`, `kf-controller`). */
   fieldManager?: string;
+  /** Nothing is kept; so what comes back of an object that would be new has no resourceVersion, whatever its type says. */
   dryRun?: boolean;
   signal?: AbortSignal;
 }
@@ -57,7 +58,8 @@ export interface WatchOptions extends ListOptions {
   resourceVersion?: string;
 }
 
-export type WatchEvent<T> = { type: 'ADDED' | 'MODIFIED' | 'DELETED'; object: T } | { type: 'BOOKMARK'; resourceVersion: string };
+export type WatchEvent<T extends KubeObject> =
+  { type: 'ADDED' | 'MODIFIED' | 'DELETED'; object: Stored<T> } | { type: 'BOOKMARK'; resourceVersion: string };
 
 /** metav1.Table as the server prints it; `object` holds the row's metadata (PartialObjectMetadata). */
 export interface Table {
@@ -114,14 +116,19 @@ export interface Cluster {
   /** The context's name, the server's URL and the kubeconfig user's name, for messages. */
   readonly identity: { context: string; server: string; user: string };
   /** The object, or undefined when there is none (404). */
-  get<T extends KubeObject>(type: ResourceType<T>, ns: string | undefined, name: string, signal?: AbortSignal): Promise<T | undefined>;
+  get<T extends KubeObject>(
+    type: ResourceType<T>,
+    ns: string | undefined,
+    name: string,
+    signal?: AbortSignal,
+  ): Promise<Stored<T> | undefined>;
   /** All pages as one list. A page has at most 500 objects and 8 MiB. */
   list<T extends KubeObject>(type: ResourceType<T>, options?: KeepOptions<T>): Promise<ListResult<T>>;
   /** The server-side table of a list, all pages. With `rowObjects: 'None'` a row has no `object`. */
   table(type: ResourceType, options?: TableOptions): Promise<Table>;
-  create<T extends KubeObject>(type: ResourceType<T>, object: T, options?: WriteOptions): Promise<T>;
+  create<T extends KubeObject>(type: ResourceType<T>, object: T, options?: WriteOptions): Promise<Stored<T>>;
   /** Server-side apply; `fieldManager` is required by the server. */
-  apply<T extends KubeObject>(type: ResourceType<T>, object: T, options: ApplyOptions & { fieldManager: string }): Promise<T>;
+  apply<T extends KubeObject>(type: ResourceType<T>, object: T, options: ApplyOptions & { fieldManager: string }): Promise<Stored<T>>;
   /** JSON merge patch. A uid or resourceVersion in `patch.metadata` is a precondition. */
   mergePatch<T extends KubeObject>(
     type: ResourceType<T>,
@@ -129,9 +136,9 @@ export interface Cluster {
     name: string,
     patch: Record<string, unknown>,
     options?: PatchOptions,
-  ): Promise<T>;
+  ): Promise<Stored<T>>;
   /** PUT; needs the object's resourceVersion. */
-  replace<T extends KubeObject>(type: ResourceType<T>, object: T, options?: PatchOptions): Promise<T>;
+  replace<T extends KubeObject>(type: ResourceType<T>, object: T, options?: PatchOptions): Promise<Stored<T>>;
   /** True when something was deleted, false when there was nothing (404). */
   delete(type: ResourceType, ns: string | undefined, name: string, options?: DeleteOptions): Promise<boolean>;
   /** One watch connection; ends when the server ends it, throws KubeError with `expired` on 410. Reconnecting is the caller's. */

@@ -1,7 +1,8 @@
 // One watch connection as an async iterable. Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
 
 import type { Readable } from 'node:stream';
-import type { KubeObject } from '../api/object.ts';
+import { stored } from '../api/object.ts';
+import type { KubeObject, ResourceType } from '../api/object.ts';
 import type { WatchEvent } from './cluster.ts';
 import { errorFromStatus } from './errors.ts';
 import type { Identity, StatusBody } from './errors.ts';
@@ -12,12 +13,16 @@ interface WireEvent {
   object: KubeObject & StatusBody;
 }
 
-function eventFrom<T extends KubeObject>({ type, object }: WireEvent, identity: Identity): WatchEvent<T> | undefined {
+function eventFrom<T extends KubeObject>(
+  kind: ResourceType<T>,
+  { type, object }: WireEvent,
+  identity: Identity,
+): WatchEvent<T> | undefined {
   switch (type) {
     case 'ADDED':
     case 'MODIFIED':
     case 'DELETED':
-      return { type, object: object as unknown as T };
+      return { type, object: stored(kind, object as unknown as T) };
     case 'BOOKMARK':
       return { type, resourceVersion: object.metadata.resourceVersion ?? '' };
     case 'ERROR':
@@ -29,6 +34,7 @@ function eventFrom<T extends KubeObject>({ type, object }: WireEvent, identity: 
 
 /** Ends when the server, the network or the signal ends it; throws what the server says (KubeError, `expired` on 410). */
 export async function* watchEvents<T extends KubeObject>(
+  kind: ResourceType<T>,
   open: () => Promise<Readable>,
   identity: Identity,
   signal?: AbortSignal,
@@ -38,7 +44,7 @@ export async function* watchEvents<T extends KubeObject>(
     for await (const line of cutIsEnd(linesFrom(stream, { keepRest: false }))) {
       if (signal?.aborted === true) return;
       if (line.trim() === '') continue;
-      const event = eventFrom<T>(JSON.parse(line) as WireEvent, identity);
+      const event = eventFrom(kind, JSON.parse(line) as WireEvent, identity);
       if (event !== undefined) yield event;
     }
   } finally {

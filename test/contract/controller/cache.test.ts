@@ -6,6 +6,7 @@ import { jobType, roleBindingType, statefulSetType, type RoleBinding } from '../
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
+import { asStored } from '../../support/stored.ts';
 
 const log = createLogger('error', () => undefined);
 let ended = new AbortController();
@@ -38,7 +39,10 @@ async function cached(type: ResourceType, spec: object): Promise<KubeObject[]> {
   await informer.synced();
   await cluster.create(type, large('watched', spec));
   await expect.poll(() => informer.store.get('ns', 'watched')).toBeDefined();
-  const written = { ...large('written', spec), metadata: { ...large('written', spec).metadata, uid: 'u', resourceVersion: '999999' } };
+  const written = asStored({
+    ...large('written', spec),
+    metadata: { ...large('written', spec).metadata, uid: 'u', resourceVersion: '999999' },
+  });
   informer.observe(written);
   expect(JSON.stringify(written)).toContain(foreign);
   return ['listed', 'watched', 'written'].map((name) => informer.store.get('ns', name) ?? { metadata: { name: `no ${name}` } });

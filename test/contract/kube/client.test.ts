@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { configMapType, namespaceType, podType } from '../../../src/lib/api/core.ts';
 import type { ConfigMap } from '../../../src/lib/api/core.ts';
-import { resource } from '../../../src/lib/api/object.ts';
+import { computedResource, resource } from '../../../src/lib/api/object.ts';
 import { connect } from '../../../src/lib/kube/client.ts';
 import type { Cluster } from '../../../src/lib/kube/cluster.ts';
 import { ScriptedApiServer, type Handler } from '../../support/apiserver.ts';
+import { asStored } from '../../support/stored.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
 
 let server: ScriptedApiServer;
 let cluster: Cluster;
@@ -20,7 +22,7 @@ afterEach(async () => {
   expect(server.failures).toEqual([]);
 });
 
-const map = (name: string): ConfigMap => ({ metadata: { name, namespace: 'ns' }, data: { a: 'b' } });
+const map = (name: string): Stored<ConfigMap> => asStored({ metadata: { name, namespace: 'ns' }, data: { a: 'b' } });
 const maps = '/api/v1/namespaces/ns/configmaps';
 
 describe('reading', () => {
@@ -34,6 +36,34 @@ describe('reading', () => {
     expect(await cluster.get(configMapType, 'ns', 'gone')).toBeUndefined();
     await expect(cluster.get(resource('x.io', 'v1', 'X', 'xes'), 'ns', 'x')).rejects.toMatchObject({ code: 'not-found', status: 404 });
     expect(server.calls[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'user-agent': 'kf-test', accept: 'application/json' });
+  });
+
+  test.each(['name', 'namespace', 'uid', 'resourceVersion'])('an object without %s is no answer', async (field) => {
+    const { metadata } = map('x');
+    const object = { ...map('x'), metadata: { ...metadata, [field]: '' } };
+    server.on(`(GET|PATCH) ${maps}/x`, (call) => call.json(object));
+    server.on(`GET ${maps}`, async (call) => {
+      if (!call.query.has('watch')) return call.json({ metadata: { resourceVersion: '7' }, items: [map('a'), object] });
+      await call.events({ type: 'MODIFIED', object });
+      return call.end();
+    });
+    const refusal = {
+      code: 'failed',
+      message: expect.stringMatching(new RegExp(`^The API server sent the ConfigMap.* without metadata.${field}.$`)),
+    };
+    await expect(cluster.get(configMapType, 'ns', 'x')).rejects.toMatchObject(refusal);
+    await expect(cluster.mergePatch(configMapType, 'ns', 'x', { data: {} })).rejects.toMatchObject(refusal);
+    await expect(cluster.list(configMapType, { ns: 'ns' })).rejects.toMatchObject(refusal);
+    await expect(cluster.watch(configMapType, { ns: 'ns' })[Symbol.asyncIterator]().next()).rejects.toMatchObject(refusal);
+  });
+
+  test('an object of a kind without a namespace needs none, and one that is computed has no uid either', async () => {
+    const metadata = { name: 'x', uid: 'u', resourceVersion: '1' };
+    server.on('GET /api/v1/namespaces/x', (call) => call.json({ metadata }));
+    server.on('GET /apis/metrics.k8s.io/v1beta1/namespaces/ns/pods/x', (call) => call.json({ metadata: { name: 'x', namespace: 'ns' } }));
+    expect(await cluster.get(namespaceType, undefined, 'x')).toMatchObject({ metadata });
+    const metrics = computedResource('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
+    expect(await cluster.get(metrics, 'ns', 'x')).toMatchObject({ metadata: { name: 'x' } });
   });
 
   test('list reads all pages and completes what lists leave out', async () => {
@@ -79,7 +109,7 @@ describe('reading', () => {
     const list = await cluster.list(configMapType, {
       ns: 'ns',
       keep: (object) => {
-        kept.push(object.metadata.name ?? '');
+        kept.push(object.metadata.name);
         return { ...object, data: {} };
       },
     });

@@ -10,6 +10,7 @@ import { resolveEndpoint } from '../../../src/lib/kube/endpoint.ts';
 import { ScriptedApiServer } from '../../support/apiserver.ts';
 import type { Call, KubeconfigParts } from '../../support/apiserver.ts';
 import { CertificateAuthority } from '../../support/certificates.ts';
+import { asStored } from '../../support/stored.ts';
 
 let server: ScriptedApiServer;
 let dir: string;
@@ -33,7 +34,7 @@ async function to(target: ScriptedApiServer, parts: KubeconfigParts = {}, tuning
 }
 
 const empty = (call: Call): void => call.json({ metadata: { resourceVersion: '1' }, items: [] });
-const map = { metadata: { name: 'x', namespace: 'ns' } };
+const map = asStored({ metadata: { name: 'x', namespace: 'ns' } });
 
 describe('TLS', () => {
   test('trusts the authority of the kubeconfig and shows the client certificate', async () => {

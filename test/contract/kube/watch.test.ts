@@ -7,6 +7,8 @@ import { watchObject, watchUntil } from '../../../src/lib/kube/watch-list.ts';
 import { ScriptedApiServer } from '../../support/apiserver.ts';
 import type { Handler } from '../../support/apiserver.ts';
 import { patienceMs } from '../../support/until.ts';
+import { asStored } from '../../support/stored.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
 
 let server: ScriptedApiServer;
 let cluster: Cluster;
@@ -23,10 +25,8 @@ afterEach(async () => {
 });
 
 const maps = '/api/v1/namespaces/ns/configmaps';
-const map = (name: string, version: number, value = ''): ConfigMap => ({
-  metadata: { name, namespace: 'ns', resourceVersion: String(version) },
-  data: { value },
-});
+const map = (name: string, version: number, value = ''): Stored<ConfigMap> =>
+  asStored({ metadata: { name, namespace: 'ns', resourceVersion: String(version) }, data: { value } });
 const added = (object: ConfigMap): object => ({ type: 'ADDED', object });
 const modified = (object: ConfigMap): object => ({ type: 'MODIFIED', object });
 

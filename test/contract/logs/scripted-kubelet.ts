@@ -101,6 +101,7 @@ export interface KubeletFaults {
 export class ScriptedKubelet {
   readonly faults: KubeletFaults = {};
   readonly #server: ScriptedApiServer;
+  readonly #ns: string;
   readonly #pods = new Map<string, ScriptedPod>();
   readonly #watchers = new Set<Call>();
   #version = 1;
@@ -110,6 +111,7 @@ export class ScriptedKubelet {
   mostStreams = 0;
 
   constructor(server: ScriptedApiServer, ns = 'ns') {
+    this.#ns = ns;
     this.#server = server;
     server.on(`GET /api/v1/namespaces/${ns}/pods`, (call) => (call.query.has('watch') ? this.#watch(call) : this.#list(call)));
     server.on(`GET /api/v1/namespaces/${ns}/pods/[^/]+`, (call) => this.#get(call));
@@ -176,6 +178,7 @@ export class ScriptedKubelet {
     return {
       metadata: {
         name: pod.name,
+        namespace: this.#ns,
         uid: pod.uid,
         labels: pod.labels,
         resourceVersion: String(this.#version),

@@ -9,6 +9,7 @@ import { Store } from '../../../src/controller/runtime/store.ts';
 import type { StatefulSet } from '../../../src/lib/api/core.ts';
 import type { AppWorkload, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
 import { statefulSetNameOf } from '../../../src/templates/stateful-set.ts';
+import { asStored } from '../../support/stored.ts';
 
 const start = 1_700_000_000_000;
 const hash = 'aaaaaaaaaa';
@@ -25,7 +26,7 @@ const unhealthy: Problem = {
 const unschedulable: Problem = { reason: 'Unschedulable', message: 'No node has room.', final: true, byTime: true };
 const quota: Problem = { reason: 'QuotaExceeded', message: 'The quota of the space is used up.', final: true };
 
-const workload = {
+const workload = asStored({
   metadata: { name: `p-${hash}`, namespace: 'ns', uid: 'w-uid' },
   spec: {
     GUID: 'p',
@@ -37,7 +38,7 @@ const workload = {
     startupProbe: { failureThreshold: 60, httpGet: { path: '/health', port: 8080 } },
     resources: { limits: { memory: '128Mi' } },
   },
-} as unknown as AppWorkload;
+} as unknown as AppWorkload);
 
 function instance(more: Partial<Instance> = {}): Instance {
   return {

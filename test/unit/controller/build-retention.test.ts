@@ -2,19 +2,27 @@ import { expect, test } from 'vitest';
 import { surplusOf } from '../../../src/controller/builds/retention.ts';
 import { isInClusterRegistry, pullRepository, pushReference, pushRepository } from '../../../src/lib/api/repositories.ts';
 import type { CFApp, CFBuild, CFPackage } from '../../../src/lib/api/types.generated.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
+import { asStored } from '../../support/stored.ts';
 
 const condition = (type: string, status: 'True' | 'False') => ({ type, status, reason: 'x', message: '', lastTransitionTime: '' });
 const at = (age: number): string => `2026-01-01T00:00:${String(60 - age).padStart(2, '0')}Z`;
-const app = (droplet?: string): CFApp =>
-  ({ metadata: { name: 'a', namespace: 's' }, spec: droplet === undefined ? {} : { currentDropletRef: { name: droplet } } }) as CFApp;
-const build = (name: string, age: number, state?: 'STAGED' | 'FAILED', source = `p-${name}`): CFBuild =>
-  ({
+const app = (droplet?: string): Stored<CFApp> =>
+  asStored({
+    metadata: { name: 'a', namespace: 's' },
+    spec: droplet === undefined ? {} : { currentDropletRef: { name: droplet } },
+  } as CFApp);
+const build = (name: string, age: number, state?: 'STAGED' | 'FAILED', source = `p-${name}`): Stored<CFBuild> =>
+  asStored({
     metadata: { name, creationTimestamp: at(age) },
     spec: { packageRef: { name: source } },
     status: state === undefined ? {} : { state, conditions: [condition('Succeeded', state === 'STAGED' ? 'True' : 'False')] },
-  }) as CFBuild;
-const source = (name: string, age: number, ready = true): CFPackage =>
-  ({ metadata: { name, creationTimestamp: at(age) }, status: { conditions: ready ? [condition('Ready', 'True')] : [] } }) as CFPackage;
+  } as CFBuild);
+const source = (name: string, age: number, ready = true): Stored<CFPackage> =>
+  asStored({
+    metadata: { name, creationTimestamp: at(age) },
+    status: { conditions: ready ? [condition('Ready', 'True')] : [] },
+  } as CFPackage);
 const later = Date.parse('2026-01-01T01:00:00Z');
 const names = (objects: { metadata: { name?: string } }[]) => objects.map((object) => object.metadata.name);
 const six = [1, 2, 3, 4, 5, 6];
@@ -58,15 +66,15 @@ test('what a push that is under way has made stays, as does everything that is y
   const young = surplusOf(app(), builds, packages, Date.parse(at(0)));
   expect([young.builds, young.packages, young.waits]).toEqual([[], [], true]);
   const mark = { annotations: { 'kf.cloudfoundry.org/push-id': 'x' } };
-  const pushed: CFApp = { ...app(), metadata: { ...app().metadata, ...mark } };
+  const pushed = { ...app(), metadata: { ...app().metadata, ...mark } };
   const own = builds.map((each) => (each.metadata.name === 's6' ? { ...each, metadata: { ...each.metadata, ...mark } } : each));
   expect(names(surplusOf(pushed, own, [], later).builds)).toEqual([]);
 });
 
 test('a package that waits for its start stays, however many builds follow, and so does one that was pushed again', () => {
   const packages = six.map((n) => source(`p${String(n)}`, n));
-  const marked = (annotations: Record<string, string>): CFApp => ({ ...app('s1'), metadata: { ...app().metadata, annotations } });
-  const left = (of: CFApp) => names(surplusOf(of, [], [...packages, source('p7', 7)], later).packages);
+  const marked = (annotations: Record<string, string>) => ({ ...app('s1'), metadata: { ...app().metadata, annotations } });
+  const left = (of: Stored<CFApp>) => names(surplusOf(of, [], [...packages, source('p7', 7)], later).packages);
   expect(left(app('s1'))).toEqual(['p6', 'p7']);
   expect(left(marked({ 'kf.cloudfoundry.org/unstaged': 'p7/s1' }))).toEqual(['p6']);
   expect(left(marked({ 'kf.cloudfoundry.org/package': 'p6/p1' }))).toEqual(['p7']);

@@ -5,6 +5,7 @@ import { EventRecorder } from '../../../src/controller/runtime/events.ts';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
 import { configMapType, eventType } from '../../../src/lib/api/core.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
+import { asStored } from '../../support/stored.ts';
 
 /** RFC 1123, as the API server has it. */
 const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
@@ -18,7 +19,11 @@ test.each(['-', '.', '-a', '.a'])('a long name that is cut before, at or after %
   );
   for (const length of [198, 199, 200]) {
     const name = `${'a'.repeat(length)}${mark}${'b'.repeat(40)}`;
-    recorder.record(configMapType, { metadata: { name, namespace: 'ns', uid: name } }, { type: 'Normal', reason: 'Test', message: '' });
+    recorder.record(configMapType, asStored({ metadata: { name, namespace: 'ns', uid: name } }), {
+      type: 'Normal',
+      reason: 'Test',
+      message: '',
+    });
   }
   await new Promise(setImmediate);
   const names = cluster.all(eventType).map(({ metadata }) => metadata.name ?? '');

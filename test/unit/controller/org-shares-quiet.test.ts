@@ -6,7 +6,7 @@ import { Store } from '../../../src/controller/runtime/store.ts';
 import { countIndexes, OrgShares } from '../../../src/controller/tenancy/org-shares.ts';
 import { resourceQuotaType, type ResourceQuota } from '../../../src/lib/api/core.ts';
 import { kinds, limitsName } from '../../../src/lib/api/group.ts';
-import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../../../src/lib/api/object.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
 const apps = 'count/cfapps.korifi.cloudfoundry.org';
@@ -40,7 +40,7 @@ beforeEach(() => {
   made = new Map();
 });
 
-const quotaOf = (ns: string): ResourceQuota | undefined => cluster.peek(resourceQuotaType, ns, limitsName);
+const quotaOf = (ns: string): Stored<ResourceQuota> | undefined => cluster.peek(resourceQuotaType, ns, limitsName);
 const given = (ns: string): number => Number(quotaOf(ns)?.spec?.hard?.[apps] ?? Number.NaN);
 const inForce = (ns: string): number => Number(quotaOf(ns)?.status?.hard?.[apps] ?? 0);
 const used = (ns: string): number => Number(quotaOf(ns)?.status?.used?.[apps] ?? 0);

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Instance } from '../../../src/controller/instances/instances.ts';
 import { instancesStatus, rolloutStatus, type RolloutFacts } from '../../../src/controller/rollout/status.ts';
 import type { CFProcess, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
+import { asStored } from '../../support/stored.ts';
 
 const target = 'aaaaaaaaaa';
 const old = 'bbbbbbbbbb';
@@ -30,7 +31,7 @@ function statusOf({ before, isStarted = true, ...more }: Given = {}): Deployment
     ...(before === undefined ? {} : { status: { actualInstances: 1, rollout: before } }),
   };
   const facts: RolloutFacts = {
-    process: process as unknown as CFProcess,
+    process: asStored(process as unknown as CFProcess),
     deployId: 'deploy',
     target,
     targetUid: 'u',

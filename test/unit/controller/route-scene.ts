@@ -9,12 +9,13 @@ import type { Context, Stores } from '../../../src/controller/runtime/reconciler
 import { Store } from '../../../src/controller/runtime/store.ts';
 import { httpRouteType, type HttpRoute } from '../../../src/lib/api/gateway.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
-import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../../../src/lib/api/object.ts';
 import type { CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
 import { buildHttpRoute } from '../../../src/templates/http-route.ts';
+import { asStored } from '../../support/stored.ts';
 
 export const generations = ['0000000001', '0000000002'] as const;
-export const route = {
+export const route = asStored({
   metadata: { name: 'r', namespace: 'ns', uid: 'r-uid', generation: 1 },
   spec: {
     host: 'a',
@@ -23,16 +24,16 @@ export const route = {
     destinations: ['one', 'two'].map((app) => ({ guid: `d-${app}`, appRef: { name: app }, processType: 'web' })),
   },
   status: { uri: 'a.example.com/Path', fqdn: 'a.example.com' },
-} as unknown as CFRoute;
+});
 
-export const processOf = (app: string): CFProcess =>
-  ({
+export const processOf = (app: string): Stored<CFProcess> =>
+  asStored({
     metadata: { name: `p-${app}`, namespace: 'ns', uid: `p-${app}-uid` },
     spec: { appRef: { name: app }, processType: 'web', healthCheck: { type: 'port' } },
     status: { actualInstances: 1 },
-  }) as unknown as CFProcess;
+  } as unknown as CFProcess);
 
-export function httpRoute(live?: HttpRoute, serves = true, served: readonly string[] = generations): HttpRoute {
+export function httpRoute(live?: Stored<HttpRoute>, serves = true, served: readonly string[] = generations): Stored<HttpRoute> {
   const built = buildHttpRoute({
     route, fqdn: 'a.example.com', gateway: { namespace: 'g', name: 'kf' }, serving: {}, marks: true, serves, pathExpressions: true, live,
     backends: served.map((generation) => ({ service: `s-d-${generation === generations[0] ? 'one' : 'two'}-${generation}`, port: 8080, generation, weight: 1 })),
@@ -44,11 +45,11 @@ export function httpRoute(live?: HttpRoute, serves = true, served: readonly stri
     message: '',
     lastTransitionTime: '',
   }));
-  return {
+  return asStored({
     ...built,
     metadata: { ...built.metadata, generation: (live?.metadata.generation ?? 0) + 1 },
     status: { parents: [{ parentRef: { name: 'kf' }, conditions }] },
-  };
+  });
 }
 
 const servers: Server[] = [];
@@ -88,11 +89,11 @@ export interface Scene {
   context: Context;
   pass: (ms: number) => void;
   /** The route's form as it is from now on. */
-  put: (live: HttpRoute) => void;
+  put: (live: Stored<HttpRoute>) => void;
 }
 
 /** `address` left out: a gateway that cannot be asked from inside the cluster. */
-export function contextOf(address: string | undefined, live: HttpRoute, features: readonly string[] = [markFeature]): Scene {
+export function contextOf(address: string | undefined, live: Stored<HttpRoute>, features: readonly string[] = [markFeature]): Scene {
   const [routes, httpRoutes, processes] = [new Store<CFRoute>(), new Store<HttpRoute>(), new Store<CFProcess>()];
   routes.addIndex(routesByApp.name, routesByApp.of);
   routes.put(route);

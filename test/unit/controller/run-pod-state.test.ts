@@ -3,6 +3,8 @@ import type { Pod } from '../../../src/lib/api/core.ts';
 import type { ContainerState, ContainerStatus, CoreCondition } from '../../../src/lib/api/pod.ts';
 import { whyUnanswered } from '../../../src/controller/instances/failed-check.ts';
 import { instanceOf, problemOf, type PodFacts } from '../../../src/controller/instances/pod-state.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
+import { asStored } from '../../support/stored.ts';
 
 const now = Date.parse('2026-11-21T10:00:00Z');
 const ago = (seconds: number): string => new Date(now - seconds * 1_000).toISOString();
@@ -24,12 +26,21 @@ interface PodParts {
   age?: number;
 }
 
-function pod({ state, lastState, restarts = 0, ready = false, started = false, scheduled, deleted = false, age = 5 }: PodParts): Pod {
+function pod({
+  state,
+  lastState,
+  restarts = 0,
+  ready = false,
+  started = false,
+  scheduled,
+  deleted = false,
+  age = 5,
+}: PodParts): Stored<Pod> {
   const status: ContainerStatus = {
     name: 'application', image: 'registry.example/app:1', imageID: '', ready, started, restartCount: restarts,
     ...(state === undefined ? {} : { state }), ...(lastState === undefined ? {} : { lastState }),
   }; // prettier-ignore
-  return {
+  return asStored<Pod>({
     metadata: {
       name: 'app-space-0123456789-2',
       uid: 'u',
@@ -45,7 +56,7 @@ function pod({ state, lastState, restarts = 0, ready = false, started = false, s
       ],
       ...(state === undefined ? {} : { containerStatuses: [status] }),
     },
-  };
+  });
 }
 
 const running = (seconds: number): ContainerState => ({ running: { startedAt: ago(seconds) } });

@@ -5,6 +5,7 @@ import { Programming } from '../../../src/controller/routes/programming.ts';
 import type { Statement } from '../../../src/controller/runtime/status.ts';
 import { isSettled, Proofs } from '../../../src/controller/rollout/traffic-probe.ts';
 import { revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFRoute } from '../../../src/lib/api/types.generated.ts';
 import { closeGateways, contextOf, gateway, generations, httpRoute, processOf, route, type Scene } from './route-scene.ts';
 
@@ -20,9 +21,10 @@ async function statementOf(programming: Programming, { context, pass }: Scene) {
   }
 }
 
-const withCondition = (statement: Statement): CFRoute => ({ ...route, status: { conditions: [statement] } }) as unknown as CFRoute;
+const withCondition = (statement: Statement): Stored<CFRoute> =>
+  ({ ...route, status: { conditions: [statement] } }) as unknown as Stored<CFRoute>;
 
-const said = (address: string, live: HttpRoute) => statementOf(new Programming(), contextOf(address, live));
+const said = (address: string, live: Stored<HttpRoute>) => statementOf(new Programming(), contextOf(address, live));
 
 test('a gateway that has loaded a route without its Services answers 500, as the Gateway API demands: that is not the app', async () => {
   const live = httpRoute();
@@ -160,7 +162,10 @@ test('a form that comes back has another revision, so that its first time is not
   expect(new Set([a, b, c]).size).toBe(3);
   expect(revisionOf(httpRoute(again))).toBe(c);
   const knows = (message: string) =>
-    ({ ...route, status: { conditions: [{ type: 'Programmed', status: 'True', reason: 'Loaded', message }] } }) as unknown as CFRoute;
+    ({
+      ...route,
+      status: { conditions: [{ type: 'Programmed', status: 'True', reason: 'Loaded', message }] },
+    }) as unknown as Stored<CFRoute>;
   expect(isSettled(knows(`The gateway has loaded revision ${a ?? '?'}.`), again)).toBe(false);
   expect(isSettled(knows(`The gateway has loaded revision ${c ?? '?'}.`), again)).toBe(true);
   expect(isSettled(route, again)).toBe(false);

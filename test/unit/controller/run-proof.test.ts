@@ -7,22 +7,23 @@ import type { Instance } from '../../../src/controller/instances/instances.ts';
 import type { Context, Stores } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
 import { httpRouteType, type HttpRoute } from '../../../src/lib/api/gateway.ts';
-import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../../../src/lib/api/object.ts';
 import { reachThroughGateway } from '../../../src/lib/ops/routes/http-probe.ts';
 import type { CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
+import { asStored } from '../../support/stored.ts';
 
 const start = 1_700_000_000_000;
 const seconds = 1_000;
 
-const process = {
+const process = asStored({
   metadata: { name: 'p', namespace: 'ns', uid: 'p-uid' },
   spec: { appRef: { name: 'a' }, processType: 'web' },
-} as CFProcess;
-const route = {
+} as CFProcess);
+const route = asStored({
   metadata: { name: 'r', namespace: 'ns', uid: 'r-uid', resourceVersion: '1' },
   spec: { host: 'a', domainRef: { name: 'd', namespace: 'cf' }, destinations: [{ appRef: { name: 'a' }, processType: 'web' }] },
   status: { uri: 'a.example.com', fqdn: 'a.example.com' },
-} as unknown as CFRoute;
+} as unknown as CFRoute);
 
 /** A route that no gateway has looked at, in a view whose last gap was `gapBefore` ms before `start` (undefined: none). */
 function scene(gapBefore?: number) {
@@ -84,7 +85,7 @@ test('a proof that is asked for anew takes no answer to an earlier question', ()
   const own = { ...context, outside: (id: string) => void asked.push(id) } as unknown as Context;
   const proofs = new Proofs();
   const instances = [{ ready: true, address: '10.0.0.1' }] as unknown as readonly Instance[];
-  const unrouted = { ...process, spec: { ...process.spec, processType: 'worker', healthCheck: { type: 'port' } } } as CFProcess;
+  const unrouted = { ...process, spec: { ...process.spec, processType: 'worker', healthCheck: { type: 'port' } } } as Stored<CFProcess>;
   const look = () => proofs.check(own, unrouted, 'g', instances, 8080).state;
   expect([look(), look()]).toEqual(['awaited', 'awaited']);
   proofs.forget(unrouted, 'g');

@@ -13,6 +13,8 @@ import { findCondition } from '../../../src/lib/api/conditions.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import type { CFDomain, CFProcess, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
+import { asStored } from '../../support/stored.ts';
 
 const running = { state: 'RUNNING' as const, ready: true };
 const quota = { reason: 'QuotaExceeded' as const, message: 'The quota of the space is used up.', final: true };
@@ -30,17 +32,18 @@ test('without a known cause nothing is said of them', () => {
 });
 
 test('a change that cannot begin waits for a while, then has failed, and stays so until it begins', () => {
-  const process = (rollout?: DeploymentStatus): CFProcess => ({
-    metadata: {},
-    spec: {
-      appRef: { name: 'a' },
-      processType: 'web',
-      memoryMB: 1,
-      diskQuotaMB: 1,
-      healthCheck: { type: 'port', data: { invocationTimeoutSeconds: 0, timeoutSeconds: 0 } },
-    },
-    ...(rollout === undefined ? {} : { status: { actualInstances: 0, rollout } }),
-  });
+  const process = (rollout?: DeploymentStatus): Stored<CFProcess> =>
+    asStored<CFProcess>({
+      metadata: {},
+      spec: {
+        appRef: { name: 'a' },
+        processType: 'web',
+        memoryMB: 1,
+        diskQuotaMB: 1,
+        healthCheck: { type: 'port', data: { invocationTimeoutSeconds: 0, timeoutSeconds: 0 } },
+      },
+      ...(rollout === undefined ? {} : { status: { actualInstances: 0, rollout } }),
+    });
   const start = Date.parse('2026-01-01T00:00:00Z');
   const why = { reason: 'EnvironmentLost', message: 'It is gone.' };
   const at = (seconds: number, before?: DeploymentStatus) => hinderedRollout(process(before), 'id', why, start + seconds * 1_000);
@@ -97,7 +100,7 @@ test('a transition bears the time of the API server, as what is measured by it d
   const made = await cluster.create(kinds.domain, { metadata: { name: 'd', namespace: 'cf' }, spec: { name: 'example.org' } });
   const ahead = Date.parse('2040-01-01T00:00:00Z');
   const context = { cluster, now: () => ahead, event: () => undefined } as unknown as Context;
-  const say = (domain: CFDomain, status: 'True' | 'False', message = ''): Promise<CFDomain> =>
+  const say = (domain: Stored<CFDomain>, status: 'True' | 'False', message = ''): Promise<Stored<CFDomain>> =>
     writeStatus(context, kinds.domain, domain, {
       ...domain.status,
       conditions: conditionsWith(domain, { ...readyStatement, status, message }),

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { compareVersions, Store } from '../../../src/controller/runtime/store.ts';
 import { contains, diff, isEqual } from '../../../src/controller/runtime/merge-patch.ts';
-import type { KubeObject } from '../../../src/lib/api/object.ts';
+import type { KubeObject, Stored } from '../../../src/lib/api/object.ts';
 
-const object = (name: string, version: string, labels: Record<string, string> = {}, uid = `uid-${name}`): KubeObject => ({
+const object = (name: string, version: string, labels: Record<string, string> = {}, uid = `uid-${name}`): Stored => ({
   metadata: { name, namespace: 'ns', uid, resourceVersion: version, labels },
 });
 const store = () => {

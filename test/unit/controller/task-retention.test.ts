@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { divide } from '../../../src/controller/tenancy/org-shares.ts';
 import { mostFinished, surplusTasks, type KeptTasks } from '../../../src/controller/tasks/retention.ts';
 import type { ResourceQuota } from '../../../src/lib/api/core.ts';
-import type { KubeObject } from '../../../src/lib/api/object.ts';
+import type { KubeObject, Stored } from '../../../src/lib/api/object.ts';
 import type { CFTask } from '../../../src/lib/api/types.generated.ts';
+import { asStored } from '../../support/stored.ts';
 
 const now = Date.parse('2026-01-01T12:00:00Z');
 const at = (minutesAgo: number): string => new Date(now - minutesAgo * 60_000).toISOString();
@@ -17,8 +18,8 @@ interface Told {
   metadata?: KubeObject['metadata'];
 }
 
-const task = (name: string, { app = 'a', ended, how = 'Succeeded', number, metadata = {} }: Told): CFTask =>
-  ({
+const task = (name: string, { app = 'a', ended, how = 'Succeeded', number, metadata = {} }: Told): Stored<CFTask> =>
+  asStored({
     metadata: { name, namespace: 's', creationTimestamp: at(ended ?? 0), ...metadata },
     spec: { appRef: { name: app }, command: 'true' },
     status: {
@@ -28,11 +29,11 @@ const task = (name: string, { app = 'a', ended, how = 'Succeeded', number, metad
         ...(ended === undefined ? [] : [{ type: how, status: 'True', reason: 'x', message: '', lastTransitionTime: at(ended) }]),
       ],
     },
-  }) as CFTask;
+  } as CFTask);
 
 const kept: KeptTasks = { keptPerApp: 2, most: Number.POSITIVE_INFINITY, now, isGone: () => false };
 const names = (tasks: readonly CFTask[]): (string | undefined)[] => tasks.map(({ metadata }) => metadata.name);
-const going = (tasks: CFTask[], options: Partial<KeptTasks> = {}): (string | undefined)[] =>
+const going = (tasks: readonly Stored<CFTask>[], options: Partial<KeptTasks> = {}): (string | undefined)[] =>
   names(surplusTasks(tasks, { ...kept, ...options }).going);
 
 describe('of the tasks of an app', () => {

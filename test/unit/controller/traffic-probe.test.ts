@@ -6,6 +6,7 @@ import { acceptance, Proofs, type Proof } from '../../../src/controller/rollout/
 import { revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
 import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
 import { closeGateways, contextOf, gateway, generations, httpRoute, processOf, type Scene } from './route-scene.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
 
 afterEach(closeGateways);
 
@@ -19,7 +20,12 @@ interface Looked {
 }
 
 /** Looks until there is a verdict; the clock moves by what each look asks to wait. */
-async function proofOf({ context, pass }: Scene, process: CFProcess, instances: readonly Instance[] = [], port = 8080): Promise<Looked> {
+async function proofOf(
+  { context, pass }: Scene,
+  process: Stored<CFProcess>,
+  instances: readonly Instance[] = [],
+  port = 8080,
+): Promise<Looked> {
   const proofs = new Proofs();
   const start = context.now();
   for (;;) {
@@ -31,14 +37,18 @@ async function proofOf({ context, pass }: Scene, process: CFProcess, instances: 
 }
 
 /** A process whose check is that it runs. */
-function unchecked(otherReady: number): CFProcess {
+function unchecked(otherReady: number): Stored<CFProcess> {
   const process = processOf('one');
   const rollout = {
     id: 'x',
     phase: 'Starting',
     generations: [{ process: 'web', hash: other, state: 'Old', instances: 1, ready: otherReady }],
   };
-  return { ...process, spec: { ...process.spec, healthCheck: { type: 'process' } }, status: { actualInstances: 1, rollout } } as CFProcess;
+  return {
+    ...process,
+    spec: { ...process.spec, healthCheck: { type: 'process' } },
+    status: { actualInstances: 1, rollout },
+  } as Stored<CFProcess>;
 }
 
 const answering = async (status: number, marked = true, features?: readonly string[]): Promise<Scene> => {
@@ -90,7 +100,7 @@ describe('NotServing', () => {
 });
 
 describe('RouteNotAccepted', () => {
-  const refusing = (type: 'Accepted' | 'ResolvedRefs'): HttpRoute => {
+  const refusing = (type: 'Accepted' | 'ResolvedRefs'): Stored<HttpRoute> => {
     const live = httpRoute();
     const [parent] = live.status?.parents ?? [];
     const conditions = (parent?.conditions ?? []).map((condition) =>

@@ -6,11 +6,13 @@ import type { CFApp } from '../../../src/lib/api/types.generated.ts';
 import type { Cluster, WatchEvent } from '../../../src/lib/kube/cluster.ts';
 import { AppFollower } from '../../../src/lib/ops/push/app-follower.ts';
 import { apiError } from '../../support/memory-cluster.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
+import { asStored } from '../../support/stored.ts';
 
 const pushId = 'this-push';
 
-function app(resourceVersion: string, deployId?: string, push = pushId): CFApp {
-  return {
+function app(resourceVersion: string, deployId?: string, push = pushId): Stored<CFApp> {
+  return asStored({
     metadata: {
       name: 'guid',
       namespace: 'space',
@@ -18,7 +20,7 @@ function app(resourceVersion: string, deployId?: string, push = pushId): CFApp {
       annotations: { [annotations.pushId]: push, ...(deployId === undefined ? {} : { [annotations.deployId]: deployId }) },
     },
     spec: { displayName: 'example-app', desiredState: 'STARTED', lifecycle: { type: 'docker', data: { stack: '' } } },
-  };
+  });
 }
 
 /** A cluster whose watch brings what it is told, and that counts watches. */
@@ -35,7 +37,7 @@ class News {
     this.#wake();
   }
 
-  bring(object: CFApp, type: 'MODIFIED' | 'DELETED' = 'MODIFIED'): void {
+  bring(object: Stored<CFApp>, type: 'MODIFIED' | 'DELETED' = 'MODIFIED'): void {
     this.#queue.push({ type, object });
     this.#wake();
   }
@@ -149,7 +151,7 @@ test('a wait that begins after the command was interrupted ends at once', async 
 test('watches that end at once are opened again after pauses, and one that brings something starts the pauses anew', async () => {
   vi.useFakeTimers();
   let opened = 0;
-  const news: CFApp[] = [];
+  const news: Stored<CFApp>[] = [];
   async function* events(): AsyncGenerator<WatchEvent<CFApp>> {
     opened += 1;
     // Without any pause the test itself would get no turn.

@@ -3,7 +3,7 @@
 import { addressesOf, desiredInstances, effectiveCommand, instanceCountsOf, instancesOf, processesOf } from '../../api/app.ts';
 import type { Pod } from '../../api/core.ts';
 import { kinds, labels } from '../../api/group.ts';
-import { resource, type KubeObject } from '../../api/object.ts';
+import { computedResource, type KubeObject } from '../../api/object.ts';
 import type { ContainerStatus } from '../../api/pod.ts';
 import type { AppDetails, AppState, DeploymentDetails, InstanceDetails, LastEnd, ProcessDetails } from '../../api/results.ts';
 import { parseQuantity } from '../../api/sizes.ts';
@@ -18,7 +18,7 @@ interface PodMetrics extends KubeObject {
 }
 
 const appContainer = 'application';
-const podMetrics = resource<PodMetrics>('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
+const podMetrics = computedResource<PodMetrics>('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
 
 const stateOf = (app: CFApp): AppState => (app.spec.desiredState === 'STARTED' ? 'started' : 'stopped');
 

@@ -4,6 +4,7 @@ import { podType, secretType, type Secret } from '../../api/core.ts';
 import { kinds, places } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import { pushSecretName, registryKeyFields as fields, registryKeyId, registryPassword } from '../../api/registry-credentials.ts';
+import type { Stored } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { waitFor } from '../../wait.ts';
@@ -51,7 +52,7 @@ async function until(
   await waitFor(isSo, { timeoutMs: patienceMs, intervalMs: pollMs, describe: what, late, signal: context.signal });
 }
 
-async function writeKeys(context: RotateContext, secret: Secret, data: Record<string, string>): Promise<Secret> {
+async function writeKeys(context: RotateContext, secret: Secret, data: Record<string, string>): Promise<Stored<Secret>> {
   // With the resource version that was read: of two rotations at a time the later one fails.
   return context.cluster.replace(secretType, { ...secret, apiVersion: 'v1', kind: 'Secret', data }, { signal: context.signal });
 }
