@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { annotations, kinds } from '../../api/group.ts';
 import type { CFApp, CFAppSpec, CFProcess } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
-import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
+import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
 export interface AppChange {
@@ -15,25 +15,15 @@ export interface AppChange {
 
 /** Patches the app as it was last seen. @param change made anew from each version; undefined: nothing to do */
 export async function changeApp(session: SpaceSession, app: CFApp, change: (app: CFApp) => AppChange | undefined): Promise<CFApp> {
-  const { cluster, space, signal } = session;
   const changedBy = await session.changedBy();
-  const { uid, name = '' } = app.metadata;
-  const write = async (live: CFApp): Promise<CFApp> => {
+  const patchFor = (live: CFApp): ObjectPatch | undefined => {
     const wanted = change(live);
-    if (wanted === undefined) return live;
-    const { resourceVersion } = live.metadata;
-    const patch = {
-      metadata: { uid, resourceVersion, annotations: { ...wanted.annotations, [annotations.changedBy]: changedBy } },
-      ...(wanted.spec === undefined ? {} : { spec: wanted.spec }),
-    };
-    return cluster.mergePatch(kinds.app, space.guid, name, patch, { signal });
+    if (wanted === undefined) return undefined;
+    const metadata = { annotations: { ...wanted.annotations, [annotations.changedBy]: changedBy } };
+    return { metadata, ...(wanted.spec === undefined ? {} : { spec: wanted.spec }) };
   };
-  const readAgain = async (): Promise<CFApp> => {
-    const live = await cluster.get(kinds.app, space.guid, name, signal);
-    if (live !== undefined && live.metadata.uid === uid) return live;
-    throw new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
-  };
-  return retryOnConflict(app, write, readAgain, signal);
+  const gone = (): KfError => new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
+  return (await patchAsRead(session.cluster, { type: kinds.app, object: app, gone }, patchFor, session.signal)).object;
 }
 
 /** A fresh `kf/deploy-id`: the controller reports the change under it. */

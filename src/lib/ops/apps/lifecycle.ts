@@ -7,7 +7,7 @@ import { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { restartDirectly, startDirectly, stopDirectly } from './direct-scaling.ts';
-import { absentAfterMs, unlessAbsent } from '../controller-wait.ts';
+import { absentAfterMs, absentAfterMsWhereDoneDirectly, unlessAbsent } from '../controller-wait.ts';
 import { changeApp, newDeployId } from './changes.ts';
 import { waitForFallback } from './fallback.ts';
 import { needsStaging, stageAndStart } from './staging.ts';
@@ -27,9 +27,9 @@ const nextRev = (app: CFApp): string => String(appRevOf(app) + 1);
 
 /** What is done instead when no controller answers, and after how long. */
 const withoutController = {
-  start: { act: startDirectly, patienceMs: absentAfterMs },
+  start: { act: startDirectly, patienceMs: absentAfterMsWhereDoneDirectly },
   // A restart without the controller has a gap, so a leader that is just changing is waited for.
-  restart: { act: restartDirectly, patienceMs: 20_000 },
+  restart: { act: restartDirectly, patienceMs: absentAfterMs },
 } as const;
 
 export interface WaitOptions {
@@ -70,9 +70,9 @@ export async function waitUntilStopped(session: SpaceSession, app: CFApp, deploy
       ? true
       : undefined;
   const how = { timeoutMs: startTimeoutMs(env), describe: `app '${app.spec.displayName}' to stop` };
-  const seen = await unlessAbsent(signal, (until) =>
-    watchObject(cluster, kinds.app, { ns: space.guid, name, known: app }, check, { ...how, signal: until }),
-  );
+  const watch = (until: AbortSignal): Promise<true> =>
+    watchObject(cluster, kinds.app, { ns: space.guid, name, known: app }, check, { ...how, signal: until });
+  const seen = await unlessAbsent(signal, watch, absentAfterMsWhereDoneDirectly);
   if (seen === undefined) await stopDirectly(session, app);
   else await waitUntilSilent(session, app);
 }

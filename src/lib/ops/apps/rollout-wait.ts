@@ -12,21 +12,19 @@ import type { SpaceSession } from '../../session/session.ts';
 import { hasFirstInstance } from './first-instance.ts';
 import { logOfFailure } from './last-lines.ts';
 import { moreMemory } from './more-memory.ts';
-import { awaitedIn } from '../controller-wait.ts';
+import { absentAfterMs, awaitedIn, unlessAbsent, whereControllerIs } from '../controller-wait.ts';
 import type { OpEvent, Report } from '../events.ts';
 
-/** A change that no controller has taken up by then is reported as accepted, controller absent. */
-const controllerPatienceMs = 20_000;
 /** For what comes before and after the app's own time. */
 const roundSeconds = 30;
 
 export interface RolloutWaitOptions {
   timeoutMs: number;
   report: Report;
-  signal?: AbortSignal;
+  signal: AbortSignal;
   /** Ready to be pasted into hints. */
   bin?: string;
-  /** How long the controller may take to say anything about the change; 20 s unless told. */
+  /** How long the controller may take to say anything about the change; {@link absentAfterMs} unless told. */
   patienceMs?: number;
   /** `--no-wait`: the first new instance of web is enough. */
   firstInstance?: boolean;
@@ -135,9 +133,7 @@ function nobodyThere(app: CFApp): KfError {
   return new KfError(
     'accepted',
     `The change of app '${name}' is accepted, but the controller has not taken it up; it waits in the cluster.`,
-    {
-      hints: ['kubectl get pods -n kf-system'],
-    },
+    { hints: [whereControllerIs] },
   );
 }
 
@@ -150,15 +146,13 @@ export async function waitForRollout(cluster: Cluster, app: CFApp, deployId: str
   const { report, signal, timeoutMs } = options;
   const { namespace, name = '' } = app.metadata;
   const last: LastView = { app, outage: undefined };
-  const absent = new AbortController();
-  const patience = setTimeout(() => absent.abort(nobodyThere(app)), Math.min(options.patienceMs ?? controllerPatienceMs, timeoutMs));
-  const check = (seen: CFApp | undefined): RolloutOutcome | undefined => {
+  const check = (seen: CFApp | undefined, alive: () => void): RolloutOutcome | undefined => {
     Object.assign(last, { app: seen, outage: undefined });
     if (seen === undefined) throw new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
     if (seen.metadata.annotations?.[annotations.deployId] !== deployId) throw overtaken(seen);
     const deployment = deploymentOf(seen, deployId);
     if (deployment === undefined) return undefined;
-    clearTimeout(patience);
+    alive();
     const enough = options.firstInstance === true && hasFirstInstance(deployment);
     if (!enough && (deployment.phase === 'Pending' || deployment.phase === 'Starting')) {
       report(progressOf(deployment));
@@ -166,10 +160,10 @@ export async function waitForRollout(cluster: Cluster, app: CFApp, deployId: str
     }
     return { app: seen, deployment };
   };
-  try {
+  const watch = (until: AbortSignal, alive: () => void): Promise<RolloutOutcome> => {
     const how: WatchUntilOptions = {
       timeoutMs,
-      signal: signal === undefined ? absent.signal : AbortSignal.any([signal, absent.signal]),
+      signal: until,
       describe: `app '${app.spec.displayName}' to start`,
       onInterruption: (error) => {
         last.outage = error;
@@ -177,14 +171,18 @@ export async function waitForRollout(cluster: Cluster, app: CFApp, deployId: str
       },
     };
     const target = { name, known: app, ...(namespace === undefined ? {} : { ns: namespace }) };
-    const verdict = await (options.watch?.(check, how) ?? watchObject(cluster, kinds.app, target, check, how));
+    const look = (seen: CFApp | undefined): RolloutOutcome | undefined => check(seen, alive);
+    return options.watch?.(look, how) ?? watchObject(cluster, kinds.app, target, look, how);
+  };
+  try {
+    const verdict = await unlessAbsent(signal, watch, Math.min(options.patienceMs ?? absentAfterMs, timeoutMs));
+    if (verdict === undefined) throw nobodyThere(app);
     if (verdict.deployment.phase === 'Failed') throw await failure(cluster, verdict.app, verdict.deployment, options);
     return verdict;
   } catch (error) {
     if (error instanceof KfError && error.code === 'timeout') throw await timedOut(cluster, last, deployId, options);
     throw error;
   } finally {
-    clearTimeout(patience);
     report({ type: 'done' });
   }
 }

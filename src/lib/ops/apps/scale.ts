@@ -7,7 +7,7 @@ import { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { scaleDirectly } from './direct-scaling.ts';
-import { awaitedIn, unlessAbsent } from '../controller-wait.ts';
+import { absentAfterMsWhereDoneDirectly, awaitedIn, unlessAbsent, whereControllerIs } from '../controller-wait.ts';
 import { changeApp, changeProcess, newDeployId, scaleProcess } from './changes.ts';
 import { waitUntilServing } from './lifecycle.ts';
 import { startTimeoutMs } from './rollout-wait.ts';
@@ -121,18 +121,18 @@ async function waitForInstances(session: SpaceSession, app: CFApp, process: CFPr
     timeoutMs: startTimeoutMs(env, process.spec.healthCheck.data.timeoutSeconds),
     describe: () => `${wanted} instances of '${process.spec.processType}' (${runningOf(last)} running)`,
   };
-  const done = await unlessAbsent(AbortSignal.any([signal, stuck.signal]), (until, alive) =>
-    watchObject(cluster, kinds.process, { ns: space.guid, name }, (seen) => check(seen, alive), { ...how, signal: until }),
-  ).finally(() => clearTimeout(timer));
+  const watch = (until: AbortSignal, alive: () => void): Promise<true> =>
+    watchObject(cluster, kinds.process, { ns: space.guid, name }, (seen) => check(seen, alive), { ...how, signal: until });
+  const done = await unlessAbsent(AbortSignal.any([signal, stuck.signal]), watch, absentAfterMsWhereDoneDirectly).finally(() =>
+    clearTimeout(timer),
+  );
   if (done === true) await waitForApp(session, app, process);
   report({ type: 'done' });
   if (done === true || (await scaleDirectly(session, app, process, wanted))) return;
   throw new KfError(
     'accepted',
     `The new number of instances is accepted, but the controller has not taken it up; it waits in the cluster.`,
-    {
-      hints: ['kubectl get pods -n kf-system'],
-    },
+    { hints: [whereControllerIs] },
   );
 }
 

@@ -10,7 +10,7 @@ import { stagingLines } from '../../logs/format.ts';
 import { inOrder } from '../../logs/in-order.ts';
 import { followLogs } from '../../logs/stream.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { awaitedIn, unlessAbsent } from '../controller-wait.ts';
+import { absentAfterMs, awaitedIn, unlessAbsent } from '../controller-wait.ts';
 
 /** The log of a pod that has ended is read to its end, but never longer than this. */
 const logGraceMs = 3000;
@@ -24,9 +24,6 @@ interface ShownLog {
   /** Waits at most a moment for what the ended pod still has to say. */
   finish(): Promise<void>;
 }
-
-/** A build that no controller has taken up by then is reported as accepted, controller absent. */
-const controllerPatienceMs = 20_000;
 
 export interface BuildWait {
   /** Rejects when a later push has taken over; left out where the wait is so short that the next write finds out. */
@@ -116,7 +113,7 @@ export async function waitForBuild(
         });
         return stillOurs === undefined ? watched : Promise.race([watched, stillOurs]);
       },
-      Math.min(controllerPatienceMs, timeoutMs),
+      Math.min(absentAfterMs, timeoutMs),
     );
     if (ended === undefined) throw nobodyBuilds(appName, again);
     await shown?.finish();

@@ -9,12 +9,11 @@ import { KfError } from '../../errors.ts';
 import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildApp } from '../../../templates/app.ts';
+import { absentAfterMs } from '../controller-wait.ts';
 import { findAppIfAny, nameInOtherCapitals } from '../find.ts';
 import { AppFollower } from './app-follower.ts';
 import { takeOver } from './lock.ts';
 
-/** The controller claims within milliseconds; longer means that it does not run. */
-const claimMs = 20_000;
 const tries = 5;
 
 export interface AcquiredApp {
@@ -52,7 +51,7 @@ const isClaimed = (app: CFApp): boolean => findCondition(app, conditionTypes.cla
 async function settleName(session: SpaceSession, follower: AppFollower, name: string): Promise<boolean> {
   const isJudged = (app: CFApp): boolean => (findCondition(app, conditionTypes.claimed)?.status ?? 'Unknown') !== 'Unknown';
   try {
-    const app = await follower.until(`the name '${name}' to be claimed`, claimMs, isJudged, session.signal);
+    const app = await follower.until(`the name '${name}' to be claimed`, absentAfterMs, isJudged, session.signal);
     return isClaimed(app);
   } catch (error) {
     if (error instanceof KfError && error.code === 'timeout') throw nobodyClaims(name);

@@ -5,7 +5,7 @@ import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isConflict } from '../../kube/errors.ts';
-import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
+import { patchAsRead, readSame, type ObjectPatch } from '../../kube/patch-as-read.ts';
 import { sleep } from '../../wait.ts';
 
 /** A lock that was not renewed for so long belongs to a push that died. */
@@ -48,43 +48,27 @@ export function assertHolder(app: CFApp, pushId: string): void {
   if (app.metadata.annotations?.[annotations.pushId] !== pushId) throw supersededBy(app);
 }
 
-async function readApp(cluster: Cluster, app: CFApp, signal: AbortSignal | undefined): Promise<CFApp> {
-  const live = await cluster.get(kinds.app, app.metadata.namespace, app.metadata.name ?? '', signal);
-  if (live === undefined || live.metadata.uid !== app.metadata.uid) {
-    throw new KfError('not-found', `App '${app.spec.displayName}' was deleted while it was being pushed.`, {
-      hints: [`kf push ${app.spec.displayName}`],
-    });
-  }
-  return live;
-}
-
-interface Patch {
-  metadata: { annotations: Record<string, string | null> };
-  spec?: Record<string, unknown>;
+function deleted({ spec: { displayName } }: CFApp): KfError {
+  return new KfError('not-found', `App '${displayName}' was deleted while it was being pushed.`, { hints: [`kf push ${displayName}`] });
 }
 
 /** Patches the app as it was last seen, as soon as `mayWrite` of it. */
-async function patchAsSeen(
+async function patchApp(
   cluster: Cluster,
   first: CFApp,
-  patchFor: (app: CFApp) => Patch,
+  patchFor: (app: CFApp) => ObjectPatch,
   mayWrite: (app: CFApp) => boolean,
   signal: AbortSignal | undefined,
 ): Promise<CFApp> {
-  const write = async (app: CFApp): Promise<CFApp | undefined> => {
-    if (!mayWrite(app)) return undefined;
-    const { metadata, ...rest } = patchFor(app);
-    const { namespace, name = '', resourceVersion } = app.metadata;
-    const options = { ...(signal === undefined ? {} : { signal }) };
-    return cluster.mergePatch(kinds.app, namespace, name, { ...rest, metadata: { ...metadata, resourceVersion } }, options);
-  };
-  const readAgain = (): Promise<CFApp> => readApp(cluster, first, signal);
-  for (let app = first; ; app = await readAgain()) {
-    const written = await retryOnConflict(app, write, readAgain, signal).catch((error: unknown) => {
+  const app = { type: kinds.app, object: first, gone: () => deleted(first) };
+  const ifAllowed = (live: CFApp): ObjectPatch | undefined => (mayWrite(live) ? patchFor(live) : undefined);
+  for (;;) {
+    const { object, isWritten } = await patchAsRead(cluster, app, ifAllowed, signal).catch((error: unknown) => {
       throw isConflict(error) ? busy(first, error) : error;
     });
-    if (written !== undefined) return written;
+    if (isWritten) return object;
     await sleep(lockPollMs, signal);
+    app.object = await readSame(cluster, app, signal);
   }
 }
 
@@ -116,14 +100,14 @@ export async function takeOver(
     if (!isFree) onWait?.();
     return isFree;
   };
-  const taken = await patchAsSeen(cluster, app, () => ({ metadata: metadata() }), mayTake, signal);
+  const taken = await patchApp(cluster, app, () => ({ metadata: metadata() }), mayTake, signal);
   return { app: taken, first: looks === 1 };
 }
 
 /** Takes the lock under which settings are written. @throws KfError conflict when a later push has taken over */
 export function lockSettings(cluster: Cluster, app: CFApp, pushId: string, signal?: AbortSignal): Promise<CFApp> {
-  const patch = (): Patch => ({ metadata: { annotations: { [annotations.applying]: `${pushId}@${Date.now()}` } } });
-  return patchAsSeen(cluster, app, patch, (live) => isHolder(live, pushId), signal);
+  const patch = (): ObjectPatch => ({ metadata: { annotations: { [annotations.applying]: `${pushId}@${Date.now()}` } } });
+  return patchApp(cluster, app, patch, (live) => isHolder(live, pushId), signal);
 }
 
 /** The last patch of a push: sent only while the app is still its own. @throws KfError conflict when a later push has taken over */
@@ -131,10 +115,10 @@ export function writeAsHolder(
   cluster: Cluster,
   app: CFApp,
   pushId: string,
-  patchFor: (app: CFApp) => Patch,
+  patchFor: (app: CFApp) => ObjectPatch,
   signal?: AbortSignal,
 ): Promise<CFApp> {
-  return patchAsSeen(cluster, app, patchFor, (live) => isHolder(live, pushId), signal);
+  return patchApp(cluster, app, patchFor, (live) => isHolder(live, pushId), signal);
 }
 
 function isHolder(app: CFApp, pushId: string): true {

@@ -5,55 +5,37 @@ import { httpRouteType, mainBackends, revisionOf } from '../../api/gateway.ts';
 import { conditionTypes, kinds } from '../../api/group.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
-import { watchObject } from '../../kube/watch-list.ts';
 import { waitFor } from '../../wait.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { waitForController } from '../controller-wait.ts';
+import type { OpEvent } from '../events.ts';
 
-/** How long the gateway may take; the controller itself gives a verdict after 15 s. */
-const patienceMs = 20_000;
+/** How long the gateway may take to send no more requests. */
+const silenceMs = 20_000;
 
-const programmed = (route: CFRoute): boolean => currentCondition(route, conditionTypes.programmed)?.status === 'True';
-
-function notProgrammed(error: KfError, route: CFRoute, url: string): KfError {
+/** @returns undefined where no controller has looked at the route */
+function notLoaded(route: CFRoute, url: string, waitedMs: number): KfError | undefined {
   const ready = currentCondition(route, conditionTypes.ready);
-  if (ready !== undefined) {
-    const why = ready.message === '' ? '' : ` ${ready.message}`;
-    return new KfError('timeout', `Route ${url} is written, but the gateway has not loaded it after ${patienceMs / 1000} s.${why}`, {
-      hints: [`kubectl get httproute -n ${route.metadata.namespace ?? ''} ${route.metadata.name ?? ''} -o yaml`],
-      cause: error,
-    });
-  }
-  return new KfError('accepted', `Route ${url} is written, but no controller has taken it up; it waits in the cluster.`, {
-    hints: ['kubectl get pods -n kf-system'],
-    cause: error,
+  if (ready === undefined) return undefined;
+  const why = ready.message === '' ? '' : ` ${ready.message}`;
+  return new KfError('timeout', `Route ${url} is written, but the gateway has not loaded it after ${waitedMs / 1000} s.${why}`, {
+    hints: [`kubectl get httproute -n ${route.metadata.namespace ?? ''} ${route.metadata.name ?? ''} -o yaml`],
   });
 }
 
 /** @throws KfError `accepted` without a controller, `failed` when the gateway refuses the route, `timeout` when it does not load it */
 export async function waitUntilProgrammed(session: SpaceSession, route: CFRoute, url: string): Promise<void> {
-  const { cluster, space, signal, report } = session;
-  let last = route;
-  const check = (seen: CFRoute | undefined): true | undefined => {
-    if (seen === undefined) throw new KfError('not-found', `Route ${url} was deleted meanwhile.`);
-    last = seen;
-    if (programmed(seen)) return true;
-    const ready = currentCondition(seen, conditionTypes.ready);
-    const failed = currentCondition(seen, conditionTypes.programmed);
-    if (failed?.status === 'False') throw new KfError('failed', `The gateway does not take the route ${url}: ${failed.message}`);
-    report({ type: ready === undefined ? 'awaiting-route' : 'awaiting-gateway', url });
-    return undefined;
+  const isLoaded = (seen: CFRoute): boolean => {
+    const loaded = currentCondition(seen, conditionTypes.programmed);
+    if (loaded?.status === 'False') throw new KfError('failed', `The gateway does not take the route ${url}: ${loaded.message}`);
+    return loaded?.status === 'True';
   };
-  try {
-    await watchObject(cluster, kinds.route, { ns: space.guid, name: route.metadata.name ?? '', known: route }, check, {
-      timeoutMs: patienceMs,
-      signal,
-      describe: `the gateway to load ${url}`,
-    });
-  } catch (error) {
-    throw error instanceof KfError && error.code === 'timeout' ? notProgrammed(error, last, url) : error;
-  } finally {
-    report({ type: 'done' });
-  }
+  const awaited = (seen: CFRoute): OpEvent => ({
+    type: currentCondition(seen, conditionTypes.ready) === undefined ? 'awaiting-route' : 'awaiting-gateway',
+    url,
+  });
+  const late = (seen: CFRoute, waitedMs: number): KfError | undefined => notLoaded(seen, url, waitedMs);
+  await waitForController(session, { type: kinds.route, object: route, what: `Route ${url}`, late }, isLoaded, awaited);
 }
 
 /** The gateway has been asked, and sends no request to the app by this route. */
@@ -84,7 +66,7 @@ export async function waitUntilSilent(session: SpaceSession, app: CFApp): Promis
     return undefined;
   };
   try {
-    await waitFor(look, { timeoutMs: patienceMs, intervalMs: 150, describe: 'the gateway to send no more requests', signal });
+    await waitFor(look, { timeoutMs: silenceMs, intervalMs: 150, describe: 'the gateway to send no more requests', signal });
   } catch (error) {
     if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
     report({ type: 'not-silent', app: app.spec.displayName });

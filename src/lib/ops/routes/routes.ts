@@ -7,17 +7,15 @@ import { appGuidsOf } from '../../api/names.ts';
 import type { DomainSummary, RouteSummary } from '../../api/results.ts';
 import type { CFApp, CFDomain, CFRoute, RouteDestination } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
-import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
-import { watchObject } from '../../kube/watch-list.ts';
+import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
 import type { Session, SpaceSession } from '../../session/session.ts';
 import { buildDestination, buildRoute } from '../../../templates/route.ts';
+import { waitForController } from '../controller-wait.ts';
+import type { OpEvent } from '../events.ts';
 import { findDomain, listDomainObjects } from '../find.ts';
 import { waitUntilProgrammed } from './programming.ts';
 import { assertMayTakeEveryHost, explainRefusal, type RoutePlace } from './holders.ts';
 import { appNames } from '../rows.ts';
-
-/** How long the controller may take to claim a name. */
-const claimPatienceMs = 15_000;
 
 export interface RouteAddress {
   domain: string;
@@ -102,64 +100,38 @@ function isAt(route: CFRoute, domain: CFDomain, { host, path }: { host: string; 
 }
 
 /** Until the controller has claimed the address. @throws KfError `conflict` when another route holds it */
-async function waitForClaim(session: SpaceSession, route: CFRoute, url: string): Promise<CFRoute> {
-  const { cluster, space, signal, report } = session;
-  const check = (seen: CFRoute | undefined): CFRoute | undefined => {
-    if (seen === undefined) throw new KfError('not-found', `Route ${url} was deleted meanwhile.`);
+function waitForClaim(session: SpaceSession, route: CFRoute, url: string): Promise<CFRoute> {
+  const isClaimed = (seen: CFRoute): boolean => {
     const claimed = currentCondition(seen, 'Claimed');
-    if (claimed?.status === 'True') return seen;
     if (claimed?.status === 'False') throw new KfError('conflict', claimed.message, { details: { reason: claimed.reason } });
-    report({ type: 'awaiting-claim', url });
-    return undefined;
+    return claimed?.status === 'True';
   };
-  try {
-    return await watchObject(cluster, kinds.route, { ns: space.guid, name: route.metadata.name ?? '', known: route }, check, {
-      timeoutMs: claimPatienceMs,
-      signal,
-      describe: `route ${url}`,
-    });
-  } catch (error) {
-    if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
-    throw new KfError('accepted', `Route ${url} is accepted, but no controller has taken it up; it waits in the cluster.`, {
-      hints: ['kubectl get pods -n kf-system'],
-      cause: error,
-    });
-  } finally {
-    report({ type: 'done' });
-  }
+  const awaited = (): OpEvent => ({ type: 'awaiting-claim', url });
+  return waitForController(session, { type: kinds.route, object: route, what: `Route ${url}` }, isClaimed, awaited);
 }
 
-/** Destinations replaced as a whole: with the version that was read, and again when somebody was faster. */
+/** Destinations replaced as a whole. @returns undefined when `change` finds nothing to do */
 async function changeDestinations(
   session: SpaceSession,
   route: CFRoute,
   change: (destinations: RouteDestination[]) => RouteDestination[] | undefined,
 ): Promise<CFRoute | undefined> {
-  const { cluster, space, signal } = session;
   const changedBy = await session.changedBy();
-  const { uid, name = '' } = route.metadata;
-  const write = async (live: CFRoute): Promise<CFRoute | undefined> => {
+  const patchFor = (live: CFRoute): ObjectPatch | undefined => {
     const destinations = change(live.spec.destinations ?? []);
     if (destinations === undefined) return undefined;
-    const { resourceVersion } = live.metadata;
     const appGuids = appGuidsOf({ ...live, spec: { ...live.spec, destinations } });
-    const patch = {
+    return {
       metadata: {
-        uid,
-        resourceVersion,
         labels: { [labels.unmapped]: String(destinations.length === 0) },
         annotations: { [annotations.changedBy]: changedBy, [annotations.appGuids]: appGuids },
       },
       spec: { destinations },
     };
-    return cluster.mergePatch(kinds.route, space.guid, name, patch, { signal });
   };
-  const readAgain = async (): Promise<CFRoute> => {
-    const live = await cluster.get(kinds.route, space.guid, name, signal);
-    if (live !== undefined && live.metadata.uid === uid) return live;
-    throw new KfError('not-found', `Route '${route.status?.uri ?? name}' was deleted meanwhile.`);
-  };
-  return retryOnConflict(route, write, readAgain, signal);
+  const gone = (): KfError => new KfError('not-found', `Route '${route.status?.uri ?? route.metadata.name}' was deleted meanwhile.`);
+  const { object, isWritten } = await patchAsRead(session.cluster, { type: kinds.route, object: route, gone }, patchFor, session.signal);
+  return isWritten ? object : undefined;
 }
 
 export interface MapOptions extends RouteAddress {

@@ -10,10 +10,12 @@ import { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildAppBinding, buildCredentialsSecret, buildUserProvidedInstance } from '../../../templates/service.ts';
+import { waitForController, whereControllerIs } from '../controller-wait.ts';
+import type { OpEvent } from '../events.ts';
 import { findServiceIfAny } from '../find.ts';
 import { appNames } from '../rows.ts';
 
-/** How long a binding may take before the command goes on without it. */
+/** Longer than the controller needs to show itself: the Secret of the credentials may be written after the instance that names it. */
 const bindingPatienceMs = 30_000;
 /** The app's status follows its bindings at once; where another binding is not ready it does not follow. */
 const toldPatienceMs = 3_000;
@@ -124,35 +126,26 @@ async function assertNameFree(session: SpaceSession, app: CFApp, bindings: reado
   });
 }
 
+const reasonOf = (binding: CFServiceBinding): string => findCondition(binding, 'Ready')?.message ?? '';
+
 /** Until the controller has written the binding's secrets. @throws KfError with the controller's reason, or `accepted` */
-async function waitForBinding(session: SpaceSession, binding: CFServiceBinding): Promise<CFServiceBinding> {
-  const { cluster, space, signal, report } = session;
-  let why = '';
-  const check = (seen: CFServiceBinding | undefined): CFServiceBinding | undefined => {
-    if (seen === undefined) throw new KfError('not-found', 'The binding was deleted meanwhile.');
+function waitForBinding(session: SpaceSession, binding: CFServiceBinding): Promise<CFServiceBinding> {
+  const isBound = (seen: CFServiceBinding): boolean => {
     const claimed = findCondition(seen, 'Claimed');
     if (claimed?.status === 'False') throw new KfError('conflict', claimed.message);
-    if (isTrue(seen, 'Ready')) return seen;
-    why = findCondition(seen, 'Ready')?.message ?? '';
-    report(why === '' ? { type: 'awaiting-binding' } : { type: 'waiting', reason: why });
-    return undefined;
+    return isTrue(seen, 'Ready');
   };
-  try {
-    return await watchObject(cluster, kinds.serviceBinding, { ns: space.guid, name: binding.metadata.name ?? '', known: binding }, check, {
-      timeoutMs: bindingPatienceMs,
-      signal,
-      describe: 'the binding',
-    });
-  } catch (error) {
-    if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
-    const message =
-      why === ''
-        ? 'The binding is accepted, but no controller has taken it up; it waits in the cluster.'
-        : `The binding is not ready: ${why}`;
-    throw new KfError(why === '' ? 'accepted' : 'timeout', message, { cause: error, hints: ['kubectl get pods -n kf-system'] });
-  } finally {
-    report({ type: 'done' });
-  }
+  const awaited = (seen: CFServiceBinding): OpEvent => {
+    const reason = reasonOf(seen);
+    return reason === '' ? { type: 'awaiting-binding' } : { type: 'waiting', reason };
+  };
+  const late = (seen: CFServiceBinding): KfError | undefined => {
+    const reason = reasonOf(seen);
+    if (reason === '') return undefined;
+    return new KfError('timeout', `The binding is not ready: ${reason}`, { hints: [whereControllerIs] });
+  };
+  const written = { type: kinds.serviceBinding, object: binding, what: 'The binding', patienceMs: bindingPatienceMs, late };
+  return waitForController(session, written, isBound, awaited);
 }
 
 export interface BindOptions {

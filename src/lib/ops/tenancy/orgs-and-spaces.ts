@@ -13,44 +13,37 @@ import { watchObject } from '../../kube/watch-list.ts';
 import { readOrgs, readSpaces } from '../../session/places.ts';
 import type { Session } from '../../session/session.ts';
 import type { NameAndGuid } from '../../session/state.ts';
+import { waitForController, whereControllerIs } from '../controller-wait.ts';
+import type { OpEvent } from '../events.ts';
 import { buildOrg, buildRoleBinding, buildSpace } from '../../../templates/tenancy.ts';
 
 export { listOrgs, listSpaces } from '../../session/places.ts';
 
+/** Longer than the controller needs to show itself: a cluster that is busy takes its time with namespaces, to make them and to empty them. */
 const readyPatienceMs = 30_000;
 
 type Place = CFOrg | CFSpace;
 
-/** Until its namespace is there. @throws KfError `conflict` when the name is taken, `accepted` when nobody takes it up */
+const reasonOf = (place: Place): string => findCondition(place, 'Ready')?.message ?? '';
+
+/** Until its namespace is there. @throws KfError `conflict` when the name is taken, `accepted` when it is not ready in time */
 async function waitUntilReady<T extends Place>(session: Session, type: ResourceType<T>, place: T): Promise<void> {
-  const { cluster, signal, report } = session;
-  const { namespace, name = '' } = place.metadata;
-  let why = '';
-  const check = (seen: T | undefined): true | undefined => {
-    if (seen === undefined) throw new KfError('not-found', `'${place.spec.displayName}' was deleted meanwhile.`);
+  const what = `'${place.spec.displayName}'`;
+  const isMade = (seen: T): boolean => {
     const claimed = findCondition(seen, 'Claimed');
     if (claimed?.status === 'False') throw new KfError('conflict', claimed.message, { details: { reason: claimed.reason } });
-    if (isReady(seen)) return true;
-    why = findCondition(seen, 'Ready')?.message ?? '';
-    report(why === '' ? { type: 'awaiting-controller' } : { type: 'waiting', reason: why });
-    return undefined;
+    return isReady(seen);
   };
-  try {
-    await watchObject(cluster, type, { name, known: place, ...(namespace === undefined ? {} : { ns: namespace }) }, check, {
-      timeoutMs: readyPatienceMs,
-      signal,
-      describe: `'${place.spec.displayName}'`,
-    });
-  } catch (error) {
-    if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
-    const message = why === '' ? 'no controller has taken it up; it waits in the cluster.' : why;
-    throw new KfError('accepted', `'${place.spec.displayName}' is accepted, but not ready: ${message}`, {
-      cause: error,
-      hints: ['kubectl get pods -n kf-system'],
-    });
-  } finally {
-    report({ type: 'done' });
-  }
+  const awaited = (seen: T): OpEvent => {
+    const reason = reasonOf(seen);
+    return reason === '' ? { type: 'awaiting-controller' } : { type: 'waiting', reason };
+  };
+  const late = (seen: T): KfError | undefined => {
+    const reason = reasonOf(seen);
+    if (reason === '') return undefined;
+    return new KfError('accepted', `${what} is accepted, but not ready: ${reason}`, { hints: [whereControllerIs] });
+  };
+  await waitForController(session, { type, object: place, what, patienceMs: readyPatienceMs, late }, isMade, awaited);
 }
 
 /**

@@ -1,0 +1,56 @@
+// A patch of the very object that was read: made anew from what others wrote meanwhile, and never of another object of the same name.
+
+import type { KubeObject, ResourceType } from '../api/object.ts';
+import type { KfError } from '../errors.ts';
+import type { Cluster } from './cluster.ts';
+import { retryOnConflict } from './retry-on-conflict.ts';
+
+/** A merge patch; null removes. */
+export interface ObjectPatch {
+  metadata?: { labels?: Record<string, string | null>; annotations?: Record<string, string | null> };
+  spec?: object;
+}
+
+export interface ReadObject<T extends KubeObject> {
+  type: ResourceType<T>;
+  /** As it was read. */
+  object: T;
+  /** The error when the object is gone, or another one has its name. */
+  gone: () => KfError;
+}
+
+/** The object as it is now. @throws what `gone` makes */
+export async function readSame<T extends KubeObject>(
+  cluster: Cluster,
+  { type, object, gone }: ReadObject<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const { namespace, name = '', uid } = object.metadata;
+  const live = await cluster.get(type, namespace, name, signal);
+  if (live === undefined || live.metadata.uid !== uid) throw gone();
+  return live;
+}
+
+/**
+ * Patches an object as it was last seen; see {@link retryOnConflict}.
+ * @param patchFor made anew from each version; undefined: nothing to do
+ * @returns the object as it is then, and whether it was written
+ * @throws what `gone` makes; KubeError 409 when others have been faster for long
+ */
+export async function patchAsRead<T extends KubeObject>(
+  cluster: Cluster,
+  read: ReadObject<T>,
+  patchFor: (live: T) => ObjectPatch | undefined,
+  signal?: AbortSignal,
+): Promise<{ object: T; isWritten: boolean }> {
+  const { namespace, name = '', uid } = read.object.metadata;
+  const write = async (live: T): Promise<{ object: T; isWritten: boolean }> => {
+    const patch = patchFor(live);
+    if (patch === undefined) return { object: live, isWritten: false };
+    const { resourceVersion } = live.metadata;
+    const body = { ...patch, metadata: { ...patch.metadata, uid, resourceVersion } };
+    const object = await cluster.mergePatch(read.type, namespace, name, body, signal === undefined ? {} : { signal });
+    return { object, isWritten: true };
+  };
+  return retryOnConflict(read.object, write, () => readSame(cluster, read, signal), signal);
+}
