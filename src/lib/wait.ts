@@ -73,6 +73,16 @@ export function timeoutError(timeoutMs: number, describe: WaitOptions['describe'
   return new KfError('timeout', `Timed out after ${inWords(timeoutMs)} waiting for ${what}.`, { details: { timeoutMs }, cause });
 }
 
+/** What a wait brings; undefined when its time was up. */
+export async function unlessLate<T>(waiting: Promise<T>): Promise<T | undefined> {
+  try {
+    return await waiting;
+  } catch (error) {
+    if (error instanceof KfError && error.code === 'timeout') return undefined;
+    throw error;
+  }
+}
+
 /** Asks again and again until `check` answers with something, the time is up (KfError `timeout`) or the signal aborts. */
 export async function waitFor<T>(check: () => Promise<T | undefined>, options: WaitOptions): Promise<T> {
   const deadline = performance.now() + options.timeoutMs;

@@ -1,9 +1,9 @@
 // One conversation with one registry: credentials, challenges, tries.
 
 import type { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { anonymous, type Authenticator, type Scope } from './auth.ts';
 import { isTemporary, RegistryError, registryError, withoutAnswer } from './errors.ts';
+import { sleep } from '../wait.ts';
 import { discard, type HttpRequest, type HttpResponse, type HttpSend } from './http.ts';
 
 export interface SessionOptions {
@@ -54,7 +54,7 @@ export class RegistrySession {
       } catch (error) {
         const delay = request.retry === false ? undefined : this.#delays[attempt];
         if (delay === undefined || !isTemporary(error)) throw withoutAnswer(error, request.doing);
-        await sleep(delayFor(error, delay), undefined, request.signal ? { signal: request.signal } : {});
+        await sleep(delayFor(error, delay), request.signal);
       }
     }
   }

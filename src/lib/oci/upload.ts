@@ -5,8 +5,8 @@
 // how far it came (GET on the session), because bytes of a cut PATCH may or may not have been kept.
 
 import { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { KfError, messageOf } from '../errors.ts';
+import { sleep } from '../wait.ts';
 import type { Digest } from './descriptor.ts';
 import { isConnectionFailure, isTemporary, RegistryError } from './errors.ts';
 import { discard, type HttpResponse } from './http.ts';
@@ -234,7 +234,7 @@ class BlobUpload {
   async #wait(error: unknown): Promise<void> {
     const delay = this.#delays[this.#stalls++];
     if (delay === undefined) throw error;
-    await sleep(delay, undefined, this.#options.signal ? { signal: this.#options.signal } : {});
+    await sleep(delay, this.#options.signal);
   }
 
   /** The registry forgot the session (restarted without its volume, cleaned up): begin again, but not for ever. */

@@ -2,8 +2,9 @@
 
 import { kinds } from '../../api/group.ts';
 import type { CFApp, GenerationStatus } from '../../api/types.generated.ts';
-import { KfError } from '../../errors.ts';
+import type { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
+import { unlessLate } from '../../wait.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
 /** The version has run before: longer than this, and it is no help. */
@@ -29,19 +30,10 @@ export async function waitForFallback(session: SpaceSession, app: CFApp, deployI
   const { displayName } = app.spec;
   const how = { timeoutMs: patienceMs, signal, describe: `the version of app '${displayName}' that served last` };
   report({ type: 'awaiting-fallback' });
-  const found = await watchObject(
-    cluster,
-    kinds.app,
-    { ns: space.guid, name: app.metadata.name ?? '' },
-    (seen) => judge(seen, deployId),
-    how,
-  )
-    .catch((error: unknown) => {
-      if (error instanceof KfError && error.code === 'timeout') return 'none' as const;
-      throw error;
-    })
-    .finally(() => report({ type: 'done' }));
-  if (found === 'none') throw failure;
+  const where = { ns: space.guid, name: app.metadata.name ?? '' };
+  const watched = watchObject(cluster, kinds.app, where, (seen) => judge(seen, deployId), how);
+  const found = await unlessLate(watched).finally(() => report({ type: 'done' }));
+  if (found === undefined || found === 'none') throw failure;
   report({ type: 'fell-back', app: displayName, cause: failure.message.replace(/^Start unsuccessful: /, '') });
   return found;
 }

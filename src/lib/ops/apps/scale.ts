@@ -5,6 +5,7 @@ import { annotations, kinds, labels } from '../../api/group.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
+import { unlessLate } from '../../wait.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { scaleDirectly } from './direct-scaling.ts';
 import { absentAfterMsWhereDoneDirectly, awaitedIn, unlessAbsent, whereControllerIs } from '../controller-wait.ts';
@@ -55,9 +56,7 @@ async function waitForApp({ cluster, space, signal }: SpaceSession, app: CFApp, 
     return awaited !== undefined && (awaited.process ?? processType) === processType ? undefined : true;
   };
   const how = { timeoutMs: followMs, signal, describe: `the status of app '${app.spec.displayName}'` };
-  await watchObject(cluster, kinds.app, { ns: space.guid, name }, check, how).catch((error: unknown) => {
-    if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
-  });
+  await unlessLate(watchObject(cluster, kinds.app, { ns: space.guid, name }, check, how));
 }
 
 /** A cause that may pass by itself is told as the end when it has lasted so long. */

@@ -5,7 +5,7 @@ import { httpRouteType, mainBackends, revisionOf } from '../../api/gateway.ts';
 import { conditionTypes, kinds } from '../../api/group.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
-import { waitFor } from '../../wait.ts';
+import { unlessLate, waitFor } from '../../wait.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { waitForController } from '../controller-wait.ts';
 import type { OpEvent } from '../events.ts';
@@ -65,12 +65,7 @@ export async function waitUntilSilent(session: SpaceSession, app: CFApp): Promis
     report({ type: 'awaiting-silence' });
     return undefined;
   };
-  try {
-    await waitFor(look, { timeoutMs: silenceMs, intervalMs: 150, describe: 'the gateway to send no more requests', signal });
-  } catch (error) {
-    if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
-    report({ type: 'not-silent', app: app.spec.displayName });
-  } finally {
-    report({ type: 'done' });
-  }
+  const how = { timeoutMs: silenceMs, intervalMs: 150, describe: 'the gateway to send no more requests', signal };
+  const isSo = await unlessLate(waitFor(look, how)).finally(() => report({ type: 'done' }));
+  if (isSo === undefined) report({ type: 'not-silent', app: app.spec.displayName });
 }

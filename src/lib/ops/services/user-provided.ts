@@ -8,6 +8,7 @@ import type { ServiceSummary } from '../../api/results.ts';
 import type { CFApp, CFServiceBinding, CFServiceInstance } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
+import { unlessLate } from '../../wait.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildAppBinding, buildCredentialsSecret, buildUserProvidedInstance } from '../../../templates/service.ts';
 import { waitForController, whereControllerIs } from '../controller-wait.ts';
@@ -158,9 +159,7 @@ async function untilTold(session: SpaceSession, app: CFApp, binding: CFServiceBi
   const isTold = (seen: CFApp | undefined): true | undefined =>
     seen === undefined || (seen.status?.serviceBindings ?? []).some(({ guid }) => guid === binding.metadata.name) || undefined;
   const options = { timeoutMs: toldPatienceMs, signal, describe: 'the app to know its binding' };
-  await watchObject(cluster, kinds.app, { ns: space.guid, name: app.metadata.name ?? '' }, isTold, options).catch((error: unknown) => {
-    if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
-  });
+  await unlessLate(watchObject(cluster, kinds.app, { ns: space.guid, name: app.metadata.name ?? '' }, isTold, options));
 }
 
 /** Returns false when app and instance are bound already. @throws KfError `conflict` when another binding of the app has the name */
