@@ -21,7 +21,7 @@ export interface BuildJobInput {
   /** User of the builder image, numeric. */
   uid: number;
   gid: number;
-  /** Source image by digest, as the push door knows it. */
+  /** Source image by digest, as the push port knows it. */
   source: string;
   /** The only registry that gets to see the build's credential. */
   registryHost: string;

@@ -17,7 +17,7 @@ export const buildPaths = {
 
 /** Markers, in the order in which they appear. `failed` ends the other lanes. */
 export const markers = {
-  /** The push door has answered the source lane: NetworkPolicies know this pod. */
+  /** The push port has answered the source lane: NetworkPolicies know this pod. */
   reached: 'reached',
   fetched: 'fetched',
   analyzed: 'analyzed',

@@ -26,7 +26,7 @@ export interface PackageInput extends Marks {
   guid: string;
   app: CFApp;
   type: 'bits' | 'docker';
-  /** bits: reference by digest behind the push door; docker: as typed. */
+  /** bits: reference by digest behind the push port; docker: as typed. */
   image: string;
   /** Names of pull secrets. */
   pullSecrets?: string[];

@@ -61,7 +61,7 @@ export interface SpaceNetwork {
   builds: readonly BuildTarget[];
 }
 
-/** Something that builds may reach beside DNS and the push door. */
+/** Something that builds may reach beside DNS and the push port. */
 export interface BuildTarget {
   /** A range, a namespace, or the internet. */
   to: { range: string } | { namespace: string } | 'internet';

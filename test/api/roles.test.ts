@@ -234,15 +234,15 @@ describe('every authenticated user', () => {
     expect(await allowed('somebody', [read, ...more])).toEqual([read]);
   });
 
-  test("may reach the registry's push door through the API server, and no other service", async () => {
+  test("may reach the registry's push port through the API server, and no other service", async () => {
     const proxy = (verb: string, name: string) => ({ verb, resource: 'services', subresource: 'proxy', namespace: 'kf-system', name });
-    const door = ['get', 'create', 'update', 'patch'].map((verb) => proxy(verb, 'http:kf-registry:5000'));
+    const pushPort = ['get', 'create', 'update', 'patch'].map((verb) => proxy(verb, 'http:kf-registry:5000'));
     const others = [
       proxy('delete', 'http:kf-registry:5000'),
       proxy('get', 'http:kf-registry-pull:5001'),
       proxy('get', 'http:kf-controller:8080'),
     ];
-    expect(await allowed('somebody', [...door, ...others])).toEqual(door);
+    expect(await allowed('somebody', [...pushPort, ...others])).toEqual(pushPort);
   });
 });
 

@@ -1,4 +1,4 @@
-// Setup on a cluster that lacks a kind which is not everywhere: the real API server, behind a door that does not know the kind.
+// Setup on a cluster that lacks a kind which is not everywhere: the real API server, behind a proxy that does not know the kind.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -22,7 +22,7 @@ const asked: string[] = [];
 let agent: Agent;
 let upstream: string;
 
-const door = createServer((incoming, answer) => {
+const proxy = createServer((incoming, answer) => {
   const { url = '/', method, headers } = incoming;
   asked.push(url);
   if (url.includes(lacking)) {
@@ -59,13 +59,13 @@ beforeAll(async () => {
     keepAlive: true,
   });
   upstream = cluster['server'] ?? '';
-  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
-  const server = `http://127.0.0.1:${(door.address() as AddressInfo).port}`;
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const server = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   writeFileSync(kubeconfig, JSON.stringify({ ...config, clusters: config.clusters.map((one) => ({ ...one, cluster: { server } })) }));
 });
 
 afterAll(() => {
-  door.close();
+  proxy.close();
   agent.destroy();
   rmSync(folder, { recursive: true });
 });

@@ -1,4 +1,4 @@
-// Builds on a real node: what a build step can see, how builds end, and which door of the registry opens to whom.
+// Builds on a real node: what a build step can see, how builds end, and which port of the registry accepts which credential.
 
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -101,9 +101,9 @@ describe('a build', () => {
   });
 });
 
-describe('the doors of the registry', () => {
+describe('the ports of the registry', () => {
   const mine = ringEnv('KF_TEST_SPACE_GUID');
-  const other = { name: `doors-${randomUUID().slice(0, 8)}`, guid: '' };
+  const other = { name: `ports-${randomUUID().slice(0, 8)}`, guid: '' };
   let admin: Kf;
 
   interface Spaces {
@@ -137,8 +137,8 @@ describe('the doors of the registry', () => {
     return decode(Object.values(config.auths)[0]?.auth);
   }
 
-  /** Both doors on loopback, by port-forward. */
-  async function withDoors<T>(use: (doors: { push: string; pull: string }) => Promise<T>): Promise<T> {
+  /** Both ports on loopback, by port-forward. */
+  async function withPorts<T>(use: (ports: { push: string; pull: string }) => Promise<T>): Promise<T> {
     const env = { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') };
     const forward = execFile('kubectl', ['port-forward', '-n', 'kf-system', 'deploy/kf-registry', ':5000', ':5001'], { env });
     const ports = await new Promise<Record<string, string>>((resolve, reject) => {
@@ -169,15 +169,15 @@ describe('the doors of the registry', () => {
       ['DELETE', `/v2/${repository}/manifests/latest`],
       ['GET', '/v2/_catalog'],
     ];
-    await withDoors(async (doors) => {
-      for (const [door, base] of Object.entries(doors))
+    await withPorts(async (ports) => {
+      for (const [port, base] of Object.entries(ports))
         for (const [user, secret] of Object.entries(users))
           for (const [method, target] of tries) {
             const headers = secret === '' ? {} : { authorization: `Basic ${Buffer.from(secret).toString('base64')}` };
             const { status } = await fetch(base + target, { method, headers });
             const expected = user === 'none' ? [401] : [403, 404, 405];
-            expect([door, user, method, target, expected.includes(status) ? 'refused' : status]).toEqual([
-              door,
+            expect([port, user, method, target, expected.includes(status) ? 'refused' : status]).toEqual([
+              port,
               user,
               method,
               target,
@@ -187,24 +187,24 @@ describe('the doors of the registry', () => {
     });
   });
 
-  test('let a space read what it pushed, by the pull credential of its own pull door', async () => {
+  test('let a space read what it pushed, by the pull credential of its own pull port', async () => {
     const call = (base: string, method: string, target: string, secret: string) =>
       fetch(base + target, { method, headers: { authorization: `Basic ${Buffer.from(secret).toString('base64')}` } });
     const [push, pull] = [await credential(other.guid, 'push'), await credential(other.guid, 'pull')];
     const tags = `/v2/${other.guid}/app-packages/tags/list`;
-    await withDoors(async (doors) => {
-      const started = await call(doors.push, 'POST', `/v2/${other.guid}/app-packages/blobs/uploads/`, push);
+    await withPorts(async (ports) => {
+      const started = await call(ports.push, 'POST', `/v2/${other.guid}/app-packages/blobs/uploads/`, push);
       expect([started.status, started.headers.get('location')?.startsWith(`/v2/${other.guid}/app-packages/blobs/uploads/`)]).toEqual([
         202,
         true,
       ]);
       const session = started.headers.get('location') ?? '';
-      expect((await call(doors.push, 'PATCH', session, await credential(mine, 'push'))).status).toBe(403);
+      expect((await call(ports.push, 'PATCH', session, await credential(mine, 'push'))).status).toBe(403);
       // Another repository's path with this session: the registry has none of that number there.
-      expect((await call(doors.push, 'PATCH', session.replace(other.guid, mine), await credential(mine, 'push'))).status).toBe(404);
-      expect((await call(doors.pull, 'GET', tags, pull)).status).toBe(404);
-      expect([(await call(doors.pull, 'GET', tags, push)).status, (await call(doors.push, 'GET', tags, pull)).status]).toEqual([403, 403]);
-      expect((await call(doors.pull, 'PUT', `/v2/${other.guid}/app-packages/manifests/latest`, pull)).status).toBe(403);
+      expect((await call(ports.push, 'PATCH', session.replace(other.guid, mine), await credential(mine, 'push'))).status).toBe(404);
+      expect((await call(ports.pull, 'GET', tags, pull)).status).toBe(404);
+      expect([(await call(ports.pull, 'GET', tags, push)).status, (await call(ports.push, 'GET', tags, pull)).status]).toEqual([403, 403]);
+      expect((await call(ports.pull, 'PUT', `/v2/${other.guid}/app-packages/manifests/latest`, pull)).status).toBe(403);
     });
   });
 });

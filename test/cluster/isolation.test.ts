@@ -1,4 +1,4 @@
-// What code of one space can reach of another: nothing. Images behind every door of the registry, credentials in builds and apps.
+// What code of one space can reach of another: nothing. Images behind every endpoint of the registry, credentials in builds and apps.
 
 import { execFile } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
@@ -87,10 +87,10 @@ interface Answer {
   body: string;
 }
 
-/** What the repository holds, as the pull door shows it: the manifest's own text, and all tags. */
+/** What the repository holds, as the pull port shows it: the manifest's own text, and all tags. */
 async function contentOf(repository: string, reference: string, pull: string): Promise<{ manifest: string; tags: string[] }> {
   const ask = async (urlPath: string): Promise<string> => {
-    const answer = await fetch(`${pullDoor}/v2/${repository}/${urlPath}`, { headers: { authorization: pull, accept: manifestType } });
+    const answer = await fetch(`${pullEndpoint}/v2/${repository}/${urlPath}`, { headers: { authorization: pull, accept: manifestType } });
     expect(answer.status, urlPath).toBe(200);
     return answer.text();
   };
@@ -101,12 +101,12 @@ async function contentOf(repository: string, reference: string, pull: string): P
 /** A manifest that the registry takes in that repository, and that is not the one that lies there. */
 const replacement = (): string => JSON.stringify({ ...(JSON.parse(foreign.manifest) as object), annotations: { taken: 'over' } });
 
-interface Door {
+interface Endpoint {
   base: string;
   header: string;
 }
 
-function requestAt({ base, header }: Door, credential: string, method: string, urlPath: string, body?: string): Attempt {
+function requestAt({ base, header }: Endpoint, credential: string, method: string, urlPath: string, body?: string): Attempt {
   const headers = { [header]: credential, accept: manifestType };
   const url = `${base}/v2/${urlPath}`;
   return body === undefined ? { url, method, headers } : { url, method, headers: { ...headers, 'content-type': manifestType }, body };
@@ -118,14 +118,14 @@ type Refusal = 'DENIED' | 'UNAUTHORIZED' | 'UNSUPPORTED';
  * Everything that would touch the foreign image: reading, overwriting, deleting, by its name and by other ways to write it; with the status that
  * the gate has for a credential that is one, but of somebody else.
  */
-function attemptsOn(door: Door, credential: string): (Attempt & { forOthers: number })[] {
+function attemptsOn(endpoint: Endpoint, credential: string): (Attempt & { forOthers: number })[] {
   const { packages, digest, layer, tag } = foreign;
   const at = (forOthers: number, method: string, urlPath: string, body?: string): Attempt & { forOthers: number } => ({
-    ...requestAt(door, credential, method, urlPath, body),
+    ...requestAt(endpoint, credential, method, urlPath, body),
     forOthers,
   });
   // The API server resolves what is encoded, so that the gate meets the plain path; kubectl's proxy redirects from `..` by itself.
-  const isResolved = door.base.includes('/proxy');
+  const isResolved = endpoint.base.includes('/proxy');
   return [
     at(403, 'GET', `${packages}/manifests/${digest}`),
     at(403, 'HEAD', `${packages}/manifests/${digest}`),
@@ -170,7 +170,7 @@ async function runInPod(attempts: Attempt[]): Promise<Answer[]> {
   const pod = {
     apiVersion: 'v1',
     kind: 'Pod',
-    // As a build: by its NetworkPolicy no other pod of a space gets to the push door at all.
+    // As a build: by its NetworkPolicy no other pod of a space gets to the push port at all.
     metadata: { name: names.pod, namespace: own, labels: { 'korifi.cloudfoundry.org/build-guid': names.pod } },
     spec: { restartPolicy: 'Never', containers: [container] },
   };
@@ -197,14 +197,14 @@ async function throughApiServer<T>(use: (base: string) => Promise<T>): Promise<T
   }
 }
 
-const pullDoor = `http://${ringEnv('KF_CLUSTER_ADDRESS')}:32500`;
+const pullEndpoint = `http://${ringEnv('KF_CLUSTER_ADDRESS')}:32500`;
 const service = 'http://kf-registry.kf-system.svc:5000';
 
-/** Every way to the registry: the pull door from outside, the push door from a pod and through the API server. */
-async function atEveryDoor(attempts: (door: Door) => Attempt[]): Promise<{ attempt: Attempt; answer: Answer }[]> {
+/** Every way to the registry: the pull port from outside, the push port from a pod and through the API server. */
+async function atEveryEndpoint(attempts: (endpoint: Endpoint) => Attempt[]): Promise<{ attempt: Attempt; answer: Answer }[]> {
   const pairs = (asked: Attempt[], answers: Answer[]): { attempt: Attempt; answer: Answer }[] =>
     asked.map((attempt, index) => ({ attempt, answer: answers[index] ?? { status: 0, body: 'not asked' } }));
-  const atPull = attempts({ base: pullDoor, header: 'authorization' });
+  const atPull = attempts({ base: pullEndpoint, header: 'authorization' });
   const inPod = attempts({ base: service, header: 'authorization' });
   const viaProxy = await throughApiServer(async (base) => {
     const asked = attempts({ base, header: 'x-kf-authorization' });
@@ -229,25 +229,25 @@ describe('images of another space', () => {
   test('its own credentials open them: the attempts below fail for the credential alone', async () => {
     const { push, pull } = await credentialsOf(foreign.space);
     const { packages, digest } = foreign;
-    const credentialAt = ({ base }: Door): string => (base === pullDoor ? pull : push);
-    const asked = await atEveryDoor((door) => [
-      requestAt(door, credentialAt(door), 'GET', `${packages}/manifests/${digest}`),
-      requestAt(door, credentialAt(door), 'PUT', `${packages}/manifests/put-by-its-owner`, replacement()),
-      requestAt(door, credentialAt(door), 'POST', `${packages}/blobs/uploads/`),
-      requestAt(door, credentialAt(door), 'DELETE', `${packages}/manifests/${digest}`),
+    const credentialAt = ({ base }: Endpoint): string => (base === pullEndpoint ? pull : push);
+    const asked = await atEveryEndpoint((endpoint) => [
+      requestAt(endpoint, credentialAt(endpoint), 'GET', `${packages}/manifests/${digest}`),
+      requestAt(endpoint, credentialAt(endpoint), 'PUT', `${packages}/manifests/put-by-its-owner`, replacement()),
+      requestAt(endpoint, credentialAt(endpoint), 'POST', `${packages}/blobs/uploads/`),
+      requestAt(endpoint, credentialAt(endpoint), 'DELETE', `${packages}/manifests/${digest}`),
     ]);
-    // Nobody deletes, and the pull door takes nothing.
+    // Nobody deletes, and the pull port takes nothing.
     expect(asked.map(({ answer }) => answer.status)).toEqual([200, 403, 403, 405, 200, 201, 202, 405, 200, 201, 202, 405]);
   });
 
   test.each(['push', 'pull', 'none', 'guessed'] as const)(
-    'the %s credential of this space reads, overwrites and deletes nothing at any door',
+    'the %s credential of this space reads, overwrites and deletes nothing at any endpoint',
     async (which) => {
       const credentials = await credentialsOf(own);
       const password = createHash('sha256').update('guess').digest('base64url');
       const credential = { ...credentials, none: '', guessed: basic(`push.${foreign.space}`, password) }[which];
       const isOne = which === 'push' || which === 'pull';
-      const asked = await atEveryDoor((door) => attemptsOn(door, credential));
+      const asked = await atEveryEndpoint((endpoint) => attemptsOn(endpoint, credential));
       expectRefused(asked, (attempt) => (isOne ? (attempt as Attempt & { forOthers: number }).forOthers : 401));
     },
   );
@@ -290,7 +290,7 @@ describe('images of another space', () => {
     });
     const { manifest: tagged, tags } = await contentOf(packages, tag, pull);
     expect([tagged, tags.length]).toEqual([manifest, 2]);
-    const bytes = await fetch(`${pullDoor}/v2/${packages}/blobs/${layer}`, { headers: { authorization: pull } });
+    const bytes = await fetch(`${pullEndpoint}/v2/${packages}/blobs/${layer}`, { headers: { authorization: pull } });
     const content = Buffer.from(await bytes.arrayBuffer());
     expect(`sha256:${createHash('sha256').update(content).digest('hex')}`).toBe(layer);
   });

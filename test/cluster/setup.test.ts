@@ -153,9 +153,9 @@ describe('kf setup', () => {
 });
 
 describe('the registry keeps spaces apart', () => {
-  const door = '/api/v1/namespaces/kf-system/services/http:kf-registry:5000/proxy';
+  const gatePath = '/api/v1/namespaces/kf-system/services/http:kf-registry:5000/proxy';
 
-  /** Status of a request at the push door through the API server's service proxy, by kubectl's own transport. */
+  /** Status of a request at the push port through the API server's service proxy, by kubectl's own transport. */
   async function statusAt(urlPath: string, credential?: { username: string; password: string }): Promise<number> {
     const proxy = execFile('kubectl', ['proxy', '--port=0', '--disable-filter=true'], {
       env: { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') },
@@ -166,7 +166,7 @@ describe('the registry keeps spaces apart', () => {
     });
     const basic = credential === undefined ? undefined : Buffer.from(`${credential.username}:${credential.password}`).toString('base64');
     try {
-      const answer = await fetch(`http://127.0.0.1:${port}${door}${urlPath}`, {
+      const answer = await fetch(`http://127.0.0.1:${port}${gatePath}${urlPath}`, {
         headers: basic === undefined ? {} : { 'X-Kf-Authorization': `Basic ${basic}` },
       });
       return answer.status;

@@ -1,4 +1,4 @@
-// The host's door to HTTP in the cluster: a process of its own that listens on loopback.
+// Forwards HTTP from the host to the cluster: a separate process that listens on loopback.
 import { readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';

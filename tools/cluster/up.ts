@@ -74,7 +74,7 @@ function newState(options: UpOptions): Promise<ClusterState> {
   });
 }
 
-/** Brings what may have changed around a healthy cluster up to date: door on the host, images, npm packages. */
+/** Updates the parts around a healthy cluster that may have changed: forwarder on the host, images, npm packages. */
 async function refresh(state: ClusterState, parts: PartPaths, images: BuiltImage[], log: (line: string) => void): Promise<void> {
   if (state.mode !== 'full' || !state.init) return;
   await ensureForwarder(state);

@@ -1,4 +1,4 @@
-// Which hosts a build must reach beside the push door: registries of images, and what `buildEnv` names (mirrors, proxies).
+// Which hosts a build must reach beside the push port: registries of images, and what `buildEnv` names (mirrors, proxies).
 
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
@@ -39,7 +39,7 @@ function tryHost(text: string, port: number): Host[] {
 /** Everything that the installation names for builds. */
 function hostsOf({ builder, registry }: KfInfo, env: Record<string, string>): Host[] {
   const plain = builder.insecureRegistries ?? [];
-  // Of kf's own registry the policy opens the push door by its pods' label, and nothing beside it.
+  // Of kf's own registry the policy opens the push port by its pods' label, and nothing beside it.
   const isOwn = namespaceOf(tryHost(registry.pushHost, 443)[0]?.name ?? '') === registry.namespace;
   const atRegistry = (host: string): Host[] => (plain.includes(host) ? [...tryHost(host, 80), ...tryHost(host, 443)] : tryHost(host, 443));
   const images = builder.runImage === undefined ? [] : [parseReference(builder.runImage).registry];

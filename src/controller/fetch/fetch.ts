@@ -51,7 +51,7 @@ const patienceMs = 20_000;
 const notYet = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT']);
 
 /**
- * Waits until the push door answers, whatever it says. Where NetworkPolicies hold, a pod is refused there until its address is known, about a second
+ * Waits until the push port answers, whatever it says. Where NetworkPolicies hold, a pod is refused there until its address is known, about a second
  * after its start; the programs of the registry lane do not try twice.
  */
 async function reachDoor({ credentialHost, insecure }: FetchSettings, signal: AbortSignal): Promise<void> {

@@ -26,7 +26,7 @@ function change(sets: Map<string, Set<Socket>>, name: string, socket: Socket, is
 }
 
 /**
- * The connections of one door. A stranger becomes known by the first request with a credential that counts, which honest clients send at once; so it is
+ * The connections of one port. A stranger becomes known by the first request with a credential that counts, which honest clients send at once; so it is
  * the strangers that make room for each other, and whoever opens many loses its own.
  */
 export class Connections {

@@ -1,4 +1,4 @@
-// How many exchanges with a body are under way at the registry, over all spaces and both doors: each takes memory there for as long as its client lets it
+// How many exchanges with a body are under way at the registry, over all spaces and both ports: each takes memory there for as long as its client lets it
 // last, and whoever does not read, or does not send on, would take the registry from all spaces.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';

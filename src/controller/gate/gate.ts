@@ -11,13 +11,13 @@ import type { RegistryPath } from './path.ts';
 import { readiness, type Upstream } from './readiness.ts';
 import type { Room } from './room.ts';
 import { authenticate, mayAccess, ownsRepository, scopeUser } from './scopes.ts';
-import type { Door, Scope } from './scopes.ts';
+import type { GatePort, Scope } from './scopes.ts';
 import { sendUpload } from './upload.ts';
 
 /** One finished request, without anything secret: no header, no query. */
 export interface AccessLine {
   time: string;
-  door: Door;
+  port: GatePort;
   method: string;
   path: string;
   status: number;
@@ -29,15 +29,15 @@ export interface GateOptions {
   upstream: Upstream;
   /** The HMAC keys that count now; none while they cannot be read (everything is refused then). */
   readKeys: () => readonly Buffer[];
-  /** Answers the keeper's questions below `/kf/`, at the push door only. */
+  /** Answers the keeper's questions below `/kf/`, at the push port only. */
   keep: (request: IncomingMessage, response: ServerResponse) => void;
   /** What may come in, and when it may be stored. */
   room: Room;
   commits: Commits;
-  /** Those of all doors. */
+  /** Those of all ports. */
   exchanges: Exchanges;
   log: (line: AccessLine) => void;
-  /** How many connections a door keeps; left out: the default. */
+  /** How many connections a port keeps; left out: the default. */
   connections?: Partial<ConnectionLimits>;
   /** Unix seconds. */
   now?: () => number;
@@ -116,7 +116,7 @@ function upstreamHeaders(request: IncomingMessage, path: RegistryPath): Outgoing
 }
 
 function judge(
-  door: Door,
+  port: GatePort,
   request: IncomingMessage,
   options: GateOptions,
 ): { scope: Scope; path?: RegistryPath } | { scope?: Scope; refusal: Refusal } {
@@ -125,11 +125,11 @@ function judge(
   const scope = Array.isArray(given) ? undefined : authenticate(options.readKeys(), given, now);
   if (scope === undefined) return { refusal: unauthorized };
   if (scope.kind === 'keeper')
-    return door === 'push' && (request.url ?? '').startsWith(keeperPrefix) ? { scope } : { scope, refusal: denied };
+    return port === 'push' && (request.url ?? '').startsWith(keeperPrefix) ? { scope } : { scope, refusal: denied };
   const method = request.method ?? '';
   const path = parseTarget(method, request.url ?? '', (repository) => ownsRepository(scope, repository));
   if (typeof path === 'string') return { scope, refusal: refusals[path] };
-  const access = { door, method, ...(path.repository === undefined ? {} : { repository: path.repository }) };
+  const access = { port, method, ...(path.repository === undefined ? {} : { repository: path.repository }) };
   return mayAccess(scope, access) ? { scope, path } : { scope, refusal: denied };
 }
 
@@ -198,7 +198,7 @@ function bringBack(
 }
 
 /** Writes the line of a request when its answer has ended. */
-function logEnd(response: ServerResponse, log: GateOptions['log'], about: Pick<AccessLine, 'door' | 'method' | 'path' | 'user'>): void {
+function logEnd(response: ServerResponse, log: GateOptions['log'], about: Pick<AccessLine, 'port' | 'method' | 'path' | 'user'>): void {
   const started = Date.now();
   response.on('close', () => {
     const time = new Date(started).toISOString();
@@ -237,8 +237,8 @@ function passOn(
   sent.catch(() => response.destroy());
 }
 
-/** One door of the gate; the caller listens and closes. */
-export function createGate(door: Door, options: GateOptions): Server {
+/** One port of the gate; the caller listens and closes. */
+export function createGate(port: GatePort, options: GateOptions): Server {
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 16 });
   const connections = new Connections(options.connections);
   const sayReady = readiness(options);
@@ -253,9 +253,9 @@ export function createGate(door: Door, options: GateOptions): Server {
       sayReady(response);
       return;
     }
-    const verdict = judge(door, request, options);
+    const verdict = judge(port, request, options);
     const { scope: known } = verdict;
-    logEnd(response, options.log, { door, method: request.method ?? '', path, user: known === undefined ? '-' : scopeUser(known) });
+    logEnd(response, options.log, { port, method: request.method ?? '', path, user: known === undefined ? '-' : scopeUser(known) });
     if (known !== undefined && !connections.know(request.socket, known.kind === 'keeper' ? undefined : known.space)) {
       response.setHeader('connection', 'close');
       refuse(request, response, tooManyConnections);

@@ -1,4 +1,4 @@
-// Program: the registry's gate with both doors. Settings come from the environment (src/templates/setup/registry.ts).
+// Program: the registry's gate with both ports. Settings come from the environment (src/templates/setup/registry.ts).
 
 import process from 'node:process';
 import { Exchanges } from './exchanges.ts';

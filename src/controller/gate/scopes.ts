@@ -5,7 +5,7 @@ import { appOfRepository } from '../../lib/api/repositories.ts';
 import { buildUser, keeperUser, pullUser, pushUser, registryPassword } from '../../lib/api/registry-credentials.ts';
 
 /** `push`: CLI and builds, through the service. `pull`: the kubelet, read-only. */
-export type Door = 'push' | 'pull';
+export type GatePort = 'push' | 'pull';
 
 /** Every credential ends, at `until` (Unix seconds). */
 export type Scope = { until: number } & (
@@ -14,7 +14,7 @@ export type Scope = { until: number } & (
 
 /** What one request touches; `repository` is left out for the version check `/v2/`. */
 export interface AccessRequest {
-  door: Door;
+  port: GatePort;
   method: string;
   repository?: string;
 }
@@ -79,9 +79,9 @@ export function ownsRepository(scope: Scope, repository: string): boolean {
 /** True when the scope may make the request. */
 export function mayAccess(scope: Scope, request: AccessRequest): boolean {
   if (scope.kind === 'keeper') return false;
-  const door: Door = scope.kind === 'pull' ? 'pull' : 'push';
-  if (request.door !== door) return false;
-  if (!(door === 'pull' ? readMethods : pushMethods).has(request.method)) return false;
+  const port: GatePort = scope.kind === 'pull' ? 'pull' : 'push';
+  if (request.port !== port) return false;
+  if (!(port === 'pull' ? readMethods : pushMethods).has(request.method)) return false;
   if (request.repository === undefined) return readMethods.has(request.method);
   return (
     ownsRepository(scope, request.repository) && (readMethods.has(request.method) || appOfRepository(request.repository) !== undefined)

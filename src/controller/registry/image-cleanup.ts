@@ -30,7 +30,7 @@ export interface ImageKeeper {
   remove(repository: string, signal: AbortSignal): Promise<void>;
 }
 
-/** @param send reaches the push door */
+/** @param send reaches the push port */
 export function gateKeeper(send: HttpSend, key: Buffer, nowSeconds: number): ImageKeeper {
   const username = keeperUser(nowSeconds + keeperSeconds);
   const authenticator = basicAuthenticator({ username, password: registryPassword(key, username) }, 'direct');

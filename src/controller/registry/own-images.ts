@@ -22,7 +22,7 @@ function placeOf(registry: string): Place {
 const isAddress = (host: string): boolean => host.startsWith('[') || /^\d+(\.\d+){3}$/.test(host);
 const isLocal = (host: string): boolean => host === 'localhost' || host.endsWith('.localhost');
 
-/** Every name of the gate's doors: the pull port at any address of a node, and both Services under each name that the cluster's DNS has for them. */
+/** Every name of the ports of the gate: the pull port at any address of a node, and both Services under each name that the cluster's DNS has for them. */
 function isOwnGate(registry: Registry, { host, port }: Place): boolean {
   const pull = placeOf(registry.pullPrefix.split('/', 1)[0] ?? '');
   if (port === pull.port && (host === pull.host || isLocal(host) || isAddress(host))) return true;

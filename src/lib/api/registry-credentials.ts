@@ -10,17 +10,17 @@ export const registryKeySecretName = 'kf-registry-key';
 /** Keys of that Secret. `previous` counts until `previousUntil` (Unix seconds as text), by the gate's clock. */
 export const registryKeyFields = { current: 'key', next: 'next', previous: 'previous', previousUntil: 'previous-until' } as const;
 
-/** Reads of one space at the pull door, until a moment (Unix seconds). */
+/** Reads of one space at the pull port, until a moment (Unix seconds). */
 export function pullUser(space: string, untilSeconds: number): string {
   return `pull.${space}.${untilSeconds}`;
 }
 
-/** Reads and uploads of one space at the push door, until a moment (Unix seconds). */
+/** Reads and uploads of one space at the push port, until a moment (Unix seconds). */
 export function pushUser(space: string, untilSeconds: number): string {
   return `push.${space}.${untilSeconds}`;
 }
 
-/** Reads and uploads of one app's repositories at the push door, until a moment (Unix seconds). */
+/** Reads and uploads of one app's repositories at the push port, until a moment (Unix seconds). */
 export function buildUser(space: string, app: string, untilSeconds: number): string {
   return `build.${space}.${app}.${untilSeconds}`;
 }

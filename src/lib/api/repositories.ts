@@ -1,4 +1,4 @@
-// Where an app's images lie: the same path behind the push door (CLI and builds) and behind the prefix that the kubelet pulls (docs/internals.md).
+// Where an app's images lie: the same path behind the push port (CLI and builds) and behind the prefix that the kubelet pulls (docs/internals.md).
 
 import type { KfInfo } from './kf-info.ts';
 
@@ -32,7 +32,7 @@ export function pullRepository(registry: Registry, space: string, app: string, k
   return `${registry.pullPrefix.split('/', 1)[0] ?? ''}/${repositoryPath(registry, space, app, kind)}`;
 }
 
-/** A reference below the pull prefix as the push door knows it; undefined when it lies elsewhere. */
+/** A reference below the pull prefix as the push port knows it; undefined when it lies elsewhere. */
 export function pushReference(registry: Registry, image: string): string | undefined {
   if (!image.startsWith(registry.pullPrefix)) return undefined;
   return `${registry.pushHost}/${image.slice(image.indexOf('/') + 1)}`;

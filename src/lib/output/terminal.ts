@@ -100,7 +100,7 @@ export class Terminal {
   }
 }
 
-/** The one door to a person: on a terminal nothing but colours passes of what others wrote; elsewhere every byte stays. */
+/** Writes text of others to the user: a terminal gets only its colours, without other control characters; elsewhere every byte stays. */
 function write(stream: Stream, text: string): void {
   stream.write(stream.isTTY === true ? safeText(text) : text);
 }

@@ -15,7 +15,7 @@ const port = (number: number) => ({ protocol: 'TCP' as const, port: number });
 const pods = (name: string) => ({ matchLabels: { app: name } });
 
 /**
- * Nodes, the API server among them: everything that is no pod. Where no Node object names the pods' ranges that is everything, and the doors rest
+ * Nodes, the API server among them: everything that is no pod. Where no Node object names the pods' ranges that is everything, and the ports rest
  * on their credentials and on the policies of the spaces.
  */
 function nodePeers({ nodes, ipv6 }: SetupNetwork): NetworkPeer[] {

@@ -49,7 +49,7 @@ export interface SetupPlan {
   gateway: SetupGateway;
   /** Registry of the operator's; left out: one in the cluster. */
   registry?: { host: string; prefix: string; insecure: boolean };
-  /** Node port of the pull door. */
+  /** Node port of the pull port. */
   nodePort: number;
   registrySize: string;
   /** Bytes that the images of one space may take; 0: no limit. */

@@ -31,7 +31,7 @@ export function pullPrefix(plan: SetupPlan): string {
   return plan.registry === undefined ? `localhost:${plan.nodePort}/` : `${plan.registry.host}/${plan.registry.prefix}`;
 }
 
-/** Host (and port) under which pods and the service proxy reach the push door. */
+/** Host (and port) under which pods and the service proxy reach the push port. */
 export function pushHost(plan: SetupPlan): string {
   return plan.registry === undefined ? `${registryName}.${systemNamespace}.svc:${pushPort}` : plan.registry.host;
 }

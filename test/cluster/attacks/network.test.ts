@@ -128,9 +128,9 @@ beforeAll(async () => {
     'controller manager': { host: node, port: 10_257 },
     etcd: { host: node, port: 2379 },
     'metrics of the controller': { host: 'kf-controller.kf-system.svc', port: 8080 },
-    'push door': { host: 'kf-registry.kf-system.svc', port: 5000 },
-    'pull door': { host: 'kf-registry-pull.kf-system.svc', port: 5001 },
-    'pull door on the node': { host: node, port: 32_500 },
+    'push port': { host: 'kf-registry.kf-system.svc', port: 5000 },
+    'pull port': { host: 'kf-registry-pull.kf-system.svc', port: 5001 },
+    'pull port on the node': { host: node, port: 32_500 },
     'entry of the gateway': { host: 'kf-gateway.kf-node.svc', port: 80 },
     'entry of the gateway on the node': { host: node, port: 80 },
     'admin port of the gateway': { host: gateway, port: 8080 },
@@ -153,10 +153,10 @@ afterAll(async () => {
 
 /** What an app needs, and nothing else. */
 const forApps = ['entry of the gateway', 'entry of the gateway on the node', 'internet', 'name of a Service', 'pod of the own space'];
-const forBuilds = ['mirror of buildEnv', 'name of a Service', 'push door', 'registry of the images'];
+const forBuilds = ['mirror of buildEnv', 'name of a Service', 'push port', 'registry of the images'];
 
 describe('what code of a space connects to', () => {
-  test('a build step: DNS, the push door, the registry of the images, what buildEnv names; nothing else', async () => {
+  test('a build step: DNS, the push port, the registry of the images, what buildEnv names; nothing else', async () => {
     const outcomes = await push();
     expect(opened(outcomes), JSON.stringify(outcomes)).toEqual(forBuilds);
   });

@@ -105,7 +105,7 @@ describe('the fetch program', () => {
 
   test('waits while the network refuses a new pod, and lets the other lane begin only after that', async () => {
     const digest = await push(registry, 's/a-packages', 't', { layer: gzipSync(await tar({ a: 'x' })) });
-    // Nobody listens at the door yet.
+    // Nothing listens on the port yet.
     const probe = createServer().listen(0, '127.0.0.1');
     await once(probe, 'listening');
     const { port } = probe.address() as AddressInfo;
@@ -113,10 +113,10 @@ describe('the fetch program', () => {
     const running = fetch(`${registry.host}/s/a-packages@${digest}`, `127.0.0.1:${String(port)}`);
     await sleep(300);
     expect([has('hand/reached'), has('hand/failed')]).toEqual([false, false]);
-    const door = createServer((socket) => socket.end('HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n')).listen(port, '127.0.0.1');
+    const gate = createServer((socket) => socket.end('HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n')).listen(port, '127.0.0.1');
     await running;
     expect(has('hand/reached')).toBe(true);
-    door.close();
+    gate.close();
   });
 
   test('refuses an archive that leads outside', async () => {

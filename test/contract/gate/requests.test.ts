@@ -318,7 +318,7 @@ describe('around', () => {
     await ask(port, { path: `/v2/${repository}/tags/list?last=secret`, headers });
     await ask(port, { path: '/v2/', headers: { authorization: basic(user, 'wrong') } });
     await ask(port, { path: '/healthz' });
-    const logged = () => scene.lines.map((line) => [line.door, line.method, line.path, line.status, line.user]);
+    const logged = () => scene.lines.map((line) => [line.port, line.method, line.path, line.status, line.user]);
     await expect.poll(logged).toEqual([
       ['push', 'GET', `/v2/${repository}/tags/list`, 200, user],
       ['push', 'GET', '/v2/', 401, '-'],

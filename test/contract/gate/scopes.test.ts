@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Door } from '../../../src/controller/gate/scopes.ts';
+import type { GatePort } from '../../../src/controller/gate/scopes.ts';
 import { registryKeyId, registryPassword } from '../../../src/lib/api/registry-credentials.ts';
 import { ask, basic, key, now, openGate } from './support.ts';
 import type { Scene } from './support.ts';
@@ -29,11 +29,11 @@ describe('the gate', () => {
   beforeEach(async () => void (scene = await openGate()));
   afterEach(() => scene.close());
 
-  const status = async (door: Door, method: string, path: string, user?: string): Promise<number> =>
-    (await ask(scene.port(door), { method, path, headers: user === undefined ? {} : { authorization: basic(user) } })).status;
+  const status = async (port: GatePort, method: string, path: string, user?: string): Promise<number> =>
+    (await ask(scene.port(port), { method, path, headers: user === undefined ? {} : { authorization: basic(user) } })).status;
 
-  for (const door of ['push', 'pull'] as const) {
-    test(`refuses everything without a credential at the ${door} door`, async () => {
+  for (const port of ['push', 'pull'] as const) {
+    test(`refuses everything without a credential at the ${port} port`, async () => {
       for (const [method, path] of [
         ...requests(`${mine}/app-1-droplets`),
         ['GET', '/v2/'],
@@ -41,20 +41,20 @@ describe('the gate', () => {
         ['GET', '/metrics'],
         ['GET', '/'],
       ])
-        expect([method, path, await status(door, method ?? '', path ?? '')]).toEqual([method, path, 401]);
+        expect([method, path, await status(port, method ?? '', path ?? '')]).toEqual([method, path, 401]);
       expect(scene.seen).toEqual([]);
     });
 
     for (const user of Object.values(users))
-      test(`refuses '${user.split('.')[0]}' of one space every request to another space at the ${door} door`, async () => {
+      test(`refuses '${user.split('.')[0]}' of one space every request to another space at the ${port} port`, async () => {
         for (const repository of ['space-2/app-1-droplets', 'space-10/app-1-droplets', 'space-1-/app-1-droplets', 'space/app-1-droplets'])
           for (const [method, path] of requests(repository))
-            expect([method, path, await status(door, method, path, user)]).not.toEqual([method, path, 200]);
+            expect([method, path, await status(port, method, path, user)]).not.toEqual([method, path, 200]);
         expect(scene.seen).toEqual([]);
       });
   }
 
-  test('lets a pull credential read its space at the pull door and do nothing else anywhere', async () => {
+  test('lets a pull credential read its space at the pull port and do nothing else anywhere', async () => {
     for (const [method, path] of requests(`${mine}/app-1-droplets`)) {
       const reads = method === 'GET' || method === 'HEAD';
       expect([method, path, await status('pull', method, path, users.pull)]).toEqual([
@@ -66,7 +66,7 @@ describe('the gate', () => {
     }
   });
 
-  test('lets a push credential read and upload in its space at the push door, but not delete, and keeps it from the pull door', async () => {
+  test('lets a push credential read and upload in its space at the push port, but not delete, and keeps it from the pull port', async () => {
     for (const [method, path] of requests(`${mine}/app-1-packages`)) {
       expect([method, path, await status('push', method, path, users.push)]).toEqual([method, path, method === 'DELETE' ? 405 : 200]);
       expect(await status('pull', method, path, users.push)).toBeGreaterThanOrEqual(403);
@@ -99,17 +99,17 @@ describe('the gate', () => {
     ['pull', 'pull', `pull.${mine}`],
   ] as const)(
     'ends a %s credential at its second and a minute for clocks that differ, and takes none without an end',
-    async (_, door, user) => {
+    async (_, port, user) => {
       const path = `/v2/${mine}/app-1-droplets/manifests/t`;
-      expect(await status(door, 'GET', path, `${user}.${now}`)).toBe(200);
-      expect(await status(door, 'GET', path, `${user}.${now - 60}`)).toBe(200);
-      expect(await status(door, 'GET', path, `${user}.${now - 61}`)).toBe(401);
-      expect(await status(door, 'GET', path, user)).toBe(401);
-      expect(await status(door, 'GET', path, `${user}.99999999999999`)).toBe(401);
+      expect(await status(port, 'GET', path, `${user}.${now}`)).toBe(200);
+      expect(await status(port, 'GET', path, `${user}.${now - 60}`)).toBe(200);
+      expect(await status(port, 'GET', path, `${user}.${now - 61}`)).toBe(401);
+      expect(await status(port, 'GET', path, user)).toBe(401);
+      expect(await status(port, 'GET', path, `${user}.99999999999999`)).toBe(401);
     },
   );
 
-  test('tells its state to a keeper at the push door, and a keeper nothing else', async () => {
+  test('tells its state to a keeper at the push port, and a keeper nothing else', async () => {
     const keeper = `keeper.${later}`;
     const headers = { authorization: basic(keeper) };
     const { status: code, body } = await ask(scene.port('push'), { path: '/kf/status', headers });
@@ -169,7 +169,7 @@ describe('the gate', () => {
     expect((await both([basic(users.push), basic(users.push)], basic(users.push))).status).toBe(401);
   });
 
-  test('answers the version check with a Basic challenge or, with any right credential of that door, with 200', async () => {
+  test('answers the version check with a Basic challenge or, with any right credential of that port, with 200', async () => {
     const answer = await ask(scene.port('pull'), { path: '/v2/' });
     expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, 'Basic realm="kf"']);
     expect(await status('pull', 'GET', '/v2/', users.pull)).toBe(200);

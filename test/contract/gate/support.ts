@@ -12,7 +12,7 @@ import { ImageStore } from '../../../src/controller/gate/store.ts';
 import { createKeeper } from '../../../src/controller/gate/keeper.ts';
 import { createGate } from '../../../src/controller/gate/gate.ts';
 import type { AccessLine } from '../../../src/controller/gate/gate.ts';
-import type { Door } from '../../../src/controller/gate/scopes.ts';
+import type { GatePort } from '../../../src/controller/gate/scopes.ts';
 import { registryPassword } from '../../../src/lib/api/registry-credentials.ts';
 
 export const key = Buffer.from('0123456789abcdef0123456789abcdef');
@@ -42,7 +42,7 @@ async function listen(server: Server): Promise<number> {
 }
 
 export interface Scene {
-  port(door: Door): number;
+  port(port: GatePort): number;
   seen: Seen[];
   lines: AccessLine[];
   close(): Promise<void>;
@@ -59,7 +59,7 @@ const recorded =
     });
   };
 
-/** Both doors before one upstream; `readKeys` and `upstream` can be replaced. */
+/** Both ports in front of one upstream; `readKeys` and `upstream` can be replaced. */
 export async function openGate(
   options: {
     upstream?: Upstream;
@@ -89,7 +89,7 @@ export async function openGate(
   const ports = { push: await listen(servers.push), pull: await listen(servers.pull) };
   const all = [servers.push, servers.pull, registry];
   return {
-    port: (door) => ports[door],
+    port: (port) => ports[port],
     seen,
     lines,
     close: async () => {

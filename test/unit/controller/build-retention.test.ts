@@ -80,7 +80,7 @@ test('a package that waits for its start stays, however many builds follow, and 
   expect(left(marked({ 'kf.cloudfoundry.org/package': 'p6/p1' }))).toEqual(['p7']);
 });
 
-test('repositories have the same path at the push door and behind the pull prefix', () => {
+test('repositories have the same path at the push port and behind the pull prefix', () => {
   const inside = { pushHost: 'kf-registry.kf-system.svc:5000', pullPrefix: 'localhost:32500/' };
   expect(pushRepository(inside, 's', 'a', 'droplets')).toBe('kf-registry.kf-system.svc:5000/s/a-droplets');
   expect(pullRepository(inside, 's', 'a', 'droplets')).toBe('localhost:32500/s/a-droplets');

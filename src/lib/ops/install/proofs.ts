@@ -1,4 +1,4 @@
-// Proofs by doing: a node pulls an image that was pushed through the push door, and a request reaches the cluster from here.
+// Proofs by doing: a node pulls an image that was pushed through the push port, and a request reaches the cluster from here.
 
 import { randomUUID } from 'node:crypto';
 import { podType, type Pod } from '../../api/core.ts';

@@ -1,4 +1,4 @@
-// The registry that setup installs, proven: an image goes in through the push door, and nodes pull it, before anything that needs it is installed.
+// The registry that setup installs, proven: an image goes in through the push port, and nodes pull it, before anything that needs it is installed.
 
 import { randomUUID } from 'node:crypto';
 import { nodeType, secretType, type Node } from '../../api/core.ts';
@@ -32,7 +32,7 @@ export function nodesOfEachClass(nodes: Node[]): string[] {
 /** The clock of this machine may be wrong by hours. */
 const testSeconds = 24 * 3600;
 
-/** Pushes an image through the push door and lets a node of each class pull it, with credentials made for this alone. @throws KfError */
+/** Pushes an image through the push port and lets a node of each class pull it, with credentials made for this alone. @throws KfError */
 export async function proveRegistry(cluster: Cluster, plan: SetupPlan, key: Buffer, signal?: AbortSignal): Promise<void> {
   const until = Math.floor(Date.now() / 1000) + testSeconds;
   const push = pushUser(setupScope, until);

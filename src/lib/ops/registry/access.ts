@@ -23,7 +23,7 @@ export function throughServiceProxy(cluster: Cluster, place: RegistryPlace): Htt
   return (request) => cluster.raw({ ...request, path: `${base}${request.path}`, idleTimeoutMs });
 }
 
-/** A client of the in-cluster registry's push door. The API server strips `Authorization`, so the credential travels in a header of ours. */
+/** A client of the in-cluster registry's push port. The API server strips `Authorization`, so the credential travels in a header of ours. */
 export function openPushDoor(
   cluster: Cluster,
   place: RegistryPlace,
