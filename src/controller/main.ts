@@ -21,7 +21,7 @@ import type { Reconciler } from './runtime/reconciler.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { sources } from './sources.ts';
 
-/** The program of the builds' source lane; without it builds say so. */
+/** The program of the builds' source container; without it builds say so. */
 function fetchProgram({ bundleDir }: Settings): string {
   const file = bundleDir === undefined ? undefined : join(bundleDir, 'fetch.mjs');
   return file !== undefined && existsSync(file) ? readFileSync(file, 'utf8') : '';

@@ -17,7 +17,7 @@ import { registryKeys } from './registry/credentials.ts';
 import { spaceReconciler } from './tenancy/space.ts';
 
 export interface BuildSideOptions {
-  /** Text of fetch.mjs, the program of the source lane. */
+  /** Text of fetch.mjs, the program of the source container. */
   fetchProgram: string;
   /** Monotonic clock in milliseconds, by which quotas wait until a space is quiet. */
   now?: () => number;

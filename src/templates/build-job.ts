@@ -1,4 +1,4 @@
-// The Job of one source build: a pod with parallel lanes, of which only those that never run foreign code hold a credential.
+// The Job of one source build: a pod with parallel containers. Only containers that never run untrusted code have a credential.
 
 import { jobType } from '../lib/api/core.ts';
 import type { Job } from '../lib/api/core.ts';
@@ -7,8 +7,8 @@ import { apiVersionOf } from '../lib/api/object.ts';
 import type { OwnerReference } from '../lib/api/object.ts';
 import type { Container, EnvVar, PodSpec, Volume, VolumeMount } from '../lib/api/pod.ts';
 import type { EnvVar as BuildVariable } from '../lib/api/types.generated.ts';
-import { buildPaths, buildScript, platformApi, registryKeys, registryScript, releaseFile } from './build-lanes.ts';
-import type { LifecycleInput } from './build-lanes.ts';
+import { buildPaths, buildScript, platformApi, registryKeys, registryScript, releaseFile } from './build-scripts.ts';
+import type { LifecycleInput } from './build-scripts.ts';
 
 export interface BuildJobInput {
   /** Name of the CFBuild, its BuildWorkload and this Job. */
@@ -47,7 +47,7 @@ export interface BuildJobInput {
 /** How long a finished build's pod, and with it its log, stays readable. */
 export const finishedBuildTtlSeconds = 6 * 3600;
 
-export const laneNames = { source: 'source', registry: 'registry', build: 'build' } as const;
+export const buildContainers = { source: 'source', registry: 'registry', build: 'build' } as const;
 
 const security = {
   allowPrivilegeEscalation: false,
@@ -63,7 +63,7 @@ const shared = {
 };
 const credential = mount('registry', buildPaths.registry, true);
 
-function lane(name: string, image: string, rest: Partial<Container>): Container {
+function container(name: string, image: string, rest: Partial<Container>): Container {
   return {
     name,
     image,
@@ -75,8 +75,8 @@ function lane(name: string, image: string, rest: Partial<Container>): Container 
 }
 
 /**
- * Requests and limits of a lane. What it writes beside the volumes is limited as they are, else a build could fill its node's disk. None of it is
- * asked for, so a build whose node runs out of disk is the first to go.
+ * Requests and limits of a container. Its own file system has the same limit as the volumes; otherwise a build could fill its node's disk. It
+ * requests no disk space, so when a node runs out of it, the kubelet evicts builds first.
  */
 function bounded({ diskMB }: BuildJobInput, cpu: string, memory: { request: string; limit: string }): NonNullable<Container['resources']> {
   return {
@@ -85,8 +85,8 @@ function bounded({ diskMB }: BuildJobInput, cpu: string, memory: { request: stri
   };
 }
 
-function sourceLane(input: BuildJobInput): Container {
-  return lane(laneNames.source, input.nodeImage, {
+function sourceContainer(input: BuildJobInput): Container {
+  return container(buildContainers.source, input.nodeImage, {
     command: ['node', `${buildPaths.fetch}/fetch.mjs`],
     env: [
       { name: 'KF_SOURCE', value: input.source },
@@ -110,8 +110,8 @@ function lifecycleEnv(input: BuildJobInput): EnvVar[] {
   ];
 }
 
-function registryLane(input: BuildJobInput): Container {
-  return lane(laneNames.registry, input.builderImage, {
+function registryContainer(input: BuildJobInput): Container {
+  return container(buildContainers.registry, input.builderImage, {
     command: ['sh', '-c', registryScript(input.lifecycle)],
     env: lifecycleEnv(input),
     volumeMounts: [shared.workspace, shared.layers, shared.hand, credential, mount('release', buildPaths.release, true)],
@@ -119,16 +119,16 @@ function registryLane(input: BuildJobInput): Container {
   });
 }
 
-function buildLane(input: BuildJobInput): Container {
+function buildContainer(input: BuildJobInput): Container {
   const bindings = input.bindings.map((secret, index) => mount(`binding-${index}`, `${buildPaths.platform}/bindings/${secret}`, true));
   const memory = `${input.memoryMB}Mi`;
-  return lane(laneNames.build, input.builderImage, {
+  return container(buildContainers.build, input.builderImage, {
     command: ['sh', '-c', buildScript(input.order)],
     env: lifecycleEnv(input),
     volumeMounts: [
       shared.workspace,
       shared.layers,
-      // What foreign code could write here, another lane would take for the word of a lane of ours.
+      // If untrusted code could write here, the other containers would trust its markers.
       mount('hand', buildPaths.hand, true),
       mount('platform-env', `${buildPaths.platform}/env`, true),
       ...bindings,
@@ -137,7 +137,7 @@ function buildLane(input: BuildJobInput): Container {
   });
 }
 
-// The build environment reaches the lifecycle as files, so that no variable of it can change how a lane itself runs.
+// The build environment reaches the lifecycle as files, so that no variable of it can change how a container itself runs.
 function environmentVolume(input: BuildJobInput): Volume {
   const sources = input.env.flatMap(({ name, value, valueFrom }) => {
     const secret = valueFrom?.secretKeyRef;
@@ -187,7 +187,7 @@ function podSpec(input: BuildJobInput): PodSpec {
       fsGroupChangePolicy: 'OnRootMismatch',
       seccompProfile: { type: 'RuntimeDefault' },
     },
-    containers: [sourceLane(input), registryLane(input), buildLane(input)],
+    containers: [sourceContainer(input), registryContainer(input), buildContainer(input)],
     volumes: volumes(input),
   };
 }

@@ -4,7 +4,7 @@ import type { Secret } from '../lib/api/core.ts';
 import { labels, places } from '../lib/api/group.ts';
 import type { OwnerReference } from '../lib/api/object.ts';
 import { dockerConfigJson } from '../lib/api/registry-credentials.ts';
-import { registryKeys } from './build-lanes.ts';
+import { registryKeys } from './build-scripts.ts';
 
 /** For HTTP Basic. */
 export interface BasicCredential {

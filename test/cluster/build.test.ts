@@ -61,7 +61,7 @@ describe('a build', () => {
   test('that runs out of memory says so', async () => {
     const ran = await kf.run(['push', 'greedy', '-p', await appWith('greedy', 'node -e "const a=[];for(;;)a.push(Buffer.alloc(5e7,1))"')]);
     expect(ran.code).toBe(1);
-    expect(ran.stderr).toMatch(/ran out of memory in its build lane \(limit 1024 MB\)/);
+    expect(ran.stderr).toMatch(/ran out of memory in its build container \(limit 1024 MB\)/);
   });
 
   test('with a buildpack that the builder lacks names those that it has', async () => {

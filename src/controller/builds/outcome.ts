@@ -5,12 +5,12 @@ import { reasons } from '../../lib/api/group.ts';
 import type { ContainerStatus } from '../../lib/api/pod.ts';
 import { cutText } from '../../lib/api/text.ts';
 import type { BuildFailure } from '../../lib/api/types.generated.ts';
-import { laneNames } from '../../templates/build-job.ts';
-import { endedByOtherLane } from '../../templates/build-lanes.ts';
-import { parseLaneReport } from './report.ts';
-import type { LaneReport } from './report.ts';
+import { buildContainers } from '../../templates/build-job.ts';
+import { endedByOther } from '../../templates/build-scripts.ts';
+import { parseExportReport } from './report.ts';
+import type { ExportReport } from './report.ts';
 
-type Lane = NonNullable<BuildFailure['lane']>;
+type BuildContainer = NonNullable<BuildFailure['lane']>;
 
 export interface FailedBuild {
   failure: BuildFailure;
@@ -21,25 +21,25 @@ export interface FailedBuild {
 export type BuildOutcome =
   | { state: 'waiting'; reason: string; message: string; since?: string }
   | { state: 'running' }
-  | { state: 'succeeded'; report: LaneReport }
+  | { state: 'succeeded'; report: ExportReport }
   | ({ state: 'failed' } & FailedBuild);
 
 interface Ended {
-  lane: Lane;
+  lane: BuildContainer;
   exitCode: number;
   reason: string;
   message: string;
   finishedAt: string;
 }
 
-const lanes = Object.values(laneNames) as Lane[];
+const containers = Object.values(buildContainers) as BuildContainer[];
 const imageProblems = new Set(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull', 'ImageInspectError']);
 const configProblems = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError']);
 /** Exit codes of the lifecycle's detector: no group passed, with or without errors. https://github.com/buildpacks/spec/blob/main/platform.md#detector */
 const detectFailed = new Set([20, 21]);
 
 function endedLanes(statuses: readonly ContainerStatus[]): Ended[] {
-  return lanes.flatMap((lane) => {
+  return containers.flatMap((lane) => {
     const ended = statuses.find((status) => status.name === lane)?.state?.terminated;
     if (ended === undefined) return [];
     const { exitCode, reason = '', message = '', finishedAt = '' } = ended;
@@ -74,11 +74,11 @@ function causeOf({ lane, exitCode, reason, message }: Ended, memoryMB: number): 
   const failed = (name: string, text: string): FailedBuild => ({ failure: { lane, exitCode, reason: name }, message: sentence(text) });
   const said = lastLine(message);
   if (reason === 'OOMKilled') {
-    const limit = lane === laneNames.build ? ` (limit ${memoryMB} MB)` : '';
-    return failed(reasons.outOfMemory, `The build ran out of memory in its ${lane} lane${limit}`);
+    const limit = lane === buildContainers.build ? ` (limit ${memoryMB} MB)` : '';
+    return failed(reasons.outOfMemory, `The build ran out of memory in its ${lane} container${limit}`);
   }
-  if (lane === laneNames.source) return failed(reasons.sourceFetchFailed, said === '' ? 'The source could not be fetched' : said);
-  if (lane === laneNames.registry)
+  if (lane === buildContainers.source) return failed(reasons.sourceFetchFailed, said === '' ? 'The source could not be fetched' : said);
+  if (lane === buildContainers.registry)
     return failed(reasons.registryRefused, `The registry side of the build failed: ${said === '' ? `exit code ${exitCode}` : said}`);
   if (detectFailed.has(exitCode)) {
     const tried = triedBuildpacks(message);
@@ -114,12 +114,12 @@ function waiting(pod: Pod, statuses: readonly ContainerStatus[]): BuildOutcome |
     const { reason = '', message = '' } = state?.waiting ?? {};
     if (imageProblems.has(reason)) {
       const text = sentence(
-        `The image '${image}' of the build's ${name} lane cannot be pulled${message === '' ? '' : `: ${lastLine(message)}`}`,
+        `The image '${image}' of the build's ${name} container cannot be pulled${message === '' ? '' : `: ${lastLine(message)}`}`,
       );
       return { ...stuck, reason: reasons.builderNotFound, message: text };
     }
     if (configProblems.has(reason))
-      return { ...stuck, reason: reasons.buildFailed, message: sentence(`The build's ${name} lane cannot start: ${message}`) };
+      return { ...stuck, reason: reasons.buildFailed, message: sentence(`The build's ${name} container cannot start: ${message}`) };
   }
   return statuses.some((status) => status.state?.running !== undefined || status.state?.terminated !== undefined)
     ? undefined
@@ -131,22 +131,22 @@ export interface OutcomeLimits {
   timeoutSeconds: number;
 }
 
-/** Judges a build by its pod. A lane that ended because another one failed is never the cause. */
+/** Judges a build by its pod. A container that ended because another one failed is never the cause. */
 export function outcomeOf(pod: Pod, limits: OutcomeLimits): BuildOutcome {
   const statuses = pod.status?.containerStatuses ?? [];
   const ended = endedLanes(statuses);
   const timedOut = pod.status?.reason === 'DeadlineExceeded' ? podFailure(pod, limits.timeoutSeconds) : undefined;
   if (timedOut !== undefined) return { state: 'failed', ...timedOut };
   const culprit = ended
-    .filter(({ exitCode }) => exitCode !== 0 && exitCode !== endedByOtherLane)
+    .filter(({ exitCode }) => exitCode !== 0 && exitCode !== endedByOther)
     .toSorted((a, b) => a.finishedAt.localeCompare(b.finishedAt))[0];
-  // A lane that the kubelet killed while it ended the pod did not fail by itself.
+  // A container that the kubelet killed while it ended the pod did not fail by itself.
   const ofPod = podFailure(pod, limits.timeoutSeconds);
   if (ofPod !== undefined && (culprit === undefined || culprit.exitCode === 137 || culprit.exitCode === 143))
     return { state: 'failed', ...ofPod };
   if (culprit !== undefined) return { state: 'failed', ...causeOf(culprit, limits.memoryMB) };
-  if (ended.length === lanes.length) {
-    const report = parseLaneReport(ended.find(({ lane }) => lane === laneNames.registry)?.message ?? '');
+  if (ended.length === containers.length) {
+    const report = parseExportReport(ended.find(({ lane }) => lane === buildContainers.registry)?.message ?? '');
     if (report !== undefined) return { state: 'succeeded', report };
     return { state: 'failed', failure: { reason: reasons.buildFailed }, message: 'The build ended without reporting a droplet.' };
   }

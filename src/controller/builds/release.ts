@@ -1,21 +1,21 @@
-// Tells the registry lane of a build that the build lane has ended. Only the kubelet's word for it counts, and nothing in the pod can give this sign.
+// Tells the registry container of a build that the build container has ended. Only the kubelet's word for it counts, and nothing in the pod can give this sign.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { podType } from '../../lib/api/core.ts';
 import type { Pod } from '../../lib/api/core.ts';
 import { annotations } from '../../lib/api/group.ts';
-import { laneNames } from '../../templates/build-job.ts';
-import { released } from '../../templates/build-lanes.ts';
+import { buildContainers } from '../../templates/build-job.ts';
+import { released } from '../../templates/build-scripts.ts';
 import type { Context } from '../runtime/reconciler.ts';
 
-/** What the registry lane is to be told, or undefined while code of the build may still run. */
+/** What the registry container is to be told, or undefined while code of the build may still run. */
 export function releaseOf(pod: Pod): string | undefined {
-  const ended = pod.status?.containerStatuses?.find(({ name }) => name === laneNames.build)?.state?.terminated;
+  const ended = pod.status?.containerStatuses?.find(({ name }) => name === buildContainers.build)?.state?.terminated;
   if (ended === undefined) return undefined;
   return ended.exitCode === 0 ? released.built : released.failed;
 }
 
-/** Writes it to the pod, once. The kubelet carries the annotation into the lane's volume at its next look at the pod, which this write causes. */
+/** Writes it to the pod, once. The kubelet carries the annotation into the container's volume at its next look at the pod, which this write causes. */
 export async function releaseExport(context: Context, pod: Stored<Pod>): Promise<void> {
   const { namespace, name = '', uid } = pod.metadata;
   const word = releaseOf(pod);

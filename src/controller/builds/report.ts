@@ -1,4 +1,4 @@
-// What the registry lane reports about the droplet, and the same facts from an image's labels.
+// What the registry container reports about the droplet, and the same facts from an image's labels.
 
 import type { Droplet } from '../../lib/api/types.generated.ts';
 import { cutText } from '../../lib/api/text.ts';
@@ -12,7 +12,7 @@ export interface DropletFacts {
   buildpacks: NonNullable<Droplet['buildpacks']>;
 }
 
-export interface LaneReport {
+export interface ExportReport {
   digest: string;
   /** Left out when the message had no room for it, or what it holds cannot be judged. */
   facts?: DropletFacts;
@@ -113,8 +113,8 @@ function lineOf(message: string, key: string): string | undefined {
   return line?.slice(key.length + 1);
 }
 
-/** The registry lane's termination message; undefined when it is none. Facts that cannot be judged are left to the image's label. */
-export function parseLaneReport(message: string): LaneReport | undefined {
+/** The registry container's termination message; undefined when it is none. Facts that cannot be judged are left to the image's label. */
+export function parseExportReport(message: string): ExportReport | undefined {
   const digest = lineOf(message, 'digest');
   if (digest === undefined || !isDigest(digest)) return undefined;
   const packed = lineOf(message, 'metadata') ?? '';

@@ -20,7 +20,7 @@ import type { BuildOutcome, FailedBuild } from './outcome.ts';
 import { releaseExport } from './release.ts';
 import { factsFromLabel } from './report.ts';
 import { UntrustedError } from './untrusted.ts';
-import type { DropletFacts, LaneReport } from './report.ts';
+import type { DropletFacts, ExportReport } from './report.ts';
 import { appGuidOf, buildTimeoutSeconds, registrySecretName, roomPatienceSeconds, startBuild } from './start.ts';
 import type { BuildTools } from './start.ts';
 
@@ -180,7 +180,7 @@ async function refusalOf(context: Context, job: Stored<Job>): Promise<{ reason: 
   };
 }
 
-async function succeed(context: Context, live: Stored<BuildWorkload>, report: LaneReport): Promise<Result | undefined> {
+async function succeed(context: Context, live: Stored<BuildWorkload>, report: ExportReport): Promise<Result | undefined> {
   let facts: DropletFacts | undefined;
   try {
     facts = report.facts ?? (await readFacts(context, live, report.digest));
@@ -211,7 +211,7 @@ async function succeed(context: Context, live: Stored<BuildWorkload>, report: La
   return tidyUp(context, written);
 }
 
-/** The droplet's facts from its image, where the lane's message had no room for them; undefined while the registry is being asked. */
+/** The droplet's facts from its image, where the container's message had no room for them; undefined while the registry is being asked. */
 async function readFacts(context: Context, live: Stored<BuildWorkload>, digest: string): Promise<DropletFacts | undefined> {
   const info = context.info();
   const { namespace: space = '', name = '' } = live.metadata;
@@ -238,7 +238,7 @@ async function fail(context: Context, live: Stored<BuildWorkload>, { failure, me
   return tidyUp(context, written);
 }
 
-/** After the end: the credential goes at once, and lanes that still wait for a dead one are ended. Their logs stay. */
+/** After the end: the credential goes at once, and containers that still wait for a dead one are ended. Their logs stay. */
 async function tidyUp(context: Context, live: Stored<BuildWorkload>): Promise<Result | undefined> {
   const { namespace, name = '' } = live.metadata;
   const pod = podOf(context, live);
@@ -261,7 +261,7 @@ async function removeJob(context: Context, live: Stored<BuildWorkload>): Promise
     await context.cluster.delete(jobType, namespace, name, { uid, propagation: 'Background', signal: context.signal });
 }
 
-/** Lanes end by themselves as soon as they see the failure; one that cannot (its partner was killed) is ended with its pod. */
+/** Containers end by themselves as soon as they see the failure; one that cannot (its partner was killed) is ended with its pod. */
 async function endLanes(context: Context, live: Stored<BuildWorkload>, pod: Stored<Pod>): Promise<Result | undefined> {
   const { namespace, name = '', uid } = pod.metadata;
   const stillRuns = pod.status?.containerStatuses?.some((status) => status.state?.terminated === undefined) ?? true;

@@ -1,4 +1,4 @@
-// The source lane of a build: brings the source image into the workspace and leaves a marker for the other lanes.
+// The source container of a build: brings the source image into the workspace and leaves a marker for the other containers.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { directConnection } from '../../lib/oci/http.ts';
 import { canonicalRegistry, parseReference } from '../../lib/oci/reference.ts';
 import { RegistryClient } from '../../lib/oci/registry.ts';
 import { fetchSource } from '../../lib/source/fetch.ts';
-import { markers, registryKeys } from '../../templates/build-lanes.ts';
+import { markers, registryKeys } from '../../templates/build-scripts.ts';
 
 export interface FetchSettings {
   /** Reference by digest. */
@@ -46,13 +46,13 @@ export function settingsFromEnv(env: NodeJS.ProcessEnv): FetchSettings {
   };
 }
 
-/** How long the network may take until it lets a new pod through; then the fetch itself tells what is wrong. */
+/** How long the network may take to accept a new pod; after that the fetch itself fails with the cause. */
 const patienceMs = 20_000;
 const notYet = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT']);
 
 /**
- * Waits until the push port answers, whatever it says. Where NetworkPolicies hold, a pod is refused there until its address is known, about a second
- * after its start; the programs of the registry lane do not try twice.
+ * Waits for any answer of the push port. NetworkPolicies refuse a pod until the network knows its address, about a second after its start; the
+ * programs of the registry container do not retry.
  */
 async function reachDoor({ credentialHost, insecure }: FetchSettings, signal: AbortSignal): Promise<void> {
   const connection = directConnection(credentialHost, {
@@ -83,7 +83,7 @@ async function fetchInto(settings: FetchSettings, signal: AbortSignal): Promise<
   try {
     const authenticator = challengeAuthenticator({
       registry,
-      // The source is named by the app's developer; a registry of their choice must not be told the credential.
+      // The app's developer chooses the source; a registry of their choice must not get the credential.
       credentials: async (host) => Promise.resolve(host === canonicalRegistry(settings.credentialHost) ? credential : undefined),
       sendUrl: connection.sendUrl,
     });
@@ -96,7 +96,7 @@ async function fetchInto(settings: FetchSettings, signal: AbortSignal): Promise<
   }
 }
 
-/** Runs the lane; the exit code is 0 or 1. Whatever happens, a marker tells the other lanes. */
+/** The program of the container; the exit code is 0 or 1. In every case a marker tells the other containers. */
 export async function runFetch(settings: FetchSettings, signal: AbortSignal, print: (line: string) => void): Promise<number> {
   try {
     await reachDoor(settings, signal);

@@ -1,4 +1,4 @@
-// Program: the source lane of a build pod.
+// Program: the source container of a build pod.
 
 import process from 'node:process';
 import { runFetch, settingsFromEnv } from './fetch.ts';

@@ -154,7 +154,7 @@ export const annotations = {
   countsUse: kf('counts-use'),
   /** How many instances a change replaces at a time; 1 where it is missing. */
   maxInFlight: kf('max-in-flight'),
-  /** Of a build's pod: how the build lane ended; the controller writes it once the kubelet has said so. */
+  /** Of a build's pod: how the build container ended; the controller writes it once the kubelet has said so. */
   buildEnded: kf('build-ended'),
   imageNotRead: kf('image-not-read'),
   /** Of a namespace: the uid of the CFOrg or CFSpace that it was made for. */

@@ -33,7 +33,7 @@ export interface KfInfo {
     internalAddress?: string;
     externalUrl?: { scheme: 'http' | 'https'; port: number; address?: string };
   };
-  /** Image that runs kf's own programs in the cluster (source lane). */
+  /** Image that runs kf's own programs in the cluster (source container). */
   programImage?: string;
   /** Org and space that setup made. */
   defaults?: { org: { name: string; guid?: string }; space: { name: string; guid?: string } };

@@ -3,7 +3,7 @@
 import type { NetworkSettings } from '../../lib/api/kf-info.ts';
 
 export interface SetupImages {
-  /** A stock Node 24 image: controller, gate and source lane run in it. */
+  /** A stock Node 24 image: controller, gate and source container run in it. */
   node: string;
   /** CNCF distribution, version 3. */
   registry: string;

@@ -1,4 +1,4 @@
-// Attacker: a build step. It says that it has ended while it lives, changes what the export is based on, and leaves a link to the lane's credential.
+// Attacker: a build step. It says that it has ended while it lives, changes what the export is based on, and leaves a link to the container's credential.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -40,11 +40,11 @@ async function buildPod(app: string): Promise<Pods['items'][number]> {
   return pods.items[0] as Pods['items'][number];
 }
 
-/** When a lane printed a line, by the node's clock, to the nanosecond; as text it sorts. */
-async function printedAt(pod: string, lane: string, line: string): Promise<string> {
-  const log = await kubectl('logs', pod, '-n', space, '-c', lane, '--timestamps');
+/** When a container printed a line, by the node's clock, to the nanosecond; as text it sorts. */
+async function printedAt(pod: string, container: string, line: string): Promise<string> {
+  const log = await kubectl('logs', pod, '-n', space, '-c', container, '--timestamps');
   const found = log.split('\n').find((text) => text.endsWith(` ${line}`));
-  expect(found, `${line} in the log of ${lane}:\n${log}`).toBeDefined();
+  expect(found, `${line} in the log of ${container}:\n${log}`).toBeDefined();
   return found?.split(' ')[0] ?? '';
 }
 

@@ -103,7 +103,7 @@ describe('the fetch program', () => {
     expect([has('hand/fetched'), has('hand/failed')]).toEqual([false, true]);
   });
 
-  test('waits while the network refuses a new pod, and lets the other lane begin only after that', async () => {
+  test('waits while the network refuses a new pod, and lets the other container begin only after that', async () => {
     const digest = await push(registry, 's/a-packages', 't', { layer: gzipSync(await tar({ a: 'x' })) });
     // Nothing listens on the port yet.
     const probe = createServer().listen(0, '127.0.0.1');

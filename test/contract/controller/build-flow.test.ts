@@ -59,14 +59,14 @@ describe('builds', () => {
     return made;
   };
   /** Plays Job controller and kubelet. */
-  const runPod = async (lanes: Partial<Record<string, ContainerState>>, status: Pod['status'] = {}, name = 'b-1'): Promise<void> => {
+  const runPod = async (containers: Partial<Record<string, ContainerState>>, status: Pod['status'] = {}, name = 'b-1'): Promise<void> => {
     await scene.until(() => expect(job(name)).toBeDefined());
     const present = cluster.peek(podType, 's-1', `${name}-x`);
     const labels = job(name)?.metadata.labels ?? {};
     const owner = { apiVersion: 'batch/v1', kind: 'Job', name, uid: job(name)?.metadata.uid ?? '' };
     const made =
       present ?? (await cluster.create(podType, { metadata: { name: `${name}-x`, namespace: 's-1', labels, ownerReferences: [owner] } }));
-    const containerStatuses = Object.entries(lanes).map(([lane, state]) => ({
+    const containerStatuses = Object.entries(containers).map(([lane, state]) => ({
       name: lane,
       image: 'i',
       imageID: '',
@@ -224,7 +224,7 @@ describe('builds', () => {
     await runPod({ source: { running: {} }, registry: waiting, build: waiting }, { startTime: new Date().toISOString() });
     await scene.until(() =>
       expect(scene.condition(kinds.build, 's-1', 'b-1', 'Staging')?.message).toBe(
-        "The image 'i' of the build's registry lane cannot be pulled: not found.",
+        "The image 'i' of the build's registry container cannot be pulled: not found.",
       ),
     );
     await runPod({ source: { running: {} }, registry: waiting, build: waiting }, { startTime: '2026-01-01T00:00:00Z' });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Container } from '../../../src/lib/api/pod.ts';
 import { buildJob } from '../../../src/templates/build-job.ts';
 import type { BuildJobInput } from '../../../src/templates/build-job.ts';
-import { shellWord } from '../../../src/templates/build-lanes.ts';
+import { shellWord } from '../../../src/templates/build-scripts.ts';
 
 const input: BuildJobInput = {
   name: 'b-1',
@@ -36,8 +36,8 @@ const input: BuildJobInput = {
   timeoutSeconds: 900,
 };
 const pod = buildJob(input).spec?.template.spec;
-const lane = (name: string): Container => pod?.containers.find((container) => container.name === name) ?? { name };
-const mounts = (name: string): string[] => (lane(name).volumeMounts ?? []).map((mount) => mount.name).toSorted();
+const container = (name: string): Container => pod?.containers.find((one) => one.name === name) ?? { name };
+const mounts = (name: string): string[] => (container(name).volumeMounts ?? []).map((mount) => mount.name).toSorted();
 
 describe('the build Job', () => {
   test('runs one pod once, keeps its log after a time-out, and gives no account token', () => {
@@ -53,16 +53,16 @@ describe('the build Job', () => {
     expect(buildJob(input).spec?.template.metadata?.annotations).toEqual({ 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false' });
   });
 
-  test('shows the registry credential to the source and registry lanes only, and to no environment', () => {
+  test('shows the registry credential to the source and registry containers only, and to no environment', () => {
     expect(mounts('source')).toEqual(['fetch', 'hand', 'registry', 'workspace']);
     expect(mounts('registry')).toEqual(['hand', 'layers', 'registry', 'release', 'workspace']);
-    expect(lane('build').volumeMounts?.find(({ name }) => name === 'hand')?.readOnly).toBe(true);
+    expect(container('build').volumeMounts?.find(({ name }) => name === 'hand')?.readOnly).toBe(true);
     expect(mounts('build')).toEqual(['binding-0', 'hand', 'layers', 'platform-env', 'workspace']);
     expect(JSON.stringify(pod?.containers)).not.toContain('b-1-registry');
-    expect(JSON.stringify(lane('build'))).not.toMatch(/kf\/registry|secretKeyRef|CNB_REGISTRY_AUTH/);
+    expect(JSON.stringify(container('build'))).not.toMatch(/kf\/registry|secretKeyRef|CNB_REGISTRY_AUTH/);
   });
 
-  test('meets PodSecurity restricted in every lane', () => {
+  test('meets PodSecurity restricted in every container', () => {
     expect(pod?.securityContext).toMatchObject({
       runAsNonRoot: true,
       runAsUser: 1001,
@@ -79,14 +79,14 @@ describe('the build Job', () => {
     expect(pod?.volumes?.every((volume) => volume.hostPath === undefined)).toBe(true);
   });
 
-  test('gives the build environment as files, never as variables of a lane', () => {
+  test('gives the build environment as files, never as variables of a container', () => {
     const sources = pod?.volumes?.find((volume) => volume.name === 'platform-env')?.projected?.sources;
     expect(sources).toEqual([
       { secret: { name: 'b-1-literals', items: [{ key: 'LITERAL', path: 'LITERAL' }] } },
       { secret: { name: 'env', items: [{ key: 'K', path: 'SECRET' }], optional: false } },
       { secret: { name: 'vcap', items: [{ key: 'MAYBE', path: 'MAYBE' }], optional: true } },
     ]);
-    expect((lane('build').env ?? []).map((variable) => variable.name)).toEqual([
+    expect((container('build').env ?? []).map((variable) => variable.name)).toEqual([
       'CNB_PLATFORM_API',
       'CNB_NO_COLOR',
       'CNB_USER_ID',
@@ -94,16 +94,19 @@ describe('the build Job', () => {
     ]);
   });
 
-  test('limits memory of the build lane and disk of what it writes', () => {
-    expect(lane('build').resources).toMatchObject({ limits: { memory: '1024Mi' } });
-    // Of what a lane writes beside the volumes. No node keeps it free for a build, which else asked for as much as it may have.
+  test('limits memory of the build container and disk of what it writes', () => {
+    expect(container('build').resources).toMatchObject({ limits: { memory: '1024Mi' } });
+    // Of what a container writes beside the volumes. No node keeps it free for a build, which else asked for as much as it may have.
     for (const name of ['source', 'registry', 'build'])
-      expect(lane(name).resources).toMatchObject({ requests: { 'ephemeral-storage': '0' }, limits: { 'ephemeral-storage': '2048Mi' } });
+      expect(container(name).resources).toMatchObject({
+        requests: { 'ephemeral-storage': '0' },
+        limits: { 'ephemeral-storage': '2048Mi' },
+      });
     expect(pod?.volumes?.find((volume) => volume.name === 'layers')?.emptyDir).toEqual({ sizeLimit: '2048Mi' });
   });
 
   test('hands images and registries to the lifecycle as single words', () => {
-    const script = lane('registry').command?.[2] ?? '';
+    const script = container('registry').command?.[2] ?? '';
     expect(script).toContain(
       '-insecure-registry=r.svc:5000 -run-image=run -previous-image=r.svc:5000/s/a-1-droplets@sha256:bb r.svc:5000/s/a-1-droplets:b-1',
     );

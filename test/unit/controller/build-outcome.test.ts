@@ -9,11 +9,11 @@ const running: ContainerState = { running: {} };
 const ended = (exitCode: number, at = 10, more: { reason?: string; message?: string } = {}): ContainerState => ({
   terminated: { exitCode, finishedAt: `2026-01-01T00:00:${String(at)}Z`, ...more },
 });
-const pod = (lanes: Partial<Record<'source' | 'registry' | 'build', ContainerState>>, status: Pod['status'] = {}): Pod => ({
+const pod = (containers: Partial<Record<'source' | 'registry' | 'build', ContainerState>>, status: Pod['status'] = {}): Pod => ({
   metadata: { name: 'p' },
   status: {
     phase: 'Running',
-    containerStatuses: Object.entries(lanes).map(([name, state]) => ({
+    containerStatuses: Object.entries(containers).map(([name, state]) => ({
       name,
       image: 'img',
       imageID: '',
@@ -26,7 +26,7 @@ const pod = (lanes: Partial<Record<'source' | 'registry' | 'build', ContainerSta
 });
 
 describe('outcomeOf', () => {
-  test('is a success with the report when all lanes ended well', () => {
+  test('is a success with the report when all containers ended well', () => {
     const done = pod({ source: ended(0), build: ended(0), registry: ended(0, 20, { message: `digest=${digest}\nmetadata=\n` }) });
     expect(outcomeOf(done, limits)).toEqual({ state: 'succeeded', report: { digest } });
   });
@@ -36,7 +36,7 @@ describe('outcomeOf', () => {
     expect(outcomeOf(done, limits)).toMatchObject({ state: 'failed', message: 'The build ended without reporting a droplet.' });
   });
 
-  test('runs while a lane runs', () =>
+  test('runs while a container runs', () =>
     expect(outcomeOf(pod({ source: ended(0), build: running, registry: running }), limits)).toEqual({ state: 'running' }));
 
   test.each([
@@ -87,18 +87,18 @@ describe('outcomeOf', () => {
       { source: ended(0), registry: running, build: ended(137, 10, { reason: 'OOMKilled' }) },
       'build',
       'OutOfMemory',
-      'The build ran out of memory in its build lane (limit 1024 MB).',
+      'The build ran out of memory in its build container (limit 1024 MB).',
     ],
-  ] as const)('names %s as the cause, while other lanes still run or ended because of it', (_, lanes, lane, reason, message) => {
-    expect(outcomeOf(pod(lanes), limits)).toMatchObject({ state: 'failed', failure: { lane, reason }, message });
+  ] as const)('names %s as the cause, while other containers still run or ended because of it', (_, containers, lane, reason, message) => {
+    expect(outcomeOf(pod(containers), limits)).toMatchObject({ state: 'failed', failure: { lane, reason }, message });
   });
 
-  test('of two failed lanes the first one counts, and a lane that only followed never does', () => {
+  test('of two failed containers the first one counts, and a container that only followed never does', () => {
     const both = pod({ source: ended(1, 12, { message: 'later' }), registry: ended(99, 9), build: ended(51, 11, { message: 'first' }) });
     expect(outcomeOf(both, limits)).toMatchObject({ failure: { lane: 'build' }, message: 'The build failed with exit code 51: first.' });
   });
 
-  test('is a time-out when the pod passed its deadline, whatever its lanes say', () => {
+  test('is a time-out when the pod passed its deadline, whatever its containers say', () => {
     const late = pod(
       { source: ended(0), registry: ended(137, 50), build: ended(137, 50) },
       { phase: 'Failed', reason: 'DeadlineExceeded' },
@@ -147,7 +147,7 @@ describe('outcomeOf', () => {
     expect(outcomeOf(pulling, limits)).toMatchObject({
       state: 'waiting',
       reason: 'BuilderNotFound',
-      message: `The image 'img' of the build's build lane cannot be pulled: Back-off pulling image "img": not found.`,
+      message: `The image 'img' of the build's build container cannot be pulled: Back-off pulling image "img": not found.`,
     });
     expect(outcomeOf(pod({ source: { waiting: { reason: 'ContainerCreating' } } }), limits)).toMatchObject({
       state: 'waiting',

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { commandLine, factsFromLabel, factsFromMetadata, parseLaneReport } from '../../../src/controller/builds/report.ts';
+import { commandLine, factsFromLabel, factsFromMetadata, parseExportReport } from '../../../src/controller/builds/report.ts';
 import { readBuilderReport } from '../../../src/controller/builds/builder-report.ts';
 
 const metadata = `
@@ -74,13 +74,13 @@ describe('the facts of a droplet', () => {
   test('are read out of the termination message, which may lack all but the digest', () => {
     const digest = `sha256:${'a'.repeat(64)}`;
     const packed = gzipSync('[[processes]]\ntype = "web"\ncommand = ["x"]\ndirect = true\n').toString('base64');
-    expect(parseLaneReport(`digest=${digest}\nmetadata=${packed}\n`)).toEqual({
+    expect(parseExportReport(`digest=${digest}\nmetadata=${packed}\n`)).toEqual({
       digest,
       facts: { processTypes: [{ type: 'web', command: 'x' }], buildpacks: [] },
     });
-    expect(parseLaneReport(`digest=${digest}\nmetadata=\n`)).toEqual({ digest });
-    expect(parseLaneReport(`digest=${digest}\nmetadata=bm90IGd6aXA=\n`)).toEqual({ digest });
-    expect(parseLaneReport('Error: something\ndigest=sha256:short')).toBeUndefined();
+    expect(parseExportReport(`digest=${digest}\nmetadata=\n`)).toEqual({ digest });
+    expect(parseExportReport(`digest=${digest}\nmetadata=bm90IGd6aXA=\n`)).toEqual({ digest });
+    expect(parseExportReport('Error: something\ndigest=sha256:short')).toBeUndefined();
   });
 });
 

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { outcomeOf } from '../../../src/controller/builds/outcome.ts';
-import { dropletLimits, factsFromLabel, factsFromMetadata, parseLaneReport } from '../../../src/controller/builds/report.ts';
+import { dropletLimits, factsFromLabel, factsFromMetadata, parseExportReport } from '../../../src/controller/builds/report.ts';
 import { readBuilderReport } from '../../../src/controller/builds/builder-report.ts';
 import { readJson, readToml, textsIn, unpackText } from '../../../src/controller/builds/untrusted.ts';
 
@@ -22,7 +22,7 @@ describe('what a build writes', () => {
     ['a key of many parts', `${'a.'.repeat(100_000)}a = 1`],
     ['a table of prototypes', '[__proto__]\nx = 1\n[constructor.prototype]\ny = 2\n'],
   ])('is read to its end: %s', (_, toml) => {
-    const report = parseLaneReport(`digest=${digest}\nmetadata=${packed(toml)}\n`);
+    const report = parseExportReport(`digest=${digest}\nmetadata=${packed(toml)}\n`);
     expect(report?.digest).toBe(digest);
     expect(report?.facts?.processTypes ?? []).toEqual([]);
     expect(({} as { x?: number; y?: number }).x ?? ({} as { y?: number }).y).toBeUndefined();
@@ -32,7 +32,7 @@ describe('what a build writes', () => {
     const bomb = packed('#'.repeat(300_000));
     expect(bomb.length).toBeLessThan(1_000);
     expect(() => unpackText(bomb, 'It')).toThrow('It unpacks to more than 262144 bytes.');
-    expect(parseLaneReport(`digest=${digest}\nmetadata=${bomb}`)).toEqual({ digest });
+    expect(parseExportReport(`digest=${digest}\nmetadata=${bomb}`)).toEqual({ digest });
     expect(() => unpackText('AAAA', 'It')).toThrow('It is not packed with gzip.');
   });
 

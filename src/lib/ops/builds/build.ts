@@ -15,7 +15,7 @@ import { absentAfterMs, awaitedIn, unlessAbsent } from '../controller-wait.ts';
 /** The log of a pod that has ended is read to its end, but never longer than this. */
 const logGraceMs = 3000;
 const keptLines = 30;
-/** The lanes of a build hand over within moments; their lines come by connections of their own. */
+/** The containers of a build follow each other within moments; the lines of each arrive on a separate connection. */
 const orderMs = 500;
 
 const hasEnded = (build: CFBuild): boolean => build.status?.state === 'STAGED' || build.status?.state === 'FAILED';

@@ -9,7 +9,7 @@ import { KfError } from '../../errors.ts';
 import { isForbidden } from '../../kube/errors.ts';
 import type { AppPlan, ProcessPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
-import { laneNames } from '../../../templates/build-job.ts';
+import { buildContainers } from '../../../templates/build-job.ts';
 
 interface ResourceQuota extends KubeObject {
   spec?: { scopes?: string[]; scopeSelector?: unknown };
@@ -64,7 +64,7 @@ const total = (sizes: readonly ProcessSize[], of: (size: ProcessSize) => number)
   sizes.reduce((sum, size) => sum + size.instances * of(size), 0);
 
 /** Each container of a build's pod may write so much; none of them requests any of it. */
-const buildDiskMB = (staging: KfInfo['staging']): number => staging.diskMB * Object.keys(laneNames).length;
+const buildDiskMB = (staging: KfInfo['staging']): number => staging.diskMB * Object.keys(buildContainers).length;
 
 /** Memory, disk and pods. Flags of push change the web process only. */
 function sizeNeeds(web: ProcessSize, others: readonly ProcessSize[], staging: KfInfo['staging'] | undefined): Need[] {

@@ -4,15 +4,15 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, sy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { parseLaneReport } from '../../../src/controller/builds/report.ts';
+import { parseExportReport } from '../../../src/controller/builds/report.ts';
 import { until } from '../../support/until.ts';
-import { buildScript, markers, registryScript, released, releaseFile } from '../../../src/templates/build-lanes.ts';
+import { buildScript, markers, registryScript, released, releaseFile } from '../../../src/templates/build-scripts.ts';
 
 const digest = `sha256:${'d'.repeat(64)}`;
 const lifecycle = { target: 'r/s/a-droplets:b', runImage: 'run', previousImage: 'r/s/a-droplets@sha256:a', insecureRegistries: ['r'] };
 
-/** The lanes' own scripts in a real shell; the pod's folders lie in a temporary one, and the lifecycle's phases are stubs that note their calls. */
-describe('the lanes of a build', () => {
+/** The containers' own scripts in a real shell; the pod's folders lie in a temporary one, and the lifecycle's phases are stubs that note their calls. */
+describe('the containers of a build', () => {
   let root: string;
   const children: ChildProcess[] = [];
   const at = (path: string): string => join(root, path);
@@ -32,7 +32,7 @@ describe('the lanes of a build', () => {
   const order = (): string[] => calls().map((call) => call.split(' ')[0] ?? '');
 
   beforeEach(() => {
-    root = mkdtempSync(join(tmpdir(), 'kf-lanes-'));
+    root = mkdtempSync(join(tmpdir(), 'kf-build-'));
     for (const folder of ['kf/hand', 'kf/registry', 'kf/release', 'cnb/lifecycle', 'layers/config', 'platform', 'workspace', 'dev', 'tmp'])
       mkdirSync(at(folder), { recursive: true });
     writeFileSync(at('kf/registry/auth'), '{"r":"Basic c2VjcmV0"}');
@@ -65,7 +65,7 @@ describe('the lanes of a build', () => {
   test('run the phases in the order of the specification and leave digest and metadata', async () => {
     expect(await runBoth()).toEqual({ registry: 0, build: 0 });
     expect(order()).toEqual(['analyzer', 'detector', 'restorer', 'builder', 'exporter']);
-    const report = parseLaneReport(readFileSync(at('dev/termination-log'), 'utf8'));
+    const report = parseExportReport(readFileSync(at('dev/termination-log'), 'utf8'));
     expect(report).toEqual({ digest, facts: { processTypes: [{ type: 'web', command: 'x' }], buildpacks: [] } });
   });
 
@@ -91,18 +91,18 @@ describe('the lanes of a build', () => {
     expect(await registry).toBe(0);
   });
 
-  test('export nothing while the build lane runs, whatever it leaves', async () => {
+  test('export nothing while the build container runs, whatever it leaves', async () => {
     phase('builder', `touch ${at('kf/hand/built')} ${at('kf/hand/build-ended')}; while [ ! -e ${at('end')} ]; do sleep 0.02; done`);
     mark(markers.reached);
     mark(markers.fetched);
-    const lanes = [start(registryScript(lifecycle)), start(buildScript(undefined))];
+    const containers = [start(registryScript(lifecycle)), start(buildScript(undefined))];
     await until('the builder', async () => order().includes('builder'));
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(order()).not.toContain('exporter');
     writeFileSync(at('end'), '');
-    expect(await lanes[1]).toBe(0);
+    expect(await containers[1]).toBe(0);
     release(0);
-    expect(await lanes[0]).toBe(0);
+    expect(await containers[0]).toBe(0);
     expect(order().at(-1)).toBe('exporter');
   });
 
@@ -119,20 +119,20 @@ describe('the lanes of a build', () => {
     ['restorer', 42, { registry: 99, build: 42 }],
     ['builder', 51, { registry: 99, build: 51 }],
     ['exporter', 62, { registry: 62, build: 0 }],
-  ])('end when the %s fails, and only its own lane keeps the exit code', async (name, code, codes) => {
+  ])('end when the %s fails, and only its own container keeps the exit code', async (name, code, codes) => {
     phase(name, `exit ${String(code)}`);
     expect(await runBoth()).toEqual(codes);
     expect(existsSync(at('dev/termination-log'))).toBe(false);
   });
 
   test('end when the source could not be fetched', async () => {
-    const lanes = [start(registryScript(lifecycle)), start(buildScript(undefined))];
+    const containers = [start(registryScript(lifecycle)), start(buildScript(undefined))];
     await new Promise((resolve) => setTimeout(resolve, 100));
     mark(markers.failed);
-    expect(await Promise.all(lanes)).toEqual([99, 99]);
+    expect(await Promise.all(containers)).toEqual([99, 99]);
   });
 
-  test('give the credential to the phases of the registry lane and to nothing else', async () => {
+  test('give the credential to the phases of the registry container and to nothing else', async () => {
     for (const name of ['analyzer', 'detector', 'restorer', 'builder', 'exporter'])
       phase(name, `env | grep -c c2VjcmV0 >> ${at(`seen-${name}`)}; touch ${at('layers/analyzed.toml')}`);
     await runBoth();
@@ -161,7 +161,7 @@ describe('the lanes of a build', () => {
       `printf '[image]\\n  digest = "${digest}"\\n' > ${at('tmp/kf-report.toml')}; ${noise} > ${at('layers/config/metadata.toml')}`,
     );
     await runBoth();
-    expect(parseLaneReport(readFileSync(at('dev/termination-log'), 'utf8'))).toEqual({ digest });
+    expect(parseExportReport(readFileSync(at('dev/termination-log'), 'utf8'))).toEqual({ digest });
   });
 
   test('write an explicit order and detect by it', async () => {
