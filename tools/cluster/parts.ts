@@ -1,23 +1,14 @@
-// The programs a cluster is made of: which Go module each comes from, how it is built, where the result is cached.
+// The programs a cluster is made of: which Go module each comes from, and where the result is cached.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { BuildProgress } from './build-progress.ts';
+import type { ProgressOutput } from './build-progress.ts';
 import { cacheFolder } from './cache.ts';
-import { run, tryRun } from './process.ts';
-
-interface Part {
-  /** Folder below `parts/` with the Go module that pins everything. */
-  name: string;
-  /** Binary name → Go package. */
-  binaries: Record<string, string>;
-  /** Folder name in the result → folder of a dependency, copied as it is. */
-  folders?: Record<string, { module: string; folder: string }>;
-  flags?: string[];
-  /** Variables set by the linker: import path of the variable → value. */
-  variables?: Record<string, string>;
-  cgo?: boolean;
-}
+import { compilePart, copyFolders, goCommand, listPackages, removeGoCaches } from './go-build.ts';
+import type { Part } from './part.ts';
+import { withLock } from './state.ts';
 
 /** Two packages that say which version a program is: the first to people, the second in its user agent. */
 const kubernetesVersion = ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'].flatMap((source) => [
@@ -29,7 +20,9 @@ const kubernetesVersion = ['k8s.io/component-base/version', 'k8s.io/client-go/pk
 const parts: Part[] = [
   {
     name: 'kubernetes',
-    binaries: { kfnode: '.', kubectl: 'k8s.io/kubernetes/cmd/kubectl' },
+    binaries: { kfnode: '.' },
+    // The program goes by the name that it is started with.
+    links: { kubectl: 'kfnode' },
     variables: Object.fromEntries(kubernetesVersion),
   },
   {
@@ -44,10 +37,10 @@ const parts: Part[] = [
   // Without the tag a runc fails every pod that asks for a seccomp profile.
   { name: 'runc', binaries: { runc: 'github.com/opencontainers/runc' }, flags: ['-tags=seccomp'], cgo: true },
   { name: 'netpol', binaries: { netpol: '.' } },
-  { name: 'coredns', binaries: { coredns: 'github.com/coredns/coredns' } },
+  { name: 'coredns', binaries: { coredns: '.' } },
   { name: 'metrics-server', binaries: { 'metrics-server': 'sigs.k8s.io/metrics-server/cmd/metrics-server' } },
   { name: 'local-path-provisioner', binaries: { 'local-path-provisioner': 'github.com/rancher/local-path-provisioner' } },
-  { name: 'registry', binaries: { registry: 'github.com/distribution/distribution/v3/cmd/registry' } },
+  { name: 'registry', binaries: { registry: '.' } },
   { name: 'crane', binaries: { crane: 'github.com/google/go-containerregistry/cmd/crane' } },
   {
     name: 'lifecycle',
@@ -61,6 +54,15 @@ const parts: Part[] = [
     name: 'traefik',
     binaries: { traefik: 'github.com/traefik/traefik/v3/cmd/traefik' },
     variables: { 'github.com/traefik/traefik/v3/pkg/version.Version': '3.6.12' },
+    // Two thirds of its sources are the SDKs of clouds, which the gateway of a test cluster never calls.
+    patches: {
+      'github.com/go-acme/lego/v4': { 'providers/dns/zz_gen_dns_providers.go': 'patches/lego/dns_providers.go' },
+      'github.com/traefik/traefik/v3': {
+        'pkg/provider/ecs/ecs.go': 'patches/ecs/ecs.go',
+        'pkg/provider/ecs/config.go': null,
+        'pkg/provider/ecs/label.go': null,
+      },
+    },
   },
   {
     name: 'gateway-api',
@@ -100,96 +102,101 @@ export function partPath(paths: PartPaths, name: string): string {
 
 const partsSource = join(import.meta.dirname, 'parts');
 
+/** CPU seconds that each part takes, all built in this order with nothing cached; a part that is not named takes few. The bar goes by them. */
+const cpuSeconds: Record<string, number> = {
+  kubernetes: 340,
+  containerd: 40,
+  runc: 15,
+  netpol: 2,
+  coredns: 8,
+  'metrics-server': 6,
+  'local-path-provisioner': 3,
+  registry: 15,
+  crane: 3,
+  lifecycle: 22,
+  traefik: 50,
+  kwok: 9,
+};
+
 /**
- * Builds what is not yet in the cache and returns the paths of all results.
- * Safe to run several times at once: each build goes to a folder of its own and is then renamed.
+ * Builds what is not yet in the cache and returns the paths of all results. Safe to run several times at once: one builds, the others wait for it.
+ * When nothing lacks any more, Go's own caches of these builds are removed.
  * @param names part names, see `partSets`
- * @param log takes one progress line at a time
+ * @param output takes the progress
  */
-export async function buildParts(names: readonly string[], log: (line: string) => void): Promise<PartPaths> {
+export async function buildParts(names: readonly string[], output: ProgressOutput): Promise<PartPaths> {
   const goVersion = (await goCommand(['env', 'GOVERSION'])).trim();
-  const paths: Record<string, string> = {};
-  for (const name of names) {
-    const part = parts.find((candidate) => candidate.name === name);
-    if (!part) throw new Error(`There is no part "${name}".`);
-    const folder = join(cacheFolder(), 'parts', `${name}-${partHash(part, goVersion)}`);
-    if (!existsSync(folder)) await buildPart(part, folder, log);
-    for (const result of [...Object.keys(part.binaries), ...Object.keys(part.folders ?? {})]) paths[result] = join(folder, result);
-  }
-  return paths;
+  const wanted = names.map((name) => knownPart(name));
+  if (wanted.some((part) => !isBuilt(part, goVersion))) await withLock('parts', () => buildMissing(wanted, goVersion, output));
+  return Object.fromEntries(wanted.flatMap((part) => resultsOf(part, partFolder(part, goVersion))));
 }
 
-async function goCommand(args: string[]): Promise<string> {
-  const result = await tryRun('go', args).catch((cause: unknown) => {
-    throw new Error(
-      'Go is needed to build the parts of the cluster; `go` is not in the PATH. Any Go from 1.21 on will do: it fetches the version that the modules ask for.',
-      { cause },
-    );
-  });
-  if (result.code !== 0) throw new Error(`go ${args.join(' ')} failed: ${result.stderr.trim()}`);
-  return result.stdout;
+function knownPart(name: string): Part {
+  const part = parts.find((candidate) => candidate.name === name);
+  if (!part) throw new Error(`There is no part "${name}".`);
+  return part;
+}
+
+function resultsOf(part: Part, folder: string): [string, string][] {
+  const names = [part.binaries, part.links ?? {}, part.folders ?? {}].flatMap((record) => Object.keys(record));
+  return names.map((name) => [name, join(folder, name)]);
+}
+
+function partFolder(part: Part, goVersion: string): string {
+  return join(cacheFolder(), 'parts', `${part.name}-${partHash(part, goVersion)}`);
+}
+
+function isBuilt(part: Part, goVersion: string): boolean {
+  return existsSync(partFolder(part, goVersion));
 }
 
 function partHash(part: Part, goVersion: string): string {
   const hash = createHash('sha256').update(JSON.stringify([part, goVersion, process.arch]));
   const source = join(partsSource, part.name);
-  for (const file of readdirSync(source).toSorted()) {
+  for (const file of readdirSync(source, { recursive: true, encoding: 'utf8' }).toSorted()) {
     if (file === 'go.mod' || file === 'go.sum' || file.endsWith('.go')) hash.update(`${file}\0`).update(readFileSync(join(source, file)));
   }
   return hash.digest('hex').slice(0, 12);
 }
 
-async function buildPart(part: Part, folder: string, log: (line: string) => void): Promise<void> {
-  const started = Date.now();
-  const seconds = (): string => `${String(Math.round((Date.now() - started) / 1000))} s`;
-  log(`${part.name}: building (once; kept in ${folder})`);
-  const ticker = setInterval(() => {
-    log(`${part.name}: still building, ${seconds()}`);
-  }, 15_000);
+async function buildMissing(wanted: readonly Part[], goVersion: string, output: ProgressOutput): Promise<void> {
+  const missing = wanted.filter((part) => !isBuilt(part, goVersion));
+  const progress = new BuildProgress(
+    missing.map(({ name }) => ({ name, weight: cpuSeconds[name] ?? 2 })),
+    output,
+  );
+  try {
+    let packages = packagesOf(missing[0]);
+    for (const [index, part] of missing.entries()) {
+      const current = await packages;
+      progress.start(part.name, current);
+      // The next part's sources come while this one is compiled.
+      packages = packagesOf(missing[index + 1]);
+      await buildPart(part, partFolder(part, goVersion), () => progress.compiled());
+      progress.finish();
+    }
+  } finally {
+    progress.end();
+  }
+  if (parts.every((part) => isBuilt(part, goVersion))) removeGoCaches();
+}
+
+/** The packages of a part, for the bar; what is wrong with them the compiler says better. */
+function packagesOf(part: Part | undefined): Promise<string[]> {
+  return part ? listPackages(part, join(partsSource, part.name)).catch(() => []) : Promise.resolve([]);
+}
+
+/** A part is built in a folder of its own, which is then renamed: nobody sees half of one. */
+async function buildPart(part: Part, folder: string, compiled: () => void): Promise<void> {
+  const source = join(partsSource, part.name);
   const temporary = `${folder}.${String(process.pid)}.tmp`;
   try {
     rmSync(temporary, { recursive: true, force: true });
     mkdirSync(temporary, { recursive: true });
-    await compile(part, temporary);
-    await copyFolders(part, temporary);
-    publish(temporary, folder);
-  } finally {
-    clearInterval(ticker);
-    rmSync(temporary, { recursive: true, force: true });
-  }
-  log(`${part.name}: built in ${seconds()}`);
-}
-
-async function compile(part: Part, target: string): Promise<void> {
-  const cwd = join(partsSource, part.name);
-  const set = Object.entries(part.variables ?? {}).map(([name, value]) => `-X ${name}=${value}`);
-  const linker = ['-s', '-w', ...set].join(' ');
-  for (const [binary, source] of Object.entries(part.binaries)) {
-    const args = ['build', '-trimpath', '-buildvcs=false', `-ldflags=${linker}`, ...(part.flags ?? []), '-o', join(target, binary), source];
-    await run('go', args, { cwd, env: { ...process.env, GOWORK: 'off', CGO_ENABLED: part.cgo ? '1' : '0' } });
-  }
-}
-
-async function copyFolders(part: Part, target: string): Promise<void> {
-  const cwd = join(partsSource, part.name);
-  for (const [name, { module, folder }] of Object.entries(part.folders ?? {})) {
-    await run('go', ['mod', 'download', module], { cwd });
-    const root = (await run('go', ['list', '-m', '-f', '{{.Dir}}', module], { cwd })).trim();
-    const copy = join(target, name);
-    mkdirSync(copy);
-    // File by file: the module cache is read-only, its modes are not wanted here.
-    for (const file of readdirSync(join(root, folder))) {
-      if (file.endsWith('.yaml')) writeFileSync(join(copy, file), readFileSync(join(root, folder, file)));
-    }
-  }
-}
-
-/** Puts a finished folder in place; when another build of the same part was faster, its result stays. */
-function publish(temporary: string, folder: string): void {
-  try {
+    await compilePart(part, source, temporary, compiled);
+    await copyFolders(part, source, temporary);
     renameSync(temporary, folder);
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
   }
 }

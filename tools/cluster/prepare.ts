@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 
 import { nodeRegistry } from './addresses.ts';
+import { progressOutput } from './build-progress.ts';
 import { cacheFolder } from './cache.ts';
 import { buildImages } from './images/index.ts';
 import type { BuiltImage } from './images/index.ts';
@@ -24,16 +25,19 @@ export async function prepareCluster(options: { mode: ClusterMode; kwok: boolean
   await installPackages(log);
   const isFull = options.mode === 'full';
   const names = isFull ? partSets.node : partSets.controlPlane;
-  const parts = await buildParts(options.kwok ? [...names, ...partSets.kwok] : names, log);
+  const parts = await buildParts(options.kwok ? [...names, ...partSets.kwok] : names, progressOutput(log));
   const images = isFull ? await buildImages({ cacheDir: join(cacheFolder(), 'images'), parts, log, insideRegistry: nodeRegistry }) : [];
   return { parts, images };
 }
 
 /** Builds what the tests of these rings need, a line of progress at a time. */
 export async function prepareRings(rings: readonly string[], log: (line: string) => void): Promise<void> {
-  if (rings.includes('unit')) await buildParts(['staticserver'], log);
-  if (rings.includes('api')) await prepareCluster({ mode: 'control-plane', kwok: false }, log);
-  if (!rings.includes('cluster')) return;
+  if (rings.includes('unit')) await buildParts(['staticserver'], progressOutput(log));
+  if (!rings.includes('cluster')) {
+    if (rings.includes('api')) await prepareCluster({ mode: 'control-plane', kwok: false }, log);
+    return;
+  }
+  // With all that a control plane needs.
   await prepareCluster({ mode: 'full', kwok: true }, log);
   await fetchNpmPackages(log);
 }

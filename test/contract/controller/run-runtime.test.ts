@@ -101,7 +101,7 @@ describe('fence', () => {
         if (!isLeader) throw new Error('not the leader');
       },
       observe: () => undefined,
-      measure: () => undefined,
+      count: () => undefined,
     });
 
   test('no write without leadership, reads stay', async () => {
@@ -176,7 +176,7 @@ describe('Manager', () => {
     await cluster.create(serviceType, service('late'));
     await until(() => expect(seen.filter((key) => key === 'ns/late')).toHaveLength(2));
     expect(seen.filter((key) => key === 'ns/bad')).toHaveLength(1);
-    expect(await manager.renderMetrics()).toContain('kf_reconcile_total{reconciler="service",outcome="terminal"} 1');
+    expect(manager.renderMetrics()).toContain('kf_reconcile_total{reconciler="service",outcome="terminal"} 1');
   });
 
   describe('/healthz', () => {
@@ -313,7 +313,7 @@ describe('Manager', () => {
       return Promise.resolve(undefined);
     });
     await until(() => expect(problems[0]).toBeInstanceOf(WaitingError));
-    expect(await manager.renderMetrics()).toContain('outcome="waiting"} 1');
+    expect(manager.renderMetrics()).toContain('outcome="waiting"} 1');
     expect(cluster.all(configMapType)).toEqual([]);
   });
 });

@@ -189,8 +189,6 @@ export interface RunScene {
   patchApp: (patch: Record<string, unknown>) => Promise<void>;
   /** The gateway takes routes, but loads none of their changes any more; `false`: it catches up. */
   freezeGateway: (isFrozen: boolean) => void;
-  /** What Prometheus would read of the present controller. */
-  metrics: () => Promise<string>;
   /** Ends the controller and starts another. */
   restartController: () => Promise<void>;
   stopController: () => Promise<void>;
@@ -203,24 +201,17 @@ export interface DeployOptions {
   annotations?: Record<string, string>;
 }
 
-interface Controller {
-  stop: () => Promise<void>;
-  metrics: () => Promise<string>;
-}
-
-function manager(cluster: MemoryCluster, identity: string): Controller {
+function manager(cluster: MemoryCluster, identity: string): { stop: () => Promise<void> } {
   const aborter = new AbortController();
-  const made = new Manager({
+  const running = new Manager({
     cluster,
     sources: sources('cf'),
     reconcilers: [appReconciler, processReconciler(), appWorkloadReconciler, frozenSecretsReconciler(), routeReconciler, domainReconciler],
     leader: { ns: 'kf-system', name: 'kf-controller', identity, followMs: 20 },
     rootNamespace: 'cf',
     log: createLogger('error', (line) => process.stderr.write(line)),
-  });
-  const running = made.run(aborter.signal);
+  }).run(aborter.signal);
   return {
-    metrics: () => made.renderMetrics(),
     stop: async () => {
       aborter.abort();
       await running;
@@ -276,7 +267,6 @@ export async function startRunScene({ routed = true, unreachableGateway = false 
     web: () => cluster.all(kinds.process).find(({ spec }) => spec.processType === 'web'),
     patchApp,
     freezeGateway: gateway.freeze,
-    metrics: () => controller.metrics(),
     deploy: async (image, more = {}) => {
       count += 1;
       const build = `build-${String(count)}`;

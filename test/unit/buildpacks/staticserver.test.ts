@@ -19,7 +19,7 @@ let root: string;
 const servers: ChildProcess[] = [];
 
 beforeAll(async () => {
-  program = partPath(await buildParts(['staticserver'], () => undefined), 'staticserver');
+  program = partPath(await buildParts(['staticserver'], { log: () => undefined }), 'staticserver');
   root = mkdtempSync(join(tmpdir(), 'kf-site-'));
   mkdirSync(join(root, 'docs'));
   mkdirSync(join(root, 'empty'));

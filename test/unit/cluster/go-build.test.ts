@@ -1,0 +1,68 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { compilerMemory, moduleProxies, removeGoCaches } from '../../../tools/cluster/go-build.ts';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'kf-go-'));
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true });
+});
+
+test('modules that the user has downloaded are not downloaded again', () => {
+  mkdirSync(path.join(folder, 'cache', 'download'), { recursive: true });
+  expect(moduleProxies('https://proxy.example.com,direct', folder)).toBe(
+    `file://${folder}/cache/download,https://proxy.example.com,direct`,
+  );
+});
+
+test('without such a folder the proxies of the user are asked', () => {
+  expect(moduleProxies('https://proxy.example.com,direct', folder)).toBe('https://proxy.example.com,direct');
+});
+
+test('a compiler may take an eighth of the memory, at least 256 MiB and at most 2 GiB', () => {
+  const GiB = 1024 ** 3;
+  expect([1, 4, 8, 64].map((size) => compilerMemory(size * GiB))).toEqual(['256MiB', '512MiB', '1024MiB', '2048MiB']);
+});
+
+test('the caches of Go go, the parts stay', () => {
+  vi.stubEnv('KF_CACHE', folder);
+  for (const file of ['go/build/x', 'go/mod/y', 'parts/pause/pause']) {
+    mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
+    writeFileSync(path.join(folder, file), '');
+  }
+  removeGoCaches();
+  expect([existsSync(path.join(folder, 'go')), existsSync(path.join(folder, 'parts/pause/pause'))]).toEqual([false, true]);
+});
+
+const parts = path.join(import.meta.dirname, '../../../tools/cluster/parts');
+
+function versions(part: string): Map<string, string> {
+  const requirements = readFileSync(path.join(parts, part, 'go.mod'), 'utf8')
+    .replaceAll(/^exclude \([^)]*\)/gm, '')
+    .matchAll(/^\s+(\S+) (v\S+)(?: \/\/ indirect)?$/gm);
+  return new Map([...requirements].map((match): [string, string] => [match[1] ?? '', match[2] ?? '']));
+}
+
+/** Two programs share a compiled package when the versions of its module are equal, and those of all modules below it. */
+const shared = [
+  /^k8s\.io\/(api|apimachinery|apiserver|client-go|component-base|klog\/v2|kube-openapi|utils)$/,
+  /^golang\.org\/x\/(net|oauth2|sync|sys|term|text|time)$/,
+  /^google\.golang\.org\/(grpc|protobuf)$/,
+  /^go\.opentelemetry\.io\/otel(\/trace|\/metric|\/sdk)?$/,
+];
+
+test.each(['coredns', 'kwok', 'local-path-provisioner', 'metrics-server', 'netpol', 'traefik'])(
+  'Kubernetes and %s are made of the same versions, so that their packages compile once',
+  (part) => {
+    const kubernetes = versions('kubernetes');
+    const others = [...versions(part)].filter(([module]) => shared.some((pattern) => pattern.test(module)) && kubernetes.has(module));
+    expect(others.length).toBeGreaterThan(5);
+    expect(others.filter(([module, version]) => kubernetes.get(module) !== version)).toEqual([]);
+  },
+);
