@@ -34,6 +34,12 @@ export async function clusterUp(name: string, ...flags: string[]): Promise<Clust
   return evaluateExports(stdout);
 }
 
+/** Builds what no cluster was in need of so far, and the tests are; Go's caches are removed then. */
+export async function clusterPrepare(): Promise<void> {
+  const code = await clusterTool(['prepare']);
+  if (code !== 0) throw new Error(`What the tests need could not be built (exit ${code}).`);
+}
+
 export async function clusterDown(name: string): Promise<void> {
   const code = await clusterTool(['down', '--name', name]);
   if (code !== 0) throw new Error(`The cluster '${name}' did not go down (exit ${code}).`);
