@@ -2,7 +2,7 @@
 
 import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import { BugError } from '../../lib/errors.ts';
-import type { Cluster } from '../../lib/kube/cluster.ts';
+import type { ApplyOptions, Cluster, DeleteOptions, PatchOptions } from '../../lib/kube/cluster.ts';
 
 export interface FenceOptions {
   /** Throws when no write may be sent. */
@@ -13,15 +13,42 @@ export interface FenceOptions {
   count: (verb: string, type: ResourceType) => void;
 }
 
-type Preconditioned = { metadata?: { uid?: string; resourceVersion?: string } };
+/** Which object a write is meant for: exactly this one, or exactly this state of it. */
+export type Precondition = { uid: string; resourceVersion?: string } | { uid?: string; resourceVersion: string };
 
+type Preconditioned<T extends KubeObject> = T & { metadata: Precondition };
+
+/** A cluster whose writes to what is there already name the object that they are meant for. */
+export interface FencedCluster extends Omit<Cluster, 'apply' | 'mergePatch' | 'replace' | 'delete'> {
+  apply<T extends KubeObject>(
+    type: ResourceType<T>,
+    object: Preconditioned<T>,
+    options: ApplyOptions & { fieldManager: string },
+  ): Promise<Stored<T>>;
+  mergePatch<T extends KubeObject>(
+    type: ResourceType<T>,
+    ns: string | undefined,
+    name: string,
+    patch: { metadata: Precondition & Record<string, unknown> } & Record<string, unknown>,
+    options?: PatchOptions,
+  ): Promise<Stored<T>>;
+  replace<T extends KubeObject>(type: ResourceType<T>, object: Preconditioned<T>, options?: PatchOptions): Promise<Stored<T>>;
+  delete(type: ResourceType, ns: string | undefined, name: string, options: DeleteOptions & Precondition): Promise<boolean>;
+}
+
+/** The API server takes an empty uid or version for none at all: the write would reach whatever has the name. */
 function assertPrecondition(verb: string, type: ResourceType, metadata: { uid?: string; resourceVersion?: string } | undefined): void {
-  if (metadata?.uid !== undefined || metadata?.resourceVersion !== undefined) return;
-  throw new BugError(`A ${verb} of a ${type.kind} was about to be sent without a uid or resourceVersion.`);
+  const { uid, resourceVersion } = metadata ?? {};
+  const refuse = (how: string): never => {
+    throw new BugError(`A ${verb} of a ${type.kind} was about to be sent ${how}.`);
+  };
+  if (uid === '') refuse('with an empty uid');
+  if (resourceVersion === '') refuse('with an empty resourceVersion');
+  if (uid === undefined && resourceVersion === undefined) refuse('without a uid or resourceVersion');
 }
 
 /** Wraps `cluster`; `table`, `raw` and the rest pass through. */
-export function fence(cluster: Cluster, options: FenceOptions): Cluster {
+export function fence(cluster: Cluster, options: FenceOptions): FencedCluster {
   const { assertLeader, observe, count } = options;
   const seen = <T extends KubeObject>(type: ResourceType<T>, object: Stored<T>): Stored<T> => {
     observe(type, object);
@@ -61,7 +88,7 @@ export function fence(cluster: Cluster, options: FenceOptions): Cluster {
     },
     async mergePatch(type, ns, name, patch, write) {
       assertLeader();
-      assertPrecondition('merge patch', type, (patch as Preconditioned).metadata);
+      assertPrecondition('merge patch', type, patch.metadata);
       count('patch', type);
       return seen(type, await cluster.mergePatch(type, ns, name, patch, write));
     },

@@ -8,7 +8,7 @@ import { parseKfInfo, type KfInfo } from '../../lib/api/kf-info.ts';
 import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
 import type { Cluster } from '../../lib/kube/cluster.ts';
 import { EventRecorder } from './events.ts';
-import { fence } from './fenced.ts';
+import { fence, type FencedCluster } from './fenced.ts';
 import { serveHealth } from './http.ts';
 import { Informer, type Source } from './informer.ts';
 import { Leader, type LeaderOptions } from './leader.ts';
@@ -49,7 +49,7 @@ export class Manager {
   readonly #runners: Runner[];
   readonly #stores: Stores;
   readonly #leader: Leader;
-  readonly #cluster: Cluster;
+  readonly #cluster: FencedCluster;
   readonly #events: EventRecorder;
   readonly #now: () => number;
   readonly #memory = new Memory();

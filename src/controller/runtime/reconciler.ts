@@ -2,8 +2,8 @@
 
 import type { KfInfo } from '../../lib/api/kf-info.ts';
 import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
-import type { Cluster } from '../../lib/kube/cluster.ts';
 import type { EventNote } from './events.ts';
+import type { FencedCluster } from './fenced.ts';
 import type { Logger } from './log.ts';
 import type { Memory } from './memory.ts';
 import type { Outcome } from './outside.ts';
@@ -47,7 +47,7 @@ export function index<T extends KubeObject>(type: ResourceType<T>, name: string,
 /** What a reconcile may use. Everything it knows comes from here, so tests can give it all. */
 export interface Context {
   /** Writes are fenced: leader only, with a precondition. What they give back is in the stores at once. */
-  cluster: Cluster;
+  cluster: FencedCluster;
   stores: Stores;
   /** What is kept between runs. */
   memory: Memory;

@@ -74,7 +74,7 @@ export async function ensureObject<T extends KubeObject>(context: Context, type:
 }
 
 /** Undefined when it was made; else what was there already and the cache did not know, for lack of a label or of time. */
-async function createObject<T extends KubeObject>(context: Context, type: ResourceType<T>, wanted: T): Promise<T | undefined> {
+async function createObject<T extends KubeObject>(context: Context, type: ResourceType<T>, wanted: T): Promise<Stored<T> | undefined> {
   const { namespace, name = '' } = wanted.metadata;
   try {
     await context.cluster.create(type, wanted, { signal: context.signal });

@@ -7,6 +7,7 @@ import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import { parseQuantity } from '../../lib/api/sizes.ts';
 import { buildLimits, type Limits } from '../../templates/limits.ts';
 import { index, type Context, type Index } from '../runtime/reconciler.ts';
+import type { Precondition } from '../runtime/fenced.ts';
 import { QuietSpaces, type Look } from './quiet-spaces.ts';
 
 /** What one space has of one resource. */
@@ -75,7 +76,7 @@ export function isSame(one: Limits, other: Limits): boolean {
 }
 
 /** Writes `limits` into a quota, in place of what the controller wrote before. */
-export async function rewrite(context: Context, live: Stored<ResourceQuota>, limits: Limits, precondition: object): Promise<void> {
+export async function rewrite(context: Context, live: Stored<ResourceQuota>, limits: Limits, precondition: Precondition): Promise<void> {
   const { namespace = '', name = '' } = live.metadata;
   const gone = Object.fromEntries(Object.keys(live.spec?.hard ?? {}).flatMap((key) => (key in limits ? [] : [[key, null]])));
   const { metadata, spec } = buildLimits(namespace, limits);

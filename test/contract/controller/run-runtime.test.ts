@@ -10,6 +10,7 @@ import { OutsideCalls } from '../../../src/controller/runtime/outside.ts';
 import { watch, type Reconciler } from '../../../src/controller/runtime/reconciler.ts';
 import { NotLeaderError, TerminalError, WaitingError } from '../../../src/controller/runtime/result.ts';
 import { configMapType, leaseType, serviceType, type Service } from '../../../src/lib/api/core.ts';
+import type { Cluster } from '../../../src/lib/kube/cluster.ts';
 import { apiError, MemoryCluster } from '../../support/memory-cluster.ts';
 import { patienceMs } from '../../support/until.ts';
 
@@ -113,10 +114,28 @@ describe('fence', () => {
   });
 
   test('no patch, replace or delete without a precondition', async () => {
-    const view = fenced(new MemoryCluster());
+    // As code without types would call it.
+    const view: Cluster = fenced(new MemoryCluster());
     await expect(view.mergePatch(serviceType, 'ns', 'a', { spec: {} })).rejects.toThrow('without a uid or resourceVersion');
     await expect(view.delete(serviceType, 'ns', 'a')).rejects.toThrow('without a uid or resourceVersion');
     await expect(view.replace(serviceType, service('a'))).rejects.toThrow('without a uid or resourceVersion');
+  });
+
+  test.each(['uid', 'resourceVersion'])('an empty %s is no precondition, whatever stands beside it', async (field) => {
+    const cluster = new MemoryCluster();
+    const view: Cluster = fenced(cluster);
+    const live = await view.create(serviceType, service('a'));
+    const { uid, resourceVersion } = live.metadata;
+    const refusal = `with an empty ${field}`;
+    for (const metadata of [{ [field]: '' }, { uid, resourceVersion, [field]: '' }]) {
+      const object = { ...live, metadata: { ...service('a').metadata, ...metadata } };
+      const precondition = metadata as { uid: string };
+      await expect(view.mergePatch(serviceType, 'ns', 'a', { metadata: precondition })).rejects.toThrow(refusal);
+      await expect(view.delete(serviceType, 'ns', 'a', precondition)).rejects.toThrow(refusal);
+      await expect(view.replace(serviceType, object)).rejects.toThrow(refusal);
+      await expect(view.apply(serviceType, object, { fieldManager: 'x' })).rejects.toThrow(refusal);
+    }
+    expect(cluster.writes.map(({ verb }) => verb)).toEqual(['create']);
   });
 });
 
@@ -254,8 +273,8 @@ describe('Manager', () => {
     manage(cluster, async (key, context) => {
       if (key !== 'ns/a') return undefined;
       const live = context.stores.of(serviceType).get('ns', 'a');
-      if (live?.metadata.annotations?.[noted] === undefined) {
-        await context.cluster.mergePatch(serviceType, 'ns', 'a', { metadata: { uid: live?.metadata.uid, annotations: { [noted]: 'y' } } });
+      if (live !== undefined && live.metadata.annotations?.[noted] === undefined) {
+        await context.cluster.mergePatch(serviceType, 'ns', 'a', { metadata: { uid: live.metadata.uid, annotations: { [noted]: 'y' } } });
       }
       found.push(context.stores.of(serviceType).get('ns', 'a')?.metadata.annotations?.[noted]);
       return undefined;
