@@ -28,7 +28,7 @@ export const appIndexes: readonly Index[] = [processesByApp, workloadsByProcess,
 export function bindingsOf(stores: Stores, app: Stored<CFApp>): Stored<CFServiceBinding>[] {
   return stores
     .of(kinds.serviceBinding)
-    .by(bindingsByApp.name, `${app.metadata.namespace ?? ''}/${app.metadata.name ?? ''}`)
+    .by(bindingsByApp.name, `${app.metadata.namespace}/${app.metadata.name}`)
     .filter((binding) => binding.metadata.deletionTimestamp === undefined && binding.spec.type === 'app')
     .filter((binding) => binding.status?.conditions?.find(({ type }) => type === 'Claimed')?.status !== 'False')
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
@@ -40,8 +40,7 @@ export function processKeys(appKey: string, stores: Stores): string[] {
 }
 
 const byAge = (a: Stored<CFRoute>, b: Stored<CFRoute>): number =>
-  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
-  (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '');
+  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') || a.metadata.name.localeCompare(b.metadata.name);
 
 export interface MappedDestination {
   route: Stored<CFRoute>;
@@ -50,8 +49,8 @@ export interface MappedDestination {
 
 /** Routes to a process, oldest first, each with the destination that names it. Routes that do not hold their name do not count. */
 export function routesTo(process: Stored<CFProcess>, stores: Stores): MappedDestination[] {
-  const { namespace = '' } = process.metadata;
-  const app = process.spec.appRef.name ?? '';
+  const { namespace } = process.metadata;
+  const app = process.spec.appRef.name;
   return stores
     .of(kinds.route)
     .by(routesByApp.name, `${namespace}/${app}`)

@@ -158,7 +158,7 @@ export function buildBudget(process: CFProcess): PodDisruptionBudget {
     metadata: {
       name,
       namespace,
-      labels: { [labels.guid]: name, [labels.appGuid]: process.spec.appRef.name ?? '' },
+      labels: { [labels.guid]: name, [labels.appGuid]: process.spec.appRef.name },
       ownerReferences: [ownerReference(kinds.process, process)],
     },
     spec: { minAvailable: '50%', selector: { matchLabels: { [labels.guid]: name } }, unhealthyPodEvictionPolicy: 'AlwaysAllow' },

@@ -79,7 +79,7 @@ export function liveInputs(app: CFApp, process: CFProcess, droplet: Droplet, por
   const path = (endpoint: string | undefined): string => (endpoint === undefined || endpoint === '' ? '/' : endpoint);
   return {
     image: droplet.registry.image,
-    pullSecrets: (droplet.registry.imagePullSecrets ?? []).flatMap(({ name }) => name ?? []),
+    pullSecrets: (droplet.registry.imagePullSecrets ?? []).map(({ name }) => name),
     command: command(app, process),
     memoryMB: process.spec.memoryMB,
     diskMB: process.spec.diskQuotaMB,
@@ -227,5 +227,5 @@ export function buildFrozenSecrets(workload: AppWorkload, names: ReturnType<type
 
 /** Names of all copies of a generation. */
 export function frozenSecretNames({ metadata, spec }: AppWorkload): string[] {
-  return [...(spec.services ?? []).flatMap(({ secret }) => secret ?? []), `${metadata.name ?? ''}-env`];
+  return [...(spec.services ?? []).map(({ secret }) => secret), `${metadata.name ?? ''}-env`];
 }

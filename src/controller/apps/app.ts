@@ -47,8 +47,8 @@ async function removeBindings(context: Context, ns: string, name: string): Promi
   const bindings = context.stores.of(kinds.serviceBinding).by(bindingsByApp.name, `${ns}/${name}`);
   if (bindings.length === 0 || (await context.cluster.get(kinds.app, ns, name, context.signal)) !== undefined) return;
   for (const { metadata } of bindings) {
-    if (metadata.uid === undefined || metadata.deletionTimestamp !== undefined) continue;
-    await context.cluster.delete(kinds.serviceBinding, ns, metadata.name ?? '', { uid: metadata.uid, signal: context.signal });
+    if (metadata.deletionTimestamp !== undefined) continue;
+    await context.cluster.delete(kinds.serviceBinding, ns, metadata.name, { uid: metadata.uid, signal: context.signal });
   }
 }
 
@@ -67,7 +67,7 @@ async function reconcileApp(context: Context, live: Stored<CFApp>): Promise<Resu
   const claim = await claimName(context, { entity: 'app', object: live });
   if (claim.notReady !== undefined) {
     if (isAbandoned(live, context.now())) {
-      const { uid = '', resourceVersion = '', namespace, name = '' } = live.metadata;
+      const { uid, resourceVersion, namespace, name } = live.metadata;
       await context.cluster.delete(kinds.app, namespace, name, { uid, resourceVersion, signal: context.signal });
       return undefined;
     }
@@ -84,7 +84,7 @@ async function reconcileApp(context: Context, live: Stored<CFApp>): Promise<Resu
 
 /** After a user's command everything it may have written is read from the API server, not from caches that follow it. */
 async function readFresh(context: Context, app: Stored<CFApp>): Promise<Stored<CFApp>> {
-  const { namespace = '', name = '' } = app.metadata;
+  const { namespace, name } = app.metadata;
   const { signal } = context;
   const droplet = app.spec.currentDropletRef?.name ?? '';
   const [fresh] = await Promise.all([

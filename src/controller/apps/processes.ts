@@ -14,7 +14,7 @@ export function processesOf(context: Context, app: Stored<CFApp>): Stored<CFProc
   const order = (process: Stored<CFProcess>): string => (process.spec.processType === webProcess ? '' : process.spec.processType);
   return context.stores
     .of(kinds.process)
-    .by(processesByApp.name, `${app.metadata.namespace ?? ''}/${app.metadata.name ?? ''}`)
+    .by(processesByApp.name, `${app.metadata.namespace}/${app.metadata.name}`)
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     .toSorted((a, b) => (order(a) < order(b) ? -1 : 1));
 }
@@ -34,7 +34,7 @@ async function create(context: Context, app: Stored<CFApp>, type: string, detect
 }
 
 async function update(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>, detectedCommand: string): Promise<void> {
-  const { namespace, name = '', resourceVersion, ownerReferences = [] } = process.metadata;
+  const { namespace, name, resourceVersion, ownerReferences = [] } = process.metadata;
   const isOwned = ownerReferences.some(({ uid }) => uid === app.metadata.uid);
   const isSame = (process.spec.detectedCommand ?? '') === detectedCommand;
   if (isOwned && isSame) return;

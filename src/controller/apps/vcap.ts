@@ -31,16 +31,16 @@ const rememberedServices = 1_000;
 const mostUris = 100;
 
 export function vcapApplicationSecretName(app: Stored<CFApp>): string {
-  return `${app.metadata.name ?? ''}-vcap-application`;
+  return `${app.metadata.name}-vcap-application`;
 }
 
 export function vcapServicesSecretName(app: Stored<CFApp>): string {
-  return `${app.metadata.name ?? ''}-vcap-services`;
+  return `${app.metadata.name}-vcap-services`;
 }
 
 /** Addresses of the app's routes, oldest first. */
 function urisOf(context: Context, app: Stored<CFApp>): string[] {
-  const routes = context.stores.of(kinds.route).by(routesByApp.name, `${app.metadata.namespace ?? ''}/${app.metadata.name ?? ''}`);
+  const routes = context.stores.of(kinds.route).by(routesByApp.name, `${app.metadata.namespace}/${app.metadata.name}`);
   return routes
     .filter((route) => findCondition(route, conditionTypes.claimed)?.status !== 'False')
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''))
@@ -70,14 +70,14 @@ const limitsOf = ({ memoryMB, diskQuotaMB }: Pick<Stored<CFProcess>['spec'], 'me
 /** What is told of a process, and where it is about the app as such (`cf env`, builds, tasks) of its web process. */
 function vcapOfProcess(context: Context, app: Stored<CFApp>, process: Stored<CFProcess> | undefined): Record<string, unknown> {
   if (process !== undefined)
-    return { process_id: process.metadata.name ?? '', process_type: process.spec.processType, ...limitsOf(process.spec) };
+    return { process_id: process.metadata.name, process_type: process.spec.processType, ...limitsOf(process.spec) };
   const web = processesOf(context, app).find(({ spec }) => spec.processType === webProcess);
   return { ...limitsOf(web?.spec ?? context.info().processDefaults), users: null };
 }
 
 /** What every instance of the app, or of one of its processes, is told about itself; by name, as cf shows it. */
 export function vcapApplicationOf(context: Context, app: Stored<CFApp>, process?: Stored<CFProcess>): VcapApplication {
-  const { name: appGuid = '', namespace: spaceGuid = '' } = app.metadata;
+  const { name: appGuid, namespace: spaceGuid } = app.metadata;
   const space = spaceOf(context, spaceGuid);
   const orgGuid = space?.metadata.namespace ?? '';
   const org = context.stores.of(kinds.org).get(context.info().root, orgGuid);
@@ -108,7 +108,7 @@ function readyBinding(binding: Stored<CFServiceBinding>): Stored<CFServiceBindin
   const why = binding.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
   throw new WaitingError(
     'BindingNotReady',
-    `The service binding ${binding.spec.displayName ?? binding.metadata.name ?? ''} is not ready${why === '' ? '' : `: ${why}`}`,
+    `The service binding ${binding.spec.displayName ?? binding.metadata.name} is not ready${why === '' ? '' : `: ${why}`}`,
   );
 }
 
@@ -123,8 +123,8 @@ function folderOf(context: Context, binding: Stored<CFServiceBinding>, secret: s
 export function boundServices(context: Context, bindings: readonly Stored<CFServiceBinding>[]): BoundService[] {
   return bindings.map((binding) => {
     const { status, metadata } = readyBinding(binding);
-    const secret = status?.mountSecretRef?.name ?? metadata.name ?? '';
-    return { guid: metadata.name ?? '', name: folderOf(context, binding, secret), secret };
+    const secret = status?.mountSecretRef?.name ?? metadata.name;
+    return { guid: metadata.name, name: folderOf(context, binding, secret), secret };
   });
 }
 
@@ -144,8 +144,8 @@ const longestRemembered = 16 * 1024;
 async function vcapService(context: Context, binding: Stored<CFServiceBinding>): Promise<VcapService> {
   const instance = context.stores.of(kinds.serviceInstance).get(binding.metadata.namespace, binding.spec.service.name ?? '');
   const services = context.memory.of(readServices);
-  const uid = binding.metadata.uid ?? '';
-  const versions = `${binding.metadata.resourceVersion ?? ''} ${instance?.metadata.resourceVersion ?? ''}`;
+  const uid = binding.metadata.uid;
+  const versions = `${binding.metadata.resourceVersion} ${instance?.metadata.resourceVersion ?? ''}`;
   const known = services.get(uid);
   if (known?.versions === versions) return known.service;
   const service = await readService(context, binding, instance);
@@ -168,7 +168,7 @@ async function readService(
     tags: instance?.spec.tags ?? [],
     instance_guid: instance?.metadata.name ?? '',
     instance_name: instanceName,
-    binding_guid: binding.metadata.name ?? '',
+    binding_guid: binding.metadata.name,
     binding_name: bindingName ?? null,
     credentials: await credentialsOf(context, binding),
     syslog_drain_url: null,
@@ -187,8 +187,8 @@ export function vcapPaceMs(context: Context): number {
 
 async function ensure(context: Context, app: Stored<CFApp>, name: string, texts: Record<string, string>): Promise<void> {
   const written = context.memory.of(writtenSecrets);
-  const ns = app.metadata.namespace ?? '';
-  const known = `${app.metadata.uid ?? ''} ${name}`;
+  const ns = app.metadata.namespace;
+  const known = `${app.metadata.uid} ${name}`;
   const hash = createHash('sha256').update(JSON.stringify(texts)).digest('hex');
   const last = written.get(known);
   if (last?.hash === hash && context.now() - last.at < vcapPaceMs(context) * 0.9) return;
@@ -201,7 +201,7 @@ async function ensure(context: Context, app: Stored<CFApp>, name: string, texts:
       metadata: {
         name,
         namespace: ns,
-        labels: { [labels.appGuid]: app.metadata.name ?? '' },
+        labels: { [labels.appGuid]: app.metadata.name },
         ownerReferences: [ownerReference(kinds.app, app)],
       },
       type: 'Opaque',
@@ -223,8 +223,8 @@ async function ensure(context: Context, app: Stored<CFApp>, name: string, texts:
 /** Forgets what was read and written for an app: the next reconcile looks again. */
 export function forgetVcap({ memory }: Context, app: Stored<CFApp>, bindings: readonly Stored<CFServiceBinding>[]): void {
   const [services, written] = [memory.of(readServices), memory.of(writtenSecrets)];
-  for (const { metadata } of bindings) services.delete(metadata.uid ?? '');
-  for (const name of [vcapApplicationSecretName(app), vcapServicesSecretName(app)]) written.delete(`${app.metadata.uid ?? ''} ${name}`);
+  for (const { metadata } of bindings) services.delete(metadata.uid);
+  for (const name of [vcapApplicationSecretName(app), vcapServicesSecretName(app)]) written.delete(`${app.metadata.uid} ${name}`);
 }
 
 /** Both Secrets of the app, as bindings, routes and names are now. */

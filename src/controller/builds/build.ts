@@ -37,14 +37,14 @@ export const buildReconciler: Reconciler = {
   name: 'build',
   watches: [
     watch(kinds.build),
-    watch<BuildWorkload>(kinds.buildWorkload, (workload) => [`${workload.metadata.namespace ?? ''}/${workload.spec.buildRef.name}`]),
+    watch<BuildWorkload>(kinds.buildWorkload, (workload) => [`${workload.metadata.namespace}/${workload.spec.buildRef.name}`]),
     watch<CFApp>(kinds.app, related(byApp)),
     watch<CFPackage>(kinds.package, related(byPackage)),
   ],
   indexes: [
     bindingsByApp,
-    index(kinds.build, byApp, (build) => [`${build.metadata.namespace ?? ''}/${build.spec.appRef.name ?? ''}`]),
-    index(kinds.build, byPackage, (build) => [`${build.metadata.namespace ?? ''}/${build.spec.packageRef.name ?? ''}`]),
+    index(kinds.build, byApp, (build) => [`${build.metadata.namespace}/${build.spec.appRef.name}`]),
+    index(kinds.build, byPackage, (build) => [`${build.metadata.namespace}/${build.spec.packageRef.name}`]),
   ],
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
@@ -72,11 +72,11 @@ async function stage(context: Context, live: Stored<CFBuild>): Promise<Result | 
     const types = [build.spec.lifecycle.type, app.spec.lifecycle.type, source.spec.type === 'docker' ? 'docker' : 'buildpack'];
     if (new Set(types).size > 1)
       return await fail(context, build, reasons.buildFailed, `Build, app and package disagree about the lifecycle: ${types.join(', ')}.`);
-    const foreign = foreignImageProblem(context.info().registry, build.metadata.namespace ?? '', source.spec.source?.registry.image ?? '');
+    const foreign = foreignImageProblem(context.info().registry, build.metadata.namespace, source.spec.source?.registry.image ?? '');
     if (foreign !== undefined) return await fail(context, build, reasons.stagingFailed, foreign);
     return await (build.spec.lifecycle.type === 'docker' ? stageImage(context, build, source) : stageSource(context, build, app, source));
   } catch (error) {
-    const current = context.stores.of(kinds.build).get(live.metadata.namespace, live.metadata.name ?? '') ?? live;
+    const current = context.stores.of(kinds.build).get(live.metadata.namespace, live.metadata.name) ?? live;
     if (error instanceof TerminalError) return fail(context, current, reasons.buildFailed, error.message);
     if (error instanceof WaitingError) await write(context, current, { state: 'STAGING' }, [notReady(error)]);
     throw error;
@@ -86,13 +86,13 @@ async function stage(context: Context, live: Stored<CFBuild>): Promise<Result | 
 function inputsOf(context: Context, live: Stored<CFBuild>): { app: Stored<CFApp>; source: Stored<CFPackage> } {
   const ns = live.metadata.namespace;
   const { appRef, packageRef } = live.spec;
-  const app = context.stores.of(kinds.app).get(ns, appRef.name ?? '');
-  if (app === undefined) throw new WaitingError('AppNotFound', `The app '${appRef.name ?? ''}' of the build does not exist.`);
+  const app = context.stores.of(kinds.app).get(ns, appRef.name);
+  if (app === undefined) throw new WaitingError('AppNotFound', `The app '${appRef.name}' of the build does not exist.`);
   if (findCondition(app, conditionTypes.claimed)?.status !== 'True')
     throw new WaitingError(reasons.duplicateName, "The app's name is not claimed.");
-  const source = context.stores.of(kinds.package).get(ns, packageRef.name ?? '');
+  const source = context.stores.of(kinds.package).get(ns, packageRef.name);
   if (source === undefined) {
-    const message = `The package '${packageRef.name ?? ''}' of the build does not exist.`;
+    const message = `The package '${packageRef.name}' of the build does not exist.`;
     const since = Math.max(Date.parse(live.metadata.creationTimestamp ?? ''), context.stores.of(kinds.package).steadySince);
     if (context.now() - since > packagePatienceMs) throw new TerminalError('PackageNotFound', message);
     throw new WaitingError('PackageNotFound', message, packageLookMs);
@@ -103,7 +103,7 @@ function inputsOf(context: Context, live: Stored<CFBuild>): { app: Stored<CFApp>
 }
 
 async function stageSource(context: Context, build: Stored<CFBuild>, app: Stored<CFApp>, source: Stored<CFPackage>): Promise<undefined> {
-  const { namespace, name = '' } = build.metadata;
+  const { namespace, name } = build.metadata;
   const workload = context.stores.of(kinds.buildWorkload).get(namespace, name) ?? (await createWorkload(context, build, app, source));
   if (!isOwnedBy(workload, build))
     throw new WaitingError('BuildWorkloadLeft', `The BuildWorkload '${name}' is not of this build but of an earlier one with its GUID.`);
@@ -138,7 +138,7 @@ async function createWorkload(
   source: Stored<CFPackage>,
 ): Promise<Stored<BuildWorkload>> {
   assertBindingsTold(context, build, app);
-  const { name = '', namespace = '' } = build.metadata;
+  const { name, namespace } = build.metadata;
   const buildpacks = build.spec.lifecycle.data.buildpacks ?? [];
   const registry = source.spec.source?.registry;
   const workload: BuildWorkload = {
@@ -147,7 +147,7 @@ async function createWorkload(
     metadata: {
       name,
       namespace,
-      labels: { [labels.buildGuid]: name, [labels.appGuid]: app.metadata.name ?? '' },
+      labels: { [labels.buildGuid]: name, [labels.appGuid]: app.metadata.name },
       annotations: { [annotations.creationVersion]: contractVersion },
       ownerReferences: [ownerReference(kinds.build, build)],
     },
@@ -172,8 +172,8 @@ async function createWorkload(
 async function stageImage(context: Context, build: Stored<CFBuild>, source: Stored<CFPackage>): Promise<undefined> {
   const image = source.spec.source?.registry.image ?? '';
   const pullSecrets = source.spec.source?.registry.imagePullSecrets ?? [];
-  const dockerConfigs = await Promise.all(pullSecrets.map(({ name }) => dockerConfig(context, build.metadata.namespace, name ?? '')));
-  const outcome = context.outside(`image ${build.metadata.uid ?? ''} ${image}`, imageReadTimeoutMs, (signal) =>
+  const dockerConfigs = await Promise.all(pullSecrets.map(({ name }) => dockerConfig(context, build.metadata.namespace, name)));
+  const outcome = context.outside(`image ${build.metadata.uid} ${image}`, imageReadTimeoutMs, (signal) =>
     readImage(image, {
       dockerConfigs: dockerConfigs.flat(),
       insecureRegistries: insecureRegistries(context.info()),

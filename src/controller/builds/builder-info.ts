@@ -121,8 +121,8 @@ async function awaitPod(context: Context, live: Stored<BuilderInfo>, pod: Stored
 }
 
 async function removePod(context: Context, pod: Stored<Pod>): Promise<void> {
-  const { namespace, name = '', uid } = pod.metadata;
-  if (uid !== undefined) await context.cluster.delete(podType, namespace, name, { uid, gracePeriodSeconds: 0, signal: context.signal });
+  const { namespace, name, uid } = pod.metadata;
+  await context.cluster.delete(podType, namespace, name, { uid, gracePeriodSeconds: 0, signal: context.signal });
 }
 
 async function writeFailure(context: Context, live: Stored<BuilderInfo>, message: string): Promise<void> {

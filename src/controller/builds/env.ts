@@ -42,7 +42,7 @@ export async function buildEnvironment(context: Context, build: Stored<CFBuild>,
       );
     throw new WaitingError('EnvironmentNotThere', `The Secret '${own}' with the build's environment is not there yet.`, 100);
   }
-  const guid = app.metadata.name ?? '';
+  const guid = app.metadata.name;
   return lastOfEach([
     ...(await ofInstallation(context, build)),
     ...Object.keys(secret?.data ?? {}).map((key) => fromSecret(name, key)),
@@ -62,7 +62,7 @@ async function ofInstallation(context: Context, build: Stored<CFBuild>): Promise
   const data = await installationEnv(context);
   const keys = Object.keys(data);
   if (keys.length === 0) return [];
-  const { name: guid = '', namespace = '' } = build.metadata;
+  const { name: guid, namespace } = build.metadata;
   const name = `${guid}-installation-env`;
   const metadata = { name, namespace, ownerReferences: [ownerReference(kinds.build, build)], labels: { [labels.managedBy]: 'kf' } };
   await ensureSecret(context, { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', immutable: true, data });
@@ -75,7 +75,7 @@ const bindingPatienceMs = 15_000;
 /** @throws WaitingError while the app's status lacks one of its bindings, or has one that is gone: `bind-service` and a build may follow each other closely */
 export function assertBindingsTold(context: Context, build: Stored<CFBuild>, app: Stored<CFApp>): void {
   const told = (app.status?.serviceBindings ?? []).map(({ guid }) => guid).toSorted();
-  const bound = bindingsOf(context.stores, app).map(({ metadata }) => metadata.name ?? '');
+  const bound = bindingsOf(context.stores, app).map(({ metadata }) => metadata.name);
   if (told.join(' ') === bound.toSorted().join(' ')) return;
   const since = Math.max(Date.parse(build.metadata.creationTimestamp ?? ''), context.stores.of(kinds.serviceBinding).steadySince);
   if (context.now() - since > bindingPatienceMs) return;

@@ -23,7 +23,7 @@ export const packageReconciler: Reconciler = {
       await writeMetadata(context, kinds.package, live, {});
       return undefined;
     }
-    const app = context.stores.of(kinds.app).get(ns, live.spec.appRef.name ?? '');
+    const app = context.stores.of(kinds.app).get(ns, live.spec.appRef.name);
     const owned = app === undefined ? live : await ensureOwner(context, kinds.package, live, app);
     const statements = packageStatements(owned);
     await writeStatus(context, kinds.package, owned, { ...owned.status, conditions: conditionsWith(owned, ...statements) });

@@ -17,7 +17,7 @@ export function releaseOf(pod: Pod): string | undefined {
 
 /** Writes it to the pod, once. The kubelet carries the annotation into the container's volume at its next look at the pod, which this write causes. */
 export async function releaseExport(context: Context, pod: Stored<Pod>): Promise<void> {
-  const { namespace, name = '', uid } = pod.metadata;
+  const { namespace, name, uid } = pod.metadata;
   const word = releaseOf(pod);
   if (word === undefined || pod.metadata.annotations?.[annotations.buildEnded] === word) return;
   const patch = { metadata: { uid, annotations: { [annotations.buildEnded]: word } } };

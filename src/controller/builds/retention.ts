@@ -16,8 +16,7 @@ const graceMs = 2 * 60_000;
 /** A package whose source has not come after so long gets none any more; nothing comes back to look for it before the next change or resync. */
 const uploadMs = 24 * 3_600_000;
 const byApp = 'retention-by-app';
-const appKey = (object: Stored<CFBuild> | Stored<CFPackage>): string =>
-  `${object.metadata.namespace ?? ''}/${object.spec.appRef.name ?? ''}`;
+const appKey = (object: Stored<CFBuild> | Stored<CFPackage>): string => `${object.metadata.namespace}/${object.spec.appRef.name}`;
 
 export const retentionReconciler: Reconciler = {
   name: 'retention',
@@ -80,8 +79,8 @@ export function surplusOf(
   const [ready, empty] = [present.filter(isReady), present.filter((source) => !isReady(source))];
   const going = oldBuilds.filter((build) => ageMs(build, now) > graceMs);
   const inUse = builds.filter((build) => build.metadata.name === current || !isFinal(build));
-  const stays = new Set([...neededPackages(app), ...inUse.map((build) => build.spec.packageRef.name ?? '')]);
-  const mayGo = (source: Stored<CFPackage>): boolean => !stays.has(source.metadata.name ?? '') && !isOfPush(source);
+  const stays = new Set([...neededPackages(app), ...inUse.map((build) => build.spec.packageRef.name)]);
+  const mayGo = (source: Stored<CFPackage>): boolean => !stays.has(source.metadata.name) && !isOfPush(source);
   const oldPackages = newestFirst(ready).slice(keptPerApp).filter(mayGo);
   const leaving = oldPackages.filter((source) => ageMs(source, now) > graceMs);
   const abandoned = empty.filter((source) => mayGo(source) && ageMs(source, now) > uploadMs);

@@ -81,7 +81,7 @@ export async function startBuild(context: Context, live: Stored<BuildWorkload>, 
   const { facts, offered, stack } = knownBuilder(context, workload);
   const order = orderFor(workload, offered);
   const info = context.info();
-  const { name = '', namespace: space = '' } = workload.metadata;
+  const { name, namespace: space } = workload.metadata;
   const owner = ownerReference(kinds.buildWorkload, workload);
   const app = appGuidOf(context, workload);
   if (app === '') throw new TerminalError(reasons.buildFailed, 'The workload names no app, neither by its label nor by its build.');
@@ -164,11 +164,11 @@ async function ensureFetchProgram(context: Context, ns: string, program: string)
 async function ensureLiterals(context: Context, workload: Stored<BuildWorkload>, env: readonly EnvVar[]): Promise<string | undefined> {
   const literals = env.filter((variable): variable is EnvVar & { value: string } => variable.value !== undefined);
   if (literals.length === 0) return undefined;
-  const name = `${workload.metadata.name ?? ''}-literals`;
+  const name = `${workload.metadata.name}-literals`;
   await ensureSecret(context, {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name, namespace: workload.metadata.namespace ?? '', ownerReferences: [ownerReference(kinds.buildWorkload, workload)] },
+    metadata: { name, namespace: workload.metadata.namespace, ownerReferences: [ownerReference(kinds.buildWorkload, workload)] },
     type: 'Opaque',
     data: encoded(Object.fromEntries(literals.map(({ name: key, value }) => [key, value]))),
   });

@@ -38,7 +38,7 @@ const lastSecond = 1;
 
 const keyOfBuild = (object: Stored<Job> | Stored<Pod>): string[] => {
   const name = object.metadata.labels?.[labels.buildWorkloadName];
-  return name === undefined ? [] : [`${object.metadata.namespace ?? ''}/${name}`];
+  return name === undefined ? [] : [`${object.metadata.namespace}/${name}`];
 };
 const openWorkloads = (_: unknown, stores: Stores): string[] =>
   stores
@@ -86,7 +86,7 @@ async function advance(context: Context, live: Stored<BuildWorkload>, tools: Bui
 }
 
 async function findJob(context: Context, live: Stored<BuildWorkload>): Promise<Stored<Job> | undefined> {
-  const { namespace, name = '' } = live.metadata;
+  const { namespace, name } = live.metadata;
   // The cache may not know yet what was made a moment ago, and a build must not start twice.
   return context.stores.of(jobType).get(namespace, name) ?? context.cluster.get(jobType, namespace, name, context.signal);
 }
@@ -165,8 +165,8 @@ function timeOf({ series, lastTimestamp, eventTime, metadata }: Stored<KubeEvent
 
 /** Why the Job makes no pod: a quota or a policy, told only in an Event. */
 async function refusalOf(context: Context, job: Stored<Job>): Promise<{ reason: string; message: string } | undefined> {
-  const ns = job.metadata.namespace ?? '';
-  const options = { ns, fieldSelector: `involvedObject.uid=${job.metadata.uid ?? ''}`, signal: context.signal };
+  const ns = job.metadata.namespace;
+  const options = { ns, fieldSelector: `involvedObject.uid=${job.metadata.uid}`, signal: context.signal };
   const { items } = await context.cluster.list(eventType, options);
   const said = items
     .filter(({ reason }) => reason === 'FailedCreate')
@@ -191,7 +191,7 @@ async function succeed(context: Context, live: Stored<BuildWorkload>, report: Ex
   }
   if (facts === undefined) return { requeueAfterMs: lookAgainMs };
   const info = context.info();
-  const { namespace: space = '' } = live.metadata;
+  const { namespace: space } = live.metadata;
   const builder = context.stores.of(kinds.builderInfo).get(info.root, info.builder.name)?.status;
   const architecture = builder?.builder?.architecture;
   const stack = builder?.stacks[0]?.name;
@@ -214,7 +214,7 @@ async function succeed(context: Context, live: Stored<BuildWorkload>, report: Ex
 /** The droplet's facts from its image, where the container's message had no room for them; undefined while the registry is being asked. */
 async function readFacts(context: Context, live: Stored<BuildWorkload>, digest: string): Promise<DropletFacts | undefined> {
   const info = context.info();
-  const { namespace: space = '', name = '' } = live.metadata;
+  const { namespace: space, name } = live.metadata;
   const image = `${pushRepository(info.registry, space, appGuidOf(context, live), 'droplets')}@${digest}`;
   const secret = await context.cluster.get(secretType, space, registrySecretName(name), context.signal);
   const auth = Buffer.from(secret?.data?.['auth'] ?? '', 'base64').toString('utf8');
@@ -240,7 +240,7 @@ async function fail(context: Context, live: Stored<BuildWorkload>, { failure, me
 
 /** After the end: the credential goes at once, and containers that still wait for a dead one are ended. Their logs stay. */
 async function tidyUp(context: Context, live: Stored<BuildWorkload>): Promise<Result | undefined> {
-  const { namespace, name = '' } = live.metadata;
+  const { namespace, name } = live.metadata;
   const pod = podOf(context, live);
   const isOver = pod === undefined || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
   if (!isOver) return endLanes(context, live, pod);
@@ -253,7 +253,7 @@ async function tidyUp(context: Context, live: Stored<BuildWorkload>): Promise<Re
 
 /** A Job that could not make its pod would still do so later, for a build that has failed. */
 async function removeJob(context: Context, live: Stored<BuildWorkload>): Promise<void> {
-  const job = context.stores.of(jobType).get(live.metadata.namespace, live.metadata.name ?? '');
+  const job = context.stores.of(jobType).get(live.metadata.namespace, live.metadata.name);
   const isOver =
     job?.status?.conditions?.some(({ type, status }) => (type === 'Failed' || type === 'Complete') && status === 'True') ?? false;
   const { namespace, name = '', uid } = job?.metadata ?? {};
@@ -263,9 +263,9 @@ async function removeJob(context: Context, live: Stored<BuildWorkload>): Promise
 
 /** Containers end by themselves as soon as they see the failure; one that cannot (its partner was killed) is ended with its pod. */
 async function endLanes(context: Context, live: Stored<BuildWorkload>, pod: Stored<Pod>): Promise<Result | undefined> {
-  const { namespace, name = '', uid } = pod.metadata;
+  const { namespace, name, uid } = pod.metadata;
   const stillRuns = pod.status?.containerStatuses?.some((status) => status.state?.terminated === undefined) ?? true;
-  if (!stillRuns || uid === undefined || pod.spec?.activeDeadlineSeconds === lastSecond) return undefined;
+  if (!stillRuns || pod.spec?.activeDeadlineSeconds === lastSecond) return undefined;
   const since = Date.parse(findCondition(live, conditionTypes.succeeded)?.lastTransitionTime ?? '');
   if (context.now() - since < lookAgainMs) return { requeueAfterMs: lookAgainMs };
   // A pod's deadline can be shortened while it runs, and unlike a deleted pod it keeps its logs.

@@ -21,7 +21,7 @@ const rememberedCauses = 1_000;
 
 /** Index of the pod store by process. */
 export const podsByProcess: Index = index<Pod>(podType, 'process', (pod) => {
-  const { namespace = '', labels: marks = {} } = pod.metadata;
+  const { namespace, labels: marks = {} } = pod.metadata;
   const guid = marks[labels.guid];
   return guid === undefined ? [] : [`${namespace}/${guid}`];
 });
@@ -94,7 +94,7 @@ export function podInstances(context: Context): Instances {
       const now = context.now();
       return pods.by(podsByProcess.name, `${ns}/${processGuid}`).map((pod) => {
         const generation = pod.metadata.labels?.[labels.generation] ?? '';
-        const uid = pod.metadata.uid ?? '';
+        const uid = pod.metadata.uid;
         return instanceOf(pod, { now, expectations: expectations(generation), firstSeen: (cause) => firstSeen(context, uid, cause, now) });
       });
     },

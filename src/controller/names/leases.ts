@@ -93,7 +93,7 @@ function duplicateText(named: NamedObject): string {
 // Orgs and routes are unique in the whole installation, so their Leases lie in the root namespace, where domains are too.
 function leaseNamespace(named: NamedObject): string {
   if (named.entity === 'route') return named.object.spec.domainRef.namespace ?? '';
-  return named.object.metadata.namespace ?? '';
+  return named.object.metadata.namespace;
 }
 
 function leaseFor(named: NamedObject, claim: NameClaim): Lease {
@@ -256,7 +256,7 @@ export const heldClaim: ClaimOutcome = {
  */
 export async function claimName(context: Context, named: NamedObject): Promise<ClaimOutcome> {
   const claim = claimOf(named);
-  const uid = named.object.metadata.uid ?? '';
+  const uid = named.object.metadata.uid;
   const seen = context.memory.of(heldClaims);
   const known = seen.get(uid);
   if (known?.lease === claim.leaseName && context.now() - known.at < trustMs) return heldClaim;

@@ -105,7 +105,7 @@ async function clear(context: Context, key: Buffer, signal: AbortSignal): Promis
     const keeper = gateKeeper(connection.send, key, Math.floor(context.now() / 1000));
     const apps = context.stores.of(kinds.app);
     const appsOf = async (ns: string): Promise<string[]> =>
-      (await context.cluster.list(kinds.app, { ns, signal })).items.map(({ metadata }) => metadata.name ?? '');
+      (await context.cluster.list(kinds.app, { ns, signal })).items.map(({ metadata }) => metadata.name);
     const known = new Set(
       context.stores
         .of(kinds.space)
@@ -116,7 +116,7 @@ async function clear(context: Context, key: Buffer, signal: AbortSignal): Promis
       hasApp: (space, app) => apps.get(space, app) !== undefined,
       hasSpace: (space) => known.has(space),
       appsOf,
-      spaces: async () => (await context.cluster.list(kinds.space, { signal })).items.map(({ metadata }) => metadata.name ?? ''),
+      spaces: async () => (await context.cluster.list(kinds.space, { signal })).items.map(({ metadata }) => metadata.name),
     };
     return await removeOrphans(keeper, living, signal);
   } finally {

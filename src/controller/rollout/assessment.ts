@@ -79,7 +79,7 @@ export function expectationsOf(workload: Stored<AppWorkload> | undefined): Expec
 /** What was said before about this very generation in this very change. */
 function saidBefore({ process, deployId, hash, target }: View): DeploymentStatus['phase'] | undefined {
   const before = process.status?.rollout;
-  if (before?.id !== deployId || isRemade(before, hash, target.metadata.uid ?? '')) return undefined;
+  if (before?.id !== deployId || isRemade(before, hash, target.metadata.uid)) return undefined;
   const isSame = before.generations?.some((generation) => generation.hash === hash && generation.state !== 'Old') === true;
   return isSame ? before.phase : undefined;
 }
@@ -91,7 +91,7 @@ function saidBefore({ process, deployId, hash, target }: View): DeploymentStatus
  */
 async function confirm(view: View, problem: Problem, instance: Instance | undefined): Promise<Problem | undefined> {
   const isCheck = problem.reason === 'HealthCheckFailed' && instance !== undefined;
-  const said = isCheck ? await view.seam.lastCheck(view.process.metadata.namespace ?? '', instance) : undefined;
+  const said = isCheck ? await view.seam.lastCheck(view.process.metadata.namespace, instance) : undefined;
   const told = isCheck
     ? { ...problem, message: `${problem.message} ${whyUnanswered(said?.message, expectationsOf(view.target))}` }
     : problem;
@@ -135,7 +135,7 @@ export class Judge {
   }
 
   async #fail(view: View, problem: Problem, instance: Instance | undefined): Promise<Assessment> {
-    const log = instance === undefined ? undefined : await view.seam.logEnds(view.process.metadata.namespace ?? '', instance);
+    const log = instance === undefined ? undefined : await view.seam.logEnds(view.process.metadata.namespace, instance);
     const message = `${view.process.spec.processType}: ${problem.message}`;
     view.context.event(kinds.app, view.app, { type: 'Warning', reason: problem.reason, message });
     return { failed: true, cause: { problem, ...(log === undefined ? {} : { log }), ...(instance === undefined ? {} : { instance }) } };
@@ -159,7 +159,7 @@ export class Judge {
   }
 
   async #missingInstances(view: View, present: number): Promise<Problem | undefined> {
-    const key = view.target.metadata.uid ?? '';
+    const key = view.target.metadata.uid;
     if (present >= view.target.spec.instances) {
       this.#missing.delete(key);
       return undefined;
@@ -171,7 +171,7 @@ export class Judge {
       view.lookAgain.push(missingMs - (now - since));
       return undefined;
     }
-    return view.seam.missing(view.process.metadata.namespace ?? '', view.hash, statefulSetNameOf(view.target));
+    return view.seam.missing(view.process.metadata.namespace, view.hash, statefulSetNameOf(view.target));
   }
 }
 

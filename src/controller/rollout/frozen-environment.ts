@@ -30,7 +30,7 @@ async function secretData(context: Context, ns: string, name: string | undefined
 /** An app whose variables are gone must not start without them as if it had none. */
 async function envOf(context: Context, app: Stored<CFApp>): Promise<Data> {
   const name = app.spec.envSecretName;
-  const env = await secretData(context, app.metadata.namespace ?? '', name);
+  const env = await secretData(context, app.metadata.namespace, name);
   if (env !== undefined) return env;
   throw new WaitingError(
     reasons.environmentLost,
@@ -43,9 +43,9 @@ async function envOf(context: Context, app: Stored<CFApp>): Promise<Data> {
 function assertBound(context: Context, app: Stored<CFApp>): void {
   const listed = new Set((app.status?.serviceBindings ?? []).map(({ guid }) => guid));
   for (const binding of bindingsOf(context.stores, app)) {
-    if (isReady(binding) && listed.has(binding.metadata.name ?? '')) continue;
+    if (isReady(binding) && listed.has(binding.metadata.name)) continue;
     const why = binding.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
-    const name = binding.spec.displayName ?? binding.metadata.name ?? '';
+    const name = binding.spec.displayName ?? binding.metadata.name;
     throw new WaitingError(
       reasons.bindingNotReady,
       `The service binding '${name}' of the app is not ready${why === '' ? '.' : `: ${why}`}`,
@@ -55,7 +55,7 @@ function assertBound(context: Context, app: Stored<CFApp>): void {
 }
 
 async function frozenBindings(context: Context, app: Stored<CFApp>): Promise<FrozenBinding[]> {
-  const ns = app.metadata.namespace ?? '';
+  const ns = app.metadata.namespace;
   const bindings: FrozenBinding[] = [];
   let characters = 0;
   // One after the other: all of them at once could be more than there is memory for.
@@ -106,7 +106,7 @@ export async function readFrozen(context: Context, app: Stored<CFApp>, process: 
   assertBound(context, app);
   const [env, services, bindings] = await Promise.all([
     envOf(context, app),
-    secretData(context, app.metadata.namespace ?? '', vcapServicesSecretName(app)),
+    secretData(context, app.metadata.namespace, vcapServicesSecretName(app)),
     frozenBindings(context, app),
   ]);
   const vcapServices = services?.[vcapServicesKey];

@@ -33,7 +33,7 @@ export function portsOf(process: Stored<CFProcess>, droplet: Droplet, context: C
 export function workloadsOf(process: Stored<CFProcess>, context: Context): Stored<AppWorkload>[] {
   return context.stores
     .of(kinds.appWorkload)
-    .by(workloadsByProcess.name, `${process.metadata.namespace ?? ''}/${process.metadata.name ?? ''}`)
+    .by(workloadsByProcess.name, `${process.metadata.namespace}/${process.metadata.name}`)
     .filter((workload) => workload.metadata.deletionTimestamp === undefined)
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
 }
@@ -69,7 +69,7 @@ async function createFrom(
   live: LiveInputs,
   frozen: FrozenInputs,
 ): Promise<Stored<AppWorkload>> {
-  const hash = generationHash(process.metadata.name ?? '', live, frozen);
+  const hash = generationHash(process.metadata.name, live, frozen);
   const names = generationNames(process, hash);
   const env = buildProcessEnv({
     secretName: names.env,
@@ -82,7 +82,7 @@ async function createFrom(
   const wanted = buildAppWorkload({ app, process, live, frozen, env }, hash);
   const workload = await context.cluster.create(kinds.appWorkload, wanted, { signal: context.signal });
   await createFrozen(context, workload, buildFrozenSecrets(workload, names, frozen));
-  context.memory.of(wholeGenerations).set(workload.metadata.uid ?? '', true);
+  context.memory.of(wholeGenerations).set(workload.metadata.uid, true);
   context.event(kinds.process, process, {
     type: 'Normal',
     reason: 'GenerationCreated',
@@ -96,7 +96,7 @@ async function createFrom(
  * generation and process of the controller.
  */
 export async function isWhole(context: Context, process: Stored<CFProcess>, workload: Stored<AppWorkload>): Promise<boolean> {
-  const { uid = '', namespace = '', name = '', annotations: marks = {} } = workload.metadata;
+  const { uid, namespace, name, annotations: marks = {} } = workload.metadata;
   const whole = context.memory.of(wholeGenerations);
   // A generation that somebody else made has no frozen Secrets of ours.
   if (whole.has(uid) || workload.spec.instances > 0 || marks[annotations.liveHash] === undefined) return true;
@@ -123,7 +123,7 @@ export async function replaceLost(
   broken: Stored<AppWorkload>,
 ): Promise<Stored<AppWorkload>> {
   const frozen = await readFrozen(context, app, process);
-  const hash = generationHash(process.metadata.name ?? '', live, frozen);
+  const hash = generationHash(process.metadata.name, live, frozen);
   if (hash === generationOf(broken)) {
     await createFrozen(context, broken, buildFrozenSecrets(broken, generationNames(process, hash), frozen));
     const whole: Statement = { type: conditionTypes.whole, status: 'True', reason: 'Restored', message: '' };

@@ -25,7 +25,7 @@ export async function withProcessDefaults(context: Context, process: Stored<CFPr
       : {}),
   };
   if (Object.keys(patch).length === 0) return process;
-  const { namespace, name = '', resourceVersion } = process.metadata;
+  const { namespace, name, resourceVersion } = process.metadata;
   return context.cluster.mergePatch(
     kinds.process,
     namespace,

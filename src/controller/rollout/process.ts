@@ -24,8 +24,8 @@ const ownKey = (object: { metadata: { namespace?: string } }, guid: string | und
 
 /** Processes that a route leads to, and those that shared a destination's app before the route changed. */
 function processesOfRoute(route: Stored<CFRoute>, stores: Context['stores']): string[] {
-  const apps = new Set((route.spec.destinations ?? []).map(({ appRef }) => appRef.name ?? ''));
-  return [...apps].flatMap((app) => processKeys(`${route.metadata.namespace ?? ''}/${app}`, stores));
+  const apps = new Set((route.spec.destinations ?? []).map(({ appRef }) => appRef.name));
+  return [...apps].flatMap((app) => processKeys(`${route.metadata.namespace}/${app}`, stores));
 }
 
 export function processReconciler(): Reconciler {
@@ -40,7 +40,7 @@ export function processReconciler(): Reconciler {
       watch<Pod>(podType, (pod) => ownKey(pod, pod.metadata.labels?.[labels.guid])),
       watch<CFRoute>(kinds.route, processesOfRoute),
       watch<HttpRoute>(httpRouteType, (route, stores) => {
-        const own = stores.of(kinds.route).get(route.metadata.namespace, route.metadata.name ?? '');
+        const own = stores.of(kinds.route).get(route.metadata.namespace, route.metadata.name);
         return own === undefined ? [] : processesOfRoute(own, stores);
       }),
       watch<CFBuild>(kinds.build, (build, stores) =>
@@ -61,7 +61,7 @@ async function reconcile(key: string, context: Context, rollouts: Rollouts): Pro
   const { ns, name } = splitKey(key);
   const live = context.stores.of(kinds.process).get(ns, name);
   if (live === undefined || live.metadata.deletionTimestamp !== undefined) return undefined;
-  const app = context.stores.of(kinds.app).get(ns, live.spec.appRef.name ?? '');
+  const app = context.stores.of(kinds.app).get(ns, live.spec.appRef.name);
   if (app === undefined || !mayAct(app)) return undefined;
   const process = await withProcessDefaults(context, live);
   await ensureBudget(context, process, wantedInstances(app, process));
@@ -155,7 +155,7 @@ function lastOf(process: Stored<CFProcess>, workloads: readonly Stored<AppWorklo
 }
 
 async function ensureBudget(context: Context, process: Stored<CFProcess>, desired: number): Promise<void> {
-  const { namespace = '', name = '' } = process.metadata;
+  const { namespace, name } = process.metadata;
   const live = context.stores.of(podDisruptionBudgetType).get(namespace, name);
   if (desired > 1 && live === undefined) {
     await context.cluster.create(podDisruptionBudgetType, buildBudget(process), { signal: context.signal });

@@ -62,7 +62,7 @@ export class Rollouts {
       ...(verdict.awaited === undefined ? {} : { awaited: verdict.awaited }),
       ...(verdict.absent === undefined ? {} : { absent: verdict.absent }),
       ...(note === undefined ? {} : { note }),
-      targetUid: target.metadata.uid ?? '',
+      targetUid: target.metadata.uid,
       now: context.now(),
     };
     return this.#report(view, plan, facts);
@@ -72,7 +72,7 @@ export class Rollouts {
     const seam = podInstances(context);
     const workloads = workloadsOf(process, context);
     if (!workloads.some(({ metadata }) => metadata.uid === target.metadata.uid)) workloads.push(target);
-    const { namespace = '', name = '' } = process.metadata;
+    const { namespace, name } = process.metadata;
     const byHash = new Map(workloads.map((workload) => [generationOf(workload), workload]));
     return {
       context, app, process, target, workloads, seam,
@@ -118,9 +118,9 @@ export class Rollouts {
 
   /** The weights that every route of the process carries and its gateway has taken; undefined while they differ. */
   #carried(view: View): string | undefined {
-    const guid = view.process.metadata.name ?? '';
+    const guid = view.process.metadata.name;
     const routes = routesTo(view.process, view.context.stores).map(({ route }) =>
-      view.context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name ?? ''),
+      view.context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name),
     );
     const texts = routes.map((route) =>
       route === undefined || acceptance(route)?.accepted !== true ? undefined : route.metadata.annotations?.[servingAnnotation(guid)],
@@ -131,7 +131,7 @@ export class Rollouts {
 
   /** The gateway has loaded the present form of every route of the process, or cannot be asked. */
   #isLoaded({ process, context: { stores } }: View): boolean {
-    const httpRouteOf = ({ metadata }: Stored<CFRoute>) => stores.of(httpRouteType).get(metadata.namespace, metadata.name ?? '');
+    const httpRouteOf = ({ metadata }: Stored<CFRoute>) => stores.of(httpRouteType).get(metadata.namespace, metadata.name);
     return routesTo(process, stores).every(({ route }) => isSettled(route, httpRouteOf(route)));
   }
 
@@ -141,7 +141,7 @@ export class Rollouts {
     const text = this.#carried(view);
     if (!onlyTarget(text, view.hash) || !this.#isLoaded(view)) return false;
     // Noted only while there is another version to switch from.
-    const settling = this.#settling.get(view.process.metadata.uid ?? '');
+    const settling = this.#settling.get(view.process.metadata.uid);
     const left = settling !== undefined && settling.text === text ? settling.since + loadMs - view.context.now() : 0;
     if (left > 0) view.lookAgain.push(left);
     return left <= 0;
@@ -149,7 +149,7 @@ export class Rollouts {
 
   /** The weights that the gateway has followed for a while; undefined while they change. */
   #settled(view: View): Record<string, number> | undefined {
-    const key = `${view.process.metadata.uid ?? ''}`;
+    const key = `${view.process.metadata.uid}`;
     const text = this.#carried(view);
     const now = view.context.now();
     const known = this.#settling.get(key);
@@ -200,9 +200,9 @@ export class Rollouts {
     const { context } = view;
     const change = (workload: Stored<AppWorkload>): number => (plan.instances[generationOf(workload)] ?? 0) - workload.spec.instances;
     for (const workload of view.workloads.toSorted((a, b) => change(a) - change(b))) {
-      const { namespace, name = '', resourceVersion, uid } = workload.metadata;
+      const { namespace, name, resourceVersion, uid } = workload.metadata;
       const hash = generationOf(workload);
-      if (plan.remove.includes(hash) && uid !== undefined) {
+      if (plan.remove.includes(hash)) {
         await context.cluster.delete(kinds.appWorkload, namespace, name, { uid, propagation: 'Background', signal: context.signal });
       } else if (change(workload) !== 0) {
         const spec = { instances: plan.instances[hash] ?? 0 };
@@ -233,7 +233,7 @@ export class Rollouts {
           state: isTarget ? (failed ? 'Failed' : 'Current') : 'Old',
           instances: plan.instances[hash] ?? 0,
           ready: readyOf(view.instances, hash),
-          ...(workload.metadata.uid === undefined ? {} : { uid: workload.metadata.uid }),
+          uid: workload.metadata.uid,
           ...(isVerified ? { verified: true } : {}),
           ...(this.#servedBefore(view, hash) || (isTarget && serves) ? { served: true } : {}),
         } satisfies GenerationStatus;
@@ -252,7 +252,7 @@ export class Rollouts {
 
   #saidOf(view: View, hash: string): GenerationStatus | undefined {
     const before = view.process.status?.rollout;
-    if (before === undefined || (hash === view.hash && isRemade(before, hash, view.target.metadata.uid ?? ''))) return undefined;
+    if (before === undefined || (hash === view.hash && isRemade(before, hash, view.target.metadata.uid))) return undefined;
     return before.generations?.find((generation) => generation.hash === hash);
   }
 

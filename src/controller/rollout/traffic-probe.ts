@@ -189,7 +189,7 @@ export class Proofs {
   /** Undefined once the gateway has taken the route with the generation's rule. */
   #awaitGateway(context: Context, route: Stored<CFRoute>, generation: string, attempts: Attempts): Proof | undefined {
     const waited = context.now() - attempts.since;
-    const live = context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name ?? '');
+    const live = context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name);
     const verdict = live === undefined || !hasRule(live, generation) ? undefined : acceptance(live);
     const address = route.status?.uri ?? route.spec.host ?? '';
     if (verdict?.accepted === true) return undefined;
@@ -270,7 +270,7 @@ export class Proofs {
   }
 
   #key(process: Stored<CFProcess>, generation: string): string {
-    return `${process.metadata.uid ?? ''} ${generation}`;
+    return `${process.metadata.uid} ${generation}`;
   }
 
   #attemptsOf(process: Stored<CFProcess>, generation: string, now: number, steadySince: number): Attempts {

@@ -53,7 +53,7 @@ function owned(object: { metadata: { namespace?: string; labels?: Record<string,
 }
 
 async function ensureSet(context: Context, workload: Stored<AppWorkload>): Promise<void> {
-  const ns = workload.metadata.namespace ?? '';
+  const ns = workload.metadata.namespace;
   const name = statefulSetNameOf(workload);
   const live = context.stores.of(statefulSetType).get(ns, name);
   if (live === undefined) {
@@ -73,7 +73,7 @@ async function ensureSet(context: Context, workload: Stored<AppWorkload>): Promi
  * wish to process and app; the set must not go back to an old number before those were looked at.
  */
 function isDecided(context: Context, workload: Stored<AppWorkload>): boolean {
-  const { namespace = '' } = workload.metadata;
+  const { namespace } = workload.metadata;
   const process = context.stores.of(kinds.process).get(namespace, workload.spec.GUID);
   const app = context.stores.of(kinds.app).get(namespace, workload.spec.appGUID);
   const isSeen = (object: Stored<CFProcess> | Stored<CFApp> | undefined): boolean =>
@@ -88,8 +88,8 @@ async function releaseOverdue(context: Context, workload: Stored<AppWorkload>): 
   if (pods.length === 0) return undefined;
   const overdue = pods.filter(({ metadata }) => Date.parse(metadata.deletionTimestamp ?? '') + overdueMs < now);
   for (const pod of overdue) {
-    const { namespace, name = '', uid } = pod.metadata;
-    if (uid === undefined || !(await isSilent(context, pod.spec?.nodeName))) continue;
+    const { namespace, name, uid } = pod.metadata;
+    if (!(await isSilent(context, pod.spec?.nodeName))) continue;
     context.log.warn('pod on a silent node deleted', { pod: name, node: pod.spec?.nodeName });
     await context.cluster.delete(podType, namespace, name, { uid, gracePeriodSeconds: 0, signal: context.signal });
   }
@@ -109,7 +109,7 @@ function podsOf(context: Context, workload: Stored<AppWorkload>): Stored<Pod>[] 
   const generation = generationOf(workload);
   return context.stores
     .of(podType)
-    .by(podsByProcess.name, `${workload.metadata.namespace ?? ''}/${workload.spec.GUID}`)
+    .by(podsByProcess.name, `${workload.metadata.namespace}/${workload.spec.GUID}`)
     .filter(({ metadata }) => metadata.labels?.[labels.generation] === generation);
 }
 
@@ -117,7 +117,7 @@ async function report(context: Context, workload: Stored<AppWorkload>): Promise<
   const generation = generationOf(workload);
   const expectations = expectationsOf(workload);
   const instances = podInstances(context)
-    .of(workload.metadata.namespace ?? '', workload.spec.GUID, () => expectations)
+    .of(workload.metadata.namespace, workload.spec.GUID, () => expectations)
     .filter((instance) => instance.generation === generation);
   await writeStatus(context, kinds.appWorkload, workload, {
     ...workload.status,

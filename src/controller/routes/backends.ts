@@ -26,9 +26,9 @@ export interface Backends {
 
 /** Destinations with port and protocol filled in; an app without a droplet is left out, unless the port is given. */
 export function effectiveDestinations(route: Stored<CFRoute>, stores: Stores): RouteDestination[] {
-  const { namespace = '' } = route.metadata;
+  const { namespace } = route.metadata;
   return (route.spec.destinations ?? []).flatMap((destination) => {
-    const app = stores.of(kinds.app).get(namespace, destination.appRef.name ?? '');
+    const app = stores.of(kinds.app).get(namespace, destination.appRef.name);
     const droplet = stores.of(kinds.build).get(namespace, app?.spec.currentDropletRef?.name ?? '')?.status?.droplet;
     if (app === undefined) return [];
     // What runs goes on without the build that it came from.
@@ -42,9 +42,9 @@ export function effectiveDestinations(route: Stored<CFRoute>, stores: Stores): R
 function runningPorts({ appRef, processType }: RouteDestination, ns: string, stores: Stores): readonly number[] | undefined {
   return stores
     .of(kinds.process)
-    .by(processesByApp.name, `${ns}/${appRef.name ?? ''}`)
+    .by(processesByApp.name, `${ns}/${appRef.name}`)
     .filter(({ spec }) => spec.processType === processType)
-    .flatMap(({ metadata }) => stores.of(kinds.appWorkload).by(workloadsByProcess.name, `${ns}/${metadata.name ?? ''}`))
+    .flatMap(({ metadata }) => stores.of(kinds.appWorkload).by(workloadsByProcess.name, `${ns}/${metadata.name}`))
     .find(({ spec, metadata }) => spec.instances > 0 && metadata.deletionTimestamp === undefined)?.spec.ports;
 }
 
@@ -59,16 +59,16 @@ function sharesOf(workloads: readonly Stored<AppWorkload>[], serving: string, is
 }
 
 export function backendsOf(route: Stored<CFRoute>, destinations: readonly RouteDestination[], stores: Stores): Backends {
-  const { namespace = '' } = route.metadata;
+  const { namespace } = route.metadata;
   const result: Backends = { backends: [], services: [], serving: {}, serves: false };
   for (const destination of destinations) {
-    const appGuid = destination.appRef.name ?? '';
+    const appGuid = destination.appRef.name;
     const found = stores
       .of(kinds.process)
       .by(processesByApp.name, `${namespace}/${appGuid}`)
       .find(({ spec }) => spec.processType === destination.processType);
     if (found === undefined) continue;
-    const process = found.metadata.name ?? '';
+    const process = found.metadata.name;
     const text = found.status?.serving ?? '';
     const workloads = stores
       .of(kinds.appWorkload)

@@ -28,7 +28,7 @@ const heldHosts = new Remembered(() => new BoundedMap<string, { lease: string; a
 /** Also one that is being deleted: its host is free when it is gone. */
 const isWanted = (route: Stored<CFRoute>): boolean => findCondition(route, conditionTypes.claimed)?.status !== 'False';
 const isClaimed = (route: Stored<CFRoute>): boolean => isWanted(route) && findCondition(route, conditionTypes.claimed)?.status === 'True';
-const spaceOf = (route: Stored<CFRoute>): string => route.metadata.namespace ?? '';
+const spaceOf = (route: Stored<CFRoute>): string => route.metadata.namespace;
 
 function fqdnOf(route: Stored<CFRoute>, stores: Stores, root: string): string | undefined {
   const domain = stores.of(kinds.domain).get(root, route.spec.domainRef.name ?? '');
@@ -46,7 +46,7 @@ export async function usesHost(context: Context, space: string, fqdn: string, ro
  * the route's own, or there is none.
  */
 function seniorSpace(route: Stored<CFRoute>, stores: Stores): string | undefined {
-  const since = ({ metadata }: Stored<CFRoute>): string => `${metadata.creationTimestamp ?? ''} ${metadata.uid ?? ''}`;
+  const since = ({ metadata }: Stored<CFRoute>): string => `${metadata.creationTimestamp ?? ''} ${metadata.uid}`;
   const oldest = stores
     .of(kinds.route)
     .by(routesByHost.name, hostKey(route))
@@ -80,14 +80,14 @@ async function takeHost(context: Context, route: Stored<CFRoute>, fqdn: string, 
   const isOwn = holder === spaceOf(route);
   if (isOwn && (await stands(context, present, fqdn, root))) return true;
   if (!isOwn && (await usesHost(context, holder, fqdn, root))) return false;
-  const { resourceVersion = '', uid = '' } = present.metadata;
+  const { resourceVersion, uid } = present.metadata;
   const mine = { ...wanted, metadata: { ...wanted.metadata, resourceVersion, uid } };
   await context.cluster.replace(leaseType, mine, { signal: context.signal });
   return true;
 }
 
 async function holdsHost(context: Context, route: Stored<CFRoute>, fqdn: string, root: string): Promise<boolean> {
-  const { uid = '' } = route.metadata;
+  const { uid } = route.metadata;
   const lease = nameClaims.routeHost(fqdn).leaseName;
   const trusted = context.memory.of(heldHosts);
   const known = trusted.get(uid);
@@ -100,7 +100,7 @@ async function holdsHost(context: Context, route: Stored<CFRoute>, fqdn: string,
 
 /** Asks for the host anew next time: its domain was away, so others may have taken it. */
 export function distrust({ memory }: Context, route: Stored<CFRoute>): void {
-  memory.of(heldHosts).delete(route.metadata.uid ?? '');
+  memory.of(heldHosts).delete(route.metadata.uid);
 }
 
 /** The path's own Lease, where the route still has it from before it lost the host. */

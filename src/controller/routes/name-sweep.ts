@@ -19,11 +19,11 @@ export const claimsReconciler: Reconciler = {
   name: 'claims',
   workers: 1,
   watches: [
-    watch<CFOrg>(kinds.org, (org) => [`/${org.metadata.namespace ?? ''}`]),
-    watch(namespaceType, (namespace) => [`/${namespace.metadata.name ?? ''}`]),
+    watch<CFOrg>(kinds.org, (org) => [`/${org.metadata.namespace}`]),
+    watch(namespaceType, (namespace) => [`/${namespace.metadata.name}`]),
     // Only when the route is gone; any other change of a route costs no request.
     watch<CFRoute>(kinds.route, (route, stores) => {
-      const isThere = stores.of(kinds.route).get(route.metadata.namespace, route.metadata.name ?? '') !== undefined;
+      const isThere = stores.of(kinds.route).get(route.metadata.namespace, route.metadata.name) !== undefined;
       return isThere ? [] : [`/${route.spec.domainRef.namespace ?? ''}`];
     }),
   ],

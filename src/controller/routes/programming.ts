@@ -67,7 +67,7 @@ function firstUnasked(
   live: Stored<HttpRoute>,
   { answered }: Attempts,
 ): BackendReference | undefined {
-  const { namespace = '' } = route.metadata;
+  const { namespace } = route.metadata;
   const hasInstances = ({ name }: BackendReference): boolean => {
     const destination = (route.spec.destinations ?? []).find(({ guid }) => name.startsWith(`s-${guid}-`));
     return context.stores
@@ -85,7 +85,7 @@ export class Programming {
 
   /** What is to be said of the route now; asks the gateway in the background where that is not known yet. */
   look(context: Context, route: Stored<CFRoute>): Programmed {
-    const live = context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name ?? '');
+    const live = context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name);
     const revision = revisionOf(live);
     if (live === undefined || revision === undefined) return {};
     const before = findCondition(route, conditionTypes.programmed);
@@ -96,7 +96,7 @@ export class Programming {
   }
 
   #attemptsOf(context: Context, route: Stored<CFRoute>, live: Stored<HttpRoute>, revision: string): Attempts {
-    const { uid = '' } = route.metadata;
+    const { uid } = route.metadata;
     const known = this.#attempts.get(uid);
     if (known?.revision === revision) return known;
     const present = mainBackends(live).map(({ name }) => name);

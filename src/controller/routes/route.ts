@@ -24,12 +24,12 @@ import { backendsOf, effectiveDestinations, type Backends } from './backends.ts'
 
 const servicesByRoute = index<Service>(serviceType, 'route', (service) => {
   const guid = service.metadata.labels?.[labels.routeGuid];
-  return guid === undefined ? [] : [`${service.metadata.namespace ?? ''}/${guid}`];
+  return guid === undefined ? [] : [`${service.metadata.namespace}/${guid}`];
 });
 const routesByDomain = index<CFRoute>(kinds.route, 'domain', (route) => [`${domainNamespace(route)}/${route.spec.domainRef.name ?? ''}`]);
 
 function domainNamespace(route: Stored<CFRoute>): string {
-  return route.spec.domainRef.namespace ?? route.metadata.namespace ?? '';
+  return route.spec.domainRef.namespace ?? route.metadata.namespace;
 }
 
 /** The route's domain, or why there is none. Domains lie in the root namespace; what a route's writer names elsewhere is not even looked at. */
@@ -120,9 +120,9 @@ async function write(context: Context, route: Stored<CFRoute>, status: StatusOf<
 
 /** Destinations of apps that are gone. The cache alone does not prove it: an app may be younger than what it knows. */
 async function withoutVanishedApps(context: Context, route: Stored<CFRoute>): Promise<Stored<CFRoute>> {
-  const { namespace = '', name = '', resourceVersion } = route.metadata;
+  const { namespace, name, resourceVersion } = route.metadata;
   const destinations = route.spec.destinations ?? [];
-  const unknown = [...new Set(destinations.map(({ appRef }) => appRef.name ?? ''))].filter(
+  const unknown = [...new Set(destinations.map(({ appRef }) => appRef.name))].filter(
     (app) => context.stores.of(kinds.app).get(namespace, app) === undefined,
   );
   const gone = new Set<string>();
@@ -130,7 +130,7 @@ async function withoutVanishedApps(context: Context, route: Stored<CFRoute>): Pr
     if ((await context.cluster.get(kinds.app, namespace, app, context.signal)) === undefined) gone.add(app);
   }
   if (gone.size === 0) return route;
-  const left = destinations.filter(({ appRef }) => !gone.has(appRef.name ?? ''));
+  const left = destinations.filter(({ appRef }) => !gone.has(appRef.name));
   const patched = await context.cluster.mergePatch(
     kinds.route,
     namespace,
@@ -177,7 +177,7 @@ function isOfOther(service: Stored<Service>, route: Stored<CFRoute>, context: Co
 }
 
 async function reapply(context: Context, live: Stored<Service>, wanted: Service): Promise<void> {
-  const { namespace, name = '', resourceVersion } = live.metadata;
+  const { namespace, name, resourceVersion } = live.metadata;
   const patch = { metadata: { resourceVersion, labels: wanted.metadata.labels }, spec: wanted.spec };
   await context.cluster.mergePatch(serviceType, namespace, name, patch, { signal: context.signal });
 }
@@ -188,7 +188,7 @@ async function ensureHttpRoute(
   fqdn: string,
   { backends, serving, serves }: Backends,
 ): Promise<void> {
-  const { namespace = '', name = '' } = route.metadata;
+  const { namespace, name } = route.metadata;
   const live = context.stores.of(httpRouteType).get(namespace, name);
   const { gateway } = context.info();
   const wanted = buildHttpRoute({

@@ -105,7 +105,7 @@ export class Leader {
         { signal },
       );
     }
-    const version = lease.metadata.resourceVersion ?? '';
+    const version = lease.metadata.resourceVersion;
     if (this.#seen?.version !== version) this.#seen = { version, at: now() };
     const holder = lease.spec?.holderIdentity ?? '';
     const ownLease = (lease.spec?.leaseDurationSeconds ?? 0) * 1_000;

@@ -42,11 +42,11 @@ export const serviceBindingReconciler: Reconciler = {
 };
 
 function instanceKey(binding: Stored<CFServiceBinding>): string {
-  return `${binding.spec.service.namespace ?? binding.metadata.namespace ?? ''}/${binding.spec.service.name ?? ''}`;
+  return `${binding.spec.service.namespace ?? binding.metadata.namespace}/${binding.spec.service.name ?? ''}`;
 }
 
 async function withoutFinalizer(context: Context, live: Stored<CFServiceBinding>): Promise<Stored<CFServiceBinding>> {
-  const { namespace, name = '', resourceVersion, finalizers: present = [] } = live.metadata;
+  const { namespace, name, resourceVersion, finalizers: present = [] } = live.metadata;
   if (!present.includes(finalizers.serviceBinding)) return live;
   const patch = { metadata: { resourceVersion, finalizers: present.filter((finalizer) => finalizer !== finalizers.serviceBinding) } };
   return context.cluster.mergePatch(kinds.serviceBinding, namespace, name, patch, { signal: context.signal });
@@ -80,10 +80,10 @@ async function ensureParts(
   instance: Stored<CFServiceInstance>,
   statements: Statement[],
 ): Promise<void> {
-  const ns = live.metadata.namespace ?? '';
+  const ns = live.metadata.namespace;
   if (findCondition(instance, conditionTypes.claimed)?.status !== 'True')
     throw new WaitingError('ServiceInstanceNotReady', `The service instance '${instance.spec.displayName}' has no claim on its name yet.`);
-  const app = context.stores.of(kinds.app).get(ns, live.spec.appRef.name ?? '');
+  const app = context.stores.of(kinds.app).get(ns, live.spec.appRef.name);
   const binding = app === undefined ? live : await ensureOwner(context, kinds.serviceBinding, live, app, false);
   const secret = await context.cluster.get(secretType, ns, instance.spec.secretName, context.signal);
   if (secret === undefined)
@@ -103,12 +103,12 @@ async function ensureParts(
   // A key is for people and tools outside: nothing mounts it.
   if (binding.spec.type === 'app') {
     await ensureSecret(context, mountSecret(binding, credentials));
-    status.mountSecretRef = { name: binding.metadata.name ?? '' };
+    status.mountSecretRef = { name: binding.metadata.name };
   }
   // Told only now: whoever sees the version finds the Secret as it says.
   const told = {
     [annotations.serviceInstanceType]: instance.spec.type,
-    [annotations.instanceVersion]: `${secret.metadata.resourceVersion ?? ''}/${instance.metadata.generation ?? 0}`,
+    [annotations.instanceVersion]: `${secret.metadata.resourceVersion}/${instance.metadata.generation ?? 0}`,
   };
   await write(context, binding, [...statements, readyStatement], status, told);
 }
@@ -124,8 +124,8 @@ export function mountSecret(binding: Stored<CFServiceBinding>, credentials: Reco
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: {
-      name: binding.metadata.name ?? '',
-      namespace: binding.metadata.namespace ?? '',
+      name: binding.metadata.name,
+      namespace: binding.metadata.namespace,
       ownerReferences: [ownerReference(kinds.serviceBinding, binding)],
     },
     type: `servicebinding.io/${type}`,

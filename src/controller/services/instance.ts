@@ -37,7 +37,7 @@ export const serviceInstanceReconciler: Reconciler = {
 
 // The contract's finalizer serves brokers; a user-provided instance has none to call.
 async function withoutFinalizer(context: Context, live: Stored<CFServiceInstance>): Promise<Stored<CFServiceInstance>> {
-  const { namespace, name = '', resourceVersion, finalizers: present = [] } = live.metadata;
+  const { namespace, name, resourceVersion, finalizers: present = [] } = live.metadata;
   if (!present.includes(finalizers.serviceInstance)) return live;
   const patch = { metadata: { resourceVersion, finalizers: present.filter((finalizer) => finalizer !== finalizers.serviceInstance) } };
   return context.cluster.mergePatch(kinds.serviceInstance, namespace, name, patch, { signal: context.signal });
@@ -85,7 +85,7 @@ export function judgeCredentials(
     const message = `The Secret '${live.spec.secretName}' holds no JSON object under the key 'credentials'.`;
     return { ready: refused(reasons.secretInvalid, message), status: { lastOperation: { type, state: 'failed', description: message } } };
   }
-  const version = secret.metadata.resourceVersion ?? '';
+  const version = secret.metadata.resourceVersion;
   const isNew = before !== version || live.status?.lastOperation?.state !== 'succeeded';
   const lastOperation: LastOperation | undefined = isNew ? { type, state: 'succeeded' } : live.status?.lastOperation;
   return {

@@ -106,7 +106,7 @@ export function surplusTasks(tasks: readonly Stored<CFTask>[], { keptPerApp, mos
 }
 
 const keyOfSpace = (ns: string | undefined): string => `/${ns ?? ''}`;
-const bySpace = index<CFTask>(kinds.task, 'space', ({ metadata }) => [metadata.namespace ?? '']);
+const bySpace = index<CFTask>(kinds.task, 'space', ({ metadata }) => [metadata.namespace]);
 
 /** Keys are `/space`. A space is looked at as a whole, and not again for {@link pauseMs}. */
 export function taskRetentionReconciler(): Reconciler {
@@ -118,7 +118,7 @@ export function taskRetentionReconciler(): Reconciler {
       watch<CFTask>(kinds.task, ({ metadata }) => [keyOfSpace(metadata.namespace)]),
       // A deleted app: tasks from before they were owned by theirs stay behind.
       watch<CFApp>(kinds.app, ({ metadata }, stores) =>
-        stores.of(kinds.app).get(metadata.namespace, metadata.name ?? '') === undefined ? [keyOfSpace(metadata.namespace)] : [],
+        stores.of(kinds.app).get(metadata.namespace, metadata.name) === undefined ? [keyOfSpace(metadata.namespace)] : [],
       ),
     ],
     reads: [namespaceType],
@@ -166,7 +166,6 @@ async function goneApps(context: Context, ns: string, tasks: readonly Stored<CFT
 }
 
 async function remove(context: Context, { metadata }: Stored<CFTask>): Promise<void> {
-  const { namespace, name = '', uid } = metadata;
-  if (uid === undefined) return;
+  const { namespace, name, uid } = metadata;
   await context.cluster.delete(kinds.task, namespace, name, { uid, propagation: 'Background', signal: context.signal });
 }

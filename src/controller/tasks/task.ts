@@ -15,7 +15,7 @@ import { keyOf, splitKey } from '../runtime/store.ts';
 import { ensureOwner } from '../runtime/owner.ts';
 import { appIndexes, processesByApp } from '../relations.ts';
 
-const tasksByApp = index<CFTask>(kinds.task, 'app', (task) => [`${task.metadata.namespace ?? ''}/${task.spec.appRef?.name ?? ''}`]);
+const tasksByApp = index<CFTask>(kinds.task, 'app', (task) => [`${task.metadata.namespace}/${task.spec.appRef?.name ?? ''}`]);
 
 /** One at a time, so that numbers are given in order and once. */
 export const taskReconciler: Reconciler = {
@@ -73,7 +73,7 @@ interface Basis {
 }
 
 function basisOf(context: Context, task: Stored<CFTask>): Basis {
-  const { namespace = '' } = task.metadata;
+  const { namespace } = task.metadata;
   const app = context.stores.of(kinds.app).get(namespace, task.spec.appRef?.name ?? '');
   if (app === undefined) throw new WaitingError('AppNotFound', `The app '${task.spec.appRef?.name ?? ''}' does not exist.`);
   const dropletName = task.status?.dropletRef?.name ?? app.spec.currentDropletRef?.name ?? '';
@@ -87,7 +87,7 @@ function basisOf(context: Context, task: Stored<CFTask>): Basis {
 }
 
 function nextNumber(context: Context, task: Stored<CFTask>): number {
-  const others = context.stores.of(kinds.task).by(tasksByApp.name, `${task.metadata.namespace ?? ''}/${task.spec.appRef?.name ?? ''}`);
+  const others = context.stores.of(kinds.task).by(tasksByApp.name, `${task.metadata.namespace}/${task.spec.appRef?.name ?? ''}`);
   return 1 + Math.max(0, ...others.map(({ status }) => status?.sequenceId ?? 0));
 }
 
@@ -113,7 +113,7 @@ async function begin(context: Context, task: Stored<CFTask>): Promise<Stored<CFT
 }
 
 async function follow(context: Context, task: Stored<CFTask>): Promise<void> {
-  const { namespace = '', name = '' } = task.metadata;
+  const { namespace, name } = task.metadata;
   const workload = context.stores.of(kinds.taskWorkload).get(namespace, name);
   if (task.spec.canceled === true) {
     await cancel(context, task, workload);
@@ -167,7 +167,7 @@ async function start(context: Context, task: Stored<CFTask>): Promise<TaskWorklo
 }
 
 async function cancel(context: Context, task: Stored<CFTask>, workload: Stored<TaskWorkload> | undefined): Promise<void> {
-  const { namespace = '', name = '' } = task.metadata;
+  const { namespace, name } = task.metadata;
   if (workload !== undefined && findCondition(workload, conditionTypes.succeeded)?.status === 'True') {
     await write(context, task, ...statementsOf(workload), readyStatement);
     return;

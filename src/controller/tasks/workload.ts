@@ -15,7 +15,7 @@ import { splitKey } from '../runtime/store.ts';
 
 const keyOfTask = (object: Stored<Job> | Stored<Pod>): string[] => {
   const name = object.metadata.labels?.[labels.taskGuid];
-  return name === undefined ? [] : [`${object.metadata.namespace ?? ''}/${name}`];
+  return name === undefined ? [] : [`${object.metadata.namespace}/${name}`];
 };
 const podsByTask = index<Pod>(podType, 'task', keyOfTask);
 
@@ -101,7 +101,7 @@ async function giveUp(context: Context, workload: Stored<TaskWorkload>, job: Sto
   // Running tasks are not judged by time: they may take as long as they want.
   if (problem.reason === 'StartTimeout') return undefined;
   await write(context, workload, failed(problem.reason, problem.message));
-  const { namespace, name = '', uid } = job.metadata;
-  if (uid !== undefined) await context.cluster.delete(jobType, namespace, name, { uid, propagation: 'Background', signal: context.signal });
+  const { namespace, name, uid } = job.metadata;
+  await context.cluster.delete(jobType, namespace, name, { uid, propagation: 'Background', signal: context.signal });
   return undefined;
 }

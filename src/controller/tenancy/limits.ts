@@ -96,9 +96,9 @@ export function orgSharesReconciler(shares: OrgShares): Reconciler {
     name: 'org-shares',
     watches: [
       watch(kinds.org),
-      watch<CFSpace>(kinds.space, (space, stores) => orgKeys(space.metadata.namespace ?? '', stores)),
+      watch<CFSpace>(kinds.space, (space, stores) => orgKeys(space.metadata.namespace, stores)),
       watch<ResourceQuota>(resourceQuotaType, (quota, stores) =>
-        spaceKeys(quota.metadata.namespace ?? '', stores).flatMap((key) => orgKeys(splitKey(key).ns, stores)),
+        spaceKeys(quota.metadata.namespace, stores).flatMap((key) => orgKeys(splitKey(key).ns, stores)),
       ),
     ],
     indexes: countIndexes,
@@ -136,7 +136,7 @@ async function settle(context: Context, live: Stored<ResourceQuota>, limits: Lim
       return wanted === undefined || resource in named ? [] : [[resource, wanted]];
     }),
   );
-  const { namespace = '', name = '', resourceVersion } = live.metadata;
+  const { namespace, name, resourceVersion } = live.metadata;
   const gone = Object.fromEntries(Object.keys(live.spec?.hard ?? {}).flatMap((key) => (key in limits ? [] : [[key, null]])));
   const notes = { ...buildLimits(namespace, limits).metadata.annotations, [annotations.countsUse]: null };
   const patch = { metadata: { resourceVersion, annotations: notes }, spec: { hard: { ...gone, ...limits, ...wider } } };

@@ -38,7 +38,7 @@ const deletionPollMs = 1_000;
  */
 export async function ensureNamespace(context: Context, owner: Owner, wanted: Namespace): Promise<Stored<Namespace>> {
   const name = wanted.metadata.name ?? '';
-  const notes = { ...wanted.metadata.annotations, [annotations.ownerUid]: owner.object.metadata.uid ?? '' };
+  const notes = { ...wanted.metadata.annotations, [annotations.ownerUid]: owner.object.metadata.uid };
   const live =
     (await claimNamespace(context, owner)) ??
     (await createNamespace(context, { ...wanted, metadata: { ...wanted.metadata, annotations: notes } }));
@@ -117,7 +117,7 @@ export async function propagateRoles(context: Context, parent: string, ns: strin
   let refused: Refused | undefined;
   for (const original of originals) {
     // A quota that is full refuses every other new binding too, and one question is enough.
-    if (refused === 'full' && all.get(ns, original.metadata.name ?? '') === undefined) continue;
+    if (refused === 'full' && all.get(ns, original.metadata.name) === undefined) continue;
     refused = (await propagateRole(context, original, ns)) ?? refused;
   }
   for (const copy of all.list(ns)) {

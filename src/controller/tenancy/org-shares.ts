@@ -77,7 +77,7 @@ export function isSame(one: Limits, other: Limits): boolean {
 
 /** Writes `limits` into a quota, in place of what the controller wrote before. */
 export async function rewrite(context: Context, live: Stored<ResourceQuota>, limits: Limits, precondition: Precondition): Promise<void> {
-  const { namespace = '', name = '' } = live.metadata;
+  const { namespace, name } = live.metadata;
   const gone = Object.fromEntries(Object.keys(live.spec?.hard ?? {}).flatMap((key) => (key in limits ? [] : [[key, null]])));
   const { metadata, spec } = buildLimits(namespace, limits);
   const patch = { metadata: { ...precondition, annotations: metadata.annotations }, spec: { hard: { ...gone, ...spec?.hard } } };
@@ -172,7 +172,7 @@ export class OrgShares {
     // Of deleted spaces: a foreign finalizer keeps objects there, and the quota has gone.
     const left: string[] = [];
     for (const { metadata } of context.stores.of(kinds.space).list(org)) {
-      const ns = metadata.name ?? '';
+      const ns = metadata.name;
       const quota = quotas.get(ns, limitsName);
       if (quota === undefined ? ns === newSpace : isShared(quota)) shares.push({ ns, quota, limits: { ...most } });
       else if (quota === undefined) left.push(ns);

@@ -35,11 +35,11 @@ export const orgReconciler: Reconciler = {
   watches: [
     watch(kinds.org),
     watch<Namespace>(namespaceType, (namespace, stores) =>
-      namespace.metadata.labels?.[labels.spaceGuid] === undefined ? orgKeys(namespace.metadata.name ?? '', stores) : [],
+      namespace.metadata.labels?.[labels.spaceGuid] === undefined ? orgKeys(namespace.metadata.name, stores) : [],
     ),
-    watch<RoleBinding>(roleBindingType, (binding, stores) => orgKeys(binding.metadata.namespace ?? '', stores)),
+    watch<RoleBinding>(roleBindingType, (binding, stores) => orgKeys(binding.metadata.namespace, stores)),
     watch<CFSpace>(kinds.space, (space, stores) =>
-      orgKeys(space.metadata.namespace ?? '', stores).filter(
+      orgKeys(space.metadata.namespace, stores).filter(
         (key) => stores.of(kinds.org).get(...keyParts(key))?.metadata.deletionTimestamp !== undefined,
       ),
     ),
@@ -77,12 +77,12 @@ async function reconcileOrg(context: Context, live: Stored<CFOrg>): Promise<Resu
 
 /** Gives back in how many milliseconds there is more to do, if anything. */
 async function ensureParts(context: Context, org: Stored<CFOrg>): Promise<number | undefined> {
-  const name = org.metadata.name ?? '';
+  const name = org.metadata.name;
   const namespace = await ensureNamespace(context, { entity: 'org', object: org }, orgNamespace(org));
   const looks: (number | undefined)[] = [];
   await withFreshRights(context, namespace, async () => {
     await ensureOwnRights(context, name);
-    looks.push(await ensureOrgLimits(context, name), await propagateRoles(context, org.metadata.namespace ?? '', name));
+    looks.push(await ensureOrgLimits(context, name), await propagateRoles(context, org.metadata.namespace, name));
   });
   const due = looks.filter((look) => look !== undefined);
   return due.length === 0 ? undefined : Math.min(...due);
@@ -90,7 +90,7 @@ async function ensureParts(context: Context, org: Stored<CFOrg>): Promise<number
 
 async function write(context: Context, org: Stored<CFOrg>, ...statements: Statement[]): Promise<void> {
   const conditions = conditionsWith(org, ...statements);
-  await writeStatus(context, kinds.org, org, { ...org.status, guid: org.metadata.name ?? '', conditions });
+  await writeStatus(context, kinds.org, org, { ...org.status, guid: org.metadata.name, conditions });
 }
 
 /** A space that is being deleted, with what keeps it. */
@@ -100,7 +100,7 @@ function spaceWithReason(space: Stored<CFSpace>): string {
 }
 
 async function remove(context: Context, org: Stored<CFOrg>): Promise<Result | undefined> {
-  const { name = '', finalizers: present = [] } = org.metadata;
+  const { name, finalizers: present = [] } = org.metadata;
   if (!present.includes(finalizers.org)) {
     await reportHeld(context, kinds.org, org);
     return undefined;
@@ -113,8 +113,8 @@ async function remove(context: Context, org: Stored<CFOrg>): Promise<Result | un
   }
   const spaces = context.stores.of(kinds.space).list(name);
   for (const { metadata } of spaces) {
-    if (metadata.deletionTimestamp !== undefined || metadata.uid === undefined) continue;
-    await context.cluster.delete(kinds.space, name, metadata.name ?? '', { uid: metadata.uid, signal: context.signal });
+    if (metadata.deletionTimestamp !== undefined) continue;
+    await context.cluster.delete(kinds.space, name, metadata.name, { uid: metadata.uid, signal: context.signal });
   }
   if (spaces.length > 0) {
     await reportDeleting(context, kinds.org, org, `Waits until these spaces are gone: ${spaces.map(spaceWithReason).join(', ')}.`);
@@ -139,10 +139,10 @@ async function removeOrphans(context: Context, org: string): Promise<void> {
       .map(({ metadata }) => metadata.uid),
   );
   for (const namespace of context.stores.of(namespaceType).list()) {
-    const { name = '', uid, deletionTimestamp, labels: marks = {} } = namespace.metadata;
+    const { name, uid, deletionTimestamp, labels: marks = {} } = namespace.metadata;
     const owner = ownerUid(namespace);
     const isOfOrg = marks[labels.managedBy] === 'kf' && marks[labels.orgGuid] === org && marks[labels.spaceGuid] === name;
-    if (!isOfOrg || owner === undefined || owners.has(owner) || uid === undefined || deletionTimestamp !== undefined) continue;
+    if (!isOfOrg || owner === undefined || owners.has(owner) || deletionTimestamp !== undefined) continue;
     await context.cluster.delete(namespaceType, undefined, name, { uid, propagation: 'Background', signal: context.signal });
   }
 }

@@ -20,8 +20,8 @@ const rememberedRecords = 10_000;
 const recorded = new Remembered(() => new BoundedMap<string, true>(rememberedRecords));
 
 const wordOf = ({ entity }: Owner): string => (entity === 'org' ? 'org' : 'space');
-const guidOf = ({ object }: Owner): string => object.metadata.name ?? '';
-const uidOf = ({ object }: Owner): string => object.metadata.uid ?? '';
+const guidOf = ({ object }: Owner): string => object.metadata.name;
+const uidOf = ({ object }: Owner): string => object.metadata.uid;
 
 /** The uid of the object that a namespace was made for; undefined for those of 0.1.0 until they are adopted, and for foreign ones. */
 export function ownerUid(namespace: Stored<Namespace>): string | undefined {
@@ -30,8 +30,7 @@ export function ownerUid(namespace: Stored<Namespace>): string | undefined {
 
 /** True when the namespace was made for exactly this object. */
 export function isNamespaceOf(namespace: Stored<Namespace>, { object }: Owner): boolean {
-  const { uid } = object.metadata;
-  return uid !== undefined && ownerUid(namespace) === uid;
+  return ownerUid(namespace) === object.metadata.uid;
 }
 
 /**
@@ -62,7 +61,7 @@ function notOursError(owner: Owner): TerminalError {
 
 /** Orgs are an admin's, so they come before spaces of the same second. */
 function isOlder(a: Owner, b: Owner): boolean {
-  const order = ({ entity, object }: Owner): string => `${object.metadata.creationTimestamp ?? ''} ${entity} ${object.metadata.uid ?? ''}`;
+  const order = ({ entity, object }: Owner): string => `${object.metadata.creationTimestamp ?? ''} ${entity} ${object.metadata.uid}`;
   return order(a) < order(b);
 }
 
@@ -81,7 +80,7 @@ async function olderNamesake(context: Context, owner: Owner): Promise<boolean> {
 }
 
 function recordFor(owner: Owner, ns: string): Lease {
-  const { name = '', namespace = '' } = owner.object.metadata;
+  const { name, namespace } = owner.object.metadata;
   return {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',

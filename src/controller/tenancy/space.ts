@@ -51,11 +51,11 @@ export function spaceReconciler(keys: RegistryKeys, shares: OrgShares): Reconcil
     name: 'space',
     watches: [
       watch(kinds.space),
-      watch<CFOrg>(kinds.org, (org, stores) => spaceKeys(org.metadata.name ?? '', stores)),
-      watch<Namespace>(namespaceType, (namespace, stores) => spaceKeys(namespace.metadata.name ?? '', stores)),
-      watch<RoleBinding>(roleBindingType, (binding, stores) => spaceKeys(binding.metadata.namespace ?? '', stores)),
-      watch<ServiceAccount>(serviceAccountType, (account, stores) => spaceKeys(account.metadata.namespace ?? '', stores)),
-      watch<NetworkPolicy>(networkPolicyType, (policy, stores) => spaceKeys(policy.metadata.namespace ?? '', stores)),
+      watch<CFOrg>(kinds.org, (org, stores) => spaceKeys(org.metadata.name, stores)),
+      watch<Namespace>(namespaceType, (namespace, stores) => spaceKeys(namespace.metadata.name, stores)),
+      watch<RoleBinding>(roleBindingType, (binding, stores) => spaceKeys(binding.metadata.namespace, stores)),
+      watch<ServiceAccount>(serviceAccountType, (account, stores) => spaceKeys(account.metadata.namespace, stores)),
+      watch<NetworkPolicy>(networkPolicyType, (policy, stores) => spaceKeys(policy.metadata.namespace, stores)),
     ],
     reads: [nodeType],
     reconcile: async (key, context) => {
@@ -99,7 +99,7 @@ interface PacedLooks extends Looks {
 }
 
 async function ensureParts(context: Context, space: Stored<CFSpace>, keys: RegistryKeys, looks: PacedLooks): Promise<void> {
-  const { name = '', namespace: org = '' } = space.metadata;
+  const { name, namespace: org } = space.metadata;
   // Without its org the space would be a namespace that nobody owns; the org's own namespace must stand first.
   const parent = context.stores.of(kinds.org).get(context.info().root, org);
   if (parent === undefined) throw new WaitingError('OrgNotFound', `The org '${org}' of the space does not exist.`);
@@ -135,7 +135,7 @@ async function ensureSecrets(context: Context, name: string, keys: RegistryKeys,
 
 async function write(context: Context, space: Stored<CFSpace>, ...statements: Statement[]): Promise<void> {
   const conditions = conditionsWith(space, ...statements);
-  await writeStatus(context, kinds.space, space, { ...space.status, guid: space.metadata.name ?? '', conditions });
+  await writeStatus(context, kinds.space, space, { ...space.status, guid: space.metadata.name, conditions });
 }
 
 async function remove(context: Context, space: Stored<CFSpace>): Promise<Result | undefined> {

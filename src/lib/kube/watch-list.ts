@@ -51,7 +51,7 @@ class Mirror<T extends KubeObject> {
       this.resourceVersion = event.resourceVersion;
       return false;
     }
-    this.resourceVersion = event.object.metadata.resourceVersion ?? this.resourceVersion;
+    this.resourceVersion = event.object.metadata.resourceVersion;
     if (event.type === 'DELETED') this.objects.delete(keyOf(event.object));
     else this.objects.set(keyOf(event.object), event.object);
     return true;
