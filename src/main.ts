@@ -98,7 +98,7 @@ async function resolveName(typed: string): Promise<string | undefined> {
   return name !== undefined && isThere(name) ? name : undefined;
 }
 
-/** A cf command that is not there yet says what to use meanwhile; anything else gets the nearest names. */
+/** For a cf command that kf does not have yet: an alternative. For any other word: the most similar names. */
 async function unknownCommand(typed: string, _rest: readonly string[], { terminal, bin }: Frame): Promise<number> {
   const [{ allNames, findCommand }, { likely }, { printFailure }] = await Promise.all([
     import('./lib/cf/cf-commands.ts'),
@@ -161,7 +161,7 @@ function endSoon(code: number, exit: (code: number) => void): void {
 function catchSignals(controller: AbortController, exit: (code: number) => void): () => void {
   const end = () => {
     if (controller.signal.aborted) exit(130);
-    const hints = ['The same command again goes on with what was done.'];
+    const hints = ['Run the same command again: it continues.'];
     controller.abort(new KfError('interrupted', 'Interrupted.', { exitCode: 130, hints }));
     setTimeout(() => exit(130), forcedEndMs).unref();
   };

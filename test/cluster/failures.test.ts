@@ -156,10 +156,7 @@ describe('a space with a quota', () => {
 
   test('refuses a new app that needs more before it is made', async () => {
     const ran = await elsewhere.run(['push', 'failures-new', '-o', sample, '-m', '512M', '--no-route']);
-    expectFailure(
-      ran,
-      /There is no room for app 'failures-new' in space '.*': 1 instance takes 512M of memory, and the quota 'failures' has /,
-    );
+    expectFailure(ran, /App 'failures-new' exceeds a quota of space '.*': 1 instance takes 512M of memory, and the quota 'failures' has /);
     expect((await elsewhere.ok('apps')).stdout).not.toContain('failures-new');
   });
 

@@ -79,7 +79,7 @@ export class Room {
       return {
         status: 507,
         code: 'DENIED',
-        message: `the registry has no room left: ${this.#files.free} of ${this.#files.total} files are free`,
+        message: `the registry has no disk space left: ${this.#files.free} of ${this.#files.total} files are free`,
       };
     const { store } = this.#options;
     if (!(await store.hasRepository(space, name)) && (await store.hasRepositories(space, mostRepositories)))
@@ -113,7 +113,7 @@ export class Room {
       return {
         status: 507,
         code: 'DENIED',
-        message: `the registry has no room left: ${formatBytes(Math.max(0, this.#free.bytes))} of ${formatBytes(this.#total)} are free`,
+        message: `the registry has no disk space left: ${formatBytes(Math.max(0, this.#free.bytes))} of ${formatBytes(this.#total)} are free`,
       };
     if (spaceQuota !== undefined && used !== undefined && used.bytes + more > spaceQuota)
       return {

@@ -14,7 +14,7 @@ export function wantsHelp(error: KfError): boolean {
   return error.code === 'usage' && error.message.startsWith(prefix);
 }
 
-/** What cf has and kf lacks so far. @param instead what to use until then, if anything helps */
+/** The error for a part of cf that kf does not have yet. @param instead an alternative, if there is one */
 export function notThereYet(what: string, instead: string, details: Record<string, unknown> = {}): KfError {
-  return new KfError('usage', `${what} is not there yet in kf.`, { hints: instead === '' ? [] : [`For now: ${instead}`], details });
+  return new KfError('usage', `kf does not support ${what} yet.`, { hints: instead === '' ? [] : [`For now: ${instead}`], details });
 }

@@ -1,5 +1,5 @@
-// Keys that cf knows and kf reads, but cannot fulfil: what an app needs to work is refused, what it can do without is left out and said, as is what
-// has no effect in cf either.
+// Keys that cf knows and kf reads, but does not support. It refuses a key that the app needs to work, and ignores other keys with a warning; a key that
+// has no effect in cf either causes a warning too.
 
 import type { AppPlan } from './plan.ts';
 import type { Position } from './tree.ts';
@@ -20,21 +20,21 @@ type Known = Pick<AppPlan, 'docker' | 'services' | 'routes' | 'sidecars' | 'feat
 export function notYetOf(app: Known, hasCnbCredentials: boolean, at: (key: string) => Position): NotYet[] {
   const found: NotYet[] = [];
   const refuse = (key: string, text: string) => found.push({ at: at(key), text, refused: true });
-  const leaveOut = (key: string, text: string) => found.push({ at: at(key), text: `${text} It was left out.`, refused: false });
+  const leaveOut = (key: string, text: string) => found.push({ at: at(key), text: `${text} It was ignored.`, refused: false });
   if (app.sidecars.length > 0)
-    refuse('sidecars', 'Sidecars are not there yet in kf. For now, start the program from the command of its process.');
+    refuse('sidecars', 'kf does not support sidecars yet. For now, start the program from the command of its process.');
   if (app.docker?.username !== undefined)
-    refuse('docker', 'A user for the registry is not there yet in kf. For now, take an image that the nodes may pull without one.');
+    refuse('docker', 'kf does not support a user for the registry yet. For now, use an image that the nodes can pull without one.');
   for (const { name, parameters } of app.services)
     if (parameters !== undefined)
-      refuse('services', `Service '${name}' cannot take parameters: they are for service brokers, which are not there yet in kf.`);
+      refuse('services', `Service '${name}' cannot take parameters: they are for service brokers, which kf does not support yet.`);
   for (const feature of missingFeatures)
-    if (app.features[feature] === true) leaveOut('features', `The feature '${feature}' is not there yet in kf.`);
+    if (app.features[feature] === true) leaveOut('features', `kf does not support the feature '${feature}' yet.`);
   for (const { text, options, protocol } of app.routes) {
-    if (options !== undefined) leaveOut('routes', `Options of a route (${text}) are not there yet in kf.`);
+    if (options !== undefined) leaveOut('routes', `kf does not support options of a route (${text}) yet.`);
     if (protocol === 'http2')
-      leaveOut('routes', `The protocol http2 of a route (${text}) is not there yet in kf; requests reach the app by HTTP/1.1.`);
+      leaveOut('routes', `kf does not support the protocol http2 of a route (${text}) yet; requests reach the app by HTTP/1.1.`);
   }
-  if (hasCnbCredentials) leaveOut('cnb-credentials', 'Credentials for buildpack images are not there yet in kf.');
+  if (hasCnbCredentials) leaveOut('cnb-credentials', 'kf does not support credentials for buildpack images yet.');
   return found;
 }

@@ -150,8 +150,8 @@ function isFull(answer: RegistryAnswer, text: string): boolean {
 
 /** The gate's own words, with figures; other registries give the system's, which say nothing to people. */
 function fullText({ entries }: RegistryAnswer): string {
-  const said = entries.find(({ message }) => message.startsWith('the registry has no room left'));
-  return said?.message ?? 'the registry has no room left';
+  const said = entries.find(({ message }) => message.startsWith('the registry has no disk space left'));
+  return said?.message ?? 'the registry has no disk space left';
 }
 
 function hintsFor(answer: RegistryAnswer): string[] {

@@ -119,7 +119,7 @@ const noSpace = (bin: string): KfError => new KfError('usage', `No space targete
 /** Which cluster was pinned is not known: any other could be the wrong one. */
 function assertReadable({ problem }: StoredTarget, options: SessionOptions): void {
   if (problem === undefined || options.ignorePin === true || options.context !== undefined) return;
-  throw new KfError('conflict', `The target is not known: ${problem}`, {
+  throw new KfError('conflict', `The saved target cannot be used: ${problem}`, {
     hints: [`${options.bin} target -o ORG -s SPACE`, withoutStateHint],
   });
 }

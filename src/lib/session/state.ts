@@ -203,7 +203,7 @@ export function saveState(env: Env, state: TargetState): string | undefined {
     }
     return undefined;
   } catch (error) {
-    return `The target is not remembered: ${path} cannot be written (${messageOf(error)}).`;
+    return `The target was not saved: ${path} cannot be written (${messageOf(error)}).`;
   }
 }
 

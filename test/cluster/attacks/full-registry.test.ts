@@ -152,7 +152,7 @@ test('a registry that is nearly full says so at push, in its readiness and in se
   const ran = await kf.run(['push', names.big, '-p', await sourceOf('late', 100_000), '-m', '64M', '--no-route']);
   expect([ran.code, ran.stderr]).toEqual([
     1,
-    expect.stringMatching(/the registry has no room left: [\d.]+[BKMGT] of [\d.]+[BKMGT] are free/),
+    expect.stringMatching(/the registry has no disk space left: [\d.]+[BKMGT] of [\d.]+[BKMGT] are free/),
   ]);
   const ready = [
     'get',

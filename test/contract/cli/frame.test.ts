@@ -102,12 +102,12 @@ describe('a wrong command line', () => {
   });
 
   it.each([
-    [['push', 'app', '--max-in-flight', '2'], "'--max-in-flight' of 'push' is not there yet in kf."],
-    [['push', 'app', '-l', '1M'], "'-l' of 'push' is not there yet in kf."],
-    [['apps', '--labels', 'a=b'], "'--labels' of 'apps' is not there yet in kf."],
-    [['r', '--org-level'], "'--org-level' of 'routes' is not there yet in kf."],
-    [['map-route', 'app', 'd', '--port', '80'], "'--port' of 'map-route' is not there yet in kf."],
-    [['scale', 'app', '-l', '1M'], "'-l' of 'scale' is not there yet in kf."],
+    [['push', 'app', '--max-in-flight', '2'], "kf does not support '--max-in-flight' of 'push' yet."],
+    [['push', 'app', '-l', '1M'], "kf does not support '-l' of 'push' yet."],
+    [['apps', '--labels', 'a=b'], "kf does not support '--labels' of 'apps' yet."],
+    [['r', '--org-level'], "kf does not support '--org-level' of 'routes' yet."],
+    [['map-route', 'app', 'd', '--port', '80'], "kf does not support '--port' of 'map-route' yet."],
+    [['scale', 'app', '-l', '1M'], "kf does not support '-l' of 'scale' yet."],
   ])('with a flag of cf that kf lacks says so, and what to use: %j', async (argv, message) => {
     const run = await user().run(argv);
     expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
@@ -174,17 +174,17 @@ describe('a wrong command line', () => {
     expect(stderr).toBe("'ap' is not a registered command. See 'kf help -a'\n\nDid you mean?\n      api\n      app\n      apps\n");
   });
 
-  it('of a cf command that is not there yet says what to use meanwhile', async () => {
+  it('of a cf command that kf does not have yet names an alternative', async () => {
     const run = await user().run(['ssh', 'app']);
     expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
-    expect(run.stderr).toContain("'ssh' (shell into instance) is not there yet in kf.");
+    expect(run.stderr).toContain("kf does not support 'ssh' (shell into instance) yet.");
     expect(run.stderr).toContain('For now: kubectl exec');
   });
 
-  it('of a strategy that is not there yet is no silent rollout', async () => {
+  it('of a strategy that kf does not have yet does not start a rollout', async () => {
     const run = await user().run(['push', 'app', '--strategy', 'canary']);
     expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
-    expect(run.stderr).toContain("'--strategy canary' is not there yet in kf.");
+    expect(run.stderr).toContain("kf does not support '--strategy canary' yet.");
   });
 
   it('ends with the number of its class when classes are asked for', async () => {

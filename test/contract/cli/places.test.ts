@@ -210,14 +210,14 @@ describe('services', () => {
   it('with a syslog drain or a route service are made, bound, and said to have none', async () => {
     await addApp();
     answerCreated(kinds.serviceBinding, condition('Ready', 'True'));
-    const drain = "Nothing is sent to the syslog drain of 'drain': syslog drains are not there yet in kf.\n";
+    const drain = "Nothing is sent to the syslog drain of 'drain': kf does not support syslog drains yet.\n";
     expect(await cli.run(['cups', 'drain', '-l', 'syslog-tls://logs.example.com:6514'])).toMatchObject({ code: 0, stderr: drain });
     const bound = await cli.run(['bind-service', 'my-app', 'drain']);
     expect(bound.code).toBe(0);
     expect(bound.stderr).toContain(drain);
     const run = await cli.run(['cups', 'waf', '-r', 'https://waf.example.com', '--json']);
     expect(JSON.parse(run.stdout)).toMatchObject({
-      warnings: ["No request goes through the route service of 'waf': route services are not there yet in kf."],
+      warnings: ["No request goes through the route service of 'waf': kf does not support route services yet."],
     });
     expect(cluster.memory.all(kinds.serviceInstance).map(({ spec }) => spec.syslogDrainUrl ?? spec.routeServiceUrl)).toEqual([
       'syslog-tls://logs.example.com:6514',

@@ -133,7 +133,7 @@ describe('a push of a new app that cannot succeed writes nothing and says why:',
     const said = await refused(
       [...push, '--docker-image', 'registry.example.com/shop:1', '-m', '1G'].filter((word) => word !== '-p' && word !== 'app'),
     );
-    expect(said).toContain(`There is no room for app 'new-app' in space 'example-space': ${text}`);
+    expect(said).toContain(`App 'new-app' exceeds a quota of space 'example-space': ${text}`);
     expect(said).toContain('   kf apps\n');
     expect(said.includes('   kf push new-app --docker-image registry.example.com/shop:1 -m 128M -i 1\n')).toBe(flagsHelp);
   });
@@ -154,7 +154,9 @@ it('a name that another app has but for capitals is refused with the name of tha
   refuseNames();
   const run = await cli.run(['push', 'new-app', '--docker-image', 'registry.example.com/shop:1']);
   expect(run.code).toBe(1);
-  expect(run.stderr).toContain("App 'New-App' is there, and names that differ only in capitals are the same name; nothing was uploaded.\n");
+  expect(run.stderr).toContain(
+    "App 'New-App' already exists, and names that differ only in capital letters are the same; nothing was uploaded.\n",
+  );
   expect(run.stderr).toContain('   kf push New-App --docker-image registry.example.com/shop:1\n');
   expect(cluster.memory.all(kinds.app).map((app) => app.spec.displayName)).toEqual(['New-App']);
 });

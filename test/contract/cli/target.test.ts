@@ -115,7 +115,7 @@ describe('a target that cannot be saved', () => {
     ]) {
       const run = await cli.run(argv, { env });
       expect(run.code, argv.join(' ')).toBe(1);
-      expect(run.stderr).toContain('The target is not remembered');
+      expect(run.stderr).toContain('The target was not saved');
     }
     const run = await cli.run(['delete', '-f', 'shop'], { env });
     expect(run.code).toBe(1);
@@ -133,15 +133,15 @@ describe('a target that cannot be saved', () => {
 
   it('because a folder is in its place does not work anywhere either', async () => {
     mkdirSync(path.join(cli.stateFile, 'x'), { recursive: true });
-    expect((await cli.run(['target', '-o', 'example-org'])).stderr).toContain('The target is not remembered');
-    expect((await cli.run(['delete', '-f', 'shop'])).stderr).toContain('The target is not known: ');
+    expect((await cli.run(['target', '-o', 'example-org'])).stderr).toContain('The target was not saved');
+    expect((await cli.run(['delete', '-f', 'shop'])).stderr).toContain('The saved target cannot be used: ');
     expect(deleted()).toEqual([]);
   });
 });
 
 describe('a state file that tells no target', () => {
   it.each([
-    ['broken JSON', '{', 'The target is not known: '],
+    ['broken JSON', '{', 'The saved target cannot be used: '],
     ['one of another version of kf', JSON.stringify({ ConfigVersion: 99, Kf: { Context: 'c' } }), 'was written by another version of kf.'],
     ["cf's own", JSON.stringify({ ConfigVersion: 4, Target: 'https://api', OrganizationFields: { Name: 'o', GUID: 'g' } }), noOrg],
     ['null', 'null', noOrg],

@@ -360,7 +360,7 @@ describe('an upload', () => {
   test('is refused when the volume can hardly take more files', async () => {
     const statfs = async () => Promise.resolve({ blocks: 1e9, bavail: 9e8, bsize: 4096, files: 1000, ffree: 49 });
     scene = await openGate({ folder, room: { statfs } });
-    expect(await send('POST', 'blobs/uploads/')).toEqual([507, 'the registry has no room left: 49 of 1000 files are free']);
+    expect(await send('POST', 'blobs/uploads/')).toEqual([507, 'the registry has no disk space left: 49 of 1000 files are free']);
     expect((await send('GET', 'manifests/t'))[0]).toBe(200);
     expect((await ask(scene.port('push'), { path: '/readyz' })).status).toBe(503);
   });
@@ -368,7 +368,10 @@ describe('an upload', () => {
   test('is refused when the volume has no more than its reserve, and reading goes on', async () => {
     scene = await openGate({ folder, room: { reserve: Number.MAX_SAFE_INTEGER } });
     const [status, message] = await send('POST', 'blobs/uploads/');
-    expect([status, message]).toEqual([507, expect.stringMatching(/^the registry has no room left: [\d.]+[MGT] of [\d.]+[MGT] are free$/)]);
+    expect([status, message]).toEqual([
+      507,
+      expect.stringMatching(/^the registry has no disk space left: [\d.]+[MGT] of [\d.]+[MGT] are free$/),
+    ]);
     expect((await send('GET', 'manifests/t'))[0]).toBe(200);
     expect((await ask(scene.port('push'), { path: '/healthz' })).status).toBe(200);
   });

@@ -164,7 +164,7 @@ test.each([429, 500, 502, 503, 504, 'cut' as const])('a read is tried three time
 test('a full registry is called full and is not asked again', async () => {
   registry.switches.intercept = ({ method }) => (method === 'POST' ? 507 : undefined);
   await expect(pushSingleLayerImage({ client, repository, tag: 't', layer: await smallLayer() })).rejects.toThrow(
-    `Error from registry: uploading the layer to '${repository}': the registry has no room left.`,
+    `Error from registry: uploading the layer to '${repository}': the registry has no disk space left.`,
   );
   expect(registry.methods()).toEqual(['HEAD', 'POST']);
 });

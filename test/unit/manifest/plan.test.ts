@@ -195,8 +195,8 @@ describe('what kf cannot do yet', () => {
   const one = (entry: string) => `applications:\n- name: a\n  ${entry}`;
 
   test.each<[string, string]>([
-    ['sidecars: [{name: b, command: c, process_types: [web]}]', '../deploy/manifest.yml:3:13: Sidecars are not there yet in kf.'],
-    ['docker: {image: b, username: c}', '../deploy/manifest.yml:3:11: A user for the registry is not there yet'],
+    ['sidecars: [{name: b, command: c, process_types: [web]}]', '../deploy/manifest.yml:3:13: kf does not support sidecars yet.'],
+    ['docker: {image: b, username: c}', '../deploy/manifest.yml:3:11: kf does not support a user for the registry yet'],
     ['services: [{name: b, parameters: {c: d}}]', "../deploy/manifest.yml:3:13: Service 'b' cannot take parameters"],
   ])('%s is refused with its place: the app would lack what it was written for', (entry, message) => {
     expect(() => plan({}, one(entry))).toThrow(message);
@@ -204,10 +204,13 @@ describe('what kf cannot do yet', () => {
   });
 
   test.each<[string, string]>([
-    ['features: {ssh: true}', "The feature 'ssh' is not there yet in kf. It was left out."],
-    ['routes: [{route: a.example.com, options: {loadbalancing: round-robin}}]', 'Options of a route (a.example.com)'],
+    ['features: {ssh: true}', "kf does not support the feature 'ssh' yet. It was ignored."],
+    [
+      'routes: [{route: a.example.com, options: {loadbalancing: round-robin}}]',
+      'kf does not support options of a route (a.example.com) yet.',
+    ],
     ['routes: [{route: a.example.com, protocol: http2}]', 'requests reach the app by HTTP/1.1'],
-    ['cnb-credentials: {a: b}', 'Credentials for buildpack images are not there yet'],
+    ['cnb-credentials: {a: b}', 'kf does not support credentials for buildpack images yet'],
   ])('%s is left out, and said', (entry, message) => {
     expect(plan({}, one(entry)).warnings).toEqual([expect.stringContaining(message)]);
   });

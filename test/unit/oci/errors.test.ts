@@ -33,7 +33,7 @@ test.each([
   ['an object', '{"errors":[{"code":"UNKNOWN","message":"unknown","detail":{"Err":"no space left on device"}}]}'],
 ])('a full volume that is reported as %s is called full and not tried again', async (_, body) => {
   const error = await answer(500, body);
-  expect(error.message).toBe("Error from registry: pushing 'a/b': the registry has no room left.");
+  expect(error.message).toBe("Error from registry: pushing 'a/b': the registry has no disk space left.");
   expect(error.temporary()).toBe(false);
 });
 

@@ -27,7 +27,7 @@ async function ask(typed: string | null | undefined, { canAsk = true, json = fal
   });
   if (typeof typed === 'string') input.write(typed);
   else if (typed === null) input.end();
-  else controller.abort(new KfError('interrupted', 'Interrupted.', { hints: ['The same command again goes on with what was done.'] }));
+  else controller.abort(new KfError('interrupted', 'Interrupted.', { hints: ['Run the same command again: it continues.'] }));
   return { answer: await answering, ...said };
 }
 

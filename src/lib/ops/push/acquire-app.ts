@@ -133,7 +133,7 @@ async function findHolder(session: SpaceSession, name: string): Promise<CFApp | 
   if (other === undefined) return holder;
   throw new KfError(
     'conflict',
-    `App '${other}' is there, and names that differ only in capitals are the same name; nothing was uploaded.`,
+    `App '${other}' already exists, and names that differ only in capital letters are the same; nothing was uploaded.`,
     {
       hints: [`kf push ${other}`],
     },

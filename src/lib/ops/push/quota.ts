@@ -153,7 +153,7 @@ export async function assertRoom(session: SpaceSession, info: KfInfo, plan: AppP
   });
   const refused = quotaRefusal(quotas.items, needsOfNewApp(plan, info, start));
   if (refused === undefined) return;
-  throw new KfError('quota', `There is no room for app '${plan.name}' in space '${space.name}': ${refused.why}.`, {
+  throw new KfError('quota', `App '${plan.name}' exceeds a quota of space '${space.name}': ${refused.why}.`, {
     hints: [`${bin} apps`, ...(refused.flags === undefined ? [] : [`${bin} push ${plan.name} ${refused.flags}`])],
   });
 }

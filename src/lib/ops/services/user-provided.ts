@@ -66,10 +66,10 @@ type NamedUrls = Pick<CFServiceInstance['spec'], 'displayName' | 'syslogDrainUrl
 /** What an instance names and kf does not do, a sentence each. */
 export function withoutEffect({ displayName, syslogDrainUrl = '', routeServiceUrl = '' }: NamedUrls): string[] {
   return [
-    ...(syslogDrainUrl === '' ? [] : [`Nothing is sent to the syslog drain of '${displayName}': syslog drains are not there yet in kf.`]),
+    ...(syslogDrainUrl === '' ? [] : [`Nothing is sent to the syslog drain of '${displayName}': kf does not support syslog drains yet.`]),
     ...(routeServiceUrl === ''
       ? []
-      : [`No request goes through the route service of '${displayName}': route services are not there yet in kf.`]),
+      : [`No request goes through the route service of '${displayName}': kf does not support route services yet.`]),
   ];
 }
 
