@@ -10,6 +10,7 @@ import { TerminalError, WaitingError, type Result } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeMetadata, writeStatus, type Statement, type StatusOf } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { deploymentOf } from './deployment.ts';
+import { measureDeployment, noteChanges } from '../durations.ts';
 import { appIndexes, appsByDroplet, bindingsByApp, bindingsOf, wantedInstances } from '../relations.ts';
 import { ensureProcesses, processesOf } from './processes.ts';
 import { boundServices, ensureVcapSecrets, forgetVcap, vcapApplicationSecretName, vcapPaceMs, vcapServicesSecretName } from './vcap.ts';
@@ -64,6 +65,7 @@ function isAbandoned({ metadata, spec }: Stored<CFApp>, now: number): boolean {
 }
 
 async function reconcileApp(context: Context, live: Stored<CFApp>): Promise<Result | undefined> {
+  noteChanges(context, live);
   const claim = await claimName(context, { entity: 'app', object: live });
   if (claim.notReady !== undefined) {
     if (isAbandoned(live, context.now())) {
@@ -169,6 +171,7 @@ async function write(context: Context, app: Stored<CFApp>, { serviceBindings, er
     conditions: conditionsWith(app, claimed, readiness(app, processes, actualState, error)),
   };
   await writeStatus(context, kinds.app, app, status);
+  if (status.deployment !== undefined) measureDeployment(context, app, status.deployment);
   const { phase = '' } = status.deployment ?? {};
   const isNews = app.status?.deployment?.phase !== phase && (phase === 'Serving' || phase === 'Stopped');
   if (isNews)

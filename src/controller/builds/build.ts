@@ -15,6 +15,7 @@ import type { Result } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
 import type { MetadataChange, Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
+import { measureBuild } from '../durations.ts';
 import { bindingsByApp } from '../relations.ts';
 import { assertBindingsTold, buildEnvironment, buildServices } from './env.ts';
 import { judgeReadError, pinned, readImage, unread, userProblem } from './docker-image.ts';
@@ -242,4 +243,6 @@ async function write(
 ): Promise<void> {
   const conditions = conditionsWith(build, ...statements);
   await writeStatus(context, kinds.build, build, { ...build.status, ...status, conditions }, change);
+  if (status.state === 'STAGED' || status.state === 'FAILED')
+    measureBuild(context, build, status.state === 'STAGED' ? 'succeeded' : 'failed');
 }

@@ -9,8 +9,8 @@ export interface FenceOptions {
   assertLeader: () => void;
   /** Gets every object that a write or a fresh read gave back. */
   observe: (type: ResourceType, object: Stored) => void;
-  /** Counts requests. */
-  count: (verb: string, type: ResourceType) => void;
+  /** Hears of every request, answered or refused, and how long that took. */
+  measure: (verb: string, type: ResourceType, seconds: number) => void;
 }
 
 /** Which object a write is meant for: exactly this one, or exactly this state of it. */
@@ -49,7 +49,15 @@ function assertPrecondition(verb: string, type: ResourceType, metadata: { uid?: 
 
 /** Wraps `cluster`; `table`, `raw` and the rest pass through. */
 export function fence(cluster: Cluster, options: FenceOptions): FencedCluster {
-  const { assertLeader, observe, count } = options;
+  const { assertLeader, observe, measure } = options;
+  const timed = async <R>(verb: string, type: ResourceType, request: () => Promise<R>): Promise<R> => {
+    const started = performance.now();
+    try {
+      return await request();
+    } finally {
+      measure(verb, type, (performance.now() - started) / 1_000);
+    }
+  };
   const seen = <T extends KubeObject>(type: ResourceType<T>, object: Stored<T>): Stored<T> => {
     observe(type, object);
     return object;
@@ -59,8 +67,7 @@ export function fence(cluster: Cluster, options: FenceOptions): FencedCluster {
     table: (type, list) => cluster.table(type, list),
     watch: (type, watch) => cluster.watch(type, watch),
     async list(type, list) {
-      count('list', type);
-      const result = await cluster.list(type, list);
+      const result = await timed('list', type, () => cluster.list(type, list));
       for (const object of result.items) observe(type, object);
       return result;
     },
@@ -70,39 +77,33 @@ export function fence(cluster: Cluster, options: FenceOptions): FencedCluster {
     raw: (request) => cluster.raw(request),
     close: () => cluster.close(),
     async get(type, ns, name, signal) {
-      count('get', type);
-      const object = await cluster.get(type, ns, name, signal);
+      const object = await timed('get', type, () => cluster.get(type, ns, name, signal));
       if (object !== undefined) observe(type, object);
       return object;
     },
     async create(type, object, write) {
       assertLeader();
-      count('create', type);
-      return seen(type, await cluster.create(type, object, write));
+      return seen(type, await timed('create', type, () => cluster.create(type, object, write)));
     },
     async apply(type, object, write) {
       assertLeader();
       assertPrecondition('server-side apply', type, object.metadata);
-      count('apply', type);
-      return seen(type, await cluster.apply(type, object, write));
+      return seen(type, await timed('apply', type, () => cluster.apply(type, object, write)));
     },
     async mergePatch(type, ns, name, patch, write) {
       assertLeader();
       assertPrecondition('merge patch', type, patch.metadata);
-      count('patch', type);
-      return seen(type, await cluster.mergePatch(type, ns, name, patch, write));
+      return seen(type, await timed('patch', type, () => cluster.mergePatch(type, ns, name, patch, write)));
     },
     async replace(type, object, write) {
       assertLeader();
       assertPrecondition('replace', type, object.metadata);
-      count('replace', type);
-      return seen(type, await cluster.replace(type, object, write));
+      return seen(type, await timed('replace', type, () => cluster.replace(type, object, write)));
     },
     async delete(type, ns, name, write) {
       assertLeader();
       assertPrecondition('delete', type, write);
-      count('delete', type);
-      return cluster.delete(type, ns, name, write);
+      return timed('delete', type, () => cluster.delete(type, ns, name, write));
     },
   };
 }

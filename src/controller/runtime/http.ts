@@ -1,13 +1,14 @@
 // /healthz, /readyz and /metrics for kubelet and Prometheus.
 
 import { createServer, type Server } from 'node:http';
+import { messageOf } from '../../lib/errors.ts';
 
 export interface HealthAnswers {
   /** A reason why the process should be restarted, or undefined. */
   unhealthy: () => string | undefined;
   /** A reason why it is not ready, or undefined. */
   unready: () => string | undefined;
-  metrics: () => string;
+  metrics: () => Promise<string>;
 }
 
 /** Listens on all addresses; port 0 takes any. */
@@ -25,8 +26,10 @@ export async function serveHealth(port: number, answers: HealthAnswers): Promise
         say(answers.unready());
         return;
       case '/metrics':
-        response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' });
-        response.end(answers.metrics());
+        void answers.metrics().then(
+          (text) => response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(text),
+          (error: unknown) => response.writeHead(500, { 'content-type': 'text/plain' }).end(`${messageOf(error)}\n`),
+        );
         return;
       default:
         response.writeHead(404).end();

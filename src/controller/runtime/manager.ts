@@ -18,7 +18,7 @@ import { Metrics } from './metrics.ts';
 import { OutsideCalls } from './outside.ts';
 import type { Context, Reconciler, Stores } from './reconciler.ts';
 import { WaitingError } from './result.ts';
-import { declareRunnerMetrics, Runner, type Work } from './runner.ts';
+import { Runner, type Work } from './runner.ts';
 import { splitKey, type Store } from './store.ts';
 
 export interface ManagerOptions {
@@ -60,20 +60,15 @@ export class Manager {
     this.#options = options;
     this.#now = options.now ?? Date.now;
     const { cluster, log, leader } = options;
-    declareRunnerMetrics(this.#metrics);
-    this.#metrics.declare('kf_api_requests_total', 'counter', 'Requests of reconcilers to the API server.');
-    this.#metrics.declare('kf_leader', 'gauge', '1 while this process leads.');
-    this.#metrics.declare('process_resident_memory_bytes', 'gauge', 'Resident memory.');
-    this.#metrics.declare('process_cpu_seconds_total', 'counter', 'CPU time used.');
     this.#leader = new Leader(cluster, leader, log, (isLeader) => this.#setGate(isLeader));
     this.#stores = { of: (type) => this.#storeOf(type), has: (type) => this.#informers.has(sourceId(type)) };
     this.#cluster = fence(cluster, {
       assertLeader: () => this.#leader.assertLeader(),
       observe: (type, object) => this.#informers.get(sourceId(type))?.observe(object),
-      count: (verb, type) => this.#metrics.add('kf_api_requests_total', { verb, kind: type.kind }),
+      measure: (verb, type, seconds) => this.#measureRequest(verb, type, seconds),
     });
     this.#events = new EventRecorder(this.#cluster, leader.identity, log);
-    this.#metrics.collect(() => this.#collect());
+    this.#metrics.collect(() => this.#metrics.leader.set(this.#leader.isLeader ? 1 : 0));
     this.#runners = options.reconcilers.map((reconciler) => this.#plug(reconciler));
   }
 
@@ -105,8 +100,13 @@ export class Manager {
   }
 
   /** Prometheus text, as /metrics gives it. */
-  renderMetrics(): string {
+  renderMetrics(): Promise<string> {
     return this.#metrics.render();
+  }
+
+  #measureRequest(verb: string, { kind }: ResourceType, seconds: number): void {
+    this.#metrics.requests.inc({ verb, kind });
+    this.#metrics.requestSeconds.observe({ verb }, seconds);
   }
 
   #serve(): Promise<Server> | undefined {
@@ -137,13 +137,6 @@ export class Manager {
   #setGate(isLeader: boolean): void {
     if (isLeader) this.#gate.resolve(true);
     else this.#gate = Promise.withResolvers<boolean>();
-  }
-
-  #collect(): void {
-    this.#metrics.set('kf_leader', {}, this.#leader.isLeader ? 1 : 0);
-    this.#metrics.set('process_resident_memory_bytes', {}, process.memoryUsage.rss());
-    const { user, system } = process.cpuUsage();
-    this.#metrics.set('process_cpu_seconds_total', {}, (user + system) / 1e6);
   }
 
   #storeOf<T extends KubeObject>(type: ResourceType<T>): Store<T> {
@@ -191,6 +184,7 @@ export class Manager {
       cluster: this.#cluster,
       stores: this.#stores,
       memory: this.#memory,
+      metrics: this.#metrics,
       log,
       signal,
       info: () => this.#currentInfo(),

@@ -1,33 +1,108 @@
-// Counters and gauges in Prometheus' text format.
+// What Prometheus reads at /metrics (docs/metrics.md). No label holds a name that users give: the number of series does not grow with what they make.
 
-type Labels = Record<string, string>;
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-interface Series {
-  labels: Labels;
-  value: number;
-}
+/** How a reconcile ended. */
+export const reconcileOutcomes = ['success', 'requeue', 'waiting', 'terminal', 'conflict', 'error'] as const;
+export type ReconcileOutcome = (typeof reconcileOutcomes)[number];
 
-interface Family {
-  type: 'counter' | 'gauge';
-  help: string;
-  series: Map<string, Series>;
-}
+export type Ended = 'succeeded' | 'failed';
+const ends: readonly Ended[] = ['succeeded', 'failed'];
 
+const seconds = {
+  request: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  reconcile: [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 10, 30, 60],
+  rollout: [1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600],
+  build: [1, 5, 10, 20, 30, 60, 120, 300, 600, 900],
+  push: [2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1200],
+};
+
+/** The metrics of one controller. */
 export class Metrics {
-  readonly #families = new Map<string, Family>();
+  readonly registry = new Registry();
+  readonly #own = { registers: [this.registry] };
   readonly #collectors: (() => void)[] = [];
 
-  declare(name: string, type: Family['type'], help: string): void {
-    if (!this.#families.has(name)) this.#families.set(name, { type, help, series: new Map() });
-  }
+  readonly reconciles = new Counter({
+    ...this.#own,
+    name: 'kf_reconcile_total',
+    help: 'Reconciles that have ended, by outcome.',
+    labelNames: ['reconciler', 'outcome'],
+  });
+  readonly reconcileSeconds = new Histogram({
+    ...this.#own,
+    name: 'kf_reconcile_duration_seconds',
+    help: 'Time that reconciles took.',
+    labelNames: ['reconciler'],
+    buckets: seconds.reconcile,
+  });
+  readonly queueDepth = new Gauge({
+    ...this.#own,
+    name: 'kf_queue_depth',
+    help: 'Objects that wait for a reconcile.',
+    labelNames: ['reconciler'],
+  });
+  readonly requests = new Counter({
+    ...this.#own,
+    name: 'kf_api_requests_total',
+    help: 'Requests to the API server, without watches and lists of the caches.',
+    labelNames: ['verb', 'kind'],
+  });
+  readonly requestSeconds = new Histogram({
+    ...this.#own,
+    name: 'kf_api_request_duration_seconds',
+    help: 'Time until the API server had answered a request.',
+    labelNames: ['verb'],
+    buckets: seconds.request,
+  });
+  readonly pushSeconds = new Histogram({
+    ...this.#own,
+    name: 'kf_push_duration_seconds',
+    help: 'Time from the begin of a push until its version serves, or its build or version has failed.',
+    labelNames: ['outcome'],
+    buckets: seconds.push,
+  });
+  readonly buildSeconds = new Histogram({
+    ...this.#own,
+    name: 'kf_build_duration_seconds',
+    help: 'Time from the creation of a build until it has ended.',
+    labelNames: ['lifecycle', 'outcome'],
+    buckets: seconds.build,
+  });
+  readonly rolloutSeconds = new Histogram({
+    ...this.#own,
+    name: 'kf_rollout_duration_seconds',
+    help: 'Time from the change of an app (push, start, restart, scale, restage) until it serves or has failed.',
+    labelNames: ['outcome'],
+    buckets: seconds.rollout,
+  });
+  readonly leader = new Gauge({ ...this.#own, name: 'kf_leader', help: '1 while this process is the leader, else 0.' });
 
-  /** Adds to a counter; 0 makes the series exist. */
-  add(name: string, labels: Labels = {}, by = 1): void {
-    this.#series(name, labels).value += by;
-  }
-
-  set(name: string, labels: Labels, value: number): void {
-    this.#series(name, labels).value = value;
+  constructor() {
+    const registers = [this.registry];
+    new Gauge({
+      name: 'process_resident_memory_bytes',
+      help: 'Resident memory of the process.',
+      registers,
+      collect() {
+        this.set(process.memoryUsage.rss());
+      },
+    });
+    new Counter({
+      name: 'process_cpu_seconds_total',
+      help: 'CPU time that the process has used.',
+      registers,
+      collect() {
+        const { user, system } = process.cpuUsage();
+        this.reset();
+        this.inc((user + system) / 1e6);
+      },
+    });
+    for (const outcome of ends) {
+      this.pushSeconds.zero({ outcome });
+      this.rolloutSeconds.zero({ outcome });
+      for (const lifecycle of ['buildpack', 'docker']) this.buildSeconds.zero({ lifecycle, outcome });
+    }
   }
 
   /** Called before each rendering: the place to set gauges. */
@@ -36,36 +111,8 @@ export class Metrics {
   }
 
   /** https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format */
-  render(): string {
+  async render(): Promise<string> {
     for (const collector of this.#collectors) collector();
-    const lines: string[] = [];
-    for (const [name, family] of this.#families) {
-      lines.push(`# HELP ${name} ${family.help}`, `# TYPE ${name} ${family.type}`);
-      for (const { labels, value } of family.series.values()) lines.push(`${name}${renderLabels(labels)} ${String(value)}`);
-    }
-    return `${lines.join('\n')}\n`;
+    return this.registry.metrics();
   }
-
-  #series(name: string, labels: Labels): Series {
-    const family = this.#families.get(name);
-    if (family === undefined) throw new Error(`The metric ${name} was not declared.`);
-    const key = renderLabels(labels);
-    let series = family.series.get(key);
-    if (series === undefined) {
-      series = { labels, value: 0 };
-      family.series.set(key, series);
-    }
-    return series;
-  }
-}
-
-function renderLabels(labels: Labels): string {
-  const entries = Object.entries(labels);
-  if (entries.length === 0) return '';
-  const escape = (value: string): string =>
-    value
-      .replaceAll('\\', '\\\\')
-      .replaceAll('"', String.raw`\"`)
-      .replaceAll('\n', String.raw`\n`);
-  return `{${entries.map(([key, value]) => `${key}="${escape(value)}"`).join(',')}}`;
 }

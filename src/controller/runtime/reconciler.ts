@@ -6,6 +6,7 @@ import type { EventNote } from './events.ts';
 import type { FencedCluster } from './fenced.ts';
 import type { Logger } from './log.ts';
 import type { Memory } from './memory.ts';
+import type { Metrics } from './metrics.ts';
 import type { Outcome } from './outside.ts';
 import type { Result } from './result.ts';
 import type { IndexFunction, Store } from './store.ts';
@@ -51,6 +52,7 @@ export interface Context {
   stores: Stores;
   /** What is kept between runs. */
   memory: Memory;
+  metrics: Metrics;
   log: Logger;
   /** Aborts when the reconcile takes too long or the process ends. */
   signal: AbortSignal;

@@ -5,15 +5,14 @@ import { messageOf } from '../../lib/errors.ts';
 import { isAlreadyExists, isConflict, isMissingKind, isNotFound } from '../../lib/kube/errors.ts';
 import { freshRightsRetryMs, isFreshRefusal, isTerminatingRefusal } from './namespace-refusals.ts';
 import type { Logger } from './log.ts';
-import type { Metrics } from './metrics.ts';
+import { reconcileOutcomes, type Metrics, type ReconcileOutcome } from './metrics.ts';
 import { WorkQueue } from './queue.ts';
 import type { Context, Reconciler } from './reconciler.ts';
 import { NotLeaderError, TerminalError, WaitingError, type Result } from './result.ts';
 
 const defaultWorkers = 4;
 const timeLimitMs = 60_000;
-const outcomes = ['success', 'requeue', 'waiting', 'terminal', 'conflict', 'error'] as const;
-type Outcome = (typeof outcomes)[number];
+type Outcome = ReconcileOutcome;
 
 const notLeaderPauseMs = 200;
 
@@ -33,12 +32,6 @@ export interface RunnerDependencies {
   metrics: Metrics;
 }
 
-export function declareRunnerMetrics(metrics: Metrics): void {
-  metrics.declare('kf_reconcile_total', 'counter', 'Reconciles by outcome.');
-  metrics.declare('kf_reconcile_seconds_total', 'counter', 'Time spent in reconciles.');
-  metrics.declare('kf_queue_depth', 'gauge', 'Keys that wait to be reconciled.');
-}
-
 export class Runner {
   readonly reconciler: Reconciler;
   readonly queue = new WorkQueue();
@@ -51,8 +44,9 @@ export class Runner {
     this.reconciler = reconciler;
     this.#deps = deps;
     this.#log = deps.log.with({ reconciler: reconciler.name });
-    for (const outcome of outcomes) deps.metrics.add('kf_reconcile_total', { reconciler: reconciler.name, outcome }, 0);
-    deps.metrics.collect(() => deps.metrics.set('kf_queue_depth', { reconciler: reconciler.name }, this.queue.depth));
+    const { metrics } = deps;
+    for (const outcome of reconcileOutcomes) metrics.reconciles.inc({ reconciler: reconciler.name, outcome }, 0);
+    metrics.collect(() => metrics.queueDepth.set({ reconciler: reconciler.name }, this.queue.depth));
   }
 
   /** Works until the queue is closed; in-flight reconciles end first. */
@@ -91,8 +85,9 @@ export class Runner {
       outcome = this.#fail(key, error, context);
     }
     const { metrics } = this.#deps;
-    metrics.add('kf_reconcile_total', { reconciler: this.reconciler.name, outcome });
-    metrics.add('kf_reconcile_seconds_total', { reconciler: this.reconciler.name }, (performance.now() - started) / 1_000);
+    const reconciler = this.reconciler.name;
+    metrics.reconciles.inc({ reconciler, outcome });
+    metrics.reconcileSeconds.observe({ reconciler }, (performance.now() - started) / 1_000);
   }
 
   #settle(key: string, result: Result | undefined): Outcome {

@@ -102,7 +102,7 @@ describe('fence', () => {
         if (!isLeader) throw new Error('not the leader');
       },
       observe: () => undefined,
-      count: () => undefined,
+      measure: () => undefined,
     });
 
   test('no write without leadership, reads stay', async () => {
@@ -195,7 +195,7 @@ describe('Manager', () => {
     await cluster.create(serviceType, service('late'));
     await until(() => expect(seen.filter((key) => key === 'ns/late')).toHaveLength(2));
     expect(seen.filter((key) => key === 'ns/bad')).toHaveLength(1);
-    expect(manager.renderMetrics()).toContain('kf_reconcile_total{reconciler="service",outcome="terminal"} 1');
+    expect(await manager.renderMetrics()).toContain('kf_reconcile_total{reconciler="service",outcome="terminal"} 1');
   });
 
   describe('/healthz', () => {
@@ -332,7 +332,7 @@ describe('Manager', () => {
       return Promise.resolve(undefined);
     });
     await until(() => expect(problems[0]).toBeInstanceOf(WaitingError));
-    expect(manager.renderMetrics()).toContain('outcome="waiting"} 1');
+    expect(await manager.renderMetrics()).toContain('outcome="waiting"} 1');
     expect(cluster.all(configMapType)).toEqual([]);
   });
 });

@@ -189,6 +189,8 @@ export interface RunScene {
   patchApp: (patch: Record<string, unknown>) => Promise<void>;
   /** The gateway takes routes, but loads none of their changes any more; `false`: it catches up. */
   freezeGateway: (isFrozen: boolean) => void;
+  /** What Prometheus would read of the present controller. */
+  metrics: () => Promise<string>;
   /** Ends the controller and starts another. */
   restartController: () => Promise<void>;
   stopController: () => Promise<void>;
@@ -201,17 +203,24 @@ export interface DeployOptions {
   annotations?: Record<string, string>;
 }
 
-function manager(cluster: MemoryCluster, identity: string): { stop: () => Promise<void> } {
+interface Controller {
+  stop: () => Promise<void>;
+  metrics: () => Promise<string>;
+}
+
+function manager(cluster: MemoryCluster, identity: string): Controller {
   const aborter = new AbortController();
-  const running = new Manager({
+  const made = new Manager({
     cluster,
     sources: sources('cf'),
     reconcilers: [appReconciler, processReconciler(), appWorkloadReconciler, frozenSecretsReconciler(), routeReconciler, domainReconciler],
     leader: { ns: 'kf-system', name: 'kf-controller', identity, followMs: 20 },
     rootNamespace: 'cf',
     log: createLogger('error', (line) => process.stderr.write(line)),
-  }).run(aborter.signal);
+  });
+  const running = made.run(aborter.signal);
   return {
+    metrics: () => made.renderMetrics(),
     stop: async () => {
       aborter.abort();
       await running;
@@ -267,6 +276,7 @@ export async function startRunScene({ routed = true, unreachableGateway = false 
     web: () => cluster.all(kinds.process).find(({ spec }) => spec.processType === 'web'),
     patchApp,
     freezeGateway: gateway.freeze,
+    metrics: () => controller.metrics(),
     deploy: async (image, more = {}) => {
       count += 1;
       const build = `build-${String(count)}`;
