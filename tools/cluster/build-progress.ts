@@ -46,7 +46,7 @@ export class BuildProgress {
     this.#started = now();
     this.#ticker = setInterval(() => this.show(), output.terminal ? barEveryMs : lineEveryMs);
     this.#ticker.unref();
-    this.#say(`building ${String(parts.length)} parts, once: ${parts.map(({ name }) => name).join(', ')}`);
+    this.#say(`building once: ${parts.map(({ name }) => name).join(', ')}`);
   }
 
   /** Begins the next part. Packages that an earlier part had are not compiled again. */
@@ -109,8 +109,8 @@ export class BuildProgress {
 
   #state(): string {
     const built = Math.max(this.#index, 0);
-    const left = this.#parts.length - built;
-    return `${String(Math.floor(this.#share() * 100))} %, ${String(built)} parts built, ${String(left)} left, ${this.#seconds(this.#started)}`;
+    const all = this.#parts.length;
+    return `${String(Math.floor(this.#share() * 100))} %, ${String(built)} of ${String(all)} parts built, ${String(all - built)} left, ${this.#seconds(this.#started)}`;
   }
 
   #seconds(since: number): string {

@@ -127,7 +127,9 @@ const cpuSeconds: Record<string, number> = {
 export async function buildParts(names: readonly string[], output: ProgressOutput): Promise<PartPaths> {
   const goVersion = (await goCommand(['env', 'GOVERSION'])).trim();
   const wanted = names.map((name) => knownPart(name));
-  if (wanted.some((part) => !isBuilt(part, goVersion))) await withLock('parts', () => buildMissing(wanted, goVersion, output));
+  if (wanted.some((part) => !isBuilt(part, goVersion))) {
+    await withLock('parts', () => buildMissing(wanted, goVersion, output), cacheFolder());
+  }
   return Object.fromEntries(wanted.flatMap((part) => resultsOf(part, partFolder(part, goVersion))));
 }
 
@@ -161,6 +163,8 @@ function partHash(part: Part, goVersion: string): string {
 
 async function buildMissing(wanted: readonly Part[], goVersion: string, output: ProgressOutput): Promise<void> {
   const missing = wanted.filter((part) => !isBuilt(part, goVersion));
+  // Another process has built them in the meantime.
+  if (missing.length === 0) return;
   const progress = new BuildProgress(
     missing.map(({ name }) => ({ name, weight: cpuSeconds[name] ?? 2 })),
     output,

@@ -81,9 +81,9 @@ export function listStates(): ClusterState[] {
  * Runs `action` while no other process holds the lock `key`. The lock of a process that has died is taken over.
  * @param key a cluster's name, or another word for what is protected
  */
-export async function withLock<T>(key: string, action: () => Promise<T>): Promise<T> {
-  const file = join(clustersFolder(), `.${key}.lock`);
-  mkdirSync(clustersFolder(), { recursive: true });
+export async function withLock<T>(key: string, action: () => Promise<T>, folder = clustersFolder()): Promise<T> {
+  const file = join(folder, `.${key}.lock`);
+  mkdirSync(folder, { recursive: true });
   while (!takeLock(file)) await sleep(100);
   try {
     return await action();

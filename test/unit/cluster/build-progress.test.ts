@@ -36,10 +36,10 @@ test('without a terminal, lines say what is built, what is being built and what 
   progress.finish();
   progress.end();
   expect(said).toEqual([
-    'building 2 parts, once: large, small',
-    'large (0 s, 0 of 4 packages); 0 %, 0 parts built, 2 left, 0 s',
-    'large (15 s, 2 of 4 packages); 37 %, 0 parts built, 2 left, 15 s',
-    'large: built in 20 s; 75 %, 1 parts built, 1 left, 20 s',
+    'building once: large, small',
+    'large (0 s, 0 of 4 packages); 0 %, 0 of 2 parts built, 2 left, 0 s',
+    'large (15 s, 2 of 4 packages); 37 %, 0 of 2 parts built, 2 left, 15 s',
+    'large: built in 20 s; 75 %, 1 of 2 parts built, 1 left, 20 s',
   ]);
 });
 
@@ -50,7 +50,7 @@ test('on a terminal a bar says the same', () => {
   now = 15_000;
   progress.show();
   progress.end();
-  expect(lastDrawn()).toBe('[#########---------------] large (15 s, 2 of 4 packages); 37 %, 0 parts built, 2 left, 15 s');
+  expect(lastDrawn()).toBe('[#########---------------] large (15 s, 2 of 4 packages); 37 %, 0 of 2 parts built, 2 left, 15 s');
 });
 
 test('the bar is cut to the width of the terminal, and removed at the end', () => {
@@ -67,7 +67,7 @@ test('a package that an earlier part had is not expected again', () => {
   progress.finish();
   progress.start('small', ['a', 'b', 'c']);
   progress.end();
-  expect(said.at(-1)).toBe('small (0 s, 0 of 1 packages); 75 %, 1 parts built, 1 left, 0 s');
+  expect(said.at(-1)).toBe('small (0 s, 0 of 1 packages); 75 %, 1 of 2 parts built, 1 left, 0 s');
 });
 
 test('when all is built, nothing is left', () => {
@@ -77,5 +77,5 @@ test('when all is built, nothing is left', () => {
     progress.finish();
   }
   progress.end();
-  expect(said.at(-1)).toBe('small: built in 0 s; 100 %, 2 parts built, 0 left, 0 s');
+  expect(said.at(-1)).toBe('small: built in 0 s; 100 %, 2 of 2 parts built, 0 left, 0 s');
 });
