@@ -60,7 +60,8 @@ async function loadCommand(name: string): Promise<CommandModule['default']> {
   return command;
 }
 
-async function printHelp(words: readonly string[], { terminal, bin }: Frame): Promise<number> {
+async function printHelp(words: readonly string[], frame: Frame): Promise<number> {
+  const { terminal, bin } = frame;
   const [topic, ...rest] = words.filter((word) => !word.startsWith('-'));
   // `help` and `version` have no flags of their own: all there is to know of them stands in the overview.
   if (topic === undefined || builtIn.has(topic)) {
@@ -70,7 +71,7 @@ async function printHelp(words: readonly string[], { terminal, bin }: Frame): Pr
     return 0;
   }
   const name = await resolveName(topic);
-  if (name === undefined) return unknownCommand(topic, rest, { terminal, bin } as Frame);
+  if (name === undefined) return (await runPlugin(['help', topic, ...rest], frame)) ?? unknownCommand(topic, frame);
   const [command, { helpSubject }, { commandHelp, describeCommand }] = await Promise.all([
     loadCommand(name),
     import('./base-command.ts'),
@@ -98,8 +99,16 @@ async function resolveName(typed: string): Promise<string | undefined> {
   return name !== undefined && isThere(name) ? name : undefined;
 }
 
+/** A command of an installed plugin; undefined where no plugin has it. Without plugins, nothing of oclif is loaded. */
+async function runPlugin(argv: readonly string[], frame: Frame): Promise<number | undefined> {
+  const { hasPlugins, pluginFolder } = await import('./lib/ops/plugins/folder.ts');
+  if (!hasPlugins(frame.env)) return undefined;
+  const { runPluginCommand } = await import('./plugins.ts');
+  return runPluginCommand(argv, frame, pluginFolder(frame.env));
+}
+
 /** For a cf command that kf does not have yet: an alternative. For any other word: the most similar names. */
-async function unknownCommand(typed: string, _rest: readonly string[], { terminal, bin }: Frame): Promise<number> {
+async function unknownCommand(typed: string, { terminal, bin }: Frame): Promise<number> {
   const [{ allNames, findCommand }, { likely }, { printFailure }] = await Promise.all([
     import('./lib/cf/cf-commands.ts'),
     import('./lib/api/names.ts'),
@@ -131,7 +140,7 @@ async function dispatch(argv: readonly string[], frame: Frame): Promise<number> 
   if (typed === '--version' || typed === '-v' || typed === 'version') return printVersion(frame.terminal, frame.bin);
   if (typed === 'help' || typed === 'h') return printHelp(rest, frame);
   const name = await resolveName(typed);
-  if (name === undefined) return unknownCommand(typed, rest, frame);
+  if (name === undefined) return (await runPlugin([typed, ...rest], frame)) ?? unknownCommand(typed, frame);
   if (rest.some(isHelpFlag)) return printHelp([name], frame);
   const Command = await loadCommand(name);
   Command.id = name;

@@ -181,13 +181,14 @@ async function bundleCli() {
   const commands = Object.fromEntries(commandNames().map((name) => [`commands/${name}`, path.join(root, 'src/commands', `${name}.ts`)]));
   const cli = await build({
     ...shared,
-    entryPoints: { main: path.join(root, 'src/main.ts'), ...commands },
+    entryPoints: { main: path.join(root, 'src/main.ts'), api: path.join(root, 'src/api.ts'), ...commands },
     outdir: dist,
     splitting: true,
     chunkNames: 'chunks/[name]-[hash]',
     plugins: [wholeOclif, leanOclif, lazyHttp, lazyBuiltins, oneCore],
   });
   checkDeferred(cli.metafile);
+  copyFileSync(path.join(root, 'src/api-types.d.ts'), path.join(dist, 'api.d.ts'));
   return cli;
 }
 

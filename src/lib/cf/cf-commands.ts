@@ -245,15 +245,15 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['ssh-code', '', 'one-time SSH passcode', 'kubectl exec -it -n SPACE_GUID POD -- /bin/sh'],
   ],
   'ADD/REMOVE PLUGIN REPOSITORY': [
-    ['add-plugin-repo', '', 'add plugin repo', 'kf has no plugins'],
-    ['remove-plugin-repo', '', 'remove plugin repo', 'kf has no plugins'],
-    ['list-plugin-repos', '', 'list plugin repos', 'kf has no plugins'],
-    ['repo-plugins', '', 'list repo plugins', 'kf has no plugins'],
+    ['add-plugin-repo', '', 'add plugin repo', 'kf install-plugin NPM_PACKAGE: plugins come from npm'],
+    ['remove-plugin-repo', '', 'remove plugin repo', 'kf install-plugin NPM_PACKAGE: plugins come from npm'],
+    ['list-plugin-repos', '', 'list plugin repos', 'kf install-plugin NPM_PACKAGE: plugins come from npm'],
+    ['repo-plugins', '', 'list repo plugins', 'kf install-plugin NPM_PACKAGE: plugins come from npm'],
   ],
   'ADD/REMOVE PLUGIN': [
-    ['plugins', '', 'list plugins', 'kf has no plugins'],
-    ['install-plugin', '', 'install plugin', 'kf has no plugins'],
-    ['uninstall-plugin', '', 'uninstall plugin', 'kf has no plugins'],
+    ['plugins', '', 'list plugins', ''],
+    ['install-plugin', '', 'install plugin', ''],
+    ['uninstall-plugin', '', 'uninstall plugin', ''],
   ],
 };
 

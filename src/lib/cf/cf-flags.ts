@@ -35,6 +35,8 @@ const named: Elsewhere = {
 /** By command, then by the flag as it is typed without its dashes; a text says what to use until the flag is there. */
 export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | Elsewhere>>>> = {
   api: { 'skip-ssl-validation': verification },
+  plugins: { checksum: 'npm view PLUGIN dist.integrity', outdated: 'npm outdated in the folder of the plugins' },
+  'install-plugin': { r: 'kf install-plugin NPM_PACKAGE: plugins come from npm' },
   login: { 'skip-ssl-validation': verification, sso: credentials, 'sso-passcode': credentials, origin: users },
   auth: { 'client-credentials': credentials, origin: users, assertion: credentials },
   apps: { labels: labels.replace('COMMAND', 'cfapps') },

@@ -113,10 +113,17 @@ const day: string[][] = [
   ['stop', 'shop'],
   ['start', 'shop'],
   ['delete', 'shop', '-f', '-r'],
+  ['plugins'],
 ];
 
 /** What no cluster in memory can do to its end: the failure is the same. */
-const failing: string[][] = [['rotate', 'registry-key'], ['setup', '--dry-run'], ['uninstall']];
+const failing: string[][] = [
+  ['install-plugin', 'x'],
+  ['uninstall-plugin', 'x'],
+  ['rotate', 'registry-key'],
+  ['setup', '--dry-run'],
+  ['uninstall'],
+];
 
 describe('every command under the loader of oclif', () => {
   it('is run by this test', () => {

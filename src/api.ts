@@ -1,0 +1,11 @@
+// What plugins may use of kf: `import { KfCommand } from '@kf/cli/api'`. docs/plugins.md describes it; src/api-types.d.ts has its types.
+
+export * as Args from '@oclif/core/args';
+export * as Flags from '@oclif/core/flags';
+export { KfCommand } from './base-command.ts';
+export { KfError } from './lib/errors.ts';
+export { resource } from './lib/api/object.ts';
+export { line, pairs, table } from './lib/views/block.ts';
+
+/** Grows with every change that a plugin could notice. */
+export const apiVersion = 1;

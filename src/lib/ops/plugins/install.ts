@@ -1,0 +1,141 @@
+// Installs and removes plugins. All is made and looked at in a copy of the folder, which then takes the folder's place: a failure leaves nothing.
+
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { KfError } from '../../errors.ts';
+import { readPluginPackage, writePluginPackage } from './folder.ts';
+import { runNpm } from './npm.ts';
+
+/** A plugin as `kf plugins` shows it. */
+export interface PluginDetails {
+  name: string;
+  version: string;
+  commands: { name: string; aliases: string[]; summary: string }[];
+}
+
+export interface PluginContext {
+  folder: string;
+  signal: AbortSignal;
+  /** Loads the plugins of a folder, as a command of theirs would be. */
+  load: (folder: string) => Promise<PluginDetails[]>;
+  /** True for the name or the alias of a command of kf. */
+  isOwn: (name: string) => boolean;
+  bin: string;
+}
+
+/** A path stays one although npm runs elsewhere; all else is npm's to understand. */
+function specOf(given: string): string {
+  const looksLikePath = /^[./~]|\.tgz$/.test(given);
+  if (!looksLikePath) return given;
+  const path = resolve(given);
+  if (!existsSync(path)) throw new KfError('not-found', `There is no file '${given}' to install a plugin from.`);
+  return path;
+}
+
+/** Changes a copy of the folder, then lets it take the folder's place. */
+async function changed<T>(folder: string, change: (copy: string) => Promise<T>): Promise<T> {
+  const [copy, old] = [`${folder}.new-${process.pid}`, `${folder}.old-${process.pid}`];
+  try {
+    await mkdir(dirname(folder), { recursive: true });
+    if (existsSync(folder)) await cp(folder, copy, { recursive: true, verbatimSymlinks: true });
+    else await mkdir(copy);
+    const result = await change(copy);
+    if (existsSync(folder)) await rename(folder, old);
+    await rename(copy, folder).catch(async (error: unknown) => {
+      if (existsSync(old)) await rename(old, folder);
+      throw error;
+    });
+    return result;
+  } finally {
+    await Promise.all([copy, old].map((path) => rm(path, { recursive: true, force: true })));
+  }
+}
+
+/** The package that an installation has brought. */
+async function nameOf(copy: string, spec: string, before: Readonly<Record<string, string>>): Promise<string> {
+  const { dependencies } = await readPluginPackage(copy);
+  const fits = (name: string): boolean => {
+    const { [name]: saved = '' } = dependencies;
+    return (
+      spec === name ||
+      spec.startsWith(`${name}@`) ||
+      saved === spec ||
+      (saved.startsWith('file:') && resolve(copy, saved.slice(5)) === spec)
+    );
+  };
+  const names = Object.keys(dependencies);
+  const name = names.find((one) => dependencies[one] !== before[one]) ?? names.find(fits);
+  if (name === undefined) throw new KfError('failed', `npm installed '${spec}', but kf cannot tell which package that is.`);
+  return name;
+}
+
+async function assertIsPlugin(copy: string, name: string): Promise<void> {
+  const { oclif } = JSON.parse(await readFile(join(copy, 'node_modules', name, 'package.json'), 'utf8')) as { oclif?: object };
+  if (oclif === undefined)
+    throw new KfError('usage', `Package '${name}' is no plugin: its package.json has no 'oclif'.`, {
+      hints: ['docs/plugins.md says what a plugin needs.'],
+    });
+}
+
+function assertCommands(plugin: PluginDetails, others: PluginDetails[], isOwn: (name: string) => boolean): void {
+  const title = `Plugin ${plugin.name} ${plugin.version} could not be installed as it contains`;
+  if (plugin.commands.length === 0) throw new KfError('usage', `${title} no commands.`);
+  const taken = new Set(others.flatMap(({ commands }) => commands.flatMap(({ name, aliases }) => [name, ...aliases])));
+  const used = plugin.commands.flatMap(({ name, aliases }) => [name, ...aliases]).filter((name) => isOwn(name) || taken.has(name));
+  if (used.length === 0) return;
+  throw new KfError('conflict', `${title} commands with names and aliases that are already used: ${used.join(', ')}.`);
+}
+
+/**
+ * Installs an npm package, a tarball or a folder as a plugin.
+ * @param force also when the plugin is installed
+ * @throws KfError and leaves the folder as it was
+ */
+export function installPlugin(context: PluginContext, given: string, force: boolean): Promise<PluginDetails> {
+  const spec = specOf(given);
+  return changed(context.folder, async (copy) => {
+    const before = await readPluginPackage(copy);
+    await writePluginPackage(copy, before);
+    await runNpm(copy, ['install', spec, '--save-exact'], given, context.signal);
+    const name = await nameOf(copy, spec, before.dependencies);
+    if (before.plugins.some((plugin) => plugin.name === name) && !force) {
+      throw new KfError('conflict', `Plugin ${name} could not be installed. A plugin with that name is already installed.`, {
+        hints: [`Use '${context.bin} install-plugin -f' to force a reinstall.`],
+      });
+    }
+    await assertIsPlugin(copy, name);
+    const { dependencies } = await readPluginPackage(copy);
+    const others = before.plugins.filter((plugin) => plugin.name !== name);
+    await writePluginPackage(copy, { dependencies, plugins: [...others, { name, type: 'user' }] });
+    const loaded = await context.load(copy);
+    const plugin = loaded.find((one) => one.name === name);
+    if (plugin === undefined) throw new KfError('failed', `Plugin ${name} cannot be loaded.`);
+    assertCommands(
+      plugin,
+      loaded.filter((one) => one !== plugin),
+      context.isOwn,
+    );
+    return plugin;
+  });
+}
+
+/** Removes a plugin with what only it needs. @throws KfError `not-found` */
+export async function uninstallPlugin(
+  { folder, signal }: Pick<PluginContext, 'folder' | 'signal'>,
+  name: string,
+): Promise<{ name: string; version: string }> {
+  const { plugins } = await readPluginPackage(folder);
+  if (!plugins.some((plugin) => plugin.name === name)) throw new KfError('not-found', `Plugin ${name} does not exist.`);
+  const { version } = JSON.parse(await readFile(join(folder, 'node_modules', name, 'package.json'), 'utf8')) as { version: string };
+  if (plugins.length === 1) {
+    await rm(folder, { recursive: true, force: true });
+    return { name, version };
+  }
+  await changed(folder, async (copy) => {
+    await runNpm(copy, ['uninstall', name], name, signal);
+    const { dependencies } = await readPluginPackage(copy);
+    await writePluginPackage(copy, { dependencies, plugins: plugins.filter((plugin) => plugin.name !== name) });
+  });
+  return { name, version };
+}
