@@ -115,7 +115,7 @@ async function awaitPod(context: Context, live: Stored<BuilderInfo>, pod: Stored
       `The builder image '${pod.spec?.containers[0]?.image ?? ''}' cannot be pulled: ${waiting.message ?? waiting.reason ?? ''}`,
     );
   else if (scheduled?.status === 'False')
-    await writeFailure(context, live, `The builder image cannot be looked at: ${scheduled.message ?? 'no node has room'}`);
+    await writeFailure(context, live, `The builder image cannot be looked at: ${scheduled.message ?? 'no node can run its pod'}`);
   else return { requeueAfterMs: pollMs };
   return { requeueAfterMs: slowPollMs };
 }

@@ -105,7 +105,7 @@ function waiting(pod: Pod, statuses: readonly ContainerStatus[]): BuildOutcome |
   const scheduled = pod.status?.conditions?.find((condition) => condition.type === 'PodScheduled');
   if (scheduled?.status === 'False') {
     const since = scheduled.lastTransitionTime;
-    const message = sentence(`No node has room for the build: ${scheduled.message ?? scheduled.reason ?? 'not scheduled'}`);
+    const message = sentence(`No node can run the build: ${scheduled.message ?? scheduled.reason ?? 'not scheduled'}`);
     return { state: 'waiting', reason: reasons.unschedulable, message, ...(since === undefined ? {} : { since }) };
   }
   const since = pod.status?.startTime ?? pod.metadata.creationTimestamp;

@@ -26,8 +26,8 @@ function change(sets: Map<string, Set<Socket>>, name: string, socket: Socket, is
 }
 
 /**
- * The connections of one port. A stranger becomes known by the first request with a credential that counts, which honest clients send at once; so it is
- * the strangers that make room for each other, and whoever opens many loses its own.
+ * The connections of one port. A connection is a stranger's until its first request with a valid credential, which honest clients send at once. When
+ * there are too many strangers, the address with the most loses its oldest connection.
  */
 export class Connections {
   readonly #limits: ConnectionLimits;

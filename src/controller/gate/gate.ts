@@ -9,7 +9,7 @@ import { takesMemory, type Exchange, type Exchanges } from './exchanges.ts';
 import { parseTarget } from './path.ts';
 import type { RegistryPath } from './path.ts';
 import { readiness, type Upstream } from './readiness.ts';
-import type { Room } from './room.ts';
+import type { Capacity } from './capacity.ts';
 import { authenticate, mayAccess, ownsRepository, scopeUser } from './scopes.ts';
 import type { GatePort, Scope } from './scopes.ts';
 import { sendUpload } from './upload.ts';
@@ -32,7 +32,7 @@ export interface GateOptions {
   /** Answers the keeper's questions below `/kf/`, at the push port only. */
   keep: (request: IncomingMessage, response: ServerResponse) => void;
   /** What may come in, and when it may be stored. */
-  room: Room;
+  capacity: Capacity;
   commits: Commits;
   /** Those of all ports. */
   exchanges: Exchanges;
@@ -216,7 +216,7 @@ function passOn(
     agent,
     path,
     space,
-    room,
+    capacity,
     commits,
     exchange,
   }: GateOptions & { agent: Agent; path: RegistryPath; space: string; exchange?: Exchange },
@@ -232,7 +232,7 @@ function passOn(
     open().end();
     return;
   }
-  const rules = { room, commits, path, space, onPiece: () => exchange?.moved() };
+  const rules = { capacity, commits, path, space, onPiece: () => exchange?.moved() };
   const sent = sendUpload(request, rules, { open, refuse: (refusal) => void (response.headersSent || refuse(request, response, refusal)) });
   sent.catch(() => response.destroy());
 }

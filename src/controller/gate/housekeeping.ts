@@ -1,13 +1,13 @@
 // What the gate clears away by itself: uploads that nobody goes on with, and blobs to which no repository refers any more.
 
 import type { Commits } from './commits.ts';
-import type { Room } from './room.ts';
+import type { Capacity } from './capacity.ts';
 import type { ImageStore } from './store.ts';
 
 export interface HousekeepingOptions {
   store: ImageStore;
   commits: Commits;
-  room: Room;
+  capacity: Capacity;
   log: (line: object) => void;
 }
 
@@ -47,7 +47,7 @@ export class Housekeeping {
 
   async purge(): Promise<number> {
     const purged = await this.#options.store.purgeUploads(Date.now());
-    if (purged > 0) this.#options.room.forget();
+    if (purged > 0) this.#options.capacity.forget();
     return purged;
   }
 
@@ -71,14 +71,14 @@ export class Housekeeping {
   }
 
   async #removeUnreferenced(): Promise<number> {
-    const { store, commits, room } = this.#options;
+    const { store, commits, capacity } = this.#options;
     let removed = 0;
     for await (const unreferenced of store.unreferenced())
       for (let at = 0; at < unreferenced.length; at += batch) {
         const part = unreferenced.slice(at, at + batch);
         removed += await commits.remove(part, (digest) => store.removeBlob(digest));
       }
-    if (removed > 0) room.forget();
+    if (removed > 0) capacity.forget();
     return removed;
   }
 

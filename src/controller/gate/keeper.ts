@@ -3,13 +3,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GateStatus, RepositoryPage } from '../../lib/api/gate-status.ts';
 import { registryKeyId } from '../../lib/api/registry-credentials.ts';
-import type { Room } from './room.ts';
+import type { Capacity } from './capacity.ts';
 import type { ImageStore } from './store.ts';
 
 export interface KeeperOptions {
   readKeys: () => readonly Buffer[];
   store: ImageStore;
-  room: Room;
+  capacity: Capacity;
   /** A repository was removed. */
   onRemoved: () => void;
 }
@@ -26,8 +26,8 @@ const listPath = /^\/kf\/repositories(?:\?after=([a-z0-9][a-z0-9._-]*\/[a-z0-9][
 const pageSize = 1_000;
 const problem = (status: number, code: string, message: string): Said => ({ status, body: { errors: [{ code, message }] } });
 
-async function statusOf({ readKeys, room }: KeeperOptions): Promise<GateStatus> {
-  return { now: Math.floor(Date.now() / 1000), keys: readKeys().map(registryKeyId), room: await room.status() };
+async function statusOf({ readKeys, capacity }: KeeperOptions): Promise<GateStatus> {
+  return { now: Math.floor(Date.now() / 1000), keys: readKeys().map(registryKeyId), room: await capacity.status() };
 }
 
 async function pageOf(store: ImageStore, after?: string): Promise<RepositoryPage> {

@@ -9,7 +9,7 @@ import { Commits } from './commits.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { keyReader } from './key-file.ts';
 import type { Upstream } from './readiness.ts';
-import { Room } from './room.ts';
+import { Capacity } from './capacity.ts';
 import { ImageStore } from './store.ts';
 
 function port(name: string, fallback: number): number {
@@ -42,16 +42,21 @@ function main(): void {
   const log = (line: AccessLine): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
   const store = new ImageStore(folder);
   const commits = new Commits();
-  const room = new Room({ store, folder, ...bytesFrom('KF_GATE_SPACE_QUOTA', 'spaceQuota'), ...bytesFrom('KF_GATE_RESERVE', 'reserve') });
+  const capacity = new Capacity({
+    store,
+    folder,
+    ...bytesFrom('KF_GATE_SPACE_QUOTA', 'spaceQuota'),
+    ...bytesFrom('KF_GATE_RESERVE', 'reserve'),
+  });
   const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
-  const housekeeping = new Housekeeping({ store, commits, room, log: print });
-  const keep = createKeeper({ readKeys, store, room, onRemoved: () => housekeeping.sweepSoon() });
+  const housekeeping = new Housekeeping({ store, commits, capacity, log: print });
+  const keep = createKeeper({ readKeys, store, capacity, onRemoved: () => housekeeping.sweepSoon() });
   housekeeping.start();
   const options = {
     upstream,
     readKeys,
     keep,
-    room,
+    capacity,
     commits,
     exchanges: new Exchanges(),
     log,

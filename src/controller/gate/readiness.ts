@@ -2,7 +2,7 @@
 
 import { request as httpRequest } from 'node:http';
 import type { ServerResponse } from 'node:http';
-import type { Room } from './room.ts';
+import type { Capacity } from './capacity.ts';
 
 /** Where the registry listens: plain HTTP within the pod. */
 export type Upstream = { host: string; port: number } | { socketPath: string };
@@ -24,14 +24,14 @@ function registryProblem(upstream: Upstream): Promise<string | undefined> {
 }
 
 /**
- * Not ready when the registry does not answer, or when uploads are refused for want of room: who runs the cluster sees it at the pod. Without room
- * what is there can be read all the same.
+ * Not ready when the registry does not answer, or when uploads are refused because the volume is full, so that operators see it at the pod. Reads still
+ * work when the volume is full.
  */
-export function readiness({ room, upstream }: { room: Room; upstream: Upstream }): (response: ServerResponse) => void {
+export function readiness({ capacity, upstream }: { capacity: Capacity; upstream: Upstream }): (response: ServerResponse) => void {
   // Anybody may ask, so a question costs the registry nothing while another one is under way.
   let asked: Promise<string | undefined> | undefined;
   const problem = async (): Promise<string | undefined> => {
-    const [{ nearlyFull }, ofRegistry] = await Promise.all([room.status(), registryProblem(upstream)]);
+    const [{ nearlyFull }, ofRegistry] = await Promise.all([capacity.status(), registryProblem(upstream)]);
     return ofRegistry ?? (nearlyFull ? 'nearly full: uploads are refused' : undefined);
   };
   return (response) => {

@@ -7,13 +7,13 @@ import type { TransformCallback } from 'node:stream';
 import type { Commits } from './commits.ts';
 import { formatBytes } from '../../lib/api/sizes.ts';
 import type { RegistryPath } from './path.ts';
-import type { Adds, NoRoom, Room } from './room.ts';
+import type { Adds, UploadRefusal, Capacity } from './capacity.ts';
 
 /** The registry parses a manifest as a whole, and takes ten times its size for that. Those of real images have some kilobytes. */
 const mostManifestBytes = 512 * 1024;
 
 export interface UploadRules {
-  room: Room;
+  capacity: Capacity;
   commits: Commits;
   /** A piece of the body has come. */
   onPiece: () => void;
@@ -34,7 +34,7 @@ class UploadBody extends Transform {
 
   override _transform(chunk: Buffer, _: BufferEncoding, done: TransformCallback): void {
     if (this.#isTooMuch(chunk.length)) {
-      done(new Error('no room'));
+      done(new Error('no space left'));
       return;
     }
     this.#hash.update(chunk);
@@ -65,13 +65,13 @@ function adds({ endpoint }: RegistryPath, method: string | undefined): Adds {
   return method === 'PATCH' ? 'nothing' : 'entry';
 }
 
-const tooMany: NoRoom = {
+const tooMany: UploadRefusal = {
   status: 429,
   code: 'TOOMANYREQUESTS',
   message: 'the space has stored too many layers and manifests in the last minutes',
 };
 
-const tooLarge: NoRoom = {
+const tooLarge: UploadRefusal = {
   status: 413,
   code: 'MANIFEST_INVALID',
   message: `a manifest has at most ${formatBytes(mostManifestBytes)}`,
@@ -97,8 +97,8 @@ function onceAnswered(forward: ClientRequest, end: () => void): void {
  */
 export async function sendUpload(
   request: IncomingMessage,
-  { path, space, room, commits, onPiece }: UploadRules & { path: RegistryPath; space: string },
-  { open, refuse }: { open: () => ClientRequest; refuse: (refusal: NoRoom) => void },
+  { path, space, capacity, commits, onPiece }: UploadRules & { path: RegistryPath; space: string },
+  { open, refuse }: { open: () => ClientRequest; refuse: (refusal: UploadRefusal) => void },
 ): Promise<void> {
   const name = path.repository?.split('/')[1] ?? '';
   const most = path.endpoint === 'manifest' ? mostManifestBytes : Infinity;
@@ -107,7 +107,7 @@ export async function sendUpload(
     refuse(tooLarge);
     return;
   }
-  const refusal = await room.admit({ space, name }, length, adds(path, request.method));
+  const refusal = await capacity.admit({ space, name }, length, adds(path, request.method));
   if (refusal !== undefined) {
     refuse(refusal);
     return;
@@ -140,7 +140,7 @@ export async function sendUpload(
   const body = new UploadBody((bytes) => {
     onPiece();
     come += bytes;
-    const tooMuch = come > most ? tooLarge : room.take(space, bytes);
+    const tooMuch = come > most ? tooLarge : capacity.take(space, bytes);
     if (tooMuch !== undefined) refuse(tooMuch);
     return tooMuch !== undefined;
   }, beforeEnd);

@@ -64,7 +64,7 @@ function unschedulable(pod: Pod, { now }: PodFacts): Problem | undefined {
   const scheduled = condition(pod, 'PodScheduled');
   if (scheduled?.status !== 'False') return undefined;
   const since = time(scheduled.lastTransitionTime);
-  const message = `No node has room: ${scheduled.message ?? scheduled.reason ?? 'no reason given'}`;
+  const message = `No node can run the instance: ${scheduled.message ?? scheduled.reason ?? 'no reason given'}`;
   return patient({ reason: 'Unschedulable', message }, Number.isNaN(since) ? now : since, now);
 }
 

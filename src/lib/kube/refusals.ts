@@ -32,15 +32,13 @@ function quotaRefusal(message: string): Refusal | undefined {
   if (requested === undefined || used === undefined || limited === undefined) return undefined;
   const [before, most] = [amounts(used), amounts(limited)];
   const lacking = [...amounts(requested)].map(
-    ([name, more]) => `${name}: ${before.get(name) ?? '?'} of ${most.get(name) ?? '?'} used, ${more} more asked for`,
+    ([name, more]) => `${name}: ${before.get(name) ?? '?'} of ${most.get(name) ?? '?'} used, ${more} more requested`,
   );
   return {
     code: 'quota',
-    text: `the quota '${quota}' of the space has no room (${lacking.join('; ')}).`,
+    text: `this would exceed the quota '${quota}' of the space (${lacking.join('; ')}).`,
     hints: [
-      ...(quota === limitsName
-        ? ['The spaces of an org share what the org may hold: what is deleted in one of them is room for all.']
-        : []),
+      ...(quota === limitsName ? ['The spaces of an org share its limits: deleting objects in any of them helps.'] : []),
       'Delete what is not needed, or ask an administrator of the cluster for more.',
       `kubectl describe resourcequota ${quota}`,
     ],

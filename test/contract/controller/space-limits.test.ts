@@ -142,7 +142,7 @@ describe('the quotas of the spaces of an org', () => {
     const given = shares('s', 's-2', 's-3');
     expect(given[2]).toBeGreaterThan(0);
     expect(given.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(200);
-    // Room in one is room for the others, once it is taken back.
+    // Capacity in one is room for the others, once it is taken back.
     await count('s', 10);
     await scene.until(() => expect(shares('s')).toEqual([34]));
     expect(shares('s-3')[0]).toBeLessThanOrEqual(6);

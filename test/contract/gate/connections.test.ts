@@ -36,7 +36,7 @@ describe('connections that send headers without an end', () => {
     expect(await version()).toBe(200);
   });
 
-  test('from many addresses: they make room for each other', async () => {
+  test('from many addresses: they close the oldest of the busiest', async () => {
     scene = await openGate({ connections: { strangersPerAddress: 8, strangers: 20 } });
     for (let host = 1; host <= 12; host += 1) for (let count = 0; count < 6; count += 1) await hold(`127.0.1.${host}`, endless);
     await expect.poll(alive).toBe(20);

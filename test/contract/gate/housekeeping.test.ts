@@ -1,4 +1,4 @@
-// What the gate refuses for want of room, and what it clears away: on folders as CNCF distribution lays them out.
+// What the gate refuses because the volume is full, and what it cleans up: on folders as CNCF distribution lays them out.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Commits } from '../../../src/controller/gate/commits.ts';
 import { Housekeeping } from '../../../src/controller/gate/housekeeping.ts';
-import { Room } from '../../../src/controller/gate/room.ts';
+import { Capacity } from '../../../src/controller/gate/capacity.ts';
 import { entryBytes, ImageStore } from '../../../src/controller/gate/store.ts';
 import { until } from '../../support/until.ts';
 import { ask, basic, now, openGate } from './support.ts';
@@ -62,7 +62,7 @@ afterEach(async () => {
 });
 
 const housekeeping = (commits = new Commits()): Housekeeping =>
-  new Housekeeping({ store, commits, room: new Room({ store, folder, reserve: 0 }), log: () => undefined });
+  new Housekeeping({ store, commits, capacity: new Capacity({ store, folder, reserve: 0 }), log: () => undefined });
 
 describe('blobs', () => {
   test('go when no repository refers to them, and stay as long as one does', async () => {
@@ -294,7 +294,7 @@ describe('an upload', () => {
   test("that would take more than the space's share is refused, whatever way it comes; others are not", async () => {
     link('s-1/a-packages', putBlob('x'.repeat(900)));
     // A repository, a link and a blob are there, and an upload begins.
-    scene = await openGate({ folder, room: { spaceQuota: 1000 + 4 * entryBytes } });
+    scene = await openGate({ folder, capacity: { spaceQuota: 1000 + 4 * entryBytes } });
     const said = expect.stringContaining('would take more than 257K, its share of the registry') as string;
     expect(await send('POST', 'blobs/uploads/')).toEqual([200, '']);
     expect(await send('PATCH', 'blobs/uploads/u', Buffer.alloc(50))).toEqual([200, '']);
@@ -319,7 +319,7 @@ describe('an upload', () => {
       request.on('data', (chunk: Buffer) => (bytes += chunk.length));
       request.on('close', () => bodies.push(bytes));
     };
-    scene = await openGate({ folder, room: { spaceQuota: 10_000_000 }, upstream: counting });
+    scene = await openGate({ folder, capacity: { spaceQuota: 10_000_000 }, upstream: counting });
     const chunked = { ...headers, 'transfer-encoding': 'chunked' };
     const path = '/v2/s-1/a-packages/blobs/uploads/u';
     const answer = await ask(scene.port('push'), { method: 'PATCH', path, headers: chunked, body: Buffer.alloc(13_000_000) });
@@ -329,15 +329,16 @@ describe('an upload', () => {
   });
 
   test('that is empty takes its part too, so that a share is used up by entries', async () => {
-    const room = new Room({ store, folder, reserve: 0, spaceQuota: 10 * entryBytes });
+    const capacity = new Capacity({ store, folder, reserve: 0, spaceQuota: 10 * entryBytes });
     const said = [];
-    for (let number = 0; number < 12; number += 1) said.push((await room.admit({ space: 's-1', name: 'a-packages' }, 0, 'entry'))?.status);
+    for (let number = 0; number < 12; number += 1)
+      said.push((await capacity.admit({ space: 's-1', name: 'a-packages' }, 0, 'entry'))?.status);
     expect(said).toEqual([...Array<undefined>(10).fill(undefined), 403, 403]);
   });
 
   test('is one too many when the space has 1,000 that are not ended; what goes on is taken', async () => {
     for (let number = 0; number < 999; number += 1) upload('s-1/a-packages', 0, 0);
-    scene = await openGate({ folder, room: { spaceQuota: 1e12 } });
+    scene = await openGate({ folder, capacity: { spaceQuota: 1e12 } });
     expect((await send('POST', 'blobs/uploads/'))[0]).toBe(200);
     expect(await send('POST', 'blobs/uploads/')).toEqual([429, 'the space has 1000 unfinished uploads; each ends after an hour']);
     expect((await send('PATCH', 'blobs/uploads/u', Buffer.from('x')))[0]).toBe(200);
@@ -352,21 +353,23 @@ describe('an upload', () => {
         return super.usageOf(space, most);
       }
     }
-    const room = new Room({ store: new Counted(folder), folder, reserve: 0, spaceQuota: 1e9 });
-    await Promise.all(Array.from({ length: 30 }, (_, number) => room.admit({ space: `s-${number % 2}`, name: 'a-packages' }, 1, 'entry')));
+    const capacity = new Capacity({ store: new Counted(folder), folder, reserve: 0, spaceQuota: 1e9 });
+    await Promise.all(
+      Array.from({ length: 30 }, (_, number) => capacity.admit({ space: `s-${number % 2}`, name: 'a-packages' }, 1, 'entry')),
+    );
     expect(counts.toSorted()).toEqual(['s-0', 's-1']);
   });
 
   test('is refused when the volume can hardly take more files', async () => {
     const statfs = async () => Promise.resolve({ blocks: 1e9, bavail: 9e8, bsize: 4096, files: 1000, ffree: 49 });
-    scene = await openGate({ folder, room: { statfs } });
+    scene = await openGate({ folder, capacity: { statfs } });
     expect(await send('POST', 'blobs/uploads/')).toEqual([507, 'the registry has no disk space left: 49 of 1000 files are free']);
     expect((await send('GET', 'manifests/t'))[0]).toBe(200);
     expect((await ask(scene.port('push'), { path: '/readyz' })).status).toBe(503);
   });
 
   test('is refused when the volume has no more than its reserve, and reading goes on', async () => {
-    scene = await openGate({ folder, room: { reserve: Number.MAX_SAFE_INTEGER } });
+    scene = await openGate({ folder, capacity: { reserve: Number.MAX_SAFE_INTEGER } });
     const [status, message] = await send('POST', 'blobs/uploads/');
     expect([status, message]).toEqual([
       507,

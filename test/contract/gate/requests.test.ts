@@ -239,7 +239,7 @@ describe('bodies', () => {
     expect(await gone).toBe('cut');
   });
 
-  test('of a client that goes away while the room is counted leave nothing open at the registry', async () => {
+  test('of a client that goes away while the capacity is computed leave nothing open at the registry', async () => {
     let open = 0;
     const [counting, counted] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
     const statfs = async () => {
@@ -252,7 +252,7 @@ describe('bodies', () => {
       request.on('close', () => (open -= 1)).resume();
       if (request.method === 'GET') response.end('{}');
     };
-    scene = await openGate({ upstream, room: { statfs } });
+    scene = await openGate({ upstream, capacity: { statfs } });
     const socket = connect(scene.port('push'), '127.0.0.1');
     socket.write(
       `PATCH /v2/${repository}/blobs/uploads/u HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\nContent-Length: 100\r\n\r\n`,

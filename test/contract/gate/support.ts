@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import type { ConnectionLimits } from '../../../src/controller/gate/connections.ts';
 import { Exchanges, type ExchangeLimits } from '../../../src/controller/gate/exchanges.ts';
 import { Commits } from '../../../src/controller/gate/commits.ts';
-import { Room, type RoomOptions } from '../../../src/controller/gate/room.ts';
+import { Capacity, type CapacityOptions } from '../../../src/controller/gate/capacity.ts';
 import { ImageStore } from '../../../src/controller/gate/store.ts';
 import { createKeeper } from '../../../src/controller/gate/keeper.ts';
 import { createGate } from '../../../src/controller/gate/gate.ts';
@@ -66,7 +66,7 @@ export async function openGate(
     readKeys?: () => readonly Buffer[];
     folder?: string;
     commits?: Commits;
-    room?: Partial<RoomOptions>;
+    capacity?: Partial<CapacityOptions>;
     connections?: Partial<ConnectionLimits>;
     exchanges?: Partial<ExchangeLimits>;
   } = {},
@@ -79,12 +79,12 @@ export async function openGate(
   const folder = options.folder ?? tmpdir();
   const store = new ImageStore(folder);
   const commits = options.commits ?? new Commits();
-  const room = new Room({ store, folder, reserve: 0, ...options.room });
-  const keep = createKeeper({ readKeys, store, room, onRemoved: () => undefined });
+  const capacity = new Capacity({ store, folder, reserve: 0, ...options.capacity });
+  const keep = createKeeper({ readKeys, store, capacity, onRemoved: () => undefined });
   const log = (line: AccessLine) => void lines.push(line);
   const { connections = {} } = options;
   const exchanges = new Exchanges(options.exchanges);
-  const settings = { upstream, readKeys, keep, room, commits, connections, exchanges, log, now: () => now };
+  const settings = { upstream, readKeys, keep, capacity, commits, connections, exchanges, log, now: () => now };
   const servers = { push: createGate('push', settings), pull: createGate('pull', settings) };
   const ports = { push: await listen(servers.push), pull: await listen(servers.pull) };
   const all = [servers.push, servers.pull, registry];

@@ -23,7 +23,7 @@ const unhealthy: Problem = {
   final: true,
   byTime: true,
 };
-const unschedulable: Problem = { reason: 'Unschedulable', message: 'No node has room.', final: true, byTime: true };
+const unschedulable: Problem = { reason: 'Unschedulable', message: 'No node can run the instance.', final: true, byTime: true };
 const quota: Problem = { reason: 'QuotaExceeded', message: 'The quota of the space is used up.', final: true };
 
 const workload = asStored({

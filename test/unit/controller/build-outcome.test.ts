@@ -137,7 +137,7 @@ describe('outcomeOf', () => {
       state: 'waiting',
       reason: 'Unschedulable',
       since: 't',
-      message: 'No node has room for the build: 0/1 nodes are available: 1 Insufficient memory.',
+      message: 'No node can run the build: 0/1 nodes are available: 1 Insufficient memory.',
     });
     const pulling = pod({
       source: running,

@@ -40,7 +40,7 @@ describe('answers of the API server', () => {
     const text = 'pods "x" is forbidden: exceeded quota: q, requested: pods=1, used: pods=5, limited: pods=5';
     expect(errorFromAnswer(403, status(403, 'Forbidden', text), identity)).toMatchObject({
       code: 'quota',
-      message: "Error from Kubernetes: the quota 'q' of the space has no room (pods: 5 of 5 used, 1 more asked for).",
+      message: "Error from Kubernetes: this would exceed the quota 'q' of the space (pods: 5 of 5 used, 1 more requested).",
     });
   });
 

@@ -68,7 +68,7 @@ test.each([
     403,
     'cfapps.korifi.cloudfoundry.org "x" is forbidden: exceeded quota: kf-limits, requested: count/cfapps.korifi.cloudfoundry.org=1, used: count/cfapps.korifi.cloudfoundry.org=100, limited: count/cfapps.korifi.cloudfoundry.org=100',
     {},
-    "the quota 'kf-limits' of the space has no room (count/cfapps.korifi.cloudfoundry.org: 100 of 100 used, 1 more asked for).",
+    "this would exceed the quota 'kf-limits' of the space (count/cfapps.korifi.cloudfoundry.org: 100 of 100 used, 1 more requested).",
   ],
 ])('%s reads as a sentence', (_, status, message, details, text) => {
   expect(readRefusal(status, message, details)?.text).toBe(text);
@@ -77,7 +77,7 @@ test.each([
 test('a quota of kf says that the spaces of an org share', () => {
   const refused = (quota: string): string[] =>
     readRefusal(403, `pods "x" is forbidden: exceeded quota: ${quota}, requested: pods=1, used: pods=1, limited: pods=1`)?.hints ?? [];
-  expect(refused('kf-limits')[0]).toContain('The spaces of an org share what the org may hold');
+  expect(refused('kf-limits')[0]).toContain('The spaces of an org share its limits');
   expect(refused('other')[0]).toBe('Delete what is not needed, or ask an administrator of the cluster for more.');
 });
 

@@ -1,4 +1,4 @@
-// How much room there is: of the volume for all, and of each space's share. Uploads that would take more are refused before they fill the volume.
+// Free space of the volume, and use of each space's quota. The gate refuses uploads that would exceed them before they fill the volume.
 
 import type { StatsFs } from 'node:fs';
 import { statfs } from 'node:fs/promises';
@@ -7,16 +7,16 @@ import { formatBytes } from '../../lib/api/sizes.ts';
 import { entryBytes } from './store.ts';
 import type { ImageStore } from './store.ts';
 
-/** Part of the volume that is kept free, so that what is there can still be read, renamed and removed. */
+/** Part of the volume that stays free, so that existing files can still be read, renamed and removed. */
 const reservedPart = 0.05;
-/** What was counted holds so long; bytes that come meanwhile are added. */
+/** How long a count is valid; bytes that arrive meanwhile are added. */
 const countHoldsMs = 10_000;
-/** Those of one space that are not ended; each ends by itself after an hour. */
+/** Unfinished uploads of one space; each is deleted after an hour. */
 const mostUploads = 1_000;
-/** An app has three; ten times as many as the apps that a space may have by default. */
+/** Repositories of one space: an app has three, and a space has at most 100 apps by default; ten times as many are allowed. */
 const mostRepositories = 3_000;
 
-export interface RoomOptions {
+export interface CapacityOptions {
   store: ImageStore;
   /** Lies on the volume. */
   folder: string;
@@ -30,7 +30,7 @@ export interface RoomOptions {
 }
 
 /** Why an upload is refused. */
-export interface NoRoom {
+export interface UploadRefusal {
   status: 403 | 413 | 429 | 507;
   code: 'DENIED' | 'MANIFEST_INVALID' | 'TOOMANYREQUESTS';
   message: string;
@@ -50,8 +50,8 @@ export interface Target {
   name: string;
 }
 
-export class Room {
-  readonly #options: RoomOptions;
+export class Capacity {
+  readonly #options: CapacityOptions;
   readonly #now: () => number;
   readonly #spaces = new Map<string, Count & { uploads: number }>();
   /** Who asks while a space is counted waits for that count. */
@@ -61,7 +61,7 @@ export class Room {
   /** Files that the volume can still take, and in all; a file system without such a limit says 0 of 0. */
   #files = { free: 0, total: 0 };
 
-  constructor(options: RoomOptions) {
+  constructor(options: CapacityOptions) {
     this.#options = options;
     this.#now = options.now ?? Date.now;
   }
@@ -72,7 +72,7 @@ export class Room {
   }
 
   /** Looks at the volume and the space; undefined when `bytes` more fit. */
-  async admit({ space, name }: Target, bytes: number, adds: Adds): Promise<NoRoom | undefined> {
+  async admit({ space, name }: Target, bytes: number, adds: Adds): Promise<UploadRefusal | undefined> {
     await this.#countFree();
     await this.#countSpace(space);
     if (this.#hasFewFiles())
@@ -104,7 +104,7 @@ export class Room {
   }
 
   /** Counts bytes that have come, by what is known; a refusal when no more fit. */
-  take(space: string, bytes: number, more = 0): NoRoom | undefined {
+  take(space: string, bytes: number, more = 0): UploadRefusal | undefined {
     const used = this.#spaces.get(space);
     if (used !== undefined) used.bytes += bytes;
     this.#free.bytes -= bytes;
