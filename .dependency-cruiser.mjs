@@ -15,7 +15,7 @@ const oneDirection = (place, rooms) =>
     );
 
 const controllerRooms = ['names', 'registry', 'services', 'builds', 'tenancy', 'apps', 'rollout', 'routes', 'tasks'];
-const opsRooms = ['registry', 'tenancy', 'services', 'routes', 'builds', 'apps', 'push', 'install'];
+const opsRooms = ['registry', 'instances', 'tenancy', 'services', 'routes', 'builds', 'apps', 'push', 'install'];
 
 export default {
   forbidden: [
@@ -63,6 +63,18 @@ export default {
       'no CLI code in the controller',
     ),
     layer('cli-knows-no-controller', { path: '^src/(commands|lib)/' }, { path: '^src/controller/' }, 'they meet only through the cluster'),
+    layer(
+      'controller-asks-for-instances',
+      { path: '^src/controller/', pathNot: '^src/controller/((instances|builds|tasks)/|(sources|tenancy/namespaces)[.])' },
+      { path: '^src/lib/api/pod-kind[.]' },
+      'apps have instances, which another place than a pod may run; only builds and tasks are pods for themselves',
+    ),
+    layer(
+      'cli-asks-for-instances',
+      { path: '^src/(commands|lib)/', pathNot: '^src/lib/(api|logs|ops/(instances|install|registry))/' },
+      { path: '^src/lib/api/pod-kind[.]' },
+      'instances of apps are read in lib/ops/instances; setup and the registry look at pods of kf itself',
+    ),
     layer(
       'one-door-to-kubernetes',
       { path: '^src/', pathNot: '^src/lib/kube/' },

@@ -132,6 +132,7 @@ const coreModules = [
   'lib/api/kf-info',
   'lib/api/names',
   'lib/api/object',
+  'lib/api/pod-kind',
   'lib/api/sizes',
   'lib/cf/usage',
   'lib/kube/credential',

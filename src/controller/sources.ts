@@ -7,7 +7,6 @@ import {
   namespaceType,
   nodeType,
   podDisruptionBudgetType,
-  podType,
   resourceQuotaType,
   roleBindingType,
   serviceAccountType,
@@ -15,10 +14,10 @@ import {
   statefulSetType,
   type Job,
   type Node,
-  type Pod,
   type RoleBinding,
   type StatefulSet,
 } from '../lib/api/core.ts';
+import { podType, type Pod } from '../lib/api/pod-kind.ts';
 import type { KubeObject, Stored } from '../lib/api/object.ts';
 import { networkPolicyType } from '../lib/api/network-policy.ts';
 import { httpRouteType } from '../lib/api/gateway.ts';

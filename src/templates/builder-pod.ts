@@ -1,6 +1,6 @@
 // The short pod that looks into the builder image and reports what it holds.
 
-import type { Pod } from '../lib/api/core.ts';
+import type { Pod } from '../lib/api/pod-kind.ts';
 import { labels } from '../lib/api/group.ts';
 
 export const builderPodName = 'kf-builder-info';

@@ -2,7 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { configMapType, leaseType, podType, secretType, statefulSetType } from '../../src/lib/api/core.ts';
+import { configMapType, leaseType, secretType, statefulSetType } from '../../src/lib/api/core.ts';
+import { podType } from '../../src/lib/api/pod-kind.ts';
 import { httpRouteType } from '../../src/lib/api/gateway.ts';
 import { kinds, places } from '../../src/lib/api/group.ts';
 import type { KfInfo } from '../../src/lib/api/kf-info.ts';

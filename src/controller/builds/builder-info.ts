@@ -1,8 +1,10 @@
 // BuilderInfo and RunnerInfo: what the builder of this installation offers, read once from its image by a short pod, and what the runner can do.
 
 import type { Stored } from '../../lib/api/object.ts';
-import { configMapType, podType } from '../../lib/api/core.ts';
-import type { ConfigMap, Pod } from '../../lib/api/core.ts';
+import { configMapType } from '../../lib/api/core.ts';
+import { podType } from '../../lib/api/pod-kind.ts';
+import type { ConfigMap } from '../../lib/api/core.ts';
+import type { Pod } from '../../lib/api/pod-kind.ts';
 import { conditionTypes, kinds, places, reasons } from '../../lib/api/group.ts';
 import type { KfInfo } from '../../lib/api/kf-info.ts';
 import type { BuilderInfo, BuilderInfoStatus, RunnerInfo } from '../../lib/api/types.generated.ts';

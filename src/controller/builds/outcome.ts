@@ -1,6 +1,6 @@
 // What the pod of a build says: still waiting (for what), running, done, or failed (where and why). Pure.
 
-import type { Pod } from '../../lib/api/core.ts';
+import type { Pod } from '../../lib/api/pod-kind.ts';
 import { reasons } from '../../lib/api/group.ts';
 import type { ContainerStatus } from '../../lib/api/pod.ts';
 import { cutText } from '../../lib/api/text.ts';

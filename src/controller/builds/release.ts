@@ -1,8 +1,8 @@
 // Tells the registry container of a build that the build container has ended. Only the kubelet's word for it counts, and nothing in the pod can give this sign.
 
 import type { Stored } from '../../lib/api/object.ts';
-import { podType } from '../../lib/api/core.ts';
-import type { Pod } from '../../lib/api/core.ts';
+import { podType } from '../../lib/api/pod-kind.ts';
+import type { Pod } from '../../lib/api/pod-kind.ts';
 import { annotations } from '../../lib/api/group.ts';
 import { buildContainers } from '../../templates/build-job.ts';
 import { released } from '../../templates/build-scripts.ts';

@@ -2,8 +2,10 @@
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
-import { eventType, jobType, podType, secretType } from '../../lib/api/core.ts';
-import type { Job, KubeEvent, Pod } from '../../lib/api/core.ts';
+import { eventType, jobType, secretType } from '../../lib/api/core.ts';
+import { podType } from '../../lib/api/pod-kind.ts';
+import type { Job, KubeEvent } from '../../lib/api/core.ts';
+import type { Pod } from '../../lib/api/pod-kind.ts';
 import { conditionTypes, kinds, labels, places, reasons } from '../../lib/api/group.ts';
 import { insecureRegistries, pullRepository, pushRepository } from '../../lib/api/repositories.ts';
 import type { BuilderInfo, BuildWorkload, BuildWorkloadStatus, Droplet } from '../../lib/api/types.generated.ts';

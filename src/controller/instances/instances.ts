@@ -35,6 +35,8 @@ export interface Instance {
   readySince?: number;
   /** Its end has begun. */
   ending: boolean;
+  /** Milliseconds of the wall clock at which it should be gone at the latest; known once its end has begun. */
+  goneBy?: number;
   created: number;
   /** Milliseconds at which its process was started last. */
   startedAt?: number;
@@ -70,6 +72,8 @@ export interface Instances {
   lastCheck(ns: string, instance: Instance): Promise<{ message: string; at: number } | undefined>;
   /** Since when what is known of instances has been kept up without a gap, in milliseconds of the wall clock. */
   steadySince(): number;
+  /** Takes it for gone although nobody confirms its end: what ran it does not answer any more. */
+  abandon(ns: string, instance: Instance): Promise<void>;
   /** First and last lines of a failing instance's log; empty when there are none. */
   logEnds(ns: string, instance: Instance): Promise<LogEnds>;
 }

@@ -1,15 +1,16 @@
 // Instances as pods of this cluster.
 
 import type { Stored } from '../../lib/api/object.ts';
-import { eventType, podType, statefulSetType, type KubeEvent, type Pod } from '../../lib/api/core.ts';
+import { eventType, statefulSetType, type KubeEvent } from '../../lib/api/core.ts';
+import { podType, type Pod } from '../../lib/api/pod-kind.ts';
 import { labels } from '../../lib/api/group.ts';
 import type { ContainerStatus } from '../../lib/api/pod.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { endsOf, linesFrom, upTo, type LogEnds } from '../../lib/kube/lines.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import { Remembered } from '../runtime/memory.ts';
-import type { Context, Index } from '../runtime/reconciler.ts';
-import { index } from '../runtime/reconciler.ts';
+import type { KubeObject } from '../../lib/api/object.ts';
+import { index, watch, type Context, type Index, type Watch } from '../runtime/reconciler.ts';
 import type { Instances, Problem } from './instances.ts';
 import { instanceOf } from './pod-state.ts';
 
@@ -19,12 +20,17 @@ const longestLine = 4096;
 const none: LogEnds = { head: [], omitted: 0, tail: [] };
 const rememberedCauses = 1_000;
 
-/** Index of the pod store by process. */
-export const podsByProcess: Index = index<Pod>(podType, 'process', (pod) => {
+/** The index that {@link podInstances} needs. */
+export const instancesByProcess: Index = index<Pod>(podType, 'process', (pod) => {
   const { namespace, labels: marks = {} } = pod.metadata;
   const guid = marks[labels.guid];
   return guid === undefined ? [] : [`${namespace}/${guid}`];
 });
+
+/** Queues what an instance belongs to when it changes; `keys` gets the labels and the namespace of the instance. */
+export function watchInstances(keys: (instance: Pick<KubeObject, 'metadata'>) => readonly string[]): Watch {
+  return watch<Pod>(podType, keys);
+}
 
 /** When a cause was first seen: waiting containers carry no times. Starting anew only makes the patience longer. */
 const causesSeen = new Remembered(() => new BoundedMap<string, number>(rememberedCauses));
@@ -92,7 +98,7 @@ export function podInstances(context: Context): Instances {
   return {
     of(ns, processGuid, expectations) {
       const now = context.now();
-      return pods.by(podsByProcess.name, `${ns}/${processGuid}`).map((pod) => {
+      return pods.by(instancesByProcess.name, `${ns}/${processGuid}`).map((pod) => {
         const generation = pod.metadata.labels?.[labels.generation] ?? '';
         const uid = pod.metadata.uid;
         return instanceOf(pod, { now, expectations: expectations(generation), firstSeen: (cause) => firstSeen(context, uid, cause, now) });
@@ -112,6 +118,10 @@ export function podInstances(context: Context): Instances {
     },
 
     steadySince: () => pods.steadySince,
+
+    async abandon(ns, { pod, uid }) {
+      await context.cluster.delete(podType, ns, pod, { uid, gracePeriodSeconds: 0, signal: context.signal });
+    },
 
     logEnds(ns, instance) {
       const status = pods.get(ns, instance.pod)?.status?.containerStatuses?.find(({ name }) => name === 'application');

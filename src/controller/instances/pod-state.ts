@@ -1,7 +1,7 @@
 // From a pod's status to the state of an instance and the reason why it does not serve. Pure.
 
 import type { Stored } from '../../lib/api/object.ts';
-import type { Pod } from '../../lib/api/core.ts';
+import type { Pod } from '../../lib/api/pod-kind.ts';
 import { labels } from '../../lib/api/group.ts';
 import type { ContainerStateTerminated, ContainerStatus } from '../../lib/api/pod.ts';
 import type { Expectations, Instance, Problem } from './instances.ts';
@@ -219,6 +219,7 @@ function factsOf(pod: Stored<Pod>, status: ContainerStatus | undefined, facts: P
     since: stateOf(pod, status).since,
     readySince: isPodReady(pod) && !Number.isNaN(readySince) ? readySince : undefined,
     node: pod.spec?.nodeName,
+    goneBy: pod.metadata.deletionTimestamp === undefined ? undefined : time(pod.metadata.deletionTimestamp),
     owner: pod.metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid,
     address: pod.status?.podIP,
     exitCode: endOf(status)?.exitCode,

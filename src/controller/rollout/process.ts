@@ -2,12 +2,12 @@
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
-import { namespaceType, podDisruptionBudgetType, podType, type Pod, type PodDisruptionBudget } from '../../lib/api/core.ts';
+import { namespaceType, podDisruptionBudgetType, type PodDisruptionBudget } from '../../lib/api/core.ts';
 import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
 import { annotations, conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFBuild, CFProcess, CFRoute, Droplet } from '../../lib/api/types.generated.ts';
 import { buildBudget } from '../../templates/stateful-set.ts';
-import { podsByProcess } from '../instances/pod-instances.ts';
+import { instancesByProcess, watchInstances } from '../instances/pod-instances.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { WaitingError, type Result } from '../runtime/result.ts';
 import { conditionsWith, readyStatement, writeStatus, type Statement } from '../runtime/status.ts';
@@ -37,7 +37,7 @@ export function processReconciler(): Reconciler {
       watch(kinds.process),
       watch<CFApp>(kinds.app, (app, stores) => processKeys(keyOf(app), stores)),
       watch<AppWorkload>(kinds.appWorkload, (workload) => ownKey(workload, workload.spec.GUID)),
-      watch<Pod>(podType, (pod) => ownKey(pod, pod.metadata.labels?.[labels.guid])),
+      watchInstances((instance) => ownKey(instance, instance.metadata.labels?.[labels.guid])),
       watch<CFRoute>(kinds.route, processesOfRoute),
       watch<HttpRoute>(httpRouteType, (route, stores) => {
         const own = stores.of(kinds.route).get(route.metadata.namespace, route.metadata.name);
@@ -52,7 +52,7 @@ export function processReconciler(): Reconciler {
       watch<PodDisruptionBudget>(podDisruptionBudgetType, (budget) => ownKey(budget, budget.metadata.labels?.[labels.guid])),
     ],
     reads: [kinds.space, kinds.org, kinds.domain, namespaceType],
-    indexes: [...appIndexes, podsByProcess],
+    indexes: [...appIndexes, instancesByProcess],
     reconcile: (key, context) => reconcile(key, context, rollouts),
   };
 }

@@ -1,11 +1,12 @@
 // The runner `kf-runner`: each AppWorkload of its name is one StatefulSet, written once; only the number of instances follows.
 
 import type { Stored } from '../../lib/api/object.ts';
-import { nodeType, podType, statefulSetType, type Pod, type StatefulSet } from '../../lib/api/core.ts';
+import { nodeType, statefulSetType, type StatefulSet } from '../../lib/api/core.ts';
 import { kinds, labels, places } from '../../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess } from '../../lib/api/types.generated.ts';
 import { buildStatefulSet, generationOf, statefulSetNameOf } from '../../templates/stateful-set.ts';
-import { podInstances, podsByProcess } from '../instances/pod-instances.ts';
+import type { Instance } from '../instances/instances.ts';
+import { instancesByProcess, podInstances, watchInstances } from '../instances/pod-instances.ts';
 import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { conditionsWith, readyStatement, writeMetadata, writeStatus } from '../runtime/status.ts';
 import { wholeOf } from '../runtime/whole.ts';
@@ -14,9 +15,9 @@ import { appIndexes, processKeys, workloadsByProcess } from '../relations.ts';
 import { expectationsOf } from './assessment.ts';
 import { instancesStatus, summaryOf } from './status.ts';
 
-/** A node that has been silent for so long does not end its pods any more. */
+/** A node that has been silent for so long does not end its instances any more. */
 const silentNodeMs = 40_000;
-/** A pod gets this beyond its time to end before anybody asks for its node. */
+/** An instance gets this beyond its time to end before anybody asks for its node. */
 const overdueMs = 5_000;
 const overduePollMs = 10_000;
 
@@ -29,11 +30,11 @@ export const appWorkloadReconciler: Reconciler = {
   watches: [
     watch(kinds.appWorkload),
     watch<StatefulSet>(statefulSetType, (set) => owned(set)),
-    watch<Pod>(podType, (pod) => owned(pod)),
+    watchInstances((instance) => owned(instance)),
     watch<CFProcess>(kinds.process, (process, stores) => workloadKeys(keyOf(process), stores)),
     watch<CFApp>(kinds.app, (app, stores) => processKeys(keyOf(app), stores).flatMap((key) => workloadKeys(key, stores))),
   ],
-  indexes: [...appIndexes, podsByProcess],
+  indexes: [...appIndexes, instancesByProcess],
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
     const found = context.stores.of(kinds.appWorkload).get(ns, name);
@@ -81,17 +82,15 @@ function isDecided(context: Context, workload: Stored<AppWorkload>): boolean {
   return isSeen(process) && isSeen(app);
 }
 
-/** Pods whose node went silent are deleted for good, so that others can take their place. */
+/** Instances whose node went silent are taken for gone, so that others can take their place. */
 async function releaseOverdue(context: Context, workload: Stored<AppWorkload>): Promise<number | undefined> {
   const now = context.now();
-  const pods = podsOf(context, workload).filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
-  if (pods.length === 0) return undefined;
-  const overdue = pods.filter(({ metadata }) => Date.parse(metadata.deletionTimestamp ?? '') + overdueMs < now);
-  for (const pod of overdue) {
-    const { namespace, name, uid } = pod.metadata;
-    if (!(await isSilent(context, pod.spec?.nodeName))) continue;
-    context.log.warn('pod on a silent node deleted', { pod: name, node: pod.spec?.nodeName });
-    await context.cluster.delete(podType, namespace, name, { uid, gracePeriodSeconds: 0, signal: context.signal });
+  const ending = instancesOf(context, workload).filter((instance) => instance.goneBy !== undefined);
+  if (ending.length === 0) return undefined;
+  for (const instance of ending) {
+    if ((instance.goneBy ?? now) + overdueMs >= now || !(await isSilent(context, instance.node))) continue;
+    context.log.warn('instance on a silent node deleted', { pod: instance.pod, node: instance.node });
+    await podInstances(context).abandon(workload.metadata.namespace, instance);
   }
   return overduePollMs;
 }
@@ -105,20 +104,18 @@ async function isSilent(context: Context, nodeName: string | undefined): Promise
   return ready?.status === 'Unknown' && context.now() - silentSince >= silentNodeMs;
 }
 
-function podsOf(context: Context, workload: Stored<AppWorkload>): Stored<Pod>[] {
+/** Those of this generation. */
+function instancesOf(context: Context, workload: Stored<AppWorkload>): Instance[] {
   const generation = generationOf(workload);
-  return context.stores
-    .of(podType)
-    .by(podsByProcess.name, `${workload.metadata.namespace}/${workload.spec.GUID}`)
-    .filter(({ metadata }) => metadata.labels?.[labels.generation] === generation);
+  const expectations = expectationsOf(workload);
+  return podInstances(context)
+    .of(workload.metadata.namespace, workload.spec.GUID, () => expectations)
+    .filter((instance) => instance.generation === generation);
 }
 
 async function report(context: Context, workload: Stored<AppWorkload>): Promise<void> {
   const generation = generationOf(workload);
-  const expectations = expectationsOf(workload);
-  const instances = podInstances(context)
-    .of(workload.metadata.namespace, workload.spec.GUID, () => expectations)
-    .filter((instance) => instance.generation === generation);
+  const instances = instancesOf(context, workload);
   await writeStatus(context, kinds.appWorkload, workload, {
     ...workload.status,
     actualInstances: instances.filter(({ ready }) => ready).length,

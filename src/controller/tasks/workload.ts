@@ -2,7 +2,8 @@
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
-import { jobType, podType, type Job, type Pod } from '../../lib/api/core.ts';
+import { jobType, type Job } from '../../lib/api/core.ts';
+import { podType, type Pod } from '../../lib/api/pod-kind.ts';
 import { conditionTypes, kinds, labels } from '../../lib/api/group.ts';
 import type { TaskWorkload } from '../../lib/api/types.generated.ts';
 import { buildTaskJob, finishedTaskTtlSeconds } from '../../templates/task-job.ts';

@@ -5,12 +5,12 @@ import {
   jobType,
   namespaceType,
   podDisruptionBudgetType,
-  podType,
   roleBindingType,
   serviceAccountType,
   serviceType,
   statefulSetType,
 } from '../../lib/api/core.ts';
+import { podType } from '../../lib/api/pod-kind.ts';
 import type { Namespace, RoleBinding } from '../../lib/api/core.ts';
 import { httpRouteType } from '../../lib/api/gateway.ts';
 import type { finalizers } from '../../lib/api/group.ts';

@@ -3,7 +3,7 @@
 
 import { resource } from './object.ts';
 import type { ClusterObject, KubeObject, ObjectMeta } from './object.ts';
-import type { CoreCondition, LabelSelector, PodSpec, PodStatus, PodTemplateSpec } from './pod.ts';
+import type { CoreCondition, LabelSelector, PodTemplateSpec } from './pod.ts';
 
 export interface ObjectReference {
   apiVersion?: string;
@@ -60,11 +60,6 @@ export interface Service extends KubeObject {
     publishNotReadyAddresses?: boolean;
   };
   status?: { loadBalancer?: { ingress?: { ip?: string; hostname?: string }[] } };
-}
-
-export interface Pod extends KubeObject {
-  spec?: PodSpec;
-  status?: PodStatus;
 }
 
 /** core/v1 Event: what `kubectl get events` shows. */
@@ -225,7 +220,6 @@ export const secretType = resource<Secret>('', 'v1', 'Secret', 'secrets');
 export const configMapType = resource<ConfigMap>('', 'v1', 'ConfigMap', 'configmaps');
 export const serviceAccountType = resource<ServiceAccount>('', 'v1', 'ServiceAccount', 'serviceaccounts');
 export const serviceType = resource<Service>('', 'v1', 'Service', 'services');
-export const podType = resource<Pod>('', 'v1', 'Pod', 'pods');
 export const eventType = resource<KubeEvent>('', 'v1', 'Event', 'events');
 export const nodeType = resource<Node>('', 'v1', 'Node', 'nodes', false);
 export const statefulSetType = resource<StatefulSet>('apps', 'v1', 'StatefulSet', 'statefulsets');

@@ -1,7 +1,7 @@
 // One log line with where it came from, and how a pod's labels tell that.
 
 import { labels } from '../api/group.ts';
-import type { Pod } from '../api/core.ts';
+import type { Pod } from '../api/pod-kind.ts';
 
 export interface LogSource {
   /** STG: a build; KF: a word of kf's own about the stream. */

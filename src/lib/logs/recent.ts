@@ -1,7 +1,7 @@
 // The last lines of everything a selector's pods said, with the log of each crashed container's life before, ordered by time.
 
-import { podType } from '../api/core.ts';
-import type { Pod } from '../api/core.ts';
+import { podType } from '../api/pod-kind.ts';
+import type { Pod } from '../api/pod-kind.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { throwIfAborted } from '../wait.ts';
 import { noteEntry } from './entry.ts';

@@ -1,7 +1,7 @@
 // Follows one container through dropped connections and restarts until its pod is over or gone.
 
-import { podType } from '../api/core.ts';
-import type { Pod } from '../api/core.ts';
+import { podType } from '../api/pod-kind.ts';
+import type { Pod } from '../api/pod-kind.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { backoffMs, sleep } from '../wait.ts';
 import { noteEntry } from './entry.ts';

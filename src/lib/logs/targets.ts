@@ -1,8 +1,8 @@
 // Which pods and containers a stream is about: a label selector's pods, followed live.
 
-import type { Pod } from '../api/core.ts';
+import type { Pod } from '../api/pod-kind.ts';
 import type { ContainerStatus } from '../api/pod.ts';
-import { podType } from '../api/core.ts';
+import { podType } from '../api/pod-kind.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { watchUntil } from '../kube/watch-list.ts';
 import { sourceOf } from './entry.ts';

@@ -1,6 +1,6 @@
 // The pods by which setup finds out whether the cluster's network enforces NetworkPolicies: one listens, others connect to it.
 
-import type { Pod } from '../../lib/api/core.ts';
+import type { Pod } from '../../lib/api/pod-kind.ts';
 import type { NetworkPolicy } from '../../lib/api/network-policy.ts';
 import { networkPolicy } from '../network-policies.ts';
 import { systemNamespace } from './options.ts';

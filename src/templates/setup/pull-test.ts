@@ -1,6 +1,7 @@
 // A pod whose only purpose is that a kubelet pulls its image.
 
-import type { Pod, Secret } from '../../lib/api/core.ts';
+import type { Secret } from '../../lib/api/core.ts';
+import type { Pod } from '../../lib/api/pod-kind.ts';
 import { restrictedContainer, restrictedPod } from './pod-security.ts';
 
 /** @param node where it runs; chosen by the scheduler when left out */

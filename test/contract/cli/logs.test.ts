@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { podType, type Pod } from '../../../src/lib/api/core.ts';
+import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { podType, statefulSetType } from '../../../src/lib/api/core.ts';
+import { statefulSetType } from '../../../src/lib/api/core.ts';
+import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import { sha224 } from '../../../src/lib/api/names.ts';
 import { bundleForTests, Cli } from '../../support/cli.ts';

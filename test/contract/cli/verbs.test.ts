@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { podType, secretType } from '../../../src/lib/api/core.ts';
+import { secretType } from '../../../src/lib/api/core.ts';
+import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import type { AppDetails } from '../../../src/lib/api/results.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../../src/lib/api/types.generated.ts';

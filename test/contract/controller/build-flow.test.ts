@@ -1,7 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { configMapType, eventType, jobType, namespaceType, podType, secretType } from '../../../src/lib/api/core.ts';
-import type { Pod } from '../../../src/lib/api/core.ts';
+import { configMapType, eventType, jobType, namespaceType, secretType } from '../../../src/lib/api/core.ts';
+import { podType } from '../../../src/lib/api/pod-kind.ts';
+import type { Pod } from '../../../src/lib/api/pod-kind.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import type { ContainerState } from '../../../src/lib/api/pod.ts';
 import type { CFBuild } from '../../../src/lib/api/types.generated.ts';

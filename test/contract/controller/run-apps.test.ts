@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { leaseType, nodeType, podType, secretType, serviceType, statefulSetType, type Pod } from '../../../src/lib/api/core.ts';
+import { leaseType, nodeType, secretType, serviceType, statefulSetType } from '../../../src/lib/api/core.ts';
+import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
 import { httpRouteType, mainBackends, revisionOf } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';

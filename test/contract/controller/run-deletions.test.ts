@@ -1,7 +1,8 @@
 // What somebody deletes of a running app, and what the controller makes of it.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { eventType, podType, secretType, statefulSetType, type Secret } from '../../../src/lib/api/core.ts';
+import { eventType, secretType, statefulSetType, type Secret } from '../../../src/lib/api/core.ts';
+import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { httpRouteType } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import type { AppWorkload } from '../../../src/lib/api/types.generated.ts';

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { configMapType, namespaceType, podType } from '../../../src/lib/api/core.ts';
+import { configMapType, namespaceType } from '../../../src/lib/api/core.ts';
+import { podType } from '../../../src/lib/api/pod-kind.ts';
 import type { ConfigMap } from '../../../src/lib/api/core.ts';
 import { computedResource, resource } from '../../../src/lib/api/object.ts';
 import { connect } from '../../../src/lib/kube/client.ts';

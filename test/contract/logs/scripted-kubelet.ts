@@ -1,6 +1,6 @@
 // Pods with logs behind a scripted API server, with what a kubelet does: a file per container life, filtered by whole seconds, rotation, restarts.
 
-import type { Pod } from '../../../src/lib/api/core.ts';
+import type { Pod } from '../../../src/lib/api/pod-kind.ts';
 import type { ContainerStatus } from '../../../src/lib/api/pod.ts';
 import type { Call, ScriptedApiServer } from '../../support/apiserver.ts';
 

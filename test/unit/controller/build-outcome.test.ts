@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { lastLine, outcomeOf } from '../../../src/controller/builds/outcome.ts';
-import type { Pod } from '../../../src/lib/api/core.ts';
+import type { Pod } from '../../../src/lib/api/pod-kind.ts';
 import type { ContainerState } from '../../../src/lib/api/pod.ts';
 
 const digest = `sha256:${'c'.repeat(64)}`;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Pod } from '../../../src/lib/api/core.ts';
+import type { Pod } from '../../../src/lib/api/pod-kind.ts';
 import type { ContainerState } from '../../../src/lib/api/pod.ts';
 import { releaseOf } from '../../../src/controller/builds/release.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Pod } from '../../../src/lib/api/core.ts';
+import type { Pod } from '../../../src/lib/api/pod-kind.ts';
 import type { ContainerState, ContainerStatus, CoreCondition } from '../../../src/lib/api/pod.ts';
 import { whyUnanswered } from '../../../src/controller/instances/failed-check.ts';
 import { instanceOf, problemOf, type PodFacts } from '../../../src/controller/instances/pod-state.ts';

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { endsOf, linesFrom, upTo } from '../../../src/lib/kube/lines.ts';
 import { queryString, resourcePath } from '../../../src/lib/kube/paths.ts';
-import { namespaceType, podType, statefulSetType } from '../../../src/lib/api/core.ts';
+import { namespaceType, statefulSetType } from '../../../src/lib/api/core.ts';
+import { podType } from '../../../src/lib/api/pod-kind.ts';
 
 async function* chunks(...parts: Buffer[]): AsyncGenerator<Buffer> {
   for (const part of parts) yield await Promise.resolve(part);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Pod } from '../../../src/lib/api/core.ts';
+import type { Pod } from '../../../src/lib/api/pod-kind.ts';
 import { sourceOf } from '../../../src/lib/logs/entry.ts';
 import type { LogEntry } from '../../../src/lib/logs/entry.ts';
 import { formatLogLines, stagingLines, formatTime } from '../../../src/lib/logs/format.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import type { IndexedInstance } from '../../../src/lib/api/app.ts';
-import type { Pod } from '../../../src/lib/api/core.ts';
+import type { Pod } from '../../../src/lib/api/pod-kind.ts';
 import { labels } from '../../../src/lib/api/group.ts';
 import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
-import { withPods } from '../../../src/lib/ops/apps/live-instances.ts';
+import { withPods } from '../../../src/lib/ops/instances/pods.ts';
 
 const process = { metadata: { name: 'web' } } as CFProcess;
 const told = (index: number, pod?: string): IndexedInstance => ({

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { podType, secretType } from '../../../src/lib/api/core.ts';
+import { secretType } from '../../../src/lib/api/core.ts';
+import { podType } from '../../../src/lib/api/pod-kind.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
 import { checkPlan, inspectCluster } from '../../../src/lib/ops/install/preflight.ts';
 import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/install/request.ts';

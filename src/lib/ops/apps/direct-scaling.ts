@@ -1,11 +1,12 @@
 // What takes effect although the controller is down: instance counts of the sets that are there. It finds what it would have made itself.
 
 import { desiredInstances } from '../../api/app.ts';
-import { podType, statefulSetType, type StatefulSet } from '../../api/core.ts';
+import { statefulSetType, type StatefulSet } from '../../api/core.ts';
 import { kinds, labels } from '../../api/group.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { deleteInstances } from '../instances/pods.ts';
 import { startTimeoutMs } from './rollout-wait.ts';
 
 const options = (session: SpaceSession, app: CFApp) => ({
@@ -82,14 +83,12 @@ export async function startDirectly(session: SpaceSession, app: CFApp): Promise<
   return true;
 }
 
-/** Deletes the pods; their sets make them anew. Returns false when nothing runs. */
+/** Ends the instances; their sets make them anew. Returns false when nothing runs. */
 export async function restartDirectly(session: SpaceSession, app: CFApp): Promise<boolean> {
-  const { cluster, space, signal } = session;
   const found = (await setsByProcess(session, app)).filter(({ set }) => (set.spec?.replicas ?? 0) > 0);
   if (found.length === 0) return startDirectly(session, app);
-  const names = new Set(found.map(({ process }) => process.metadata.name));
-  const pods = (await cluster.list(podType, options(session, app))).items.filter((pod) => names.has(pod.metadata.labels?.[labels.guid]));
-  await Promise.all(pods.map((pod) => cluster.delete(podType, space.guid, pod.metadata.name ?? '', { signal })));
+  const names = new Set(found.map(({ process }) => process.metadata.name ?? ''));
+  await deleteInstances(session, app, names);
   await Promise.all(found.map((one) => waitForSet(session, one, one.set.spec?.replicas ?? 0)));
   session.report({ type: 'acted-directly', what: 'restarted' });
   return true;

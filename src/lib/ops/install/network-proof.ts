@@ -1,7 +1,7 @@
 // Whether the cluster's network enforces NetworkPolicies: a connection that a policy allows, and the same one after that policy has gone.
 
 import { randomUUID } from 'node:crypto';
-import { podType, type Pod } from '../../api/core.ts';
+import { podType, type Pod } from '../../api/pod-kind.ts';
 import { networkPolicyType } from '../../api/network-policy.ts';
 import { messageOf } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';

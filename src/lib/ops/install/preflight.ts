@@ -1,6 +1,7 @@
 // What must be true before setup writes anything: the API server's version, what runs there, storage, the gateway's kind, the caller's rights.
 
-import { deploymentType, nodeType, podType, secretType, serviceType, storageClassType } from '../../api/core.ts';
+import { deploymentType, nodeType, secretType, serviceType, storageClassType } from '../../api/core.ts';
+import { podType } from '../../api/pod-kind.ts';
 import { kinds, labels, places } from '../../api/group.ts';
 import { resource, type KubeObject } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';

@@ -1,7 +1,7 @@
 // Proofs by doing: a node pulls an image that was pushed through the push port, and a request reaches the cluster from here.
 
 import { randomUUID } from 'node:crypto';
-import { podType, type Pod } from '../../api/core.ts';
+import { podType, type Pod } from '../../api/pod-kind.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { waitFor } from '../../wait.ts';

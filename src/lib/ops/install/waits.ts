@@ -1,6 +1,7 @@
 // Waits of setup: each names what it waits for, and a wait that ends badly says what was seen last.
 
-import { deploymentType, podType, type Pod } from '../../api/core.ts';
+import { deploymentType } from '../../api/core.ts';
+import { podType, type Pod } from '../../api/pod-kind.ts';
 import type { KubeObject } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';

@@ -1,6 +1,7 @@
 // `kf rotate registry-key`: a new key for the credentials of the in-cluster registry, without a moment in which one that was given out fails.
 
-import { podType, secretType, type Secret } from '../../api/core.ts';
+import { secretType, type Secret } from '../../api/core.ts';
+import { podType } from '../../api/pod-kind.ts';
 import { kinds, places } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import { pushSecretName, registryKeyFields as fields, registryKeyId, registryPassword } from '../../api/registry-credentials.ts';

@@ -1,21 +1,34 @@
 // What the controller wrote of instances, compared with the pods that are there: right also while no controller runs.
 
 import type { IndexedInstance } from '../../api/app.ts';
-import { podType, type Pod } from '../../api/core.ts';
+import { podType, type Pod } from '../../api/pod-kind.ts';
 import { labels } from '../../api/group.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
+const options = ({ space, signal }: SpaceSession, app: CFApp) => ({
+  ns: space.guid,
+  labelSelector: `${labels.appGuid}=${app.metadata.name ?? ''}`,
+  signal,
+});
+
 /** All pods of an app; undefined where the user may not see them. */
-export async function readPods({ cluster, space, signal }: SpaceSession, app: CFApp): Promise<Pod[] | undefined> {
+export async function readPods(session: SpaceSession, app: CFApp): Promise<Pod[] | undefined> {
   try {
-    const labelSelector = `${labels.appGuid}=${app.metadata.name ?? ''}`;
-    return (await cluster.list(podType, { ns: space.guid, labelSelector, signal })).items;
+    return (await session.cluster.list(podType, options(session, app))).items;
   } catch (error) {
     if (error instanceof KfError && error.code === 'forbidden') return undefined;
     throw error;
   }
+}
+
+/** Ends all instances of these processes; their sets make them anew. */
+export async function deleteInstances(session: SpaceSession, app: CFApp, processGuids: ReadonlySet<string>): Promise<void> {
+  const { cluster, space, signal } = session;
+  const { items } = await cluster.list(podType, options(session, app));
+  const own = items.filter(({ metadata }) => processGuids.has(metadata.labels?.[labels.guid] ?? ''));
+  await Promise.all(own.map(({ metadata }) => cluster.delete(podType, space.guid, metadata.name, { signal })));
 }
 
 const isReady = (pod: Pod): boolean => pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;

@@ -1,0 +1,115 @@
+// The instances of an app as the cluster shows them now: what the controller wrote, with what their pods and the measurements say.
+
+import { desiredInstances, instanceCountsOf, instancesOf, type IndexedInstance } from '../../api/app.ts';
+import { labels } from '../../api/group.ts';
+import { computedResource, type KubeObject } from '../../api/object.ts';
+import type { Pod } from '../../api/pod-kind.ts';
+import type { ContainerStatus } from '../../api/pod.ts';
+import type { InstanceDetails, LastEnd } from '../../api/results.ts';
+import { parseQuantity } from '../../api/sizes.ts';
+import type { CFApp, CFProcess } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import { present } from '../../../templates/metadata.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { readPods, withPods } from './pods.ts';
+
+interface PodMetrics extends KubeObject {
+  containers?: { name: string; usage?: { cpu?: string; memory?: string } }[];
+}
+
+const appContainer = 'application';
+const podMetrics = computedResource<PodMetrics>('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
+const states = { RUNNING: 'running', STARTING: 'starting', CRASHED: 'crashed', DOWN: 'down' } as const;
+
+/** Usage by pod; empty where the cluster measures nothing or the user may not see it. */
+async function readUsage({ cluster, space, signal }: SpaceSession, appGuid: string): Promise<Map<string, PodMetrics>> {
+  try {
+    const { items } = await cluster.list(podMetrics, { ns: space.guid, labelSelector: `${labels.appGuid}=${appGuid}`, signal });
+    return new Map(items.map((item) => [item.metadata.name ?? '', item]));
+  } catch (error) {
+    if (error instanceof KfError && error.code !== 'interrupted') return new Map();
+    throw error;
+  }
+}
+
+function appStatusOf(pod: Pod | undefined): ContainerStatus | undefined {
+  return pod?.status?.containerStatuses?.find(({ name }) => name === appContainer);
+}
+
+/** The limits that a pod was made with; they stay as they are until another takes its place. */
+function sizesOf(pod: Pod | undefined): Pick<InstanceDetails, 'memoryMB' | 'diskMB'> {
+  const limits = pod?.spec?.containers.find(({ name }) => name === appContainer)?.resources?.limits ?? {};
+  const megabytes = (quantity: string | undefined): number | undefined => {
+    const bytes = parseQuantity(quantity);
+    return bytes === undefined ? undefined : Math.round(bytes / 1024 ** 2);
+  };
+  return present({ memoryMB: megabytes(limits['memory']), diskMB: megabytes(limits['ephemeral-storage']) });
+}
+
+/** How the app's container ended last; undefined when it never did. */
+function lastEndOf(status: ContainerStatus | undefined): LastEnd | undefined {
+  const ended = status?.state?.terminated ?? status?.lastState?.terminated;
+  if (ended === undefined) return undefined;
+  const { exitCode, reason, finishedAt: at } = ended;
+  return { exitCode, ...(reason === undefined ? {} : { reason }), ...(at === undefined ? {} : { at }) };
+}
+
+export class LiveInstances {
+  readonly #app: CFApp;
+  readonly #usage: ReadonlyMap<string, PodMetrics>;
+  /** Undefined: not asked for, or not to be seen by this user. */
+  readonly #pods: readonly Pod[] | undefined;
+
+  private constructor(app: CFApp, usage: ReadonlyMap<string, PodMetrics>, pods: readonly Pod[] | undefined) {
+    this.#app = app;
+    this.#usage = usage;
+    this.#pods = pods;
+  }
+
+  /** What the controller wrote of them, and no more: without a request. */
+  static told(app: CFApp): LiveInstances {
+    return new LiveInstances(app, new Map(), undefined);
+  }
+
+  /** Also what they use and, with `withPods`, which of them are there: right also while no controller runs. */
+  static async read(session: SpaceSession, app: CFApp, { withPods: asksPods }: { withPods: boolean }): Promise<LiveInstances> {
+    const [usage, pods] = await Promise.all([readUsage(session, app.metadata.name ?? ''), asksPods ? readPods(session, app) : undefined]);
+    return new LiveInstances(app, usage, pods);
+  }
+
+  /** Those of a process, by index. Instances of a stopped app that are about to end are not listed. */
+  of(process: CFProcess): InstanceDetails[] {
+    if (this.#app.spec.desiredState !== 'STARTED') return [];
+    const told = instancesOf(this.#app, process);
+    const byName = new Map((this.#pods ?? []).map((pod) => [pod.metadata.name ?? '', pod]));
+    const there = this.#pods === undefined ? told : withPods(told, process, this.#pods, desiredInstances(process));
+    return there.map((instance) => this.#describe(instance, byName.get(instance.pod ?? '')));
+  }
+
+  /** How many of a process run. Pods are complete; a status lists the first instances only, and counts them all. */
+  running(process: CFProcess): number {
+    if (this.#pods === undefined) return instanceCountsOf(process).running;
+    return this.of(process).filter(({ state }) => state === 'running').length;
+  }
+
+  #describe(instance: IndexedInstance, pod: Pod | undefined): InstanceDetails {
+    const container = this.#usage.get(instance.pod ?? '')?.containers?.find((one) => one.name === appContainer);
+    const status = appStatusOf(pod);
+    return {
+      index: instance.index,
+      state: states[instance.state],
+      ...sizesOf(pod),
+      ...present({
+        since: instance.timestamp,
+        cpu: parseQuantity(container?.usage?.cpu),
+        memoryBytes: parseQuantity(container?.usage?.memory),
+        ready: instance.ready ?? (instance.state === 'RUNNING' ? true : undefined),
+        // The pod knows first.
+        restarts: status?.restartCount ?? instance.restarts,
+        lastEnd: lastEndOf(status),
+        details: instance.details,
+        pod: instance.pod,
+      }),
+    };
+  }
+}
