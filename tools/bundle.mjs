@@ -1,5 +1,6 @@
 // Makes what is shipped: the CLI split by command, the programs that run in the cluster, oclif's manifest; reports sizes.
 // `--cli DIR` makes only the CLI, with its start script, in a folder of its own: tests run that.
+// `--modules DIR FILE...` makes single modules as the CLI has them, for tests of what no command uses yet.
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -8,7 +9,7 @@ import { build } from 'esbuild';
 import { deferred, listFaults } from './oclif-deferred.ts';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const [option, folder] = process.argv.slice(2);
+const [option, folder, ...files] = process.argv.slice(2);
 const cliFolder = option === '--cli' ? path.resolve(folder) : undefined;
 const dist = path.join(cliFolder ?? root, 'dist');
 const pkg = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
@@ -167,7 +168,14 @@ const shared = {
   legalComments: 'none',
   metafile: true,
   external: toolchain,
-  define: { __KF_VERSION__: JSON.stringify(pkg.version), __filename: 'import.meta.filename', __dirname: 'import.meta.dirname' },
+  define: {
+    __KF_VERSION__: JSON.stringify(pkg.version),
+    __filename: 'import.meta.filename',
+    __dirname: 'import.meta.dirname',
+    // `ws` looks for native helpers, and takes what the banner's `require` says of a missing module (nothing) for one.
+    'process.env.WS_NO_BUFFER_UTIL': '"1"',
+    'process.env.WS_NO_UTF_8_VALIDATE': '"1"',
+  },
   banner,
   logLevel: 'warning',
 };
@@ -193,14 +201,16 @@ async function bundleCli() {
   return cli;
 }
 
-/** In the cluster a service account's token is all there is: the kubeconfig's legacy ways to sign in, and client-node for them, stay out. */
-const withoutAuthProviders = {
-  name: 'without-auth-providers',
+/**
+ * In the cluster a service account's token is all there is: the kubeconfig's legacy ways to sign in, and client-node for them, stay out. So do
+ * WebSockets: nothing there runs commands in pods.
+ */
+const onlyInTheCli = {
+  name: 'only-in-the-cli',
   setup({ onLoad }) {
-    onLoad({ filter: /src\/lib\/kube\/auth-provider\.ts$/ }, () => ({
-      contents: "export const authProviderCredential = () => { throw new Error('not in the cluster'); };",
-      loader: 'ts',
-    }));
+    const absent = (name) => ({ contents: `export const ${name} = () => { throw new Error('not in the cluster'); };`, loader: 'ts' });
+    onLoad({ filter: /src\/lib\/kube\/auth-provider\.ts$/ }, () => absent('authProviderCredential'));
+    onLoad({ filter: /src\/lib\/kube\/websocket\.ts$/ }, () => absent('openWebSocket'));
   },
 };
 
@@ -220,7 +230,7 @@ async function bundlePrograms() {
         target: 'node24',
         entryPoints: [path.join(root, entry)],
         outfile: path.join(dist, 'controller', `${name}.mjs`),
-        plugins: [withoutAuthProviders],
+        plugins: [onlyInTheCli],
       }),
     );
   }
@@ -279,6 +289,12 @@ async function bundleAll() {
   report(cli, programs);
 }
 
+function bundleModules() {
+  const entryPoints = files.map((file) => path.resolve(root, file));
+  const plugins = [leanOclif, lazyHttp, lazyBuiltins, oneCore];
+  return build({ ...shared, entryPoints, outdir: path.resolve(folder), outExtension: { '.js': '.mjs' }, splitting: true, plugins });
+}
+
 async function bundleForTests() {
   rmSync(dist, { recursive: true, force: true });
   const { metafile } = await bundleCli();
@@ -287,4 +303,4 @@ async function bundleForTests() {
   writeFileSync(path.join(cliFolder, 'meta.json'), JSON.stringify(metafile));
 }
 
-await (cliFolder === undefined ? bundleAll() : bundleForTests());
+await (option === '--modules' ? bundleModules() : cliFolder === undefined ? bundleAll() : bundleForTests());

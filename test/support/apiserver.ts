@@ -5,6 +5,7 @@ import { createServer as createPlainServer } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
@@ -115,6 +116,7 @@ export class ScriptedApiServer {
   readonly #options: ServerOptions;
   readonly #folders: string[] = [];
   #server: Server | undefined;
+  #takeUpgrade: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined;
   port = 0;
 
   private constructor(options: ServerOptions) {
@@ -132,6 +134,18 @@ export class ScriptedApiServer {
     return `${this.#options.authority === undefined ? 'http' : 'https'}://127.0.0.1:${String(this.port)}`;
   }
 
+  /** Takes requests for an upgrade over; without it their connections are broken. */
+  onUpgrade(take: (request: IncomingMessage, socket: Duplex, head: Buffer) => void): this {
+    this.#takeUpgrade = take;
+    return this;
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', () => undefined);
+    if (this.#takeUpgrade === undefined) socket.destroy();
+    else this.#takeUpgrade(request, socket, head);
+  }
+
   /** Starts (again, after {@link halt}) on the same port. */
   async listen(): Promise<void> {
     const { authority, names } = this.#options;
@@ -140,6 +154,7 @@ export class ScriptedApiServer {
       authority === undefined
         ? createPlainServer(listener)
         : createTlsServer({ ...authority.server(names), ca: authority.cert, requestCert: true, rejectUnauthorized: false }, listener);
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => this.#upgrade(request, socket, head));
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));

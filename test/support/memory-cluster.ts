@@ -218,6 +218,10 @@ export class MemoryCluster implements Cluster {
     throw new Error('Raw requests are not answered from memory.');
   }
 
+  openChannels(): never {
+    throw new Error('There are no connections in memory.');
+  }
+
   async canI(): Promise<{ allowed: boolean; reason: string }> {
     return Promise.resolve({ allowed: true, reason: '' });
   }

@@ -75,6 +75,7 @@ export function fence(cluster: Cluster, options: FenceOptions): FencedCluster {
     canI: (question, signal) => cluster.canI(question, signal),
     whoAmI: (signal) => cluster.whoAmI(signal),
     raw: (request) => cluster.raw(request),
+    openChannels: (request) => cluster.openChannels(request),
     close: () => cluster.close(),
     async get(type, ns, name, signal) {
       const object = await timed('get', type, () => cluster.get(type, ns, name, signal));

@@ -28,7 +28,7 @@ export async function authProviderCredential({
   const ask = async (): Promise<Credential> => {
     const options: { headers?: Record<string, string | string[] | undefined> } = { headers: {} };
     try {
-      await config.applyToHTTPSOptions(options as Parameters<typeof config.applyToHTTPSOptions>[0]);
+      await config.applyToHTTPSOptions(options);
     } catch (error) {
       throw new KfError(
         'forbidden',

@@ -3,6 +3,9 @@
 import type { IncomingMessage } from 'node:http';
 import { readBody } from './transport.ts';
 
+/** More of a refusal says nothing more. */
+const errorBodyLimit = 64 * 1024;
+
 /** A body that has more bytes than were allowed; nothing of it was parsed. */
 export class PageTooLargeError extends Error {}
 
@@ -29,4 +32,14 @@ export async function wholeBody(response: IncomingMessage, most = Infinity): Pro
     chunks.push(chunk);
   }
   return unpacked(response, Buffer.concat(chunks), most);
+}
+
+/** The body of an answer that is an error; empty where it breaks off. */
+export function errorText(response: IncomingMessage): Promise<string> {
+  return readBody(response, errorBodyLimit)
+    .then((body) => unpacked(response, body))
+    .then(
+      (buffer) => buffer.toString('utf8'),
+      () => '',
+    );
 }

@@ -9,6 +9,7 @@ import { BugError } from '../errors.ts';
 import type {
   AccessQuestion,
   ApplyOptions,
+  ChannelRequest,
   Cluster,
   DeleteOptions,
   KeepOptions,
@@ -23,12 +24,14 @@ import type {
   WatchOptions,
   WriteOptions,
 } from './cluster.ts';
-import { PageTooLargeError, unpacked, wholeBody } from './body.ts';
+import { errorText, PageTooLargeError, wholeBody } from './body.ts';
 import { resolveEndpoint } from './endpoint.ts';
 import type { ConnectOptions, Endpoint } from './endpoint.ts';
-import { errorFromAnswer, isMissingKind, isNotFound, unreachableError } from './errors.ts';
+import type { Channels } from './channels.ts';
+import { errorFromAnswer, isMissingKind, isNotFound, KubeError, unreachableError } from './errors.ts';
+import type { Identity } from './errors.ts';
 import { queryString, resourcePath } from './paths.ts';
-import { readBody, Transport } from './transport.ts';
+import { Transport } from './transport.ts';
 import type { TransportRequest, TransportTuning } from './transport.ts';
 import { mostPageBytes, readPages } from './pages.ts';
 import { onceQuotaCounts } from './quota.ts';
@@ -37,7 +40,6 @@ import { throwIfAborted } from '../wait.ts';
 
 /** Answers that break off half-way are asked for again. */
 const maxBodyTries = 2;
-const errorBodyLimit = 64 * 1024;
 /** A bookmark comes about once a minute; a watch that is silent for longer than two has lost its connection. */
 const watchIdleMs = 150_000;
 /** The server ends a watch after this; a random part keeps many watches from coming back at once. */
@@ -257,6 +259,17 @@ class Client implements Cluster {
     return { status: response.statusCode ?? 0, headers: Object.fromEntries(flat) as Record<string, string>, body: response };
   }
 
+  async openChannels({ path, protocols, signal, pingMs }: ChannelRequest): Promise<Channels> {
+    const { Channels } = await import('./channels.ts');
+    const headers = { 'User-Agent': this.#userAgent };
+    const { socket, response } = await this.#transport.upgrade({ path, headers, protocols, signal });
+    if (socket !== undefined) return new Channels(socket, { identity: this.identity, signal, ...(pingMs === undefined ? {} : { pingMs }) });
+    const status = response.statusCode ?? 0;
+    const text = await errorText(response);
+    if (status >= 400) throw errorFromAnswer(status, text, this.identity, path);
+    throw notUpgraded(status, this.identity);
+  }
+
   close(): void {
     this.#transport.close();
   }
@@ -282,13 +295,7 @@ class Client implements Cluster {
     });
     const status = response.statusCode ?? 0;
     if (status < 400) return response;
-    const text = await readBody(response, errorBodyLimit)
-      .then((body) => unpacked(response, body))
-      .then(
-        (buffer) => buffer.toString('utf8'),
-        () => '',
-      );
-    throw errorFromAnswer(status, text, this.identity, call.path);
+    throw errorFromAnswer(status, await errorText(response), this.identity, call.path);
   }
 
   /** An answer that is an object of the kind. */
@@ -311,6 +318,12 @@ class Client implements Cluster {
       }
     }
   }
+}
+
+/** Something on the way took the upgrade out of the request. */
+function notUpgraded(status: number, { server }: Identity): KubeError {
+  const message = `The API server at ${server}, or a proxy before it, does not take WebSockets: it answered ${String(status)} instead of an upgrade.`;
+  return new KubeError('failed', message, { status, reason: 'UpgradeRequired' });
 }
 
 function writeQuery({ fieldManager, dryRun }: WriteOptions): { fieldManager: string | undefined; dryRun: string | undefined } {

@@ -2,6 +2,7 @@
 
 import type { Readable } from 'node:stream';
 import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
+import type { Channels } from './channels.ts';
 
 export interface ListOptions {
   /** Left out: all namespaces (or a cluster-scoped kind). */
@@ -101,6 +102,16 @@ export interface RawRequest {
   idleTimeoutMs?: number;
 }
 
+export interface ChannelRequest {
+  /** Path and query below the API server's URL. */
+  path: string;
+  /** Acceptable subprotocols, the best one first. */
+  protocols: readonly string[];
+  signal?: AbortSignal | undefined;
+  /** Between two pings; 20,000 unless told. */
+  pingMs?: number;
+}
+
 export interface RawResponse {
   status: number;
   headers: Record<string, string>;
@@ -150,5 +161,10 @@ export interface Cluster {
   whoAmI(signal?: AbortSignal): Promise<string>;
   /** Any request over the same transport (service proxy, /version …). Statuses are not judged. */
   raw(request: RawRequest): Promise<RawResponse>;
+  /**
+   * A WebSocket with channels at a path of a pod (exec, attach, portforward), over the same transport. @throws KubeError; also for a server
+   * that answers without an upgrade
+   */
+  openChannels(request: ChannelRequest): Promise<Channels>;
   close(): void;
 }

@@ -10,7 +10,9 @@ import { abortError, backoffMs, sleep, throwIfAborted } from '../wait.ts';
 import type { Credential } from './credential.ts';
 import type { Endpoint } from './endpoint.ts';
 import { connectionCode, unreachableError } from './errors.ts';
+import { codeError, keepAliveProbeMs, limitConnecting, limitOpening } from './connecting.ts';
 import { tunnelAgent, withoutPassword } from './proxy.ts';
+import type { WebSocket } from 'ws';
 
 type Body = string | Buffer | Readable;
 
@@ -33,6 +35,16 @@ export interface TransportRequest {
   waitWhenBusy: boolean;
 }
 
+/** A request that asks the server to go on with WebSocket messages. */
+export interface UpgradeRequest {
+  /** Path and query below the server's URL. */
+  path: string;
+  headers?: OutgoingHttpHeaders;
+  /** Acceptable subprotocols, the best one first. */
+  protocols: readonly string[];
+  signal?: AbortSignal | undefined;
+}
+
 export interface TransportTuning {
   /** How long a server that answered before may stay away (a restart) before a request fails. */
   patienceMs?: number;
@@ -53,12 +65,13 @@ interface State {
 }
 
 const idleSocketMs = 30_000; // shorter than the 60 s after which common load balancers forget a connection
-const keepAliveProbeMs = 30_000;
 const maxCutTries = 4;
 const maxBusyTries = 10;
 /** A server reads its roles within seconds. */
 const startPatienceMs = 10_000;
 const maxBusyPauseMs = 30_000;
+/** The API server waits up to 30 s for a node. */
+const upgradeMs = 40_000;
 
 /** Codes of connections that never carried the request. */
 const notSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EPROXY']);
@@ -70,10 +83,6 @@ function isPlain(body: TransportRequest['body']): body is string | Buffer | unde
 
 function isReplayable(body: TransportRequest['body']): boolean {
   return isPlain(body) || typeof body === 'function';
-}
-
-function codeError(code: string, message: string): Error {
-  return Object.assign(new Error(message), { code });
 }
 
 /** Reads a body of bounded size; more than `limit` bytes are dropped. */
@@ -104,14 +113,45 @@ export class Transport {
   }
 
   /** The response as soon as its head is there, whatever its status. Throws KubeError `unreachable`, or what the signal says. */
-  async send(request: TransportRequest): Promise<IncomingMessage> {
+  send(request: TransportRequest): Promise<IncomingMessage> {
+    return this.#send(request, (credential) => this.#once(request, credential));
+  }
+
+  /**
+   * The open socket, or the response of a server that does not take the upgrade. Connections, credentials, proxies and repeats are those of
+   * other requests. Throws KubeError `unreachable`, or what the signal says.
+   */
+  async upgrade({ path, headers, protocols, signal }: UpgradeRequest): Promise<{ socket?: WebSocket; response: IncomingMessage }> {
+    const { openWebSocket } = await import('./websocket.ts');
+    // What the server has not acted on is sent again; a command in a pod may have begun.
+    const request: TransportRequest = { method: 'GET', path, signal, repeat: 'unprocessed', waitWhenBusy: true };
+    let socket: WebSocket | undefined;
+    const response = await this.#send(request, async (credential) => {
+      const opening = openWebSocket({
+        url: this.#webSocketUrl(path),
+        protocols,
+        headers: { ...this.#headersWith(credential), ...headers },
+        agent: this.#agentFor(credential),
+        handshakeMs: upgradeMs,
+        prepare: (req) => limitOpening(req, this.#tuning.connectTimeoutMs, signal),
+      });
+      const opened = await opening;
+      this.#tuning.onDate(opened.response.headers.date);
+      if ('socket' in opened) socket = opened.socket;
+      else opened.response.on('error', () => undefined);
+      return opened.response;
+    });
+    return socket === undefined ? { response } : { socket, response };
+  }
+
+  async #send(request: TransportRequest, once: (credential: Credential) => Promise<IncomingMessage>): Promise<IncomingMessage> {
     const state: State = { tries: 0, renewed: false, deadline: performance.now() + this.#tuning.patienceMs };
     for (;;) {
       throwIfAborted(request.signal);
       const credential = await this.#endpoint.credentials.get();
       // A plugin may have taken its time, and a signal that has fired already fires no more.
       throwIfAborted(request.signal);
-      const outcome = await this.#once(request, credential).catch((error: unknown) => this.#afterFailure(error, request, state));
+      const outcome = await once(credential).catch((error: unknown) => this.#afterFailure(error, request, state));
       if (outcome === undefined) continue;
       this.#answeredOnce = true;
       if (!(await this.#isRepeated(outcome, request, credential, state))) return outcome;
@@ -221,19 +261,32 @@ export class Transport {
     return agent;
   }
 
+  #headersWith(credential: Credential): OutgoingHttpHeaders {
+    const auth = credential.authorization === undefined ? {} : { Authorization: credential.authorization };
+    return { ...auth, ...this.#endpoint.headers };
+  }
+
+  #pathOf(path: string): string {
+    return this.#endpoint.url.pathname.replace(/\/$/, '') + path;
+  }
+
+  #webSocketUrl(path: string): URL {
+    const { url } = this.#endpoint;
+    return new URL(this.#pathOf(path), `${url.protocol === 'https:' ? 'wss' : 'ws'}://${url.host}`);
+  }
+
   #open(request: TransportRequest, credential: Credential): ClientRequest {
-    const { url, headers } = this.#endpoint;
+    const { url } = this.#endpoint;
     const secure = url.protocol === 'https:';
     const length =
       typeof request.body === 'string' || Buffer.isBuffer(request.body) ? { 'Content-Length': Buffer.byteLength(request.body) } : {};
-    const auth = credential.authorization === undefined ? {} : { Authorization: credential.authorization };
     return (secure ? httpsRequest : httpRequest)({
       method: request.method,
       protocol: url.protocol,
       hostname: url.hostname.replace(/^\[|\]$/g, ''),
       port: url.port === '' ? (secure ? 443 : 80) : Number(url.port),
-      path: url.pathname.replace(/\/$/, '') + request.path,
-      headers: { ...length, ...auth, ...headers, ...request.headers },
+      path: this.#pathOf(request.path),
+      headers: { ...length, ...this.#headersWith(credential), ...request.headers },
       agent: this.#agentFor(credential),
     });
   }
@@ -244,10 +297,7 @@ export class Transport {
       const req = this.#open(request, credential);
       const { signal } = request;
       let response: IncomingMessage | undefined;
-      const connecting = setTimeout(
-        () => req.destroy(codeError('ETIMEDOUT', `no connection within ${String(connectTimeoutMs)} ms`)),
-        connectTimeoutMs,
-      );
+      const connected = limitConnecting(req, connectTimeoutMs);
       const onAbort = (): void => {
         if (signal === undefined) return;
         const error = abortError(signal);
@@ -255,13 +305,6 @@ export class Transport {
         req.destroy(error);
       };
       signal?.addEventListener('abort', onAbort, { once: true });
-      const connected = (): void => clearTimeout(connecting);
-      req.on('socket', (socket) => {
-        // A kept-alive socket serves many requests: each would leave a listener behind that never fires.
-        if (socket.connecting) socket.once('connect', connected);
-        else connected();
-        socket.setKeepAlive(true, keepAliveProbeMs);
-      });
       const idleMs = request.idleTimeoutMs ?? 70_000;
       req.setTimeout(idleMs, () => {
         if (idleMs === 0) return;
