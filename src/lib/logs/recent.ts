@@ -1,5 +1,6 @@
 // The last lines of everything a selector's pods said, with the log of each crashed container's life before, ordered by time.
 
+import pLimit from 'p-limit';
 import { podType } from '../api/pod-kind.ts';
 import type { Pod } from '../api/pod-kind.ts';
 import type { Cluster } from '../kube/cluster.ts';
@@ -73,17 +74,6 @@ async function readPart(cluster: Cluster, { target, previous }: Part, options: R
   return { entries, notes: isWorthANote ? [noteEntry(outcome.message ?? 'The log could not be read to its end.', target)] : [] };
 }
 
-/** Runs over all items, some at a time, in their order. */
-async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    for (let index = next++; index < items.length; index = next++) results[index] = await work(items[index] as T);
-  };
-  await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, worker));
-  return results;
-}
-
 /**
  * A container that ended between the list and the reading is served as the previous life and as the present one. Lives follow each other: a previous
  * one that has lines as young as the present one's first is the same.
@@ -98,7 +88,7 @@ export async function recentLogs(cluster: Cluster, options: RecentOptions): Prom
   const signal = options.signal ?? new AbortController().signal;
   const { items } = await cluster.list(podType, { ns: options.ns, labelSelector: options.selector, signal });
   const parts = items.flatMap((pod) => partsOf(pod, options));
-  const read = await inTurns(parts, (part) => readPart(cluster, part, options, signal));
+  const read = await pLimit(concurrency).map(parts, (part) => readPart(cluster, part, options, signal));
   const entries = read.flatMap((part, index) => (isServedAgain(parts, read, index) ? [] : part.entries));
   // Stable: lines of one container with the same time keep their order.
   entries.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
