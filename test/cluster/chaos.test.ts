@@ -1,4 +1,4 @@
-// kf under blows: everything that must hold when pushes collide, programs die and objects are deleted. A short slice; `npm run chaos` goes on.
+// kf under faults: everything that must hold when pushes collide, programs die and objects are deleted. A short slice; `npm run chaos` goes on.
 
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -6,7 +6,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { apiServerAnswers, controllerReady, deleteControllerPod, killApiServer, killControllerProcess, signalAll } from '../chaos/blows.ts';
+import {
+  apiServerAnswers,
+  controllerReady,
+  deleteControllerPod,
+  killApiServer,
+  killControllerProcess,
+  signalAll,
+} from '../chaos/faults.ts';
 import { interrupted } from '../chaos/interrupt.ts';
 import { probe } from '../chaos/probe.ts';
 import { chance, seedOfRun } from '../chaos/seed.ts';
@@ -128,16 +135,16 @@ describe('one instance behind a route', () => {
     await kf.ok('push', 'chaos-app', '-o', sample(1), '-m', '64M');
     const user = probe('chaos-app.apps.localhost');
     // Both, in an order of chance: a process that is killed again and again only tests how long its kubelet holds it back.
-    const blows = random() < 0.5 ? [killControllerProcess, deleteControllerPod] : [deleteControllerPod, killControllerProcess];
-    const blow = async (): Promise<void> => {
+    const faults = random() < 0.5 ? [killControllerProcess, deleteControllerPod] : [deleteControllerPod, killControllerProcess];
+    const injectFault = async (): Promise<void> => {
       await sleep(200 + random() * 1500);
-      await blows.pop()?.();
+      await faults.pop()?.();
     };
-    const [pushed] = await Promise.all([kf.run(['push', 'chaos-app', '-o', sample(2), '-m', '64M']), blow()]);
+    const [pushed] = await Promise.all([kf.run(['push', 'chaos-app', '-o', sample(2), '-m', '64M']), injectFault()]);
     expect([pushed.code, pushed.stderr]).toEqual([0, expect.any(String)]);
     const bad = await kf.run(['push', 'chaos-app', '-o', `${process.env['KF_CLUSTER_NODE_REGISTRY'] ?? ''}/kf/crash:1`, '-m', '64M']);
     expect(bad.code).toBe(1);
-    const [scaled] = await Promise.all([kf.run(['scale', 'chaos-app', '-i', '2']), blow()]);
+    const [scaled] = await Promise.all([kf.run(['scale', 'chaos-app', '-i', '2']), injectFault()]);
     expect(scaled.code).toBe(0);
     await kf.ok('push', 'chaos-app', '-o', sample(1), '-m', '64M');
     await kf.ok('scale', 'chaos-app', '-i', '1');

@@ -18,7 +18,7 @@ import { keyOf, splitKey } from '../runtime/store.ts';
 import { measureBuild } from '../durations.ts';
 import { bindingsByApp } from '../relations.ts';
 import { assertBindingsTold, buildEnvironment, buildServices } from './env.ts';
-import { judgeReadError, pinned, readImage, unread, userProblem } from './docker-image.ts';
+import { classifyReadError, pinned, readImage, unread, userProblem } from './docker-image.ts';
 import type { ReadImage } from './docker-image.ts';
 import { foreignImageProblem } from '../registry/own-images.ts';
 import { ensureOwner, isOwnedBy } from '../runtime/owner.ts';
@@ -191,12 +191,12 @@ async function stageImage(context: Context, build: Stored<CFBuild>, source: Stor
   }
   const registry = source.spec.source?.registry ?? { image };
   if (outcome.ok) return succeedWithImage(context, build, registry, outcome.value);
-  const verdict = judgeReadError(image, outcome.error);
-  if (verdict.kind === 'refused') return fail(context, build, reasons.stagingFailed, verdict.message);
-  const note = `The image '${image}' was not looked at: ${verdict.message}`;
+  const failure = classifyReadError(image, outcome.error);
+  if (failure.kind === 'refused') return fail(context, build, reasons.stagingFailed, failure.message);
+  const note = `The image '${image}' was not looked at: ${failure.message}`;
   const statements = ended('True', reasons.buildSucceeded, note);
   const droplet = { registry: { ...registry, image: unread(image) }, ports: [8080] };
-  const change = { annotations: { [annotations.imageNotRead]: verdict.message.slice(0, 500) } };
+  const change = { annotations: { [annotations.imageNotRead]: failure.message.slice(0, 500) } };
   await write(context, build, { state: 'STAGED', droplet }, statements, change);
   return undefined;
 }

@@ -113,10 +113,10 @@ export function unread(image: string): string {
   return image.includes('/') ? image : formatReference(parseReference(image));
 }
 
-export type ReadVerdict = { kind: 'refused'; message: string } | { kind: 'unreachable'; message: string };
+export type ReadFailure = { kind: 'refused'; message: string } | { kind: 'unreachable'; message: string };
 
 /** A registry's answer ends the build; no answer does not: the kubelet may reach what the controller cannot. */
-export function judgeReadError(image: string, error: unknown): ReadVerdict {
+export function classifyReadError(image: string, error: unknown): ReadFailure {
   const message = messageOf(error).replace(/\s+/g, ' ').replace(/ \./g, '.').trim();
   if (error instanceof RegistryError)
     return error.temporary()

@@ -38,7 +38,7 @@ const configProblems = new Set(['CreateContainerConfigError', 'CreateContainerEr
 /** Exit codes of the lifecycle's detector: no group passed, with or without errors. https://github.com/buildpacks/spec/blob/main/platform.md#detector */
 const detectFailed = new Set([20, 21]);
 
-function endedLanes(statuses: readonly ContainerStatus[]): Ended[] {
+function endedContainers(statuses: readonly ContainerStatus[]): Ended[] {
   return containers.flatMap((lane) => {
     const ended = statuses.find((status) => status.name === lane)?.state?.terminated;
     if (ended === undefined) return [];
@@ -134,7 +134,7 @@ export interface OutcomeLimits {
 /** Judges a build by its pod. A container that ended because another one failed is never the cause. */
 export function outcomeOf(pod: Pod, limits: OutcomeLimits): BuildOutcome {
   const statuses = pod.status?.containerStatuses ?? [];
-  const ended = endedLanes(statuses);
+  const ended = endedContainers(statuses);
   const timedOut = pod.status?.reason === 'DeadlineExceeded' ? podFailure(pod, limits.timeoutSeconds) : undefined;
   if (timedOut !== undefined) return { state: 'failed', ...timedOut };
   const culprit = ended

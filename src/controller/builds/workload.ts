@@ -84,7 +84,7 @@ async function advance(context: Context, live: Stored<BuildWorkload>, tools: Bui
   if (job === undefined && hasStarted)
     return fail(context, live, { failure: { reason: reasons.buildFailed }, message: 'The Job of the build was deleted while it ran.' });
   if (job === undefined) return start(context, live, tools);
-  return judge(context, live, job);
+  return followJob(context, live, job);
 }
 
 async function findJob(context: Context, live: Stored<BuildWorkload>): Promise<Stored<Job> | undefined> {
@@ -107,9 +107,9 @@ async function start(context: Context, live: Stored<BuildWorkload>, tools: Build
 
 const running = (reason: string, message: string): Statement => ({ type: conditionTypes.succeeded, status: 'Unknown', reason, message });
 
-async function judge(context: Context, live: Stored<BuildWorkload>, job: Stored<Job>): Promise<Result | undefined> {
+async function followJob(context: Context, live: Stored<BuildWorkload>, job: Stored<Job>): Promise<Result | undefined> {
   const pod = podOf(context, live);
-  if (pod === undefined) return judgeWithoutPod(context, live, job);
+  if (pod === undefined) return followJobWithoutPod(context, live, job);
   await releaseExport(context, pod);
   const outcome = outcomeOf(pod, { memoryMB: context.info().staging.memoryMB, timeoutSeconds: buildTimeoutSeconds });
   switch (outcome.state) {
@@ -144,7 +144,7 @@ async function wait(
   return patience === undefined ? undefined : { requeueAfterMs: lookAgainMs };
 }
 
-async function judgeWithoutPod(context: Context, live: Stored<BuildWorkload>, job: Stored<Job>): Promise<Result | undefined> {
+async function followJobWithoutPod(context: Context, live: Stored<BuildWorkload>, job: Stored<Job>): Promise<Result | undefined> {
   const failed = job.status?.conditions?.find((condition) => condition.type === 'Failed' && condition.status === 'True');
   const age = context.now() - Date.parse(job.metadata.creationTimestamp ?? '');
   if (failed !== undefined) {
@@ -245,7 +245,7 @@ async function tidyUp(context: Context, live: Stored<BuildWorkload>): Promise<Re
   const { namespace, name } = live.metadata;
   const pod = podOf(context, live);
   const isOver = pod === undefined || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
-  if (!isOver) return endLanes(context, live, pod);
+  if (!isOver) return endContainers(context, live, pod);
   if (pod === undefined) await removeJob(context, live);
   const secret = await context.cluster.get(secretType, namespace, registrySecretName(name), context.signal);
   if (secret?.metadata.uid !== undefined)
@@ -264,7 +264,7 @@ async function removeJob(context: Context, live: Stored<BuildWorkload>): Promise
 }
 
 /** Containers end by themselves as soon as they see the failure; one that cannot (its partner was killed) is ended with its pod. */
-async function endLanes(context: Context, live: Stored<BuildWorkload>, pod: Stored<Pod>): Promise<Result | undefined> {
+async function endContainers(context: Context, live: Stored<BuildWorkload>, pod: Stored<Pod>): Promise<Result | undefined> {
   const { namespace, name, uid } = pod.metadata;
   const stillRuns = pod.status?.containerStatuses?.some((status) => status.state?.terminated === undefined) ?? true;
   if (!stillRuns || pod.spec?.activeDeadlineSeconds === lastSecond) return undefined;

@@ -54,7 +54,7 @@ const notYet = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOU
  * Waits for any answer of the push port. NetworkPolicies refuse a pod until the network knows its address, about a second after its start; the
  * programs of the registry container do not retry.
  */
-async function reachDoor({ credentialHost, insecure }: FetchSettings, signal: AbortSignal): Promise<void> {
+async function reachPushPort({ credentialHost, insecure }: FetchSettings, signal: AbortSignal): Promise<void> {
   const connection = directConnection(credentialHost, {
     idleTimeoutMs: 2_000,
     ...(insecure.includes(credentialHost) ? { insecure: true } : {}),
@@ -99,7 +99,7 @@ async function fetchInto(settings: FetchSettings, signal: AbortSignal): Promise<
 /** The program of the container; the exit code is 0 or 1. In every case a marker tells the other containers. */
 export async function runFetch(settings: FetchSettings, signal: AbortSignal, print: (line: string) => void): Promise<number> {
   try {
-    await reachDoor(settings, signal);
+    await reachPushPort(settings, signal);
     writeFileSync(join(settings.hand, markers.reached), '');
     print(await fetchInto(settings, signal));
     writeFileSync(join(settings.hand, markers.fetched), '');

@@ -115,7 +115,7 @@ function upstreamHeaders(request: IncomingMessage, path: RegistryPath): Outgoing
   return headers;
 }
 
-function judge(
+function authorize(
   port: GatePort,
   request: IncomingMessage,
   options: GateOptions,
@@ -253,25 +253,25 @@ export function createGate(port: GatePort, options: GateOptions): Server {
       sayReady(response);
       return;
     }
-    const verdict = judge(port, request, options);
-    const { scope: known } = verdict;
+    const decision = authorize(port, request, options);
+    const { scope: known } = decision;
     logEnd(response, options.log, { port, method: request.method ?? '', path, user: known === undefined ? '-' : scopeUser(known) });
     if (known !== undefined && !connections.know(request.socket, known.kind === 'keeper' ? undefined : known.space)) {
       response.setHeader('connection', 'close');
       refuse(request, response, tooManyConnections);
       return;
     }
-    if ('refusal' in verdict) {
-      refuse(request, response, verdict.refusal);
+    if ('refusal' in decision) {
+      refuse(request, response, decision.refusal);
       return;
     }
-    if (verdict.path === undefined || verdict.scope.kind === 'keeper') {
+    if (decision.path === undefined || decision.scope.kind === 'keeper') {
       if (expectsContinue) response.writeContinue();
       options.keep(request, response);
       return;
     }
-    const { path: target } = verdict;
-    const { space } = verdict.scope;
+    const { path: target } = decision;
+    const { space } = decision.scope;
     const begin = (exchange?: Exchange): void => {
       if (expectsContinue) response.writeContinue();
       passOn(request, response, { ...options, agent, path: target, space, ...(exchange === undefined ? {} : { exchange }) });

@@ -9,7 +9,7 @@ export interface Problem {
   reason: DeploymentFailure;
   /** One sentence with the cause as the cluster gives it. */
   message: string;
-  /** Nothing but a change helps: the verdict may be given. Otherwise it may still pass by itself. */
+  /** Nothing but a change helps: the generation may be called failed. Otherwise it may still pass by itself. */
   final: boolean;
   /** Final because of the time that has passed, not because of something that happened. */
   byTime?: boolean;

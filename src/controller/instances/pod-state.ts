@@ -6,7 +6,7 @@ import { labels } from '../../lib/api/group.ts';
 import type { ContainerStateTerminated, ContainerStatus } from '../../lib/api/pod.ts';
 import type { Expectations, Instance, Problem } from './instances.ts';
 
-/** How long a cause that might pass is watched before it counts as the verdict. */
+/** How long a cause that might pass is watched before it counts as a failure. */
 const patienceMs = 8_000;
 /** A container that ended once and did not get ready for so long will not. */
 const crashPatienceMs = 10_000;
@@ -142,7 +142,7 @@ function neverAnswered(expectations: Expectations, status: ContainerStatus): Omi
   return { reason: 'HealthCheckFailed', message, container: status.name };
 }
 
-/** Runs, but its start check fails. The kubelet ends it after its time, which takes until it has ended: the verdict does not wait for that. */
+/** Runs, but its start check fails. The kubelet ends it after its time, which takes until it has ended: the failure does not wait for that. */
 function notAnswering(pod: Pod, status: ContainerStatus, { now, expectations }: PodFacts): Problem | undefined {
   const started = time(status.state?.running?.startedAt);
   if (Number.isNaN(started) || expectations.port === undefined || status.started === true) return undefined;

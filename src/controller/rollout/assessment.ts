@@ -1,4 +1,4 @@
-// The verdict on a generation that takes another's place: it serves, it may yet, or it does not work, and why.
+// How a generation fares that takes another's place: it serves, it may yet, or it has failed, and why.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { statefulSetType } from '../../lib/api/core.ts';
@@ -15,7 +15,7 @@ import { isRemade, type Cause } from './status.ts';
 
 /** Pods appear within this time after they were asked for, unless something refuses them. */
 const missingMs = 500;
-const judgePollMs = 2_000;
+const assessAgainMs = 2_000;
 /** After a gap kubelets need this long to say what happened meanwhile (they repeat a status every 10 s). */
 const catchUpMs = 12_000;
 /** The kubelet checks once a second. It sends an Event for each of the first 25 failures in a row, and for few of the later ones. */
@@ -85,9 +85,9 @@ function saidBefore({ process, deployId, hash, target }: View): DeploymentStatus
 }
 
 /**
- * A verdict by time holds only when nothing was missed in that time, so it waits for a while after a gap in what the controller sees. A verdict about
- * checks also needs a check that failed late. Otherwise an app that serves would count as failed because its kubelet is silent. Undefined means: no
- * verdict yet. An app that really fails is soon restarted by the kubelet, and that can be seen.
+ * A failure by time counts only when nothing was missed in that time, so it waits for a while after a gap in what the controller sees. A failed check
+ * counts only when one failed late as well. Otherwise an app that serves would count as failed because its kubelet is silent. Undefined means: not
+ * known yet. An app that really fails is soon restarted by the kubelet, and that can be seen.
  */
 async function confirm(view: View, problem: Problem, instance: Instance | undefined): Promise<Problem | undefined> {
   const isCheck = problem.reason === 'HealthCheckFailed' && instance !== undefined;
@@ -107,19 +107,19 @@ async function confirm(view: View, problem: Problem, instance: Instance | undefi
   return said !== undefined && said.at >= late ? told : undefined;
 }
 
-export class Judge {
+export class Assessor {
   /** Since when pods are missing, per generation. */
   readonly #missing = new BoundedMap<string, number>(5_000);
 
-  /** A verdict holds for its change: Serving for good, Failed until the generation recovers by itself. */
-  async judge(view: View, proof: Proof): Promise<Assessment> {
+  /** A result holds for its change: Serving for good, Failed until the generation recovers by itself. */
+  async assess(view: View, proof: Proof): Promise<Assessment> {
     const before = saidBefore(view);
     if (view.desired === 0) return { failed: false };
     if (before === 'Serving') return this.#serving(view);
     const isFull = readyOf(view.instances, view.hash) >= view.desired;
     if (before === 'Failed') return { failed: !isFull || proof.state !== 'proven' };
     if (isFull && proof.state === 'proven') return { failed: false };
-    view.lookAgain.push(judgePollMs);
+    view.lookAgain.push(assessAgainMs);
     const { problem, instance } = await this.#worst(view, proof);
     if (problem === undefined) return { failed: false, ...awaitedOf(proof) };
     if (problem.lookAgainMs !== undefined) view.lookAgain.push(problem.lookAgainMs);
@@ -128,7 +128,7 @@ export class Judge {
     return confirmed === undefined ? { failed: false, awaited: { ...problem, final: false } } : this.#fail(view, confirmed, instance);
   }
 
-  /** What served is not judged again; that it cannot grow is told. */
+  /** What served is not assessed again; that it cannot grow is told. */
   async #serving(view: View): Promise<Assessment> {
     const absent = await this.#missingInstances(view, ownOf(view).length);
     return { failed: false, ...(absent === undefined ? {} : { absent }) };

@@ -27,7 +27,7 @@ export interface RolloutState {
   routed: boolean;
   /** Hash of the generation that is wanted. */
   target: string;
-  /** The verdict on the target is that it does not work. */
+  /** The target has failed. */
   failed: boolean;
   /** All that exist, the target among them. */
   generations: readonly Generation[];
@@ -56,7 +56,7 @@ const clamp = (value: number, least: number, most: number): number => Math.max(l
 
 /**
  * Best to keep first: what serves requests now. A version may be ready, newer, and never have answered a request, when another push came
- * before its verdict; then most ready instances, most instances, newest.
+ * before it was known to serve or to have failed; then most ready instances, most instances, newest.
  */
 function byWorth({ carried }: RolloutState): (a: Generation, b: Generation) => number {
   const serves = ({ hash, ready }: Generation): number => (ready > 0 && (carried[hash] ?? 0) > 0 ? 1 : 0);

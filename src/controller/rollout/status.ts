@@ -70,7 +70,7 @@ export function summaryOf(instances: Record<string, InstanceStatus>): {
   return { instancesStatus: Object.fromEntries(listed), instanceCounts: countInstances(Object.values(instances)) };
 }
 
-/** The verdict's cause as it is kept. */
+/** The cause of a failure as it is kept. */
 export interface Cause {
   problem: Problem;
   instance?: Instance;
@@ -90,7 +90,7 @@ export interface RolloutFacts {
   proven: boolean;
   /** Routes send to the wanted generation only (always so without routes). */
   switched: boolean;
-  /** The verdict Failed, with its cause unless it is the one kept from before. */
+  /** The generation has failed; with its cause unless it is the one kept from before. */
   failed: boolean;
   cause?: Cause;
   /** What is waited for, where something is known. */

@@ -1,4 +1,4 @@
-// One step of a process's change: looks at what is there, asks the planner, does what it says, and tells the verdict.
+// One step of a process's change: looks at what is there, asks the planner, does what it says, and reports how it fares.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { httpRouteType } from '../../lib/api/gateway.ts';
@@ -14,7 +14,7 @@ import { workloadsOf } from './generation.ts';
 import { noteOf } from './note.ts';
 import { acceptance, isSettled, type Proof, type Proofs } from './traffic-probe.ts';
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
-import { expectationsOf, isLeftOver, Judge, readyOf, type View } from './assessment.ts';
+import { expectationsOf, isLeftOver, Assessor, readyOf, type View } from './assessment.ts';
 import { instancesStatus, isRemade, rolloutStatus, summaryOf, withAbsent, type RolloutFacts } from './status.ts';
 
 /** An app without a check counts as well when it has run for so long without a fall. */
@@ -30,7 +30,7 @@ export interface StepOutcome {
 
 export class Rollouts {
   readonly #proofs: Proofs;
-  readonly #judge = new Judge();
+  readonly #assessor = new Assessor();
   /** Since when all routes carry the same weights, per process. */
   readonly #settling = new BoundedMap<string, { text: string; since: number }>(5_000);
 
@@ -42,8 +42,8 @@ export class Rollouts {
     const view = this.#look(context, app, process, target);
     const proof = this.#proof(view);
     const proven = proof.state === 'proven' || this.#provenBefore(view, view.hash);
-    const verdict = await this.#judge.judge(view, proof);
-    const plan = this.#plan(view, proven, verdict.failed);
+    const assessment = await this.#assessor.assess(view, proof);
+    const plan = this.#plan(view, proven, assessment.failed);
     await this.#act(view, plan);
     const note = noteOf(view, proof);
     const facts: RolloutFacts = {
@@ -52,15 +52,15 @@ export class Rollouts {
       target: view.hash,
       desired: view.desired,
       plan,
-      generations: this.#generations(view, proof, plan, verdict.failed),
+      generations: this.#generations(view, proof, plan, assessment.failed),
       instances: view.instances,
       ready: readyOf(view.instances, view.hash),
       proven,
       switched: this.#hasSwitched(view),
-      failed: verdict.failed,
-      ...(verdict.cause === undefined ? {} : { cause: verdict.cause }),
-      ...(verdict.awaited === undefined ? {} : { awaited: verdict.awaited }),
-      ...(verdict.absent === undefined ? {} : { absent: verdict.absent }),
+      failed: assessment.failed,
+      ...(assessment.cause === undefined ? {} : { cause: assessment.cause }),
+      ...(assessment.awaited === undefined ? {} : { awaited: assessment.awaited }),
+      ...(assessment.absent === undefined ? {} : { absent: assessment.absent }),
       ...(note === undefined ? {} : { note }),
       targetUid: target.metadata.uid,
       now: context.now(),

@@ -183,18 +183,18 @@ export class Proofs {
     }
     const target = this.#target(info, mapped?.route, generation, attempts, own);
     if (target === undefined) return { state: 'proven', through: 'nothing' };
-    return this.#judge(context, attempts, target, { info, ...answerPatienceOf(process, generation) });
+    return this.#evaluate(context, attempts, target, { info, ...answerPatienceOf(process, generation) });
   }
 
   /** Undefined once the gateway has taken the route with the generation's rule. */
   #awaitGateway(context: Context, route: Stored<CFRoute>, generation: string, attempts: Attempts): Proof | undefined {
     const waited = context.now() - attempts.since;
     const live = context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name);
-    const verdict = live === undefined || !hasRule(live, generation) ? undefined : acceptance(live);
+    const taken = live === undefined || !hasRule(live, generation) ? undefined : acceptance(live);
     const address = route.status?.uri ?? route.spec.host ?? '';
-    if (verdict?.accepted === true) return undefined;
+    if (taken?.accepted === true) return undefined;
     if (waited > refusalPatienceMs) {
-      const why = verdict === undefined ? 'no gateway controller looked at it' : verdict.message;
+      const why = taken === undefined ? 'no gateway controller looked at it' : taken.message;
       return { state: 'refused', reason: 'RouteNotAccepted', message: `The gateway did not take the route ${address}: ${why}` };
     }
     return { state: 'awaited', message: `The gateway has not taken the route ${address} yet`, lookAgainMs: 1_000 };
@@ -219,7 +219,7 @@ export class Proofs {
     return { base: `http://${literal}:${String(own.port)}`, host, path, generation };
   }
 
-  #judge(context: Context, attempts: Attempts, target: Target, { info, answerMs }: { info: KfInfo; answerMs?: number }): Proof {
+  #evaluate(context: Context, attempts: Attempts, target: Target, { info, answerMs }: { info: KfInfo; answerMs?: number }): Proof {
     const outcome = context.outside(
       `${target.base} ${target.host} ${target.generation} ${attempts.serial} ${attempts.count}`,
       requestTimeoutMs,

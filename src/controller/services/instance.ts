@@ -53,8 +53,8 @@ async function reconcileInstance(context: Context, live: Stored<CFServiceInstanc
   const { namespace, name: _ } = live.metadata;
   const secret =
     live.spec.secretName === '' ? undefined : await context.cluster.get(secretType, namespace, live.spec.secretName, context.signal);
-  const verdict = judgeCredentials(live, secret);
-  await write(context, live, [claim.claimed, verdict.ready], verdict.status);
+  const checked = checkCredentials(live, secret);
+  await write(context, live, [claim.claimed, checked.ready], checked.status);
   if (secret === undefined) return { requeueAfterMs: missingSecretRetryMs(context, live) };
   return { requeueAfterMs: paceMs(context.stores.of(kinds.serviceInstance).size, 1) };
 }
@@ -70,7 +70,7 @@ export function serviceCredentialsOf(secret: Stored<Secret>): Record<string, unk
 }
 
 /** What the credentials Secret means for the instance (contract 14). */
-export function judgeCredentials(
+export function checkCredentials(
   live: Stored<CFServiceInstance>,
   secret: Stored<Secret> | undefined,
 ): { ready: Statement; status: Partial<StatusOf<CFServiceInstance>> } {

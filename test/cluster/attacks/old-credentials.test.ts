@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts';
 
 const space = ringEnv('KF_TEST_SPACE_GUID');
 const folder = path.resolve('test/fixtures/apps/static-site');
-const pullDoor = `http://${ringEnv('KF_CLUSTER_ADDRESS')}:32500`;
+const pullPortUrl = `http://${ringEnv('KF_CLUSTER_ADDRESS')}:32500`;
 const app = 'old-credentials';
 let kf: Kf;
 let admin: Kf;
@@ -43,8 +43,8 @@ const pushCredential = async (): Promise<Credential> => ({
 });
 
 const basic = ({ username, password }: Credential): string => `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
-const atPullDoor = async (credential: Credential): Promise<number> =>
-  (await fetch(`${pullDoor}/v2/`, { headers: { authorization: basic(credential) } })).status;
+const atPullPort = async (credential: Credential): Promise<number> =>
+  (await fetch(`${pullPortUrl}/v2/`, { headers: { authorization: basic(credential) } })).status;
 
 const endOf = ({ username }: Credential): number => Number(username.split('.').at(-1));
 
@@ -56,12 +56,12 @@ test('what a space holds carries its end, and what carries none or has ended ope
     expect.stringMatching(new RegExp(`^pull\\.${space}\\.\\d{10}$`)),
     expect.stringMatching(new RegExp(`^push\\.${space}\\.\\d{10}$`)),
   ]);
-  expect(await atPullDoor(pull)).toBe(200);
+  expect(await atPullPort(pull)).toBe(200);
   // Rightly signed, as the controller of 0.1.0 did, and with an end that has passed.
-  expect(await atPullDoor(signed(`pull.${space}`))).toBe(401);
-  expect(await atPullDoor(signed(`pull.${space}.${Math.floor(Date.now() / 1000) - 3600}`))).toBe(401);
+  expect(await atPullPort(signed(`pull.${space}`))).toBe(401);
+  expect(await atPullPort(signed(`pull.${space}.${Math.floor(Date.now() / 1000) - 3600}`))).toBe(401);
   // An end that somebody moved.
-  expect(await atPullDoor({ ...pull, username: `pull.${space}.${endOf(pull) + 1}` })).toBe(401);
+  expect(await atPullPort({ ...pull, username: `pull.${space}.${endOf(pull) + 1}` })).toBe(401);
 });
 
 test('a credential that nears its end is renewed, in place, and the push after it works', async () => {
@@ -97,9 +97,9 @@ test('the key changes while apps are pushed, and no push fails; what the key bef
   const key = Buffer.from(await secretText('kf-system', 'kf-registry-key', 'key'));
   for (const credential of [await pullCredential(), await pushCredential()])
     expect(credential.password).toBe(registryPassword(key, credential.username));
-  expect(await atPullDoor(await pullCredential())).toBe(200);
+  expect(await atPullPort(await pullCredential())).toBe(200);
   expect((await pullCredential()).password).not.toBe(before.password);
-  expect(await atPullDoor(before)).toBe(200);
+  expect(await atPullPort(before)).toBe(200);
   for (let run = 0; run < 4; run++) await kf.run(['delete', `${app}-${run}`, '-f']);
 
   const again = await admin.run(['rotate', 'registry-key']);
@@ -109,8 +109,8 @@ test('the key changes while apps are pushed, and no push fails; what the key bef
   const over = JSON.stringify({ stringData: { 'previous-until': '1' } });
   await kubectl('patch', 'secret', 'kf-registry-key', '-n', 'kf-system', '-p', over);
   await kubectl('annotate', 'pods', '-n', 'kf-system', '-l', 'app=kf-registry', 'looked-at=again', '--overwrite');
-  await until('the key before to be refused', async () => (await atPullDoor(before)) === 401);
-  expect(await atPullDoor(await pullCredential())).toBe(200);
+  await until('the key before to be refused', async () => (await atPullPort(before)) === 401);
+  expect(await atPullPort(await pullCredential())).toBe(200);
 });
 
 test('a member of a space may not change the key', async () => {

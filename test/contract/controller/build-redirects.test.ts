@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { judgeReadError, readImage } from '../../../src/controller/builds/docker-image.ts';
+import { classifyReadError, readImage } from '../../../src/controller/builds/docker-image.ts';
 
 const secret = 'THE-METADATA-OF-THE-NODE';
 const servers: Server[] = [];
@@ -29,7 +29,7 @@ async function messageOf(host: string, dockerConfigs: string[] = []): Promise<st
     await readImage(image, options);
     return 'read';
   } catch (error) {
-    return judgeReadError(image, error).message;
+    return classifyReadError(image, error).message;
   }
 }
 

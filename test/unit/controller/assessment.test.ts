@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Instance, Instances, Problem } from '../../../src/controller/instances/instances.ts';
-import { expectationsOf, isLeftOver, Judge, readyOf, type Assessment, type View } from '../../../src/controller/rollout/assessment.ts';
+import { expectationsOf, isLeftOver, Assessor, readyOf, type Assessment, type View } from '../../../src/controller/rollout/assessment.ts';
 import type { Proof } from '../../../src/controller/rollout/traffic-probe.ts';
 import type { Context } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
@@ -96,13 +96,13 @@ function viewOf({ instances = [], desired = 1, before, seam = {}, at = 60_000 }:
   return { view, events, soonest: () => (view.lookAgain.length === 0 ? undefined : Math.min(...view.lookAgain)) };
 }
 
-const judge = (given: Given, proof: Proof = awaited): Promise<Assessment> => new Judge().judge(viewOf(given).view, proof);
+const assess = (given: Given, proof: Proof = awaited): Promise<Assessment> => new Assessor().assess(viewOf(given).view, proof);
 
 describe('a proof that was refused', () => {
   test.each(['NotServing', 'RouteNotAccepted'] as const)('fails the version with its reason %s and an Event of the app', async (reason) => {
     const { view, events } = viewOf({ instances: [instance({ ready: true })] });
     const message = 'Requests to a.example.com/ are answered with 502.';
-    const said = await new Judge().judge(view, { state: 'refused', reason, message });
+    const said = await new Assessor().assess(view, { state: 'refused', reason, message });
     expect(said).toEqual({ failed: true, cause: { problem: { reason, message, final: true } } });
     expect(events).toEqual([{ reason, message: `web: ${message}` }]);
   });
@@ -113,47 +113,47 @@ describe('an instance that does not work', () => {
     const log = { head: ['first'], omitted: 3, tail: ['last'] };
     const one = instance({ problem: crashed });
     const { view, events } = viewOf({ instances: [one], seam: { logEnds: () => Promise.resolve(log) } });
-    expect(await new Judge().judge(view, awaited)).toEqual({ failed: true, cause: { problem: crashed, log, instance: one } });
+    expect(await new Assessor().assess(view, awaited)).toEqual({ failed: true, cause: { problem: crashed, log, instance: one } });
     expect(events).toEqual([{ reason: 'Crashed', message: 'web: It ended with exit code 1.' }]);
   });
 
-  test('is waited for while it may pass, and looked at when its judgement can change', async () => {
+  test('is waited for while it may pass, and looked at when that can change', async () => {
     const pulling: Problem = { reason: 'ImagePull', message: 'The registry does not answer.', final: false, lookAgainMs: 300 };
     const { view, soonest, events } = viewOf({ instances: [instance({ problem: pulling })] });
-    expect(await new Judge().judge(view, awaited)).toEqual({ failed: false, awaited: pulling });
+    expect(await new Assessor().assess(view, awaited)).toEqual({ failed: false, awaited: pulling });
     expect([soonest(), events]).toEqual([300, []]);
   });
 
   test('counts more when it is final, whatever the order of the instances', async () => {
     const passing: Problem = { reason: 'ImagePull', message: 'The registry does not answer.', final: false };
     const instances = [instance({ problem: passing }), instance({ index: 1, problem: crashed })];
-    expect((await judge({ instances, desired: 2 })).cause?.problem.reason).toBe('Crashed');
+    expect((await assess({ instances, desired: 2 })).cause?.problem.reason).toBe('Crashed');
   });
 
   test('of another version, or one whose end has begun, says nothing', async () => {
     const instances = [instance({ generation: 'bbbbbbbbbb', problem: crashed }), instance({ index: 1, ending: true, problem: crashed })];
-    expect(await judge({ instances })).toEqual({ failed: false });
+    expect(await assess({ instances })).toEqual({ failed: false });
   });
 
   test('for want of room is waited for while others are about to leave', async () => {
     const waiting = instance({ problem: unschedulable });
     const leaving = instance({ generation: 'bbbbbbbbbb', ending: true, ready: true });
     const surplus = instance({ generation: 'bbbbbbbbbb', ready: true });
-    expect(await judge({ instances: [waiting, leaving] })).toMatchObject({ failed: false, awaited: { final: false } });
-    expect(await judge({ instances: [waiting, surplus, { ...surplus, index: 1 }] })).toMatchObject({ failed: false });
-    expect(await judge({ instances: [waiting] })).toMatchObject({ failed: true, cause: { problem: unschedulable } });
+    expect(await assess({ instances: [waiting, leaving] })).toMatchObject({ failed: false, awaited: { final: false } });
+    expect(await assess({ instances: [waiting, surplus, { ...surplus, index: 1 }] })).toMatchObject({ failed: false });
+    expect(await assess({ instances: [waiting] })).toMatchObject({ failed: true, cause: { problem: unschedulable } });
   });
 });
 
-describe('a verdict that rests on time', () => {
+describe('a failure that rests on time', () => {
   const waiting = [instance({ problem: unschedulable })];
 
   test('is not given within 12 s after a gap in what the controller sees', async () => {
     const steadySince = () => start + 50_000;
     const early = viewOf({ instances: waiting, at: 61_000, seam: { steadySince } });
-    expect(await new Judge().judge(early.view, awaited)).toEqual({ failed: false, awaited: { ...unschedulable, final: false } });
+    expect(await new Assessor().assess(early.view, awaited)).toEqual({ failed: false, awaited: { ...unschedulable, final: false } });
     expect(early.soonest()).toBe(1_000);
-    expect((await judge({ instances: waiting, at: 62_000, seam: { steadySince } })).failed).toBe(true);
+    expect((await assess({ instances: waiting, at: 62_000, seam: { steadySince } })).failed).toBe(true);
   });
 
   test('of a health check needs a check that failed late, and repeats what it said', async () => {
@@ -161,9 +161,9 @@ describe('a verdict that rests on time', () => {
     const checked = (at: number) => ({
       lastCheck: () => Promise.resolve({ message: 'HTTP probe failed with statuscode: 404', at: start + at }),
     });
-    expect((await judge({ instances })).failed).toBe(false);
-    expect((await judge({ instances, seam: checked(10_000) })).failed).toBe(false);
-    const said = await judge({ instances, seam: checked(25 * 700) });
+    expect((await assess({ instances })).failed).toBe(false);
+    expect((await assess({ instances, seam: checked(10_000) })).failed).toBe(false);
+    const said = await assess({ instances, seam: checked(25 * 700) });
     expect(said).toMatchObject({ failed: true, cause: { problem: { reason: 'HealthCheckFailed' } } });
     expect(said.cause?.problem.message).toMatch(/^It did not answer on port 8080 within 60 s\. .*404/);
   });
@@ -171,49 +171,49 @@ describe('a verdict that rests on time', () => {
 
 describe('instances that should be there and are not', () => {
   test('are asked about after half a second, and fail the version with what keeps them away', async () => {
-    const judge = new Judge();
+    const assessor = new Assessor();
     const seam = { missing: () => Promise.resolve(quota) };
     const first = viewOf({ at: 0, seam });
-    expect(await judge.judge(first.view, awaited)).toEqual({ failed: false });
+    expect(await assessor.assess(first.view, awaited)).toEqual({ failed: false });
     expect(first.soonest()).toBe(500);
-    expect(await judge.judge(viewOf({ at: 499, seam }).view, awaited)).toEqual({ failed: false });
-    expect(await judge.judge(viewOf({ at: 500, seam }).view, awaited)).toMatchObject({ failed: true, cause: { problem: quota } });
+    expect(await assessor.assess(viewOf({ at: 499, seam }).view, awaited)).toEqual({ failed: false });
+    expect(await assessor.assess(viewOf({ at: 500, seam }).view, awaited)).toMatchObject({ failed: true, cause: { problem: quota } });
   });
 
   test('are waited for while others are about to leave', async () => {
-    const judge = new Judge();
+    const assessor = new Assessor();
     const given = { instances: [instance({ generation: 'bbbbbbbbbb', ending: true })], seam: { missing: () => Promise.resolve(quota) } };
-    await judge.judge(viewOf({ ...given, at: 0 }).view, awaited);
-    const said = await judge.judge(viewOf({ ...given, at: 500 }).view, awaited);
+    await assessor.assess(viewOf({ ...given, at: 0 }).view, awaited);
+    const said = await assessor.assess(viewOf({ ...given, at: 500 }).view, awaited);
     expect(said).toEqual({ failed: false, awaited: { ...quota, final: false } });
   });
 
   test('get half a second again after they had come', async () => {
-    const judge = new Judge();
+    const assessor = new Assessor();
     const seam = { missing: () => Promise.resolve(quota) };
-    await judge.judge(viewOf({ at: 0, seam }).view, awaited);
-    await judge.judge(viewOf({ at: 400, seam, instances: [instance()] }).view, awaited);
-    expect(await judge.judge(viewOf({ at: 600, seam }).view, awaited)).toEqual({ failed: false });
+    await assessor.assess(viewOf({ at: 0, seam }).view, awaited);
+    await assessor.assess(viewOf({ at: 400, seam, instances: [instance()] }).view, awaited);
+    expect(await assessor.assess(viewOf({ at: 600, seam }).view, awaited)).toEqual({ failed: false });
   });
 });
 
 describe('what was said before', () => {
   const bad = [instance({ problem: crashed })];
 
-  test('a version that served is not judged again, only what keeps it from growing is told', async () => {
-    const judge = new Judge();
+  test('a version that served is not assessed again, only what keeps it from growing is told', async () => {
+    const assessor = new Assessor();
     const given = { before: { phase: 'Serving' as const }, instances: [], seam: { missing: () => Promise.resolve(quota) } };
-    await judge.judge(viewOf({ ...given, at: 0 }).view, awaited);
-    expect(await judge.judge(viewOf({ ...given, at: 500 }).view, awaited)).toEqual({ failed: false, absent: quota });
-    expect(await judge.judge(viewOf({ ...given, instances: bad }).view, awaited)).toEqual({ failed: false });
+    await assessor.assess(viewOf({ ...given, at: 0 }).view, awaited);
+    expect(await assessor.assess(viewOf({ ...given, at: 500 }).view, awaited)).toEqual({ failed: false, absent: quota });
+    expect(await assessor.assess(viewOf({ ...given, instances: bad }).view, awaited)).toEqual({ failed: false });
   });
 
   test('a version that failed stays so until all its instances are ready and a request has reached it', async () => {
     const before = { phase: 'Failed' as const };
     const well = [instance({ ready: true })];
-    expect(await judge({ before, instances: bad })).toEqual({ failed: true });
-    expect(await judge({ before, instances: well })).toEqual({ failed: true });
-    expect(await judge({ before, instances: well }, proven)).toEqual({ failed: false });
+    expect(await assess({ before, instances: bad })).toEqual({ failed: true });
+    expect(await assess({ before, instances: well })).toEqual({ failed: true });
+    expect(await assess({ before, instances: well }, proven)).toEqual({ failed: false });
   });
 
   test('holds for its change and its making only', async () => {
@@ -223,22 +223,22 @@ describe('what was said before', () => {
       { phase: 'Serving' as const, generations },
       { phase: 'Serving' as const, generations: [{ ...generations[0], uid: 'w-uid', state: 'Old' as const }] },
     ]) {
-      expect((await judge({ before: before as Partial<DeploymentStatus>, instances: bad })).failed).toBe(true);
+      expect((await assess({ before: before as Partial<DeploymentStatus>, instances: bad })).failed).toBe(true);
     }
   });
 
   test('an app that shall have no instances has not failed', async () => {
-    expect(await judge({ desired: 0, before: { phase: 'Failed' }, instances: bad })).toEqual({ failed: false });
+    expect(await assess({ desired: 0, before: { phase: 'Failed' }, instances: bad })).toEqual({ failed: false });
   });
 });
 
 test('a version whose instances are ready and reached by a request works, whatever befell them before', async () => {
-  expect(await judge({ instances: [instance({ ready: true, problem: crashed })] }, proven)).toEqual({ failed: false });
+  expect(await assess({ instances: [instance({ ready: true, problem: crashed })] }, proven)).toEqual({ failed: false });
 });
 
 test('what the proof waits for is what the version waits for', async () => {
   const message = 'The gateway has not loaded the route a.example.com yet';
-  const said = await judge({ instances: [instance({ ready: true })] }, { state: 'awaited', message });
+  const said = await assess({ instances: [instance({ ready: true })] }, { state: 'awaited', message });
   expect(said).toEqual({ failed: false, awaited: { reason: 'Serving', message } });
 });
 

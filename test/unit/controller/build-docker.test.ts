@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { judgeReadError, pinned, unread, userProblem } from '../../../src/controller/builds/docker-image.ts';
+import { classifyReadError, pinned, unread, userProblem } from '../../../src/controller/builds/docker-image.ts';
 import { KfError } from '../../../src/lib/errors.ts';
 import { RegistryError } from '../../../src/lib/oci/errors.ts';
 
@@ -40,12 +40,12 @@ describe('an image that could not be read', () => {
     [new KfError('upload', 'The image does not exist for linux/arm64; it exists for linux/amd64.'), 'refused'],
     [new KfError('upload', 'The registry cannot be reached: x.', { cause: new Error('ECONNREFUSED') }), 'unreachable'],
     [new Error('The operation was aborted due to timeout'), 'unreachable'],
-  ])('%s is %s', (error, kind) => expect(judgeReadError('x', error).kind).toBe(kind));
+  ])('%s is %s', (error, kind) => expect(classifyReadError('x', error).kind).toBe(kind));
 
   test('is told in one line', () => {
     const error = new KfError('upload', 'The registry cannot be reached: write EPROTO wrong version number:\n  file.c:77:\n.', {
       cause: new Error('x'),
     });
-    expect(judgeReadError('x', error).message).toBe('The registry cannot be reached: write EPROTO wrong version number: file.c:77:.');
+    expect(classifyReadError('x', error).message).toBe('The registry cannot be reached: write EPROTO wrong version number: file.c:77:.');
   });
 });

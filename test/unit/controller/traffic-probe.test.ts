@@ -19,7 +19,7 @@ interface Looked {
   afterMs: number;
 }
 
-/** Looks until there is a verdict; the clock moves by what each look asks to wait. */
+/** Looks until it is proven or refused; the clock moves by what each look asks to wait. */
 async function proofOf(
   { context, pass }: Scene,
   process: Stored<CFProcess>,

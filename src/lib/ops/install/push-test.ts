@@ -8,7 +8,7 @@ import { layerFromEntries } from '../../oci/layer.ts';
 import { pushSingleLayerImage } from '../../oci/push.ts';
 import { registryName } from '../../../templates/setup/registry.ts';
 import { systemNamespace } from '../../../templates/setup/options.ts';
-import { openPushDoor } from '../registry/access.ts';
+import { connectToPushPort } from '../registry/access.ts';
 import type { BasicCredential } from '../../../templates/registry-secret.ts';
 
 /** Pushes the image and returns its digest. The layer never changes, so a second setup uploads nothing. */
@@ -22,7 +22,7 @@ export async function pushTestImage(
   try {
     const entries = [{ type: 'file' as const, name: 'kf-pull-test', source: Buffer.from('kf setup\n') }];
     const layer = await layerFromEntries(entries, { output: path.join(folder, 'layer'), compression: 'gzip' });
-    const client = openPushDoor(cluster, { namespace: systemNamespace, service: registryName, port: 5000 }, credential);
+    const client = connectToPushPort(cluster, { namespace: systemNamespace, service: registryName, port: 5000 }, credential);
     const pushed = await pushSingleLayerImage({ client, repository, tag: 'latest', layer, ...(signal === undefined ? {} : { signal }) });
     return pushed.digest;
   } finally {

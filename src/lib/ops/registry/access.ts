@@ -24,7 +24,7 @@ export function throughServiceProxy(cluster: Cluster, place: RegistryPlace): Htt
 }
 
 /** A client of the in-cluster registry's push port. The API server strips `Authorization`, so the credential travels in a header of ours. */
-export function openPushDoor(
+export function connectToPushPort(
   cluster: Cluster,
   place: RegistryPlace,
   credential: BasicCredential,
@@ -44,7 +44,7 @@ export function openUploads(
   credential: BasicCredential,
   renew?: () => Promise<BasicCredential>,
 ): RegistryClient {
-  if (isInClusterRegistry(info.registry)) return openPushDoor(cluster, info.registry, credential, renew);
+  if (isInClusterRegistry(info.registry)) return connectToPushPort(cluster, info.registry, credential, renew);
   const registry = info.registry.pushHost;
   const { send, sendUrl } = directConnection(registry, insecureRegistries(info).includes(registry) ? { insecure: true } : {});
   return new RegistryClient({
