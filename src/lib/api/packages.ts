@@ -5,7 +5,7 @@ import { annotations } from './group.ts';
 import type { CFApp, CFPackage } from './types.generated.ts';
 
 /** Packages of the app that have their source, newest first. @param packages of the app's namespace */
-export function packagesOf(app: CFApp, packages: readonly CFPackage[]): CFPackage[] {
+export function packagesOf<P extends CFPackage>(app: CFApp, packages: readonly P[]): P[] {
   return packages
     .filter(({ metadata, spec }) => metadata.deletionTimestamp === undefined && spec.appRef.name === app.metadata.name)
     .filter(({ spec }) => (spec.source?.registry.image ?? '') !== '')
@@ -30,7 +30,7 @@ export function isUnstaged(app: CFApp): boolean {
 }
 
 /** What start, restart and restage build: the newest package, or the older one that was pushed again while no newer one came. @param newestFirst as {@link packagesOf} gives them */
-export function packageToBuild(app: CFApp, newestFirst: readonly CFPackage[]): CFPackage | undefined {
+export function packageToBuild<P extends CFPackage>(app: CFApp, newestFirst: readonly P[]): P | undefined {
   const [newest] = newestFirst;
   const { chosen, newestThen } = pushedAgain(app);
   return newest?.metadata.name === newestThen ? (named(chosen, newestFirst) ?? newest) : newest;
@@ -54,6 +54,6 @@ function unstaged(app: CFApp): { waiting: string; droplet: string } {
 }
 
 const dropletOf = ({ spec }: CFApp): string => spec.currentDropletRef?.name ?? '';
-const named = (name: string, packages: readonly CFPackage[]): CFPackage | undefined =>
+const named = <P extends CFPackage>(name: string, packages: readonly P[]): P | undefined =>
   packages.find(({ metadata }) => metadata.name === name);
 const compare = (a = '', b = ''): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,6 +1,6 @@
 // A patch of the very object that was read: made anew from what others wrote meanwhile, and never of another object of the same name.
 
-import type { KubeObject, ResourceType } from '../api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
 import type { KfError } from '../errors.ts';
 import type { Cluster } from './cluster.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
@@ -14,7 +14,7 @@ export interface ObjectPatch {
 export interface ReadObject<T extends KubeObject> {
   type: ResourceType<T>;
   /** As it was read. */
-  object: T;
+  object: Stored<T>;
   /** The error when the object is gone, or another one has its name. */
   gone: () => KfError;
 }
@@ -24,8 +24,8 @@ export async function readSame<T extends KubeObject>(
   cluster: Cluster,
   { type, object, gone }: ReadObject<T>,
   signal?: AbortSignal,
-): Promise<T> {
-  const { namespace, name = '', uid } = object.metadata;
+): Promise<Stored<T>> {
+  const { namespace, name, uid } = object.metadata;
   const live = await cluster.get(type, namespace, name, signal);
   if (live === undefined || live.metadata.uid !== uid) throw gone();
   return live;
@@ -40,11 +40,11 @@ export async function readSame<T extends KubeObject>(
 export async function patchAsRead<T extends KubeObject>(
   cluster: Cluster,
   read: ReadObject<T>,
-  patchFor: (live: T) => ObjectPatch | undefined,
+  patchFor: (live: Stored<T>) => ObjectPatch | undefined,
   signal?: AbortSignal,
-): Promise<{ object: T; isWritten: boolean }> {
-  const { namespace, name = '', uid } = read.object.metadata;
-  const write = async (live: T): Promise<{ object: T; isWritten: boolean }> => {
+): Promise<{ object: Stored<T>; isWritten: boolean }> {
+  const { namespace, name, uid } = read.object.metadata;
+  const write = async (live: Stored<T>): Promise<{ object: Stored<T>; isWritten: boolean }> => {
     const patch = patchFor(live);
     if (patch === undefined) return { object: live, isWritten: false };
     const { resourceVersion } = live.metadata;

@@ -1,6 +1,6 @@
 // Waits of the CLI: a list, then a watch that goes on through cut connections, expiry and restarts of the API server, until a check is satisfied.
 
-import type { KubeObject, ResourceType } from '../api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
 import { abortError, backoffMs, sleep, timeoutError, timerMs } from '../wait.ts';
 import type { Cluster, ListOptions, WatchEvent } from './cluster.ts';
 import { isExpired, isUnreachable, KubeError } from './errors.ts';
@@ -12,7 +12,7 @@ export interface WatchTarget<T extends KubeObject> {
   name?: string;
   selector?: string;
   /** The object as the server just returned it: saves the first list. */
-  known?: T;
+  known?: Stored<T>;
   /** No list first: the watch begins with what is there, object by object. For checks that need no complete first state; saves a request. */
   withoutList?: boolean;
 }
@@ -28,17 +28,17 @@ export interface WatchUntilOptions {
 }
 
 /** Answers once it has seen enough; undefined means: go on. */
-export type WatchCheck<T, R> = (objects: readonly T[]) => R | undefined | Promise<R | undefined>;
+export type WatchCheck<T extends KubeObject, R> = (objects: readonly Stored<T>[]) => R | undefined | Promise<R | undefined>;
 
 const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name ?? ''}`;
 
 /** The current objects of a target, kept right by events. */
 class Mirror<T extends KubeObject> {
-  readonly objects = new Map<string, T>();
+  readonly objects = new Map<string, Stored<T>>();
   resourceVersion = '';
   isFilled = false;
 
-  reset(items: readonly T[], resourceVersion: string): void {
+  reset(items: readonly Stored<T>[], resourceVersion: string): void {
     this.isFilled = true;
     this.objects.clear();
     for (const item of items) this.objects.set(keyOf(item), item);
@@ -164,8 +164,8 @@ export async function watchUntil<T extends KubeObject, R>(
 export function watchObject<T extends KubeObject, R>(
   cluster: Cluster,
   type: ResourceType<T>,
-  target: { ns?: string; name: string; known?: T },
-  check: (object: T | undefined) => R | undefined | Promise<R | undefined>,
+  target: { ns?: string; name: string; known?: Stored<T> },
+  check: (object: Stored<T> | undefined) => R | undefined | Promise<R | undefined>,
   options: WatchUntilOptions,
 ): Promise<R> {
   return watchUntil<T, R>(cluster, type, target, ([object]) => check(object), options);

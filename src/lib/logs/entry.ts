@@ -2,6 +2,7 @@
 
 import { labels } from '../api/group.ts';
 import type { Pod } from '../api/pod-kind.ts';
+import type { Stored } from '../api/object.ts';
 
 export interface LogSource {
   /** STG: a build; KF: a word of kf's own about the stream. */
@@ -34,9 +35,9 @@ function isOwnContainer(pod: Pod, container: string): boolean {
 }
 
 /** Whose lines a container's lines are; undefined for containers that are not the app's (injected sidecars, foreign pods). */
-export function sourceOf(pod: Pod, container: string): LogSource | undefined {
+export function sourceOf(pod: Stored<Pod>, container: string): LogSource | undefined {
   const own = pod.metadata.labels ?? {};
-  const place = { pod: pod.metadata.name ?? '', container };
+  const place = { pod: pod.metadata.name, container };
   if (own[labels.buildWorkloadName] !== undefined || own[labels.buildGuid] !== undefined) return { type: 'STG', index: 0, ...place };
   if (!isOwnContainer(pod, container)) return undefined;
   const task = own[labels.taskGuid];

@@ -3,6 +3,7 @@
 import pLimit from 'p-limit';
 import { podType } from '../api/pod-kind.ts';
 import type { Pod } from '../api/pod-kind.ts';
+import type { Stored } from '../api/object.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { throwIfAborted } from '../wait.ts';
 import { noteEntry } from './entry.ts';
@@ -36,7 +37,7 @@ interface Part {
 }
 
 /** Which logs exist: a container that never started has none, one that restarted has two. */
-function partsOf(pod: Pod, options: RecentOptions): Part[] {
+function partsOf(pod: Stored<Pod>, options: RecentOptions): Part[] {
   return targetsOf([pod], options.sources).flatMap((target) => {
     const status = statusOf(pod, target.container);
     const last = status?.lastState?.terminated?.containerID;

@@ -1,6 +1,7 @@
 // Which pods and containers a stream is about: a label selector's pods, followed live.
 
 import type { Pod } from '../api/pod-kind.ts';
+import type { Stored } from '../api/object.ts';
 import type { ContainerStatus } from '../api/pod.ts';
 import { podType } from '../api/pod-kind.ts';
 import type { Cluster } from '../kube/cluster.ts';
@@ -9,7 +10,7 @@ import { sourceOf } from './entry.ts';
 import type { LogSource } from './entry.ts';
 
 /** Picks containers and says what their lines are; undefined leaves one out. */
-export type SourceRule = (pod: Pod, container: string) => LogSource | undefined;
+export type SourceRule = (pod: Stored<Pod>, container: string) => LogSource | undefined;
 
 export interface LogTarget {
   uid: string;
@@ -53,19 +54,19 @@ export function isFinished(pod: Pod): boolean {
 
 /** The pods of a selector as the API server last told, for any number of readers. */
 export class PodBoard {
-  #pods = new Map<string, Pod>();
+  #pods = new Map<string, Stored<Pod>>();
   #waiting = new Set<() => void>();
 
-  set(pods: readonly Pod[]): void {
-    this.#pods = new Map(pods.map((pod) => [pod.metadata.uid ?? '', pod]));
+  set(pods: readonly Stored<Pod>[]): void {
+    this.#pods = new Map(pods.map((pod) => [pod.metadata.uid, pod]));
     this.wake();
   }
 
-  all(): Pod[] {
+  all(): Stored<Pod>[] {
     return [...this.#pods.values()];
   }
 
-  get(uid: string): Pod | undefined {
+  get(uid: string): Stored<Pod> | undefined {
     return this.#pods.get(uid);
   }
 
@@ -128,11 +129,11 @@ export async function followPods(
 }
 
 /** Every container of the board that has a source. */
-export function targetsOf(pods: readonly Pod[], rule: SourceRule = sourceOf): Omit<LogTarget, 'early'>[] {
+export function targetsOf(pods: readonly Stored<Pod>[], rule: SourceRule = sourceOf): Omit<LogTarget, 'early'>[] {
   return pods.flatMap((pod) =>
     containersOf(pod).flatMap((container) => {
       const source = rule(pod, container);
-      return source === undefined ? [] : [{ uid: pod.metadata.uid ?? '', pod: pod.metadata.name ?? '', container, source }];
+      return source === undefined ? [] : [{ uid: pod.metadata.uid, pod: pod.metadata.name, container, source }];
     }),
   );
 }

@@ -1,6 +1,6 @@
 // Waits for the controller: one that has not shown itself is taken for absent, and the wait ends early.
 
-import type { KubeObject, ResourceType } from '../api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
 import { KfError } from '../errors.ts';
 import { watchObject } from '../kube/watch-list.ts';
 import type { Session } from '../session/session.ts';
@@ -48,12 +48,12 @@ export async function unlessAbsent<T>(
 /** An object that was written, of which the controller makes something. */
 export interface Written<T extends KubeObject> {
   type: ResourceType<T>;
-  object: T;
+  object: Stored<T>;
   /** As the subject of a sentence: `Route x.example.com`. */
   what: string;
   patienceMs?: number;
   /** The error when the time is up; else the object is accepted, and no controller has taken it up. */
-  late?: (last: T, patienceMs: number) => KfError | undefined;
+  late?: (last: Stored<T>, patienceMs: number) => KfError | undefined;
 }
 
 /**
@@ -65,12 +65,12 @@ export interface Written<T extends KubeObject> {
 export async function waitForController<T extends KubeObject>(
   { cluster, signal, report }: Pick<Session, 'cluster' | 'signal' | 'report'>,
   { type, object, what, patienceMs = absentAfterMs, late }: Written<T>,
-  isDone: (seen: T) => boolean,
-  awaited: (seen: T) => OpEvent,
-): Promise<T> {
-  const { namespace, name = '' } = object.metadata;
+  isDone: (seen: Stored<T>) => boolean,
+  awaited: (seen: Stored<T>) => OpEvent,
+): Promise<Stored<T>> {
+  const { namespace, name } = object.metadata;
   let last = object;
-  const check = (seen: T | undefined): T | undefined => {
+  const check = (seen: Stored<T> | undefined): Stored<T> | undefined => {
     if (seen === undefined) throw new KfError('not-found', `${what} was deleted meanwhile.`);
     last = seen;
     if (isDone(seen)) return seen;

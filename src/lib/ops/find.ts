@@ -3,7 +3,7 @@
 import { kinds, labels } from '../api/group.ts';
 import { findCondition } from '../api/conditions.ts';
 import { nearest, sha224 } from '../api/names.ts';
-import type { KubeObject, ResourceType } from '../api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
 import type { CFApp, CFDomain, CFServiceInstance } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
 import type { Session, SpaceSession } from '../session/session.ts';
@@ -21,7 +21,11 @@ export function holderOf<T extends KubeObject>(objects: readonly T[]): T | undef
   return objects.filter(isLive).toSorted((a, b) => refused(a) - refused(b) || age(a).localeCompare(age(b)))[0];
 }
 
-async function byLabel<T extends WithDisplayName>(session: SpaceSession, type: ResourceType<T>, name: string): Promise<T | undefined> {
+async function byLabel<T extends WithDisplayName>(
+  session: SpaceSession,
+  type: ResourceType<T>,
+  name: string,
+): Promise<Stored<T> | undefined> {
   const { cluster, space, signal } = session;
   const labelled = await cluster.list(type, { ns: space.guid, labelSelector: `${labels.displayName}=${sha224(name)}`, signal });
   return holderOf(labelled.items.filter((item) => item.spec.displayName === name));
@@ -32,7 +36,7 @@ async function byDisplayName<T extends WithDisplayName>(
   session: SpaceSession,
   type: ResourceType<T>,
   name: string,
-): Promise<{ found?: T; names: string[] }> {
+): Promise<{ found?: Stored<T>; names: string[] }> {
   const { cluster, space, signal } = session;
   const found = await byLabel(session, type, name);
   if (found !== undefined) return { found, names: [] };
@@ -50,11 +54,11 @@ function notFound(message: string, name: string, names: readonly string[], comma
 }
 
 /** The app that the label leads to. Who then finds the name taken after all has to look again with {@link findAppIfAny}. */
-export function findLabelledApp(session: SpaceSession, name: string): Promise<CFApp | undefined> {
+export function findLabelledApp(session: SpaceSession, name: string): Promise<Stored<CFApp> | undefined> {
   return byLabel(session, kinds.app, name);
 }
 
-export async function findAppIfAny(session: SpaceSession, name: string): Promise<CFApp | undefined> {
+export async function findAppIfAny(session: SpaceSession, name: string): Promise<Stored<CFApp> | undefined> {
   return (await byDisplayName(session, kinds.app, name)).found;
 }
 
@@ -66,31 +70,31 @@ export async function nameInOtherCapitals({ cluster, space, signal }: SpaceSessi
 }
 
 /** @throws KfError `not-found`: `App 'A' not found.` */
-export async function findApp(session: SpaceSession, name: string): Promise<CFApp> {
+export async function findApp(session: SpaceSession, name: string): Promise<Stored<CFApp>> {
   const { found, names } = await byDisplayName(session, kinds.app, name);
   if (found === undefined) throw notFound(`App '${name}' not found.`, name, names, `${session.bin} apps`);
   return found;
 }
 
-export async function findServiceIfAny(session: SpaceSession, name: string): Promise<CFServiceInstance | undefined> {
+export async function findServiceIfAny(session: SpaceSession, name: string): Promise<Stored<CFServiceInstance> | undefined> {
   return (await byDisplayName(session, kinds.serviceInstance, name)).found;
 }
 
 /** @throws KfError `not-found`: `Service instance 'S' not found` */
-export async function findService(session: SpaceSession, name: string): Promise<CFServiceInstance> {
+export async function findService(session: SpaceSession, name: string): Promise<Stored<CFServiceInstance>> {
   const { found, names } = await byDisplayName(session, kinds.serviceInstance, name);
   if (found === undefined) throw notFound(`Service instance '${name}' not found`, name, names, `${session.bin} services`);
   return found;
 }
 
 /** All domains, the oldest (setup's) first. */
-export async function listDomainObjects({ cluster, root, signal }: Session): Promise<CFDomain[]> {
+export async function listDomainObjects({ cluster, root, signal }: Session): Promise<Stored<CFDomain>[]> {
   const { items } = await cluster.list(kinds.domain, { ns: root, signal });
   return items.filter(isLive).toSorted((a, b) => age(a).localeCompare(age(b)));
 }
 
 /** @throws KfError `not-found`: `Domain 'D' not found.` */
-export async function findDomain(session: Session, name: string): Promise<CFDomain> {
+export async function findDomain(session: Session, name: string): Promise<Stored<CFDomain>> {
   const domains = await listDomainObjects(session);
   const found = domains.find((domain) => domain.spec.name === name.toLowerCase());
   if (found !== undefined) return found;

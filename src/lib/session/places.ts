@@ -3,6 +3,7 @@
 import { findCondition } from '../api/conditions.ts';
 import { conditionTypes, kinds, labels, reasons } from '../api/group.ts';
 import { nearest, sha224 } from '../api/names.ts';
+import type { Stored } from '../api/object.ts';
 import type { CFOrg, CFSpace } from '../api/types.generated.ts';
 import { KfError } from '../errors.ts';
 import type { Cluster } from '../kube/cluster.ts';
@@ -16,14 +17,14 @@ interface Reader {
   readonly bin: string;
 }
 
-const toNamed = (object: CFOrg | CFSpace): NameAndGuid => ({ name: object.spec.displayName, guid: object.metadata.name ?? '' });
+const toNamed = (object: Stored<CFOrg> | Stored<CFSpace>): NameAndGuid => ({ name: object.spec.displayName, guid: object.metadata.name });
 
 /** The controller made nothing for it, since its GUID is another's: whoever worked in it would work in that other's namespace. */
-const isRefused = (item: CFOrg | CFSpace): boolean =>
+const isRefused = (item: Stored<CFOrg> | Stored<CFSpace>): boolean =>
   ([reasons.guidTaken, reasons.namespaceNotOurs] as string[]).includes(findCondition(item, conditionTypes.ready)?.reason ?? '');
 
 /** Oldest first: of two with one name only the older can hold it. */
-function pick(items: (CFOrg | CFSpace)[], name: string): NameAndGuid | undefined {
+function pick(items: (Stored<CFOrg> | Stored<CFSpace>)[], name: string): NameAndGuid | undefined {
   const [first] = items
     .filter((item) => item.spec.displayName === name && item.metadata.deletionTimestamp === undefined && !isRefused(item))
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
@@ -35,16 +36,17 @@ function didYouMean(name: string, names: string[], command: string): string[] {
   return near === undefined ? [command] : [`Did you mean '${near}'?`, command];
 }
 
-const byName = (items: readonly (CFOrg | CFSpace)[]): NameAndGuid[] => items.map(toNamed).toSorted((a, b) => a.name.localeCompare(b.name));
+const byName = (items: readonly (Stored<CFOrg> | Stored<CFSpace>)[]): NameAndGuid[] =>
+  items.map(toNamed).toSorted((a, b) => a.name.localeCompare(b.name));
 
 /** The objects of all orgs that the user can see, those too that are being deleted. */
-export async function readOrgs({ cluster, root, signal }: Reader): Promise<CFOrg[]> {
+export async function readOrgs({ cluster, root, signal }: Reader): Promise<Stored<CFOrg>[]> {
   const { items } = await cluster.list(kinds.org, { ns: root, signal });
   return items.filter((item) => !isRefused(item));
 }
 
 /** The objects of all spaces of an org, those too that are being deleted. */
-export async function readSpaces({ cluster, signal }: Reader, org: NameAndGuid): Promise<CFSpace[]> {
+export async function readSpaces({ cluster, signal }: Reader, org: NameAndGuid): Promise<Stored<CFSpace>[]> {
   const { items } = await cluster.list(kinds.space, { ns: org.guid, signal });
   return items.filter((item) => !isRefused(item));
 }

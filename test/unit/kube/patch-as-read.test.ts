@@ -1,5 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
 import { kinds } from '../../../src/lib/api/group.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFApp } from '../../../src/lib/api/types.generated.ts';
 import { KfError } from '../../../src/lib/errors.ts';
 import { patchAsRead } from '../../../src/lib/kube/patch-as-read.ts';
@@ -7,9 +8,9 @@ import { MemoryCluster } from '../../support/memory-cluster.ts';
 
 const ns = 'space';
 let cluster: MemoryCluster;
-let app: CFApp;
+let app: Stored<CFApp>;
 
-const make = (): Promise<CFApp> =>
+const make = (): Promise<Stored<CFApp>> =>
   cluster.create(kinds.app, {
     metadata: { name: 'app', namespace: ns },
     spec: { displayName: 'app', desiredState: 'STOPPED', lifecycle: { type: 'buildpack', data: { stack: '' } } },

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../../src/lib/api/pod-kind.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
 import { sourceOf } from '../../../src/lib/logs/entry.ts';
 import type { LogEntry } from '../../../src/lib/logs/entry.ts';
 import { formatLogLines, stagingLines, formatTime } from '../../../src/lib/logs/format.ts';
+import { asStored } from '../../support/stored.ts';
 
 const entry = (text: string, more: Partial<LogEntry> = {}): LogEntry => ({
   time: '2026-08-07T10:16:20.459123456Z',
@@ -43,10 +45,11 @@ describe('a log line as cf prints it', () => {
 });
 
 describe('the source of a container', () => {
-  const pod = (labels: Record<string, string>, containers = ['application']): Pod => ({
-    metadata: { name: 'p', labels },
-    spec: { containers: containers.map((name) => ({ name })) },
-  });
+  const pod = (labels: Record<string, string>, containers = ['application']): Stored<Pod> =>
+    asStored<Pod>({
+      metadata: { name: 'p', labels },
+      spec: { containers: containers.map((name) => ({ name })) },
+    });
   const k = 'korifi.cloudfoundry.org/';
 
   test('app processes carry type, index and generation', () => {

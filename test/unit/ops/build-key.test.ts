@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import type { KfInfo } from '../../../src/lib/api/kf-info.ts';
 import { annotations } from '../../../src/lib/api/group.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFServiceBinding } from '../../../src/lib/api/types.generated.ts';
 import { buildKey } from '../../../src/lib/ops/builds/build-key.ts';
 
 const inputs = { contentHash: 'sha256:1', buildpacks: [], stack: '', env: { A: '1' } };
-const key = (builder: Partial<KfInfo['builder']>, bindings: CFServiceBinding[] = []): string =>
+const key = (builder: Partial<KfInfo['builder']>, bindings: Stored<CFServiceBinding>[] = []): string =>
   buildKey({ builder: { name: 'kf-builder', image: 'b', ...builder } } as KfInfo, { ...inputs, bindings });
 
 test('builds differ when the environment that setup gives them has changed, and only then', () => {
@@ -19,12 +20,12 @@ test('the environment itself counts where an older controller tells it', () => {
   expect(key({ env: { MIRROR: 'n' } })).not.toBe(key({ env: { MIRROR: 'm' } }));
 });
 
-const binding = (name: string, version: string, displayName?: string): CFServiceBinding =>
+const binding = (name: string, version: string, displayName?: string): Stored<CFServiceBinding> =>
   ({
     metadata: { name, annotations: { [annotations.instanceVersion]: version } },
     spec: { type: 'app', appRef: { name: 'shop' }, service: { name: 'db' }, displayName },
-  }) as unknown as CFServiceBinding;
-const bound = (...bindings: CFServiceBinding[]): string => key({}, bindings);
+  }) as unknown as Stored<CFServiceBinding>;
+const bound = (...bindings: Stored<CFServiceBinding>[]): string => key({}, bindings);
 
 test('builds differ when they see other services, under other names, or with other credentials', () => {
   const one = bound(binding('b-1', '7'));
@@ -35,7 +36,7 @@ test('builds differ when they see other services, under other names, or with oth
 
 test('the order of bindings does not count, nor one that is refused or goes', () => {
   const [one, two] = [binding('b-1', '7'), binding('b-2', '7')];
-  const refused = { ...two, status: { conditions: [{ type: 'Claimed', status: 'False' }] } } as CFServiceBinding;
+  const refused = { ...two, status: { conditions: [{ type: 'Claimed', status: 'False' }] } } as Stored<CFServiceBinding>;
   const goes = { ...two, metadata: { ...two.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
   expect(bound(two, one)).toBe(bound(one, two));
   expect(bound(one, refused, goes)).toBe(bound(one));

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { kinds } from '../../../src/lib/api/group.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFOrg } from '../../../src/lib/api/types.generated.ts';
 import { KfError } from '../../../src/lib/errors.ts';
 import { waitForController, type Written } from '../../../src/lib/ops/controller-wait.ts';
@@ -7,7 +8,7 @@ import type { OpEvent } from '../../../src/lib/ops/events.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
 let cluster: MemoryCluster;
-let org: CFOrg;
+let org: Stored<CFOrg>;
 let events: OpEvent[];
 
 beforeEach(async () => {

@@ -2,24 +2,27 @@ import { expect, test } from 'vitest';
 import type { IndexedInstance } from '../../../src/lib/api/app.ts';
 import type { Pod } from '../../../src/lib/api/pod-kind.ts';
 import { labels } from '../../../src/lib/api/group.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
 import { withPods } from '../../../src/lib/ops/instances/pods.ts';
+import { asStored } from '../../support/stored.ts';
 
-const process = { metadata: { name: 'web' } } as CFProcess;
+const process = { metadata: { name: 'web' } } as Stored<CFProcess>;
 const told = (index: number, pod?: string): IndexedInstance => ({
   index,
   state: 'RUNNING',
   ready: true,
   ...(pod === undefined ? {} : { pod }),
 });
-const pod = (name: string, index: number, more: { ready?: boolean; ending?: boolean; of?: string } = {}): Pod => ({
-  metadata: {
-    name,
-    labels: { [labels.guid]: more.of ?? 'web', [labels.podIndex]: String(index) },
-    ...(more.ending === true ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}),
-  },
-  status: { conditions: [{ type: 'Ready', status: more.ready === true ? 'True' : 'False' }] },
-});
+const pod = (name: string, index: number, more: { ready?: boolean; ending?: boolean; of?: string } = {}): Stored<Pod> =>
+  asStored<Pod>({
+    metadata: {
+      name,
+      labels: { [labels.guid]: more.of ?? 'web', [labels.podIndex]: String(index) },
+      ...(more.ending === true ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}),
+    },
+    status: { conditions: [{ type: 'Ready', status: more.ready === true ? 'True' : 'False' }] },
+  });
 
 test('what was told stays as long as its pod is there', () => {
   expect(withPods([told(0, 'a')], process, [pod('a', 0)], 1)).toEqual([told(0, 'a')]);

@@ -1,6 +1,7 @@
 // What `push` shows of a manifest: what is new, what is changed, and what is as it was.
 
 import { describe, expect, test } from 'vitest';
+import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFApp, CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
 import { parseManifest } from '../../../src/lib/manifest/parse.ts';
 import type { PushFlags } from '../../../src/lib/manifest/plan.ts';
@@ -16,7 +17,7 @@ function shown(body: string, present?: Present, flags: PushFlags = {}): string[]
   return attributeLines(plan, present, push).map((line) => `${line.sign} ${line.text}`);
 }
 
-const web = (spec: Partial<CFProcess['spec']>, processType = 'web'): CFProcess =>
+const web = (spec: Partial<CFProcess['spec']>, processType = 'web'): Stored<CFProcess> =>
   ({
     metadata: { name: processType },
     spec: {
@@ -25,10 +26,10 @@ const web = (spec: Partial<CFProcess['spec']>, processType = 'web'): CFProcess =
       healthCheck: { type: 'port', data: { timeoutSeconds: 60, invocationTimeoutSeconds: 1 } },
       ...spec,
     },
-  }) as CFProcess;
+  }) as Stored<CFProcess>;
 
 function present(
-  more: { processes?: CFProcess[]; env?: Record<string, string>; uris?: string[]; image?: string; app?: Partial<CFApp> } = {},
+  more: { processes?: Stored<CFProcess>[]; env?: Record<string, string>; uris?: string[]; image?: string; app?: Partial<CFApp> } = {},
 ): Present {
   const { processes = [], env = {}, uris = [], image } = more;
   const spec = { displayName: 'shop', lifecycle: { type: 'buildpack', data: { stack: '', buildpacks: ['nodejs'] } } };
@@ -37,8 +38,8 @@ function present(
     spec,
     status: { serviceBindings: [{ name: 'db' }] },
     ...more.app,
-  } as unknown as CFApp;
-  const ownRoutes = uris.map((uri) => ({ status: { uri } }) as CFRoute);
+  } as unknown as Stored<CFApp>;
+  const ownRoutes = uris.map((uri) => ({ status: { uri } }) as Stored<CFRoute>);
   return {
     app,
     image,

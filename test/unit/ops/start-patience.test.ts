@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFApp } from '../../../src/lib/api/types.generated.ts';
 import { restartApp, startApp, waitUntilServing } from '../../../src/lib/ops/apps/lifecycle.ts';
 import { scaleApp } from '../../../src/lib/ops/apps/scale.ts';
@@ -18,7 +19,7 @@ afterEach(() => void vi.useRealTimers());
 async function scene(
   desiredState: 'STARTED' | 'STOPPED',
   env: Record<string, string> = {},
-): Promise<{ session: SpaceSession; app: CFApp }> {
+): Promise<{ session: SpaceSession; app: Stored<CFApp> }> {
   const cluster = new MemoryCluster();
   const app = await cluster.create(kinds.app, {
     metadata: { name: guid, namespace: ns, annotations: { [annotations.appRev]: '1' } },

@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { annotations, kinds } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFAppSpec, CFProcess } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
@@ -14,9 +15,13 @@ export interface AppChange {
 }
 
 /** Patches the app as it was last seen. @param change made anew from each version; undefined: nothing to do */
-export async function changeApp(session: SpaceSession, app: CFApp, change: (app: CFApp) => AppChange | undefined): Promise<CFApp> {
+export async function changeApp(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  change: (app: Stored<CFApp>) => AppChange | undefined,
+): Promise<Stored<CFApp>> {
   const changedBy = await session.changedBy();
-  const patchFor = (live: CFApp): ObjectPatch | undefined => {
+  const patchFor = (live: Stored<CFApp>): ObjectPatch | undefined => {
     const wanted = change(live);
     if (wanted === undefined) return undefined;
     const metadata = { annotations: { ...wanted.annotations, [annotations.changedBy]: changedBy } };
@@ -32,17 +37,21 @@ export function newDeployId(): string {
 }
 
 /** Patches a process; its uid is the precondition. */
-export async function changeProcess(session: SpaceSession, process: CFProcess, spec: Record<string, unknown>): Promise<CFProcess> {
+export async function changeProcess(
+  session: SpaceSession,
+  process: Stored<CFProcess>,
+  spec: Record<string, unknown>,
+): Promise<Stored<CFProcess>> {
   const { cluster, space, signal } = session;
-  const { uid, name = '' } = process.metadata;
+  const { uid, name } = process.metadata;
   const metadata = { uid, annotations: { [annotations.changedBy]: await session.changedBy() } };
   return cluster.mergePatch(kinds.process, space.guid, name, { metadata, spec }, { signal });
 }
 
 /** Sets the number of instances, through the scale subresource. */
-export async function scaleProcess(session: SpaceSession, process: CFProcess, replicas: number): Promise<void> {
+export async function scaleProcess(session: SpaceSession, process: Stored<CFProcess>, replicas: number): Promise<void> {
   const { cluster, space, signal } = session;
   const patch = { spec: { replicas } };
   const options = { subresource: 'scale', signal };
-  await cluster.mergePatch(kinds.process, space.guid, process.metadata.name ?? '', patch, options);
+  await cluster.mergePatch(kinds.process, space.guid, process.metadata.name, patch, options);
 }

@@ -2,12 +2,13 @@
 
 import { routesOf } from '../../api/app.ts';
 import { kinds } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
 /** Routes that go with the app. @throws KfError `conflict` in cf's words when one is mapped to another app too */
-async function routesToDelete(session: SpaceSession, app: CFApp): Promise<CFRoute[]> {
+async function routesToDelete(session: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFRoute>[]> {
   const { cluster, space, signal } = session;
   const routes = routesOf(app, (await cluster.list(kinds.route, { ns: space.guid, signal })).items);
   const shared = routes.find((route) => (route.spec.destinations ?? []).some(({ appRef }) => appRef.name !== app.metadata.name));
@@ -24,15 +25,15 @@ export interface Deleted {
   routes: string[];
 }
 
-export async function deleteApp(session: SpaceSession, app: CFApp, options: { routes: boolean }): Promise<Deleted> {
+export async function deleteApp(session: SpaceSession, app: Stored<CFApp>, options: { routes: boolean }): Promise<Deleted> {
   const { cluster, space, signal } = session;
   const routes = options.routes ? await routesToDelete(session, app) : [];
-  const { name = '', uid } = app.metadata;
-  await cluster.delete(kinds.app, space.guid, name, { propagation: 'Background', signal, ...(uid === undefined ? {} : { uid }) });
+  const { name, uid } = app.metadata;
+  await cluster.delete(kinds.app, space.guid, name, { propagation: 'Background', signal, uid });
   await Promise.all(
     routes.map((route) => {
       const own = route.metadata.uid;
-      return cluster.delete(kinds.route, space.guid, route.metadata.name ?? '', { signal, ...(own === undefined ? {} : { uid: own }) });
+      return cluster.delete(kinds.route, space.guid, route.metadata.name, { signal, uid: own });
     }),
   );
   return { routes: routes.map((route) => route.status?.uri ?? route.spec.host ?? '') };

@@ -2,14 +2,20 @@
 
 import { addressesOf, desiredInstances, effectiveCommand, processesOf } from '../../api/app.ts';
 import { kinds, labels } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { AppDetails, AppState, DeploymentDetails, ProcessDetails } from '../../api/results.ts';
 import type { CFApp, CFBuild, CFProcess, CFRoute } from '../../api/types.generated.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { LiveInstances } from '../instances/live.ts';
 
-const stateOf = (app: CFApp): AppState => (app.spec.desiredState === 'STARTED' ? 'started' : 'stopped');
+const stateOf = (app: Stored<CFApp>): AppState => (app.spec.desiredState === 'STARTED' ? 'started' : 'stopped');
 
-function processDetails(app: CFApp, process: CFProcess, live: LiveInstances, build: CFBuild | undefined): ProcessDetails {
+function processDetails(
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
+  live: LiveInstances,
+  build: Stored<CFBuild> | undefined,
+): ProcessDetails {
   const { processType } = process.spec;
   // What the build found, before the controller has written it to a process that was just made.
   const found = build?.status?.droplet?.processTypes?.find(({ type }) => type === processType)?.command;
@@ -20,7 +26,7 @@ function processDetails(app: CFApp, process: CFProcess, live: LiveInstances, bui
     type: processType,
     running: app.spec.desiredState === 'STARTED' ? live.running(process) : 0,
     instances: desiredInstances(process),
-    guid: process.metadata.name ?? '',
+    guid: process.metadata.name,
     memoryMB: process.spec.memoryMB,
     diskMB: process.spec.diskQuotaMB,
     healthCheck: process.spec.healthCheck.type,
@@ -30,7 +36,7 @@ function processDetails(app: CFApp, process: CFProcess, live: LiveInstances, bui
   };
 }
 
-function deploymentDetails(app: CFApp): DeploymentDetails | undefined {
+function deploymentDetails(app: Stored<CFApp>): DeploymentDetails | undefined {
   const deployment = app.status?.deployment;
   if (deployment === undefined) return undefined;
   const { id, phase, reason, message, since } = deployment;
@@ -45,10 +51,10 @@ function deploymentDetails(app: CFApp): DeploymentDetails | undefined {
 
 /** What a caller of {@link describeApp} has read already, or knows to be of no use. */
 export interface KnownOfApp {
-  processes?: readonly CFProcess[];
-  routes?: readonly CFRoute[];
+  processes?: readonly Stored<CFProcess>[];
+  routes?: readonly Stored<CFRoute>[];
   /** The current droplet's build. */
-  build?: CFBuild;
+  build?: Stored<CFBuild>;
   /** The image as it was typed. */
   image?: string;
   /** What instances use and which pods are there is not asked for: they are too young, or it is not worth two requests. */
@@ -56,7 +62,7 @@ export interface KnownOfApp {
 }
 
 /** Whoever has just waited for the controller knows that it is there: the pods themselves are not asked for then. */
-function readInstances(session: SpaceSession, app: CFApp, known: KnownOfApp): LiveInstances | Promise<LiveInstances> {
+function readInstances(session: SpaceSession, app: Stored<CFApp>, known: KnownOfApp): LiveInstances | Promise<LiveInstances> {
   if (known.withoutUsage === true) return LiveInstances.told(app);
   return LiveInstances.read(session, app, { withPods: known.processes === undefined });
 }
@@ -64,9 +70,9 @@ function readInstances(session: SpaceSession, app: CFApp, known: KnownOfApp): Li
 /** The current droplet and, for docker apps, the image as it was typed. */
 export async function readDroplet(
   { cluster, space, signal }: SpaceSession,
-  app: CFApp,
+  app: Stored<CFApp>,
   known: KnownOfApp,
-): Promise<{ build?: CFBuild; image?: string }> {
+): Promise<{ build?: Stored<CFBuild>; image?: string }> {
   const name = app.spec.currentDropletRef?.name;
   if (name === undefined || name === '') return {};
   const build = known.build?.metadata.name === name ? known.build : await cluster.get(kinds.build, space.guid, name, signal);
@@ -79,9 +85,9 @@ export async function readDroplet(
 }
 
 /** One app with everything that `kf app` shows. @param known is not read again */
-export async function describeApp(session: SpaceSession, app: CFApp, known: KnownOfApp = {}): Promise<AppDetails> {
+export async function describeApp(session: SpaceSession, app: Stored<CFApp>, known: KnownOfApp = {}): Promise<AppDetails> {
   const { cluster, space, signal } = session;
-  const guid = app.metadata.name ?? '';
+  const guid = app.metadata.name;
   const options = { ns: space.guid, signal };
   const [processes, routes, { build, image }, live] = await Promise.all([
     known.processes ?? cluster.list(kinds.process, { ...options, labelSelector: `${labels.appGuid}=${guid}` }).then(({ items }) => items),

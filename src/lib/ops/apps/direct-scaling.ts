@@ -3,29 +3,30 @@
 import { desiredInstances } from '../../api/app.ts';
 import { statefulSetType, type StatefulSet } from '../../api/core.ts';
 import { kinds, labels } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { watchObject } from '../../kube/watch-list.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { deleteInstances } from '../instances/pods.ts';
 import { startTimeoutMs } from './rollout-wait.ts';
 
-const options = (session: SpaceSession, app: CFApp) => ({
+const options = (session: SpaceSession, app: Stored<CFApp>) => ({
   ns: session.space.guid,
   labelSelector: `${labels.appGuid}=${app.metadata.name}`,
   signal: session.signal,
 });
 
 /** The set of a process that serves or served last. */
-function currentSet(process: CFProcess, sets: readonly StatefulSet[]): StatefulSet | undefined {
+function currentSet(process: Stored<CFProcess>, sets: readonly Stored<StatefulSet>[]): Stored<StatefulSet> | undefined {
   const own = sets.filter((set) => set.metadata.labels?.[labels.guid] === process.metadata.name);
   const current = process.status?.rollout?.generations?.find(({ state }) => state === 'Current')?.hash;
   const newest = own.toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '')).at(-1);
   return own.find((set) => current !== undefined && set.metadata.labels?.[labels.generation] === current) ?? newest;
 }
 
-async function scaleSet({ cluster, space, signal }: SpaceSession, set: StatefulSet, replicas: number): Promise<void> {
+async function scaleSet({ cluster, space, signal }: SpaceSession, set: Stored<StatefulSet>, replicas: number): Promise<void> {
   const patch = { spec: { replicas } };
-  await cluster.mergePatch(statefulSetType, space.guid, set.metadata.name ?? '', patch, {
+  await cluster.mergePatch(statefulSetType, space.guid, set.metadata.name, patch, {
     subresource: 'scale',
     signal,
   });
@@ -33,20 +34,20 @@ async function scaleSet({ cluster, space, signal }: SpaceSession, set: StatefulS
 
 /** A process with the set that serves or served last. */
 interface RunningProcess {
-  process: CFProcess;
-  set: StatefulSet;
+  process: Stored<CFProcess>;
+  set: Stored<StatefulSet>;
 }
 
 /** Until as many pods of the set are ready as it shall have. */
 async function waitForSet(session: SpaceSession, { process, set }: RunningProcess, replicas: number): Promise<void> {
   const { cluster, space, signal, report, env } = session;
-  const check = (seen: StatefulSet | undefined): true | undefined => {
+  const check = (seen: Stored<StatefulSet> | undefined): true | undefined => {
     const ready = seen?.status?.readyReplicas ?? 0;
     if (seen !== undefined && ready === replicas && (seen.status?.replicas ?? 0) === replicas) return true;
     report({ type: 'instances-starting', ready, wanted: replicas });
     return undefined;
   };
-  await watchObject(cluster, statefulSetType, { ns: space.guid, name: set.metadata.name ?? '' }, check, {
+  await watchObject(cluster, statefulSetType, { ns: space.guid, name: set.metadata.name }, check, {
     timeoutMs: startTimeoutMs(env, process.spec.healthCheck.data.timeoutSeconds),
     signal,
     describe: `${replicas} ready instances`,
@@ -54,7 +55,7 @@ async function waitForSet(session: SpaceSession, { process, set }: RunningProces
   report({ type: 'done' });
 }
 
-async function setsByProcess(session: SpaceSession, app: CFApp): Promise<RunningProcess[]> {
+async function setsByProcess(session: SpaceSession, app: Stored<CFApp>): Promise<RunningProcess[]> {
   const { cluster } = session;
   const [processes, sets] = await Promise.all([
     cluster.list(kinds.process, options(session, app)),
@@ -67,14 +68,14 @@ async function setsByProcess(session: SpaceSession, app: CFApp): Promise<Running
 }
 
 /** Empties every set of the app. */
-export async function stopDirectly(session: SpaceSession, app: CFApp): Promise<void> {
+export async function stopDirectly(session: SpaceSession, app: Stored<CFApp>): Promise<void> {
   const { items } = await session.cluster.list(statefulSetType, options(session, app));
   await Promise.all(items.map((set) => scaleSet(session, set, 0)));
   session.report({ type: 'acted-directly', what: 'stopped' });
 }
 
 /** Fills the last set of each process again. Returns false when there is none. */
-export async function startDirectly(session: SpaceSession, app: CFApp): Promise<boolean> {
+export async function startDirectly(session: SpaceSession, app: Stored<CFApp>): Promise<boolean> {
   const found = await setsByProcess(session, app);
   if (found.length === 0) return false;
   await Promise.all(found.map(({ process, set }) => scaleSet(session, set, desiredInstances(process))));
@@ -84,10 +85,10 @@ export async function startDirectly(session: SpaceSession, app: CFApp): Promise<
 }
 
 /** Ends the instances; their sets make them anew. Returns false when nothing runs. */
-export async function restartDirectly(session: SpaceSession, app: CFApp): Promise<boolean> {
+export async function restartDirectly(session: SpaceSession, app: Stored<CFApp>): Promise<boolean> {
   const found = (await setsByProcess(session, app)).filter(({ set }) => (set.spec?.replicas ?? 0) > 0);
   if (found.length === 0) return startDirectly(session, app);
-  const names = new Set(found.map(({ process }) => process.metadata.name ?? ''));
+  const names = new Set(found.map(({ process }) => process.metadata.name));
   await deleteInstances(session, app, names);
   await Promise.all(found.map((one) => waitForSet(session, one, one.set.spec?.replicas ?? 0)));
   session.report({ type: 'acted-directly', what: 'restarted' });
@@ -95,7 +96,12 @@ export async function restartDirectly(session: SpaceSession, app: CFApp): Promis
 }
 
 /** Changes the instance count of a process' set. Returns false when it has none. */
-export async function scaleDirectly(session: SpaceSession, app: CFApp, process: CFProcess, replicas: number): Promise<boolean> {
+export async function scaleDirectly(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
+  replicas: number,
+): Promise<boolean> {
   const found = (await setsByProcess(session, app)).find((one) => one.process.metadata.name === process.metadata.name);
   if (found === undefined) return false;
   await scaleSet(session, found.set, replicas);

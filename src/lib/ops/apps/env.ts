@@ -2,6 +2,7 @@
 
 import { secretType, type Secret } from '../../api/core.ts';
 import { annotations } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { EnvDetails } from '../../api/results.ts';
 import { variableProblem } from '../../api/variables.ts';
 import type { CFApp } from '../../api/types.generated.ts';
@@ -16,11 +17,11 @@ export function assertVariable(name: string, value: string): void {
   if (problem !== undefined) throw new KfError('usage', problem);
 }
 
-function decoded(secret: Secret | undefined): Record<string, string> {
+function decoded(secret: Stored<Secret> | undefined): Record<string, string> {
   return Object.fromEntries(Object.entries(secret?.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]));
 }
 
-async function readSecret({ cluster, space, signal }: SpaceSession, name: string | undefined): Promise<Secret | undefined> {
+async function readSecret({ cluster, space, signal }: SpaceSession, name: string | undefined): Promise<Stored<Secret> | undefined> {
   return name === undefined || name === '' ? undefined : cluster.get(secretType, space.guid, name, signal);
 }
 
@@ -29,18 +30,18 @@ function parsed(text: string | undefined): Record<string, unknown> {
 }
 
 /** What users set. */
-export async function readVariables(session: SpaceSession, app: CFApp): Promise<Record<string, string>> {
+export async function readVariables(session: SpaceSession, app: Stored<CFApp>): Promise<Record<string, string>> {
   return decoded(await readSecret(session, app.spec.envSecretName));
 }
 
-export async function readEnv(session: SpaceSession, app: CFApp): Promise<EnvDetails> {
+export async function readEnv(session: SpaceSession, app: Stored<CFApp>): Promise<EnvDetails> {
   const [user, services, application] = await Promise.all([
     readSecret(session, app.spec.envSecretName),
     readSecret(session, app.status?.vcapServicesSecretName),
     readSecret(session, app.status?.vcapApplicationSecretName),
   ]);
   const variables = Object.entries(decoded(user)).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const gone = (name: string | undefined, secret: Secret | undefined): string | undefined =>
+  const gone = (name: string | undefined, secret: Stored<Secret> | undefined): string | undefined =>
     name === undefined || name === '' || secret !== undefined ? undefined : name;
   const missing = Object.entries({
     vcapServices: gone(app.status?.vcapServicesSecretName, services),
@@ -56,33 +57,33 @@ export async function readEnv(session: SpaceSession, app: CFApp): Promise<EnvDet
 }
 
 /** The app's env Secret; an app made by other tools may lack it. */
-async function ensureSecret(session: SpaceSession, app: CFApp): Promise<Secret> {
+async function ensureSecret(session: SpaceSession, app: Stored<CFApp>): Promise<Stored<Secret>> {
   const found = await readSecret(session, app.spec.envSecretName);
   if (found !== undefined) return found;
   const { cluster, signal } = session;
   const fresh = buildEnvSecret(app, {}, { changedBy: await session.changedBy(), now: new Date() });
   const created = await cluster.create(secretType, fresh, { signal });
-  if (app.spec.envSecretName !== fresh.metadata.name) {
-    await changeApp(session, app, () => ({ spec: { envSecretName: fresh.metadata.name ?? '' } }));
+  if (app.spec.envSecretName !== created.metadata.name) {
+    await changeApp(session, app, () => ({ spec: { envSecretName: created.metadata.name } }));
   }
   return created;
 }
 
 /** One key of the Secret; null removes it. Running instances keep what they started with. */
-async function patchKey(session: SpaceSession, secret: Secret, name: string, value: string | null): Promise<void> {
+async function patchKey(session: SpaceSession, secret: Stored<Secret>, name: string, value: string | null): Promise<void> {
   const { cluster, space, signal } = session;
   const metadata = { uid: secret.metadata.uid, annotations: { [annotations.changedBy]: await session.changedBy() } };
   const data = { [name]: value === null ? null : Buffer.from(value, 'utf8').toString('base64') };
-  await cluster.mergePatch(secretType, space.guid, secret.metadata.name ?? '', { metadata, data }, { signal });
+  await cluster.mergePatch(secretType, space.guid, secret.metadata.name, { metadata, data }, { signal });
 }
 
-export async function setEnv(session: SpaceSession, app: CFApp, name: string, value: string): Promise<void> {
+export async function setEnv(session: SpaceSession, app: Stored<CFApp>, name: string, value: string): Promise<void> {
   assertVariable(name, value);
   await patchKey(session, await ensureSecret(session, app), name, value);
 }
 
 /** Returns false when the variable was not set. */
-export async function unsetEnv(session: SpaceSession, app: CFApp, name: string): Promise<boolean> {
+export async function unsetEnv(session: SpaceSession, app: Stored<CFApp>, name: string): Promise<boolean> {
   const secret = await readSecret(session, app.spec.envSecretName);
   if (secret?.data?.[name] === undefined) return false;
   await patchKey(session, secret, name, null);

@@ -1,5 +1,6 @@
 // The first and last lines of a container that failed, the previous one's too. A log that cannot be read is no further failure.
 
+import type { Stored } from '../../api/object.ts';
 import type { CFApp, DeploymentStatus } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -29,7 +30,7 @@ async function read(cluster: Cluster, { ns, pod, container }: Place, previous: b
 }
 
 /** Of the pod that the deployment names; empty when it names none or nothing can be read. */
-async function readEnds(cluster: Cluster, app: CFApp, deployment: DeploymentStatus, signal?: AbortSignal): Promise<LogEnds> {
+async function readEnds(cluster: Cluster, app: Stored<CFApp>, deployment: DeploymentStatus, signal?: AbortSignal): Promise<LogEnds> {
   const { pod, container = 'application' } = deployment;
   const ns = app.metadata.namespace;
   if (pod === undefined || ns === undefined) return none;
@@ -41,7 +42,12 @@ async function readEnds(cluster: Cluster, app: CFApp, deployment: DeploymentStat
 }
 
 /** What the controller kept of the failing container's log, else what can be read of it now. */
-export async function logOfFailure(cluster: Cluster, app: CFApp, deployment: DeploymentStatus, signal?: AbortSignal): Promise<LogEnds> {
+export async function logOfFailure(
+  cluster: Cluster,
+  app: Stored<CFApp>,
+  deployment: DeploymentStatus,
+  signal?: AbortSignal,
+): Promise<LogEnds> {
   const { logHead: head = [], logOmitted: omitted = 0, logTail: tail = [] } = deployment;
   return tail.length > 0 ? { head, omitted, tail } : readEnds(cluster, app, deployment, signal);
 }

@@ -2,6 +2,7 @@
 
 import { appRevOf } from '../../api/app.ts';
 import { annotations, kinds } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
@@ -16,14 +17,14 @@ import { startTimeoutMs, startTimeoutOf, waitForRollout } from './rollout-wait.t
 
 /** The app after a change, and whether there was anything to change. */
 export interface Changed {
-  app: CFApp;
+  app: Stored<CFApp>;
   changed: boolean;
 }
 
-const isStarted = (app: CFApp): boolean => app.spec.desiredState === 'STARTED';
+const isStarted = (app: Stored<CFApp>): boolean => app.spec.desiredState === 'STARTED';
 
 /** The revision that the next generation carries: what is frozen into it is read anew. */
-const nextRev = (app: CFApp): string => String(appRevOf(app) + 1);
+const nextRev = (app: Stored<CFApp>): string => String(appRevOf(app) + 1);
 
 /** What is done instead when no controller answers, and after how long. */
 const withoutController = {
@@ -42,10 +43,10 @@ export interface WaitOptions {
 /** Until the change serves, or has failed. */
 export async function waitUntilServing(
   session: SpaceSession,
-  app: CFApp,
+  app: Stored<CFApp>,
   deployId: string,
   { verb, wait = true }: WaitOptions = {},
-): Promise<CFApp> {
+): Promise<Stored<CFApp>> {
   const { cluster, report, signal, bin } = session;
   const instead = verb === undefined ? undefined : withoutController[verb];
   const patience = instead === undefined ? {} : { patienceMs: instead.patienceMs };
@@ -62,10 +63,10 @@ export async function waitUntilServing(
 }
 
 /** Until the controller has emptied the sets; without one they are emptied directly. */
-export async function waitUntilStopped(session: SpaceSession, app: CFApp, deployId: string): Promise<void> {
+export async function waitUntilStopped(session: SpaceSession, app: Stored<CFApp>, deployId: string): Promise<void> {
   const { cluster, space, signal, env } = session;
-  const { name = '' } = app.metadata;
-  const check = (seen: CFApp | undefined): true | undefined =>
+  const { name } = app.metadata;
+  const check = (seen: Stored<CFApp> | undefined): true | undefined =>
     seen === undefined || seen.status?.deployment?.id === deployId || seen.metadata.annotations?.[annotations.deployId] !== deployId
       ? true
       : undefined;
@@ -78,7 +79,7 @@ export async function waitUntilStopped(session: SpaceSession, app: CFApp, deploy
 }
 
 /** Marks the app as started, after a build where one is due. The wait is {@link waitUntilServing}. */
-export async function startApp(session: SpaceSession, app: CFApp): Promise<Changed & { deployId: string }> {
+export async function startApp(session: SpaceSession, app: Stored<CFApp>): Promise<Changed & { deployId: string }> {
   const deployId = newDeployId();
   if (isStarted(app)) return { app, changed: false, deployId };
   if (needsStaging(app)) return { ...(await stageAndStart(session, app, { again: false })), changed: true };
@@ -89,7 +90,7 @@ export async function startApp(session: SpaceSession, app: CFApp): Promise<Chang
 }
 
 /** Stops the app. The revision moves, so that the next start takes environment and bindings as they are then. */
-export async function stopApp(session: SpaceSession, app: CFApp): Promise<Changed> {
+export async function stopApp(session: SpaceSession, app: Stored<CFApp>): Promise<Changed> {
   if (!isStarted(app)) return { app, changed: false };
   const deployId = newDeployId();
   const stopped = await changeApp(session, app, (current) => {
@@ -103,7 +104,7 @@ export async function stopApp(session: SpaceSession, app: CFApp): Promise<Change
 }
 
 /** A new generation beside the old one, also of an app that is stopped; after a build where one is due. */
-export async function restartApp(session: SpaceSession, app: CFApp): Promise<{ app: CFApp; deployId: string }> {
+export async function restartApp(session: SpaceSession, app: Stored<CFApp>): Promise<{ app: Stored<CFApp>; deployId: string }> {
   if (needsStaging(app)) return stageAndStart(session, app, { again: false });
   const deployId = newDeployId();
   const restarted = await changeApp(session, app, (current) => ({

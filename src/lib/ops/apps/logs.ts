@@ -1,6 +1,7 @@
 // logs: what an app's instances and its builds say, live or the last lines.
 
 import { labels } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { formatLogLines, formatSource } from '../../logs/format.ts';
 import type { LogEntry } from '../../logs/entry.ts';
@@ -20,14 +21,14 @@ export interface PrintedEntry {
   lines: string[];
 }
 
-function scopeOf(session: SpaceSession, app: CFApp): { ns: string; selector: string } {
+function scopeOf(session: SpaceSession, app: Stored<CFApp>): { ns: string; selector: string } {
   return { ns: session.space.guid, selector: `${labels.appGuid}=${app.metadata.name}` };
 }
 
 const printed = (entry: LogEntry): PrintedEntry => ({ entry, source: formatSource(entry.source), lines: formatLogLines(entry) });
 
 /** The last lines of all instances and builds, oldest first, the previous life of crashed containers and a version that failed among them. */
-export async function readRecentLogs(session: SpaceSession, app: CFApp): Promise<{ entries: PrintedEntry[]; notes: string[] }> {
+export async function readRecentLogs(session: SpaceSession, app: Stored<CFApp>): Promise<{ entries: PrintedEntry[]; notes: string[] }> {
   const { cluster, signal } = session;
   const { entries, notes } = await recentLogs(cluster, { ...scopeOf(session, app), lines: recentLines, signal });
   const all = [...entries, ...failedVersionEntries(app, entries)];
@@ -37,7 +38,7 @@ export async function readRecentLogs(session: SpaceSession, app: CFApp): Promise
 }
 
 /** Every line from now on, until the command is interrupted. */
-export async function* followAppLogs(session: SpaceSession, app: CFApp): AsyncGenerator<PrintedEntry> {
+export async function* followAppLogs(session: SpaceSession, app: Stored<CFApp>): AsyncGenerator<PrintedEntry> {
   const { cluster, signal } = session;
   const stream = followLogs(cluster, { ...scopeOf(session, app), tailLines: 0, signal });
   try {

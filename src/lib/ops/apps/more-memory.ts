@@ -2,6 +2,7 @@
 
 import { webProcess } from '../../api/app.ts';
 import { kinds, labels } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp, DeploymentStatus } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -9,12 +10,12 @@ import type { Cluster } from '../../kube/cluster.ts';
 /** The command, without the name of the program, that gives a process which ran out of memory twice as much; empty for other failures. */
 export async function moreMemory(
   cluster: Cluster,
-  { metadata, spec: { displayName } }: CFApp,
+  { metadata, spec: { displayName } }: Stored<CFApp>,
   { reason, process: type = webProcess }: DeploymentStatus,
   signal?: AbortSignal,
 ): Promise<string[]> {
   if (reason !== 'OutOfMemory') return [];
-  const selection = { ns: metadata.namespace ?? '', labelSelector: `${labels.appGuid}=${metadata.name ?? ''}` };
+  const selection = { ns: metadata.namespace, labelSelector: `${labels.appGuid}=${metadata.name}` };
   const { items } = await cluster
     .list(kinds.process, { ...selection, ...(signal === undefined ? {} : { signal }) })
     .catch((error: unknown) => {

@@ -1,6 +1,7 @@
 // Waits until the controller has judged a change of an app (`kf/deploy-id`), and says why when it did not start.
 
 import { annotations, kinds, labels } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../api/types.generated.ts';
 import { askedMs, timeoutFrom } from '../../cf/timeouts.ts';
 import { KfError } from '../../errors.ts';
@@ -29,11 +30,11 @@ export interface RolloutWaitOptions {
   /** `--no-wait`: the first new instance of web is enough. */
   firstInstance?: boolean;
   /** Instead of a watch of its own, for who follows the app already. */
-  watch?: (check: (app: CFApp) => RolloutOutcome | undefined, options: WatchUntilOptions) => Promise<RolloutOutcome>;
+  watch?: (check: (app: Stored<CFApp>) => RolloutOutcome | undefined, options: WatchUntilOptions) => Promise<RolloutOutcome>;
 }
 
 export interface RolloutOutcome {
-  app: CFApp;
+  app: Stored<CFApp>;
   deployment: DeploymentStatus;
 }
 
@@ -48,11 +49,11 @@ export function startTimeoutMs(env: Readonly<Record<string, string | undefined>>
 }
 
 /** The most that one of the processes may take to get healthy, in seconds. */
-export const ownSecondsOf = (processes: readonly CFProcess[]): number =>
+export const ownSecondsOf = (processes: readonly Stored<CFProcess>[]): number =>
   Math.max(0, ...processes.map(({ spec }) => spec.healthCheck.data.timeoutSeconds));
 
 /** {@link startTimeoutMs} of an app as it is in the cluster: its slowest process counts. */
-export async function startTimeoutOf(session: SpaceSession, app: CFApp): Promise<number> {
+export async function startTimeoutOf(session: SpaceSession, app: Stored<CFApp>): Promise<number> {
   const { cluster, space, signal, env } = session;
   const asked = askedMs(env, 'CF_STARTUP_TIMEOUT');
   if (asked !== undefined) return asked;
@@ -61,12 +62,12 @@ export async function startTimeoutOf(session: SpaceSession, app: CFApp): Promise
 }
 
 /** What the controller says about this very change; undefined as long as it speaks of an older one. */
-function deploymentOf(app: CFApp, deployId: string): DeploymentStatus | undefined {
+function deploymentOf(app: Stored<CFApp>, deployId: string): DeploymentStatus | undefined {
   const deployment = app.status?.deployment;
   return deployment?.id === deployId ? deployment : undefined;
 }
 
-function overtaken(app: CFApp): KfError {
+function overtaken(app: Stored<CFApp>): KfError {
   const by = app.metadata.annotations?.[annotations.changedBy] ?? 'somebody';
   return new KfError('conflict', `A later change of app '${app.spec.displayName}' (by ${by}) has overtaken this one.`, {
     details: { reason: 'superseded', by },
@@ -90,7 +91,7 @@ function facts(deployment: DeploymentStatus, log: LogEnds): Record<string, unkno
   return { deployId: id, reason, process, pod, container, exitCode, restarts, ...head, logTail: log.tail };
 }
 
-async function failure(cluster: Cluster, app: CFApp, deployment: DeploymentStatus, options: RolloutWaitOptions): Promise<KfError> {
+async function failure(cluster: Cluster, app: Stored<CFApp>, deployment: DeploymentStatus, options: RolloutWaitOptions): Promise<KfError> {
   const name = app.spec.displayName;
   const log = await logOfFailure(cluster, app, deployment, options.signal);
   const why = deployment.message ?? 'the cause is unknown.';
@@ -104,7 +105,7 @@ async function failure(cluster: Cluster, app: CFApp, deployment: DeploymentStatu
 
 /** What the wait knew when its time was up. */
 interface LastView {
-  app: CFApp | undefined;
+  app: Stored<CFApp> | undefined;
   /** The API server did not answer the last time. */
   outage: KubeError | undefined;
 }
@@ -128,7 +129,7 @@ async function timedOut(cluster: Cluster, { app, outage }: LastView, deployId: s
   });
 }
 
-function nobodyThere(app: CFApp): KfError {
+function nobodyThere(app: Stored<CFApp>): KfError {
   const name = app.spec.displayName;
   return new KfError(
     'accepted',
@@ -142,11 +143,16 @@ function nobodyThere(app: CFApp): KfError {
  * @param app as the API server returned it with the change
  * @throws KfError `start` (cause, last lines), `timeout` (what was awaited), `conflict` (overtaken), `accepted` (no controller)
  */
-export async function waitForRollout(cluster: Cluster, app: CFApp, deployId: string, options: RolloutWaitOptions): Promise<RolloutOutcome> {
+export async function waitForRollout(
+  cluster: Cluster,
+  app: Stored<CFApp>,
+  deployId: string,
+  options: RolloutWaitOptions,
+): Promise<RolloutOutcome> {
   const { report, signal, timeoutMs } = options;
-  const { namespace, name = '' } = app.metadata;
+  const { namespace, name } = app.metadata;
   const last: LastView = { app, outage: undefined };
-  const check = (seen: CFApp | undefined, alive: () => void): RolloutOutcome | undefined => {
+  const check = (seen: Stored<CFApp> | undefined, alive: () => void): RolloutOutcome | undefined => {
     Object.assign(last, { app: seen, outage: undefined });
     if (seen === undefined) throw new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
     if (seen.metadata.annotations?.[annotations.deployId] !== deployId) throw overtaken(seen);
@@ -171,7 +177,7 @@ export async function waitForRollout(cluster: Cluster, app: CFApp, deployId: str
       },
     };
     const target = { name, known: app, ...(namespace === undefined ? {} : { ns: namespace }) };
-    const look = (seen: CFApp | undefined): RolloutOutcome | undefined => check(seen, alive);
+    const look = (seen: Stored<CFApp> | undefined): RolloutOutcome | undefined => check(seen, alive);
     return options.watch?.(look, how) ?? watchObject(cluster, kinds.app, target, look, how);
   };
   try {

@@ -2,6 +2,7 @@
 
 import { instanceCountsOf, webProcess } from '../../api/app.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
@@ -21,7 +22,7 @@ export interface ScaleOptions {
 }
 
 /** @throws KfError `not-found`: cf's text for an unknown process */
-export async function findProcess(session: SpaceSession, app: CFApp, type: string): Promise<CFProcess> {
+export async function findProcess(session: SpaceSession, app: Stored<CFApp>, type: string): Promise<Stored<CFProcess>> {
   const { cluster, space, signal } = session;
   const { items } = await cluster.list(kinds.process, { ns: space.guid, labelSelector: `${labels.appGuid}=${app.metadata.name}`, signal });
   const found = items.find((process) => process.spec.processType === type);
@@ -32,16 +33,16 @@ export async function findProcess(session: SpaceSession, app: CFApp, type: strin
   });
 }
 
-const runningOf = (process: CFProcess | undefined): number => (process === undefined ? 0 : instanceCountsOf(process).running);
+const runningOf = (process: Stored<CFProcess> | undefined): number => (process === undefined ? 0 : instanceCountsOf(process).running);
 
 /** All wanted instances run, and none beside them. */
-function hasExactly(process: CFProcess, wanted: number): boolean {
+function hasExactly(process: Stored<CFProcess>, wanted: number): boolean {
   const { running, starting, crashed, down } = instanceCountsOf(process);
   return running === wanted && starting + crashed + down === 0;
 }
 
 /** How the process' change fares, while it is not judged yet: one that never ran is judged by its first instances. */
-function underWay(app: CFApp, rollout: DeploymentStatus | undefined): DeploymentStatus | undefined {
+function underWay(app: Stored<CFApp>, rollout: DeploymentStatus | undefined): DeploymentStatus | undefined {
   if (rollout?.id !== app.metadata.annotations?.[annotations.deployId]) return undefined;
   return rollout?.phase === 'Pending' || rollout?.phase === 'Starting' ? rollout : undefined;
 }
@@ -49,9 +50,13 @@ function underWay(app: CFApp, rollout: DeploymentStatus | undefined): Deployment
 /** The app's status follows that of its processes within moments; one that does not is shown as it is. */
 const followMs = 5000;
 
-async function waitForApp({ cluster, space, signal }: SpaceSession, app: CFApp, { spec: { processType } }: CFProcess): Promise<void> {
-  const { name = '' } = app.metadata;
-  const check = (seen: CFApp | undefined): true | undefined => {
+async function waitForApp(
+  { cluster, space, signal }: SpaceSession,
+  app: Stored<CFApp>,
+  { spec: { processType } }: Stored<CFProcess>,
+): Promise<void> {
+  const { name } = app.metadata;
+  const check = (seen: Stored<CFApp> | undefined): true | undefined => {
     const awaited = seen === undefined ? undefined : underWay(seen, seen.status?.deployment);
     return awaited !== undefined && (awaited.process ?? processType) === processType ? undefined : true;
   };
@@ -65,8 +70,8 @@ const causePatienceMs = 8000;
 /** What keeps an instance from running: a crash at once, anything else that has a name after some patience. */
 function failedInstance(
   session: SpaceSession,
-  app: CFApp,
-  process: CFProcess,
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
   wanted: number,
 ): (KfError & { isCrash: boolean }) | undefined {
   const instances = Object.entries(process.status?.instancesStatus ?? {}).filter(([index]) => Number(index) < wanted);
@@ -90,16 +95,16 @@ function failedInstance(
 }
 
 /** Until as many instances run as were asked for; one that crashed, or that cannot come for a cause that lasts, fails. */
-async function waitForInstances(session: SpaceSession, app: CFApp, process: CFProcess, wanted: number): Promise<void> {
+async function waitForInstances(session: SpaceSession, app: Stored<CFApp>, process: Stored<CFProcess>, wanted: number): Promise<void> {
   const { cluster, space, signal, env, report } = session;
-  const { name = '' } = process.metadata;
-  let last: CFProcess | undefined;
+  const { name } = process.metadata;
+  let last: Stored<CFProcess> | undefined;
   let timer: NodeJS.Timeout | undefined;
   const stuck = new AbortController();
   const patient = (error: KfError): void => {
     timer ??= setTimeout(() => stuck.abort(failedInstance(session, app, last ?? process, wanted) ?? error), causePatienceMs);
   };
-  const check = (seen: CFProcess | undefined, alive: () => void): true | undefined => {
+  const check = (seen: Stored<CFProcess> | undefined, alive: () => void): true | undefined => {
     last = seen;
     if (seen?.status?.observedGeneration === seen?.metadata.generation) alive();
     const failed = seen === undefined ? undefined : failedInstance(session, app, seen, wanted);
@@ -136,7 +141,7 @@ async function waitForInstances(session: SpaceSession, app: CFApp, process: CFPr
 }
 
 /** Changes what is given and waits until it holds. Sizes go first: the new instances are made with them. */
-export async function scaleApp(session: SpaceSession, app: CFApp, options: ScaleOptions): Promise<void> {
+export async function scaleApp(session: SpaceSession, app: Stored<CFApp>, options: ScaleOptions): Promise<void> {
   const process = await findProcess(session, app, options.process ?? webProcess);
   const sizes: Record<string, number> = {};
   if (options.memoryMB !== undefined && options.memoryMB !== process.spec.memoryMB) sizes['memoryMB'] = options.memoryMB;

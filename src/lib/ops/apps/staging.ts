@@ -3,6 +3,7 @@
 import { appRevOf } from '../../api/app.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
+import type { Stored } from '../../api/object.ts';
 import { isUnstaged, packageMark, packagesOf, packageToBuild } from '../../api/packages.ts';
 import type { CFApp, CFBuild, CFPackage } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
@@ -15,18 +16,18 @@ import { readVariables } from './env.ts';
 import { settleWeb } from './web-process.ts';
 
 /** A start begins with a build: of the package that was pushed with `--no-start`, or because none has ended well yet. */
-export function needsStaging(app: CFApp): boolean {
+export function needsStaging(app: Stored<CFApp>): boolean {
   return isUnstaged(app) || (app.spec.currentDropletRef?.name ?? '') === '';
 }
 
-const byApp = ({ space, signal }: SpaceSession, app: CFApp) => ({
+const byApp = ({ space, signal }: SpaceSession, app: Stored<CFApp>) => ({
   ns: space.guid,
   labelSelector: `${labels.appGuid}=${app.metadata.name}`,
   signal,
 });
 
 /** A build of this very package with everything as it is now: of a start that was cut, or of another one that runs. */
-async function earlierBuild(session: SpaceSession, { app, packageGuid, key }: BuildRequest): Promise<CFBuild | undefined> {
+async function earlierBuild(session: SpaceSession, { app, packageGuid, key }: BuildRequest): Promise<Stored<CFBuild> | undefined> {
   const { items } = await session.cluster.list(kinds.build, byApp(session, app));
   const own = items.filter(({ spec }) => spec.packageRef.name === packageGuid && spec.appRef.name === app.metadata.name);
   if (app.spec.lifecycle.type === 'docker')
@@ -35,15 +36,15 @@ async function earlierBuild(session: SpaceSession, { app, packageGuid, key }: Bu
 }
 
 /** How the app is pushed anew. Where its source lies only its user knows; without a flag for its image a push would take the working directory. */
-function pushOf({ bin }: SpaceSession, { spec: { displayName, lifecycle } }: CFApp): string {
+function pushOf({ bin }: SpaceSession, { spec: { displayName, lifecycle } }: Stored<CFApp>): string {
   const push = `${bin} push ${displayName}`;
   return lifecycle.type === 'docker' ? `${push} --docker-image IMAGE` : `In the folder of the app's source: ${push}`;
 }
 
-async function requestFor(session: SpaceSession, info: KfInfo, app: CFApp, source: CFPackage): Promise<BuildRequest> {
+async function requestFor(session: SpaceSession, info: KfInfo, app: Stored<CFApp>, source: Stored<CFPackage>): Promise<BuildRequest> {
   const { lifecycle } = app.spec;
   const again = pushOf(session, app);
-  const request = { app, packageGuid: source.metadata.name ?? '', lifecycle, again };
+  const request = { app, packageGuid: source.metadata.name, lifecycle, again };
   if (lifecycle.type === 'docker') return request;
   const [env, bindings] = await Promise.all([readVariables(session, app), toldBindings(session, app)]);
   const contentHash = source.metadata.annotations?.[annotations.contentHash];
@@ -53,11 +54,11 @@ async function requestFor(session: SpaceSession, info: KfInfo, app: CFApp, sourc
 }
 
 /** What says which droplet and which package are the app's. */
-const choiceOf = ({ spec, metadata }: CFApp): string =>
+const choiceOf = ({ spec, metadata }: Stored<CFApp>): string =>
   JSON.stringify([spec.currentDropletRef?.name, metadata.annotations?.[annotations.unstaged], metadata.annotations?.[annotations.package]]);
 
 /** The app as it was read has not got another droplet or package meanwhile; one that has got this droplet is all right. */
-function assertSameChoice(read: CFApp, current: CFApp, droplet: string): void {
+function assertSameChoice(read: Stored<CFApp>, current: Stored<CFApp>, droplet: string): void {
   if (choiceOf(current) === choiceOf(read) || current.spec.currentDropletRef?.name === droplet) return;
   const by = current.metadata.annotations?.[annotations.changedBy] ?? 'somebody';
   const name = current.spec.displayName;
@@ -69,7 +70,7 @@ function assertSameChoice(read: CFApp, current: CFApp, droplet: string): void {
 
 /** The app with its new droplet, as it was written. */
 export interface Staged {
-  app: CFApp;
+  app: Stored<CFApp>;
   /** The wait for the start is for the change with this id. */
   deployId: string;
 }
@@ -79,7 +80,7 @@ export interface Staged {
  * @param again build although an equal build is there
  * @throws KfError `failed` when nothing was pushed, those of {@link stagePackage}, `conflict` when a push has come between
  */
-export async function stageAndStart(session: SpaceSession, app: CFApp, { again }: { again: boolean }): Promise<Staged> {
+export async function stageAndStart(session: SpaceSession, app: Stored<CFApp>, { again }: { again: boolean }): Promise<Staged> {
   const [info, { items }] = await Promise.all([session.info(), session.cluster.list(kinds.package, byApp(session, app))]);
   const packages = packagesOf(app, items);
   const source = packageToBuild(app, packages);
@@ -88,7 +89,7 @@ export async function stageAndStart(session: SpaceSession, app: CFApp, { again }
   const build = await stagePackage(session, info, request, { earlier: again ? undefined : await earlierBuild(session, request) });
   await settleWeb(session, app, build);
   const deployId = newDeployId();
-  const droplet = build.metadata.name ?? '';
+  const droplet = build.metadata.name;
   const changed = await changeApp(session, app, (current) => {
     assertSameChoice(app, current, droplet);
     if (!again && isDone(current, droplet)) return undefined;
@@ -96,7 +97,7 @@ export async function stageAndStart(session: SpaceSession, app: CFApp, { again }
       spec: { currentDropletRef: { name: droplet }, desiredState: 'STARTED' },
       annotations: {
         [annotations.unstaged]: null,
-        [annotations.package]: packageMark(source.metadata.name ?? '', packages),
+        [annotations.package]: packageMark(source.metadata.name, packages),
         [annotations.appRev]: String(appRevOf(current) + 1),
         [annotations.deployId]: deployId,
       },
@@ -106,10 +107,10 @@ export async function stageAndStart(session: SpaceSession, app: CFApp, { again }
 }
 
 /** Another start that waited for the same build was faster. */
-const isDone = (app: CFApp, droplet: string): boolean =>
+const isDone = (app: Stored<CFApp>, droplet: string): boolean =>
   app.spec.currentDropletRef?.name === droplet && app.spec.desiredState === 'STARTED' && !isUnstaged(app);
 
-function nothingPushed(session: SpaceSession, app: CFApp): KfError {
+function nothingPushed(session: SpaceSession, app: Stored<CFApp>): KfError {
   return new KfError('failed', `App '${app.spec.displayName}' has nothing to run yet: nothing was pushed.`, {
     hints: [pushOf(session, app)],
   });

@@ -2,6 +2,7 @@
 
 import { desiredInstances, effectiveCommand, lacksWeb, webProcess } from '../../api/app.ts';
 import { kinds, labels } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFBuild } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { repeatPush } from '../../manifest/again.ts';
@@ -49,7 +50,7 @@ export function judgeWeb(
 }
 
 /** {@link judgeWeb} of an app whose processes are there already: a web process that has nothing to start loses its instances. */
-export async function settleWeb(session: SpaceSession, app: CFApp, build: CFBuild): Promise<void> {
+export async function settleWeb(session: SpaceSession, app: Stored<CFApp>, build: Stored<CFBuild>): Promise<void> {
   const { cluster, space, signal } = session;
   const hasWeb = build.status?.droplet?.processTypes?.some(({ type }) => type === webProcess) === true;
   if (hasWeb || build.spec.lifecycle.type === 'docker') return;

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { findCondition } from '../../api/conditions.ts';
 import { annotations, conditionTypes } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFBuild, CFServiceBinding } from '../../api/types.generated.ts';
 
 export interface BuildInputs {
@@ -12,15 +13,15 @@ export interface BuildInputs {
   stack: string;
   env: Readonly<Record<string, string>>;
   /** Of the app. */
-  bindings: readonly CFServiceBinding[];
+  bindings: readonly Stored<CFServiceBinding>[];
 }
 
 /** What a build sees of its app's services. The credentials count by the version of their Secret: a hash of them would let its readers try what they are. */
-function seenOf(bindings: readonly CFServiceBinding[]): string[][] {
+function seenOf(bindings: readonly Stored<CFServiceBinding>[]): string[][] {
   return bindings
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     .filter((binding) => findCondition(binding, conditionTypes.claimed)?.status !== 'False')
-    .map(({ metadata, spec }) => [metadata.name ?? '', spec.displayName ?? '', metadata.annotations?.[annotations.instanceVersion] ?? ''])
+    .map(({ metadata, spec }) => [metadata.name, spec.displayName ?? '', metadata.annotations?.[annotations.instanceVersion] ?? ''])
     .toSorted(([a = ''], [b = '']) => (a < b ? -1 : 1));
 }
 
@@ -41,11 +42,11 @@ export function buildKey(info: KfInfo, inputs: BuildInputs): string {
   return `sha256:${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}`;
 }
 
-const isOf = (build: CFBuild, key: string): boolean =>
+const isOf = (build: Stored<CFBuild>, key: string): boolean =>
   build.metadata.annotations?.[annotations.buildKey] === key && build.metadata.deletionTimestamp === undefined;
 
 /** A build with this key that has ended well, else one that still runs (of a push that was cancelled). */
-export function reusableBuild(builds: readonly CFBuild[], key: string): CFBuild | undefined {
+export function reusableBuild(builds: readonly Stored<CFBuild>[], key: string): Stored<CFBuild> | undefined {
   const same = builds.filter((build) => isOf(build, key));
   return same.find((build) => build.status?.state === 'STAGED') ?? same.find((build) => build.status?.state !== 'FAILED');
 }

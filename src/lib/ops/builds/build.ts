@@ -2,6 +2,7 @@
 
 import { findCondition } from '../../api/conditions.ts';
 import { conditionTypes, kinds, labels, reasons } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFBuild } from '../../api/types.generated.ts';
 import { timeoutFrom } from '../../cf/timeouts.ts';
 import { KfError, messageOf } from '../../errors.ts';
@@ -18,7 +19,7 @@ const keptLines = 30;
 /** The containers of a build follow each other within moments; the lines of each arrive on a separate connection. */
 const orderMs = 500;
 
-const hasEnded = (build: CFBuild): boolean => build.status?.state === 'STAGED' || build.status?.state === 'FAILED';
+const hasEnded = (build: Stored<CFBuild>): boolean => build.status?.state === 'STAGED' || build.status?.state === 'FAILED';
 
 interface ShownLog {
   /** Waits at most a moment for what the ended pod still has to say. */
@@ -63,7 +64,7 @@ function showLog(session: SpaceSession, buildGuid: string, tail: string[]): Show
 
 interface FailedBuild {
   appName: string;
-  build: CFBuild;
+  build: Stored<CFBuild>;
   tail: string[];
   again: string;
 }
@@ -87,11 +88,11 @@ function buildFailure(session: SpaceSession, { appName, build, tail, again }: Fa
 export async function waitForBuild(
   session: SpaceSession,
   appName: string,
-  build: CFBuild,
+  build: Stored<CFBuild>,
   { stillOurs, again }: BuildWait,
-): Promise<CFBuild> {
+): Promise<Stored<CFBuild>> {
   const { cluster, space, signal, env } = session;
-  const name = build.metadata.name ?? '';
+  const name = build.metadata.name;
   const tail: string[] = [];
   const shown = build.spec.lifecycle.type === 'docker' ? undefined : showLog(session, name, tail);
   const timeoutMs = timeoutFrom(env, 'CF_STAGING_TIMEOUT');
@@ -99,7 +100,7 @@ export async function waitForBuild(
     const ended = await unlessAbsent(
       signal,
       (present, alive) => {
-        const check = (live: CFBuild | undefined): CFBuild | undefined => {
+        const check = (live: Stored<CFBuild> | undefined): Stored<CFBuild> | undefined => {
           if (live?.status?.conditions !== undefined) alive();
           if (live !== undefined && hasEnded(live)) return live;
           const awaited = live === undefined ? undefined : findCondition(live, conditionTypes.staging)?.message;

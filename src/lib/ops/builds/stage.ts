@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { secretType } from '../../api/core.ts';
 import { annotations, kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFBuild, Lifecycle } from '../../api/types.generated.ts';
 import { isAlreadyExists } from '../../kube/errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -12,7 +13,7 @@ import type { Authorship } from '../../../templates/metadata.ts';
 import { waitForBuild } from './build.ts';
 
 export interface BuildRequest {
-  app: CFApp;
+  app: Stored<CFApp>;
   packageGuid: string;
   lifecycle: Lifecycle;
   /** The command that builds it again, as a hint. */
@@ -26,7 +27,7 @@ export interface BuildRequest {
 }
 
 /** What makes a build. @param request `env` lies in a Secret of its own, which the build waits for */
-export async function createBuild(session: SpaceSession, info: KfInfo, request: BuildRequest): Promise<CFBuild> {
+export async function createBuild(session: SpaceSession, info: KfInfo, request: BuildRequest): Promise<Stored<CFBuild>> {
   const { app, packageGuid, lifecycle, contentHash, key: buildKey, env, pushId } = request;
   const { cluster, signal } = session;
   const author = await authorOf(session);
@@ -52,7 +53,7 @@ export async function createBuild(session: SpaceSession, info: KfInfo, request: 
 }
 
 /** A run that was cut right after it made the build left it without its environment. */
-async function takeUp(session: SpaceSession, build: CFBuild, { env }: BuildRequest): Promise<CFBuild> {
+async function takeUp(session: SpaceSession, build: Stored<CFBuild>, { env }: BuildRequest): Promise<Stored<CFBuild>> {
   if (env === undefined || build.metadata.annotations?.[annotations.envSecret] === undefined) return build;
   const secret = buildBuildEnvSecret(build, env, await authorOf(session));
   await session.cluster.create(secretType, secret, { signal: session.signal }).catch((error: unknown) => {
@@ -75,8 +76,8 @@ export async function stagePackage(
   session: SpaceSession,
   info: KfInfo,
   request: BuildRequest,
-  { earlier, stillOurs }: { earlier?: CFBuild | undefined; stillOurs?: () => Promise<never> } = {},
-): Promise<CFBuild> {
+  { earlier, stillOurs }: { earlier?: Stored<CFBuild> | undefined; stillOurs?: () => Promise<never> } = {},
+): Promise<Stored<CFBuild>> {
   if (earlier?.status?.state === 'STAGED') return earlier;
   session.report({ type: 'staging' });
   const build = earlier === undefined ? await createBuild(session, info, request) : await takeUp(session, earlier, request);

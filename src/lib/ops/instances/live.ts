@@ -5,6 +5,7 @@ import { labels } from '../../api/group.ts';
 import { computedResource, type KubeObject } from '../../api/object.ts';
 import type { Pod } from '../../api/pod-kind.ts';
 import type { ContainerStatus } from '../../api/pod.ts';
+import type { Stored } from '../../api/object.ts';
 import type { InstanceDetails, LastEnd } from '../../api/results.ts';
 import { parseQuantity } from '../../api/sizes.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
@@ -25,19 +26,19 @@ const states = { RUNNING: 'running', STARTING: 'starting', CRASHED: 'crashed', D
 async function readUsage({ cluster, space, signal }: SpaceSession, appGuid: string): Promise<Map<string, PodMetrics>> {
   try {
     const { items } = await cluster.list(podMetrics, { ns: space.guid, labelSelector: `${labels.appGuid}=${appGuid}`, signal });
-    return new Map(items.map((item) => [item.metadata.name ?? '', item]));
+    return new Map(items.map((item) => [item.metadata.name, item]));
   } catch (error) {
     if (error instanceof KfError && error.code !== 'interrupted') return new Map();
     throw error;
   }
 }
 
-function appStatusOf(pod: Pod | undefined): ContainerStatus | undefined {
+function appStatusOf(pod: Stored<Pod> | undefined): ContainerStatus | undefined {
   return pod?.status?.containerStatuses?.find(({ name }) => name === appContainer);
 }
 
 /** The limits that a pod was made with; they stay as they are until another takes its place. */
-function sizesOf(pod: Pod | undefined): Pick<InstanceDetails, 'memoryMB' | 'diskMB'> {
+function sizesOf(pod: Stored<Pod> | undefined): Pick<InstanceDetails, 'memoryMB' | 'diskMB'> {
   const limits = pod?.spec?.containers.find(({ name }) => name === appContainer)?.resources?.limits ?? {};
   const megabytes = (quantity: string | undefined): number | undefined => {
     const bytes = parseQuantity(quantity);
@@ -55,44 +56,44 @@ function lastEndOf(status: ContainerStatus | undefined): LastEnd | undefined {
 }
 
 export class LiveInstances {
-  readonly #app: CFApp;
+  readonly #app: Stored<CFApp>;
   readonly #usage: ReadonlyMap<string, PodMetrics>;
   /** Undefined: not asked for, or not to be seen by this user. */
-  readonly #pods: readonly Pod[] | undefined;
+  readonly #pods: readonly Stored<Pod>[] | undefined;
 
-  private constructor(app: CFApp, usage: ReadonlyMap<string, PodMetrics>, pods: readonly Pod[] | undefined) {
+  private constructor(app: Stored<CFApp>, usage: ReadonlyMap<string, PodMetrics>, pods: readonly Stored<Pod>[] | undefined) {
     this.#app = app;
     this.#usage = usage;
     this.#pods = pods;
   }
 
   /** What the controller wrote of them, and no more: without a request. */
-  static told(app: CFApp): LiveInstances {
+  static told(app: Stored<CFApp>): LiveInstances {
     return new LiveInstances(app, new Map(), undefined);
   }
 
   /** Also what they use and, with `withPods`, which of them are there: right also while no controller runs. */
-  static async read(session: SpaceSession, app: CFApp, { withPods: asksPods }: { withPods: boolean }): Promise<LiveInstances> {
-    const [usage, pods] = await Promise.all([readUsage(session, app.metadata.name ?? ''), asksPods ? readPods(session, app) : undefined]);
+  static async read(session: SpaceSession, app: Stored<CFApp>, { withPods: asksPods }: { withPods: boolean }): Promise<LiveInstances> {
+    const [usage, pods] = await Promise.all([readUsage(session, app.metadata.name), asksPods ? readPods(session, app) : undefined]);
     return new LiveInstances(app, usage, pods);
   }
 
   /** Those of a process, by index. Instances of a stopped app that are about to end are not listed. */
-  of(process: CFProcess): InstanceDetails[] {
+  of(process: Stored<CFProcess>): InstanceDetails[] {
     if (this.#app.spec.desiredState !== 'STARTED') return [];
     const told = instancesOf(this.#app, process);
-    const byName = new Map((this.#pods ?? []).map((pod) => [pod.metadata.name ?? '', pod]));
+    const byName = new Map((this.#pods ?? []).map((pod) => [pod.metadata.name, pod]));
     const there = this.#pods === undefined ? told : withPods(told, process, this.#pods, desiredInstances(process));
     return there.map((instance) => this.#describe(instance, byName.get(instance.pod ?? '')));
   }
 
   /** How many of a process run. Pods are complete; a status lists the first instances only, and counts them all. */
-  running(process: CFProcess): number {
+  running(process: Stored<CFProcess>): number {
     if (this.#pods === undefined) return instanceCountsOf(process).running;
     return this.of(process).filter(({ state }) => state === 'running').length;
   }
 
-  #describe(instance: IndexedInstance, pod: Pod | undefined): InstanceDetails {
+  #describe(instance: IndexedInstance, pod: Stored<Pod> | undefined): InstanceDetails {
     const container = this.#usage.get(instance.pod ?? '')?.containers?.find((one) => one.name === appContainer);
     const status = appStatusOf(pod);
     return {

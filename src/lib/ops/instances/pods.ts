@@ -3,18 +3,19 @@
 import type { IndexedInstance } from '../../api/app.ts';
 import { podType, type Pod } from '../../api/pod-kind.ts';
 import { labels } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
-const options = ({ space, signal }: SpaceSession, app: CFApp) => ({
+const options = ({ space, signal }: SpaceSession, app: Stored<CFApp>) => ({
   ns: space.guid,
-  labelSelector: `${labels.appGuid}=${app.metadata.name ?? ''}`,
+  labelSelector: `${labels.appGuid}=${app.metadata.name}`,
   signal,
 });
 
 /** All pods of an app; undefined where the user may not see them. */
-export async function readPods(session: SpaceSession, app: CFApp): Promise<Pod[] | undefined> {
+export async function readPods(session: SpaceSession, app: Stored<CFApp>): Promise<Stored<Pod>[] | undefined> {
   try {
     return (await session.cluster.list(podType, options(session, app))).items;
   } catch (error) {
@@ -24,23 +25,24 @@ export async function readPods(session: SpaceSession, app: CFApp): Promise<Pod[]
 }
 
 /** Ends all instances of these processes; their sets make them anew. */
-export async function deleteInstances(session: SpaceSession, app: CFApp, processGuids: ReadonlySet<string>): Promise<void> {
+export async function deleteInstances(session: SpaceSession, app: Stored<CFApp>, processGuids: ReadonlySet<string>): Promise<void> {
   const { cluster, space, signal } = session;
   const { items } = await cluster.list(podType, options(session, app));
   const own = items.filter(({ metadata }) => processGuids.has(metadata.labels?.[labels.guid] ?? ''));
   await Promise.all(own.map(({ metadata }) => cluster.delete(podType, space.guid, metadata.name, { signal })));
 }
 
-const isReady = (pod: Pod): boolean => pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+const isReady = (pod: Stored<Pod>): boolean =>
+  pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 
-function instanceOf(pod: Pod): IndexedInstance {
+function instanceOf(pod: Stored<Pod>): IndexedInstance {
   const since = pod.status?.startTime ?? pod.metadata.creationTimestamp;
   const ready = isReady(pod);
   return {
     index: Number(pod.metadata.labels?.[labels.podIndex] ?? '0'),
     state: ready ? 'RUNNING' : 'STARTING',
     ready,
-    pod: pod.metadata.name ?? '',
+    pod: pod.metadata.name,
     ...(since === undefined ? {} : { timestamp: since }),
   };
 }
@@ -52,8 +54,8 @@ function instanceOf(pod: Pod): IndexedInstance {
  */
 export function withPods(
   instances: readonly IndexedInstance[],
-  process: CFProcess,
-  pods: readonly Pod[],
+  process: Stored<CFProcess>,
+  pods: readonly Stored<Pod>[],
   wanted: number,
 ): IndexedInstance[] {
   const live = pods.filter(

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { findCondition } from '../../api/conditions.ts';
 import { annotations, conditionTypes, kinds } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp, Lifecycle } from '../../api/types.generated.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import { KfError } from '../../errors.ts';
@@ -23,7 +24,7 @@ export interface AcquiredApp {
 }
 
 /** What the plan names over what the app has; an app that is new has nothing. */
-export function lifecycleOf(plan: AppPlan, app?: CFApp): Lifecycle {
+export function lifecycleOf(plan: AppPlan, app?: Stored<CFApp>): Lifecycle {
   if (plan.lifecycle === 'docker') return { type: 'docker', data: { stack: '' } };
   const present = app?.spec.lifecycle.data;
   const buildpacks = plan.buildpacks ?? present?.buildpacks ?? [];
@@ -36,7 +37,7 @@ function nobodyClaims(name: string): KfError {
   });
 }
 
-async function createApp(session: SpaceSession, plan: AppPlan, pushId: string): Promise<CFApp> {
+async function createApp(session: SpaceSession, plan: AppPlan, pushId: string): Promise<Stored<CFApp>> {
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const app = buildApp(
     { guid: randomUUID(), namespace: session.space.guid, displayName: plan.name, lifecycle: lifecycleOf(plan), pushId },
@@ -45,11 +46,11 @@ async function createApp(session: SpaceSession, plan: AppPlan, pushId: string): 
   return session.cluster.create(kinds.app, app, { signal: session.signal });
 }
 
-const isClaimed = (app: CFApp): boolean => findCondition(app, conditionTypes.claimed)?.status === 'True';
+const isClaimed = (app: Stored<CFApp>): boolean => findCondition(app, conditionTypes.claimed)?.status === 'True';
 
 /** True: holds its name; false: somebody else does. */
 async function settleName(session: SpaceSession, follower: AppFollower, name: string): Promise<boolean> {
-  const isJudged = (app: CFApp): boolean => (findCondition(app, conditionTypes.claimed)?.status ?? 'Unknown') !== 'Unknown';
+  const isJudged = (app: Stored<CFApp>): boolean => (findCondition(app, conditionTypes.claimed)?.status ?? 'Unknown') !== 'Unknown';
   try {
     const app = await follower.until(`the name '${name}' to be claimed`, absentAfterMs, isJudged, session.signal);
     return isClaimed(app);
@@ -60,14 +61,14 @@ async function settleName(session: SpaceSession, follower: AppFollower, name: st
 }
 
 /** Deletes an app without its name; a later push that has taken it over does so itself, and one that has got its name meanwhile stays. */
-async function withdraw({ cluster }: SpaceSession, app: CFApp, pushId: string): Promise<void> {
-  const { namespace, name = '', uid = '' } = app.metadata;
-  const remove = async (live: CFApp | undefined): Promise<void> => {
+async function withdraw({ cluster }: SpaceSession, app: Stored<CFApp>, pushId: string): Promise<void> {
+  const { namespace, name, uid } = app.metadata;
+  const remove = async (live: Stored<CFApp> | undefined): Promise<void> => {
     if (live?.metadata.uid !== uid || live.metadata.annotations?.[annotations.pushId] !== pushId || isClaimed(live)) return;
-    const { resourceVersion = '' } = live.metadata;
+    const { resourceVersion } = live.metadata;
     await cluster.delete(kinds.app, namespace, name, { uid, resourceVersion });
   };
-  await retryOnConflict<CFApp | undefined, void>(app, remove, () => cluster.get(kinds.app, namespace, name));
+  await retryOnConflict<Stored<CFApp> | undefined, void>(app, remove, () => cluster.get(kinds.app, namespace, name));
 }
 
 /** {@link settleName}; an app that does not hold its name is of no use and goes again, also when the push ends here. */
@@ -88,14 +89,14 @@ async function holdsName(session: SpaceSession, follower: AppFollower, display: 
 }
 
 /** What `isAbandoned` of the controller asks, too: the app of a first push, which carries nothing but its name yet. */
-const isOfFirstPush = ({ metadata, spec }: CFApp): boolean =>
+const isOfFirstPush = ({ metadata, spec }: Stored<CFApp>): boolean =>
   metadata.annotations?.[annotations.pushId] !== undefined && (spec.currentDropletRef?.name ?? '') === '';
 
 /**
  * An existing app as this push's own; undefined when it is gone, or was made by another first push that did not get the name. Such an app is
  * followed until it holds the name. If it does not get it, it is this push's to delete: who made it has ended when it was taken over.
  */
-async function takeExisting(session: SpaceSession, app: CFApp, plan: AppPlan, pushId: string): Promise<AcquiredApp | undefined> {
+async function takeExisting(session: SpaceSession, app: Stored<CFApp>, plan: AppPlan, pushId: string): Promise<AcquiredApp | undefined> {
   let follower: AppFollower | undefined;
   try {
     const onWait = (): void => session.report({ type: 'awaiting-other-push' });
@@ -116,9 +117,9 @@ async function takeExisting(session: SpaceSession, app: CFApp, plan: AppPlan, pu
 }
 
 /** Another push writes its settings, or died while it did. */
-const isLocked = ({ metadata }: CFApp): boolean => (metadata.annotations?.[annotations.applying] ?? '') !== '';
+const isLocked = ({ metadata }: Stored<CFApp>): boolean => (metadata.annotations?.[annotations.applying] ?? '') !== '';
 
-function checkLifecycle(app: CFApp, plan: AppPlan): void {
+function checkLifecycle(app: Stored<CFApp>, plan: AppPlan): void {
   if (app.spec.lifecycle.type === plan.lifecycle) return;
   const was = app.spec.lifecycle.type === 'docker' ? 'a docker image' : 'source code';
   throw new KfError('conflict', `App '${plan.name}' was made from ${was}; its kind of lifecycle cannot be changed.`, {
@@ -127,7 +128,7 @@ function checkLifecycle(app: CFApp, plan: AppPlan): void {
 }
 
 /** The app that got the name instead of the one that was created; undefined when it has gone again meanwhile. */
-async function findHolder(session: SpaceSession, name: string): Promise<CFApp | undefined> {
+async function findHolder(session: SpaceSession, name: string): Promise<Stored<CFApp> | undefined> {
   const holder = await findAppIfAny(session, name);
   const other = holder === undefined ? await nameInOtherCapitals(session, name) : undefined;
   if (other === undefined) return holder;
@@ -144,7 +145,12 @@ async function findHolder(session: SpaceSession, name: string): Promise<CFApp | 
  * Makes this push the app's push, creating the app when it is not there.
  * Many first pushes of one name at once end with one app: whoever does not get the name takes over the one that did.
  */
-export async function acquireApp(session: SpaceSession, plan: AppPlan, found: CFApp | undefined, pushId: string): Promise<AcquiredApp> {
+export async function acquireApp(
+  session: SpaceSession,
+  plan: AppPlan,
+  found: Stored<CFApp> | undefined,
+  pushId: string,
+): Promise<AcquiredApp> {
   let existing = found;
   for (let attempt = 0; attempt < tries; attempt += 1) {
     if (existing !== undefined) {

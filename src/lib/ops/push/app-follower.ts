@@ -2,6 +2,7 @@
 // It begins with the first wait: a push that finds nothing to do needs none.
 
 import { kinds } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -12,7 +13,7 @@ import { assertHolder } from './lock.ts';
 
 interface Waiter {
   /** Shows the app as it is now; settles the wait when it has seen enough. */
-  look: (app: CFApp) => void;
+  look: (app: Stored<CFApp>) => void;
   reject: (error: unknown) => void;
   interrupted?: ((error: KubeError) => void) | undefined;
 }
@@ -25,7 +26,7 @@ const reopenMs = { baseMs: 50, maxMs: 2_000 };
 const isPassing = (error: KfError): boolean => ['unreachable', 'timeout', 'failed'].includes(error.code);
 
 export class AppFollower {
-  #app: CFApp;
+  #app: Stored<CFApp>;
   #failure: Error | undefined;
   readonly #waiters = new Set<Waiter>();
   readonly #cluster: Cluster;
@@ -40,7 +41,7 @@ export class AppFollower {
   #awaited: string | undefined;
 
   /** @param app as the server returned it after this push had taken it over */
-  constructor(cluster: Cluster, app: CFApp, pushId: string) {
+  constructor(cluster: Cluster, app: Stored<CFApp>, pushId: string) {
     this.#cluster = cluster;
     this.#app = app;
     this.#pushId = pushId;
@@ -54,7 +55,7 @@ export class AppFollower {
   }
 
   /** The app as last seen, since `begin` kept up to date. @throws KfError conflict when a later push has taken over */
-  get app(): CFApp {
+  get app(): Stored<CFApp> {
     if (this.#failure !== undefined) throw this.#failure;
     return this.#app;
   }
@@ -64,21 +65,21 @@ export class AppFollower {
   }
 
   /** The app as this push has just written it: what the watch still brings from before is old news. */
-  wrote(app: CFApp): void {
-    const version = app.metadata.resourceVersion ?? '';
+  wrote(app: Stored<CFApp>): void {
+    const version = app.metadata.resourceVersion;
     if (this.#seen.has(version)) return;
     this.#app = app;
     if (this.#begun) this.#awaited = version;
   }
 
   /** The app as soon as `accepts` holds. @throws KfError `timeout` with `what` was awaited, or what ended the push */
-  until(what: string, timeoutMs: number, accepts: (app: CFApp) => boolean, signal?: AbortSignal): Promise<CFApp> {
+  until(what: string, timeoutMs: number, accepts: (app: Stored<CFApp>) => boolean, signal?: AbortSignal): Promise<Stored<CFApp>> {
     const options = { timeoutMs, describe: what, ...(signal === undefined ? {} : { signal }) };
     return this.watch((app) => (accepts(app) ? app : undefined), options);
   }
 
   /** Shows `check` the app, now and after every change, until it answers; what it throws ends the wait. @throws as {@link until} */
-  watch<R>(check: (app: CFApp) => R | undefined, { timeoutMs, describe, signal, onInterruption }: WatchUntilOptions): Promise<R> {
+  watch<R>(check: (app: Stored<CFApp>) => R | undefined, { timeoutMs, describe, signal, onInterruption }: WatchUntilOptions): Promise<R> {
     return new Promise((resolve, reject) => {
       const finish = (settle: () => void): void => {
         clearTimeout(timer);
@@ -87,7 +88,7 @@ export class AppFollower {
         settle();
       };
       const fail = (error: unknown): void => finish(() => reject(error));
-      const look = (app: CFApp): void => {
+      const look = (app: Stored<CFApp>): void => {
         try {
           const answer = check(app);
           if (answer !== undefined) finish(() => resolve(answer));
@@ -117,8 +118,8 @@ export class AppFollower {
     });
   }
 
-  #see(app: CFApp): void {
-    const version = app.metadata.resourceVersion ?? '';
+  #see(app: Stored<CFApp>): void {
+    const version = app.metadata.resourceVersion;
     this.#seen.add(version);
     assertHolder(app, this.#pushId);
     if (this.#awaited !== undefined && this.#awaited !== version) return;
@@ -135,8 +136,8 @@ export class AppFollower {
   }
 
   async #run(): Promise<void> {
-    const { name = '', namespace = '' } = this.#app.metadata;
-    let resourceVersion = this.#app.metadata.resourceVersion;
+    const { name, namespace } = this.#app.metadata;
+    let { resourceVersion } = this.#app.metadata;
     while (!this.#stopped.signal.aborted) {
       try {
         await this.#watchOnce(namespace, name, resourceVersion);
@@ -155,8 +156,8 @@ export class AppFollower {
     }
   }
 
-  async #readAgain(namespace: string, name: string): Promise<string | undefined> {
-    let live: CFApp | undefined;
+  async #readAgain(namespace: string, name: string): Promise<string> {
+    let live: Stored<CFApp> | undefined;
     try {
       live = await this.#cluster.get(kinds.app, namespace, name, this.#stopped.signal);
     } catch (error) {
@@ -169,9 +170,9 @@ export class AppFollower {
     return live.metadata.resourceVersion;
   }
 
-  async #watchOnce(ns: string, name: string, resourceVersion: string | undefined): Promise<void> {
-    const options = { ns, fieldSelector: `metadata.name=${name}`, signal: this.#stopped.signal };
-    const events = this.#cluster.watch(kinds.app, resourceVersion === undefined ? options : { ...options, resourceVersion });
+  async #watchOnce(ns: string, name: string, resourceVersion: string): Promise<void> {
+    const options = { ns, fieldSelector: `metadata.name=${name}`, resourceVersion, signal: this.#stopped.signal };
+    const events = this.#cluster.watch(kinds.app, options);
     for await (const event of events) {
       this.#emptyWatches = 0;
       if (event.type === 'BOOKMARK') continue;

@@ -3,6 +3,7 @@
 import { processesOf, routesOf } from '../../api/app.ts';
 import { secretType } from '../../api/core.ts';
 import { kinds, labels } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import { packagesOf } from '../../api/packages.ts';
 import type { CFApp, CFBuild, CFPackage, CFProcess, CFRoute, CFServiceBinding } from '../../api/types.generated.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
@@ -12,19 +13,19 @@ import { appBindings, toldBindings } from '../services/user-provided.ts';
 export interface AppSnapshot {
   /** There is no app yet. */
   isNew: boolean;
-  processes: CFProcess[];
+  processes: Stored<CFProcess>[];
   /** All routes of the space, the app's own among them; of a new app only where the space has routes at a host that it wants. */
-  routes: CFRoute[];
-  ownRoutes: CFRoute[];
+  routes: Stored<CFRoute>[];
+  ownRoutes: Stored<CFRoute>[];
   /** Builds of the app, newest first. */
-  builds: CFBuild[];
+  builds: Stored<CFBuild>[];
   /** Packages of the app that have their source, newest first; read for source code only. */
-  packages: CFPackage[];
+  packages: Stored<CFPackage>[];
   /** The app's environment as stored. */
   env: Record<string, string>;
   hasEnvSecret: boolean;
   /** Of the app; read where its status tells of some or the plan names services. */
-  bindings: CFServiceBinding[];
+  bindings: Stored<CFServiceBinding>[];
 }
 
 const nothing: AppSnapshot = {
@@ -39,11 +40,10 @@ const nothing: AppSnapshot = {
   bindings: [],
 };
 
-const newestFirst = (a: CFBuild, b: CFBuild): number =>
-  (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? '') ||
-  (b.metadata.name ?? '').localeCompare(a.metadata.name ?? '');
+const newestFirst = (a: Stored<CFBuild>, b: Stored<CFBuild>): number =>
+  (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? '') || b.metadata.name.localeCompare(a.metadata.name);
 
-async function readEnv({ cluster, space, signal }: SpaceSession, app: CFApp): Promise<Pick<AppSnapshot, 'env' | 'hasEnvSecret'>> {
+async function readEnv({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<Pick<AppSnapshot, 'env' | 'hasEnvSecret'>> {
   const name = app.spec.envSecretName ?? '';
   if (name === '') return { env: {}, hasEnvSecret: false };
   const secret = await cluster.get(secretType, space.guid, name, signal);
@@ -52,26 +52,26 @@ async function readEnv({ cluster, space, signal }: SpaceSession, app: CFApp): Pr
 }
 
 /** A push of an image that names no variables neither reads nor changes any; once deployed, the app has the Secret. */
-function needsEnv(app: CFApp, plan: AppPlan): boolean {
+function needsEnv(app: Stored<CFApp>, plan: AppPlan): boolean {
   return plan.lifecycle !== 'docker' || Object.keys(plan.env).length > 0 || (app.spec.currentDropletRef?.name ?? '') === '';
 }
 
 /** Packages of the app that have their source, newest first. */
-export async function readPackages({ cluster, space, signal }: SpaceSession, app: CFApp): Promise<CFPackage[]> {
-  const labelSelector = `${labels.appGuid}=${app.metadata.name ?? ''}`;
+export async function readPackages({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFPackage>[]> {
+  const labelSelector = `${labels.appGuid}=${app.metadata.name}`;
   return packagesOf(app, (await cluster.list(kinds.package, { ns: space.guid, labelSelector, signal })).items);
 }
 
 /** Images are not built: nothing sees their services before they run. */
-async function builtWith(session: SpaceSession, plan: AppPlan, app: CFApp): Promise<CFServiceBinding[]> {
+async function builtWith(session: SpaceSession, plan: AppPlan, app: Stored<CFApp>): Promise<Stored<CFServiceBinding>[]> {
   return plan.lifecycle === 'docker' ? [] : toldBindings(session, app);
 }
 
 /** The facts of an app that exists, as far as the plan needs them; a new one has none. */
-export async function readSnapshot(session: SpaceSession, plan: AppPlan, app: CFApp | undefined): Promise<AppSnapshot> {
+export async function readSnapshot(session: SpaceSession, plan: AppPlan, app: Stored<CFApp> | undefined): Promise<AppSnapshot> {
   if (app === undefined) return nothing;
   const { cluster, space, signal } = session;
-  const options = { ns: space.guid, labelSelector: `${labels.appGuid}=${app.metadata.name ?? ''}`, signal };
+  const options = { ns: space.guid, labelSelector: `${labels.appGuid}=${app.metadata.name}`, signal };
   const [processes, builds, packages, routes, env, bindings] = await Promise.all([
     cluster.list(kinds.process, options),
     cluster.list(kinds.build, options),

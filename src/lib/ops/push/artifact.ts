@@ -5,6 +5,7 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { annotations, kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
+import type { Stored } from '../../api/object.ts';
 import { isUnstaged, neededPackages, packagesOf, packageToBuild } from '../../api/packages.ts';
 import { pushRepository, repositoryPath } from '../../api/repositories.ts';
 import type { CFBuild, CFPackage, CFServiceBinding } from '../../api/types.generated.ts';
@@ -32,14 +33,14 @@ export interface Artifact {
   /** Name of the package that was pushed: uploaded now, or known from before. */
   source: string;
   /** The app's packages, newest first; empty where that package is known to be the newest. */
-  packages: readonly CFPackage[];
+  packages: readonly Stored<CFPackage>[];
   /** Left out when the package is to be built later. */
-  build?: CFBuild;
+  build?: Stored<CFBuild>;
   /** False when an earlier build was taken, or none was made. */
   wasBuilt: boolean;
   layerBytesSent: number;
   /** The app's, those that were made for the build among them. */
-  bindings: readonly CFServiceBinding[];
+  bindings: readonly Stored<CFServiceBinding>[];
 }
 
 export interface ArtifactInput {
@@ -65,7 +66,7 @@ function cacheFolder(env: Readonly<Record<string, string | undefined>>): string 
   return path.join(base !== undefined && base !== '' ? base : path.join(env['HOME'] ?? homedir(), '.cache'), 'kf', 'source');
 }
 
-const nameOf = ({ metadata }: CFBuild | CFPackage): string => metadata.name ?? '';
+const nameOf = ({ metadata }: Stored<CFBuild> | Stored<CFPackage>): string => metadata.name;
 
 async function authorOfPush(session: SpaceSession): Promise<Authorship> {
   return { changedBy: await session.changedBy(), now: new Date() };
@@ -76,12 +77,12 @@ async function uploadSource(
   input: ArtifactInput,
   listing: SourceListing,
   cacheDir: string,
-): Promise<{ package: CFPackage; bytes: number }> {
+): Promise<{ package: Stored<CFPackage>; bytes: number }> {
   const { session, info, follower, pushId } = input;
   const { cluster, report, signal } = session;
   const app = follower.app;
   const guid = randomUUID();
-  const place = [info.registry, session.space.guid, app.metadata.name ?? '', 'packages'] as const;
+  const place = [info.registry, session.space.guid, app.metadata.name, 'packages'] as const;
   const repository = repositoryPath(...place);
   report({ type: 'packaging', files: listing.files, bytes: listing.bytes });
   const [packed, client] = await Promise.all([
@@ -136,7 +137,12 @@ async function fromSource(input: ArtifactInput): Promise<Artifact> {
 }
 
 /** The package of this source; uploaded unless it is known. */
-async function packaged(input: ArtifactInput, listing: SourceListing, known: CFPackage | undefined, cacheDir: string): Promise<Artifact> {
+async function packaged(
+  input: ArtifactInput,
+  listing: SourceListing,
+  known: Stored<CFPackage> | undefined,
+  cacheDir: string,
+): Promise<Artifact> {
   const { session, info, plan, facts, follower } = input;
   const { bindings } = facts;
   if (known !== undefined) return { source: nameOf(known), packages: facts.packages, wasBuilt: false, layerBytesSent: 0, bindings };
@@ -147,12 +153,18 @@ async function packaged(input: ArtifactInput, listing: SourceListing, known: CFP
   return { source: nameOf(created), packages, wasBuilt: false, layerBytesSent: bytes, bindings };
 }
 
-async function staged(input: ArtifactInput, listing: SourceListing, known: CFPackage | undefined, cacheDir: string): Promise<Artifact> {
+async function staged(
+  input: ArtifactInput,
+  listing: SourceListing,
+  known: Stored<CFPackage> | undefined,
+  cacheDir: string,
+): Promise<Artifact> {
   const { session, info, plan, facts, follower } = input;
   const { contentHash } = listing;
   const env = { ...facts.env, ...plan.env };
   const { buildpacks = [], stack } = lifecycleOf(plan, follower.app).data;
-  const keyWith = (bindings: readonly CFServiceBinding[]): string => buildKey(info, { contentHash, buildpacks, stack, env, bindings });
+  const keyWith = (bindings: readonly Stored<CFServiceBinding>[]): string =>
+    buildKey(info, { contentHash, buildpacks, stack, env, bindings });
   const missing = input.services.filter(({ instance }) => !facts.bindings.some((binding) => isTo(binding, instance)));
   // No build has seen a service that is still to be bound.
   const earlier = input.force || missing.length > 0 ? undefined : reusableBuild(facts.builds, keyWith(facts.bindings));
@@ -167,7 +179,7 @@ async function staged(input: ArtifactInput, listing: SourceListing, known: CFPac
 }
 
 /** The app's bindings after these services were bound: the build sees them, and they stay when it fails. */
-async function bound({ session, facts, follower }: ArtifactInput, missing: readonly FoundService[]): Promise<CFServiceBinding[]> {
+async function bound({ session, facts, follower }: ArtifactInput, missing: readonly FoundService[]): Promise<Stored<CFServiceBinding>[]> {
   const { app } = follower;
   const made = Promise.all(
     missing.map(({ instance, bindingName }) => ensureBinding(session, app, instance, bindingName === undefined ? {} : { bindingName })),
@@ -177,12 +189,12 @@ async function bound({ session, facts, follower }: ArtifactInput, missing: reado
 }
 
 /** The image that a staged build runs; equal images make equal droplets. */
-export function dropletImage(build: CFBuild | undefined): string | undefined {
+export function dropletImage(build: Stored<CFBuild> | undefined): string | undefined {
   return build?.status?.state === 'STAGED' ? build.status.droplet?.registry.image : undefined;
 }
 
 /** The image's package only. One that waits already is as good; one that was built is not, for the tag may have moved since. */
-async function imagePackage(input: ArtifactInput, create: () => Promise<CFPackage>): Promise<Artifact> {
+async function imagePackage(input: ArtifactInput, create: () => Promise<Stored<CFPackage>>): Promise<Artifact> {
   const { session, plan, facts, follower, force } = input;
   const packages = facts.isNew ? [] : await readPackages(session, follower.app);
   const waiting = isUnstaged(follower.app) && !force ? packageToBuild(follower.app, packages) : undefined;
@@ -205,7 +217,7 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
   const guid = randomUUID();
   const image = plan.docker?.image ?? '';
   const wanted = buildPackage({ guid, app: follower.app, type: 'docker', image, pushId }, await authorOfPush(session));
-  const create = (): Promise<CFPackage> => cluster.create(kinds.package, wanted, { signal });
+  const create = (): Promise<Stored<CFPackage>> => cluster.create(kinds.package, wanted, { signal });
   if (!input.stage) return imagePackage(input, create);
   session.report({ type: 'resolving-image', image });
   const request = buildRequest(input, guid);

@@ -1,6 +1,7 @@
 // What a manifest asks for beside what the app has, line by line, in the order and with the words of a manifest. Pure.
 
 import { webProcess } from '../../api/app.ts';
+import type { Stored } from '../../api/object.ts';
 import { formatMegabytes } from '../../api/sizes.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import type { AppPlan, HealthCheckPlan, ProcessPlan } from '../../manifest/plan.ts';
@@ -14,7 +15,7 @@ export interface AttributeLine {
 
 /** What is there of an app; undefined of one that is to be made. */
 export interface Present {
-  app: CFApp;
+  app: Stored<CFApp>;
   facts: AppSnapshot;
   /** The image that it runs, as it was pushed. */
   image: string | undefined;
@@ -61,7 +62,7 @@ function checkEntries(prefix: string, plan: HealthCheckPlan = {}, present: CFPro
 const size = (megabytes: number | undefined): Written => (megabytes === undefined ? undefined : formatMegabytes(megabytes));
 const command = (text: string | null | undefined): Written => (text === null || text === '' ? 'null' : text);
 
-function processLines(indent: string, plan: ProcessPlan, process: CFProcess | undefined): AttributeLine[] {
+function processLines(indent: string, plan: ProcessPlan, process: Stored<CFProcess> | undefined): AttributeLine[] {
   const spec = process?.spec;
   const entries: Entry[] = [
     ['command', command(plan.command), spec === undefined ? undefined : command(spec.command ?? null)],
@@ -78,8 +79,8 @@ function processLines(indent: string, plan: ProcessPlan, process: CFProcess | un
 }
 
 /** Of the web process alone the keys stand at the level of the app, where most manifests have them. */
-function processesLines({ processes }: AppPlan, present: readonly CFProcess[]): AttributeLine[] {
-  const processOf = ({ type }: ProcessPlan): CFProcess | undefined => present.find(({ spec }) => spec.processType === type);
+function processesLines({ processes }: AppPlan, present: readonly Stored<CFProcess>[]): AttributeLine[] {
+  const processOf = ({ type }: ProcessPlan): Stored<CFProcess> | undefined => present.find(({ spec }) => spec.processType === type);
   const [only] = processes;
   if (only?.type === webProcess && processes.length === 1) return processLines('  ', only, processOf(only));
   const lines = processes.flatMap((plan) => {

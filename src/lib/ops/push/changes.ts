@@ -2,6 +2,7 @@
 
 import { effectiveCommand, webProcess } from '../../api/app.ts';
 import { annotations } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import { packageMark, unstagedMark } from '../../api/packages.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
@@ -38,7 +39,7 @@ export interface Decision {
   services: FoundService[];
   routes: WantedRoute[];
   facts: AppSnapshot;
-  app: CFApp;
+  app: Stored<CFApp>;
   artifact: Artifact;
 }
 
@@ -82,7 +83,7 @@ export function isNothing(changes: Changes): boolean {
 }
 
 /** The app has the marks already. */
-export function isMarked({ metadata }: CFApp, { marks }: Changes): boolean {
+export function isMarked({ metadata }: Stored<CFApp>, { marks }: Changes): boolean {
   return Object.entries(marks).every(([name, value]) => (metadata.annotations?.[name] ?? null) === value);
 }
 

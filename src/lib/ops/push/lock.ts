@@ -1,6 +1,7 @@
 // Two pushes of one app at once: the later one takes the app over, the earlier finds out before its next write (docs/internals.md, Push).
 
 import { annotations, kinds } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -30,7 +31,7 @@ export function lockJudge(pushId: string, now: () => number = () => performance.
 }
 
 /** The error of a push that a later one has overtaken. */
-export function supersededBy(app: CFApp): KfError {
+export function supersededBy(app: Stored<CFApp>): KfError {
   const { [annotations.changedBy]: by = 'somebody', [annotations.pushStarted]: at = 'a moment ago' } = app.metadata.annotations ?? {};
   const name = app.spec.displayName;
   return new KfError(
@@ -44,24 +45,24 @@ export function supersededBy(app: CFApp): KfError {
 }
 
 /** Throws when the app belongs to a later push. */
-export function assertHolder(app: CFApp, pushId: string): void {
+export function assertHolder(app: Stored<CFApp>, pushId: string): void {
   if (app.metadata.annotations?.[annotations.pushId] !== pushId) throw supersededBy(app);
 }
 
-function deleted({ spec: { displayName } }: CFApp): KfError {
+function deleted({ spec: { displayName } }: Stored<CFApp>): KfError {
   return new KfError('not-found', `App '${displayName}' was deleted while it was being pushed.`, { hints: [`kf push ${displayName}`] });
 }
 
 /** Patches the app as it was last seen, as soon as `mayWrite` of it. */
 async function patchApp(
   cluster: Cluster,
-  first: CFApp,
-  patchFor: (app: CFApp) => ObjectPatch,
-  mayWrite: (app: CFApp) => boolean,
+  first: Stored<CFApp>,
+  patchFor: (app: Stored<CFApp>) => ObjectPatch,
+  mayWrite: (app: Stored<CFApp>) => boolean,
   signal: AbortSignal | undefined,
-): Promise<CFApp> {
+): Promise<Stored<CFApp>> {
   const app = { type: kinds.app, object: first, gone: () => deleted(first) };
-  const ifAllowed = (live: CFApp): ObjectPatch | undefined => (mayWrite(live) ? patchFor(live) : undefined);
+  const ifAllowed = (live: Stored<CFApp>): ObjectPatch | undefined => (mayWrite(live) ? patchFor(live) : undefined);
   for (;;) {
     const { object, isWritten } = await patchAsRead(cluster, app, ifAllowed, signal).catch((error: unknown) => {
       throw isConflict(error) ? busy(first, error) : error;
@@ -72,7 +73,7 @@ async function patchApp(
   }
 }
 
-function busy(app: CFApp, cause: unknown): KfError {
+function busy(app: Stored<CFApp>, cause: unknown): KfError {
   const { displayName } = app.spec;
   const message = `App '${displayName}' has been changed by others without a pause; this push could not write its change.`;
   return new KfError('conflict', message, { hints: [`kf app ${displayName}`, `kf push ${displayName}`], cause });
@@ -81,10 +82,10 @@ function busy(app: CFApp, cause: unknown): KfError {
 /** Makes this the app's push; waits while another one writes its settings. `first`: nobody had changed the app as it was given. */
 export async function takeOver(
   cluster: Cluster,
-  app: CFApp,
+  app: Stored<CFApp>,
   identity: PushIdentity,
   { signal, onWait }: { signal?: AbortSignal; onWait?: () => void } = {},
-): Promise<{ app: CFApp; first: boolean }> {
+): Promise<{ app: Stored<CFApp>; first: boolean }> {
   let looks = 0;
   const isLocked = lockJudge(identity.pushId);
   const metadata = () => ({
@@ -94,7 +95,7 @@ export async function takeOver(
       [annotations.changedBy]: identity.user,
     },
   });
-  const mayTake = (live: CFApp): boolean => {
+  const mayTake = (live: Stored<CFApp>): boolean => {
     looks += 1;
     const isFree = !isLocked(live);
     if (!isFree) onWait?.();
@@ -105,7 +106,7 @@ export async function takeOver(
 }
 
 /** Takes the lock under which settings are written. @throws KfError conflict when a later push has taken over */
-export function lockSettings(cluster: Cluster, app: CFApp, pushId: string, signal?: AbortSignal): Promise<CFApp> {
+export function lockSettings(cluster: Cluster, app: Stored<CFApp>, pushId: string, signal?: AbortSignal): Promise<Stored<CFApp>> {
   const patch = (): ObjectPatch => ({ metadata: { annotations: { [annotations.applying]: `${pushId}@${Date.now()}` } } });
   return patchApp(cluster, app, patch, (live) => isHolder(live, pushId), signal);
 }
@@ -113,15 +114,15 @@ export function lockSettings(cluster: Cluster, app: CFApp, pushId: string, signa
 /** The last patch of a push: sent only while the app is still its own. @throws KfError conflict when a later push has taken over */
 export function writeAsHolder(
   cluster: Cluster,
-  app: CFApp,
+  app: Stored<CFApp>,
   pushId: string,
-  patchFor: (app: CFApp) => ObjectPatch,
+  patchFor: (app: Stored<CFApp>) => ObjectPatch,
   signal?: AbortSignal,
-): Promise<CFApp> {
+): Promise<Stored<CFApp>> {
   return patchApp(cluster, app, patchFor, (live) => isHolder(live, pushId), signal);
 }
 
-function isHolder(app: CFApp, pushId: string): true {
+function isHolder(app: Stored<CFApp>, pushId: string): true {
   assertHolder(app, pushId);
   return true;
 }

@@ -2,6 +2,7 @@
 
 import { kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFDomain, CFServiceInstance } from '../../api/types.generated.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
@@ -17,7 +18,7 @@ import { needsDomains, wantedRoutes, type WantedRoute } from './route-plan.ts';
 
 /** A service of the plan, found. */
 export interface FoundService {
-  instance: CFServiceInstance;
+  instance: Stored<CFServiceInstance>;
   bindingName?: string;
 }
 
@@ -26,7 +27,7 @@ export interface Preflight {
   plan: AppPlan;
   facts: AppSnapshot;
   /** Oldest first; empty while the push needs none. */
-  domains: readonly CFDomain[];
+  domains: readonly Stored<CFDomain>[];
   routes: WantedRoute[];
   services: FoundService[];
   /** Of an app that is new and made from source. */
@@ -56,7 +57,7 @@ async function assertNewAppFits(session: SpaceSession, info: KfInfo, plan: AppPl
 async function readPlace(
   session: SpaceSession,
   plan: AppPlan,
-  app: CFApp | undefined,
+  app: Stored<CFApp> | undefined,
 ): Promise<Pick<Preflight, 'facts' | 'domains' | 'routes'>> {
   const isSure = needsDomains(plan, true) || (app === undefined && needsDomains(plan, false));
   const [facts, early] = await Promise.all([readSnapshot(session, plan, app), isSure ? listDomainObjects(session) : undefined]);
@@ -78,7 +79,7 @@ export async function preflight(
   session: SpaceSession,
   info: KfInfo,
   plan: AppPlan,
-  { app, start }: { app: CFApp | undefined; start: boolean },
+  { app, start }: { app: Stored<CFApp> | undefined; start: boolean },
 ): Promise<Preflight> {
   if (plan.path !== undefined && plan.lifecycle !== 'docker') await assertSource(plan.path, session.signal);
   const [fitted, place, services, registry] = await Promise.all([

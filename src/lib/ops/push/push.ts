@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { appRevOf } from '../../api/app.ts';
 import { annotations } from '../../api/group.ts';
 import { requireCompatible, type KfInfo } from '../../api/kf-info.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -31,7 +32,7 @@ export interface PushedApp {
   unchanged: boolean;
   built: boolean;
   layerBytesSent: number;
-  app: CFApp;
+  app: Stored<CFApp>;
   /** What the push has read of it, for `describeApp`. */
   known: KnownOfApp;
 }
@@ -42,7 +43,13 @@ export interface PushOptions {
 }
 
 /** Everything but the switch itself. The app is locked, so no other push writes at the same time. Returns the routes that were added. */
-async function writeSettings(session: SpaceSession, info: KfInfo, app: CFApp, facts: AppSnapshot, changes: Changes): Promise<CFRoute[]> {
+async function writeSettings(
+  session: SpaceSession,
+  info: KfInfo,
+  app: Stored<CFApp>,
+  facts: AppSnapshot,
+  changes: Changes,
+): Promise<Stored<CFRoute>[]> {
   const [routes] = await Promise.all([
     Promise.all(changes.routes.map((route) => ensureRoute(session, app, route, facts.routes))),
     writeProcesses(session, info, app, changes.processes),
@@ -58,17 +65,17 @@ async function writeSettings(session: SpaceSession, info: KfInfo, app: CFApp, fa
 /** The one patch that makes the new state the app's: droplet, started or not, deploy-id; the lock goes with it. */
 function switchApp(
   session: SpaceSession,
-  app: CFApp,
+  app: Stored<CFApp>,
   plan: AppPlan,
   droplet: string | undefined,
   deploy: { id: string; newRev: boolean; start: boolean; changes: Changes },
-): Promise<CFApp> {
+): Promise<Stored<CFApp>> {
   const lifecycle = lifecycleOf(plan);
   const data = {
     ...(plan.buildpacks === undefined ? {} : { buildpacks: lifecycle.data.buildpacks ?? null }),
     ...(plan.stack === undefined ? {} : { stack: lifecycle.data.stack }),
   };
-  const patch = (live: CFApp) => {
+  const patch = (live: Stored<CFApp>) => {
     const next = String(appRevOf(live) + 1);
     const isStop = !deploy.start && live.spec.desiredState === 'STARTED';
     const rev = isStop
@@ -104,18 +111,18 @@ export interface PreparedPush {
   /** As this installation can follow it. */
   plan: AppPlan;
   push: PushPlan;
-  found: CFApp | undefined;
+  found: Stored<CFApp> | undefined;
   checked: Preflight;
 }
 
 /** Writes settings and switches; on any failure the lock is given back at once. */
 async function apply(
   prepared: PreparedPush,
-  app: CFApp,
+  app: Stored<CFApp>,
   facts: AppSnapshot,
   changes: Changes,
   target: { droplet: string | undefined; pushId: string; force: boolean },
-): Promise<{ switched: CFApp; routes: CFRoute[] }> {
+): Promise<{ switched: Stored<CFApp>; routes: Stored<CFRoute>[] }> {
   const { session, info, plan } = prepared;
   const locked = await lockSettings(session.cluster, app, target.pushId, session.signal);
   try {
@@ -138,11 +145,11 @@ async function apply(
 
 async function verdict(
   { session, plan, push }: PreparedPush,
-  app: CFApp,
+  app: Stored<CFApp>,
   facts: AppSnapshot,
   pushId: string,
   follower: AppFollower,
-): Promise<CFApp> {
+): Promise<Stored<CFApp>> {
   const { report, cluster, env, signal, bin } = session;
   report({ type: 'starting-app', app: plan.name });
   // A process that only now comes from the droplet has the standard time.
@@ -154,26 +161,39 @@ async function verdict(
 }
 
 /** The controller has worked it out. */
-const hasAddress = ({ status }: CFRoute): boolean => (status?.uri ?? '') !== '';
+const hasAddress = ({ status }: Stored<CFRoute>): boolean => (status?.uri ?? '') !== '';
 
 /** A push that changes nothing else may still be one of an older package. */
-function mark({ cluster, signal }: SpaceSession, app: CFApp, pushId: string, changes: Changes): Promise<CFApp> | CFApp {
+function mark(
+  { cluster, signal }: SpaceSession,
+  app: Stored<CFApp>,
+  pushId: string,
+  changes: Changes,
+): Promise<Stored<CFApp>> | Stored<CFApp> {
   if (isMarked(app, changes)) return app;
   return writeAsHolder(cluster, app, pushId, () => ({ metadata: { annotations: changes.marks } }), signal);
 }
 
-async function untilStopped(session: SpaceSession, app: CFApp, pushId: string): Promise<void> {
+async function untilStopped(session: SpaceSession, app: Stored<CFApp>, pushId: string): Promise<void> {
   session.report({ type: 'stopping-app' });
   await waitUntilStopped(session, app, pushId);
   session.report({ type: 'app-stopped' });
 }
 
-function unchanged(pushed: Omit<PushedApp, 'unchanged' | 'app'>, { processes, ownRoutes: routes }: AppSnapshot, app: CFApp): PushedApp {
+function unchanged(
+  pushed: Omit<PushedApp, 'unchanged' | 'app'>,
+  { processes, ownRoutes: routes }: AppSnapshot,
+  app: Stored<CFApp>,
+): PushedApp {
   return { ...pushed, unchanged: true, app, known: { ...pushed.known, processes, routes, withoutUsage: true } };
 }
 
 /** Facts and routes of an app that others changed since the preflight. */
-async function readAgain(session: SpaceSession, { plan, domains }: Preflight, app: CFApp): Promise<Pick<Preflight, 'facts' | 'routes'>> {
+async function readAgain(
+  session: SpaceSession,
+  { plan, domains }: Preflight,
+  app: Stored<CFApp>,
+): Promise<Pick<Preflight, 'facts' | 'routes'>> {
   const facts = await readSnapshot(session, plan, app);
   const hasRoutes = facts.ownRoutes.length > 0;
   const known = domains.length === 0 && needsDomains(plan, hasRoutes) ? await listDomainObjects(session) : domains;
@@ -206,7 +226,7 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
     const { build } = artifact;
     const result = {
       name: plan.name,
-      guid: follower.app.metadata.name ?? '',
+      guid: follower.app.metadata.name,
       built: artifact.wasBuilt,
       layerBytesSent: artifact.layerBytesSent,
       known: { ...(build === undefined ? {} : { build }), ...(plan.docker === undefined ? {} : { image: plan.docker.image }) },

@@ -132,7 +132,7 @@ function refusal(quota: ResourceQuota, name: string, need: Need): QuotaRefusal |
   const free = Math.max(0, hard - used);
   if (need.amount <= free) return undefined;
   const show = (amount: number): string => (need.isBytes ? formatBytes(amount) : String(amount));
-  const why = `${need.what}, and the quota '${quota.metadata.name ?? ''}' has ${show(free)} of ${show(hard)} left (${name})`;
+  const why = `${need.what}, and the quota '${quota.metadata.name}' has ${show(free)} of ${show(hard)} left (${name})`;
   return need.smaller === undefined || need.smaller.amount > free ? { why } : { why, flags: need.smaller.flags };
 }
 

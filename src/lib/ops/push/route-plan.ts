@@ -1,6 +1,7 @@
 // Which routes a push wants: named, random, default or none (cf-behaviour 4.6). Pure, so that it can be decided before anything is written.
 
 import { randomInt } from 'node:crypto';
+import type { Stored } from '../../api/object.ts';
 import type { CFDomain } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
@@ -8,7 +9,7 @@ import { splitHostname } from '../../manifest/routes.ts';
 
 export interface WantedRoute {
   host: string;
-  domain: CFDomain;
+  domain: Stored<CFDomain>;
   /** With its leading slash, or ''. */
   path: string;
 }
@@ -81,13 +82,13 @@ function defaultHost(appName: string): string {
   });
 }
 
-function noSuchDomain(text: string, domains: readonly CFDomain[]): KfError {
+function noSuchDomain(text: string, domains: readonly Stored<CFDomain>[]): KfError {
   return new KfError('not-found', `No domains exist for route ${text}`, {
     hints: [`Known domains: ${domains.map((domain) => domain.spec.name).join(', ') || 'none'}`],
   });
 }
 
-function namedRoutes(plan: AppPlan, domains: readonly CFDomain[]): WantedRoute[] {
+function namedRoutes(plan: AppPlan, domains: readonly Stored<CFDomain>[]): WantedRoute[] {
   const names = domains.map((domain) => domain.spec.name);
   return plan.routes.map((route) => {
     if (route.port !== undefined || route.protocol === 'tcp') {
@@ -109,7 +110,7 @@ export function needsDomains(plan: AppPlan, hasRoutes: boolean): boolean {
  * The routes that shall lead to the app; empty: none to add.
  * @param domains oldest first: the first is the default domain
  */
-export function wantedRoutes(plan: AppPlan, domains: readonly CFDomain[], hasRoutes: boolean): WantedRoute[] {
+export function wantedRoutes(plan: AppPlan, domains: readonly Stored<CFDomain>[], hasRoutes: boolean): WantedRoute[] {
   if (plan.noRoute) return [];
   if (plan.routes.length > 0) return namedRoutes(plan, domains);
   if (hasRoutes || !(plan.randomRoute || plan.defaultRoute)) return [];

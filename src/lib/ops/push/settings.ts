@@ -7,6 +7,7 @@ import { kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import { isAlreadyExists } from '../../kube/errors.ts';
 import { processGuid } from '../../api/names.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess, CFProcessSpec } from '../../api/types.generated.ts';
 import type { AppPlan, HealthCheckPlan, ProcessPlan } from '../../manifest/plan.ts';
 import { given } from '../../manifest/process.ts';
@@ -100,7 +101,7 @@ export function metadataChanges(plan: AppPlan, app: CFApp): Record<'labels' | 'a
 export interface ProcessStep {
   plan: ProcessPlan;
   /** Left out: the process is to be made. */
-  process?: CFProcess;
+  process?: Stored<CFProcess>;
   changes: Record<string, unknown>;
   /** A new number of instances of an existing process. */
   instances?: number;
@@ -122,7 +123,7 @@ export function processSteps(plan: AppPlan, facts: AppSnapshot, startsWeb = true
   });
 }
 
-async function makeProcess(session: SpaceSession, info: KfInfo, app: CFApp, plan: ProcessPlan, author: Authorship): Promise<void> {
+async function makeProcess(session: SpaceSession, info: KfInfo, app: Stored<CFApp>, plan: ProcessPlan, author: Authorship): Promise<void> {
   const process = buildProcess(
     {
       app,
@@ -141,7 +142,12 @@ async function makeProcess(session: SpaceSession, info: KfInfo, app: CFApp, plan
   await session.cluster.create(kinds.process, process, { signal: session.signal });
 }
 
-export async function writeProcesses(session: SpaceSession, info: KfInfo, app: CFApp, steps: readonly ProcessStep[]): Promise<void> {
+export async function writeProcesses(
+  session: SpaceSession,
+  info: KfInfo,
+  app: Stored<CFApp>,
+  steps: readonly ProcessStep[],
+): Promise<void> {
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const { cluster, space, signal } = session;
   await Promise.all(
@@ -149,14 +155,19 @@ export async function writeProcesses(session: SpaceSession, info: KfInfo, app: C
       if (process === undefined) return makeProcess(session, info, app, plan, author);
       if (Object.keys(changes).length > 0) await changeProcess(session, process, changes);
       if (instances === undefined) return;
-      const name = processGuid(app.metadata.name ?? '', plan.type);
+      const name = processGuid(app.metadata.name, plan.type);
       await cluster.mergePatch(kinds.process, space.guid, name, { spec: { replicas: instances } }, { subresource: 'scale', signal });
     }),
   );
 }
 
 /** Adds and changes variables; others stay. The Secret is made when it is not there. */
-export async function writeEnv(session: SpaceSession, app: CFApp, facts: AppSnapshot, changes: Record<string, string>): Promise<void> {
+export async function writeEnv(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  facts: AppSnapshot,
+  changes: Record<string, string>,
+): Promise<void> {
   const { cluster, space, signal } = session;
   const options = { signal };
   if (!facts.hasEnvSecret) {
@@ -171,5 +182,5 @@ export async function writeEnv(session: SpaceSession, app: CFApp, facts: AppSnap
   }
   if (Object.keys(changes).length === 0) return;
   const data = Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, Buffer.from(value).toString('base64')]));
-  await cluster.mergePatch(secretType, space.guid, app.spec.envSecretName ?? envSecretName(app.metadata.name ?? ''), { data }, options);
+  await cluster.mergePatch(secretType, space.guid, app.spec.envSecretName ?? envSecretName(app.metadata.name), { data }, options);
 }

@@ -38,7 +38,7 @@ export async function ensureRegistryKey(cluster: Cluster): Promise<Buffer> {
 export async function openRegistryKey(cluster: Cluster): Promise<void> {
   const found = await cluster.get(secretType, systemNamespace, registryKeySecretName);
   if (found?.immutable !== true) return;
-  const { uid = '' } = found.metadata;
+  const { uid } = found.metadata;
   await cluster.delete(secretType, systemNamespace, registryKeySecretName, { uid });
   await cluster.create(secretType, keySecret(found.data ?? {}));
 }

@@ -53,7 +53,7 @@ async function until(
   await waitFor(isSo, { timeoutMs: patienceMs, intervalMs: pollMs, describe: what, late, signal: context.signal });
 }
 
-async function writeKeys(context: RotateContext, secret: Secret, data: Record<string, string>): Promise<Stored<Secret>> {
+async function writeKeys(context: RotateContext, secret: Stored<Secret>, data: Record<string, string>): Promise<Stored<Secret>> {
   // With the resource version that was read: of two rotations at a time the later one fails.
   return context.cluster.replace(secretType, { ...secret, apiVersion: 'v1', kind: 'Secret', data }, { signal: context.signal });
 }
@@ -63,7 +63,7 @@ async function teachGate(context: RotateContext, current: Buffer, next: Buffer):
   const { cluster, info, signal } = context;
   const { items } = await cluster.list(podType, { ns: info.registry.namespace, labelSelector: `app=${info.registry.service}`, signal });
   for (const { metadata } of items)
-    await cluster.mergePatch(podType, metadata.namespace, metadata.name ?? '', {
+    await cluster.mergePatch(podType, metadata.namespace, metadata.name, {
       metadata: { annotations: { [keyAnnotation]: registryKeyId(next) } },
     });
   const id = registryKeyId(next);
@@ -76,12 +76,12 @@ async function teachGate(context: RotateContext, current: Buffer, next: Buffer):
   );
 }
 
-function isSignedBy(key: Buffer, secret: Secret | undefined): boolean {
+function isSignedBy(key: Buffer, secret: Stored<Secret> | undefined): boolean {
   const [user, password] = [decode(secret?.data?.['username']).toString(), decode(secret?.data?.['password']).toString()];
   return password === registryPassword(key, user);
 }
 
-function isPullSignedBy(key: Buffer, secret: Secret | undefined): boolean {
+function isPullSignedBy(key: Buffer, secret: Stored<Secret> | undefined): boolean {
   const text = decode(secret?.data?.['.dockerconfigjson']).toString();
   const [, user = ''] = /"username":"([^"]+)"/.exec(text) ?? [];
   return text.includes(`"password":"${registryPassword(key, user)}"`);
@@ -114,7 +114,7 @@ async function awaitSpaces(context: RotateContext, key: Buffer): Promise<number>
 }
 
 /** A change that ended before all spaces had their new credentials goes on; the key before it must be out of use before another change. */
-async function isUnfinished(context: RotateContext, secret: Secret, current: Buffer, now: number): Promise<boolean> {
+async function isUnfinished(context: RotateContext, secret: Stored<Secret>, current: Buffer, now: number): Promise<boolean> {
   const previousUntil = Number(decode(secret.data?.[fields.previousUntil]).toString() || 0);
   if (now > previousUntil) return false;
   if ((await staleSpaces(context, current)).stale.length > 0) return true;

@@ -3,6 +3,7 @@
 import { leaseType } from '../../api/core.ts';
 import { annotations, kinds, reasons } from '../../api/group.ts';
 import { addressOf, nameClaims } from '../../api/names.ts';
+import type { Stored } from '../../api/object.ts';
 import type { CFDomain, CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { isForbidden } from '../../kube/errors.ts';
@@ -11,7 +12,7 @@ import type { SpaceSession } from '../../session/session.ts';
 
 export interface RoutePlace {
   host: string;
-  domain: CFDomain;
+  domain: Stored<CFDomain>;
   /** With its leading slash, or ''. */
   path: string;
 }
@@ -84,7 +85,7 @@ export async function assertMayTakeEveryHost({ cluster, root, signal }: SpaceSes
 export async function assertRoutesFree(
   session: SpaceSession,
   places: readonly RoutePlace[],
-  known: readonly CFRoute[],
+  known: readonly Stored<CFRoute>[],
 ): Promise<RoutePlace[]> {
   const isOwn = ({ host, domain }: RoutePlace): boolean =>
     known.some(

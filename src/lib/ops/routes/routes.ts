@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { currentCondition, findCondition } from '../../api/conditions.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import { appGuidsOf } from '../../api/names.ts';
+import type { Stored } from '../../api/object.ts';
 import type { DomainSummary, RouteSummary } from '../../api/results.ts';
 import type { CFApp, CFDomain, CFRoute, RouteDestination } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
@@ -31,7 +32,7 @@ export async function listDomains(session: Session): Promise<DomainSummary[]> {
   return domains
     .map(({ metadata, spec }): DomainSummary => ({
       name: spec.name,
-      guid: metadata.name ?? '',
+      guid: metadata.name,
       availability: 'shared',
       internal: false,
       protocols: ['http'],
@@ -39,7 +40,7 @@ export async function listDomains(session: Session): Promise<DomainSummary[]> {
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function problemOf(route: CFRoute): string | undefined {
+function problemOf(route: Stored<CFRoute>): string | undefined {
   const failed = [findCondition(route, 'Claimed'), findCondition(route, 'Ready')].find((condition) => condition?.status === 'False');
   return failed?.message;
 }
@@ -49,7 +50,7 @@ export async function listRoutes(session: SpaceSession): Promise<RouteSummary[]>
   const { cluster, space, signal } = session;
   const options = { ns: space.guid, signal };
   const [routes, apps, domains] = await Promise.all([cluster.list(kinds.route, options), appNames(session), listDomainObjects(session)]);
-  const domainNames = new Map(domains.map((domain) => [domain.metadata.name, domain.spec.name]));
+  const domainNames = new Map<string | undefined, string>(domains.map(({ metadata, spec }) => [metadata.name, spec.name]));
   return routes.items
     .filter((route) => route.metadata.deletionTimestamp === undefined)
     .map((route): RouteSummary => {
@@ -57,7 +58,7 @@ export async function listRoutes(session: SpaceSession): Promise<RouteSummary[]>
       const domain = domainNames.get(route.spec.domainRef.name) ?? '';
       const problem = problemOf(route);
       return {
-        guid: route.metadata.name ?? '',
+        guid: route.metadata.name,
         space: space.name,
         host,
         domain,
@@ -79,7 +80,11 @@ function assertHost(host: string, domain: string): void {
   throw new KfError('usage', `The host '${host}' is no valid name: letters, digits and '-', at most 63 of them.`);
 }
 
-async function findRoute(session: SpaceSession, domain: CFDomain, { host, path }: RouteAddress): Promise<CFRoute | undefined> {
+async function findRoute(
+  session: SpaceSession,
+  domain: Stored<CFDomain>,
+  { host, path }: RouteAddress,
+): Promise<Stored<CFRoute> | undefined> {
   const { cluster, space, signal } = session;
   const { items } = await cluster.list(kinds.route, {
     ns: space.guid,
@@ -90,7 +95,7 @@ async function findRoute(session: SpaceSession, domain: CFDomain, { host, path }
 }
 
 /** True for a route that lives and has this address. */
-function isAt(route: CFRoute, domain: CFDomain, { host, path }: { host: string; path: string }): boolean {
+function isAt(route: Stored<CFRoute>, domain: Stored<CFDomain>, { host, path }: { host: string; path: string }): boolean {
   return (
     route.metadata.deletionTimestamp === undefined &&
     route.spec.domainRef.name === domain.metadata.name &&
@@ -100,8 +105,8 @@ function isAt(route: CFRoute, domain: CFDomain, { host, path }: { host: string; 
 }
 
 /** Until the controller has claimed the address. @throws KfError `conflict` when another route holds it */
-function waitForClaim(session: SpaceSession, route: CFRoute, url: string): Promise<CFRoute> {
-  const isClaimed = (seen: CFRoute): boolean => {
+function waitForClaim(session: SpaceSession, route: Stored<CFRoute>, url: string): Promise<Stored<CFRoute>> {
+  const isClaimed = (seen: Stored<CFRoute>): boolean => {
     const claimed = currentCondition(seen, 'Claimed');
     if (claimed?.status === 'False') throw new KfError('conflict', claimed.message, { details: { reason: claimed.reason } });
     return claimed?.status === 'True';
@@ -113,11 +118,11 @@ function waitForClaim(session: SpaceSession, route: CFRoute, url: string): Promi
 /** Destinations replaced as a whole. @returns undefined when `change` finds nothing to do */
 async function changeDestinations(
   session: SpaceSession,
-  route: CFRoute,
+  route: Stored<CFRoute>,
   change: (destinations: RouteDestination[]) => RouteDestination[] | undefined,
-): Promise<CFRoute | undefined> {
+): Promise<Stored<CFRoute> | undefined> {
   const changedBy = await session.changedBy();
-  const patchFor = (live: CFRoute): ObjectPatch | undefined => {
+  const patchFor = (live: Stored<CFRoute>): ObjectPatch | undefined => {
     const destinations = change(live.spec.destinations ?? []);
     if (destinations === undefined) return undefined;
     const appGuids = appGuidsOf({ ...live, spec: { ...live.spec, destinations } });
@@ -146,7 +151,11 @@ export interface Mapped {
 }
 
 /** A new route that points at the app from the start. One that turns out to be taken is not left behind. */
-async function createMapped(session: SpaceSession, { host, domain, path }: RoutePlace, destination: RouteDestination): Promise<CFRoute> {
+async function createMapped(
+  session: SpaceSession,
+  { host, domain, path }: RoutePlace,
+  destination: RouteDestination,
+): Promise<Stored<CFRoute>> {
   const { cluster, space, signal } = session;
   assertHost(host, domain.spec.name);
   const author = { changedBy: await session.changedBy(), now: new Date() };
@@ -156,16 +165,19 @@ async function createMapped(session: SpaceSession, { host, domain, path }: Route
     return await waitForClaim(session, route, urlOf({ host, domain: domain.spec.name, path }));
   } catch (error) {
     if (!(error instanceof KfError) || error.code !== 'conflict') throw error;
-    await cluster.delete(kinds.route, space.guid, route.metadata.name ?? '');
+    await cluster.delete(kinds.route, space.guid, route.metadata.name);
     throw await explainRefusal(session, { host, domain, path }, error);
   }
 }
 
 /** The route when it may be used. One that was refused asks again only as a new one, so it goes. */
-async function unlessRefused({ cluster, space, signal }: SpaceSession, route: CFRoute | undefined): Promise<CFRoute | undefined> {
+async function unlessRefused(
+  { cluster, space, signal }: SpaceSession,
+  route: Stored<CFRoute> | undefined,
+): Promise<Stored<CFRoute> | undefined> {
   if (route === undefined || findCondition(route, 'Claimed')?.status !== 'False') return route;
-  const { name = '', uid } = route.metadata;
-  await cluster.delete(kinds.route, space.guid, name, { signal, ...(uid === undefined ? {} : { uid }) });
+  const { name, uid } = route.metadata;
+  await cluster.delete(kinds.route, space.guid, name, { signal, uid });
   return undefined;
 }
 
@@ -174,15 +186,20 @@ async function unlessRefused({ cluster, space, signal }: SpaceSession, route: CF
  * @returns the route as it is now
  * @throws KfError `conflict` when a route of another space holds the address
  */
-export async function ensureRoute(session: SpaceSession, app: CFApp, place: RoutePlace, known: readonly CFRoute[]): Promise<CFRoute> {
+export async function ensureRoute(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  place: RoutePlace,
+  known: readonly Stored<CFRoute>[],
+): Promise<Stored<CFRoute>> {
   const { domain } = place;
   const found = await unlessRefused(
     session,
     known.find((route) => isAt(route, domain, place)),
   );
-  const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name ?? '' });
+  const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name });
   const isOwn = ({ appRef, processType }: RouteDestination): boolean => appRef.name === app.metadata.name && processType === 'web';
-  const add = async (route: CFRoute): Promise<CFRoute> =>
+  const add = async (route: Stored<CFRoute>): Promise<Stored<CFRoute>> =>
     (await changeDestinations(session, route, (present) => (present.some(isOwn) ? undefined : [...present, destination]))) ?? route;
   if (found !== undefined) return add(found);
   try {
@@ -199,7 +216,7 @@ export async function ensureRoute(session: SpaceSession, app: CFApp, place: Rout
 }
 
 /** Takes the app out of all its routes. */
-export async function unmapAll(session: SpaceSession, app: CFApp, routes: readonly CFRoute[]): Promise<void> {
+export async function unmapAll(session: SpaceSession, app: Stored<CFApp>, routes: readonly Stored<CFRoute>[]): Promise<void> {
   const isOther = ({ appRef }: RouteDestination): boolean => appRef.name !== app.metadata.name;
   await Promise.all(
     routes.map((route) => changeDestinations(session, route, (present) => (present.every(isOther) ? undefined : present.filter(isOther)))),
@@ -209,14 +226,14 @@ export async function unmapAll(session: SpaceSession, app: CFApp, routes: readon
 /** Creates the route when it is missing and points it at the app. `onStep` is called as each of the two begins. */
 export async function mapRoute(
   session: SpaceSession,
-  app: CFApp,
+  app: Stored<CFApp>,
   options: MapOptions,
   onStep: (step: 'create' | 'created' | 'map', url: string) => void,
 ): Promise<Mapped> {
   const domain = await findDomain(session, options.domain);
   assertHost(options.host, domain.spec.name);
   const url = urlOf({ ...options, domain: domain.spec.name });
-  const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name ?? '', port: options.port });
+  const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name, port: options.port });
   const route = await unlessRefused(session, await findRoute(session, domain, options));
   if (route === undefined) {
     await assertMayTakeEveryHost(session, { ...options, domain });
@@ -236,7 +253,7 @@ export async function mapRoute(
 }
 
 /** Returns false when the route was not mapped to the app. @throws KfError `not-found` in cf's words when there is no such route */
-export async function unmapRoute(session: SpaceSession, app: CFApp, address: RouteAddress): Promise<boolean> {
+export async function unmapRoute(session: SpaceSession, app: Stored<CFApp>, address: RouteAddress): Promise<boolean> {
   const domain = await findDomain(session, address.domain);
   const route = await findRoute(session, domain, address);
   if (route === undefined) {

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { findCondition, isTrue } from '../../api/conditions.ts';
 import { secretType } from '../../api/core.ts';
 import { kinds, labels } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
 import type { ServiceSummary } from '../../api/results.ts';
 import type { CFApp, CFServiceBinding, CFServiceInstance } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
@@ -21,7 +22,7 @@ const bindingPatienceMs = 30_000;
 /** The app's status follows its bindings at once; where another binding is not ready it does not follow. */
 const toldPatienceMs = 3_000;
 
-function lastOperationOf(instance: CFServiceInstance): string {
+function lastOperationOf(instance: Stored<CFServiceInstance>): string {
   const operation = instance.status?.lastOperation;
   if (operation !== undefined) return `${operation.type} ${operation.state}`;
   return 'create in progress';
@@ -39,7 +40,7 @@ export async function listServices(session: SpaceSession): Promise<ServiceSummar
   return instances.items
     .map((instance) => ({
       name: instance.spec.displayName,
-      guid: instance.metadata.name ?? '',
+      guid: instance.metadata.name,
       offering: instance.spec.type === 'user-provided' ? 'user-provided' : (instance.spec.serviceLabel ?? ''),
       plan: '',
       boundApps: bindings.items
@@ -61,7 +62,7 @@ export interface UserProvidedOptions {
   routeServiceUrl?: string;
 }
 
-type NamedUrls = Pick<CFServiceInstance['spec'], 'displayName' | 'syslogDrainUrl' | 'routeServiceUrl'>;
+type NamedUrls = Pick<Stored<CFServiceInstance>['spec'], 'displayName' | 'syslogDrainUrl' | 'routeServiceUrl'>;
 
 /** What an instance names and kf does not do, a sentence each. */
 export function withoutEffect({ displayName, syslogDrainUrl = '', routeServiceUrl = '' }: NamedUrls): string[] {
@@ -95,7 +96,7 @@ export async function createUserProvided(session: SpaceSession, options: UserPro
 }
 
 /** Bindings of an app, oldest first. */
-export async function appBindings({ cluster, space, signal }: SpaceSession, app: CFApp): Promise<CFServiceBinding[]> {
+export async function appBindings({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFServiceBinding>[]> {
   const labelSelector = `${labels.appGuid}=${app.metadata.name}`;
   const { items } = await cluster.list(kinds.serviceBinding, { ns: space.guid, labelSelector, signal });
   return items
@@ -104,21 +105,26 @@ export async function appBindings({ cluster, space, signal }: SpaceSession, app:
 }
 
 /** Bindings of an app whose status tells of some; asks for nothing where it tells of none. */
-export async function toldBindings(session: SpaceSession, app: CFApp): Promise<CFServiceBinding[]> {
+export async function toldBindings(session: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFServiceBinding>[]> {
   return (app.status?.serviceBindings ?? []).length === 0 ? [] : appBindings(session, app);
 }
 
 /** The binding leads to the instance. */
-export const isTo = (binding: CFServiceBinding, instance: CFServiceInstance): boolean =>
+export const isTo = (binding: Stored<CFServiceBinding>, instance: Stored<CFServiceInstance>): boolean =>
   binding.spec.service.name === instance.metadata.name && binding.metadata.deletionTimestamp === undefined;
 
 /** An app finds each binding under its name: a second one of that name would hide the first. @throws KfError `conflict` */
-async function assertNameFree(session: SpaceSession, app: CFApp, bindings: readonly CFServiceBinding[], name: string): Promise<void> {
+async function assertNameFree(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  bindings: readonly Stored<CFServiceBinding>[],
+  name: string,
+): Promise<void> {
   if (bindings.length === 0) return;
   const { cluster, space, signal, bin } = session;
   const { items } = await cluster.list(kinds.serviceInstance, { ns: space.guid, signal });
   const instances = new Map(items.map((instance) => [instance.metadata.name, instance.spec.displayName]));
-  const of = (binding: CFServiceBinding): string => instances.get(binding.spec.service.name ?? '') ?? '';
+  const of = (binding: Stored<CFServiceBinding>): string => instances.get(binding.spec.service.name ?? '') ?? '';
   const taken = bindings.find((binding) => (binding.spec.displayName === undefined ? of(binding) : binding.spec.displayName) === name);
   if (taken === undefined) return;
   const { displayName } = app.spec;
@@ -127,20 +133,20 @@ async function assertNameFree(session: SpaceSession, app: CFApp, bindings: reado
   });
 }
 
-const reasonOf = (binding: CFServiceBinding): string => findCondition(binding, 'Ready')?.message ?? '';
+const reasonOf = (binding: Stored<CFServiceBinding>): string => findCondition(binding, 'Ready')?.message ?? '';
 
 /** Until the controller has written the binding's secrets. @throws KfError with the controller's reason, or `accepted` */
-function waitForBinding(session: SpaceSession, binding: CFServiceBinding): Promise<CFServiceBinding> {
-  const isBound = (seen: CFServiceBinding): boolean => {
+function waitForBinding(session: SpaceSession, binding: Stored<CFServiceBinding>): Promise<Stored<CFServiceBinding>> {
+  const isBound = (seen: Stored<CFServiceBinding>): boolean => {
     const claimed = findCondition(seen, 'Claimed');
     if (claimed?.status === 'False') throw new KfError('conflict', claimed.message);
     return isTrue(seen, 'Ready');
   };
-  const awaited = (seen: CFServiceBinding): OpEvent => {
+  const awaited = (seen: Stored<CFServiceBinding>): OpEvent => {
     const reason = reasonOf(seen);
     return reason === '' ? { type: 'awaiting-binding' } : { type: 'waiting', reason };
   };
-  const late = (seen: CFServiceBinding): KfError | undefined => {
+  const late = (seen: Stored<CFServiceBinding>): KfError | undefined => {
     const reason = reasonOf(seen);
     if (reason === '') return undefined;
     return new KfError('timeout', `The binding is not ready: ${reason}`, { hints: [whereControllerIs] });
@@ -154,19 +160,19 @@ export interface BindOptions {
 }
 
 /** The app's next push finds the binding told in the app's status; that takes a moment, and never ends the command. */
-async function untilTold(session: SpaceSession, app: CFApp, binding: CFServiceBinding): Promise<void> {
+async function untilTold(session: SpaceSession, app: Stored<CFApp>, binding: Stored<CFServiceBinding>): Promise<void> {
   const { cluster, space, signal } = session;
-  const isTold = (seen: CFApp | undefined): true | undefined =>
+  const isTold = (seen: Stored<CFApp> | undefined): true | undefined =>
     seen === undefined || (seen.status?.serviceBindings ?? []).some(({ guid }) => guid === binding.metadata.name) || undefined;
   const options = { timeoutMs: toldPatienceMs, signal, describe: 'the app to know its binding' };
-  await unlessLate(watchObject(cluster, kinds.app, { ns: space.guid, name: app.metadata.name ?? '' }, isTold, options));
+  await unlessLate(watchObject(cluster, kinds.app, { ns: space.guid, name: app.metadata.name }, isTold, options));
 }
 
 /** Returns false when app and instance are bound already. @throws KfError `conflict` when another binding of the app has the name */
 export async function bindService(
   session: SpaceSession,
-  app: CFApp,
-  instance: CFServiceInstance,
+  app: Stored<CFApp>,
+  instance: Stored<CFServiceInstance>,
   options: BindOptions = {},
 ): Promise<boolean> {
   const { binding, isNew } = await ensureBinding(session, app, instance, options);
@@ -177,10 +183,10 @@ export async function bindService(
 /** The binding of app and instance, made where there is none. @throws KfError `conflict` when another binding of the app has the name */
 export async function ensureBinding(
   session: SpaceSession,
-  app: CFApp,
-  instance: CFServiceInstance,
+  app: Stored<CFApp>,
+  instance: Stored<CFServiceInstance>,
   options: BindOptions = {},
-): Promise<{ binding: CFServiceBinding; isNew: boolean }> {
+): Promise<{ binding: Stored<CFServiceBinding>; isNew: boolean }> {
   const present = await appBindings(session, app);
   const there = present.find((binding) => isTo(binding, instance));
   if (there !== undefined) return { binding: there, isNew: false };
@@ -194,7 +200,7 @@ export async function ensureBinding(
   } catch (error) {
     if (!(error instanceof KfError) || error.code !== 'conflict') throw error;
     // Somebody else was faster: what cannot come true is not left behind. They may have bound the same: another push of the app, for instance.
-    await cluster.delete(kinds.serviceBinding, session.space.guid, binding.metadata.name ?? '', { signal });
+    await cluster.delete(kinds.serviceBinding, session.space.guid, binding.metadata.name, { signal });
     const faster = (await appBindings(session, app)).find(
       (other) => isTo(other, instance) && findCondition(other, 'Claimed')?.status !== 'False',
     );
@@ -204,19 +210,19 @@ export async function ensureBinding(
 }
 
 /** Returns false when there was no binding. */
-export async function unbindService(session: SpaceSession, app: CFApp, instance: CFServiceInstance): Promise<boolean> {
+export async function unbindService(session: SpaceSession, app: Stored<CFApp>, instance: Stored<CFServiceInstance>): Promise<boolean> {
   const { cluster, space, signal } = session;
   const bindings = (await appBindings(session, app)).filter((binding) => isTo(binding, instance));
-  await Promise.all(bindings.map((binding) => cluster.delete(kinds.serviceBinding, space.guid, binding.metadata.name ?? '', { signal })));
+  await Promise.all(bindings.map((binding) => cluster.delete(kinds.serviceBinding, space.guid, binding.metadata.name, { signal })));
   return bindings.length > 0;
 }
 
 /** Deletes the instance and, first, everything bound to it. */
-export async function deleteService(session: SpaceSession, instance: CFServiceInstance): Promise<void> {
+export async function deleteService(session: SpaceSession, instance: Stored<CFServiceInstance>): Promise<void> {
   const { cluster, space, signal } = session;
   const labelSelector = `${labels.serviceInstanceGuid}=${instance.metadata.name}`;
   const { items } = await cluster.list(kinds.serviceBinding, { ns: space.guid, labelSelector, signal });
-  await Promise.all(items.map((binding) => cluster.delete(kinds.serviceBinding, space.guid, binding.metadata.name ?? '', { signal })));
-  const { uid, name = '' } = instance.metadata;
-  await cluster.delete(kinds.serviceInstance, space.guid, name, { signal, ...(uid === undefined ? {} : { uid }) });
+  await Promise.all(items.map((binding) => cluster.delete(kinds.serviceBinding, space.guid, binding.metadata.name, { signal })));
+  const { uid, name } = instance.metadata;
+  await cluster.delete(kinds.serviceInstance, space.guid, name, { signal, uid });
 }

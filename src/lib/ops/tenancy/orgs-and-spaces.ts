@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { findCondition, isReady } from '../../api/conditions.ts';
 import { roleBindingType } from '../../api/core.ts';
 import { kinds } from '../../api/group.ts';
-import type { ResourceType } from '../../api/object.ts';
+import type { ResourceType, Stored } from '../../api/object.ts';
 import { cfRoles, subjectOf, type CfRole } from '../../api/roles.ts';
 import type { CFOrg, CFSpace } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
@@ -27,18 +27,18 @@ type Place = CFOrg | CFSpace;
 const reasonOf = (place: Place): string => findCondition(place, 'Ready')?.message ?? '';
 
 /** Until its namespace is there. @throws KfError `conflict` when the name is taken, `accepted` when it is not ready in time */
-async function waitUntilReady<T extends Place>(session: Session, type: ResourceType<T>, place: T): Promise<void> {
+async function waitUntilReady<T extends Place>(session: Session, type: ResourceType<T>, place: Stored<T>): Promise<void> {
   const what = `'${place.spec.displayName}'`;
-  const isMade = (seen: T): boolean => {
+  const isMade = (seen: Stored<T>): boolean => {
     const claimed = findCondition(seen, 'Claimed');
     if (claimed?.status === 'False') throw new KfError('conflict', claimed.message, { details: { reason: claimed.reason } });
     return isReady(seen);
   };
-  const awaited = (seen: T): OpEvent => {
+  const awaited = (seen: Stored<T>): OpEvent => {
     const reason = reasonOf(seen);
     return reason === '' ? { type: 'awaiting-controller' } : { type: 'waiting', reason };
   };
-  const late = (seen: T): KfError | undefined => {
+  const late = (seen: Stored<T>): KfError | undefined => {
     const reason = reasonOf(seen);
     if (reason === '') return undefined;
     return new KfError('accepted', `${what} is accepted, but not ready: ${reason}`, { hints: [whereControllerIs] });
@@ -53,21 +53,25 @@ async function waitUntilReady<T extends Place>(session: Session, type: ResourceT
 async function holderOf<T extends Place>(
   session: Session,
   type: ResourceType<T>,
-  places: readonly T[],
+  places: readonly Stored<T>[],
   name: string,
 ): Promise<NameAndGuid | undefined> {
   const same = places.filter(({ spec }) => spec.displayName.toLowerCase() === name.toLowerCase());
   const holder = same.find(({ metadata }) => metadata.deletionTimestamp === undefined);
-  if (holder !== undefined) return named(holder.spec.displayName, holder.metadata.name ?? '');
+  if (holder !== undefined) return named(holder.spec.displayName, holder.metadata.name);
   for (const going of same) await waitUntilGone(session, type, going);
   return undefined;
 }
 
-async function waitUntilGone<T extends Place>({ cluster, signal, report, bin }: Session, type: ResourceType<T>, going: T): Promise<void> {
-  const { namespace, name = '' } = going.metadata;
+async function waitUntilGone<T extends Place>(
+  { cluster, signal, report, bin }: Session,
+  type: ResourceType<T>,
+  going: Stored<T>,
+): Promise<void> {
+  const { namespace, name } = going.metadata;
   const title = `'${going.spec.displayName}'`;
   report({ type: 'awaiting-deletion', name: going.spec.displayName });
-  const check = (seen: T | undefined): true | undefined => (seen?.metadata.uid === going.metadata.uid ? undefined : true);
+  const check = (seen: Stored<T> | undefined): true | undefined => (seen?.metadata.uid === going.metadata.uid ? undefined : true);
   const where = { name, known: going, ...(namespace === undefined ? {} : { ns: namespace }) };
   try {
     await watchObject(cluster, type, where, check, { timeoutMs: readyPatienceMs, signal, describe: `the end of ${title}` });
