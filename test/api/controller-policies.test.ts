@@ -114,7 +114,7 @@ describe('of namespaces the controller', () => {
   });
 });
 
-describe('of roles the controller', () => {
+describe("the controller's account", () => {
   const binding = (role: string, subjects: object[], namespace: string | undefined, from?: string, name = 'x') => ({
     apiVersion: `${rbac}/v1`,
     kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
@@ -177,7 +177,7 @@ describe('of roles the controller', () => {
     ['the account of apps', { kind: 'ServiceAccount', name: 'korifi-app', namespace: 'elsewhere' }],
     ['an account of the space', { kind: 'ServiceAccount', name: 'default', namespace: space }],
     ['an account of the org', { kind: 'ServiceAccount', name: 'default', namespace: org }],
-  ])('gives no role of people to %s', async (_who, subject) => {
+  ])('cannot bind a role for people to %s', async (_who, subject) => {
     for (const role of [admin, developer])
       expect(await create(binding(role, [...alice, subject], space, org))).toContain(
         'may not give roles of people to itself, to accounts of apps, or to everybody',

@@ -97,7 +97,7 @@ afterAll(async () => {
   await kubectl(['delete', 'clusterrolebinding', `cluster-admin-${run}`]);
 });
 
-describe('deleting by itself what an app lives by', () => {
+describe('deleting a single object of a running app', () => {
   test.each(kindNames)('a %s is refused by a sentence, one by one and all at once', async (kind) => {
     for (const args of [[], ['--all']]) {
       const { code, stderr } = await remove(kind, space, 'alice', ...args);
@@ -115,7 +115,7 @@ describe('deleting by itself what an app lives by', () => {
     for (const kind of builtIn) expect(await remove(kind, foreign, 'alice')).toMatchObject({ code: 0 });
   });
 
-  test('it goes with its app, and with its space', async () => {
+  test('it is deleted with its app, and with its space', async () => {
     await kubectl(['delete', 'cfapp', '-n', space, 'owner', '--cascade=background'], { as: 'alice' });
     // It learns of new kinds every 30 s only.
     const isGone = async (): Promise<boolean> => {

@@ -191,7 +191,7 @@ describe('an object from before the limits that is too large', () => {
     expect((await ask(['get', 'cfapp', 'from-before', '-n', ns])).stderr).toContain('NotFound');
   });
 
-  test('does not come about while it is being deleted either', async () => {
+  test('cannot be created by an update during its deletion either', async () => {
     await kubectl(['create', '-f', '-'], { input: app({ name: 'going', finalizers: ['example.com/held'] }), as: 'alice' });
     await kubectl(['delete', 'cfapp', 'going', '-n', ns, '--wait=false'], { as: 'alice' });
     expect((await patch('going', { metadata: { labels: many(3_000) } })).stderr).toContain('at most 64 are possible here');
@@ -211,7 +211,7 @@ describe('a StatefulSet of a space', () => {
   };
   const refused = (count: number): string => `A StatefulSet may have at most 1000 instances here, not ${count}`;
 
-  test('has at most 1000 instances, whoever scales it', async () => {
+  test('has at most 1000 instances, also for admins', async () => {
     // No pod is to come of it.
     await kubectl(['create', 'quota', 'no-pods', '-n', ns, '--hard=pods=0']);
     await kubectl(['create', '-f', '-'], { input: statefulSet('s', 0), as: 'alice' });
@@ -234,7 +234,7 @@ describe('a StatefulSet of a space', () => {
   });
 });
 
-test('a Secret of a space has at most 600 KiB, and as few labels as all else', async () => {
+test('a Secret of a space has at most 600 KiB, and the same limit of labels as other objects', async () => {
   const secret = (bytes: number, metadata: object = {}) => ({
     apiVersion: 'v1',
     kind: 'Secret',

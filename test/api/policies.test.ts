@@ -55,7 +55,7 @@ describe('who changed an object', () => {
   });
   const refusal = 'Annotation kf.cloudfoundry.org/changed-by must name you (alice), not bob';
 
-  test('can be left unsaid or be the caller, but nobody else', async () => {
+  test('changed-by can be missing or name the caller, but nobody else', async () => {
     expect(await create(app(), 'alice')).toBe('accepted');
     expect(await create(app('alice'), 'alice')).toBe('accepted');
     expect(await create(app('bob'), 'alice')).toContain(refusal);
@@ -77,10 +77,10 @@ describe('who changed an object', () => {
   });
 });
 
-describe('what people write', () => {
+describe('objects that users write', () => {
   const user = (name: string) => ({ apiGroup: rbac, kind: 'User', name });
 
-  test('of RoleBindings in orgs and spaces is limited: the controller keeps and copies them', async () => {
+  test('RoleBindings in orgs and spaces have limits, because the controller caches and copies them', async () => {
     const wide = (count: number, name = 'u') =>
       binding(
         'wide',
@@ -105,7 +105,7 @@ describe('what people write', () => {
     expect(await create({ ...elsewhere, metadata: { name: 'wide', namespace: foreign } }, 'alice')).toBe('accepted');
   });
 
-  test('is no Secret that the cluster fills with a token for ever, unless they may make tokens', async () => {
+  test('a Secret that the cluster fills with a token is refused, unless the user can create tokens', async () => {
     const metadata = { name: 'token', namespace: space, annotations: { 'kubernetes.io/service-account.name': 'default' } };
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'kubernetes.io/service-account-token' };
     const rules = [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create', 'patch'] }];
@@ -123,7 +123,7 @@ describe('what people write', () => {
   });
 });
 
-describe('where orgs, domains and spaces may be', () => {
+describe('where orgs, domains and spaces can be created', () => {
   const of = (kind: string, namespace: string, spec: object) => ({
     apiVersion: `${group}/v1alpha1`,
     kind,
@@ -145,7 +145,7 @@ describe('where orgs, domains and spaces may be', () => {
     expect(await create(of('CFSpace', foreign, { displayName: 's' }))).toContain(`and ${foreign} is none`);
   });
 
-  test('what belongs to apps only in the namespace of a space', async () => {
+  test('objects of apps only in the namespace of a space', async () => {
     const app = { displayName: 'a', desiredState: 'STOPPED', lifecycle: { type: 'docker', data: { stack: '' } } };
     expect(await create(of('CFApp', space, app))).toBe('accepted');
     for (const ns of [org, 'cf', 'kf-system', foreign])
@@ -155,7 +155,7 @@ describe('where orgs, domains and spaces may be', () => {
     expect(await create(of('CFTask', org, { command: 'true', appRef: { name: 'a' } }))).toContain('CFTask objects can only');
   });
 
-  test('and who may not make namespaces names orgs and spaces by GUIDs', async () => {
+  test('users who cannot create namespaces must name orgs and spaces by GUIDs', async () => {
     const named = (kind: string, namespace: string, name: string) => ({
       ...of(kind, namespace, { displayName: 's' }),
       metadata: { name, namespace },

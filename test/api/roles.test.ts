@@ -170,7 +170,7 @@ test.each(Object.entries(contract))("%s keeps every right of Korifi's role", (na
   expect(lacking).toEqual([]);
 });
 
-test('nobody may list or watch secrets, not even the controller', () => {
+test('no role can list or watch secrets, not even the controller', () => {
   for (const role of table.roles) {
     const rights = promised(role);
     expect(rights, role.name).not.toContain('/secrets list');

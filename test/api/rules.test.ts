@@ -165,7 +165,7 @@ describe('a task', () => {
     await expect(tell({ sequenceId: -1 })).rejects.toThrow('status.sequenceId');
   });
 
-  test('keeps its app', async () => {
+  test('cannot change its app', async () => {
     expect(await change('CFTask', { spec: { appRef: { name: 'b' } } })).toContain('The app of a task cannot be changed');
   });
 

@@ -152,7 +152,7 @@ afterAll(async () => {
 });
 
 describe('a space that may hold 200 tasks', () => {
-  test('takes any number of them one after the other, and keeps the newest results of each app and all that has not ended', async () => {
+  test('accepts any number of tasks one after the other, and keeps the newest finished tasks of each app and all unfinished ones', async () => {
     await runTasks('steady', 1, 3);
     // No node is here, so this one runs for ever.
     await kubectl(['create', '-f', '-'], { input: task('running', 'busy', false), as: developer });
@@ -174,7 +174,7 @@ describe('a space that may hold 200 tasks', () => {
     expect((await tasks()).find(({ metadata }) => metadata.name === 'busy-1000')?.status?.sequenceId).toBe(222);
   });
 
-  test('gives those of a deleted app back, also one that runs', async () => {
+  test('deletes the tasks of a deleted app, also one that runs', async () => {
     await kubectl(['delete', 'cfapp', '-n', space, 'busy', '--cascade=background'], { as: developer });
     await until('its tasks to go', async () => names(await tasks()).every((name) => name.startsWith('steady-')));
     expect(names(await tasks())).toEqual(['steady-1', 'steady-2', 'steady-3']);

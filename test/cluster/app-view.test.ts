@@ -43,7 +43,7 @@ async function instance(): Promise<Instance> {
   return processes[0]?.instanceDetails[0] ?? { state: 'none' };
 }
 
-test('CPU and memory are those that the cluster measures, and cost one request', async () => {
+test('shows CPU and memory as the cluster measures them, with one request', async () => {
   await until('figures of the metrics server', async () => (await instance()).memoryBytes !== undefined);
   const { result, requests } = await countRequests(() => kf.ok('app', app));
   expect(requests.byKind.get('list pods')).toBe(2);
@@ -51,14 +51,14 @@ test('CPU and memory are those that the cluster measures, and cost one request',
   expect(result.stdout).toMatch(/^#0 +running +\S+Z +\d+\.\d% +[\d.]+[KM] of 128M +- of 1G /m);
 });
 
-test('a terminal of 80 columns shows whole rows', async () => {
+test('rows fit into a terminal of 80 columns', async () => {
   const { screen } = await kf.onTerminal(['app', app], 80);
   const rows = screen.split(/\r?\n/).filter((row) => row.includes('#0') || row.includes('since'));
   expect(rows).toHaveLength(2);
   for (const row of rows) expect(row.replace(/\u001b\[[0-9;]*m/g, '').length).toBeLessThanOrEqual(80);
 });
 
-test('an instance that fell is shown with how often and why', async () => {
+test('an instance that crashed is shown with number and cause of its crashes', async () => {
   await get(`${app}.apps.localhost`, '/fall').catch(() => undefined);
   const fell = await until('the restart', async () => {
     const seen = await instance();

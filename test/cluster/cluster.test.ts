@@ -67,7 +67,7 @@ describe('a control plane alone', () => {
   const names = ['test-plane-a', 'test-plane-b'] as const;
   afterAll(() => Promise.all(names.map((name) => cluster('down', '--name', name))));
 
-  test('two come up side by side and do not see each other', async () => {
+  test('two clusters start in parallel and do not affect each other', async () => {
     const results = await Promise.all(names.map((name) => cluster('up', '--name', name, '--control-plane-only', '--kwok', '2')));
     expect(results.map((result) => result.code)).toEqual([0, 0]);
     for (const { seconds } of results) reportTime('two control planes at once', seconds * 1_000);

@@ -24,7 +24,7 @@ const push = (name: string, ...more: string[]): Promise<Ran> => kf.run(['push', 
 describe('a version that writes its cause before a long stack and ends', () => {
   const command = 'echo ROOT CAUSE; i=1; while [ $i -le 60 ]; do echo "at frame $i"; i=$((i+1)); done; exit 3';
 
-  test('is told with its first and last lines, and how many are left out', async () => {
+  test('is reported with its first and last lines, and the number of lines between', async () => {
     const { code, stderr } = await push(names.update, '-c', command);
     expect(code).toBe(1);
     expect(stderr).toMatch(
@@ -33,7 +33,7 @@ describe('a version that writes its cause before a long stack and ends', () => {
     expect((await get(`${names.update}.apps.localhost`)).body).toContain('kf sample 1');
   });
 
-  test('stays readable when its instances are gone, once and marked', async () => {
+  test('its lines stay readable once, with a mark, when its instances are gone', async () => {
     const stdout = await until('its instances to be gone', async () => {
       const shown = (await kf.ok('logs', names.update, '--recent')).stdout;
       return shown.includes('The version that failed') ? shown : undefined;
@@ -43,7 +43,7 @@ describe('a version that writes its cause before a long stack and ends', () => {
     expect(stdout).toContain('... 21 lines left out ...');
   });
 
-  test('gives way to the version before it after a stop and a start, which says so', async () => {
+  test('is replaced by the previous version after a stop and a start, and start says so', async () => {
     await kf.ok('stop', names.update);
     const started = await kf.run(['start', names.update]);
     expect([started.code, started.stderr]).toEqual([
@@ -75,7 +75,7 @@ describe('the message of an app that does not start', () => {
     );
   });
 
-  test('whose health check is answered with 404 says that, and nothing of ports', async () => {
+  test('whose health check gets 404 names the 404, and no ports', async () => {
     const { code, stderr } = await push(names.health, '-t', '5', '-u', 'http', '--endpoint', '/nowhere');
     expect(code).toBe(1);
     expect(stderr).toMatch(/GET \/nowhere is answered with 404; .*health-check-http-endpoint/);

@@ -281,7 +281,7 @@ describe('images of another space', () => {
     }
   });
 
-  test('the image is as it was, under its digest and its tag, and has no tag that its owner did not give', async () => {
+  test('the image is unchanged under its digest and tag, and has only the tags of its owner', async () => {
     const { pull } = await credentialsOf(foreign.space);
     const { packages, digest, tag, manifest, layer } = foreign;
     expect(await contentOf(packages, digest, pull)).toEqual({
@@ -300,7 +300,7 @@ describe('a program that searches for credentials', () => {
   const decoy = /^\/(workspace|layers\/\S+|proc\/\d+\/root\S*)\/\.docker(\/config\.json)?: /;
   const unexpected = (lines: string[]): string[] => lines.filter((line) => !decoy.test(line) && !line.includes('DECOY'));
 
-  test('finds its decoys and nothing else while it is built, and while it runs', async () => {
+  test('finds only the planted decoys, during its build and while it runs', async () => {
     const folder = path.resolve('test/fixtures/apps/credential-search');
     const decoyValue = `push.${randomUUID()}`;
     await kf.run(['push', names.search, '-p', folder, '-m', '128M', '--no-start']);

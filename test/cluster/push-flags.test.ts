@@ -196,7 +196,7 @@ describe('starting', () => {
     expect((await containersOf(pushed))[0]?.resources.limits['ephemeral-storage']).toBe('150Mi');
   });
 
-  test('what is set and bound between push --no-start and start is seen by the build', async () => {
+  test('the build sees variables and services that were set between push --no-start and start', async () => {
     const seen =
       "console.log('BUILD SEES', process.env.A, Object.values(JSON.parse(process.env.VCAP_SERVICES)).flat().map((s) => s.name).join())";
     const source = await lookingApp(seen);
@@ -271,7 +271,7 @@ describe('starting', () => {
     await Promise.all([source, manifest].map((at) => rm(at, { recursive: true })));
   });
 
-  test('restage builds what was pushed last, also when that had been built before', async () => {
+  test('restage builds the package that was pushed last, even if it was built before', async () => {
     const source = await mkdtemp(path.join(tmpdir(), 'kf-again-'));
     await cp(path.resolve('test/fixtures/apps/static-site'), source, { recursive: true });
     for (const text of ['version A', 'version B', 'version A']) {

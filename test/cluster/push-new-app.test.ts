@@ -51,7 +51,7 @@ test.each([
   expect(await appNames()).not.toContain('never');
 });
 
-test('a route of another space is told before an app is made', async () => {
+test('a route of another space is refused before the app is created', async () => {
   const { kf: other } = await world.member('spaceDeveloper', await world.space());
   await kf.ok('push', 'blue', '-p', path.join(fixtures, 'static-site'), '-m', '64M');
   const ran = await other.run(['push', 'blue', '-p', path.join(fixtures, 'static-site'), '-m', '64M']);
@@ -60,12 +60,12 @@ test('a route of another space is told before an app is made', async () => {
   await other.remove();
 });
 
-test('a stack of Cloud Foundry is a warning', async () => {
+test('a stack of Cloud Foundry causes a warning', async () => {
   const ran = await kf.ok('push', 'cf-stack', '-p', path.join(fixtures, 'static-site'), '-m', '64M', '-s', 'cflinuxfs4', '--no-start');
   expect(ran.stderr).toContain("App 'cf-stack' names the stack 'cflinuxfs4' of Cloud Foundry; it is built on 'kf' here.");
 });
 
-test('a new app takes a route that another app of the space has: both answer', async () => {
+test('a new app can share a route with another app of the space, and both answer', async () => {
   const manifest = path.join(folder, 'green.yml');
   const app = { name: 'green', memory: '64M', path: path.join(fixtures, 'static-site'), routes: [{ route: 'blue.apps.localhost' }] };
   await writeFile(manifest, JSON.stringify({ applications: [app] }));
@@ -77,7 +77,7 @@ test('a new app takes a route that another app of the space has: both answer', a
   expect((await get('blue.apps.localhost')).status).toBe(200);
 });
 
-test('with a named buildpack the Procfile still counts', async () => {
+test('the Procfile is used with a named buildpack too', async () => {
   const place = await source('with-procfile', { Procfile: 'web: ./$(ls | grep -v Procfile)\nextra: sleep 1000\n' });
   const ran = await kf.ok('push', 'with-procfile', '-p', place, '-m', '64M', '-b', 'binary_buildpack');
   expect(ran.stdout).toContain('kf/procfile: process extra: sleep 1000');

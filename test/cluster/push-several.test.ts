@@ -42,7 +42,7 @@ async function buildOf(app: string): Promise<Build | undefined> {
   return (await kubectlJson<{ items: Build[] }>('get', 'cfbuilds', ...own)).items[0];
 }
 
-test('they are built at the same time, share a new route, and each has its part of the output', async () => {
+test('they are built in parallel, share a new route, and each has its own block of output', async () => {
   const routes = [{ route: 'sev-shared.apps.localhost' }];
   const slow = { name: 'sev-slow', path: path.join(folder, 'slow'), routes };
   const fast = { name: 'sev-fast', path: path.join(fixtures, 'node-hello'), routes };
@@ -58,7 +58,7 @@ test('they are built at the same time, share a new route, and each has its part 
   expect((await get('sev-shared.apps.localhost')).status).toBe(200);
 });
 
-test('one that fails keeps no other from its end; the exit code is its own and --json has all', async () => {
+test('if one fails, the others continue, the exit code is that of the failed one, and --json lists all', async () => {
   const broken = { name: 'sev-broken', path: path.join(fixtures, 'broken-build') };
   const fast = { name: 'sev-fast', path: path.join(fixtures, 'node-hello'), env: { MARK: 'second' } };
   const file = await manifest(broken, fast);

@@ -24,7 +24,7 @@ afterAll(async () => {
 const log = async (app = name): Promise<string> => (await kf.ok('logs', app, '--recent')).stdout;
 const requestsIn = (text: string): number => text.split('\n').filter((line) => /OUT (GET|HEAD) /.test(line)).length;
 
-test('a start leaves one request of kf in the log, and a push no more', async () => {
+test('a start leaves one request of kf in the log, and so does a push', async () => {
   await until('the request of kf in the log', async () => requestsIn(await log()) > 0);
   expect(requestsIn(await log())).toBe(1);
   expect((await get(`${name}.${domain}`, '/headers')).status).toBe(200);
@@ -64,7 +64,7 @@ describe('where nothing answers', () => {
     expect(page.body).toContain(`Requested route ('nobody-${name}.${domain}') does not exist.`);
   });
 
-  test('so does the URL of an app as soon as kf stop has ended, and the app again as soon as kf start has', async () => {
+  test('the URL of an app gets it as soon as kf stop has ended, and the app answers again as soon as kf start has', async () => {
     for (const _round of [1, 2]) {
       await kf.ok('stop', name);
       expect(await whoAnswers(name, '/')).toEqual(['page of unknown routes']);
@@ -89,7 +89,7 @@ describe('where nothing answers', () => {
   });
 });
 
-test('an app whose check is that it runs starts with its default route, although it answers no request', async () => {
+test('an app with health check type process starts with its default route, although it answers no request', async () => {
   const worker = `${name}-worker`;
   await kf.ok('push', worker, '-o', `${sample}:1`, '-m', '64M', '-u', 'process', '-c', 'node -e "setInterval(() => undefined, 1000)"');
   expect((await get(`${worker}.${domain}`)).status).toBe(502);

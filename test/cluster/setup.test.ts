@@ -184,12 +184,12 @@ describe('the registry keeps spaces apart', () => {
     return { username: text('username'), password: text('password') };
   }
 
-  test('without a credential everything is refused', async () => {
+  test('requests without a credential are refused', async () => {
     expect(await statusAt('/v2/')).toBe(401);
     expect(await statusAt(`/v2/${ringEnv('KF_TEST_SPACE_GUID')}/x-packages/tags/list`)).toBe(401);
   });
 
-  test("one space's credential opens its own repositories and no others", async () => {
+  test('the credential of a space works for its own repositories only', async () => {
     const space = ringEnv('KF_TEST_SPACE_GUID');
     const credential = await pushCredential(space);
     expect(await statusAt(`/v2/${space}/none-packages/tags/list`, credential)).toBe(404);

@@ -110,8 +110,8 @@ beforeAll(async () => {
 });
 afterAll(() => world.remove());
 
-describe('beside two hundred builds of another space that nobody answers', () => {
-  test('a restart ends long before they do', async () => {
+describe('while two hundred builds of another space wait for a registry that does not answer', () => {
+  test('a restart in another space ends long before them', async () => {
     const { milliseconds } = await victim.ok('restart', app);
     const left = await unended();
     process.stderr.write(

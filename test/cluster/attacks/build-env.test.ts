@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.remove());
 
-test('the environment of builds is not in what everybody may read', async () => {
+test('the environment of builds is not in an object that everybody can read', async () => {
   const data = JSON.parse(await kubectl('get', 'secret', '-n', 'kf-system', 'kf-build-env', '-o', 'jsonpath={.data}')) as Record<
     string,
     string

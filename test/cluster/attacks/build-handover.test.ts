@@ -48,7 +48,7 @@ async function printedAt(pod: string, container: string, line: string): Promise<
   return found?.split(' ')[0] ?? '';
 }
 
-test('a build step cannot say that it has ended: the export begins after its end, on the images of the analysis', async () => {
+test('a build step cannot fake its end: the export begins after its real end, with the images of the analysis', async () => {
   const { stdout } = await kf.ok('push', names.liar, '-p', folder, '-m', '128M');
   const said = [...stdout.matchAll(/ATTACK (DONE|REFUSED) (\S+)/g)].map(([, how, what]) => `${how} ${what}`);
   expect(said).toEqual([

@@ -73,7 +73,7 @@ const namespace = (labels: object) => ({
 });
 const refused = /forbidden|may not|may only|may make no/i;
 
-describe('who has the token of the controller', () => {
+describe('somebody with the token of the controller', () => {
   test('can do the work of the controller', async () => {
     expect(await attempt(binding('kf-controller-space', space, self, {}, 'kf-controller-space'))).toMatchObject({
       stderr: expect.stringContaining('already exists') as string,
@@ -169,7 +169,7 @@ describe('who has the token of the controller', () => {
     }
   });
 
-  test('cannot do by its roles what it has no use for', async () => {
+  test('has no rights that the controller does not need', async () => {
     const questions = [
       ...['get', 'list', 'update', 'delete'].map((verb) => [verb, 'secrets', '-n', 'kf-node']),
       ...['list', 'create', 'update', 'patch', 'delete'].map((verb) => [verb, 'secrets', '-n', 'kf-system']),

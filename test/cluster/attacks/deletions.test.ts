@@ -142,7 +142,7 @@ async function underLoad(remove: Delete): Promise<{ gone: Set<string>; refusals:
 }
 
 describe('under load, no request fails', () => {
-  test('for all that a developer may delete', async () => {
+  test('when a developer deletes everything that the role allows', async () => {
     const { gone, refusals } = await underLoad((kind, name) =>
       developer.kubectl(['delete', kind, name, '-n', space, '--wait=false', '--ignore-not-found']),
     );
@@ -151,7 +151,7 @@ describe('under load, no request fails', () => {
     expect(refusals.filter((text) => /appworkloads|statefulsets|secrets|httproutes/.test(text))).not.toEqual([]);
   });
 
-  test('for all that somebody with the role edit may delete beside it', async () => {
+  test('when a user with the role edit deletes everything else that this role allows', async () => {
     const subject = { apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'editor' };
     const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'edit' };
     const apiVersion = 'rbac.authorization.k8s.io/v1';

@@ -113,7 +113,7 @@ const inAll = async (plural: string): Promise<number[]> =>
   Promise.all(spaces.map(async (space) => (await kubectl('get', plural, '-n', space, '-o', 'name')).split('\n').length - 1));
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 
-test('an org that is filled through all its spaces takes no more than its total, and others do not notice', async () => {
+test('an org that is filled through all its spaces cannot exceed its total, and other orgs work as before', async () => {
   const before = await readControllerReport(ringEnv('KF_TEST_KUBECONFIG'));
   const totals = totalsOf(limitsOf('space'));
   for (const kind of kinds) {

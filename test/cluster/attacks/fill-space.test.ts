@@ -99,7 +99,7 @@ const kinds: [kind: string, plural: string, spec: (index: number) => object][] =
 ];
 
 describe('a space that is filled to its limits', () => {
-  test('takes no more, and the controller serves all others as before, also after it starts anew', async () => {
+  test('accepts no more objects, and the controller serves all other spaces as before, also after a restart', async () => {
     const before = await readControllerReport(ringEnv('KF_TEST_KUBECONFIG'));
     for (const [kind, plural, spec] of kinds) {
       const most = Number(
@@ -139,7 +139,7 @@ describe('a space that is filled to its limits', () => {
 describe('an app with as many instances as possible', () => {
   const name = 'many-instances';
 
-  test('is refused beyond the limit, says why the others do not come, and goes back to one at once', async () => {
+  test('is refused beyond the limit, shows why instances are missing, and scales back to one immediately', async () => {
     const home = await world.space();
     const developer = await world.member('spaceDeveloper', home);
     await developer.kf.ok('push', name, '-p', path.resolve('test/fixtures/apps/node-hello'), '-m', '64M');

@@ -45,7 +45,7 @@ afterAll(async () => {
   await kf.remove();
 });
 
-test('its droplet is refused under every name that the registry has, before a pod is made', async () => {
+test('its droplet is refused under every name of the registry, before a pod is created', async () => {
   expect(droplet).toContain('-droplets@sha256:');
   const [repository = '', digest = ''] = droplet.split('@');
   const { host: node } = new URL(`http://${ringEnv('KF_CLUSTER_ADDRESS')}:32500`);
@@ -74,7 +74,7 @@ test('its droplet is refused under every name that the registry has, before a po
   expect(JSON.parse(await kubectl('get', 'pods,appworkloads', '-n', space, '-o', 'json'))).toMatchObject({ items: [] });
 });
 
-test('its source is refused as a package, which a builder with a wider credential would fetch', async () => {
+test('its source is refused as a package, because a builder with more rights could fetch it', async () => {
   expect(source).toContain(`/${victim.space}/`);
   await attacker.kf.run(['push', 'reader', '-p', path.resolve('test/fixtures/apps/node-hello'), '-m', '128M', '--no-route', '--no-start']);
   const app = await kubectl('get', 'cfapps', '-n', space, '-o', 'jsonpath={.items[?(@.spec.displayName=="reader")].metadata.name}');

@@ -135,7 +135,7 @@ const httpRoute = (namespace: string): object => ({
   },
 });
 
-test('the gateway takes no route of a namespace that is not of kf', async () => {
+test('the gateway ignores routes of namespaces that kf did not create', async () => {
   const labels = { 'example.com/team': 'outside' };
   const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'thief', namespace: outside }, spec: { ports: [{ port: 80 }] } };
   await applyAsAdmin({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: outside, labels } });
@@ -154,7 +154,7 @@ test('the gateway takes no route of a namespace that is not of kf', async () => 
   await expectBank();
 });
 
-test('a path is one whatever its capitals, for its claim and for requests', async () => {
+test('paths that differ only in capitals are the same, for claims and for requests', async () => {
   await victim.kf.ok('map-route', 'bank', domain, '-n', host, '--path', '/Pay');
   const twin = await victim.kf.run(['map-route', 'bank', domain, '-n', host, '--path', '/pay']);
   expect(twin.stdout).toContain('Nothing has been updated.');

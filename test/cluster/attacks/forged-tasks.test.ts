@@ -110,8 +110,8 @@ afterAll(async () => {
   await world.remove();
 });
 
-describe('a developer who forges what a task says of itself', () => {
-  test('can neither end a task by its status nor give it to another app', async () => {
+describe('a developer who forges the data of a task', () => {
+  test('can neither write the status of a task nor move it to another app', async () => {
     const ns = placeOf(here);
     const runs = async (): Promise<CFTask | undefined> => (await tasksOf(ns)).find(({ metadata }) => metadata.name === 'bank-runs');
     const conditions = [{ type: 'Failed', status: 'True', reason: 'Forged', message: '', lastTransitionTime: far }];
@@ -130,7 +130,7 @@ describe('a developer who forges what a task says of itself', () => {
     expect(still === undefined || hasEnded(still)).toBe(false);
   });
 
-  test('makes the controller delete nothing of another app or space, nothing that runs, and keeps it from nothing', async () => {
+  test('cannot make the controller delete other or running tasks, and cannot block its deletions', async () => {
     const before = await readControllerReport(ringEnv('KF_TEST_KUBECONFIG'));
     const ns = placeOf(here);
     const kept = { bank: uidsOf(await tasksOf(ns)), foreign: uidsOf(await tasksOf(placeOf(elsewhere))) };

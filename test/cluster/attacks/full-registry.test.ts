@@ -89,7 +89,7 @@ async function contentOf(app: string): Promise<{ guid: string; digests: string[]
   return { guid, digests: images.flatMap((text) => /sha256:[0-9a-f]{64}/.exec(text) ?? []) };
 }
 
-test('what an app leaves goes with it, layers of other apps stay, and so does what is pushed meanwhile', async () => {
+test('the images of an app are deleted with it, and shared layers and concurrent pushes stay', async () => {
   const shared = await sourceOf('shared', 200_000);
   await kf.ok('push', names.kept, '-p', shared, '-m', '64M', '--no-route');
   await kf.ok('push', names.gone, '-p', shared, '-m', '64M', '--no-route');
@@ -109,7 +109,7 @@ test('what an app leaves goes with it, layers of other apps stay, and so does wh
   await kf.ok('restart', names.kept);
 });
 
-test('what a space leaves goes with it', async () => {
+test('the images of a space are deleted with it', async () => {
   const place = await world.space();
   const member = await world.member('spaceDeveloper', place);
   await member.kf.ok('push', 'leaves', '-p', await sourceOf('leaves', 100_000), '-m', '64M', '--no-route');
@@ -121,7 +121,7 @@ test('what a space leaves goes with it', async () => {
   await until('the images of the space to go', async () => (await listed(`${repositories}/${place.space}`)).length === 0, 180_000);
 });
 
-test('a space has a limited number of repositories, is told so, and all of them go with it', async () => {
+test('a space has a limited number of repositories, gets a clear message, and all of them are deleted with it', async () => {
   const place = await world.space();
   const member = await world.member('spaceDeveloper', place);
   const script = `for (let n = 0; n < 3000; n++) require('fs').mkdirSync('${repositories}/${place.space}/many-' + n + '/_uploads', { recursive: true })`;
@@ -133,7 +133,7 @@ test('a space has a limited number of repositories, is told so, and all of them 
   await until('the repositories of the space to go', async () => (await listed(`${repositories}/${place.space}`)).length === 0, 180_000);
 });
 
-test('a space fills its own share and no more, with sources and with what it builds, and is told so', async () => {
+test('a space can use its own quota and no more, with sources and with droplets, and gets a clear message', async () => {
   const place = await world.space();
   const member = await world.member('spaceDeveloper', place);
   await setGate({ KF_GATE_SPACE_QUOTA: '3000000' });

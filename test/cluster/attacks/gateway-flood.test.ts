@@ -60,7 +60,7 @@ const connect = () => new Promise((resolve) => {
 })();
 `;
 
-test('the gateway runs on, and serves the apps of others meanwhile', async () => {
+test('the gateway keeps running and serves the apps of other spaces', async () => {
   const before = await restartsOfGateway();
   const [pod] = await podsOf('-n', place.space, '-l', 'kf.cloudfoundry.org/generation');
   const flooding = attacker.kubectl(['exec', '-n', place.space, pod?.metadata.name ?? '', '--', 'node', '-e', program]);

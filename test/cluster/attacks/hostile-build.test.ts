@@ -42,7 +42,7 @@ async function handedOver(): Promise<string> {
   return gunzipSync(Buffer.from(packed?.slice('metadata='.length) ?? '', 'base64')).toString();
 }
 
-test('60,000 blanks behind a bracket are read as any other text: the app runs, and the controller goes on', async () => {
+test('60,000 spaces after a bracket are parsed like other text, the app runs, and the controller keeps working', async () => {
   const before = await restarts();
   const { stdout } = await kf.ok('push', names.blanks, '-p', folder, '-m', '128M');
   expect(stdout).toContain('ATTACK BEGINS');

@@ -41,7 +41,7 @@ describe('a space that an org manager names', () => {
     ["a foreign org's GUID", () => victim.org],
     ["a foreign space's GUID", () => victim.space],
     ["the attacker's own org's GUID", () => own],
-  ])('by %s gets nothing of it, and its deletion takes nothing', async (_what, guidOf) => {
+  ])('with %s gets no rights there, and its deletion removes nothing', async (_what, guidOf) => {
     const guid = guidOf();
     const before = await stateOf(guid);
     expect(await attacker.kubectl(['create', '-f', '-'], spaceObject(own, guid, `taken-${guid.slice(0, 4)}`))).toMatchObject({ code: 0 });
@@ -88,7 +88,7 @@ describe('a space that an org manager names', () => {
 });
 
 describe('the namespace of an org', () => {
-  test('takes no apps, although its manager may make developers there', async () => {
+  test('accepts no apps, although its manager can grant the developer role there', async () => {
     const binding = {
       apiVersion: `${rbac}/v1`,
       kind: 'RoleBinding',
@@ -126,8 +126,8 @@ describe('the namespace of an org', () => {
   });
 });
 
-describe('a space whose finalizer its manager took away', () => {
-  test('leaves a namespace that goes with the org', async () => {
+describe('a space whose manager removed its finalizer', () => {
+  test('leaves a namespace that is deleted with the org', async () => {
     const org = await world.org();
     const manager = await world.member('organizationManager', { org });
     const { space } = await world.space(org);

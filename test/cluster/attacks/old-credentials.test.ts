@@ -48,7 +48,7 @@ const atPullPort = async (credential: Credential): Promise<number> =>
 
 const endOf = ({ username }: Credential): number => Number(username.split('.').at(-1));
 
-test('what a space holds carries its end, and what carries none or has ended opens nothing', async () => {
+test('credentials of a space expire, and expired ones or those without an expiry time are refused', async () => {
   const key = Buffer.from(await secretText('kf-system', 'kf-registry-key', 'key'));
   const signed = (username: string): Credential => ({ username, password: registryPassword(key, username) });
   const [pull, push] = [await pullCredential(), await pushCredential()];
@@ -84,7 +84,7 @@ interface Rotated {
   spaces: number;
 }
 
-test('the key changes while apps are pushed, and no push fails; what the key before signed counts until its end', async () => {
+test('no push fails while the key changes, and credentials of the previous key work until they expire', async () => {
   const before = await pullCredential();
   const pushes = (async (): Promise<number[]> => {
     const codes: number[] = [];

@@ -40,7 +40,7 @@ async function restartsOfRegistry(): Promise<unknown> {
   ]);
 }
 
-test('the registry runs on, and another space pushes meanwhile', async () => {
+test('the registry keeps running, and another space can push', async () => {
   const before = await restartsOfRegistry();
   const pushing = attacker.kf.start(['push', 'flood', '-p', path.join(apps, 'registry-flood'), '-m', '128M']);
   const ended = new Promise<number | null>((resolve) => pushing.once('exit', resolve));
@@ -86,7 +86,7 @@ async function droplet(): Promise<{ host: string; port: number; authorization: s
   return { host: ringEnv('KF_CLUSTER_ADDRESS'), port: Number(port), authorization, repository, digest };
 }
 
-test('the registry runs on while nobody reads its answers', async () => {
+test('the registry keeps running while clients do not read its answers', async () => {
   await attacker.kf.ok('push', 'unread', '-p', path.join(apps, 'node-hello'), '-m', '128M');
   const { host, port, authorization, repository, digest } = await droplet();
   const accept = 'application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json';

@@ -108,7 +108,7 @@ describe('a wrong command line', () => {
     [['r', '--org-level'], "kf does not support '--org-level' of 'routes' yet."],
     [['map-route', 'app', 'd', '--port', '80'], "kf does not support '--port' of 'map-route' yet."],
     [['scale', 'app', '-l', '1M'], "kf does not support '-l' of 'scale' yet."],
-  ])('with a flag of cf that kf lacks says so, and what to use: %j', async (argv, message) => {
+  ])('with a flag of cf that kf does not support names an alternative: %j', async (argv, message) => {
     const run = await user().run(argv);
     expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
     expect(run.stderr).toMatch(/^.+\n\nTIP:\n {3}For now: .+\n$/);
@@ -239,7 +239,7 @@ describe('the target', () => {
     expect(readFileSync(cli.stateFile, 'utf8')).toBe(before);
   });
 
-  it('is lost where setting it fails', async () => {
+  it('is cleared if kf target fails', async () => {
     const cli = user();
     await cli.run(['target', '-o', 'example-org']);
     expect((await cli.run(['target', '-s', 'nowhere'])).code).toBe(1);
@@ -337,7 +337,7 @@ describe('an output that is not taken', () => {
     });
   }
 
-  it('because its reader has gone ends without a word, as of a broken pipe', async () => {
+  it('because the reader closed the pipe ends silently', async () => {
     // The reader is gone before kf prints: `true` reads nothing.
     const gone = await inShell('{ sleep 0.3; kf help -a; echo "ended with $?" >&2; } | true');
     expect(gone.stderr).toBe('ended with 141\n');

@@ -23,7 +23,7 @@ async function crashNext(): Promise<void> {
   scene.setStatus(kinds.process, nameOf(process), { instancesStatus: { 0: instance } });
 }
 
-it('of a version that crashes ends with the summary of the app, as in cf, and then says why', async () => {
+it('of a version that crashes ends with the summary of the app, as in cf, and then the cause', async () => {
   await crashNext();
   const run = await scene.cli.run(push);
   expect(run.code).toBe(1);

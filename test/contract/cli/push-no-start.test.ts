@@ -37,7 +37,7 @@ describe('push --no-start', () => {
     expect(scene.cluster.memory.all(kinds.process).map(({ spec }) => spec.desiredInstances)).toEqual([2]);
   });
 
-  it('of an app that runs stops it, says so, and leaves its droplet', async () => {
+  it('of a running app stops it, says so, and keeps its droplet', async () => {
     await scene.ok(...push, '-m', '32M');
     const before = scene.app().spec.currentDropletRef;
     const [process] = scene.cluster.memory.all(kinds.process);
@@ -93,13 +93,13 @@ it('a push of an image that fails names the flag in its way out: without it the 
 });
 
 describe('the hint after a build that failed', () => {
-  it('of a push is this push again', async () => {
+  it('of a push repeats the command line', async () => {
     scene.droplet = 'fails';
     const failed = await scene.cli.run([...push, '-m', '64M', '--no-route']);
     expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('   kf push shop -p app -m 64M --no-route\n')]);
   });
 
-  it.each(['start', 'restart', 'restage'])('of %s says where to push: nobody but the user knows where the source is', async (verb) => {
+  it.each(['start', 'restart', 'restage'])('of %s asks the user for the folder to push, which kf does not know', async (verb) => {
     await scene.ok(...push, '--no-start');
     scene.droplet = 'fails';
     const failed = await scene.cli.run([verb, 'shop']);
@@ -115,7 +115,7 @@ describe('the hint after a build that failed', () => {
 });
 
 describe('what was pushed with --no-start', () => {
-  it.each(['start', 'restart', 'restage'])('is built by %s with the variables that are set by then', async (verb) => {
+  it.each(['start', 'restart', 'restage'])('is built by %s with the current variables', async (verb) => {
     await scene.ok(...push, '--no-start');
     await scene.ok('set-env', 'shop', 'A', 'first');
     const run = await scene.ok(verb, 'shop');
@@ -254,7 +254,7 @@ describe('restage builds what was pushed last:', () => {
     expect(await restaged()).toBe(b);
   });
 
-  it('an older one, when its source was pushed again and nothing had to be built', async () => {
+  it('an older package, if its source was pushed again and nothing had to be built', async () => {
     const [a, b, again] = await pushed('a', 'b', 'a');
     expect([a !== b, again]).toEqual([true, a]);
     expect([await restaged(), await restaged()]).toEqual([a, a]);

@@ -70,7 +70,7 @@ function manifest(...lines: string[]): string[] {
 }
 
 describe('a push of a new app that cannot succeed writes nothing and says why:', () => {
-  it('a working directory that was removed', async () => {
+  it('the working directory was removed', async () => {
     const gone = path.join(cli.home, 'gone');
     const run = await cli.run(['push', 'new-app'], { removedFolder: gone });
     expect([run.code, run.stdout]).toEqual([1, 'FAILED\n']);

@@ -45,7 +45,7 @@ const noOrg = "No org targeted, use 'kf target -o ORG' to target an org.\n";
 const noSpace = "No space targeted, use 'kf target -s SPACE' to target a space.\n";
 
 describe('what setup made', () => {
-  it('serves who never targeted anything, and is what target shows', async () => {
+  it('is used and shown if the user never chose a target', async () => {
     expect((await cli.run(['target'])).stdout).toMatch(/^org: +default\nspace: +default$/m);
     expect((await cli.run(['apps'])).stdout).toContain('in org default / space default as alice...');
   });

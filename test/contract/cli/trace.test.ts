@@ -29,7 +29,7 @@ const commands = [
 ];
 const request = /^list korifi\.cloudfoundry\.org\/v1alpha1 cforgs cf: done, \d+ ms$/m;
 
-describe('requests are told', () => {
+describe('requests are logged', () => {
   it.each([
     ['-v', ['-v'], {}],
     ['--verbose', ['--verbose'], {}],
@@ -43,7 +43,7 @@ describe('requests are told', () => {
     }
   });
 
-  it('to the file that CF_TRACE names, and stdout is as without', async () => {
+  it('to the file that CF_TRACE names, and stdout is unchanged', async () => {
     const file = path.join(cli.home, 'trace.log');
     for (const argv of commands.filter(([name]) => name !== 'create-user-provided-service')) {
       const without = await cli.run(argv);
@@ -59,7 +59,7 @@ describe('requests are told', () => {
     expect(run.stdout).toMatch(request);
   });
 
-  it('and the exit code of a failure is its own', async () => {
+  it('and the exit code of a failure stays the same', async () => {
     const run = await cli.run(['app', 'nothing', '-v'], { env: { KF_EXIT_CODES: 'class' } });
     expect(run.code).toBe(3);
     expect(run.stderr).toContain("App 'nothing' not found.\n");

@@ -121,7 +121,7 @@ describe('start, stop and restart', () => {
     expect((await cli.run(['start', 'my-app'])).stderr).toContain('\nTIP:\n   kf scale my-app -m 512M\n');
   });
 
-  it('a start whose newest version fails ends well as soon as the version that served last runs, and says so', async () => {
+  it('a start whose newest version fails succeeds as soon as the last working version runs, and says so', async () => {
     await addApp('my-app', 'STOPPED');
     const failed = { process: 'web', hash: 'new', state: 'Failed' as const, instances: 0, ready: 0 };
     const served = { process: 'web', hash: 'old', state: 'Old' as const, instances: 1, ready: 0, served: true };
@@ -229,7 +229,7 @@ describe('scale', () => {
     expect(patches.map((call) => [call.path.split('/').pop(), call.body])).toEqual([['scale', '{"spec":{"replicas":3}}']]);
   });
 
-  it('of a process that never ran ends when its first version is found to stay', async () => {
+  it('of a process that never ran ends when its first version keeps running', async () => {
     await addApp();
     await cluster.memory.mergePatch(kinds.app, ns, 'my-app-guid', { metadata: { annotations: { [annotations.deployId]: 'pushed' } } });
     const worker = 'my-app-guid-worker';
@@ -291,7 +291,7 @@ describe('scale', () => {
     expect(cluster.memory.peek(kinds.process, ns, 'my-app-guid-web')?.spec.memoryMB).toBe(512);
   });
 
-  it('of memory that fails leaves the instances with what they had, and app says so', async () => {
+  it('of memory that fails leaves the instances unchanged, and kf app says so', async () => {
     await addApp();
     await setInstances('my-app-guid-web', ['RUNNING']);
     await cluster.memory.mergePatch(

@@ -91,7 +91,7 @@ describe('a GUID of another', () => {
     expect(scene.cluster.peek(kinds.space, 'victim', 'bank')).toBeDefined();
   });
 
-  test('is not given again when its object is gone, not even to one of the same place', async () => {
+  test('is not used again after its object is deleted, not even for an object in the same namespace', async () => {
     await scene.cluster.delete(kinds.space, 'victim', 'bank');
     await scene.until(() => expect(scene.cluster.peek(kinds.space, 'victim', 'bank')).toBeUndefined());
     await scene.cluster.delete(secretType, 'bank', 'kf-registry-push');

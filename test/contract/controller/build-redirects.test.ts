@@ -84,7 +84,7 @@ describe('a redirect', () => {
   });
 });
 
-test("a page that is no answer of a registry is not told, a registry's own words are", async () => {
+test('only error messages of a registry API are quoted, not other pages', async () => {
   const page = await serve('127.0.0.1', (_, response) => response.writeHead(403).end(`<html>${secret}</html>`));
   expect(await messageOf(page)).not.toContain(secret);
   const registry = await serve('127.0.0.1', (_, response) =>
@@ -97,7 +97,7 @@ test('a link-local address is not asked, whoever names it', async () => {
   expect(await messageOf('169.254.169.254')).toContain("The registry '169.254.169.254' is not asked: its address is link-local.");
 });
 
-test('a token server at another private address gets no question', async () => {
+test('a token server at another private address gets no request', async () => {
   const target = await hidden('127.0.0.2', 200);
   const host = await serve('127.0.0.1', (_, response) =>
     response.writeHead(401, { 'www-authenticate': `Bearer realm="https://${target}/token"` }).end(),
@@ -120,7 +120,7 @@ describe('a pull secret', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test.each(['credsStore', 'credHelpers'])('with %s makes the controller run no program, and its passwords count', async (field) => {
+  test.each(['credsStore', 'credHelpers'])('with %s makes the controller run no program, and its passwords are used', async (field) => {
     let header = '';
     const host = await serve('127.0.0.1', (request, response) => {
       header = request.headers.authorization ?? '';

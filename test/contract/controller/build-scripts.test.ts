@@ -91,7 +91,7 @@ describe('the containers of a build', () => {
     expect(await registry).toBe(0);
   });
 
-  test('export nothing while the build container runs, whatever it leaves', async () => {
+  test('export nothing while the build container runs, whatever files it writes', async () => {
     phase('builder', `touch ${at('kf/hand/built')} ${at('kf/hand/build-ended')}; while [ ! -e ${at('end')} ]; do sleep 0.02; done`);
     mark(markers.reached);
     mark(markers.fetched);
@@ -106,7 +106,7 @@ describe('the containers of a build', () => {
     expect(order().at(-1)).toBe('exporter');
   });
 
-  test('build on the images of the analysis, also when the build changed what stands about them', async () => {
+  test('use the images of the analysis, also if the build changed the files about them', async () => {
     phase('builder', `echo forged > ${at('layers/analyzed.toml')}`);
     phase('exporter', `for word in $*; do case $word in -analyzed=*) cat "\${word#-analyzed=}" > ${at('seen')};; esac; done; exit 1`);
     await runBoth();

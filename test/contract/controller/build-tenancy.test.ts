@@ -178,7 +178,7 @@ describe('orgs and spaces', () => {
     await scene.until(() => expect(scene.cluster.all(eventType).map((event) => event.reason)).toContain('RoleNotPropagated'));
   });
 
-  test('a refused copy is asked for once, until its original changes', async () => {
+  test('a refused copy is requested only once until its original changes', async () => {
     await scene.cluster.create(roleBindingType, role('cf', 'odd', 'true'));
     let asked = 0;
     scene.cluster.intercept = (verb, type, name) => {

@@ -28,7 +28,7 @@ async function loseEnvironment(): Promise<void> {
   await scene.cluster.delete(secretType, ns, frozenEnv()?.metadata.name ?? '');
 }
 
-test('an AppWorkload comes back with Secrets of its own, and is judged anew', async () => {
+test('an AppWorkload is created again with its own Secrets, and evaluated from the beginning', async () => {
   const id = await scene.deploy('good:1');
   await serving(id);
   const before = workload();

@@ -84,7 +84,7 @@ test('those of an app that is gone go, when the API server has said that it is',
   expect(asked).toContain('get cfapps');
 });
 
-test('one that cannot be deleted keeps no other', async () => {
+test('one that cannot be deleted does not block the others', async () => {
   for (const minutes of [10, 20, 30, 40, 50, 60]) await makeTask(`a-${minutes}`, 'a', minutes);
   start();
   cluster.intercept = (verb, _type, name) => {
@@ -93,7 +93,7 @@ test('one that cannot be deleted keeps no other', async () => {
   await until(() => expect(left()).toEqual(['a-10', 'a-20', 'a-30', 'a-60']));
 });
 
-test('a space is looked at once for many changes, and gives up to fifty at a time until the next has room', async () => {
+test('a space is processed once for many changes, and loses at most fifty tasks at a time until a new one fits', async () => {
   await limit(20);
   for (let index = 0; index < 110; index += 1) await makeTask(`a-${index}`, 'a', 0);
   start();

@@ -128,7 +128,7 @@ describe('a task that begins', () => {
     expect(jobsMade()).toEqual(['task-1']);
   });
 
-  test('that asks for no size gets one: a limit of 0 would be none at all', async () => {
+  test('without a size gets the default, because a limit of 0 would mean no limit', async () => {
     await makeApp();
     await cluster.mergePatch(kinds.process, ns, 'worker', { spec: { memoryMB: 0 } });
     await makeTask('no-size', { command: 'rake', processType: 'worker', memoryMB: 0, diskMB: 0 });

@@ -124,7 +124,7 @@ describe('the quotas of the spaces of an org', () => {
     );
   const shares = (...spaces: string[]): number[] => spaces.map((ns) => Number(hard(ns)?.[apps]));
 
-  test('together never let in more than the org may hold, and a new one is ready when it has its share', async () => {
+  test('together never exceed the total of the org, and a new space is ready when it has its share', async () => {
     await startWithSpace();
     await count('s', 100);
     await addSpace('s-2');
@@ -150,7 +150,7 @@ describe('the quotas of the spaces of an org', () => {
     await scene.until(() => expect(shares('s', 's-2', 's-3')).toEqual([34, 100, 24]));
   });
 
-  test('do not count what an operator edited, and count what is left where a quota is gone', async () => {
+  test('do not count a quota that an operator edited, and count remaining objects of a deleted quota', async () => {
     await startWithSpace();
     for (const name of ['s-2', 's-3']) {
       await addSpace(name);
@@ -204,7 +204,7 @@ describe('the quota of a space that was there before kf made quotas', () => {
     scene = await startScene(cluster);
   }
 
-  test('refuses nothing until what is there is counted, and then leaves room for it', async () => {
+  test('refuses nothing until existing objects are counted, and then allows them and more', async () => {
     await startWithOldSpace();
     await scene.until(() => expect(hard()).toEqual(Object.fromEntries(Object.keys(limitsOf('space')).map((key) => [key, '1P']))));
     await counted();

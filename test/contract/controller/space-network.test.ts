@@ -47,7 +47,7 @@ describe('the NetworkPolicies of a space', () => {
     await scene.until(() => expect(names()).toEqual(['s-1/theirs']));
   });
 
-  test('are put back when somebody deletes or widens them', async () => {
+  test('are restored when somebody deletes or widens them', async () => {
     await setUp(settings);
     await scene.until(() => expect(names()).toHaveLength(2));
     const before = [text('kf-apps'), text('kf-builds')];

@@ -29,7 +29,7 @@ const version = async (): Promise<number> =>
   (await ask(scene.port('push'), { path: '/v2/', headers: { authorization: basic(user) } })).status;
 
 describe('connections that send headers without an end', () => {
-  test('from one address: a few of them stay, and others are served', async () => {
+  test('from one address are limited, and other clients are served', async () => {
     scene = await openGate({ connections: { strangersPerAddress: 8 } });
     for (let count = 0; count < 60; count += 1) await hold('127.0.0.2', endless);
     await expect.poll(alive).toBe(8);
@@ -45,7 +45,7 @@ describe('connections that send headers without an end', () => {
   });
 });
 
-test('a space has so many connections and no more, and another space has its own', async () => {
+test('a space has a limited number of connections, independent of other spaces', async () => {
   scene = await openGate({ connections: { perSpace: 2 } });
   const request = (name: string, secret: string): string =>
     `GET /v2/ HTTP/1.1\r\nHost: gate\r\nAuthorization: Basic ${Buffer.from(`${name}:${secret}`).toString('base64')}\r\n\r\n`;

@@ -96,7 +96,7 @@ async function wayOfEnding(socket: Socket): Promise<string> {
   return ended;
 }
 
-test('what nobody reads is bounded over all spaces, and another space is served', async () => {
+test('unread answers are limited for all spaces together, and another space is served', async () => {
   await open({ open: 6 });
   for (let count = 0; count < 5; count += 1)
     for (const space of ['space-1', 'space-2', 'space-3']) await send(`${head(space, `${space.at(-1)}x${count}`)}\r\n`);
@@ -108,7 +108,7 @@ test('what nobody reads is bounded over all spaces, and another space is served'
   await expect.poll(() => atRegistry.size, { timeout: patienceMs }).toBe(6);
 });
 
-test('a space keeps its share, whatever others open', async () => {
+test('a space keeps its share, however many requests others send', async () => {
   await open({ open: 4 });
   await unread('space-1', 'mine');
   for (let count = 0; count < 3; count += 1) await unread('space-2', `x${count}`);
@@ -117,7 +117,7 @@ test('a space keeps its share, whatever others open', async () => {
   await expect.poll(() => [...atRegistry].toSorted(), { timeout: patienceMs }).toEqual(['mine', 'third', 'x1', 'x2']);
 });
 
-test('the one that nobody reads ends before the one that is read', async () => {
+test('an unread answer is reset before one that the client reads', async () => {
   await open({ open: 3 });
   const reader = await unread('space-1', 'reader');
   for (const name of ['x1', 'x2']) {
@@ -129,7 +129,7 @@ test('the one that nobody reads ends before the one that is read', async () => {
   await read(reader, 64 * 1024 * 1024);
 });
 
-test('whoever has as many as any other waits for a turn, and is forgotten when it goes', async () => {
+test('a space with as many requests as any other waits, and a client that leaves is forgotten', async () => {
   await open({ open: 2 });
   const first = await unread('space-1', 'x1');
   await unread('space-1', 'x2');
@@ -142,7 +142,7 @@ test('whoever has as many as any other waits for a turn, and is forgotten when i
   expect([...atRegistry].toSorted()).toEqual(['x2', 'x3']);
 });
 
-test('an answer that nobody reads for a while ends with a reset, and one for which the registry takes its time does not', async () => {
+test('an answer that the client does not read for a while is reset, and a slow answer of the registry is not', async () => {
   await open({ patienceMs: 100 });
   const patient = await unread('space-1', 'wait');
   const socket = await unread('space-1', 'x');
@@ -156,7 +156,7 @@ const answered = (name: string): Promise<void> =>
     .poll(() => scene.lines.filter(({ path, status }) => path.endsWith(name) && status === 200), { timeout: patienceMs })
     .toHaveLength(1);
 
-test('an answer that the kernel has taken counts until its client has read it', async () => {
+test('an answer in the kernel buffer counts until the client has read it', async () => {
   await open({ open: 2 });
   const [first] = [await send(`${head('space-1', 'short1')}\r\n`), await send(`${head('space-1', 'short2')}\r\n`)];
   await answered('short1');
@@ -168,7 +168,7 @@ test('an answer that the kernel has taken counts until its client has read it', 
   await arrives('x3');
 });
 
-test('an answer that the kernel has taken is reset when nobody reads it', async () => {
+test('an answer in the kernel buffer is reset if the client does not read it', async () => {
   await open({ open: 1, patienceMs: 100 });
   const socket = await send(`${head('space-1', 'short')}\r\n`);
   await answered('short');
@@ -176,14 +176,14 @@ test('an answer that the kernel has taken is reset when nobody reads it', async 
   expect(await wayOfEnding(socket)).toBe('ECONNRESET');
 });
 
-test('answers behind one that nobody reads end with it', async () => {
+test('answers behind an unread answer are reset with it', async () => {
   await open({ patienceMs: 100 });
   await send(['x1', 'x2', 'x3'].map((name) => `${head('space-1', name)}\r\n`).join(''));
   await arrives('x3');
   await expect.poll(() => [...atRegistry], { timeout: patienceMs }).toEqual([]);
 });
 
-test('a client that ends its side before the answer gets a reset', async () => {
+test('a client that closes its side before the answer gets a reset', async () => {
   await open({});
   const socket = await unread('space-1', 'x');
   socket.end();
@@ -191,7 +191,7 @@ test('a client that ends its side before the answer gets a reset', async () => {
   expect(await wayOfEnding(socket)).toBe('ECONNRESET');
 });
 
-test('manifests that are not sent on count too', async () => {
+test('manifests that the client does not finish count too', async () => {
   await open({ open: 2, patienceMs: 100 });
   const put = (name: string): Promise<Socket> =>
     send(`${head('space-1', name, 'PUT', 'manifests/')}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{`);

@@ -81,7 +81,7 @@ describe('blobs', () => {
     expect(left).toEqual(['s-2/b-droplets']);
   });
 
-  test('that a push refers to while they are swept stay', async () => {
+  test('that a push refers to during a cleanup stay', async () => {
     const commits = new Commits();
     const digest = putBlob('known before');
     // The registry has the bytes, takes the push for done, and has not written the reference yet.
@@ -140,12 +140,12 @@ describe('blobs', () => {
   });
 });
 
-describe('what is remembered of pushes', () => {
+describe('digests of recent pushes', () => {
   const push = async (commits: Commits, space: string, count: number): Promise<void> => {
     for (let number = 0; number < count; number += 1) (await commits.begin(`sha256:${hex(`${space} ${number}`)}`, space))();
   };
 
-  test('goes after ten minutes, also without a sweep', async () => {
+  test('expire after ten minutes, also without a cleanup', async () => {
     let at = 0;
     const commits = new Commits(() => at);
     await push(commits, 's-1', 50);
@@ -165,7 +165,7 @@ describe('what is remembered of pushes', () => {
     expect([commits.isFull('s-1'), commits.size]).toEqual([false, 1]);
   });
 
-  test('has a limit for a space, and a space at its limit is told to wait while others are not', async () => {
+  test('are limited per space, and only a space at its limit has to wait', async () => {
     const commits = new Commits();
     await push(commits, 's-1', 4_000);
     scene = await openGate({ folder, commits });
@@ -186,7 +186,7 @@ describe('what is remembered of pushes', () => {
     expect(commits.size).toBe(4_001);
   });
 
-  test('has a limit for all spaces together, above which those with little go on', async () => {
+  test('are limited for all spaces together, and spaces with few of them can still push', async () => {
     const commits = new Commits();
     for (let number = 0; number < 25; number += 1) await push(commits, `s-${number}`, 4_000);
     await push(commits, 'small', 199);
@@ -196,13 +196,13 @@ describe('what is remembered of pushes', () => {
   });
 });
 
-test('an upload without a byte for an hour goes, one that goes on stays', async () => {
+test('an upload without a byte for an hour is deleted, an active one stays', async () => {
   const [old, going] = [upload('s-1/a-packages', 5, 3_700_000), upload('s-1/a-packages', 5, 3_500_000)];
   expect(await housekeeping().purge()).toBe(1);
   expect([existsSync(old), existsSync(going)]).toEqual([false, true]);
 });
 
-test('blobs are looked at in parts, and all of them, also while they are removed', async () => {
+test('all blobs are checked, in batches, also while some are removed', async () => {
   const stored = Array.from({ length: 40 }, (_, number) => putBlob(`blob ${number}`));
   for (const digest of stored.slice(0, 10)) link('s-1/a-droplets', digest);
   const gone: string[] = [];
@@ -258,7 +258,7 @@ describe('repositories', () => {
     expect(pages.flat()).toEqual(stored);
   });
 
-  test('are 3,000 in a space at most; what is there takes more, and so do other spaces', async () => {
+  test('are at most 3,000 in a space, existing ones and other spaces still accept pushes', async () => {
     made('s-1', 2_999);
     // Also without a share.
     scene = await openGate({ folder });
@@ -328,7 +328,7 @@ describe('an upload', () => {
     expect(bodies[0]).toBeLessThanOrEqual(10_000_000);
   });
 
-  test('that is empty takes its part too, so that a share is used up by entries', async () => {
+  test('that is empty counts too, so that entries use up a quota', async () => {
     const capacity = new Capacity({ store, folder, reserve: 0, spaceQuota: 10 * entryBytes });
     const said = [];
     for (let number = 0; number < 12; number += 1)
@@ -336,7 +336,7 @@ describe('an upload', () => {
     expect(said).toEqual([...Array<undefined>(10).fill(undefined), 403, 403]);
   });
 
-  test('is one too many when the space has 1,000 that are not ended; what goes on is taken', async () => {
+  test('is refused if the space has 1,000 unfinished ones, which can still continue', async () => {
     for (let number = 0; number < 999; number += 1) upload('s-1/a-packages', 0, 0);
     scene = await openGate({ folder, capacity: { spaceQuota: 1e12 } });
     expect((await send('POST', 'blobs/uploads/'))[0]).toBe(200);
@@ -360,7 +360,7 @@ describe('an upload', () => {
     expect(counts.toSorted()).toEqual(['s-0', 's-1']);
   });
 
-  test('is refused when the volume can hardly take more files', async () => {
+  test('is refused when the volume has few inodes left', async () => {
     const statfs = async () => Promise.resolve({ blocks: 1e9, bavail: 9e8, bsize: 4096, files: 1000, ffree: 49 });
     scene = await openGate({ folder, capacity: { statfs } });
     expect(await send('POST', 'blobs/uploads/')).toEqual([507, 'the registry has no disk space left: 49 of 1000 files are free']);

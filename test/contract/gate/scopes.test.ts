@@ -73,7 +73,7 @@ describe('the gate', () => {
     }
   });
 
-  test('lets a push credential write the repositories of apps and no others, which nobody would clear away', async () => {
+  test('lets a push credential write only repositories of apps, because nobody would delete others', async () => {
     const names = ['other', 'app-1', 'app-1-other', 'a__b-packages', 'packages'];
     const writes = new Set(['POST', 'PATCH', 'PUT']);
     for (const name of names)

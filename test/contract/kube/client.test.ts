@@ -97,7 +97,7 @@ describe('reading', () => {
     expect(Object.fromEntries(server.calls[2]?.query ?? [])).toEqual({ limit: '500' });
   });
 
-  test('a page of more bytes than may be held is left, and asked for with fewer objects', async () => {
+  test('a page with too many bytes is dropped and requested with fewer objects', async () => {
     const large = (name: string): object => ({ ...map(name), data: { text: 'x'.repeat(1024 * 1024) } });
     const names = Array.from({ length: 12 }, (_, index) => `m${index}`);
     server.on(`GET ${maps}`, (call) => {

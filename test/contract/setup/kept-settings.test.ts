@@ -218,7 +218,7 @@ test.each([
   ['an object without a format', '{}', 'names no format.'],
   ['JSON without a map', 'null', 'names no format.'],
   ['one that lacks what every command needs', '{"format":1}', 'lacks controller, registry'],
-])('a broken description of the installation is written anew, which is said: %s', async (_, broken, fault) => {
+])('a broken description of the installation is written again, with a message: %s', async (_, broken, fault) => {
   const memory = await cluster();
   const objects = await install(memory, { file, flags: {} });
   await memory.mergePatch(configMapType, 'cf', 'kf-info', { data: { 'info.json': broken } });

@@ -113,7 +113,7 @@ describe('nearest', () => {
 describe('likely', () => {
   const commands = ['app', 'apps', 'sp', 'push', 'apply-manifest', 'restart'];
 
-  test('what begins with the typed word comes before what merely resembles it', () => {
+  test('names that begin with the typed word come before similar names', () => {
     expect(likely('ap', commands)).toEqual(['app', 'apps', 'apply-manifest']);
   });
 

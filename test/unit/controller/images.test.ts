@@ -56,7 +56,7 @@ test('an answer of the gate that is no list ends it', async () => {
   await expect(keeper.list(AbortSignal.timeout(1_000))).rejects.toThrow("the registry's gate answers GET /kf/repositories with status 403");
 });
 
-test('all pages of the gate are looked at, one after the other', async () => {
+test('all pages of the gate are processed, one after the other', async () => {
   const pages: Record<string, object> = {
     '/kf/repositories': { repositories: ['s-1/gone-packages', 's-1/known-packages'], next: 's-1/known-packages' },
     '/kf/repositories?after=s-1/known-packages': { repositories: ['s-2/gone-cache'] },

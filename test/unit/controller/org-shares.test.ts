@@ -5,7 +5,7 @@ import { limitsOf, totalsOf } from '../../../src/templates/limits.ts';
 const empty = { used: 0, given: 0, inForce: 0, uncounted: 0 };
 const holding = (used: number, given: number, inForce = given): Holding => ({ ...empty, used, given, inForce });
 
-describe('what an org may hold', () => {
+describe('the total of an org', () => {
   test('is divided equally, with a part for a space to come', () => {
     expect(divide(200, 100, [empty])).toEqual({ shares: [100], isShort: [false] });
     expect(divide(200, 100, [holding(10, 100), empty])).toEqual({ shares: [100, 63], isShort: [false, false] });
@@ -43,7 +43,7 @@ describe('what an org may hold', () => {
     expect(divide(100, 100, [holding(60, 43), holding(30, 30)]).shares).toEqual([63, 33]);
   });
 
-  test('is not passed by spaces that fill up as fast as they can, whenever the cluster takes over what quotas give', () => {
+  test('is not exceeded by spaces that fill up as fast as they can, whenever the cluster applies the quotas', () => {
     let seed = 42;
     const random = (below: number): number => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) % below;
     for (let run = 0; run < 50; run += 1) {

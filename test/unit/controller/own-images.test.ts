@@ -65,7 +65,7 @@ describe('images of the in-cluster registry', () => {
     'sha384:0ab',
     `sha256:0ab@sha256:${'a'.repeat(64)}`,
     `sha256@sha256:${'a'.repeat(64)}`,
-  ])('an ID, or how one begins (%s), is no reference: a runtime would take an image that it has', (image) => {
+  ])('an ID, or its beginning (%s), is refused, because a runtime would use a cached image', (image) => {
     expect(foreignImageProblem(gate, 'mine', image)).toContain('names an image by its ID');
   });
 });

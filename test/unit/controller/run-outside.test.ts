@@ -29,7 +29,7 @@ async function end(...names: string[]): Promise<void> {
 }
 
 describe('calls of several spaces', () => {
-  test('the calls of a space that nobody answers keep no other space waiting', async () => {
+  test('unanswered calls of a space do not delay other spaces', async () => {
     for (let count = 1; count <= 200; count += 1) call('a', `a${count}`);
     await settled();
     expect(begun).toEqual(['a1', 'a2']);

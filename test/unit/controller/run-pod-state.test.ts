@@ -171,7 +171,7 @@ describe('instances', () => {
   });
 });
 
-describe('what is told', () => {
+describe('the message', () => {
   test('of too little memory: the limit, and the flag that raises it', () => {
     const given = pod({ state: terminated(137, 0, { reason: 'OOMKilled' }), restarts: 1 });
     const problem = problemOf(given, { ...facts(), expectations: { ...facts().expectations, memory: '128Mi' } });

@@ -26,7 +26,7 @@ const withCondition = (statement: Statement): Stored<CFRoute> =>
 
 const said = (address: string, live: Stored<HttpRoute>) => statementOf(new Programming(), contextOf(address, live));
 
-test('a gateway that has loaded a route without its Services answers 500, as the Gateway API demands: that is not the app', async () => {
+test('a 500 of a gateway that has loaded a route without its Services is not taken for the app', async () => {
   const live = httpRoute();
   const { asked, address } = await gateway(
     (_generation, count) => ({ status: count <= 2 ? 500 : 200 }),

@@ -114,7 +114,7 @@ describe('a question', () => {
   );
 });
 
-describe('an answer without end', () => {
+describe('an endless answer', () => {
   let server: Server | undefined;
   afterEach(() => {
     server?.closeAllConnections();
@@ -139,7 +139,7 @@ describe('an answer without end', () => {
     return { port: (endless.address() as AddressInfo).port, closed };
   }
 
-  test('is not read by the controller, which hangs up', async () => {
+  test('is not read, and the controller closes the connection', async () => {
     const { port, closed } = await startEndless();
     const answer = await ask({ base: `http://127.0.0.1:${port}`, host: 'a', path: '/', headers: {} }, new AbortController().signal);
     expect(answer.status).toBe(200);

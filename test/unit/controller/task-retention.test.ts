@@ -79,7 +79,7 @@ describe('of the tasks of an app', () => {
     expect(going(tasks, { isGone })).toEqual(['b', 'a']);
   });
 
-  test('nothing that their writers choose counts: labels, annotations, owners, times of creation', () => {
+  test('data that clients write has no effect: labels, annotations, owners, times of creation', () => {
     const forged = (minutes: number): KubeObject['metadata'] => ({
       creationTimestamp: at(-minutes),
       labels: { 'korifi.cloudfoundry.org/app-guid': 'b', 'korifi.cloudfoundry.org/task-sequence-id': '999', [`x${minutes}`]: '' },
@@ -96,7 +96,7 @@ describe('of all tasks of a space', () => {
   const nightly = task('nightly', { app: 'nightly', ended: 600 });
   const weekly = task('weekly', { app: 'weekly', ended: 6_000 });
 
-  test('the surplus is taken from who has most, and an app’s last result goes last', () => {
+  test('surplus tasks are those of the app with most, and an app’s last task is deleted last', () => {
     const all = [...busy, nightly, weekly];
     const wide = { keptPerApp: 10 };
     expect(going(all, { ...wide, most: 6 })).toEqual([]);

@@ -29,7 +29,7 @@ class Source {
   }
 }
 
-test('lines that came in another order than they were written are put right, those of one time stay as they came', async () => {
+test('lines are sorted by their times, and lines of the same time keep their order', async () => {
   const source = new Source();
   source.say(entry(3, 'registry 3'), entry(1, 'build 1'), entry(2, 'build 2a'), entry(2, 'build 2b'), undefined);
   const texts: string[] = [];

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { repeatPush } from '../../../src/lib/manifest/again.ts';
 
 describe('a hint to push again', () => {
-  test('is this push: with its manifest, folder and settings', () => {
+  test('repeats this push with its manifest, folder and settings', () => {
     const flags = { name: 'shop', manifest: 'm8.yml', varsFiles: ['a.yml', 'b.yml'], path: 'my app', memoryMB: 64, noRoute: true };
     expect(repeatPush('kf push shop', flags)).toBe(
       "kf push shop -f m8.yml --vars-file a.yml --vars-file b.yml -p 'my app' -m 64M --no-route",

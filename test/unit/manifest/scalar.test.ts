@@ -83,7 +83,7 @@ describe('a plain scalar', () => {
     expect(app?.services).toEqual([{ name: 's', parameters: { p: value } }]);
   });
 
-  test('that is quoted or tagged is what the quotes or the tag say', () => {
+  test('that is quoted or tagged has the type of its quotes or tag', () => {
     const {
       apps: [app],
     } = parseManifest(

@@ -61,13 +61,13 @@ test.each<[string, ReturnType<typeof routeToAsk>, object, object]>([
   ['a stopped app', undefined, { state: 'stopped' }, {}],
   ['an app without a route', undefined, { routes: [] }, {}],
   ['an app without a web process', undefined, {}, { type: 'worker' }],
-])('the route that is asked after a push: %s', (_case, expected, app, web) => {
+])('the route that a push tests: %s', (_case, expected, app, web) => {
   const processes = [{ type: 'web', instances: 1, healthCheck: 'port', ...web }];
   const details = { state: 'started', routes: ['a.example.com', 'b.example.com'], processes, ...app } as unknown as AppDetails;
   expect(routeToAsk(details)).toEqual(expected);
 });
 
-test('of an app that nobody has asked it is not said that it answers', () => {
+test('an app without a test request is not reported as answering', () => {
   expect(renderAnswer({ url: 'http://a.example.com', reachable: true, unchecked: true })).toBe(
     "http://a.example.com leads to the app from here; whether it answers is not known: its health check is 'process'",
   );

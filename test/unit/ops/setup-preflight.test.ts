@@ -19,7 +19,7 @@ test('a Gateway or a class that is not there is refused by name', async () => {
   await expect(check(new MemoryCluster(), { gatewayClass: 'nginx' })).rejects.toThrow("There is no GatewayClass 'nginx'.");
 });
 
-describe('a Gateway that is there is accepted', () => {
+describe('an existing Gateway is accepted', () => {
   const warningsFor = async (...from: (string | undefined)[]): Promise<string[]> => {
     const cluster = new MemoryCluster();
     const listeners = from.map((one, index) => ({

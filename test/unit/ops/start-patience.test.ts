@@ -62,7 +62,7 @@ async function endOf(waiting: Promise<unknown>): Promise<[seconds: number, messa
 test.each([
   ['start', 'STOPPED', startApp],
   ['restart', 'STARTED', restartApp],
-] as const)('%s waits as long as the slowest process of the app may take', async (_verb, state, act) => {
+] as const)('%s waits for the longest timeout of the processes', async (_verb, state, act) => {
   const { session, app } = await scene(state);
   const changed = await act(session, app);
   await takeUp(session, changed.deployId);

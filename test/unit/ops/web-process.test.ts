@@ -47,7 +47,7 @@ describe('a web process', () => {
     expect(judge({ buildpacks, processTypes: [] }, { hasCommand: true })).toBe(true);
   });
 
-  it('is an error where the build found no process at all, but not of an image or of a droplet that nobody could read', () => {
+  it('is an error if the build found no process at all, but not for an image or an unreadable droplet', () => {
     expect(() => judge({ buildpacks, processTypes: [] })).toThrow("The build of app 'my-app' found no process to start.");
     expect(judge({ buildpacks, processTypes: [] }, { start: false })).toBe(true);
     expect(judge({ processTypes: [] })).toBe(true);

@@ -21,7 +21,7 @@ function record() {
 }
 
 describe('without a terminal', () => {
-  it('a line is told when something else is awaited, not when its figures move', () => {
+  it('prints a line when it waits for something else, not when only figures change', () => {
     const { display, told } = record();
     for (let second = 1; second < 10; second += 1) {
       display.step(`Waiting: the app has not answered on port 8080 yet (${second} of 60 s).`);
@@ -38,7 +38,7 @@ describe('without a terminal', () => {
     expect(printed).toEqual(['   Exporting\n', '   Droplet\n']);
   });
 
-  it('else every 10 s, with the latest figures', () => {
+  it('otherwise prints a line every 10 s, with the latest figures', () => {
     const { display, told } = record();
     for (let second = 1; second <= 25; second += 1) {
       display.step(`Waiting (${second} of 60 s)`);

@@ -137,7 +137,7 @@ describe('the table of instances', () => {
     expect(text(withInstances([{ ...crashed, restarts: 0 }]))).not.toContain('restarted');
   });
 
-  it('measures an instance by what it runs with, and says where that is no more what is set', () => {
+  it('shows the size that an instance has, and says if it differs from the settings', () => {
     const older = { ...crashed, state: 'running' as const, memoryBytes: 14_050_918, memoryMB: 64, diskMB: 1024 };
     const shown = text(withInstances([older]));
     expect(shown).toContain('\nmemory usage:   256M\n');
@@ -160,7 +160,7 @@ describe('the table of instances', () => {
     expect(shown).toMatch(/ready\n#0 .* false\n#0:   The app used more memory than it may and was ended\.$/);
   });
 
-  it('sums up thousands of instances, and shows those that do not run', () => {
+  it('summarises thousands of instances, and shows those that do not run', () => {
     const many = Array.from({ length: 5000 }, (_, index) => ({
       index,
       state: index === 4999 ? ('crashed' as const) : index % 2 === 0 ? ('running' as const) : ('starting' as const),
