@@ -2,6 +2,22 @@
 import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 
+/** `...(a === undefined ? {} : { a })` and its kin: one function says it, for one field and for ten. */
+const optionalFields = {
+  create: ({ report, sourceCode }) => ({
+    ConditionalExpression(node) {
+      const { test, consequent, alternate } = node;
+      if (test.type !== 'BinaryExpression' || test.right.name !== 'undefined') return;
+      const [empty, full] = test.operator === '===' ? [consequent, alternate] : [alternate, consequent];
+      if (empty.type !== 'ObjectExpression' || empty.properties.length > 0 || full.type !== 'ObjectExpression') return;
+      const [field, ...others] = full.properties;
+      if (others.length > 0 || field?.type !== 'Property' || field.computed) return;
+      if (sourceCode.getText(field.value) === sourceCode.getText(test.left))
+        report({ node, message: 'Say it with defined() of src/lib/defined.ts.' });
+    },
+  }),
+};
+
 export default tseslint.config(
   { ignores: ['dist/**', 'node_modules/**', '**/*.generated.ts', 'test/fixtures/**', 'tools/cluster/buildpacks/**', 'test/golden/**'] },
   {
@@ -48,6 +64,13 @@ export default tseslint.config(
       'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
       'regexp/no-super-linear-move': ['error', { report: 'potential', ignoreSticky: false }],
     },
+  },
+  {
+    files: ['src/**/*.ts'],
+    // These still say it the old way.
+    ignores: ['src/*.ts', 'src/commands/**', 'src/lib/{ops,views,logs,session}/**'],
+    plugins: { kf: { rules: { 'optional-fields': optionalFields } } },
+    rules: { 'kf/optional-fields': 'error' },
   },
   { files: ['src/commands/**/*.ts'], rules: { 'max-lines': ['error', { max: 100, skipBlankLines: true, skipComments: true }] } },
   {

@@ -20,6 +20,7 @@ import { Manager } from './runtime/manager.ts';
 import type { Reconciler } from './runtime/reconciler.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { sources } from './sources.ts';
+import { defined } from '../lib/defined.ts';
 
 /** The program of the builds' source container; without it builds say so. */
 function fetchProgram({ bundleDir }: Settings): string {
@@ -65,7 +66,7 @@ async function run(settings: Settings, log: Logger): Promise<void> {
     leader: { ns: settings.systemNamespace, name: settings.leaseName, identity: settings.identity },
     rootNamespace: settings.rootNamespace,
     now: clock.now,
-    ...(settings.httpPort === undefined ? {} : { httpPort: settings.httpPort }),
+    ...defined({ httpPort: settings.httpPort }),
     log,
   });
   log.info('starts', { identity: settings.identity, server: cluster.identity.server, node: process.version });

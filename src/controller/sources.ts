@@ -23,8 +23,8 @@ import { networkPolicyType } from '../lib/api/network-policy.ts';
 import { httpRouteType } from '../lib/api/gateway.ts';
 import { annotations, kinds, labels, limitsName, places } from '../lib/api/group.ts';
 import type { AppWorkload, BuildWorkload, TaskWorkload } from '../lib/api/types.generated.ts';
-import { present } from '../templates/metadata.ts';
 import type { Source } from './runtime/informer.ts';
+import { defined } from '../lib/defined.ts';
 
 /** Of a pod's spec only where it runs, how long it may run and how long it may take to end is read. */
 function trimPod(pod: Stored<Pod>): Stored<Pod> {
@@ -32,10 +32,8 @@ function trimPod(pod: Stored<Pod>): Stored<Pod> {
   return {
     ...pod,
     spec: {
-      ...(nodeName === undefined ? {} : { nodeName }),
-      ...(terminationGracePeriodSeconds === undefined ? {} : { terminationGracePeriodSeconds }),
-      ...(activeDeadlineSeconds === undefined ? {} : { activeDeadlineSeconds }),
-      containers: containers.map(({ name, image }) => ({ name, ...(image === undefined ? {} : { image }) })),
+      ...defined({ nodeName, terminationGracePeriodSeconds, activeDeadlineSeconds }),
+      containers: containers.map(({ name, image }) => ({ name, ...defined({ image }) })),
     },
   };
 }
@@ -53,7 +51,7 @@ function withoutTemplate<T extends StatefulSet | Stored<Job>>(object: T): T {
 
 /** Of a node only its addresses are read. */
 function trimNode({ apiVersion, kind, metadata: { name, uid, resourceVersion }, status }: Stored<Node>): Stored<Node> {
-  return { ...present({ apiVersion, kind }), metadata: { name, uid, resourceVersion }, status: { addresses: status?.addresses ?? [] } };
+  return { ...defined({ apiVersion, kind }), metadata: { name, uid, resourceVersion }, status: { addresses: status?.addresses ?? [] } };
 }
 
 const readOfBindings = new Set<string>([

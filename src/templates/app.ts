@@ -7,8 +7,9 @@ import { annotations, kinds, labels } from '../lib/api/group.ts';
 import { processGuid } from '../lib/api/names.ts';
 import { apiVersionOf } from '../lib/api/object.ts';
 import type { CFApp, CFProcess, CFProcessSpec, Lifecycle } from '../lib/api/types.generated.ts';
-import { assemble, authorOf, encoded, ownerReference, present } from './metadata.ts';
+import { assemble, authorOf, encoded, ownerReference } from './metadata.ts';
 import type { Authorship } from './metadata.ts';
+import { defined } from '../lib/defined.ts';
 
 /** Name of the Secret that holds an app's environment. */
 export function envSecretName(appGuid: string): string {
@@ -57,7 +58,7 @@ export function buildEnvSecret(app: CFApp, env: Record<string, string>, author: 
     kind: secretType.kind,
     metadata: {
       name: app.spec.envSecretName ?? envSecretName(guid),
-      ...present({ namespace: app.metadata.namespace }),
+      ...defined({ namespace: app.metadata.namespace }),
       labels: { [labels.appGuid]: guid },
       annotations: authorOf(author),
       ownerReferences: [ownerReference(kinds.app, app, false)],
@@ -87,7 +88,7 @@ export function buildProcess(input: ProcessInput, author: Authorship): CFProcess
   return assemble(kinds.process, {
     metadata: {
       name: processGuid(app.metadata.name ?? '', type),
-      ...present({ namespace: app.metadata.namespace }),
+      ...defined({ namespace: app.metadata.namespace }),
       ownerReferences: [ownerReference(kinds.app, app)],
     },
     body: {
@@ -101,7 +102,7 @@ export function buildProcess(input: ProcessInput, author: Authorship): CFProcess
           type: processDefaults.healthCheckType(type),
           data: { invocationTimeoutSeconds: 1, timeoutSeconds: processDefaults.healthCheckTimeoutSeconds },
         },
-        ...present({
+        ...defined({
           command: input.command,
           readinessHealthCheck: input.readinessHealthCheck,
           user: input.user,

@@ -5,8 +5,9 @@ import type { Secret } from '../lib/api/core.ts';
 import { annotations, kinds, labels } from '../lib/api/group.ts';
 import { apiVersionOf } from '../lib/api/object.ts';
 import type { CFApp, CFBuild, CFPackage, Lifecycle } from '../lib/api/types.generated.ts';
-import { assemble, authorOf, encoded, ownerReference, present } from './metadata.ts';
+import { assemble, authorOf, encoded, ownerReference } from './metadata.ts';
 import type { Authorship } from './metadata.ts';
+import { defined } from '../lib/defined.ts';
 
 /** Name of the immutable Secret with the environment of one build. */
 export function buildEnvSecretName(buildGuid: string): string {
@@ -20,7 +21,7 @@ interface Marks {
 }
 
 const marked = ({ pushId, contentHash }: Marks): Record<string, string> =>
-  present({ [annotations.pushId]: pushId, [annotations.contentHash]: contentHash });
+  defined({ [annotations.pushId]: pushId, [annotations.contentHash]: contentHash });
 
 export interface PackageInput extends Marks {
   guid: string;
@@ -38,7 +39,7 @@ export function buildPackage(input: PackageInput, author: Authorship): CFPackage
   return assemble(kinds.package, {
     metadata: {
       name: input.guid,
-      ...present({ namespace: app.metadata.namespace }),
+      ...defined({ namespace: app.metadata.namespace }),
       annotations: marked(input),
       ownerReferences: [ownerReference(kinds.app, app)],
     },
@@ -65,10 +66,10 @@ export function buildBuild(input: BuildInput, author: Authorship): CFBuild {
   return assemble(kinds.build, {
     metadata: {
       name: input.guid,
-      ...present({ namespace: app.metadata.namespace }),
+      ...defined({ namespace: app.metadata.namespace }),
       annotations: {
         ...marked(input),
-        ...present({ [annotations.buildKey]: input.buildKey, [annotations.envSecret]: input.envSecretName }),
+        ...defined({ [annotations.buildKey]: input.buildKey, [annotations.envSecret]: input.envSecretName }),
       },
       ownerReferences: [ownerReference(kinds.app, app)],
     },
@@ -92,7 +93,7 @@ export function buildBuildEnvSecret(build: CFBuild, env: Record<string, string>,
     kind: secretType.kind,
     metadata: {
       name: buildEnvSecretName(build.metadata.name ?? ''),
-      ...present({ namespace: build.metadata.namespace }),
+      ...defined({ namespace: build.metadata.namespace }),
       labels: { [labels.buildGuid]: build.metadata.name ?? '' },
       annotations: authorOf(author),
       ownerReferences: [ownerReference(kinds.build, build, false)],

@@ -41,13 +41,6 @@ export function assemble<T extends KubeObject>(type: ResourceType<T>, { metadata
   return { ...object, metadata: { ...metadata, labels, annotations: { ...authorOf(author), ...metadata.annotations } } };
 }
 
-/** The entries whose value is there: exact optional properties without a condition for each. */
-export function present<T extends object>(entries: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
-}
-
 /** Texts as a Secret's `data`. */
 export function encoded(texts: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, Buffer.from(text, 'utf8').toString('base64')]));

@@ -1,6 +1,7 @@
 // The environment that an app's container gets (contract 10, cf's own variables beside it).
 
 import type { EnvVar } from '../lib/api/types.generated.ts';
+import { defined } from '../lib/defined.ts';
 
 /** What VCAP_APPLICATION says of every instance of a process. */
 export interface VcapApplication {
@@ -46,7 +47,7 @@ function literal(text: string): string {
 
 /** VCAP_APPLICATION with what only the running instance knows, expanded by the kubelet from variables that stand before it. */
 function vcapApplicationValue(application: VcapApplication, port: number | undefined): string {
-  const text = JSON.stringify({ ...application, host: '0.0.0.0', ...(port === undefined ? {} : { port }) });
+  const text = JSON.stringify({ ...application, host: '0.0.0.0', ...defined({ port }) });
   const open = literal(text).slice(0, -1);
   return `${open},"instance_id":"$(CF_INSTANCE_GUID)","instance_index":$(CF_INSTANCE_INDEX)}`;
 }

@@ -2,6 +2,7 @@
 
 import type { RoleBinding } from '../lib/api/core.ts';
 import { annotations, labels } from '../lib/api/group.ts';
+import { defined } from '../lib/defined.ts';
 
 /** The ClusterRole with everything the controller does inside one org or space. */
 export const controllerRole = 'kf-controller-space';
@@ -35,7 +36,7 @@ export function copiedRoleBinding(original: RoleBinding, ns: string): RoleBindin
       annotations: withoutTools(notes),
     },
     roleRef: original.roleRef,
-    ...(original.subjects === undefined ? {} : { subjects: original.subjects }),
+    ...defined({ subjects: original.subjects }),
   };
 }
 

@@ -3,8 +3,9 @@
 import { annotations, kinds } from '../lib/api/group.ts';
 import { appGuidsOf } from '../lib/api/names.ts';
 import type { CFDomain, CFRoute, RouteDestination } from '../lib/api/types.generated.ts';
-import { assemble, present } from './metadata.ts';
+import { assemble } from './metadata.ts';
 import type { Authorship } from './metadata.ts';
+import { defined } from '../lib/defined.ts';
 
 export interface DestinationInput {
   guid: string;
@@ -16,7 +17,7 @@ export interface DestinationInput {
 }
 
 export function buildDestination({ guid, appGuid, processType = 'web', port }: DestinationInput): RouteDestination {
-  return { guid, appRef: { name: appGuid }, processType, protocol: 'http1', ...present({ port }) };
+  return { guid, appRef: { name: appGuid }, processType, protocol: 'http1', ...defined({ port }) };
 }
 
 export interface RouteInput {
@@ -35,7 +36,7 @@ export function buildRoute(input: RouteInput, author: Authorship): CFRoute {
     host: input.host,
     ...(path === undefined || path === '' ? {} : { path }),
     protocol: 'http' as const,
-    domainRef: present({ name: domain.metadata.name, namespace: domain.metadata.namespace }),
+    domainRef: defined({ name: domain.metadata.name, namespace: domain.metadata.namespace }),
     destinations: input.destinations ?? [],
   };
   // Only an operator may write this: for everybody else the API server refuses the route.

@@ -5,8 +5,9 @@ import type { Secret } from '../lib/api/core.ts';
 import { annotations, kinds, labels } from '../lib/api/group.ts';
 import { apiVersionOf } from '../lib/api/object.ts';
 import type { CFApp, CFServiceBinding, CFServiceInstance } from '../lib/api/types.generated.ts';
-import { assemble, authorOf, encoded, ownerReference, present } from './metadata.ts';
+import { assemble, authorOf, encoded, ownerReference } from './metadata.ts';
 import type { Authorship } from './metadata.ts';
+import { defined } from '../lib/defined.ts';
 
 export interface UserProvidedInput {
   guid: string;
@@ -30,7 +31,7 @@ export function buildUserProvidedInstance(input: UserProvidedInput, author: Auth
         secretName,
         planGuid: '',
         ...(tags.length === 0 ? {} : { tags }),
-        ...present({ syslogDrainUrl, routeServiceUrl }),
+        ...defined({ syslogDrainUrl, routeServiceUrl }),
       },
     },
     author,
@@ -44,7 +45,7 @@ export function buildCredentialsSecret(instance: CFServiceInstance, credentials:
     kind: secretType.kind,
     metadata: {
       name: instance.spec.secretName,
-      ...present({ namespace: instance.metadata.namespace }),
+      ...defined({ namespace: instance.metadata.namespace }),
       labels: { [labels.serviceInstanceGuid]: instance.metadata.name ?? '' },
       annotations: authorOf(author),
       ownerReferences: [ownerReference(kinds.serviceInstance, instance, false)],
@@ -66,7 +67,7 @@ export function buildAppBinding({ guid, app, instance, displayName }: BindingInp
   return assemble(kinds.serviceBinding, {
     metadata: {
       name: guid,
-      ...present({ namespace: app.metadata.namespace }),
+      ...defined({ namespace: app.metadata.namespace }),
       labels: { [labels.provisionedService]: 'true' },
       annotations: { [annotations.serviceInstanceType]: instance.spec.type },
     },
@@ -77,10 +78,10 @@ export function buildAppBinding({ guid, app, instance, displayName }: BindingInp
         service: {
           apiVersion: apiVersionOf(kinds.serviceInstance),
           kind: kinds.serviceInstance.kind,
-          ...present({ name: instance.metadata.name, namespace: instance.metadata.namespace }),
+          ...defined({ name: instance.metadata.name, namespace: instance.metadata.namespace }),
         },
         parameters: { name: '' },
-        ...present({ displayName }),
+        ...defined({ displayName }),
       },
     },
     author,

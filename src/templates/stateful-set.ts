@@ -8,6 +8,7 @@ import type { Container, PodSpec } from '../lib/api/pod.ts';
 import type { AppWorkload, CFProcess } from '../lib/api/types.generated.ts';
 import { buildInstanceEnv } from './pod-env.ts';
 import { ownerReference } from './metadata.ts';
+import { defined } from '../lib/defined.ts';
 
 /** Contract 6.4: in every space; it has no rights and no token. */
 const appAccount = 'korifi-app';
@@ -61,7 +62,7 @@ function container(workload: AppWorkload): Container {
     image: spec.image,
     // Names of droplets are digests: what the node has is what was asked for.
     imagePullPolicy: 'IfNotPresent',
-    ...(spec.command === undefined ? {} : { command: spec.command }),
+    ...defined({ command: spec.command }),
     env: [...instanceEnv, ...(spec.env ?? [])] as NonNullable<Container['env']>,
     ports: ports.map((containerPort) => ({ containerPort })),
     ...(spec.resources === undefined ? {} : { resources: spec.resources as NonNullable<Container['resources']> }),
@@ -77,7 +78,7 @@ function container(workload: AppWorkload): Container {
       seccompProfile: { type: 'RuntimeDefault' },
       ...runAsUser,
     },
-    ...(volumeMounts === undefined ? {} : { volumeMounts }),
+    ...defined({ volumeMounts }),
   };
 }
 
@@ -107,7 +108,7 @@ function podSpec(workload: AppWorkload): PodSpec {
     tolerations: [leave('node.kubernetes.io/not-ready'), leave('node.kubernetes.io/unreachable')],
     topologySpreadConstraints: [spread('topology.kubernetes.io/zone'), spread('kubernetes.io/hostname')],
     ...(spec.architecture === undefined ? {} : { nodeSelector: { 'kubernetes.io/arch': spec.architecture } }),
-    ...(volumes === undefined ? {} : { volumes }),
+    ...defined({ volumes }),
   };
 }
 

@@ -8,6 +8,7 @@ import { appWorkloadName } from '../lib/api/names.ts';
 import { apiVersionOf } from '../lib/api/object.ts';
 import type { AppWorkload, CFApp, CFProcess, Droplet, EnvVar, Probe } from '../lib/api/types.generated.ts';
 import { ownerReference } from './metadata.ts';
+import { defined } from '../lib/defined.ts';
 
 /** What a running generation follows: a change of it makes a new one. */
 export interface LiveInputs {
@@ -127,9 +128,7 @@ function probes(live: LiveInputs): Pick<AppWorkload['spec'], 'startupProbe' | 'l
   const wanted = live.readiness ?? { ...healthCheck, intervalSeconds: 5 };
   const readiness = probe(wanted, port, { period: wanted.intervalSeconds, failures: 3, timeout: wanted.invocationSeconds });
   return {
-    ...(startup === undefined ? {} : { startupProbe: startup }),
-    ...(liveness === undefined ? {} : { livenessProbe: liveness }),
-    ...(readiness === undefined ? {} : { readinessProbe: readiness }),
+    ...defined({ startupProbe: startup, livenessProbe: liveness, readinessProbe: readiness }),
   };
 }
 

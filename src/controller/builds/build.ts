@@ -22,6 +22,7 @@ import { classifyReadError, pinned, readImage, unread, userProblem } from './doc
 import type { ReadImage } from './docker-image.ts';
 import { foreignImageProblem } from '../registry/own-images.ts';
 import { ensureOwner, isOwnedBy } from '../runtime/owner.ts';
+import { defined } from '../../lib/defined.ts';
 
 const byApp = 'build-by-app';
 const byPackage = 'build-by-package';
@@ -208,7 +209,7 @@ async function succeedWithImage(context: Context, build: Stored<CFBuild>, regist
   const droplet = {
     registry: { ...registry, image: pinned(registry.image, digest) },
     ports: ports.length === 0 ? [8080] : ports,
-    ...(architecture === undefined ? {} : { architecture }),
+    ...defined({ architecture }),
   };
   await write(context, build, { state: 'STAGED', droplet }, ended('True', reasons.buildSucceeded, ''));
   return undefined;

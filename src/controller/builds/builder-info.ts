@@ -17,6 +17,7 @@ import { conditionsWith, readyStatement, writeStatus } from '../runtime/status.t
 import { readBuilderReport } from './builder-report.ts';
 import type { BuilderReport } from './builder-report.ts';
 import { lastLine } from './outcome.ts';
+import { defined } from '../../lib/defined.ts';
 
 const pollMs = 400;
 const slowPollMs = 5_000;
@@ -149,7 +150,7 @@ async function writeFacts(
     builder: {
       image,
       digest: /sha256:[0-9a-f]{64}/.exec(imageId)?.[0] ?? imageId,
-      ...(runImage === undefined ? {} : { runImage }),
+      ...defined({ runImage }),
       uid: report.uid,
       gid: report.gid,
       architecture: report.architecture,

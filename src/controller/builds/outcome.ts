@@ -9,6 +9,7 @@ import { buildContainers } from '../../templates/build-job.ts';
 import { endedByOther } from '../../templates/build-scripts.ts';
 import { parseExportReport } from './report.ts';
 import type { ExportReport } from './report.ts';
+import { defined } from '../../lib/defined.ts';
 
 type BuildContainer = NonNullable<BuildFailure['lane']>;
 
@@ -106,10 +107,10 @@ function waiting(pod: Pod, statuses: readonly ContainerStatus[]): BuildOutcome |
   if (scheduled?.status === 'False') {
     const since = scheduled.lastTransitionTime;
     const message = sentence(`No node can run the build: ${scheduled.message ?? scheduled.reason ?? 'not scheduled'}`);
-    return { state: 'waiting', reason: reasons.unschedulable, message, ...(since === undefined ? {} : { since }) };
+    return { state: 'waiting', reason: reasons.unschedulable, message, ...defined({ since }) };
   }
   const since = pod.status?.startTime ?? pod.metadata.creationTimestamp;
-  const stuck = { state: 'waiting' as const, ...(since === undefined ? {} : { since }) };
+  const stuck = { state: 'waiting' as const, ...defined({ since }) };
   for (const { name, image, state } of statuses) {
     const { reason = '', message = '' } = state?.waiting ?? {};
     if (imageProblems.has(reason)) {

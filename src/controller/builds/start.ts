@@ -22,6 +22,7 @@ import { lastOfEach } from './env.ts';
 import { buildCredential } from '../registry/credentials.ts';
 import { ensureSecret } from '../runtime/secrets.ts';
 import type { RegistryKeys } from '../registry/credentials.ts';
+import { defined } from '../../lib/defined.ts';
 
 /** As long as cf waits for a build. */
 export const buildTimeoutSeconds = 15 * 60;
@@ -109,15 +110,14 @@ export async function startBuild(context: Context, live: Stored<BuildWorkload>, 
     registryHost: hostOf(info.registry.pushHost),
     lifecycle: {
       target: `${pushRepository(info.registry, space, app, 'droplets')}:${name}`,
-      ...(info.builder.runImage === undefined ? {} : { runImage: info.builder.runImage }),
-      ...(previousImage === undefined ? {} : { previousImage }),
+      ...defined({ runImage: info.builder.runImage, previousImage }),
       insecureRegistries: insecureRegistries(info),
     },
-    ...(order === undefined ? {} : { order }),
+    ...defined({ order }),
     registrySecret: registrySecretName(name),
     fetchConfigMap,
     env,
-    ...(literalEnvSecret === undefined ? {} : { literalEnvSecret }),
+    ...defined({ literalEnvSecret }),
     bindings: (workload.spec.services ?? []).map((service) => service.name ?? '').filter((service) => service !== ''),
     pullSecrets: [places.pullSecret],
     memoryMB: info.staging.memoryMB,

@@ -25,6 +25,7 @@ import { UntrustedError } from './untrusted.ts';
 import type { DropletFacts, ExportReport } from './report.ts';
 import { appGuidOf, buildTimeoutSeconds, registrySecretName, roomPatienceSeconds, startBuild } from './start.ts';
 import type { BuildTools } from './start.ts';
+import { defined } from '../../lib/defined.ts';
 
 const byWorkload = 'pod-by-build';
 /** What is waited for gets so long before the build fails for it. */
@@ -204,9 +205,9 @@ async function succeed(context: Context, live: Stored<BuildWorkload>, report: Ex
     },
     processTypes: facts.processTypes,
     buildpacks: facts.buildpacks,
-    ...(architecture === undefined ? {} : { architecture }),
+    ...defined({ architecture }),
     // The builder's only one, also for who named none.
-    ...(stack === undefined ? {} : { stack }),
+    ...defined({ stack }),
   };
   const statement: Statement = { type: conditionTypes.succeeded, status: 'True', reason: reasons.buildSucceeded, message: '' };
   const written = await write(context, live, { droplet }, [statement, readyStatement]);

@@ -13,6 +13,7 @@ import type { Capacity } from './capacity.ts';
 import { authenticate, mayAccess, ownsRepository, scopeUser } from './scopes.ts';
 import type { GatePort, Scope } from './scopes.ts';
 import { sendUpload } from './upload.ts';
+import { defined } from '../../lib/defined.ts';
 
 /** One finished request, without anything secret: no header, no query. */
 export interface AccessLine {
@@ -129,7 +130,7 @@ function authorize(
   const method = request.method ?? '';
   const path = parseTarget(method, request.url ?? '', (repository) => ownsRepository(scope, repository));
   if (typeof path === 'string') return { scope, refusal: refusals[path] };
-  const access = { port, method, ...(path.repository === undefined ? {} : { repository: path.repository }) };
+  const access = { port, method, ...defined({ repository: path.repository }) };
   return mayAccess(scope, access) ? { scope, path } : { scope, refusal: denied };
 }
 
@@ -274,7 +275,7 @@ export function createGate(port: GatePort, options: GateOptions): Server {
     const { space } = decision.scope;
     const begin = (exchange?: Exchange): void => {
       if (expectsContinue) response.writeContinue();
-      passOn(request, response, { ...options, agent, path: target, space, ...(exchange === undefined ? {} : { exchange }) });
+      passOn(request, response, { ...options, agent, path: target, space, ...defined({ exchange }) });
     };
     if (takesMemory(request.method ?? '', target)) options.exchanges.begin(space, request, response, begin);
     else begin();

@@ -1,6 +1,8 @@
 // Which requests of the registry API version 2 the gate knows. Everything else is refused before it reaches the registry.
 // Source: https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md#endpoints
 
+import { defined } from '../../lib/defined.ts';
+
 export type Endpoint = 'version' | 'blob' | 'upload-start' | 'upload' | 'manifest' | 'tags';
 
 export interface RegistryPath {
@@ -88,5 +90,5 @@ export function parseTarget(
   const cleaned = cleanQuery(found.endpoint, question < 0 ? '' : url.slice(question + 1), ownsSource);
   if (typeof cleaned === 'string') return cleaned;
   const target = (found.endpoint === 'version' ? '/v2/' : path) + cleaned.query;
-  return { endpoint: found.endpoint, target, ...(found.repository === undefined ? {} : { repository: found.repository }) };
+  return { endpoint: found.endpoint, target, ...defined({ repository: found.repository }) };
 }

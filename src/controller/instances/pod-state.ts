@@ -5,6 +5,7 @@ import type { Pod } from '../../lib/api/pod-kind.ts';
 import { labels } from '../../lib/api/group.ts';
 import type { ContainerStateTerminated, ContainerStatus } from '../../lib/api/pod.ts';
 import type { Expectations, Instance, Problem } from './instances.ts';
+import { defined } from '../../lib/defined.ts';
 
 /** How long a cause that might pass is watched before it counts as a failure. */
 const patienceMs = 8_000;
@@ -204,17 +205,11 @@ function indexOf(pod: Stored<Pod>): number {
   return Number(pod.metadata.labels?.[labels.podIndex] ?? pod.metadata.name.split('-').at(-1));
 }
 
-function given<T extends object>(entries: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
-}
-
 function factsOf(pod: Stored<Pod>, status: ContainerStatus | undefined, facts: PodFacts): Partial<Instance> {
   const problem = problemOf(pod, facts);
   const readySince = time(condition(pod, 'Ready')?.lastTransitionTime);
   const startedAt = time(status?.state?.running?.startedAt);
-  return given({
+  return defined({
     startedAt: Number.isNaN(startedAt) ? undefined : startedAt,
     since: stateOf(pod, status).since,
     readySince: isPodReady(pod) && !Number.isNaN(readySince) ? readySince : undefined,

@@ -10,6 +10,7 @@ import { isEqual } from '../runtime/merge-patch.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { ensureSecret } from '../runtime/secrets.ts';
+import { defined } from '../../lib/defined.ts';
 
 /**
  * Seconds that a credential lives, and how much of it has to be left; with less it is renewed. A push reads its Secret anew when it is refused. A kubelet
@@ -111,8 +112,7 @@ async function copyRegistrySecrets(context: Context, space: string): Promise<voi
       );
     const { type, data } = original;
     await ensureSecret(context, {
-      ...(type === undefined ? {} : { type }),
-      ...(data === undefined ? {} : { data }),
+      ...defined({ type, data }),
       ...metadataOf(name, space),
     });
   }

@@ -12,6 +12,7 @@ import { isOwnedBy } from '../runtime/owner.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import type { Proof } from './traffic-probe.ts';
 import { isRemade, type Cause } from './status.ts';
+import { defined } from '../../lib/defined.ts';
 
 /** Pods appear within this time after they were asked for, unless something refuses them. */
 const missingMs = 500;
@@ -69,8 +70,7 @@ export function expectationsOf(workload: Stored<AppWorkload> | undefined): Expec
   const memory = resources?.limits?.['memory'];
   return {
     startSeconds: check?.failureThreshold ?? 0,
-    ...(port === undefined ? {} : { port }),
-    ...(path === undefined ? {} : { path }),
+    ...defined({ port, path }),
     ...(memory === undefined ? {} : { memory: String(memory) }),
     ...(builtImage.test(image) ? { builtProcess: processType } : {}),
   };
@@ -131,14 +131,14 @@ export class Assessor {
   /** What served is not assessed again; that it cannot grow is told. */
   async #serving(view: View): Promise<Assessment> {
     const absent = await this.#missingInstances(view, ownOf(view).length);
-    return { failed: false, ...(absent === undefined ? {} : { absent }) };
+    return { failed: false, ...defined({ absent }) };
   }
 
   async #fail(view: View, problem: Problem, instance: Instance | undefined): Promise<Assessment> {
     const log = instance === undefined ? undefined : await view.seam.logEnds(view.process.metadata.namespace, instance);
     const message = `${view.process.spec.processType}: ${problem.message}`;
     view.context.event(kinds.app, view.app, { type: 'Warning', reason: problem.reason, message });
-    return { failed: true, cause: { problem, ...(log === undefined ? {} : { log }), ...(instance === undefined ? {} : { instance }) } };
+    return { failed: true, cause: { problem, ...defined({ log, instance }) } };
   }
 
   async #worst(view: View, proof: Proof): Promise<{ problem?: Problem; instance?: Instance }> {

@@ -11,6 +11,7 @@ import type { Instance, Problem } from '../instances/instances.ts';
 import { longestMessage } from '../runtime/status.ts';
 import type { RolloutPlan } from './planner.ts';
 import { timestamp } from '../runtime/clock.ts';
+import { defined } from '../../lib/defined.ts';
 
 /** An RFC 3339 time as status fields take it; nothing for what is none. */
 const valid = (text: string | undefined): string | undefined => (text === undefined || Number.isNaN(Date.parse(text)) ? undefined : text);
@@ -25,11 +26,9 @@ function statusOf(instance: Instance): InstanceStatus {
     restarts: instance.restarts,
     pod: instance.pod,
     generation: instance.generation,
-    ...(since === undefined ? {} : { timestamp: since }),
-    ...(instance.node === undefined ? {} : { node: instance.node }),
+    ...defined({ timestamp: since, node: instance.node }),
     ...(instance.details === undefined ? {} : { details: cutText(instance.details, instanceLimits.detailCharacters) }),
-    ...(instance.reason === undefined ? {} : { reason: instance.reason }),
-    ...(instance.exitCode === undefined ? {} : { exitCode: instance.exitCode }),
+    ...defined({ reason: instance.reason, exitCode: instance.exitCode }),
   };
 }
 
@@ -126,8 +125,7 @@ function failed(facts: RolloutFacts, before: DeploymentStatus | undefined): Body
     reason: problem.reason,
     message: isWoken ? `${problem.message} The version that served last is started in its place.` : problem.message,
     ...(instance === undefined ? {} : { pod: instance.pod, restarts: instance.restarts }),
-    ...(problem.container === undefined ? {} : { container: problem.container }),
-    ...(problem.exitCode === undefined ? {} : { exitCode: problem.exitCode }),
+    ...defined({ container: problem.container, exitCode: problem.exitCode }),
     ...(log === undefined || log.tail.length === 0 ? {} : { logTail: log.tail }),
     ...(log === undefined || log.head.length === 0 ? {} : { logHead: log.head, logOmitted: log.omitted }),
   };
@@ -173,7 +171,7 @@ function body(facts: RolloutFacts, before: DeploymentStatus | undefined, isStart
 function logOf(before: DeploymentStatus | undefined): Pick<DeploymentStatus, 'logHead' | 'logOmitted' | 'logTail'> {
   const { logHead, logOmitted, logTail } = before ?? {};
   if (logTail === undefined) return {};
-  return { ...(logHead === undefined ? {} : { logHead }), ...(logOmitted === undefined ? {} : { logOmitted }), logTail };
+  return { ...defined({ logHead, logOmitted }), logTail };
 }
 
 /** `status.rollout`: as before where nothing changed, so that nothing is written. */
@@ -204,7 +202,7 @@ export function hinderedRollout(
   const phase: Phase = isSame && isLasting ? 'Failed' : 'Pending';
   const generations = status?.rollout?.generations;
   const text = cutText(message, longestMessage);
-  return { id, phase, reason, message: text, process: spec.processType, since, ...(generations === undefined ? {} : { generations }) };
+  return { id, phase, reason, message: text, process: spec.processType, since, ...defined({ generations }) };
 }
 
 export function selectorOf(process: Stored<CFProcess>): string {

@@ -16,6 +16,7 @@ import { acceptance, isSettled, type Proof, type Proofs } from './traffic-probe.
 import { parseWeights, planRollout, printWeights, type Generation, type RolloutPlan } from './planner.ts';
 import { expectationsOf, isLeftOver, Assessor, readyOf, type View } from './assessment.ts';
 import { instancesStatus, isRemade, rolloutStatus, summaryOf, withAbsent, type RolloutFacts } from './status.ts';
+import { defined } from '../../lib/defined.ts';
 
 /** An app without a check counts as well when it has run for so long without a fall. */
 const stableMs = 3_000;
@@ -58,10 +59,7 @@ export class Rollouts {
       proven,
       switched: this.#hasSwitched(view),
       failed: assessment.failed,
-      ...(assessment.cause === undefined ? {} : { cause: assessment.cause }),
-      ...(assessment.awaited === undefined ? {} : { awaited: assessment.awaited }),
-      ...(assessment.absent === undefined ? {} : { absent: assessment.absent }),
-      ...(note === undefined ? {} : { note }),
+      ...defined({ cause: assessment.cause, awaited: assessment.awaited, absent: assessment.absent, note }),
       targetUid: target.metadata.uid,
       now: context.now(),
     };

@@ -13,6 +13,7 @@ import type { Instance } from '../instances/instances.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { routesTo } from '../relations.ts';
+import { defined } from '../../lib/defined.ts';
 
 /** What answered: `nothing` where neither can be reached from here, `earlier` when the status says that something did, and no more. */
 export type Through = 'gateway' | 'instance' | 'nothing' | 'earlier';
@@ -235,7 +236,7 @@ export class Proofs {
     if (status !== ownError) delete attempts.errors;
     const marked = generation === target.generation;
     const waited = now - attempts.since;
-    if (notServed.has(status)) return this.#unserved(attempts, target, { status, waited, ...(answerMs === undefined ? {} : { answerMs }) });
+    if (notServed.has(status)) return this.#unserved(attempts, target, { status, waited, ...defined({ answerMs }) });
     if (status === ownError && !attempts.direct) {
       attempts.errors ??= { since: now, count: 0 };
       attempts.errors.count += 1;

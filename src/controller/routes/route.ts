@@ -21,6 +21,7 @@ import { markFeature, pathExpressionFeature } from '../rollout/traffic-probe.ts'
 import { Programming } from './programming.ts';
 import { claimRoute, distrust, routesByHost } from './hosts.ts';
 import { backendsOf, effectiveDestinations, type Backends } from './backends.ts';
+import { defined } from '../../lib/defined.ts';
 
 const servicesByRoute = index<Service>(serviceType, 'route', (service) => {
   const guid = service.metadata.labels?.[labels.routeGuid];
@@ -152,7 +153,7 @@ async function ensureParts(context: Context, route: Stored<CFRoute>, domain: Sto
 }
 
 function withDefaults({ port, ...destination }: RouteDestination): RouteDestination {
-  return { ...destination, protocol: destination.protocol ?? 'http1', ...(port === undefined ? {} : { port }) };
+  return { ...destination, protocol: destination.protocol ?? 'http1', ...defined({ port }) };
 }
 
 async function ensureServices(context: Context, route: Stored<CFRoute>, { services }: Backends): Promise<void> {

@@ -7,6 +7,7 @@ import type { Cluster, ListOptions, WatchEvent } from '../../lib/kube/cluster.ts
 import { isExpired, isMissingKind } from '../../lib/kube/errors.ts';
 import type { Logger } from './log.ts';
 import { compareVersions, keyOf, Store } from './store.ts';
+import { defined } from '../../lib/defined.ts';
 
 /** Which objects of a kind the controller looks at. */
 export interface Source<T extends KubeObject = KubeObject> {
@@ -169,9 +170,7 @@ export class Informer<T extends KubeObject> {
     const { ns, labelSelector, fieldSelector } = this.source;
     return {
       signal,
-      ...(ns === undefined ? {} : { ns }),
-      ...(labelSelector === undefined ? {} : { labelSelector }),
-      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+      ...defined({ ns, labelSelector, fieldSelector }),
     };
   }
 

@@ -13,6 +13,7 @@ import type { Statement, StatusOf } from '../runtime/status.ts';
 import { splitKey } from '../runtime/store.ts';
 import { claimName, duplicateRetryMs } from '../names/leases.ts';
 import { paceMs } from '../runtime/secrets.ts';
+import { defined } from '../../lib/defined.ts';
 
 /** The CLI makes the Secret right after the instance; later a missing one is a fault that somebody has to mend. */
 const freshMs = 10_000;
@@ -93,7 +94,7 @@ export function checkCredentials(
     status: {
       credentials: { name: live.spec.secretName },
       credentialsObservedVersion: version,
-      ...(lastOperation === undefined ? {} : { lastOperation }),
+      ...defined({ lastOperation }),
     },
   };
 }

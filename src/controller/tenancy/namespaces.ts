@@ -27,6 +27,7 @@ import { conditionsWith, writeStatus } from '../runtime/status.ts';
 import type { WithStatus } from '../runtime/status.ts';
 import { claimNamespace, namespaceToRemove } from './ownership.ts';
 import type { Owner } from './ownership.ts';
+import { defined } from '../../lib/defined.ts';
 
 /** Rights that were given a moment ago may not count yet everywhere; a refusal within this time is no failure. */
 const freshRightsMs = 20_000;
@@ -67,7 +68,7 @@ export async function ensureObject<T extends KubeObject>(context: Context, type:
   const live = context.stores.of(type).get(namespace, name) ?? (await createObject(context, type, wanted));
   if (live === undefined) return;
   const { metadata: _, ...body } = wanted;
-  const wantedMetadata = { ...(marks === undefined ? {} : { labels: marks }), ...(notes === undefined ? {} : { annotations: notes }) };
+  const wantedMetadata = { ...defined({ labels: marks, annotations: notes }) };
   if (contains(live, { ...body, metadata: wantedMetadata })) return;
   const patch = { ...body, metadata: { resourceVersion: live.metadata.resourceVersion, ...wantedMetadata } };
   await context.cluster.mergePatch(type, namespace, name, patch, { signal: context.signal });

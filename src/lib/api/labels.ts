@@ -20,6 +20,7 @@ import type {
   CFSpace,
   CFTask,
 } from './types.generated.ts';
+import { defined } from '../defined.ts';
 
 type Labels = Record<string, string | undefined>;
 
@@ -109,5 +110,5 @@ export function indexLabels(object: KubeObject, options: IndexOptions = {}): Rec
     [labels.updatedAt]: options.updated === undefined ? undefined : timeLabel(options.updated),
     ...ofKind(object as never),
   };
-  return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined));
+  return defined(all) as Record<string, string>;
 }

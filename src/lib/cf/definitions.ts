@@ -2,6 +2,7 @@
 
 import { readCommandLine } from './command-line.ts';
 import { incorrectUsage } from './usage.ts';
+import { defined } from '../defined.ts';
 
 /** What is used of an oclif flag. */
 export interface FlagDefinition {
@@ -79,7 +80,7 @@ export async function readDeclared(
     flags: Object.entries(declared.flags).map(([name, flag]) => ({
       name,
       takesValue: flag.type === 'option',
-      ...(flag.char === undefined ? {} : { char: flag.char }),
+      ...defined({ char: flag.char }),
       repeatable: flag.multiple ?? false,
       numeric: flag.numeric ?? false,
     })),

@@ -4,6 +4,7 @@ import { computedResource } from '../api/object.ts';
 import type { KubeObject } from '../api/object.ts';
 import type { AccessQuestion, Cluster } from './cluster.ts';
 import { describeRight, KubeError, rightHints } from './errors.ts';
+import { defined } from '../defined.ts';
 
 interface Rule {
   verbs: string[];
@@ -48,7 +49,7 @@ function grants(rule: Rule, { verb, group = '', resource: plural, subresource, n
 /** One request for all questions of a namespace. Undefined where the review cannot be made: the single questions decide then. */
 async function rulesIn(cluster: Cluster, ns: string, signal: AbortSignal | undefined): Promise<Rule[]> {
   const review: RulesReview = { metadata: {}, spec: { namespace: ns } };
-  const answer = await cluster.create(rulesReviewType, review, signal === undefined ? {} : { signal }).catch((error: unknown) => {
+  const answer = await cluster.create(rulesReviewType, review, defined({ signal })).catch((error: unknown) => {
     if (error instanceof KubeError && error.status !== 0) return undefined;
     throw error;
   });
@@ -93,5 +94,5 @@ function rightOf({ verb, resource: plural, subresource, group = '', ns }: Access
   group: string;
   ns?: string;
 } {
-  return { verb, resource: subresource === undefined ? plural : `${plural}/${subresource}`, group, ...(ns === undefined ? {} : { ns }) };
+  return { verb, resource: subresource === undefined ? plural : `${plural}/${subresource}`, group, ...defined({ ns }) };
 }

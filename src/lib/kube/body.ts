@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { readBody } from './transport.ts';
+import { defined } from '../defined.ts';
 
 /** More of a refusal says nothing more. */
 const errorBodyLimit = 64 * 1024;
@@ -14,7 +15,7 @@ export async function unpacked(response: IncomingMessage, body: Buffer, most?: n
   if (response.headers['content-encoding'] !== 'gzip') return body;
   const { gunzipSync } = await import('node:zlib');
   try {
-    return gunzipSync(body, most === undefined ? {} : { maxOutputLength: most });
+    return gunzipSync(body, defined({ maxOutputLength: most }));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw new PageTooLargeError(undefined, { cause: error });
     throw error;

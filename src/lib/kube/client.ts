@@ -37,6 +37,7 @@ import { mostPageBytes, readPages } from './pages.ts';
 import { onceQuotaCounts } from './quota.ts';
 import { watchEvents } from './watch.ts';
 import { throwIfAborted } from '../wait.ts';
+import { defined } from '../defined.ts';
 
 /** Answers that break off half-way are asked for again. */
 const maxBodyTries = 2;
@@ -169,12 +170,11 @@ class Client implements Cluster {
 
   async delete(type: ResourceType, ns: string | undefined, name: string, options: DeleteOptions = {}): Promise<boolean> {
     const { uid, resourceVersion } = options;
-    const preconditions = { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+    const preconditions = { ...defined({ uid, resourceVersion }) };
     const json = {
       kind: 'DeleteOptions',
       apiVersion: 'v1',
-      ...(options.propagation === undefined ? {} : { propagationPolicy: options.propagation }),
-      ...(options.gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds: options.gracePeriodSeconds }),
+      ...defined({ propagationPolicy: options.propagation, gracePeriodSeconds: options.gracePeriodSeconds }),
       ...(Object.keys(preconditions).length === 0 ? {} : { preconditions }),
     };
     try {
@@ -221,7 +221,7 @@ class Client implements Cluster {
     const json = {
       apiVersion: 'authorization.k8s.io/v1',
       kind: 'SelfSubjectAccessReview',
-      spec: { resourceAttributes: { ...rest, group, ...(ns === undefined ? {} : { namespace: ns }) } },
+      spec: { resourceAttributes: { ...rest, group, ...defined({ namespace: ns }) } },
     };
     const review = await this.#call<WireReview>({
       method: 'POST',
@@ -249,9 +249,9 @@ class Client implements Cluster {
       method,
       path,
       headers: { 'User-Agent': this.#userAgent, ...headers },
-      ...(body === undefined ? {} : { body }),
+      ...defined({ body }),
       signal,
-      ...(idleTimeoutMs === undefined ? {} : { idleTimeoutMs }),
+      ...defined({ idleTimeoutMs }),
       repeat: method === 'GET' || method === 'HEAD' ? 'any' : 'unprocessed',
       waitWhenBusy: false,
     });
@@ -263,7 +263,7 @@ class Client implements Cluster {
     const { Channels } = await import('./channels.ts');
     const headers = { 'User-Agent': this.#userAgent };
     const { socket, response } = await this.#transport.upgrade({ path, headers, protocols, signal });
-    if (socket !== undefined) return new Channels(socket, { identity: this.identity, signal, ...(pingMs === undefined ? {} : { pingMs }) });
+    if (socket !== undefined) return new Channels(socket, { identity: this.identity, signal, ...defined({ pingMs }) });
     const status = response.statusCode ?? 0;
     const text = await errorText(response);
     if (status >= 400) throw errorFromAnswer(status, text, this.identity, path);
@@ -338,5 +338,5 @@ export function clusterAt(endpoint: Endpoint, { userAgent = 'kf', ...tuning }: T
 /** Finds the API server and the user as kubectl does (kubeconfig, else the pod's service account). Sends nothing yet. */
 export async function connect(options: ConnectOptions & Pick<TransportTuning, 'onDate' | 'connectTimeoutMs'>): Promise<Cluster> {
   const { userAgent = 'kf', onDate = () => undefined, connectTimeoutMs } = options;
-  return clusterAt(await resolveEndpoint(options), { userAgent, onDate, ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }) });
+  return clusterAt(await resolveEndpoint(options), { userAgent, onDate, ...defined({ connectTimeoutMs }) });
 }

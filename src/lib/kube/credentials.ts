@@ -3,6 +3,7 @@
 import { pemOf, readCredentialFile, sameCredential } from './credential.ts';
 import type { Credential, CredentialSource } from './credential.ts';
 import type { SelectedContext, UserEntry } from './kubeconfig.ts';
+import { defined } from '../defined.ts';
 
 const tokenFileMaxAgeMs = 10_000;
 
@@ -41,7 +42,7 @@ export function tokenFileCredential(path: string, fallback: Credential = {}, now
 function clientCertificate(user: UserEntry): Credential {
   const cert = pemOf(user['client-certificate-data'], user['client-certificate'], 'client certificate');
   const key = pemOf(user['client-key-data'], user['client-key'], 'client key');
-  return { ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }) };
+  return { ...defined({ cert, key }) };
 }
 
 /** The source for the user of a context, by kubectl's order: token file, token, password, exec plugin, auth provider, certificate alone. */

@@ -9,6 +9,7 @@ import type { Identity } from './errors.ts';
 import { missingFiles, readKubeconfig, selectContext } from './kubeconfig.ts';
 import type { Kubeconfig, SelectedContext, UserEntry } from './kubeconfig.ts';
 import { proxyFor } from './proxy.ts';
+import { defined } from '../defined.ts';
 
 export interface ConnectOptions {
   /** The context's name; left out: the current one. */
@@ -110,8 +111,7 @@ export async function resolveEndpoint(options: ConnectOptions): Promise<Endpoint
     });
   }
   const wanted = {
-    ...(options.context === undefined ? {} : { context: options.context }),
-    ...(options.user === undefined ? {} : { user: options.user }),
+    ...defined({ context: options.context, user: options.user }),
   };
   return endpointOf(selectContext(config, wanted), options.env);
 }

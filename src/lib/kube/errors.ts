@@ -3,6 +3,7 @@
 import { KfError } from '../errors.ts';
 import type { FailureClass, KfErrorOptions } from '../errors.ts';
 import { readRefusal } from './refusals.ts';
+import { defined } from '../defined.ts';
 
 /** metav1.Status, the body of the API server's own errors. */
 export interface StatusBody {
@@ -110,7 +111,7 @@ const rbacRefusal =
 function missingRightOf(message: string): MissingRight | undefined {
   const [, user, verb, resource, group, ns] = rbacRefusal.exec(message) ?? [];
   if (user === undefined || verb === undefined || resource === undefined) return undefined;
-  return { user, verb, resource, group: group ?? '', ...(ns === undefined ? {} : { ns }) };
+  return { user, verb, resource, group: group ?? '', ...defined({ ns }) };
 }
 
 function qualified(resource: string, group: string): string {
@@ -175,7 +176,7 @@ function forbidden(facts: KubeErrorFacts, text: string, identity: Identity | und
 }
 
 function factsOf(status: number, body: StatusBody | undefined): KubeErrorFacts {
-  return { status, reason: body?.reason ?? '', ...(body === undefined ? {} : { body }) };
+  return { status, reason: body?.reason ?? '', ...defined({ body }) };
 }
 
 function unauthorized(facts: KubeErrorFacts, identity: Identity | undefined): KubeError {

@@ -6,6 +6,7 @@ import { KfError, messageOf } from '../errors.ts';
 import { pemOf, sameCredential } from './credential.ts';
 import type { Credential, CredentialSource } from './credential.ts';
 import type { ExecEntry, SelectedContext } from './kubeconfig.ts';
+import { defined } from '../defined.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -25,11 +26,10 @@ function clusterInfo({ cluster }: SelectedContext): Record<string, unknown> {
   const config = cluster.extensions?.find((extension) => extension.name === clusterConfigExtension)?.extension;
   return {
     server: cluster.server,
-    ...(cluster['tls-server-name'] === undefined ? {} : { 'tls-server-name': cluster['tls-server-name'] }),
+    ...defined({ 'tls-server-name': cluster['tls-server-name'] }),
     ...(cluster['insecure-skip-tls-verify'] === true ? { 'insecure-skip-tls-verify': true } : {}),
     ...(ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(ca).toString('base64') }),
-    ...(cluster['proxy-url'] === undefined ? {} : { 'proxy-url': cluster['proxy-url'] }),
-    ...(config === undefined ? {} : { config }),
+    ...defined({ 'proxy-url': cluster['proxy-url'], config }),
   };
 }
 
@@ -101,8 +101,7 @@ export function execCredential(entry: ExecEntry, selected: SelectedContext, env:
     expiresAt = status.expirationTimestamp === undefined ? Infinity : Date.parse(status.expirationTimestamp);
     current = {
       ...(status.token === undefined || status.token === '' ? {} : { authorization: `Bearer ${status.token}` }),
-      ...(status.clientCertificateData === undefined ? {} : { cert: status.clientCertificateData }),
-      ...(status.clientKeyData === undefined ? {} : { key: status.clientKeyData }),
+      ...defined({ cert: status.clientCertificateData, key: status.clientKeyData }),
     };
     return current;
   };

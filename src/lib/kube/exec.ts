@@ -7,6 +7,7 @@ import { channelProtocols, type Channels } from './channels.ts';
 import type { Cluster } from './cluster.ts';
 import { KubeError, unreachableError, type StatusBody } from './errors.ts';
 import { queryString } from './paths.ts';
+import { defined } from '../defined.ts';
 
 const channel = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4 } as const;
 
@@ -64,7 +65,7 @@ export function attach(cluster: Cluster, options: AttachOptions): Promise<Remote
 }
 
 async function connect(cluster: Cluster, path: string, { stdin = false, signal, pingMs }: AttachOptions): Promise<RemoteProcess> {
-  const request = { path, protocols: channelProtocols, signal, ...(pingMs === undefined ? {} : { pingMs }) };
+  const request = { path, protocols: channelProtocols, signal, ...defined({ pingMs }) };
   const channels = await cluster.openChannels(request);
   const [stdout, stderr] = [channels.readable(channel.stdout), channels.readable(channel.stderr)];
   const exitCode = exitOf(cluster, channels, signal);

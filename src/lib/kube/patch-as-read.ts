@@ -4,6 +4,7 @@ import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
 import type { KfError } from '../errors.ts';
 import type { Cluster } from './cluster.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
+import { defined } from '../defined.ts';
 
 /** A merge patch; null removes. */
 export interface ObjectPatch {
@@ -49,7 +50,7 @@ export async function patchAsRead<T extends KubeObject>(
     if (patch === undefined) return { object: live, isWritten: false };
     const { resourceVersion } = live.metadata;
     const body = { ...patch, metadata: { ...patch.metadata, uid, resourceVersion } };
-    const object = await cluster.mergePatch(read.type, namespace, name, body, signal === undefined ? {} : { signal });
+    const object = await cluster.mergePatch(read.type, namespace, name, body, defined({ signal }));
     return { object, isWritten: true };
   };
   return retryOnConflict(read.object, write, () => readSame(cluster, read, signal), signal);

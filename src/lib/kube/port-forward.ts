@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream';
 import type { Cluster } from './cluster.ts';
 import { KubeError } from './errors.ts';
 import { queryString } from './paths.ts';
+import { defined } from '../defined.ts';
 
 const data = 0;
 const errors = 1;
@@ -38,7 +39,7 @@ function afterPort(source: Readable, take: (bytes: Buffer) => void): void {
  */
 export async function portForward(cluster: Cluster, { ns, pod, port, signal, pingMs }: PortForwardOptions): Promise<Duplex> {
   const path = `/api/v1/namespaces/${encodeURIComponent(ns)}/pods/${encodeURIComponent(pod)}/portforward${queryString({ ports: port })}`;
-  const channels = await cluster.openChannels({ path, protocols, signal, ...(pingMs === undefined ? {} : { pingMs }) });
+  const channels = await cluster.openChannels({ path, protocols, signal, ...defined({ pingMs }) });
   const [incoming, refusals] = [channels.readable(data), channels.readable(errors)];
   const stream = new Duplex({
     // The connection has one end for both directions.

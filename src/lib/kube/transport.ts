@@ -13,6 +13,7 @@ import { connectionCode, unreachableError } from './errors.ts';
 import { codeError, keepAliveProbeMs, limitConnecting, limitOpening } from './connecting.ts';
 import { tunnelAgent, withoutPassword } from './proxy.ts';
 import type { WebSocket } from 'ws';
+import { defined } from '../defined.ts';
 
 type Body = string | Buffer | Readable;
 
@@ -235,9 +236,7 @@ export class Transport {
     const { url, ca, insecure, serverName, proxy } = this.#endpoint;
     const secure = url.protocol === 'https:';
     const material = {
-      ...(ca === undefined ? {} : { ca }),
-      ...(credential.cert === undefined ? {} : { cert: credential.cert }),
-      ...(credential.key === undefined ? {} : { key: credential.key }),
+      ...defined({ ca, cert: credential.cert, key: credential.key }),
     };
     const options = {
       keepAlive: true,
@@ -245,7 +244,7 @@ export class Transport {
       timeout: idleSocketMs,
       scheduling: 'lifo' as const,
       ...material,
-      ...(serverName === undefined ? {} : { servername: serverName }),
+      ...defined({ servername: serverName }),
       rejectUnauthorized: !insecure,
     };
     const agent =
@@ -262,7 +261,7 @@ export class Transport {
   }
 
   #headersWith(credential: Credential): OutgoingHttpHeaders {
-    const auth = credential.authorization === undefined ? {} : { Authorization: credential.authorization };
+    const auth = defined({ Authorization: credential.authorization });
     return { ...auth, ...this.#endpoint.headers };
   }
 

@@ -4,6 +4,7 @@ import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
 import { abortError, backoffMs, sleep, timeoutError, timerMs } from '../wait.ts';
 import type { Cluster, ListOptions, WatchEvent } from './cluster.ts';
 import { isExpired, isUnreachable, KubeError } from './errors.ts';
+import { defined } from '../defined.ts';
 
 export interface WatchTarget<T extends KubeObject> {
   /** Left out: all namespaces, or a cluster-scoped kind. */
@@ -143,8 +144,7 @@ export async function watchUntil<T extends KubeObject, R>(
   const timer = timeoutMs === Infinity ? undefined : setTimeout(() => stop.abort(timeoutError(timeoutMs, describe)), timerMs(timeoutMs));
   const signal = options.signal === undefined ? stop.signal : AbortSignal.any([stop.signal, options.signal]);
   const scope = {
-    ...(target.ns === undefined ? {} : { ns: target.ns }),
-    ...(target.selector === undefined ? {} : { labelSelector: target.selector }),
+    ...defined({ ns: target.ns, labelSelector: target.selector }),
     ...(target.name === undefined ? {} : { fieldSelector: `metadata.name=${target.name}` }),
     signal,
   };

@@ -5,10 +5,11 @@ import { Fields } from './fields.ts';
 import type { Problems } from './fields.ts';
 import { notYetOf, type NotYet } from './not-yet.ts';
 import type { AppPlan, RoutePlan, ServicePlan, SidecarPlan } from './plan.ts';
-import { given, processKeys, readProcesses } from './process.ts';
+import { processKeys, readProcesses } from './process.ts';
 import { parseRoute } from './routes.ts';
 import { plainOf } from './tree.ts';
 import type { Located, LocatedMap, Position } from './tree.ts';
+import { defined } from '../defined.ts';
 
 /** An app as the manifest has it, before flags. */
 export interface ManifestApp extends Omit<AppPlan, 'name' | 'lifecycle' | 'defaultRoute'> {
@@ -73,7 +74,7 @@ export function readApplication(map: LocatedMap, problems: Problems): ManifestAp
   const app = {
     nameAt: name === undefined ? fields.at : fields.positionOf('name'),
     pathAt: fields.positionOf('path'),
-    ...given({ name, path: fields.text('path'), stack: fields.text('stack'), defaultRoute }),
+    ...defined({ name, path: fields.text('path'), stack: fields.text('stack'), defaultRoute }),
     ...readLifecycle(fields, problems),
     env: readEnv(fields, problems),
     services: readServices(fields, problems),
@@ -98,7 +99,7 @@ function readLifecycle(fields: Fields, problems: Problems): Pick<ManifestApp, 'b
   if (docker !== undefined && written !== undefined && written !== 'docker')
     fields.refuse('lifecycle', `lifecycle ${written} does not go with docker.`);
   if (docker === undefined && written === 'docker') fields.refuse('lifecycle', 'lifecycle docker needs docker with an image.');
-  return given({ buildpacks, docker });
+  return defined({ buildpacks, docker });
 }
 
 function readDocker(fields: Fields, problems: Problems): ManifestApp['docker'] {
@@ -106,7 +107,7 @@ function readDocker(fields: Fields, problems: Problems): ManifestApp['docker'] {
   if (map === undefined) return undefined;
   const docker = new Fields(map, { noun: 'docker', keys: ['image', 'username'] }, problems);
   const image = docker.required('image', 'docker');
-  return image === undefined ? undefined : { image, ...given({ username: docker.text('username') }) };
+  return image === undefined ? undefined : { image, ...defined({ username: docker.text('username') }) };
 }
 
 /** Undefined: not named. `default` and `null` as the single entry mean detection, as in the flag. */
@@ -154,7 +155,7 @@ function readService(item: Located, problems: Problems): ServicePlan[] {
   const name = service.required('name', 'A service');
   return name === undefined
     ? []
-    : [{ name, ...given({ bindingName: service.text('binding-name'), parameters: service.data('parameters') }) }];
+    : [{ name, ...defined({ bindingName: service.text('binding-name'), parameters: service.data('parameters') }) }];
 }
 
 function readRoutes(fields: Fields, problems: Problems): RoutePlan[] {
@@ -177,7 +178,7 @@ function readRoute(item: Located, problems: Problems): RoutePlan | undefined {
     );
   return {
     ...route,
-    ...given({ protocol: fields.oneOf('protocol', ['http1', 'http2', 'tcp']) ?? route.protocol, options: fields.data('options') }),
+    ...defined({ protocol: fields.oneOf('protocol', ['http1', 'http2', 'tcp']) ?? route.protocol, options: fields.data('options') }),
   };
 }
 
@@ -192,7 +193,7 @@ function readSidecars(fields: Fields, problems: Problems): SidecarPlan[] {
     const processTypes = sidecar.texts('process-types');
     if (processTypes.length === 0) problems.add(item.at, "A sidecar needs 'process_types': the processes that it runs beside.");
     if (name === undefined || command === undefined) return [];
-    return [{ name, command, processTypes, ...given({ memoryMB: sidecar.megabytes('memory') }) }];
+    return [{ name, command, processTypes, ...defined({ memoryMB: sidecar.megabytes('memory') }) }];
   });
 }
 

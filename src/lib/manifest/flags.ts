@@ -3,7 +3,7 @@
 import { incorrectUsage } from '../cf/usage.ts';
 import type { ManifestApp } from './application.ts';
 import type { HealthCheckPlan, ProcessPlan, PushFlags } from './plan.ts';
-import { given } from './process.ts';
+import { defined } from '../defined.ts';
 
 /** Spellings as cf's messages have them. */
 const names = {
@@ -138,7 +138,7 @@ function withFlags(web: ProcessPlan, flags: PushFlags): ProcessPlan {
   const healthCheck = healthCheckWith(web.healthCheck, flags);
   const { memoryMB, diskQuotaMB, instances, logRateLimitBPS, timeoutSeconds } = flags;
   const { healthCheck: _before, ...rest } = web;
-  return { ...rest, ...given({ command, memoryMB, diskQuotaMB, instances, logRateLimitBPS, timeoutSeconds, healthCheck }) };
+  return { ...rest, ...defined({ command, memoryMB, diskQuotaMB, instances, logRateLimitBPS, timeoutSeconds, healthCheck }) };
 }
 
 /** Another type than http takes the endpoint away. */
@@ -146,7 +146,7 @@ function healthCheckWith(before: HealthCheckPlan | undefined, { healthCheckType,
   if (healthCheckType === undefined && endpoint === undefined) return before;
   const { endpoint: kept, ...rest } = before ?? {};
   const type = healthCheckType ?? before?.type;
-  return { ...rest, ...given({ type, endpoint: type === undefined || type === 'http' ? (endpoint ?? kept) : undefined }) };
+  return { ...rest, ...defined({ type, endpoint: type === undefined || type === 'http' ? (endpoint ?? kept) : undefined }) };
 }
 
 /** Flags go to the web process; one is added when only flags speak of it. */

@@ -5,6 +5,7 @@ import { Fields } from './fields.ts';
 import type { Problems } from './fields.ts';
 import type { HealthCheckPlan, ProcessPlan } from './plan.ts';
 import type { LocatedMap } from './tree.ts';
+import { defined } from '../defined.ts';
 
 export const processKeys = [
   'command',
@@ -24,13 +25,6 @@ export const processKeys = [
   'readiness-health-check-invocation-timeout',
 ] as const;
 
-/** Drops what is undefined: plans say nothing about what was not written. */
-export function given<T extends object>(entries: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
-}
-
 function healthCheck(fields: Fields, prefix: '' | 'readiness-'): HealthCheckPlan | undefined {
   const key = <K extends string>(name: K) => `${prefix}health-check-${name}` as const;
   const written = fields.oneOf(key('type'), ['http', 'port', 'process', 'none']);
@@ -41,7 +35,7 @@ function healthCheck(fields: Fields, prefix: '' | 'readiness-'): HealthCheckPlan
   if (endpoint !== undefined && type !== undefined && type !== 'http') {
     fields.refuse(key('http-endpoint'), `${key('http-endpoint')} goes with ${key('type')} http, not ${type}.`);
   }
-  const plan = given({
+  const plan = defined({
     type,
     endpoint,
     intervalSeconds: fields.wholeNumber(key('interval'), 1),
@@ -61,7 +55,7 @@ function commandOf(fields: Fields): string | null | undefined {
 function readProcess(type: string, fields: Fields): ProcessPlan {
   return {
     type,
-    ...given({
+    ...defined({
       command: commandOf(fields),
       user: fields.text('user'),
       instances: fields.wholeNumber('instances', 0, instanceLimits.most),

@@ -9,8 +9,8 @@ import { checkAgainst, checkFlags, checkSeveral, parseInstanceSteps, processesWi
 import { repeatPush } from './again.ts';
 import type { AppPlan, PushFlags, PushPlan } from './plan.ts';
 import type { Remark } from './fields.ts';
-import { given } from './process.ts';
 import { located } from './tree.ts';
+import { defined } from '../defined.ts';
 
 /** A manifest that was found and parsed. */
 export interface ReadManifest {
@@ -50,7 +50,7 @@ export function planPush({ workingFolder, flags, manifest }: PlanInput): PushPla
   return {
     ...(manifest === undefined ? {} : { manifest: { path: manifest.path, asGiven: manifest.asGiven } }),
     apps: chosen.map((app) => appPlan(app, flags, { workingFolder, base })),
-    ...given({ strategy: flags.strategy, maxInFlight: flags.maxInFlight, instanceSteps: parseInstanceSteps(flags.instanceSteps) }),
+    ...defined({ strategy: flags.strategy, maxInFlight: flags.maxInFlight, instanceSteps: parseInstanceSteps(flags.instanceSteps) }),
     start: flags.noStart !== true && !task,
     wait: flags.noWait !== true,
     task,
@@ -132,7 +132,8 @@ function appPlan(app: ManifestApp & { name: string }, flags: PushFlags, folders:
     stack: _stack,
     ...rest
   } = app;
-  const docker = flags.dockerImage === undefined ? app.docker : { image: flags.dockerImage, ...given({ username: flags.dockerUsername }) };
+  const docker =
+    flags.dockerImage === undefined ? app.docker : { image: flags.dockerImage, ...defined({ username: flags.dockerUsername }) };
   const noRoute = app.noRoute || flags.noRoute === true || flags.task === true;
   const randomRoute = !noRoute && (app.randomRoute || flags.randomRoute === true);
   const lifecycle = docker !== undefined ? 'docker' : 'buildpack';
@@ -141,7 +142,7 @@ function appPlan(app: ManifestApp & { name: string }, flags: PushFlags, folders:
   return {
     ...rest,
     lifecycle,
-    ...given({ docker, buildpacks: buildpacksOf(app, flags), stack: flags.stack ?? app.stack }),
+    ...defined({ docker, buildpacks: buildpacksOf(app, flags), stack: flags.stack ?? app.stack }),
     ...sourceOf(app, flags, docker !== undefined, folders),
     noRoute,
     randomRoute,

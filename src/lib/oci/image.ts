@@ -2,6 +2,7 @@
 
 import { type Blob, type Descriptor, type Digest, jsonBlob, MEDIA_TYPES } from './descriptor.ts';
 import { type Layer, layerDescriptor } from './layer.ts';
+import { defined } from '../defined.ts';
 
 /** What a container starts with; https://github.com/opencontainers/image-spec/blob/v1.1.1/config.md. */
 export interface ImageConfig {
@@ -74,12 +75,10 @@ function configFile(config: ImageConfig, layers: Layer[]): ConfigFile {
     architecture: config.architecture,
     os: config.os,
     config: {
-      ...(user === undefined ? {} : { User: user }),
+      ...defined({ User: user }),
       ...(exposedPorts === undefined ? {} : { ExposedPorts: Object.fromEntries([...exposedPorts].sort().map((port) => [port, {}])) }),
       ...(env === undefined ? {} : { Env: Object.entries(env).map(([name, value]) => `${name}=${value}`) }),
-      ...(entrypoint === undefined ? {} : { Entrypoint: entrypoint }),
-      ...(cmd === undefined ? {} : { Cmd: cmd }),
-      ...(workingDir === undefined ? {} : { WorkingDir: workingDir }),
+      ...defined({ Entrypoint: entrypoint, Cmd: cmd, WorkingDir: workingDir }),
       ...(labels === undefined ? {} : { Labels: sorted(labels) }),
     },
     rootfs: { type: 'layers', diff_ids: layers.map((layer) => layer.diffId) },

@@ -6,6 +6,7 @@ import { type Image, type ImageConfig, imageFromLayers } from './image.ts';
 import type { Layer } from './layer.ts';
 import type { RegistryClient } from './registry.ts';
 import type { BlobSource, UploadMemory, UploadOptions } from './upload.ts';
+import { defined } from '../defined.ts';
 
 export interface PushOptions {
   client: RegistryClient;
@@ -63,8 +64,7 @@ function layerUpload(options: PushOptions): Omit<UploadOptions, 'source'> {
   return {
     repository,
     what: 'the layer',
-    ...(mountFrom === undefined ? {} : { mountFrom }),
-    ...(chunkBytes === undefined ? {} : { chunkBytes }),
+    ...defined({ mountFrom, chunkBytes }),
     ...(memory ? { memory } : {}),
     ...(progress ? { progress } : {}),
     ...withSignal(signal),

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { KfError, messageOf } from '../errors.ts';
+import { defined } from '../defined.ts';
 
 interface EntryBase {
   /** Path inside the archive with `/`, without a leading or trailing slash. */
@@ -168,7 +169,7 @@ function changed(name: string, cause?: unknown): KfError {
   return new KfError('upload', `The file '${name}' changed while it was packed.`, {
     hints: ['Run the command again when nothing writes to the folder any more.'],
     details: { file: name },
-    ...(cause === undefined ? {} : { cause }),
+    ...defined({ cause }),
   });
 }
 

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { messageOf } from '../errors.ts';
+import { defined } from '../defined.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -108,7 +109,7 @@ function fromFile(file: StateFile): TargetState {
     org: named(file.OrganizationFields),
     space: named(file.SpaceFields),
   };
-  return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined));
+  return defined(entries) as TargetState;
 }
 
 /** What the state file says, and how sure that is. */

@@ -8,6 +8,7 @@ import { KfError, messageOf } from '../errors.ts';
 import type { LayerEntry } from '../oci/layer.ts';
 import { emptySource, resolveSourceRoot, type SourceEntry, walkSource } from './files.ts';
 import { type HashedEntry, type IndexListing, StatIndexReader, StatIndexWriter } from './stat-index.ts';
+import { defined } from '../defined.ts';
 
 export interface ListOptions {
   /** Where the stat index lives; made when missing. */
@@ -150,7 +151,7 @@ function changed(path: string, cause?: unknown): KfError {
   return new KfError('upload', `The file '${path}' changed while it was read.`, {
     hints: ['Run the command again when nothing writes to the folder any more.'],
     details: { file: path },
-    ...(cause === undefined ? {} : { cause }),
+    ...defined({ cause }),
   });
 }
 

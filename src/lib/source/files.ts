@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KfError, messageOf } from '../errors.ts';
 import { smallFileBytes } from '../small-file.ts';
 import { type IgnoreRules, parseIgnoreRules } from './cfignore.ts';
+import { defined } from '../defined.ts';
 
 /** One file, folder or link of the source. Times in nanoseconds since 1970. */
 export interface SourceEntry {
@@ -80,7 +81,7 @@ export function emptySource(path: string): KfError {
 
 /** Looks no further than the first entry. @throws KfError `usage` when a push of the folder would take nothing */
 export async function assertSource(path: string, signal?: AbortSignal): Promise<void> {
-  const walking = walkSource(resolveSourceRoot(path), signal === undefined ? {} : { signal });
+  const walking = walkSource(resolveSourceRoot(path), defined({ signal }));
   const { done } = await walking.next();
   await walking.return();
   if (done === true) throw emptySource(path);

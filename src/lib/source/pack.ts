@@ -10,6 +10,7 @@ import { type Compression, type Layer, layerFromEntries } from '../oci/layer.ts'
 import { pushSingleLayerImage, type PushOptions, type PushResult } from '../oci/push.ts';
 import type { UploadMemory } from '../oci/upload.ts';
 import type { SourceListing } from './content-hash.ts';
+import { defined } from '../defined.ts';
 
 export interface PackOptions {
   cacheDir: string;
@@ -67,7 +68,7 @@ async function packNew(listing: SourceListing, base: string, options: PackOption
     const layer = await layerFromEntries(listing.layerEntries(), {
       output,
       compression,
-      ...(level === undefined ? {} : { level }),
+      ...defined({ level }),
       ...(progress ? { progress } : {}),
       ...(signal ? { signal } : {}),
     });

@@ -8,6 +8,7 @@ import { gatewayName, traefikName } from './gateway.ts';
 import { gatewayNamespace } from './namespaces.ts';
 import { rootNamespace, systemNamespace, type SetupNetwork, type SetupPlan } from './options.ts';
 import { pullPrefix, pushHost, registryName } from './registry.ts';
+import { defined } from '../../lib/defined.ts';
 
 /** The facts of an installation made by `plan`. */
 export function kfInfo(plan: SetupPlan): KfInfo {
@@ -31,7 +32,7 @@ export function kfInfo(plan: SetupPlan): KfInfo {
       image: plan.images.builder,
       runImage: plan.images.run,
       insecureRegistries: [...new Set([...plan.insecureRegistries, ...(plan.registry?.insecure === true ? [plan.registry.host] : [])])],
-      ...(plan.buildEnvRevision === undefined ? {} : { envRevision: plan.buildEnvRevision }),
+      ...defined({ envRevision: plan.buildEnvRevision }),
     },
     programImage: plan.controllerImage ?? plan.images.node,
     defaultDomain: plan.domain,
@@ -44,7 +45,7 @@ export function kfInfo(plan: SetupPlan): KfInfo {
       externalUrl: {
         scheme: 'http',
         port: plan.gateway.port,
-        ...(plan.gateway.address === undefined ? {} : { address: plan.gateway.address }),
+        ...defined({ address: plan.gateway.address }),
       },
     },
     drainSeconds: plan.drainSeconds,
@@ -70,7 +71,7 @@ export function buildInstallationEnv(plan: SetupPlan): KubeObject {
 
 /** Without the nodes: those change, and the controller sees them itself. In one order, so that the same facts are the same text. */
 function networkSettings({ enforced, egress, ingress, dns, apiServer, ipv6 }: SetupNetwork): NetworkSettings {
-  return { ...(enforced === undefined ? {} : { enforced }), egress, ingress, dns, apiServer, ipv6 };
+  return { ...defined({ enforced }), egress, ingress, dns, apiServer, ipv6 };
 }
 
 /** The ConfigMap; that everybody may read it is in manifests/roles.yaml. */

@@ -5,6 +5,7 @@ import type { KubeObject } from '../../lib/api/object.ts';
 import { restrictedContainer, restrictedPod } from './pod-security.ts';
 import { systemNamespace, type SetupPlan } from './options.ts';
 import { buildDeployment, buildService, buildServiceAccount } from './workload.ts';
+import { defined } from '../../lib/defined.ts';
 
 export const registryName = 'kf-registry';
 const pushPort = 5000;
@@ -40,7 +41,7 @@ function claim(plan: SetupPlan): KubeObject {
   const spec = {
     accessModes: ['ReadWriteOnce'],
     resources: { requests: { storage: plan.registrySize } },
-    ...(plan.storageClass === undefined ? {} : { storageClassName: plan.storageClass }),
+    ...defined({ storageClassName: plan.storageClass }),
   };
   return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: registryName, namespace: systemNamespace }, ...{ spec } };
 }

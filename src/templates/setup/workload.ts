@@ -1,6 +1,7 @@
 // The Deployment shape shared by the controller, the registry and the gateway.
 
 import type { KubeObject } from '../../lib/api/object.ts';
+import { defined } from '../../lib/defined.ts';
 
 export interface DeploymentInput {
   name: string;
@@ -36,15 +37,15 @@ export function buildDeployment(input: DeploymentInput): KubeObject & { spec: un
       selector: { matchLabels: labels },
       strategy: { type: input.strategy ?? 'Recreate' },
       template: {
-        metadata: { labels, ...(input.annotations === undefined ? {} : { annotations: input.annotations }) },
+        metadata: { labels, ...defined({ annotations: input.annotations }) },
         spec: {
           serviceAccountName: input.serviceAccount,
           automountServiceAccountToken: input.token,
           enableServiceLinks: false,
           terminationGracePeriodSeconds: input.graceSeconds ?? 10,
-          ...(input.podSecurity === undefined ? {} : { securityContext: input.podSecurity }),
+          ...defined({ securityContext: input.podSecurity }),
           containers: input.containers,
-          ...(input.volumes === undefined ? {} : { volumes: input.volumes }),
+          ...defined({ volumes: input.volumes }),
         },
       },
     },
@@ -76,7 +77,7 @@ export function buildService(
         port: port.port,
         targetPort: port.target ?? port.port,
         protocol: 'TCP',
-        ...(port.nodePort === undefined ? {} : { nodePort: port.nodePort }),
+        ...defined({ nodePort: port.nodePort }),
       })),
     },
   };

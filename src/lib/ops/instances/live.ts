@@ -10,9 +10,9 @@ import type { InstanceDetails, LastEnd } from '../../api/results.ts';
 import { parseQuantity } from '../../api/sizes.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
-import { present } from '../../../templates/metadata.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { readPods, withPods } from './pods.ts';
+import { defined } from '../../defined.ts';
 
 interface PodMetrics extends KubeObject {
   containers?: { name: string; usage?: { cpu?: string; memory?: string } }[];
@@ -44,7 +44,7 @@ function sizesOf(pod: Stored<Pod> | undefined): Pick<InstanceDetails, 'memoryMB'
     const bytes = parseQuantity(quantity);
     return bytes === undefined ? undefined : Math.round(bytes / 1024 ** 2);
   };
-  return present({ memoryMB: megabytes(limits['memory']), diskMB: megabytes(limits['ephemeral-storage']) });
+  return defined({ memoryMB: megabytes(limits['memory']), diskMB: megabytes(limits['ephemeral-storage']) });
 }
 
 /** How the app's container ended last; undefined when it never did. */
@@ -100,7 +100,7 @@ export class LiveInstances {
       index: instance.index,
       state: states[instance.state],
       ...sizesOf(pod),
-      ...present({
+      ...defined({
         since: instance.timestamp,
         cpu: parseQuantity(container?.usage?.cpu),
         memoryBytes: parseQuantity(container?.usage?.memory),

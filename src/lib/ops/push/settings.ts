@@ -10,12 +10,12 @@ import { processGuid } from '../../api/names.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess, CFProcessSpec } from '../../api/types.generated.ts';
 import type { AppPlan, HealthCheckPlan, ProcessPlan } from '../../manifest/plan.ts';
-import { given } from '../../manifest/process.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildEnvSecret, buildProcess, envSecretName } from '../../../templates/app.ts';
 import type { Authorship } from '../../../templates/metadata.ts';
 import { changeProcess } from '../apps/changes.ts';
 import type { AppSnapshot } from './app-snapshot.ts';
+import { defined } from '../../defined.ts';
 
 /** Variables that the plan adds or changes. */
 export function envChanges(plan: AppPlan, facts: AppSnapshot): Record<string, string> {
@@ -32,7 +32,7 @@ function healthCheckOf(
   const usual = processType === 'web' ? 'port' : 'process';
   const type = plan.type ?? (present === undefined || present.type === '' ? usual : present.type);
   const { httpEndpoint, ...kept } = present?.data ?? { invocationTimeoutSeconds: 1, timeoutSeconds: 60 };
-  return { type, data: { ...kept, ...given({ timeoutSeconds }), ...checkData(plan, type, httpEndpoint) } };
+  return { type, data: { ...kept, ...defined({ timeoutSeconds }), ...checkData(plan, type, httpEndpoint) } };
 }
 
 /** What a plan says of a check of this type; the endpoint is kept while it stays an http check. */
@@ -41,7 +41,7 @@ function checkData(
   type: string,
   present: string | undefined,
 ): Omit<HealthCheckPlan, 'type'> & { httpEndpoint?: string } {
-  return given({
+  return defined({
     httpEndpoint: type === 'http' ? (plan.endpoint ?? present ?? '/') : undefined,
     invocationTimeoutSeconds: plan.invocationTimeoutSeconds,
     intervalSeconds: plan.intervalSeconds,
