@@ -17,8 +17,8 @@ export default class BindService extends KfCommand<Result> {
   static override seeAlso = ['env', 'restart', 'services', 'unbind-service'];
   static override args = { APP_NAME: appArg(), SERVICE_INSTANCE: requiredArg('service instance') };
   static override flags = {
-    'binding-name': Flags.string({ summary: "name under which the app finds it, default the instance's", helpValue: 'BINDING_NAME' }),
-    wait: Flags.boolean({ char: 'w', summary: 'wait until it is done; user-provided ones always are' }),
+    'binding-name': Flags.string({ summary: "name of the binding, default the instance's", helpValue: 'BINDING_NAME' }),
+    wait: Flags.boolean({ char: 'w', summary: 'wait until it is done (no effect for user-provided services)' }),
   };
 
   async run(): Promise<Result> {

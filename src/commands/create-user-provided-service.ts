@@ -23,15 +23,15 @@ export default class CreateUserProvidedService extends KfCommand<Result> {
   static override seeAlso = ['bind-service', 'services'];
   static override args = { SERVICE_INSTANCE: requiredArg('name of the instance') };
   static override flags = {
-    credentials: Flags.string({ char: 'p', summary: 'JSON, a file of it, or names to be asked for', helpValue: 'CREDENTIALS' }),
+    credentials: Flags.string({ char: 'p', summary: 'JSON, a file with JSON, or names of values to ask for', helpValue: 'CREDENTIALS' }),
     'syslog-drain': Flags.string({
       char: 'l',
-      summary: 'URL for logs of bound apps; kept, nothing is sent there yet',
+      summary: 'URL for logs of bound apps; stored, but not used yet',
       helpValue: 'SYSLOG_DRAIN_URL',
     }),
     'route-service': Flags.string({
       char: 'r',
-      summary: 'URL for requests of bound routes; kept, none goes through it yet',
+      summary: 'URL for requests of bound routes; stored, but not used yet',
       helpValue: 'ROUTE_SERVICE_URL',
     }),
     tags: Flags.string({ char: 't', summary: 'tags, comma-separated', helpValue: 'TAGS' }),

@@ -17,7 +17,7 @@ export default class DeleteService extends KfCommand<Result> {
   static override args = { SERVICE_INSTANCE: requiredArg('service instance') };
   static override flags = {
     force: forceFlag(),
-    wait: Flags.boolean({ char: 'w', summary: 'wait until it is done; user-provided ones always are' }),
+    wait: Flags.boolean({ char: 'w', summary: 'wait until it is done (no effect for user-provided services)' }),
   };
 
   async run(): Promise<Result> {

@@ -19,7 +19,7 @@ function assertAppProtocol(protocol: string): void {
 }
 
 export default class MapRoute extends KfCommand<Result> {
-  static override summary = 'send requests for a URL to an app; create the route when it is missing';
+  static override summary = 'send requests for a URL to an app; create the route if it is missing';
   static override changes = true;
   static override examples = [
     'kf map-route example-app apps.example.com --hostname shop',

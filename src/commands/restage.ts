@@ -4,7 +4,7 @@ import type { AppDetails } from '../lib/api/results.ts';
 import { renderApp, renderRest, renderWait } from '../lib/views/apps.ts';
 
 export default class Restage extends KfCommand<AppDetails> {
-  static override summary = 'build what was pushed last again and run it, without downtime where the app has routes';
+  static override summary = 'build the last pushed source again and run it, without downtime if the app has routes';
   static override changes = true;
   static override examples = ['kf restage example-app', 'kf restage example-app --no-wait'];
   static override aliases = ['rg'];

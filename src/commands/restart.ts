@@ -4,13 +4,13 @@ import type { AppDetails } from '../lib/api/results.ts';
 import { renderApp, renderRest, renderWait } from '../lib/views/apps.ts';
 
 export default class Restart extends KfCommand<AppDetails> {
-  static override summary = 'replace all instances of an app, without downtime where it has routes';
+  static override summary = 'replace all instances of an app, without downtime if it has routes';
   static override changes = true;
   static override examples = ['kf restart example-app', 'kf restart example-app --no-wait'];
   static override aliases = ['rs'];
   static override seeAlso = ['restage', 'start', 'stop'];
   static override environment: [string, string][] = [
-    ['CF_STAGING_TIMEOUT', 'minutes to wait for the build, where one is due, default 15'],
+    ['CF_STAGING_TIMEOUT', 'minutes to wait for the build, if one is needed, default 15'],
     ['CF_STARTUP_TIMEOUT', 'minutes to wait for the app, default 5'],
   ];
   static override args = { APP_NAME: appArg() };

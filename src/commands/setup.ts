@@ -12,7 +12,7 @@ import { networkWarnings, planBlocks, removalLines, settingsLines, setupBlocks }
 const text = (summary: string, helpValue: string) => Flags.string({ summary, helpValue });
 
 export default class Setup extends KfCommand<SetupResult | SetupPreview> {
-  static override summary = 'install kf into a cluster, or bring an installation up to date';
+  static override summary = 'install kf into a cluster, or update an installation';
   static override examples = [
     'kf setup',
     'kf setup --domain apps.example.com --gateway infra/public',
@@ -21,7 +21,7 @@ export default class Setup extends KfCommand<SetupResult | SetupPreview> {
   static override isAboutInstallation = true;
   static override seeAlso = ['uninstall', 'target', 'push'];
   static override flags = {
-    file: Flags.string({ char: 'f', summary: 'settings as YAML; flags win over it', helpValue: 'FILE' }),
+    file: Flags.string({ char: 'f', summary: 'settings as YAML; flags override it', helpValue: 'FILE' }),
     domain: text('domain of the apps', 'DOMAIN'),
     registry: text('registry outside the cluster', 'HOST/PREFIX'),
     gateway: text('existing Gateway', 'NAMESPACE/NAME'),

@@ -5,13 +5,13 @@ import { line } from '../lib/views/block.ts';
 import { renderApp, renderWait } from '../lib/views/apps.ts';
 
 export default class Start extends KfCommand<AppDetails> {
-  static override summary = 'start an app, after a build when it was pushed with --no-start';
+  static override summary = 'start an app; build it first if it was pushed with --no-start';
   static override changes = true;
   static override examples = ['kf start example-app', 'CF_STARTUP_TIMEOUT=10 kf start example-app'];
   static override aliases = ['st'];
   static override seeAlso = ['apps', 'logs', 'restart', 'scale', 'stop'];
   static override environment: [string, string][] = [
-    ['CF_STAGING_TIMEOUT', 'minutes to wait for the build, where one is due, default 15'],
+    ['CF_STAGING_TIMEOUT', 'minutes to wait for the build, if one is needed, default 15'],
     ['CF_STARTUP_TIMEOUT', 'minutes to wait for the app, default 5'],
   ];
   static override args = { APP_NAME: appArg() };

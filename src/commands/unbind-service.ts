@@ -16,7 +16,7 @@ export default class UnbindService extends KfCommand<Result> {
   static override aliases = ['us'];
   static override seeAlso = ['bind-service', 'delete-service', 'services'];
   static override args = { APP_NAME: appArg(), SERVICE_INSTANCE: requiredArg('service instance') };
-  static override flags = { wait: Flags.boolean({ char: 'w', summary: 'wait until it is done; user-provided ones always are' }) };
+  static override flags = { wait: Flags.boolean({ char: 'w', summary: 'wait until it is done (no effect for user-provided services)' }) };
 
   async run(): Promise<Result> {
     const { args } = await this.parse(UnbindService);

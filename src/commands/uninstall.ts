@@ -11,7 +11,7 @@ export default class Uninstall extends KfCommand<UninstallResult | { declined: t
   static override seeAlso = ['setup'];
   static override flags = {
     yes: Flags.boolean({ char: 'y', summary: 'do not ask' }),
-    'keep-data': Flags.boolean({ summary: 'remove the controller only: apps go on serving, a later setup adopts them' }),
+    'keep-data': Flags.boolean({ summary: 'remove only the controller; apps keep serving, and a later setup takes them over' }),
   };
 
   async run(): Promise<UninstallResult | { declined: true }> {

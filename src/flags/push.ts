@@ -57,7 +57,7 @@ export const pushFlags = {
   'no-start': Flags.boolean({ summary: 'neither build nor start; start does both later' }),
   'no-wait': noWaitFlag(),
   strategy: strategyFlag(),
-  force: Flags.boolean({ summary: 'build and roll even when nothing changed' }),
+  force: Flags.boolean({ summary: 'build and restart even if nothing changed' }),
 };
 
 /** The command line under the names of the plan. */

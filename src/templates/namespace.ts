@@ -15,7 +15,7 @@ function namespace(name: string, marks: Record<string, string>, notes: Record<st
   };
 }
 
-/** Labels and annotations of contract 15. */
+/** Labels and annotations, as Korifi sets them. */
 export function orgNamespace(org: CFOrg): Namespace {
   const name = org.metadata.name ?? '';
   const marks = { [labels.orgName]: sha224(org.spec.displayName), [labels.orgGuid]: name };
@@ -34,7 +34,7 @@ export function spaceNamespace(space: CFSpace, org: CFOrg | undefined): Namespac
   return namespace(name, marks, { [annotations.spaceName]: space.spec.displayName, ...orgName });
 }
 
-/** Accounts of contract 6.4; neither gets a token of the API server. */
+/** Korifi's service accounts; neither gets a token of the API server. */
 export const spaceAccounts = ['korifi-app', 'korifi-task'] as const;
 
 export function spaceAccount(name: string, ns: string): ServiceAccount {

@@ -1,4 +1,4 @@
-// The environment that an app's container gets (contract 10, cf's own variables beside it).
+// The environment that an app's container gets: Korifi's variables and those of cf.
 
 import type { EnvVar } from '../lib/api/types.generated.ts';
 import { defined } from '../lib/defined.ts';

@@ -23,7 +23,7 @@ export function isPropagated(binding: RoleBinding): boolean {
   return binding.metadata.annotations?.[annotations.propagateRole] === 'true';
 }
 
-/** The copy of `original` in a child namespace (contract 15): same name, role and subjects. */
+/** The copy of `original` in a child namespace as Korifi makes it: same name, role and subjects. */
 export function copiedRoleBinding(original: RoleBinding, ns: string): RoleBinding {
   const { name = '', namespace = '', labels: marks, annotations: notes } = original.metadata;
   return {
@@ -40,7 +40,7 @@ export function copiedRoleBinding(original: RoleBinding, ns: string): RoleBindin
   };
 }
 
-// What other tools note about the original does not hold for the copy (contract 5).
+// Notes of other tools about the original are not copied, as in Korifi.
 function withoutTools(entries: Record<string, string> | undefined): Record<string, string> {
   const foreign = ['meta.helm.sh/', 'kapp.k14s.io/', 'kubectl.kubernetes.io/'];
   return Object.fromEntries(Object.entries(entries ?? {}).filter(([key]) => !foreign.some((prefix) => key.startsWith(prefix))));

@@ -82,7 +82,7 @@ export function assertBindingsTold(context: Context, build: Stored<CFBuild>, app
   throw new WaitingError(reasons.bindingNotReady, "The app's service bindings are not ready yet.", 1_000);
 }
 
-/** Mount Secrets of the app's bindings (contract 8.1). */
+/** Mount Secrets of the app's bindings. */
 export function buildServices(app: CFApp): NonNullable<BuildWorkloadSpec['services']> {
   return (app.status?.serviceBindings ?? []).map(({ secret }) => ({ kind: 'Secret', apiVersion: 'v1', name: secret }));
 }

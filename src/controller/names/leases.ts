@@ -1,4 +1,4 @@
-// Unique names: a name belongs to whoever holds its Lease (contract 16.3). Only an object whose name is claimed is effective.
+// Unique names, as in Korifi: a name belongs to the object that holds its Lease. An object without its Lease has no effect.
 
 import { findCondition } from '../../lib/api/conditions.ts';
 import { leaseType } from '../../lib/api/core.ts';

@@ -6,7 +6,7 @@ import type { CFApp } from '../../lib/api/types.generated.ts';
 import { ownerReference } from '../../templates/metadata.ts';
 import type { Context } from './reconciler.ts';
 
-/** Makes the app the object's owner (contract 3), so that it goes with the app; no request when it is already. */
+/** Makes the app the owner of the object, so that both are deleted together; no request if it already is. */
 export async function ensureOwner<T extends KubeObject>(
   context: Context,
   type: ResourceType<T>,

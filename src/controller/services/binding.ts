@@ -113,7 +113,7 @@ async function ensureParts(
   await write(context, binding, [...statements, readyStatement], status, told);
 }
 
-/** One key per credential and `type`, as https://servicebinding.io wants it (contract 5). Names that cannot be keys of a Secret are left out. */
+/** One key per credential and `type`, as https://servicebinding.io requires. Names that cannot be keys of a Secret are left out. */
 export function mountSecret(binding: Stored<CFServiceBinding>, credentials: Record<string, unknown>): Secret {
   const declared = credentials['type'];
   const type = typeof declared === 'string' && declared !== '' ? declared : 'user-provided';

@@ -70,7 +70,7 @@ export function serviceCredentialsOf(secret: Stored<Secret>): Record<string, unk
   }
 }
 
-/** What the credentials Secret means for the instance (contract 14). */
+/** What the credentials Secret means for the instance. */
 export function checkCredentials(
   live: Stored<CFServiceInstance>,
   secret: Stored<Secret> | undefined,

@@ -64,7 +64,7 @@ export const kinds = {
 const korifi = <T extends string>(name: T): `korifi.cloudfoundry.org/${T}` => `korifi.cloudfoundry.org/${name}`;
 const kf = <T extends string>(name: T): `kf.cloudfoundry.org/${T}` => `kf.cloudfoundry.org/${name}`;
 
-/** Label keys (contract 2.1, 2.2; ours: docs/internals.md). */
+/** Label keys (Korifi's, and those of kf: docs/internals.md). */
 export const labels = {
   guid: korifi('guid'),
   createdAt: korifi('created_at'),
@@ -118,7 +118,7 @@ export const labels = {
 /** The ResourceQuota of each org and space. */
 export const limitsName = 'kf-limits';
 
-/** Annotation keys (contract 2.3; ours: docs/internals.md). */
+/** Annotation keys (Korifi's, and those of kf: docs/internals.md). */
 export const annotations = {
   appRev: korifi('app-rev'),
   lastStopAppRev: korifi('last-stop-app-rev'),

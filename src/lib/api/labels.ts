@@ -1,4 +1,4 @@
-// Index labels (contract 2.1): what a list may be filtered by. Set at creation by the CLI and kept right by the controller.
+// Korifi's index labels, by which lists can be filtered. The CLI sets them at creation, and the controller corrects them.
 
 import { findCondition } from './conditions.ts';
 import { group, labels } from './group.ts';

@@ -1,4 +1,4 @@
-// Names that are computed rather than chosen. Formulas and test vectors: contract 1, 6.2, 9.2 and 16.3.
+// Names that are computed rather than chosen. The formulas are Korifi's.
 
 import { createHash } from 'node:crypto';
 import { labels } from './group.ts';
@@ -77,7 +77,7 @@ function claim(entityType: string, uniqueName: string): NameClaim {
 /** Entity type of the Lease by which a space holds a host. */
 export const routeHostEntity = 'routehost';
 
-/** Claims of contract 16.3, and one of ours; the Lease's namespace is root for orgs and routes, else the object's own. */
+/** Korifi's claims, and one of kf; the Lease's namespace is root for orgs and routes, else the object's own. */
 export const nameClaims = {
   org: (org: CFOrg): NameClaim => claim('cforg', org.spec.displayName.toLowerCase()),
   space: (space: CFSpace): NameClaim => claim('cfspace', space.spec.displayName.toLowerCase()),

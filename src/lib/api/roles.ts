@@ -1,4 +1,4 @@
-// CF roles, the ClusterRoles behind them and how a role of a person is written (contract 6.1, 6.2).
+// CF roles, the ClusterRoles behind them and how the role of a user is bound, as in Korifi.
 
 export interface CfRole {
   /** As in RoleBinding names and cf's API. */
