@@ -78,7 +78,7 @@ export default {
     layer(
       'one-door-to-kubernetes',
       { path: '^src/', pathNot: '^src/lib/kube/' },
-      { path: 'node_modules/@kubernetes/client-node' },
+      { path: 'node_modules/(@kubernetes/client-node|ws/)' },
       'through lib/kube only',
     ),
     layer(
