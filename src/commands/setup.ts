@@ -40,9 +40,9 @@ export default class Setup extends KfCommand<SetupResult | SetupPreview> {
     if (flags['network-policies'] !== undefined) parseChoice(flags['network-policies'], '--network-policies', ['on', 'off']);
     if (flags.output !== undefined) parseChoice(flags.output, '-o', ['yaml']);
     if (flags.output !== undefined && !flags['dry-run']) throw incorrectUsage('-o is the form of --dry-run, which is missing.');
-    const session = await this.clusterSession({ ignorePin: true });
     const { previewSetup, readSetupFile, setup } = await import('../lib/ops/install/index.ts');
     const order: SetupOrder = { flags: requestFrom(flags), ...(flags.file === undefined ? {} : { file: await readSetupFile(flags.file) }) };
+    const session = await this.clusterSession({ ignorePin: true });
     const context = {
       cluster: session.cluster,
       report: this.report,
