@@ -33,6 +33,8 @@ export class Leader {
   readonly #onChange: (isLeader: boolean) => void;
   #deadline = 0;
   #wasLeader = false;
+  /** When the loop last came round. */
+  #lastRound = performance.now();
   /** The Lease as last seen, and when it was seen to change: expiry is judged by our own clock only. */
   #seen: { version: string; at: number } | undefined;
   #held: Stored<Lease> | undefined;
@@ -48,6 +50,11 @@ export class Leader {
     return this.#options.now() < this.#deadline;
   }
 
+  /** Milliseconds since the loop last looked at the Lease, or failed to: it ends with the process alone. */
+  get silentMs(): number {
+    return performance.now() - this.#lastRound;
+  }
+
   /** Throws {@link NotLeaderError} unless this process surely holds the Lease now. */
   assertLeader(): void {
     if (!this.isLeader) throw new NotLeaderError();
@@ -57,6 +64,7 @@ export class Leader {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#round(signal);
+      this.#lastRound = performance.now();
       this.#announce();
       const pause = this.#wasLeader ? this.#nextRenewal() : this.#options.followMs;
       await sleep(pause, undefined, { signal }).catch(() => undefined);

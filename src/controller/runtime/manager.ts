@@ -6,6 +6,7 @@ import { configMapType } from '../../lib/api/core.ts';
 import { places } from '../../lib/api/group.ts';
 import { parseKfInfo, type KfInfo } from '../../lib/api/kf-info.ts';
 import type { KubeObject, ResourceType } from '../../lib/api/object.ts';
+import { defined } from '../../lib/defined.ts';
 import type { Cluster } from '../../lib/kube/cluster.ts';
 import { EventRecorder } from './events.ts';
 import { fence, type FencedCluster } from './fenced.ts';
@@ -32,7 +33,9 @@ export interface ManagerOptions {
   httpPort?: number;
   /** The API server's time; default: this machine's. */
   now?: () => number;
-  /** A reconcile or a watch without a sign of life for so long makes `/healthz` fail. */
+  /** A watch without an event for so long is opened anew; default: that of {@link Informer}. */
+  silenceMs?: number;
+  /** A reconcile, a watch or the look at the Lease without a sign of life for so long makes `/healthz` fail. */
   stuckMs?: number;
   log: Logger;
 }
@@ -131,7 +134,8 @@ export class Manager {
       if (key !== undefined) return `the reconciler '${runner.reconciler.name}' does not come back from ${key}`;
     }
     const silent = [...this.#informers.values()].find((informer) => informer.silentMs > stuckMs);
-    return silent === undefined ? undefined : `nothing is heard of ${silent.source.type.plural} any more`;
+    if (silent !== undefined) return `nothing is heard of ${silent.source.type.plural} any more`;
+    return this.#leader.silentMs > stuckMs ? 'the Lease is not looked at any more' : undefined;
   }
 
   #setGate(isLeader: boolean): void {
@@ -150,7 +154,10 @@ export class Manager {
     let informer = this.#informers.get(id);
     if (informer === undefined) {
       const source = this.#options.sources.find((candidate) => sourceId(candidate.type) === id) ?? { type };
-      informer = new Informer(this.#options.cluster, source, this.#options.log, { now: this.#now });
+      informer = new Informer(this.#options.cluster, source, this.#options.log, {
+        now: this.#now,
+        ...defined({ silenceMs: this.#options.silenceMs }),
+      });
       this.#informers.set(id, informer);
     }
     return informer;

@@ -202,7 +202,7 @@ describe('Manager', () => {
     const served = async (cluster: MemoryCluster, reconcile: Reconciler['reconcile']) => {
       const httpPort = await freePort();
       const reconciler: Reconciler = { name: 'service', watches: [watch(serviceType)], reconcile };
-      const leader = { ns: 'kf-system', name: 'kf', identity: 'one', followMs: 20 };
+      const leader = { ns: 'kf-system', name: 'kf', identity: 'one', followMs: 20, renewMs: 100 };
       const manager = new Manager({
         cluster,
         sources: [],
@@ -211,6 +211,7 @@ describe('Manager', () => {
         rootNamespace: 'cf',
         log,
         httpPort,
+        silenceMs: 50,
         stuckMs: 1_500,
       });
       void manager.run(running().signal);
@@ -227,6 +228,25 @@ describe('Manager', () => {
       await until(async () => expect(await health()).toEqual([200, 'ok']));
       await cluster.create(serviceType, service('stuck'));
       await until(async () => expect(await health()).toEqual([503, "the reconciler 'service' does not come back from ns/stuck"]));
+    });
+
+    const nothing = (): Promise<undefined> => Promise.resolve(undefined);
+
+    test('fails when a watch gives no sign of life any more, and names its kind', async () => {
+      const cluster = new MemoryCluster();
+      const health = await served(cluster, nothing);
+      await until(async () => expect(await health()).toEqual([200, 'ok']));
+      cluster.intercept = (_verb, { kind }) => (kind === 'Service' ? new Promise(() => undefined) : undefined);
+      cluster.cutWatches();
+      await until(async () => expect(await health()).toEqual([503, 'nothing is heard of services any more']));
+    });
+
+    test('fails when the Lease is not looked at any more: such a process would never lead again', async () => {
+      const cluster = new MemoryCluster();
+      const health = await served(cluster, nothing);
+      await until(async () => expect(await health()).toEqual([200, 'ok']));
+      cluster.intercept = (_verb, { kind }) => (kind === 'Lease' ? new Promise(() => undefined) : undefined);
+      await until(async () => expect(await health()).toEqual([503, 'the Lease is not looked at any more']));
     });
   });
 
