@@ -261,7 +261,7 @@ describe('the target', () => {
     await other.stop();
   });
 
-  it('that is gone is told from one without apps', async () => {
+  it('that was deleted is distinguished from one without apps', async () => {
     const cli = user();
     await cluster.add(kinds.space, { metadata: { name: 'gone-guid', namespace: 'org-guid' }, spec: { displayName: 'gone' } });
     await cli.run(['target', '-o', 'example-org', '-s', 'gone']);

@@ -94,7 +94,7 @@ describe('auth and login', () => {
 });
 
 describe('several clusters', () => {
-  it('are told apart on stderr by what changes something, not by what reads', async () => {
+  it('are warned about on stderr by commands that change something, not by those that read', async () => {
     const place = ['--context', 'two', '--org', 'example-org', '--space', 'example-space'];
     expect((await cli.run(['delete', 'x', '-f', ...place])).stderr).toContain(`Cluster: ${two.server.url} (context 'two')\n`);
     expect((await cli.run(['apps', ...place])).stderr).toBe('');

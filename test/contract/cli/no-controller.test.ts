@@ -139,7 +139,7 @@ describe('with the controller down', () => {
     ]);
   });
 
-  it('a push whose build nobody takes up is accepted, and leaves the app as it was', async () => {
+  it('a push whose build no controller processes is accepted, and does not change the app', async () => {
     await addApp('STARTED');
     await cluster.memory.mergePatch(kinds.app, ns, 'app', { spec: { lifecycle: { type: 'docker' } } });
     const conditions = [
@@ -154,7 +154,7 @@ describe('with the controller down', () => {
     expect(cluster.memory.peek(kinds.app, ns, 'app')?.spec.currentDropletRef?.name).toBe('d');
   }, 40_000);
 
-  it('a start of what never ran is accepted and waits', async () => {
+  it('a start of an app that never ran is accepted and waits', async () => {
     await addApp('STOPPED');
     for (const set of cluster.memory.all(statefulSetType)) await cluster.memory.delete(statefulSetType, ns, set.metadata.name ?? '');
     const run = await cli.run(['start', 'my-app'], { env: { KF_EXIT_CODES: 'class' } });

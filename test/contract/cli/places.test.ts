@@ -250,7 +250,7 @@ describe('where nothing is targeted', () => {
     await cluster.memory.mergePatch(configMapType, 'cf', places.info, { data: { [places.infoKey]: JSON.stringify(info) } });
   }
 
-  it('what setup made is taken without looking it up', async () => {
+  it('the default org and space are used without a lookup', async () => {
     await tellDefaults({ name: 'example-org', guid: 'org-guid' }, { name: 'example-space', guid: ns });
     const run = await cli.run(['services'], { env: nowhere });
     expect(run.stdout).toContain('Getting service instances in org example-org / space example-space');

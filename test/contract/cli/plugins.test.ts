@@ -134,7 +134,7 @@ describe('a plugin', () => {
     expect(await loaded('app-names')).toContain('app-names.js');
   });
 
-  it('asks before it is installed, and says how to do without where nobody can be asked', async () => {
+  it('asks before it is installed, and names the flag to use without a terminal', async () => {
     const asked = await cli.run(['install-plugin', tarball]);
     expect(asked.code).toBe(1);
     expect(asked.stdout).toContain('Attention: Plugins are programs written by potentially untrusted authors.\n');

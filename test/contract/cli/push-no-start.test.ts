@@ -158,7 +158,7 @@ describe('what was pushed with --no-start', () => {
     expect([scene.builds().length, scene.app().spec.currentDropletRef?.name]).toEqual([1, nameOf(build)]);
   });
 
-  it('is built anew when the build failed, and the app stays stopped until then', async () => {
+  it('is built again after a failed build, and the app stays stopped until then', async () => {
     await scene.ok(...push, '--no-start');
     scene.droplet = 'fails';
     const failed = await scene.cli.run(['start', 'shop']);
@@ -169,7 +169,7 @@ describe('what was pushed with --no-start', () => {
     expect(scene.builds()).toHaveLength(2);
   });
 
-  it('is built anew with --force, and when a service was bound since', async () => {
+  it('is built again with --force, and after a service was bound', async () => {
     await pushed('a');
     await scene.ok(...push, '--no-start');
     await scene.ok('start', 'shop');
@@ -185,7 +185,7 @@ describe('what was pushed with --no-start', () => {
     expect(scene.builds()).toHaveLength(3);
   });
 
-  it('gives way to what was pushed after it, also when that build failed', async () => {
+  it('is replaced by a later push, also if that build failed', async () => {
     await scene.ok(...push, '--no-start');
     scene.droplet = 'fails';
     scene.source('b');

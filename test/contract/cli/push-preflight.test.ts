@@ -78,11 +78,11 @@ describe('a push of a new app that cannot succeed writes nothing and says why:',
     expect(cluster.memory.writes).toEqual([]);
   });
 
-  it('a stack that the builder lacks', async () => {
+  it('a stack that the builder does not have', async () => {
     expect(await refused([...push, '-s', 'unknown'])).toContain("Stack 'unknown' not found. The builder of this installation has: kf\n");
   });
 
-  it('a buildpack that the builder lacks', async () => {
+  it('a buildpack that the builder does not have', async () => {
     expect(await refused([...push, '-b', 'cobol'])).toContain("The builder has no buildpack 'cobol'. It has: kf/nodejs.\n");
   });
 
@@ -94,7 +94,7 @@ describe('a push of a new app that cannot succeed writes nothing and says why:',
     expect(await refused(manifest('  routes:', '  - route: www.example.org'))).toContain('No domains exist for route www.example.org\n');
   });
 
-  it('a right that the user lacks', async () => {
+  it('a missing right of the user', async () => {
     cluster.server.on('POST .*/selfsubjectaccessreviews', (call) =>
       call.json({ status: { allowed: !call.body.includes('"cfroutes"') } }, 201),
     );
@@ -180,7 +180,7 @@ it('what a manifest asks for is shown before anything is written, without values
 });
 
 describe('of several apps', () => {
-  it('those that cannot be pushed are told, and --json says of each whether it could be', async () => {
+  it('the ones that cannot be pushed are listed, and --json has a result for each', async () => {
     const bad = ['- name: bad-stack', '  path: app', '  stack: unknown', '- name: bad-service', '  path: app', '  services: [my-db]'];
     const run = await cli.run([...manifest(...bad), '--json']);
     expect(run.code).toBe(1);

@@ -87,7 +87,7 @@ describe('a push whose manifest names a service', () => {
     expect((await scene.ok(...push)).stdout).toContain('unchanged');
   });
 
-  it('leaves it bound when the build fails, and what runs as it is', async () => {
+  it('keeps the binding when the build fails, and the running app unchanged', async () => {
     names();
     await scene.ok(...push);
     const { annotations: before } = scene.app().metadata;

@@ -42,14 +42,14 @@ function judge(phase: 'Starting' | 'Serving'): void {
   };
 }
 
-it('a fraction of a minute is obeyed, and told as it was given', async () => {
+it('a fraction of a minute works, and is printed as given', async () => {
   judge('Starting');
   const { code, stderr } = await cli.run(['start', 'my-app'], { env: { CF_STARTUP_TIMEOUT: '0.02' } });
   expect(code).toBe(1);
   expect(stderr).toContain("Start app timeout: after 0.02 min app 'my-app' still waits for: instance 0 to listen on port 8080\n");
 });
 
-it('what is no number is said to count for nothing, and the command goes on', async () => {
+it('a value that is no number causes a warning, and the command continues', async () => {
   judge('Serving');
   const { code, stderr } = await cli.run(['start', 'my-app'], { env: { CF_STARTUP_TIMEOUT: 'abc' } });
   expect([code, stderr]).toEqual([0, "CF_STARTUP_TIMEOUT is 'abc', which is not a number of minutes above 0; 5 minutes are taken.\n"]);

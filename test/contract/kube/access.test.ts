@@ -40,7 +40,7 @@ describe('the preflight of rights', () => {
     expect(server.calls.map(({ path }) => path.split('/').at(-1))).toEqual(['selfsubjectrulesreviews']);
   });
 
-  test('what the rules do not grant is asked one by one, since they need not be complete', async () => {
+  test('rights that the rules do not list are checked one by one, since the rules can be incomplete', async () => {
     rules({ verbs: ['get'], apiGroups: [''], resources: ['secrets'], resourceNames: ['mine'] });
     server.on('POST .*/selfsubjectaccessreviews', (call) => call.json({ status: { allowed: call.body.includes('"create"') } }, 201));
     const answers = await askAccess(cluster, [
@@ -52,7 +52,7 @@ describe('the preflight of rights', () => {
     expect(server.callsOf('POST .*/selfsubjectaccessreviews')).toHaveLength(2);
   });
 
-  test('names every right that lacks, the user and who can grant it', async () => {
+  test('names every missing right, the user and who can grant it', async () => {
     rules();
     const questions = [
       { verb: 'create', group, resource: 'cfapps', ns: 's' },

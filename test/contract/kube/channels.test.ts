@@ -139,7 +139,7 @@ describe('a command in a container', () => {
     expect(requests[0]?.url).toBe('/api/v1/namespaces/space/pods/app-0/attach?stdin=true&stdout=true&stderr=false&tty=true');
   });
 
-  test('that cannot be started is told in the words of the runtime', async () => {
+  test('that cannot be started is reported with the text of the runtime', async () => {
     const message = 'exec: "nano": executable file not found in $PATH';
     const server = await serving(({ socket }) =>
       end(socket, JSON.stringify({ status: 'Failure', reason: 'InternalError', code: 500, message })),
@@ -184,7 +184,7 @@ async function stableCount(look: () => number): Promise<number> {
 }
 
 describe('an end that is none', () => {
-  test('a connection that is cut is told, on the streams and as the outcome', async () => {
+  test('a cut connection is reported, on the streams and as the outcome', async () => {
     const server = await serving(({ socket }) => {
       send(socket, 1, 'half');
       socket.on('message', () => server.dropConnections());
@@ -239,7 +239,7 @@ describe('an end that is none', () => {
     await expect(exitCode).rejects.toMatchObject({ code: 'interrupted' });
   });
 
-  test('who lets go of it hears no error', async () => {
+  test('a caller that closes it gets no error', async () => {
     const closed = Promise.withResolvers<number>();
     const server = await serving(({ socket }) => socket.on('close', (code) => closed.resolve(code)));
     const { stdout, close } = await exec(await open(server), command);
@@ -324,7 +324,7 @@ describe('the way there', () => {
     expect(tokens).toEqual(['Bearer token-1', 'Bearer token-2']);
   });
 
-  test('who may not is told as by any other request', async () => {
+  test('a missing right is reported as for any other request', async () => {
     const server = await ScriptedApiServer.start();
     closers.push(() => server.stop());
     server.on('GET /readyz', (call) => call.text('ok'));
@@ -375,7 +375,7 @@ describe('a port of a pod', () => {
     expect(requests[0]?.url).toBe('/api/v1/namespaces/space/pods/app-0/portforward?ports=8080');
   });
 
-  test('that nobody listens on ends in the words of the node', async () => {
+  test('without a listener fails with the text of the node', async () => {
     const server = await serving(({ socket }) => {
       for (const channel of [0, 1]) send(socket, channel, port);
       send(socket, 1, 'connection refused');

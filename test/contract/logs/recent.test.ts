@@ -70,7 +70,7 @@ describe('recent logs', () => {
     ]);
   });
 
-  test('a log that breaks off keeps what came and says so', async () => {
+  test('a log that breaks off keeps its lines and reports the break', async () => {
     const pod = kubelet.addPod('a');
     await kubelet.start(pod);
     for (const text of ['one', 'two', 'three']) kubelet.say(pod, text);
@@ -81,7 +81,7 @@ describe('recent logs', () => {
     expect(notes[0]?.text).toBe('The log could not be read to its end.');
   });
 
-  test('what the kubelet writes into the body instead of lines is a note, not a line', async () => {
+  test('an error text of the kubelet in the body is a note, not a line', async () => {
     const pod = kubelet.addPod('a');
     await kubelet.start(pod);
     server.on('GET .*/log', (call) => call.text('unable to retrieve container logs for containerd://1'));

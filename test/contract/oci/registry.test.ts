@@ -137,7 +137,7 @@ test('an index leads to the manifest and the config of the architecture', async 
   );
 });
 
-test('what does not exist is undefined and no error', async () => {
+test('a missing object is undefined and no error', async () => {
   expect(await client.headManifest(repository, 'none')).toBeUndefined();
   expect(await client.getManifest(repository, 'none')).toBeUndefined();
   expect(await client.resolve(repository, 'none', 'amd64')).toBeUndefined();

@@ -63,7 +63,7 @@ function killOwner(): void {
     renameSync(join(cacheDir(), name), join(cacheDir(), name.replace(`.${process.pid}.`, `.${pid}.`)));
 }
 
-test('a push that was killed goes on with the same layer in the same upload', async () => {
+test('a push after a killed one continues with the same layer in the same upload', async () => {
   writeFileSync(join(dir, 'app', 'big'), noise(3_000_000));
   const killed = new AbortController();
   registry.switches.intercept = ({ method }) => {

@@ -38,7 +38,7 @@ test('user and password buy a token for the whole push', async () => {
   expect(await headersAfter(password)).toEqual({ Authorization: 'Bearer T1' });
 });
 
-test('nobody is asked for without a credential', async () => {
+test('no credential is requested without need', async () => {
   nock(service, { badheaders: ['authorization'] })
     .get('/token')
     .query(asked)

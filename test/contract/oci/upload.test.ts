@@ -55,7 +55,7 @@ function upload(source: BlobSource, more: Partial<UploadOptions> = {}) {
 
 const patches = (): number[] => registry.requests.filter(({ method }) => method === 'PATCH').map(({ bytes }) => bytes);
 
-test('a blob goes up in chunks between POST and PUT', async () => {
+test('a blob is uploaded in chunks between POST and PUT', async () => {
   const bytes = randomBytes(600 * KIB);
   expect(await upload(blob(bytes))).toEqual({ bytesSent: bytes.length, chunkBytes: 256 * KIB });
   expect(registry.methods()).toEqual(['HEAD', 'POST', 'PATCH', 'PATCH', 'PATCH', 'PUT']);

@@ -141,7 +141,7 @@ test('a flag takes the place of what excludes it', async () => {
   ]);
 });
 
-test('a file is the whole truth: what it does not name goes back to the standard, and that is told without a secret', async () => {
+test('a file replaces all settings: missing ones return to the default, and the message has no secrets', async () => {
   const memory = await cluster();
   await install(memory, { file: { ...file, domain: 'apps.localhost' }, flags: {} });
   const { objects, report } = await ask(memory, { file: { gatewayPort: 8080, buildEnv: { B: 'new' } }, flags: {} });
@@ -230,7 +230,7 @@ test.each([
   );
 });
 
-test('where a broken description is all that told of the settings, a file is asked for, and taken', async () => {
+test('if a broken description was the only record of the settings, setup asks for a file and uses it', async () => {
   const memory = await cluster();
   const objects = await install(memory, { file, flags: {} });
   await withoutRecord(memory);

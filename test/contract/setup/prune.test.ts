@@ -83,7 +83,7 @@ test('policies that are switched off go', async () => {
   ]);
 });
 
-test('what has been made anew under the same name stays', async () => {
+test('an object that was created again under the same name stays', async () => {
   const cluster = new MemoryCluster();
   const object = (): KubeObject => ({
     apiVersion: 'v1',

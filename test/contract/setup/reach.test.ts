@@ -46,7 +46,7 @@ test("another cluster's gateway at the same place is none", async () => {
   });
 });
 
-test('a port at which nobody listens is told, with the way through the API server', async () => {
+test('a port without a listener is reported, with the way through the API server', async () => {
   const port = await gatewayThat(() => 200);
   await new Promise((resolve) => server?.close(resolve));
   const { message, hints } = await proveReach(plan({ gatewayPort: port }), 0);
@@ -54,14 +54,14 @@ test('a port at which nobody listens is told, with the way through the API serve
   expect(hints?.slice(0, 2)).toEqual([portForward, request]);
 });
 
-test('a gateway that is silent is told too', async () => {
+test('a gateway that does not answer is reported too', async () => {
   const port = await gatewayThat(() => undefined);
   const { message, hints } = await proveReach(plan({ gatewayPort: port }), 0);
   expect(message).toMatch(/^The gateway did not answer from this machine in time\./);
   expect(hints?.[0]).toBe(portForward);
 });
 
-test('a name that nobody knows says where it must point', async () => {
+test('an unknown host name is reported with the address to which it must point', async () => {
   const { message } = await proveReach(plan({ domain: 'apps.kf.invalid' }), 0);
   expect(message).toMatch(
     /^The name kf-setup-check-01234567\.apps\.kf\.invalid does not resolve here; point \*\.apps\.kf\.invalid at the gateway\./,

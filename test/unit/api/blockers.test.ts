@@ -42,7 +42,7 @@ describe('what keeps a namespace', () => {
     );
   });
 
-  test('is nothing yet while it goes as it should', () => {
+  test('reports nothing while the rollout progresses', () => {
     const fine = condition('NamespaceContentRemaining', 'All content successfully removed', 'False');
     expect(namespaceBlockers({ metadata: { name: 'n' }, status: { conditions: [fine] } })).toBe('its contents are being removed.');
   });

@@ -23,7 +23,7 @@ test('a newer format is refused before anything else is looked at', () => {
   );
 });
 
-test('what lacks is named', () => {
+test('missing tools are named', () => {
   expect(() => parseKfInfo(JSON.stringify({ ...info, gateway: undefined, staging: undefined }))).toThrow('lacks gateway, staging');
 });
 

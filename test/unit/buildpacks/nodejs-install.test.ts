@@ -140,7 +140,7 @@ test('packages that were pushed without a lockfile are used as they are', async 
   expect(result.output).toContain('the node_modules folder that was pushed is used as it is');
 });
 
-test('what npm says when it fails is in the log, and the build fails with it', async () => {
+test('the error of npm is in the log, and the build fails', async () => {
   writeApp({ dependencies: { missing: '1.0.0' } });
   const result = await build();
   expect(result.code).toBe(1);

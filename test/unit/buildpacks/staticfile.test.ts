@@ -8,7 +8,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(workspace.root, { recursive: true, force: true }));
 
-test('the server goes into a launch layer and serves the app folder when nothing else is said', async () => {
+test('the server is in a launch layer and serves the app folder by default', async () => {
   workspace.write('index.html', '<p>');
   expect((await workspace.build('staticfile')).code).toBe(0);
   expect(workspace.layerFile('server/bin/staticserver')).toBe('the web server');

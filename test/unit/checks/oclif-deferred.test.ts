@@ -46,7 +46,7 @@ describe('the list of what the bundle defers of oclif', () => {
     ]);
   });
 
-  it('names a use that nothing stands in for', () => {
+  it('names a feature without an alternative', () => {
     change('lib/command.js', (text) => `${text}\nParser.validate();\n`);
     expect(listFaults(core, bundled)).toEqual([
       "lib/command.js of @oclif/core uses 'validate' of lib/parser/index.js, which the bundle defers without it. Read tools/oclif-deferred.ts again.",

@@ -200,7 +200,7 @@ describe('instances that should be there and are not', () => {
 describe('what was said before', () => {
   const bad = [instance({ problem: crashed })];
 
-  test('a version that served is not assessed again, only what keeps it from growing is told', async () => {
+  test('a version that served is not assessed again, only obstacles to its growth are reported', async () => {
     const assessor = new Assessor();
     const given = { before: { phase: 'Serving' as const }, instances: [], seam: { missing: () => Promise.resolve(quota) } };
     await assessor.assess(viewOf({ ...given, at: 0 }).view, awaited);
@@ -236,7 +236,7 @@ test('a version whose instances are ready and reached by a request works, whatev
   expect(await assess({ instances: [instance({ ready: true, problem: crashed })] }, proven)).toEqual({ failed: false });
 });
 
-test('what the proof waits for is what the version waits for', async () => {
+test('the version waits for the same as the probe', async () => {
   const message = 'The gateway has not loaded the route a.example.com yet';
   const said = await assess({ instances: [instance({ ready: true })] }, { state: 'awaited', message });
   expect(said).toEqual({ failed: false, awaited: { reason: 'Serving', message } });

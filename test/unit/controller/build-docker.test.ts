@@ -42,7 +42,7 @@ describe('an image that could not be read', () => {
     [new Error('The operation was aborted due to timeout'), 'unreachable'],
   ])('%s is %s', (error, kind) => expect(classifyReadError('x', error).kind).toBe(kind));
 
-  test('is told in one line', () => {
+  test('is reported in one line', () => {
     const error = new KfError('upload', 'The registry cannot be reached: write EPROTO wrong version number:\n  file.c:77:\n.', {
       cause: new Error('x'),
     });

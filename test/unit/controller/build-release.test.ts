@@ -11,7 +11,7 @@ const pod = (states: Record<string, ContainerState>): Pod =>
 const ended = (exitCode: number): ContainerState => ({ terminated: { exitCode } });
 
 describe('the export of a build', () => {
-  test('is released by the end of the build container alone, whatever else ended or stands at the pod', () => {
+  test('is released only by the end of the build container, whatever else ended or is written at the pod', () => {
     expect(releaseOf(pod({ build: { running: {} }, source: ended(0) }))).toBeUndefined();
     expect(releaseOf(pod({ source: ended(0), registry: ended(0) }))).toBeUndefined();
     expect(releaseOf(pod({ build: { waiting: { reason: 'CrashLoopBackOff' } } }))).toBeUndefined();

@@ -71,7 +71,7 @@ describe('the facts of a droplet', () => {
     });
   });
 
-  test('are read out of the termination message, which may lack all but the digest', () => {
+  test('are read from the termination message, which may contain only the digest', () => {
     const digest = `sha256:${'a'.repeat(64)}`;
     const packed = gzipSync('[[processes]]\ntype = "web"\ncommand = ["x"]\ndirect = true\n').toString('base64');
     expect(parseExportReport(`digest=${digest}\nmetadata=${packed}\n`)).toEqual({

@@ -60,7 +60,7 @@ test('packages whose source never came go after a day', () => {
   expect(left(25)).toEqual(['empty']);
 });
 
-test('what a push that is under way has made stays, as does everything that is young', () => {
+test('objects of a running push stay, and so do all new ones', () => {
   const builds = six.map((n) => build(`s${String(n)}`, n, 'STAGED'));
   const packages = six.map((n) => source(`p${String(n)}`, n));
   const young = surplusOf(app(), builds, packages, Date.parse(at(0)));

@@ -99,7 +99,7 @@ async function pass(ms: number, meanwhile: () => Promise<void> = () => Promise.r
   }
 }
 
-describe('the quota of a space is written anew', () => {
+describe('the quota of a space is written again', () => {
   test('when what it holds has not changed for two seconds', async () => {
     await addSpace('a');
     await addSpace('b');
@@ -161,7 +161,7 @@ describe('the quota of a space is written anew', () => {
   });
 });
 
-test('spaces that are filled as fast as they can get the whole total and no more, however late the cluster counts', async () => {
+test('spaces that are filled as fast as possible get exactly the total, however late the cluster counts', async () => {
   const names = Array.from({ length: 6 }, (_, index) => `s-${index}`);
   for (const name of names) await addSpace(name);
   await pass(10_000);

@@ -18,7 +18,7 @@ describe('the total of an org', () => {
     expect(divide(200, 100, [holding(60, 70), holding(0, 66)]).shares).toEqual([100, 66]);
   });
 
-  test('is taken back first, and given anew when that is in force', () => {
+  test('is taken back first, and given to others when that is in force', () => {
     const before = divide(200, 200, [holding(20, 160), holding(0, 40), empty]);
     expect(before).toEqual({ shares: [65, 40, 0], isShort: [false, false, true] });
     // What was taken back still lets something in.
@@ -26,7 +26,7 @@ describe('the total of an org', () => {
     expect(divide(200, 200, [holding(20, 65), holding(0, 40), empty])).toEqual({ shares: [65, 40, 45], isShort: [false, false, false] });
   });
 
-  test('is left to nobody when it is used up, and what is there stays', () => {
+  test('is zero for everybody when it is used up, and existing objects stay', () => {
     expect(divide(200, 100, [holding(100, 100), holding(100, 100), empty])).toEqual({
       shares: [100, 100, 0],
       isShort: [false, false, false],

@@ -70,7 +70,7 @@ test('the time limit counts from the begin of a call, not from the question', as
   expect(slow('3')).toMatchObject({ ok: false });
 });
 
-test('an outcome that nobody fetches is forgotten', async () => {
+test('an outcome that is not fetched is forgotten', async () => {
   vi.useFakeTimers();
   const ask = () =>
     calls.ask(

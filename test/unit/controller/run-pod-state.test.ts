@@ -142,7 +142,7 @@ describe('why an instance does not serve', () => {
     expect(problemOf(stumbling, facts({ firstSeen: () => now - 8_000 }))).toMatchObject({ final: true });
   });
 
-  test('an app without a check is never told that it does not answer', () => {
+  test('an app without a check is never reported as not answering', () => {
     expect(problemOf(pod({ state: running(100) }), facts({ expectations: { startSeconds: 0 } }))).toBeUndefined();
   });
 

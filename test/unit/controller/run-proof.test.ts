@@ -72,14 +72,14 @@ describe('a gateway that has not looked at a route', () => {
     expect(look(81 * seconds)).toBe('refused');
   });
 
-  test('gets no more than others long after', () => {
+  test('gets no more time than others much later', () => {
     const { look } = scene(3_600 * seconds);
     expect(look(0)).toBe('awaited');
     expect(look(16 * seconds)).toBe('refused');
   });
 });
 
-test('a proof that is asked for anew takes no answer to an earlier question', () => {
+test('a new probe does not use the answer to an earlier one', () => {
   const asked: string[] = [];
   const { context } = scene();
   const own = { ...context, outside: (id: string) => void asked.push(id) } as unknown as Context;

@@ -43,7 +43,7 @@ describe('WorkQueue', () => {
     expect([q.depth, q.inWork]).toEqual([0, 7]);
   });
 
-  test('whoever adds keys without end keeps no other namespace waiting', async () => {
+  test('a namespace that adds keys endlessly does not delay other namespaces', async () => {
     const q = queue();
     for (let count = 0; count < 200; count += 1) q.add(`a/${count}`);
     await q.get();
@@ -74,7 +74,7 @@ describe('WorkQueue', () => {
     expect(q.depth).toBe(1);
   });
 
-  test('back-off doubles per failure up to its limit and starts anew after forget', async () => {
+  test('back-off doubles per failure up to its limit and restarts after forget', async () => {
     const q = queue();
     for (const delay of [10, 20, 40, 80, 100, 100]) {
       q.addRateLimited('a');

@@ -121,7 +121,7 @@ describe('rolling behind routes', () => {
     expect(plan({ desired: 1, generations, settled: { old: 1 } }).instances).toEqual({ old: 1, new: 1 });
   });
 
-  test('an interrupted change gives way to a third version', () => {
+  test('an interrupted change is replaced by a third version', () => {
     const generations = [generation('old', 1, 1), generation('half', 1, 0, { created: 1.5 }), generation('new', 0, 0)];
     const next = plan({ generations });
     expect(next.instances).toMatchObject({ old: 1, half: 0 });
@@ -140,12 +140,12 @@ describe('rolling behind routes', () => {
     expect(failed).toMatchObject({ goal: 'old', weights: { old: 1 } });
   });
 
-  test('where nothing serves, what is ready does until the next version is', () => {
+  test('if nothing serves, ready instances do so until the next version is ready', () => {
     const half = generation('half', 1, 1, { created: 1.5, proven: false });
     expect(plan({ generations: [generation('old', 1, 0), half, generation('new', 0, 0)] }).weights).toEqual({ half: 1 });
   });
 
-  test('what ends takes no place, nor does one instance that is going to; a second one does', () => {
+  test('terminating instances do not count, nor does one instance that will be stopped, but a second one does', () => {
     const after = (leaving: number, ending: number) =>
       plan({
         generations: [

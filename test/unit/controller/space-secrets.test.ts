@@ -19,7 +19,7 @@ describe.each([
   const isGood = (secret: Secret): boolean => isGoodCredential(secret, kept(), key, now);
   const { seconds, renewBelow } = lifetimes[kind];
 
-  test('stays until half of its time, or what is kept for a controller that is away, is left', () => {
+  test('is not renewed before half of its life or the reserve for an absent controller is left', () => {
     expect(isGood(signed(now + seconds))).toBe(true);
     expect(isGood(signed(now + renewBelow))).toBe(true);
     expect(isGood(signed(now + renewBelow - 1))).toBe(false);

@@ -43,7 +43,7 @@ describe('of the tasks of an app', () => {
     expect(going([...tasks, task('other', { app: 'b', ended: 90 })])).toEqual(['d', 'c']);
   });
 
-  test('what has not ended stays, and is not counted among them', () => {
+  test('unfinished tasks stay, and do not count', () => {
     const open = [1, 2, 3].map((n) => task(`run-${n}`, {}));
     expect(going([...open, task('a', { ended: 10 }), task('b', { ended: 20 })])).toEqual([]);
     expect(going(open, { keptPerApp: 0, most: 0 })).toEqual([]);
@@ -60,13 +60,13 @@ describe('of the tasks of an app', () => {
     expect(going([...tasks, task('open', { number: 9 })])).toEqual(['last']);
   });
 
-  test('one that ended a moment ago stays until whoever waits for it has seen it', () => {
+  test('one that ended a moment ago stays, so that waiting clients see it', () => {
     const tasks = [task('a', { ended: 0 }), task('b', { ended: 0.5 }), task('c', { ended: 1 }), task('d', { ended: 3 })];
     expect(surplusTasks(tasks, kept)).toMatchObject({ going: [{ metadata: { name: 'd' } }], waits: true });
     expect(surplusTasks(tasks.slice(0, 2), kept)).toEqual({ going: [], waits: false });
   });
 
-  test('what is being deleted is neither kept nor deleted again', () => {
+  test('tasks that are being deleted are neither kept nor deleted again', () => {
     const held = [1, 2, 3].map((n) =>
       task(`held-${n}`, { ended: n, metadata: { deletionTimestamp: at(0), finalizers: ['example.com/x'] } }),
     );
@@ -105,11 +105,11 @@ describe('of all tasks of a space', () => {
     expect(going(all, { ...wide, most: 0 })).toHaveLength(6);
   });
 
-  test('is counted after what each app gives by itself', () => {
+  test('is computed after the surplus of each app', () => {
     expect(going([...busy, nightly], { keptPerApp: 2, most: 3 })).toEqual(['busy-40', 'busy-30']);
   });
 
-  test('what ended a moment ago goes too where there is no room', () => {
+  test('tasks that ended a moment ago are deleted too if the quota requires it', () => {
     const young = [0, 0.1, 0.2].map((ended) => task(`young-${ended}`, { ended }));
     expect(surplusTasks(young, { ...kept, most: 1 })).toMatchObject({
       going: [{ metadata: { name: 'young-0.2' } }, { metadata: { name: 'young-0.1' } }],

@@ -208,7 +208,7 @@ test('a route is asked for only once it has the rule of the generation', () => {
   });
 });
 
-test('what was proven is asked for no more, until it is forgotten', async () => {
+test('a proven route is not tested again until it is forgotten', async () => {
   const { address, asked } = await gateway(
     () => ({ status: 200 }),
     () => undefined,

@@ -8,7 +8,7 @@ import { knownKeys, settingsSchema } from '../../../src/lib/ops/install/settings
 
 const page = (name: string): string => readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), 'utf8');
 
-test('every key of setup.yaml and every flag of kf setup stands in its page', () => {
+test('docs/setup.md has every key of setup.yaml and every flag of kf setup', () => {
   const text = page('setup');
   const flags = Object.keys(Setup.flags).filter((name) => !['file', 'output'].includes(name));
   expect([...knownKeys.map((key) => `\`${key}\``), ...flags.map((flag) => `--${flag}`)].filter((word) => !text.includes(word))).toEqual([]);
@@ -39,7 +39,7 @@ test('keys within keys stand in the page', () => {
   expect(inner.filter((key) => !page('setup').includes(key))).toEqual([]);
 });
 
-test('every class of failure stands in the page on troubleshooting', () => {
+test('docs/troubleshooting.md has every class of failure', () => {
   const text = page('troubleshooting');
   expect(Object.keys(classCodes).filter((name) => !text.includes(`| ${name} |`))).toEqual([]);
 });

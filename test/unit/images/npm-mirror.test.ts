@@ -71,7 +71,7 @@ test('an archive that comes later is served, also under the address that a lockf
   expect((await fetch(`${mirror.url}@scope/late/-/late-2.0.0-rc.1.tgz`)).status).toBe(200);
 });
 
-test('a scoped package and its namesake without scope are told apart', async () => {
+test('a scoped package and a package of the same name without scope are distinguished', async () => {
   await publish('send', '1.0.0', { description: 'the server' });
   mirror = await startNpmMirror({ host: '127.0.0.1', port: 0, tarballDir: folder });
   await publish('@types/send', '1.0.0', { description: 'the types' });
@@ -97,7 +97,7 @@ test('packages that npm would write to one file are fetched apart', () => {
   expect(withoutCollisions([scoped, plain, other])).toEqual([[scoped, other], [plain]]);
 });
 
-test('an archive that is not the one of the lockfile is told of at once, by its name, and is not kept', async () => {
+test('an archive that differs from the lockfile is reported immediately by name, and is not stored', async () => {
   await publish('send', '1.0.0');
   const lockfile = join(folder, 'package-lock.json');
   const packages = { 'node_modules/send': { version: '1.0.0', integrity: `sha512-${Buffer.alloc(64).toString('base64')}` } };

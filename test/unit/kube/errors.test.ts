@@ -50,7 +50,7 @@ describe('answers of the API server', () => {
     expect(error.hints).toEqual(['kubectl auth whoami --context prod']);
   });
 
-  test('a missing object and a missing kind are told apart', () => {
+  test('a missing object and a missing kind are distinguished', () => {
     const object = errorFromAnswer(404, status(404, 'NotFound', 'pods "x" not found', { name: 'x', kind: 'pods' }), identity, '/api/v1/x');
     const kind = errorFromAnswer(404, '404 page not found\n', identity, '/apis/korifi.cloudfoundry.org/v1alpha1/cfapps?limit=500');
     expect([isNotFound(object), isMissingKind(object)]).toEqual([true, false]);
@@ -58,7 +58,7 @@ describe('answers of the API server', () => {
     expect(kind.message).toBe('Error from Kubernetes: this cluster does not know /apis/korifi.cloudfoundry.org/v1alpha1/cfapps.');
   });
 
-  test('the two meanings of 409 are told apart, 410 is expired', () => {
+  test('the two meanings of 409 are distinguished, 410 means expired', () => {
     const exists = errorFromAnswer(409, status(409, 'AlreadyExists', 'already exists'));
     const changed = errorFromAnswer(409, status(409, 'Conflict', 'the object has been modified'));
     expect([isAlreadyExists(exists), isConflict(exists)]).toEqual([true, false]);

@@ -25,7 +25,7 @@ const gone = (): KfError => new KfError('not-found', 'It was deleted meanwhile.'
 const read = () => ({ type: kinds.app, object: app, gone });
 const mark = (key: string) => ({ metadata: { annotations: { [key]: 'yes' } } });
 
-it('decides anew from what others wrote meanwhile', async () => {
+it('decides again with the changes of others', async () => {
   await cluster.mergePatch(kinds.app, ns, 'app', mark('theirs'));
   const seen: (string | undefined)[] = [];
   const { object, isWritten } = await patchAsRead(cluster, read(), (live) => {
@@ -37,7 +37,7 @@ it('decides anew from what others wrote meanwhile', async () => {
   expect(object.metadata.annotations).toMatchObject({ theirs: 'yes', own: 'yes' });
 });
 
-it('writes nothing where there is nothing to do, and says so', async () => {
+it('writes nothing if there is nothing to do, and reports it', async () => {
   expect(await patchAsRead(cluster, read(), () => undefined)).toEqual({ object: app, isWritten: false });
 });
 

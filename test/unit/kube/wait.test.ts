@@ -13,7 +13,7 @@ describe('waiting', () => {
     expect([answer, asked]).toEqual(['yes', 3]);
   });
 
-  test('says what it waited for when the time is up', async () => {
+  test('reports what it waited for at the timeout', async () => {
     const options = { timeoutMs: 20, intervalMs: 5, describe: () => 'the pod to be ready' };
     await expect(waitFor(() => Promise.resolve(undefined), options)).rejects.toMatchObject({
       code: 'timeout',
@@ -22,7 +22,7 @@ describe('waiting', () => {
     expect(timeoutError(90_000, 'x').message).toBe('Timed out after 1 min 30 s waiting for x.');
   });
 
-  test('a pause ends with its signal, in the words of who aborted', async () => {
+  test('a pause ends with its signal and the reason of the abort', async () => {
     const stop = new AbortController();
     const pause = sleep(60_000, stop.signal);
     stop.abort(new KfError('conflict', 'Superseded.'));

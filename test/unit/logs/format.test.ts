@@ -39,7 +39,7 @@ describe('a log line as cf prints it', () => {
     expect(formatTime('2026-08-07T10:16:20Z', 0)).toBe('2026-08-07T10:16:20.00+0000');
   });
 
-  test('staging lines have the text only, which whoever prints them indents', () => {
+  test('staging lines have only the text, and the printer indents them', () => {
     expect(stagingLines(entry('a\nb'))).toEqual(['a', 'b']);
   });
 });

@@ -18,7 +18,7 @@ describe('the queue between many writers and one reader', () => {
     expect(room).toBe(true);
   });
 
-  test('what was queued before the end is still read, then comes the error', async () => {
+  test('items that were queued before the end are still read, then the error follows', async () => {
     const queue = new LineQueue<string>();
     await queue.push('a');
     queue.end(new Error('over'));

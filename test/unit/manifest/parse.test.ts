@@ -145,7 +145,7 @@ applications:
     expect(one(`env:\n  ${env}`).env).toEqual({ A: text });
   });
 
-  test('what is no YAML is told with its place', () => {
+  test('invalid YAML is reported with its position', () => {
     expect(failure('applications:\n- name: [a\n').message).toMatch(
       /^Unable to push app because manifest manifest.yml is not valid yaml\.\nmanifest.yml:\d+:\d+: /,
     );
@@ -216,7 +216,7 @@ describe('what cannot be', () => {
     expect(error.hints).toEqual(['Allowed in docker: image, username.']);
   });
 
-  test('all problems are told at once, in the order of the file', () => {
+  test('all problems are reported at once, in the order of the file', () => {
     expect(problem('instances: -1\nmemory: 256\nroutes: [{rout: a.b}]').split('\n')).toEqual([
       'manifest.yml:3:14: instances must be a whole number of at least 0.',
       "manifest.yml:4:11: memory must use a supported unit (B, K, KB, M, MB, G, GB, T or TB) and be at least 1M, for example 256M; it is '256'.",

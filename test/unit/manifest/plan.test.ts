@@ -82,7 +82,7 @@ describe('the name argument', () => {
     expect(plan({ name: 'back' }, two).apps.map((each) => each.name)).toEqual(['back']);
   });
 
-  test('that fits none is told, with the nearest', () => {
+  test('that matches none is reported with the nearest one', () => {
     expect(() => plan({ name: 'bakc' }, two)).toThrow(
       expect.objectContaining({ message: "Could not find app named 'bakc' in manifest", hints: ['kf push back'] }),
     );
@@ -215,7 +215,7 @@ describe('what kf cannot do yet', () => {
     expect(plan({}, one(entry)).warnings).toEqual([expect.stringContaining(message)]);
   });
 
-  test('what has no effect in cf either is said of the apps that are pushed, by its place', () => {
+  test('keys without effect in cf cause a warning with their position, for pushed apps only', () => {
     const text = 'colour: red\napplications:\n- name: a\n  shape: round\n- name: b\n  size: big\n';
     expect(plan({ name: 'a' }, text).warnings).toEqual([
       "../deploy/manifest.yml:1:1: 'colour' is no key of a manifest and has no effect.",

@@ -13,7 +13,7 @@ afterEach(async () => {
 });
 const write = (name: string, text: string) => writeFile(join(folder, name), text);
 
-test('manifest.yml of the working folder is read by itself, and before manifest.yaml', async () => {
+test('manifest.yml of the working folder is the default, and has priority over manifest.yaml', async () => {
   await write('manifest.yaml', 'applications: [{name: second}]');
   await write('manifest.yml', 'applications: [{name: first}]');
   const plan = await readPushPlan(folder, {});
@@ -44,7 +44,7 @@ test('a manifest that is not there is named as it was typed', async () => {
   );
 });
 
-test('problems of the default manifest are told by its short name', async () => {
+test('problems of the default manifest name it by its short name', async () => {
   await write('manifest.yml', 'applications: [{instances: x}]');
   await expect(readPushPlan(folder, {})).rejects.toThrow(/^manifest\.yml:1:28: instances must be a whole number/);
 });
@@ -58,7 +58,7 @@ test('variables come from files and flags', async () => {
   );
 });
 
-test('a path that is not there is told in the words for its origin', async () => {
+test('the message about a missing path names its origin', async () => {
   await expect(readPushPlan(folder, { name: 'a', path: 'gone' })).rejects.toThrow(
     "Incorrect Usage: The specified path 'gone' does not exist.",
   );

@@ -36,7 +36,7 @@ describe('a placeholder inside a text or a key', () => {
 });
 
 describe('variables', () => {
-  test('that lack are all named, sorted', () => {
+  test('that are missing are all named, sorted', () => {
     expect(() => manifest('{name: ((b)), stack: "x((a))((b))"}', [])).toThrow(/^Expected to find variables: a, b$/);
   });
 

@@ -36,7 +36,7 @@ test('the gateway is asked for the first route by its own host and path, and no 
   expect(renderAnswer(answer ?? none)).toBe(`http://hello.apps.localhost:${port}/api answers from here`);
 });
 
-test('another answer than the gateway’s for this route is told as one', async () => {
+test('an answer that does not come from this route is reported as such', async () => {
   const answer = await askRoute(info({ scheme: 'http', port, address: '127.0.0.1' }), 'other.apps.localhost');
   expect(answer).toEqual({ url: `http://other.apps.localhost:${port}`, reachable: false, status: 404 });
   expect(renderAnswer(answer ?? none)).toContain('does not lead to the app from here: something answers with 404');

@@ -148,7 +148,7 @@ test('a wait that begins after the command was interrupted ends at once', async 
   follower.stop();
 });
 
-test('watches that end at once are opened again after pauses, and one that brings something starts the pauses anew', async () => {
+test('watches that end immediately are reopened after pauses, and an event resets the pauses', async () => {
   vi.useFakeTimers();
   let opened = 0;
   const news: Stored<CFApp>[] = [];

@@ -36,7 +36,7 @@ it('reports what is awaited until the controller has done it', async () => {
   expect(events.at(-1)).toEqual({ type: 'done' });
 });
 
-it('without a controller what was written is accepted, after 20 s', async () => {
+it('without a controller the change is reported as accepted after 20 s', async () => {
   const waiting = wait().catch((error: unknown) => error);
   await vi.advanceTimersByTimeAsync(20_001);
   const error = await waiting;
@@ -47,7 +47,7 @@ it('without a controller what was written is accepted, after 20 s', async () => 
   expect(events.at(-1)).toEqual({ type: 'done' });
 });
 
-it('a controller that says what it waits for is there, and late', async () => {
+it('a controller that reports what it waits for counts as present, but late', async () => {
   const late = (_last: CFOrg, waitedMs: number): KfError => new KfError('timeout', `not after ${waitedMs} ms`);
   const waiting = wait({ late, patienceMs: 1000 }).catch((error: unknown) => error);
   await vi.advanceTimersByTimeAsync(1001);

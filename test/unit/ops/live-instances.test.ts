@@ -24,7 +24,7 @@ const pod = (name: string, index: number, more: { ready?: boolean; ending?: bool
     status: { conditions: [{ type: 'Ready', status: more.ready === true ? 'True' : 'False' }] },
   });
 
-test('what was told stays as long as its pod is there', () => {
+test('a reported instance stays as long as its pod exists', () => {
   expect(withPods([told(0, 'a')], process, [pod('a', 0)], 1)).toEqual([told(0, 'a')]);
 });
 
@@ -32,7 +32,7 @@ test('a wanted instance whose pod is gone is down, one that is not wanted is lef
   expect(withPods([told(0, 'a'), told(1, 'b')], process, [pod('b', 1, { ending: true })], 1)).toEqual([{ index: 0, state: 'DOWN' }]);
 });
 
-test('pods that nobody has told of are there, ready or starting', () => {
+test('unreported pods count as existing, ready or starting', () => {
   const seen = withPods(
     [{ index: 0, state: 'DOWN' }],
     process,

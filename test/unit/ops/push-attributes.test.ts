@@ -72,7 +72,7 @@ describe('of a new app', () => {
 });
 
 describe('of an app that is there', () => {
-  test('what differs is shown as it was and as it will be', () => {
+  test('a difference is shown with the old and the new value', () => {
     const app = present({
       processes: [web({ memoryMB: 256, desiredInstances: 1, command: 'npm start' })],
       env: { GREETING: 'hello', COLOUR: 'red' },

@@ -23,7 +23,7 @@ test("another push's lock holds for ten seconds by the own clock, whatever time 
   }
 });
 
-test('a lock that is renewed or handed on counts anew; none, or the own one, does not hold', () => {
+test('a lock that is renewed or changes its owner starts a new period, no lock or the own one does not block', () => {
   let now = 0;
   const isLocked = lockJudge('mine', () => now);
   expect(isLocked(locked('theirs@1'))).toBe(true);

@@ -28,7 +28,7 @@ const withWorker = {
   ],
 } as unknown as Partial<AppPlan>;
 
-describe('what a new app lacks is said in words, and flags are named where they are enough:', () => {
+describe('the message says what a new app exceeds, and names flags that help:', () => {
   it.each([
     ['memory', '256Mi', plan(web({ instances: 1, memoryMB: 512 })), '1 instance takes 512M of memory', '-m 128M -i 1'],
     ['memory', '256Mi', plan(web({ instances: 4, memoryMB: 512 })), '4 instances take 2G of memory', '-m 128M -i 1'],
@@ -54,7 +54,7 @@ describe('what a new app lacks is said in words, and flags are named where they 
     expect(found?.flags).toBe(flags);
   });
 
-  it('and nothing is lacking where there is room', () => {
+  it('nothing is exceeded if the quota is large enough', () => {
     expect(refused('memory', plan(web({ instances: 1, memoryMB: 512 })), '512Mi')).toBeUndefined();
     expect(refused('pods', plan({ noRoute: true }), '1')).toBeUndefined();
     // A build asks for no disk, it only has limits.

@@ -30,7 +30,7 @@ test('a part that requires itself is refused', () => {
   expect(() => inOrder([part('a', 'a')])).toThrow('Parts of setup require each other: a.');
 });
 
-test('a part that requires what is no part is refused by name', () => {
+test('a part that requires an unknown part is refused by name', () => {
   expect(() => inOrder([part('a', 'b')])).toThrow("The part 'a' of setup requires 'b', which is no part.");
 });
 

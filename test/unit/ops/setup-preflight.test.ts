@@ -69,7 +69,7 @@ describe('a Gateway whose pods may run elsewhere', () => {
     return checkPlan(cluster, resolvePlan({ gateway: 'infra/public', ...request }, '0.1.0', 'hostport', facts));
   };
 
-  test('is told, with the setting that lets them in', async () => {
+  test('is reported with the setting that admits them', async () => {
     for (const label of [undefined, 'another']) {
       const [warning = '', ...more] = await warningsFor({}, label);
       expect(warning).toMatch(/^No pod in namespace 'infra' says that it serves the Gateway 'public' .* in appIngress of setup\.yaml/);
@@ -123,7 +123,7 @@ function clusterOf(minor: string, ...served: string[]): Cluster {
   return Object.assign(new MemoryCluster(), { raw });
 }
 
-test.each(['29', '29+', '9'])('Kubernetes 1.%s is refused by what it lacks', async (minor) => {
+test.each(['29', '29+', '9'])('Kubernetes 1.%s is refused, and the message names what is missing', async (minor) => {
   await expect(inspectCluster(clusterOf(minor))).rejects.toMatchObject({
     code: 'failed',
     message: `Kubernetes v1.${minor.replace('+', '')}.4 is too old: kf needs ValidatingAdmissionPolicy v1 and sleep hooks, which came with 1.30.`,

@@ -37,7 +37,7 @@ test('nodes that take no pods do not count', () => {
   expect(nodesOfEachClass(nodes)).toEqual(['last']);
 });
 
-test("a pull that failed is told in the kubelet's words, one that nobody placed in the scheduler's", () => {
+test("a failed pull is reported with the kubelet's text, an unscheduled pod with the scheduler's", () => {
   const state = (waiting: object) => ({ status: { containerStatuses: [{ name: 'pull', state: { waiting } }] } }) as never;
   expect(judgePull(state({ reason: 'ErrImagePull', message: 'connection refused' }))).toEqual({
     pulled: false,

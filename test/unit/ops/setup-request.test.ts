@@ -70,7 +70,7 @@ test('bad YAML is no manifest', () => {
   expect(faults('org: [a')[1]).toMatch(/^setup\.yaml:1:8: /);
 });
 
-test('all faults are told at once, in the order of the file, with the keys that there are', () => {
+test('all errors are reported at once, in the order of the file, with the known keys', () => {
   const text = 'gatewayPort: 0\nstorage: fast\nimages: { builders: x, run: [] }\n';
   expect(faults(text)).toEqual([
     "Incorrect Usage: setup.yaml:1:14: the key 'gatewayPort' is a port, from 1 to 65535, and not 0.",
@@ -86,7 +86,7 @@ test('all faults are told at once, in the order of the file, with the keys that 
   );
 });
 
-test('what is right is taken as it is meant', () => {
+test('valid settings are accepted', () => {
   const text = [
     'domain: apps.example.com',
     'networkPolicies: off',

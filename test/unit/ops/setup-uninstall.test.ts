@@ -69,7 +69,7 @@ test('a controller that does not run is not waited for: orgs and spaces go with 
   expect(cluster.peek(kinds.space, 'org', 'space')?.metadata.finalizers).toEqual(['theirs.example.com/last']);
 });
 
-test('without the controller nodes can pull the images of apps for a year, and the end is told', async () => {
+test('without the controller nodes can pull the images of apps for a year, and setup prints the date', async () => {
   const cluster = new MemoryCluster();
   const key = Buffer.from('0123456789abcdef0123456789abcdef');
   const data = { key: key.toString('base64') };

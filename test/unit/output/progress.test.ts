@@ -50,7 +50,7 @@ describe('without a terminal', () => {
     expect(told).toHaveLength(3);
   });
 
-  it('what takes turns is told once each, and then every 10 s', () => {
+  it('alternating messages are printed once each, and then every 10 s', () => {
     const { display, told } = record();
     for (let second = 0; second < 29; second += 1) {
       display.step(second % 2 === 0 ? 'Waiting: web' : 'Waiting: worker');
@@ -60,7 +60,7 @@ describe('without a terminal', () => {
     display.done();
   });
 
-  it('after a result the same is told again', () => {
+  it('after a result the same message is printed again', () => {
     const { display, told } = record();
     display.step('Waiting');
     display.done();

@@ -162,7 +162,7 @@ test('a .cfignore that is too large, or none at all, is refused by name', async 
   await expect(assertSource(root)).rejects.toMatchObject({ code: 'usage', message: "'.cfignore' is no file." });
 });
 
-test('a folder of which a push would take nothing is told from one with a single file', async () => {
+test('a folder without files to push is distinguished from one with a single file', async () => {
   put('.cfignore', '*.log\n');
   put('debug.log');
   await expect(assertSource(root)).rejects.toMatchObject({ code: 'usage', message: `No app files found in '${root}'` });

@@ -67,7 +67,7 @@ test('a layer that a killed run left is taken over with its upload session', asy
   listing.close();
 });
 
-test('a layer that a killed run left cut is packed anew', async () => {
+test('an incomplete layer of a killed run is packed again', async () => {
   const listing = await listSource(root, { cacheDir });
   const first = await packSource(listing, { cacheDir });
   truncateSync(first.layer.path, 10);

@@ -93,7 +93,7 @@ describe('what builds may reach', () => {
     ]);
   });
 
-  test('names are asked for once a minute, and what was known stays when DNS fails', async () => {
+  test('names are resolved once a minute, and the last addresses stay when DNS fails', async () => {
     const names: Record<string, string[]> = { 'npm.internal': ['10.1.1.1'] };
     const env = { NPM_CONFIG_REGISTRY: 'https://npm.internal/' };
     const { at, asked, found } = await targets(infoWith({}), env, names);
@@ -120,7 +120,7 @@ test('apps and builds of a space are selected by different policies, each pod by
   expect(builds?.spec.ingress).toBeUndefined();
 });
 
-test('what the operator names is opened to apps and not to builds', () => {
+test('ranges of the operator are open to apps and not to builds', () => {
   const named = { ...settings, egress: ['10.20.0.0/16', 'databases'], ingress: ['monitoring'] };
   const [apps, builds] = spacePolicies('s-1', { info: infoWith({}), settings: named, closed: [], builds: [] });
   const database = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'databases' } } };

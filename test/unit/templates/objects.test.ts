@@ -97,7 +97,7 @@ test('package and build carry the hashes that decide whether work can be left ou
   expect(build.metadata.ownerReferences?.[0]).toMatchObject({ kind: 'CFApp', controller: true });
 });
 
-test('the environment of a build is written once and goes with the build', () => {
+test('the environment of a build is written once and deleted with the build', () => {
   const secret = buildBuildEnvSecret(build, { BP: '1' }, author);
   expect(secret).toMatchObject({
     immutable: true,

@@ -32,7 +32,7 @@ describe('what setup says of the network', () => {
     expect(linesOf(network)).toContain(`network:       ${text}`);
   });
 
-  it('warns where policies are not enforced, or nobody knows', () => {
+  it('warns if policies are not enforced, or if that is unknown', () => {
     expect(networkWarnings({ policies: 'on', enforced: true }, 'cf')).toEqual([]);
     expect(networkWarnings({ policies: 'off' }, 'cf')).toEqual([]);
     expect(networkWarnings({ policies: 'on', enforced: false }, 'cf')).toEqual([
