@@ -69,5 +69,5 @@ export function measureBuild(context: Context, build: CFBuild, outcome: Ended): 
   const { spec, metadata } = build;
   context.metrics.buildSeconds.observe({ lifecycle: spec.lifecycle.type, outcome }, Math.max(0, context.now() - created) / 1_000);
   const id = metadata.annotations?.[annotations.pushId];
-  if (outcome === 'failed' && id !== undefined) end(context, 'push', build, { guid: spec.appRef.name ?? '', id, outcome });
+  if (outcome === 'failed' && id !== undefined) end(context, 'push', build, { guid: spec.appRef.name, id, outcome });
 }

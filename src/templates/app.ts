@@ -1,5 +1,6 @@
 // CFApp, its environment Secret and its processes.
 
+import type { Stored } from '../lib/api/object.ts';
 import { processDefaults } from '../lib/api/app.ts';
 import { secretType } from '../lib/api/core.ts';
 import type { Secret } from '../lib/api/core.ts';
@@ -51,8 +52,8 @@ export function buildApp(input: AppInput, author: Authorship): CFApp {
 }
 
 /** The environment Secret that belongs to the app. `app` has been created: its uid is known. */
-export function buildEnvSecret(app: CFApp, env: Record<string, string>, author: Authorship): Secret {
-  const guid = app.metadata.name ?? '';
+export function buildEnvSecret(app: Stored<CFApp>, env: Record<string, string>, author: Authorship): Secret {
+  const guid = app.metadata.name;
   return {
     apiVersion: apiVersionOf(secretType),
     kind: secretType.kind,
@@ -69,7 +70,7 @@ export function buildEnvSecret(app: CFApp, env: Record<string, string>, author: 
 }
 
 export interface ProcessInput {
-  app: CFApp;
+  app: Stored<CFApp>;
   type: string;
   memoryMB: number;
   diskQuotaMB: number;
@@ -87,13 +88,13 @@ export function buildProcess(input: ProcessInput, author: Authorship): CFProcess
   const { app, type } = input;
   return assemble(kinds.process, {
     metadata: {
-      name: processGuid(app.metadata.name ?? '', type),
+      name: processGuid(app.metadata.name, type),
       ...defined({ namespace: app.metadata.namespace }),
       ownerReferences: [ownerReference(kinds.app, app)],
     },
     body: {
       spec: {
-        appRef: { name: app.metadata.name ?? '' },
+        appRef: { name: app.metadata.name },
         processType: type,
         desiredInstances: input.instances ?? processDefaults.instances(type),
         memoryMB: input.memoryMB,

@@ -1,5 +1,6 @@
 // CFPackage, CFBuild and the build's environment Secret.
 
+import type { Stored } from '../lib/api/object.ts';
 import { secretType } from '../lib/api/core.ts';
 import type { Secret } from '../lib/api/core.ts';
 import { annotations, kinds, labels } from '../lib/api/group.ts';
@@ -25,7 +26,7 @@ const marked = ({ pushId, contentHash }: Marks): Record<string, string> =>
 
 export interface PackageInput extends Marks {
   guid: string;
-  app: CFApp;
+  app: Stored<CFApp>;
   type: 'bits' | 'docker';
   /** bits: reference by digest behind the push port; docker: as typed. */
   image: string;
@@ -43,14 +44,14 @@ export function buildPackage(input: PackageInput, author: Authorship): CFPackage
       annotations: marked(input),
       ownerReferences: [ownerReference(kinds.app, app)],
     },
-    body: { spec: { type: input.type, appRef: { name: app.metadata.name ?? '' }, source: { registry: { image, ...secrets } } } },
+    body: { spec: { type: input.type, appRef: { name: app.metadata.name }, source: { registry: { image, ...secrets } } } },
     author,
   });
 }
 
 export interface BuildInput extends Marks {
   guid: string;
-  app: CFApp;
+  app: Stored<CFApp>;
   packageGuid: string;
   lifecycle: Lifecycle;
   stagingMemoryMB: number;
@@ -75,7 +76,7 @@ export function buildBuild(input: BuildInput, author: Authorship): CFBuild {
     },
     body: {
       spec: {
-        appRef: { name: app.metadata.name ?? '' },
+        appRef: { name: app.metadata.name },
         packageRef: { name: input.packageGuid },
         lifecycle: input.lifecycle,
         stagingMemoryMB: input.stagingMemoryMB,
@@ -87,14 +88,14 @@ export function buildBuild(input: BuildInput, author: Authorship): CFBuild {
 }
 
 /** The environment of one build, written once. `build` has been created: its uid is known. */
-export function buildBuildEnvSecret(build: CFBuild, env: Record<string, string>, author: Authorship): Secret {
+export function buildBuildEnvSecret(build: Stored<CFBuild>, env: Record<string, string>, author: Authorship): Secret {
   return {
     apiVersion: apiVersionOf(secretType),
     kind: secretType.kind,
     metadata: {
-      name: buildEnvSecretName(build.metadata.name ?? ''),
+      name: buildEnvSecretName(build.metadata.name),
       ...defined({ namespace: build.metadata.namespace }),
-      labels: { [labels.buildGuid]: build.metadata.name ?? '' },
+      labels: { [labels.buildGuid]: build.metadata.name },
       annotations: authorOf(author),
       ownerReferences: [ownerReference(kinds.build, build, false)],
     },

@@ -1,5 +1,6 @@
 // The Service that leads a route destination to one generation of its process.
 
+import type { Stored } from '../lib/api/object.ts';
 import type { Service } from '../lib/api/core.ts';
 import { kinds, labels } from '../lib/api/group.ts';
 import { serviceName } from '../lib/api/names.ts';
@@ -7,7 +8,7 @@ import type { CFRoute } from '../lib/api/types.generated.ts';
 import { ownerReference } from './metadata.ts';
 
 export interface DestinationServiceInput {
-  route: CFRoute;
+  route: Stored<CFRoute>;
   destinationGuid: string;
   appGuid: string;
   processGuid: string;
@@ -16,7 +17,7 @@ export interface DestinationServiceInput {
 }
 
 export function buildDestinationService(input: DestinationServiceInput): Service {
-  const { name = '', namespace = '' } = input.route.metadata;
+  const { name, namespace } = input.route.metadata;
   return {
     apiVersion: 'v1',
     kind: 'Service',

@@ -1,5 +1,6 @@
 // The HTTPRoute of a CFRoute: weights over generations, and one rule per generation by which the controller tries it.
 
+import type { Stored } from '../lib/api/object.ts';
 import { createHash } from 'node:crypto';
 import { revisionOf, revisionRule } from '../lib/api/gateway.ts';
 import type { BackendReference, HttpRoute, ParentReference, RouteFilter, RouteMatch, RouteRule } from '../lib/api/gateway.ts';
@@ -19,7 +20,7 @@ export interface RouteBackend {
 }
 
 export interface HttpRouteInput {
-  route: CFRoute;
+  route: Stored<CFRoute>;
   fqdn: string;
   gateway: { namespace: string; name: string };
   backends: readonly RouteBackend[];
@@ -32,7 +33,7 @@ export interface HttpRouteInput {
   /** The gateway takes regular expressions for paths: `/Pay` and `/pay` are then one, as they are one name. */
   pathExpressions: boolean;
   /** The HTTPRoute as it is now. */
-  live?: HttpRoute | undefined;
+  live?: Stored<HttpRoute> | undefined;
 }
 
 /** Annotation by which a process sees that its weights have reached the route. */
@@ -63,7 +64,7 @@ function pathMatches(path: string, pathExpressions: boolean): RouteMatch[] {
 }
 
 /** A form that comes back after another is told from its first time: the gateway may still have that one loaded, and load the other before it. */
-function revisionFor(form: string, live: HttpRoute | undefined): string {
+function revisionFor(form: string, live: Stored<HttpRoute> | undefined): string {
   const before = revisionOf(live);
   if (before === undefined) return form;
   return before.split('-')[0] === form ? before : `${form}-${String(live?.metadata.generation ?? 0)}`;
@@ -81,7 +82,7 @@ export function buildHttpRoute({
   pathExpressions,
   live,
 }: HttpRouteInput): HttpRoute {
-  const { name = '', namespace = '' } = route.metadata;
+  const { name, namespace } = route.metadata;
   const paths = pathMatches(route.spec.path ?? '', pathExpressions);
   const reference = ({ service, port }: RouteBackend, weight: number): BackendReference => ({
     group: '',

@@ -3,7 +3,7 @@
 import { annotations, contractVersion } from '../lib/api/group.ts';
 import { indexLabels } from '../lib/api/labels.ts';
 import { apiVersionOf } from '../lib/api/object.ts';
-import type { KubeObject, ObjectMeta, OwnerReference, ResourceType } from '../lib/api/object.ts';
+import type { KubeObject, ObjectMeta, OwnerReference, ResourceType, Stored } from '../lib/api/object.ts';
 
 /** Who creates the object, and when. */
 export interface Authorship {
@@ -18,12 +18,12 @@ export function authorOf(author: Authorship): Record<string, string> {
 }
 
 /** A reference to an owner that the server has seen. Never `blockOwnerDeletion`: that needs a right on finalizers. */
-export function ownerReference(type: ResourceType, owner: KubeObject, controller = true): OwnerReference {
+export function ownerReference(type: ResourceType, owner: Stored, controller = true): OwnerReference {
   return {
     apiVersion: apiVersionOf(type),
     kind: type.kind,
-    name: owner.metadata.name ?? '',
-    uid: owner.metadata.uid ?? '',
+    name: owner.metadata.name,
+    uid: owner.metadata.uid,
     ...(controller ? { controller } : {}),
   };
 }

@@ -1,5 +1,6 @@
 // The namespaces behind orgs and spaces, and the accounts that apps and tasks run as.
 
+import type { Stored } from '../lib/api/object.ts';
 import type { Namespace, ServiceAccount } from '../lib/api/core.ts';
 import { annotations, labels } from '../lib/api/group.ts';
 import { sha224 } from '../lib/api/names.ts';
@@ -16,19 +17,19 @@ function namespace(name: string, marks: Record<string, string>, notes: Record<st
 }
 
 /** Labels and annotations, as Korifi sets them. */
-export function orgNamespace(org: CFOrg): Namespace {
-  const name = org.metadata.name ?? '';
+export function orgNamespace(org: Stored<CFOrg>): Namespace {
+  const name = org.metadata.name;
   const marks = { [labels.orgName]: sha224(org.spec.displayName), [labels.orgGuid]: name };
   return namespace(name, marks, { [annotations.orgName]: org.spec.displayName });
 }
 
 /** `org` is the CFOrg whose namespace the space lives in; without it the org's plain name is left out. */
-export function spaceNamespace(space: CFSpace, org: CFOrg | undefined): Namespace {
-  const name = space.metadata.name ?? '';
+export function spaceNamespace(space: Stored<CFSpace>, org: Stored<CFOrg> | undefined): Namespace {
+  const name = space.metadata.name;
   const marks = {
     [labels.spaceName]: sha224(space.spec.displayName),
     [labels.spaceGuid]: name,
-    [labels.orgGuid]: space.metadata.namespace ?? '',
+    [labels.orgGuid]: space.metadata.namespace,
   };
   const orgName = org === undefined ? {} : { [annotations.orgName]: org.spec.displayName };
   return namespace(name, marks, { [annotations.spaceName]: space.spec.displayName, ...orgName });

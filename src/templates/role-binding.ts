@@ -1,5 +1,6 @@
 // RoleBindings that the controller makes in the namespaces of orgs and spaces.
 
+import type { Stored } from '../lib/api/object.ts';
 import type { RoleBinding } from '../lib/api/core.ts';
 import { annotations, labels } from '../lib/api/group.ts';
 import { defined } from '../lib/defined.ts';
@@ -24,8 +25,8 @@ export function isPropagated(binding: RoleBinding): boolean {
 }
 
 /** The copy of `original` in a child namespace as Korifi makes it: same name, role and subjects. */
-export function copiedRoleBinding(original: RoleBinding, ns: string): RoleBinding {
-  const { name = '', namespace = '', labels: marks, annotations: notes } = original.metadata;
+export function copiedRoleBinding(original: Stored<RoleBinding>, ns: string): RoleBinding {
+  const { name, namespace, labels: marks, annotations: notes } = original.metadata;
   return {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'RoleBinding',

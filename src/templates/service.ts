@@ -1,5 +1,6 @@
 // User-provided service instances, their credentials and bindings to apps.
 
+import type { Stored } from '../lib/api/object.ts';
 import { secretType } from '../lib/api/core.ts';
 import type { Secret } from '../lib/api/core.ts';
 import { annotations, kinds, labels } from '../lib/api/group.ts';
@@ -39,14 +40,18 @@ export function buildUserProvidedInstance(input: UserProvidedInput, author: Auth
 }
 
 /** The credentials of a user-provided instance, a JSON object under one key. `instance` has been created: its uid is known. */
-export function buildCredentialsSecret(instance: CFServiceInstance, credentials: Record<string, unknown>, author: Authorship): Secret {
+export function buildCredentialsSecret(
+  instance: Stored<CFServiceInstance>,
+  credentials: Record<string, unknown>,
+  author: Authorship,
+): Secret {
   return {
     apiVersion: apiVersionOf(secretType),
     kind: secretType.kind,
     metadata: {
       name: instance.spec.secretName,
       ...defined({ namespace: instance.metadata.namespace }),
-      labels: { [labels.serviceInstanceGuid]: instance.metadata.name ?? '' },
+      labels: { [labels.serviceInstanceGuid]: instance.metadata.name },
       annotations: authorOf(author),
       ownerReferences: [ownerReference(kinds.serviceInstance, instance, false)],
     },
@@ -57,8 +62,8 @@ export function buildCredentialsSecret(instance: CFServiceInstance, credentials:
 
 export interface BindingInput {
   guid: string;
-  app: CFApp;
-  instance: CFServiceInstance;
+  app: Stored<CFApp>;
+  instance: Stored<CFServiceInstance>;
   /** Name of the binding, where it shall differ from the instance's. */
   displayName?: string | undefined;
 }
@@ -74,7 +79,7 @@ export function buildAppBinding({ guid, app, instance, displayName }: BindingInp
     body: {
       spec: {
         type: 'app',
-        appRef: { name: app.metadata.name ?? '' },
+        appRef: { name: app.metadata.name },
         service: {
           apiVersion: apiVersionOf(kinds.serviceInstance),
           kind: kinds.serviceInstance.kind,

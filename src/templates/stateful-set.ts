@@ -1,5 +1,6 @@
 // The runner's objects: the immutable StatefulSet of one generation, and the budget over all generations of a process.
 
+import type { Stored } from '../lib/api/object.ts';
 import { createHash } from 'node:crypto';
 import type { PodDisruptionBudget, StatefulSet } from '../lib/api/core.ts';
 import { annotations, kinds, labels } from '../lib/api/group.ts';
@@ -19,21 +20,15 @@ const ownGraceSeconds = 10;
 const nodeLossSeconds = 30;
 
 /** The generation's hash; an AppWorkload that somebody else made has one by its name. */
-export function generationOf(workload: AppWorkload): string {
-  return (
-    workload.metadata.labels?.[labels.generation] ??
-    createHash('sha256')
-      .update(workload.metadata.name ?? '')
-      .digest('hex')
-      .slice(0, 10)
-  );
+export function generationOf(workload: Stored<AppWorkload>): string {
+  return workload.metadata.labels?.[labels.generation] ?? createHash('sha256').update(workload.metadata.name).digest('hex').slice(0, 10);
 }
 
-export function statefulSetNameOf(workload: AppWorkload): string {
-  return statefulSetName(workload.spec.appGUID, workload.metadata.namespace ?? '', workload.spec.GUID, generationOf(workload));
+export function statefulSetNameOf(workload: Stored<AppWorkload>): string {
+  return statefulSetName(workload.spec.appGUID, workload.metadata.namespace, workload.spec.GUID, generationOf(workload));
 }
 
-function bindingVolumes(workload: AppWorkload): Pick<PodSpec, 'volumes'> & Pick<Container, 'volumeMounts'> {
+function bindingVolumes(workload: Stored<AppWorkload>): Pick<PodSpec, 'volumes'> & Pick<Container, 'volumeMounts'> {
   const services = workload.spec.services ?? [];
   if (services.length === 0) return {};
   return {
@@ -49,7 +44,7 @@ function bindingVolumes(workload: AppWorkload): Pick<PodSpec, 'volumes'> & Pick<
   };
 }
 
-function container(workload: AppWorkload): Container {
+function container(workload: Stored<AppWorkload>): Container {
   const { spec } = workload;
   const ports = spec.ports ?? [];
   const drain = spec.drainSeconds ?? defaultDrainSeconds;
@@ -86,7 +81,7 @@ function probe<K extends 'startupProbe' | 'readinessProbe' | 'livenessProbe'>(ke
   return (value === undefined ? {} : { [key]: value }) as Pick<Container, K>;
 }
 
-function podSpec(workload: AppWorkload): PodSpec {
+function podSpec(workload: Stored<AppWorkload>): PodSpec {
   const { spec } = workload;
   const { volumes } = bindingVolumes(workload);
   const selector = { matchLabels: { [labels.guid]: spec.GUID } };
@@ -102,7 +97,7 @@ function podSpec(workload: AppWorkload): PodSpec {
     serviceAccountName: appAccount,
     automountServiceAccountToken: false,
     enableServiceLinks: false,
-    imagePullSecrets: (spec.imagePullSecrets ?? []).flatMap(({ name }) => (name === undefined ? [] : [{ name }])),
+    imagePullSecrets: (spec.imagePullSecrets ?? []).map(({ name }) => ({ name })),
     securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
     terminationGracePeriodSeconds: (spec.drainSeconds ?? defaultDrainSeconds) + ownGraceSeconds,
     tolerations: [leave('node.kubernetes.io/not-ready'), leave('node.kubernetes.io/unreachable')],
@@ -113,9 +108,9 @@ function podSpec(workload: AppWorkload): PodSpec {
 }
 
 /** Everything follows from the AppWorkload alone, so a deleted set comes back as it was. */
-export function buildStatefulSet(workload: AppWorkload): StatefulSet {
+export function buildStatefulSet(workload: Stored<AppWorkload>): StatefulSet {
   const { spec } = workload;
-  const { name = '', namespace = '' } = workload.metadata;
+  const { name, namespace } = workload.metadata;
   const podLabels = {
     [labels.guid]: spec.GUID,
     [labels.processType]: spec.processType,
@@ -151,8 +146,8 @@ export function buildStatefulSet(workload: AppWorkload): StatefulSet {
 }
 
 /** Half of the process's pods stay while nodes are drained, whatever generation they are of; pods that do not run may always go. */
-export function buildBudget(process: CFProcess): PodDisruptionBudget {
-  const { name = '', namespace = '' } = process.metadata;
+export function buildBudget(process: Stored<CFProcess>): PodDisruptionBudget {
+  const { name, namespace } = process.metadata;
   return {
     apiVersion: 'policy/v1',
     kind: 'PodDisruptionBudget',

@@ -2,13 +2,13 @@
 
 import type { Job } from '../lib/api/core.ts';
 import { annotations, contractVersion, kinds, labels } from '../lib/api/group.ts';
-import { apiVersionOf } from '../lib/api/object.ts';
+import { apiVersionOf, type Stored } from '../lib/api/object.ts';
 import type { CFApp, CFTask, Droplet, EnvVar, TaskWorkload } from '../lib/api/types.generated.ts';
 import { ownerReference } from './metadata.ts';
 
 export interface TaskInput {
-  app: CFApp;
-  task: CFTask;
+  app: Stored<CFApp>;
+  task: Stored<CFTask>;
   command: string;
   droplet: Droplet;
   memoryMB: number;
@@ -21,8 +21,8 @@ export const finishedTaskTtlSeconds = 6 * 3600;
 const taskAccount = 'korifi-task';
 
 /** What a task is told: the app's variables and services as they are when it starts. */
-export function buildTaskEnv(app: CFApp, variables: readonly string[], memoryMB: number): EnvVar[] {
-  const name = app.metadata.name ?? '';
+export function buildTaskEnv(app: Stored<CFApp>, variables: readonly string[], memoryMB: number): EnvVar[] {
+  const name = app.metadata.name;
   const secret = (variable: string, of: string): EnvVar => ({ name: variable, valueFrom: { secretKeyRef: { name: of, key: variable } } });
   const own = new Set(['MEMORY_LIMIT', 'VCAP_APPLICATION', 'VCAP_SERVICES']);
   return [
@@ -34,7 +34,7 @@ export function buildTaskEnv(app: CFApp, variables: readonly string[], memoryMB:
 }
 
 export function buildTaskWorkload({ app, task, command, droplet, memoryMB, diskMB, env }: TaskInput): TaskWorkload {
-  const { name = '', namespace = '' } = task.metadata;
+  const { name, namespace } = task.metadata;
   const size = { memory: `${String(memoryMB)}Mi`, 'ephemeral-storage': `${String(diskMB)}Mi` };
   const launcher = app.spec.lifecycle.type === 'docker' ? ['/bin/sh', '-c'] : ['/cnb/lifecycle/launcher'];
   return {
@@ -43,7 +43,7 @@ export function buildTaskWorkload({ app, task, command, droplet, memoryMB, diskM
     metadata: {
       name,
       namespace,
-      labels: { [labels.taskGuid]: name, [labels.appGuid]: app.metadata.name ?? '' },
+      labels: { [labels.taskGuid]: name, [labels.appGuid]: app.metadata.name },
       annotations: { [annotations.creationVersion]: contractVersion },
       ownerReferences: [ownerReference(kinds.task, task)],
     },
@@ -58,8 +58,8 @@ export function buildTaskWorkload({ app, task, command, droplet, memoryMB, diskM
 }
 
 /** One pod, one try: a task never starts again by itself. How long it stays when it has ended is set once its end is written down. */
-export function buildTaskJob(workload: TaskWorkload): Job {
-  const { name = '', namespace = '', labels: marks = {} } = workload.metadata;
+export function buildTaskJob(workload: Stored<TaskWorkload>): Job {
+  const { name, namespace, labels: marks = {} } = workload.metadata;
   const { spec } = workload;
   return {
     apiVersion: 'batch/v1',
@@ -76,7 +76,7 @@ export function buildTaskJob(workload: TaskWorkload): Job {
           serviceAccountName: taskAccount,
           automountServiceAccountToken: false,
           enableServiceLinks: false,
-          imagePullSecrets: (spec.imagePullSecrets ?? []).flatMap((secret) => (secret.name === undefined ? [] : [{ name: secret.name }])),
+          imagePullSecrets: (spec.imagePullSecrets ?? []).map(({ name }) => ({ name })),
           securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
           containers: [
             {

@@ -5,7 +5,7 @@ import { processDefaults, effectiveCommand } from '../lib/api/app.ts';
 import type { Secret } from '../lib/api/core.ts';
 import { annotations, contractVersion, kinds, labels, places } from '../lib/api/group.ts';
 import { appWorkloadName } from '../lib/api/names.ts';
-import { apiVersionOf } from '../lib/api/object.ts';
+import { apiVersionOf, type Stored } from '../lib/api/object.ts';
 import type { AppWorkload, CFApp, CFProcess, Droplet, EnvVar, Probe } from '../lib/api/types.generated.ts';
 import { ownerReference } from './metadata.ts';
 import { defined } from '../lib/defined.ts';
@@ -65,14 +65,14 @@ export function generationHash(process: string, live: LiveInputs, frozen: Frozen
   return digest([process, liveHash(live), sorted(frozen.env), bindings, sorted(frozen.vcapApplication), frozen.drainSeconds]);
 }
 
-function command(app: CFApp, process: CFProcess): string[] {
+function command(app: Stored<CFApp>, process: Stored<CFProcess>): string[] {
   const text = effectiveCommand(process);
   if (text === undefined) return [];
   return app.spec.lifecycle.type === 'docker' ? ['/bin/sh', '-c', text] : ['/cnb/lifecycle/launcher', text];
 }
 
 /** Live inputs of a process; defaults of the contract (4.6) fill what is empty. */
-export function liveInputs(app: CFApp, process: CFProcess, droplet: Droplet, ports: number[]): LiveInputs {
+export function liveInputs(app: Stored<CFApp>, process: Stored<CFProcess>, droplet: Droplet, ports: number[]): LiveInputs {
   const { healthCheck, readinessHealthCheck, processType } = process.spec;
   const { data } = healthCheck;
   const type = (given: 'http' | 'port' | 'process' | ''): 'http' | 'port' | 'process' =>
@@ -138,24 +138,27 @@ function resources(live: LiveInputs): NonNullable<AppWorkload['spec']['resources
 }
 
 export interface WorkloadInput {
-  app: CFApp;
-  process: CFProcess;
+  app: Stored<CFApp>;
+  process: Stored<CFProcess>;
   live: LiveInputs;
   frozen: FrozenInputs;
   env: EnvVar[];
 }
 
 /** Names of what belongs to one generation. */
-export function generationNames(process: CFProcess, hash: string): { workload: string; env: string; binding: (index: number) => string } {
-  const workload = appWorkloadName(process.metadata.name ?? '', hash);
+export function generationNames(
+  process: Stored<CFProcess>,
+  hash: string,
+): { workload: string; env: string; binding: (index: number) => string } {
+  const workload = appWorkloadName(process.metadata.name, hash);
   return { workload, env: `${workload}-env`, binding: (index) => `${workload}-b-${String(index)}` };
 }
 
 /** The AppWorkload, without instances: they come once its Secrets are there. */
 export function buildAppWorkload({ app, process, live, frozen, env }: WorkloadInput, hash: string): AppWorkload {
   const names = generationNames(process, hash);
-  const { name = '', namespace = '' } = process.metadata;
-  const appGuid = app.metadata.name ?? '';
+  const { name, namespace } = process.metadata;
+  const appGuid = app.metadata.name;
   const { processType } = process.spec;
   const user = live.user === '' ? {} : { user: live.user };
   return {
@@ -201,8 +204,8 @@ export function buildAppWorkload({ app, process, live, frozen, env }: WorkloadIn
 }
 
 /** A copy that belongs to one generation: immutable, gone with the AppWorkload. */
-export function buildFrozenSecret(workload: AppWorkload, name: string, data: Record<string, string>): Secret {
-  const { namespace = '' } = workload.metadata;
+export function buildFrozenSecret(workload: Stored<AppWorkload>, name: string, data: Record<string, string>): Secret {
+  const { namespace } = workload.metadata;
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -219,12 +222,16 @@ export function buildFrozenSecret(workload: AppWorkload, name: string, data: Rec
 }
 
 /** All copies of a generation, the one with its environment last. */
-export function buildFrozenSecrets(workload: AppWorkload, names: ReturnType<typeof generationNames>, frozen: FrozenInputs): Secret[] {
+export function buildFrozenSecrets(
+  workload: Stored<AppWorkload>,
+  names: ReturnType<typeof generationNames>,
+  frozen: FrozenInputs,
+): Secret[] {
   const bindings = frozen.bindings.map(({ data }, index) => buildFrozenSecret(workload, names.binding(index), data));
   return [...bindings, buildFrozenSecret(workload, names.env, frozen.env)];
 }
 
 /** Names of all copies of a generation. */
-export function frozenSecretNames({ metadata, spec }: AppWorkload): string[] {
-  return [...(spec.services ?? []).map(({ secret }) => secret), `${metadata.name ?? ''}-env`];
+export function frozenSecretNames({ metadata, spec }: Stored<AppWorkload>): string[] {
+  return [...(spec.services ?? []).map(({ secret }) => secret), `${metadata.name}-env`];
 }

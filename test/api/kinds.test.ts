@@ -9,6 +9,7 @@ import { buildAppBinding, buildCredentialsSecret, buildUserProvidedInstance } fr
 import { buildDomain, buildOrg, buildSpace } from '../../src/templates/tenancy.ts';
 import type { CFApp, CFBuild, CFServiceInstance } from '../../src/lib/api/types.generated.ts';
 import { ask, installKinds, installPolicies, kubectl, kubectlJson, makeSpaceLike } from './kubectl.ts';
+import type { Stored } from '../../src/lib/api/object.ts';
 
 interface Schema {
   properties?: Record<string, Schema>;
@@ -320,8 +321,10 @@ test('everything that the CLI creates is accepted with not one field unknown', a
   const lifecycle = { type: 'buildpack' as const, data: { stack: '' } };
   const create = <T>(object: object): Promise<T> => kubectlJson<T>(['create', '--validate=strict', '-f', '-'], { input: object });
   const domain = buildDomain({ guid: `made-${ns}`, rootNamespace: 'cf', name: 'made.example.com' }, author);
-  const app = await create<CFApp>(buildApp({ guid: 'made-app', namespace: ns, displayName: 'made', lifecycle, pushId: 'p' }, author));
-  const build = await create<CFBuild>(
+  const app = await create<Stored<CFApp>>(
+    buildApp({ guid: 'made-app', namespace: ns, displayName: 'made', lifecycle, pushId: 'p' }, author),
+  );
+  const build = await create<Stored<CFBuild>>(
     buildBuild(
       {
         guid: 'made-build',
@@ -336,7 +339,7 @@ test('everything that the CLI creates is accepted with not one field unknown', a
       author,
     ),
   );
-  const instance = await create<CFServiceInstance>(
+  const instance = await create<Stored<CFServiceInstance>>(
     buildUserProvidedInstance(
       { guid: 'made-instance', namespace: ns, displayName: 'db', secretName: 'made-secret', tags: ['a'], syslogDrainUrl: 'x' },
       author,

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import type { KubeObject } from '../../src/lib/api/object.ts';
+import type { KubeObject, Stored } from '../../src/lib/api/object.ts';
 import type { CFApp, CFDomain } from '../../src/lib/api/types.generated.ts';
 import { buildApp, buildEnvSecret, buildProcess } from '../../src/templates/app.ts';
 import { buildDestination, buildRoute } from '../../src/templates/route.ts';
@@ -43,7 +43,7 @@ export async function addApps(space: string, from: number, howMany: number): Pro
   const lifecycle = { type: 'docker' as const, data: { stack: '' } };
   for (let done = 0; done < howMany; done += batch) {
     const names = Array.from({ length: Math.min(batch, howMany - done) }, (_, index) => `app-${from + done + index}`);
-    const apps = await createAll<CFApp>(
+    const apps = await createAll<Stored<CFApp>>(
       names.map((displayName) => buildApp({ guid: randomUUID(), namespace: space, displayName, lifecycle }, author)),
     );
     const rest = apps.flatMap((app): KubeObject[] => [

@@ -135,7 +135,7 @@ export async function watchUntil<T extends KubeObject, R>(
 ): Promise<R> {
   const mirror = new Mirror<T>();
   if (target.known !== undefined) {
-    mirror.reset([target.known], target.known.metadata.resourceVersion ?? '');
+    mirror.reset([target.known], target.known.metadata.resourceVersion);
     const answer = await check([target.known]);
     if (answer !== undefined) return answer;
   }

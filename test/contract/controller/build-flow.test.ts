@@ -1,3 +1,4 @@
+import type { Stored } from '../../../src/lib/api/object.ts';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { configMapType, eventType, jobType, namespaceType, secretType } from '../../../src/lib/api/core.ts';
@@ -37,7 +38,7 @@ describe('builds', () => {
   const job = (name = 'b-1') => cluster.peek(jobType, 's-1', name);
   const start = async (
     options: { guid?: string; buildpacks?: string[]; env?: Record<string, string>; late?: boolean } = {},
-  ): Promise<CFBuild> => {
+  ): Promise<Stored<CFBuild>> => {
     const { guid = 'b-1', buildpacks } = options;
     const owner = cluster.peek(kinds.app, 's-1', 'a-1') ?? (await cluster.create(kinds.app, app('a-1')));
     await cluster.create(

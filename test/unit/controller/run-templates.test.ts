@@ -13,8 +13,10 @@ import {
   liveInputs,
   type FrozenInputs,
 } from '../../../src/templates/workload.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
+import { asStored } from '../../support/stored.ts';
 
-const app: CFApp = {
+const app = asStored<CFApp>({
   metadata: {
     name: '11111111-1111-4111-8111-111111111111',
     namespace: 'space',
@@ -22,14 +24,14 @@ const app: CFApp = {
     annotations: { 'korifi.cloudfoundry.org/app-rev': '3' },
   },
   spec: { displayName: 'shop', desiredState: 'STARTED', lifecycle: { type: 'buildpack', data: { stack: '' } } },
-};
-const web: CFProcess = {
+});
+const web = asStored<CFProcess>({
   metadata: { name: 'adf88d59-873a-5df1-860b-00b9853c23b5', namespace: 'space', uid: 'process-uid' },
   spec: {
     appRef: { name: app.metadata.name ?? '' }, processType: 'web', memoryMB: 512, diskQuotaMB: 1024, detectedCommand: 'npm start',
     healthCheck: { type: 'http', data: { httpEndpoint: '/health', invocationTimeoutSeconds: 2, timeoutSeconds: 30 } },
   },
-}; // prettier-ignore
+}); // prettier-ignore
 const droplet: Droplet = { registry: { image: 'r/app@sha256:1', imagePullSecrets: [{ name: 'pull' }] }, architecture: 'arm64' };
 const frozen: FrozenInputs = {
   env: { A: 'MQ==' },
@@ -39,11 +41,11 @@ const frozen: FrozenInputs = {
 };
 const live = liveInputs(app, web, droplet, [8080]);
 
-function workload(more: Partial<AppWorkload['spec']> = {}): AppWorkload {
+function workload(more: Partial<AppWorkload['spec']> = {}): Stored<AppWorkload> {
   const built = buildAppWorkload({ app, process: web, live, frozen, env: [] }, 'abcdef0123');
-  return { ...built, metadata: { ...built.metadata, uid: 'workload-uid' }, spec: { ...built.spec, ...more } };
+  return asStored({ ...built, metadata: { ...built.metadata, uid: 'workload-uid' }, spec: { ...built.spec, ...more } });
 }
-const containerOf = (of: AppWorkload) => buildStatefulSet(of).spec?.template.spec.containers[0];
+const containerOf = (of: Stored<AppWorkload>) => buildStatefulSet(of).spec?.template.spec.containers[0];
 
 describe('environment', () => {
   const input = { secretName: 's', memoryMB: 256, ports: [8080], lifecycle: 'buildpack' as const };
@@ -191,10 +193,10 @@ describe('the StatefulSet', () => {
 });
 
 describe('the HTTPRoute', () => {
-  const route: CFRoute = {
+  const route = asStored<CFRoute>({
     metadata: { name: 'r', namespace: 'space', uid: 'u' },
     spec: { host: 'shop', path: '/API', domainRef: { name: 'd' } },
-  };
+  });
   const build = (weights: [string, number][], more: Partial<Parameters<typeof buildHttpRoute>[0]> = {}) =>
     buildHttpRoute({
       route, fqdn: 'shop.example', gateway: { namespace: 'g', name: 'kf' }, serving: { p: 'old=1' }, marks: true, serves: true, pathExpressions: false, ...more,

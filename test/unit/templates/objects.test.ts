@@ -1,16 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { sha224 } from '../../../src/lib/api/names.ts';
 import { cfRoles, subjectOf } from '../../../src/lib/api/roles.ts';
-import type { KubeObject } from '../../../src/lib/api/object.ts';
+import type { KubeObject, Stored } from '../../../src/lib/api/object.ts';
 import { buildApp, buildEnvSecret, buildProcess } from '../../../src/templates/app.ts';
 import { buildBuild, buildBuildEnvSecret, buildPackage } from '../../../src/templates/build.ts';
 import { buildDestination, buildRoute } from '../../../src/templates/route.ts';
 import { buildAppBinding, buildCredentialsSecret, buildUserProvidedInstance } from '../../../src/templates/service.ts';
 import { buildDomain, buildOrg, buildRoleBinding, buildSpace } from '../../../src/templates/tenancy.ts';
+import { asStored } from '../../support/stored.ts';
 
 const author = { changedBy: 'alice', now: new Date('2026-08-07T10:16:20Z') };
 const lifecycle = { type: 'buildpack' as const, data: { stack: '' } };
-const seen = <T extends KubeObject>(object: T): T => ({ ...object, metadata: { ...object.metadata, uid: `uid-${object.metadata.name}` } });
+const seen = <T extends KubeObject>(object: T): Stored<T> =>
+  asStored({ ...object, metadata: { ...object.metadata, uid: `uid-${object.metadata.name}` } });
 const app = seen(buildApp({ guid: 'app', namespace: 'space', displayName: 'shop', lifecycle, pushId: 'push' }, author));
 const domain = buildDomain({ guid: 'domain', rootNamespace: 'cf', name: 'Apps.Example.com' }, author);
 const instance = seen(
