@@ -23,13 +23,13 @@ type Output = Record<string, any>;
 /** For commands that set the target. */
 export interface ClusterSessionOptions {
   /** A pinned context that leads elsewhere now is no error. */
-  ignorePin?: boolean;
+  ignorePin?: boolean | undefined;
   /** Org and space stay as they are remembered: flags of these names mean something else here. */
   keepPlace?: boolean;
   /** Instead of `--context`. */
-  context?: string;
+  context?: string | undefined;
   /** Another of the kubeconfig's users. */
-  kubeconfigUser?: string;
+  kubeconfigUser?: string | undefined;
 }
 
 /** How long a command may tidy up after an interruption. */
@@ -181,11 +181,11 @@ export abstract class KfCommand<T> extends Command {
       bin,
       report: this.report,
       trace: (line) => (this.terminal.json ? this.terminal.err(line) : this.display.say(line)),
-      ...(options.ignorePin === undefined ? {} : { ignorePin: options.ignorePin }),
-      ...(options.kubeconfigUser === undefined ? {} : { kubeconfigUser: options.kubeconfigUser }),
-      ...(context === undefined ? {} : { context }),
-      ...(org === undefined ? {} : { org }),
-      ...(space === undefined ? {} : { space }),
+      ignorePin: options.ignorePin,
+      kubeconfigUser: options.kubeconfigUser,
+      context,
+      org,
+      space,
     });
     if ((this.ctor as typeof KfCommand).changes) await this.#nameCluster(this.#session);
     return this.#session;

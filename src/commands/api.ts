@@ -29,7 +29,7 @@ export default class Api extends KfCommand<Result> {
     }
     const { serverVersion } = await import('../lib/ops/tenancy/target.ts');
     const context = args.URL === undefined ? undefined : await contextFor(this.frame.env, args.URL);
-    const session = await this.clusterSession({ ignorePin: true, ...(context === undefined ? {} : { context }) });
+    const session = await this.clusterSession({ ignorePin: true, context });
     const { server } = session.cluster.identity;
     if (context !== undefined) this.say`Setting API endpoint to ${server}...`;
     const apiVersion = await serverVersion(session);

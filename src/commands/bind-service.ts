@@ -33,7 +33,7 @@ export default class BindService extends KfCommand<Result> {
     this.say`Binding service instance ${service} to app ${app} in org ${org.name} / space ${space.name} as ${user}...`;
     const [cfApp, instance] = await Promise.all([findApp(session, app), findService(session, service)]);
     const name = flags['binding-name'];
-    const bound = await bindService(session, cfApp, instance, name === undefined ? {} : { bindingName: name });
+    const bound = await bindService(session, cfApp, instance, { bindingName: name });
     for (const warning of withoutEffect(instance.spec)) this.terminal.warn(warning);
     if (!bound) this.print([line(`App ${app} is already bound to service instance ${service}.`)]);
     this.ok();

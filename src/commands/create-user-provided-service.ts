@@ -48,8 +48,8 @@ export default class CreateUserProvidedService extends KfCommand<Result> {
     const { org, space, user } = session;
     this.say`Creating user provided service ${name} in org ${org.name} / space ${space.name} as ${user}...`;
     const urls = {
-      ...(flags['syslog-drain'] === undefined ? {} : { syslogDrainUrl: flags['syslog-drain'] }),
-      ...(flags['route-service'] === undefined ? {} : { routeServiceUrl: flags['route-service'] }),
+      syslogDrainUrl: flags['syslog-drain'],
+      routeServiceUrl: flags['route-service'],
     };
     const created = await createUserProvided(session, { name, credentials, tags: parseList(flags.tags ?? ''), ...urls });
     if (!created) this.print([line(`Service instance ${name} already exists`)]);

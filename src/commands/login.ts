@@ -30,8 +30,8 @@ export default class Login extends KfCommand<TargetDetails> {
     const session = await this.clusterSession({
       ignorePin: true,
       keepPlace: true,
-      ...(context === undefined ? {} : { context }),
-      ...(flags.user === undefined ? {} : { kubeconfigUser: flags.user }),
+      context,
+      kubeconfigUser: flags.user,
     });
     this.print([line(`API endpoint: ${session.cluster.identity.server}`), line(), line('Authenticating...')]);
     if (flags.user === undefined) pinContext(session);
@@ -39,7 +39,7 @@ export default class Login extends KfCommand<TargetDetails> {
     this.ok();
     const orgs = flags.org === undefined ? await listOrgs(session) : [];
     const org = flags.org ?? (orgs.length === 1 ? orgs[0]?.name : undefined);
-    const place = org === undefined ? {} : await setTarget(session, { org, ...(flags.space === undefined ? {} : { space: flags.space }) });
+    const place = org === undefined ? {} : await setTarget(session, { org, space: flags.space });
     const target = await describeTarget(session, place);
     this.print(renderTarget(target, this.frame.bin));
     return target;

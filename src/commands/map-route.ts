@@ -46,7 +46,7 @@ export default class MapRoute extends KfCommand<Result> {
     const name = args.APP_NAME;
     const app = await findApp(session, name);
     const port = flags['app-port'];
-    const address = { domain: args.DOMAIN, host: flags.hostname, path: flags.path ?? '', ...(port === undefined ? {} : { port }) };
+    const address = { domain: args.DOMAIN, host: flags.hostname, path: flags.path ?? '', port };
     const { url, created, mapped } = await mapRoute(session, app, address, (step, route) => {
       if (step === 'create') this.say`Creating route ${route} for org ${org.name} / space ${space.name} as ${user}...`;
       else if (step === 'created') this.ok();

@@ -41,9 +41,9 @@ export default class Scale extends KfCommand<AppDetails> {
       }
       await scaleApp(session, app, {
         process: flags.process,
-        ...(instances === undefined ? {} : { instances }),
-        ...(memory === undefined ? {} : { memoryMB: memory }),
-        ...(disk === undefined ? {} : { diskMB: disk }),
+        instances,
+        memoryMB: memory,
+        diskMB: disk,
       });
     }
     this.say`Showing current scale of app ${name} in org ${place[0]} / space ${place[1]} as ${place[2]}...`;

@@ -22,9 +22,7 @@ export default class Target extends KfCommand<TargetDetails> {
     const session = await this.#open(flags);
     const isShown = org === undefined && space === undefined;
     if (isShown) await session.findPlaceIfAny();
-    const chosen = isShown
-      ? session
-      : await setTarget(session, { ...(org === undefined ? {} : { org }), ...(space === undefined ? {} : { space }) });
+    const chosen = isShown ? session : await setTarget(session, { org, space });
     const target = await describeTarget(session, chosen);
     this.print(renderTarget(target, this.frame.bin));
     return target;

@@ -3,7 +3,7 @@
 import { KfError } from './errors.ts';
 
 export interface WaitOptions {
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   timeoutMs: number;
   /** Between two looks; 500 unless told. */
   intervalMs?: number;

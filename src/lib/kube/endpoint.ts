@@ -13,9 +13,9 @@ import { defined } from '../defined.ts';
 
 export interface ConnectOptions {
   /** The context's name; left out: the current one. */
-  context?: string;
+  context?: string | undefined;
   /** Another user of the kubeconfig than the context's. */
-  user?: string;
+  user?: string | undefined;
   /** One kubeconfig file, in place of KUBECONFIG and ~/.kube/config. */
   kubeconfig?: string;
   env: Readonly<Record<string, string | undefined>>;

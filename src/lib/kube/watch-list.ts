@@ -8,7 +8,7 @@ import { defined } from '../defined.ts';
 
 export interface WatchTarget<T extends KubeObject> {
   /** Left out: all namespaces, or a cluster-scoped kind. */
-  ns?: string;
+  ns?: string | undefined;
   /** One object by name, or those of a label selector; neither: all. */
   name?: string;
   selector?: string;
@@ -19,7 +19,7 @@ export interface WatchTarget<T extends KubeObject> {
 }
 
 export interface WatchUntilOptions {
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** Infinity: no limit. */
   timeoutMs: number;
   /** What is awaited, as the end of "Timed out after 60 s waiting for …". */
@@ -164,7 +164,7 @@ export async function watchUntil<T extends KubeObject, R>(
 export function watchObject<T extends KubeObject, R>(
   cluster: Cluster,
   type: ResourceType<T>,
-  target: { ns?: string; name: string; known?: Stored<T> },
+  target: { ns?: string | undefined; name: string; known?: Stored<T> },
   check: (object: Stored<T> | undefined) => R | undefined | Promise<R | undefined>,
   options: WatchUntilOptions,
 ): Promise<R> {

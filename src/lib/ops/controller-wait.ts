@@ -77,7 +77,7 @@ export async function waitForController<T extends KubeObject>(
     report(awaited(seen));
     return undefined;
   };
-  const where = { name, known: object, ...(namespace === undefined ? {} : { ns: namespace }) };
+  const where = { ns: namespace, name, known: object };
   try {
     return await watchObject(cluster, type, where, check, { timeoutMs: patienceMs, signal, describe: what });
   } catch (error) {

@@ -36,13 +36,13 @@ export interface SessionOptions {
   /** Takes the lines of `-v` and CF_TRACE=true. */
   trace: (line: string) => void;
   /** `--context`, `--org`, `--space` or their variables. */
-  context?: string;
-  org?: string;
-  space?: string;
+  context?: string | undefined;
+  org?: string | undefined;
+  space?: string | undefined;
   /** Another of the kubeconfig's users than the remembered one or the context's own. */
-  kubeconfigUser?: string;
+  kubeconfigUser?: string | undefined;
   /** For commands that set the target: a pinned context that changed is no error. */
-  ignorePin?: boolean;
+  ignorePin?: boolean | undefined;
 }
 
 export interface Session {
@@ -136,8 +136,8 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     env,
     userAgent: `kf/${kfVersion()}`,
     connectTimeoutMs: timeoutFrom(env, 'CF_DIAL_TIMEOUT'),
-    ...(context === undefined ? {} : { context }),
-    ...(userOverride === undefined ? {} : { user: userOverride }),
+    context,
+    user: userOverride,
   }).catch((error: unknown) => {
     throw options.context === undefined && error instanceof KfError ? explainPin(error, stored, options.bin) : error;
   });

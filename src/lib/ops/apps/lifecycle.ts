@@ -49,10 +49,9 @@ export async function waitUntilServing(
 ): Promise<Stored<CFApp>> {
   const { cluster, report, signal, bin } = session;
   const instead = verb === undefined ? undefined : withoutController[verb];
-  const patience = instead === undefined ? {} : { patienceMs: instead.patienceMs };
   try {
     const timeoutMs = await startTimeoutOf(session, app);
-    const options = { timeoutMs, report, signal, bin, ...patience, firstInstance: !wait };
+    const options = { timeoutMs, report, signal, bin, patienceMs: instead?.patienceMs, firstInstance: !wait };
     return (await waitForRollout(cluster, app, deployId, options)).app;
   } catch (error) {
     if (verb === 'start' && error instanceof KfError && error.code === 'start') return waitForFallback(session, app, deployId, error);

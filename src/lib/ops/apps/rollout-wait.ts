@@ -26,7 +26,7 @@ export interface RolloutWaitOptions {
   /** Ready to be pasted into hints. */
   bin?: string;
   /** How long the controller may take to say anything about the change; {@link absentAfterMs} unless told. */
-  patienceMs?: number;
+  patienceMs?: number | undefined;
   /** `--no-wait`: the first new instance of web is enough. */
   firstInstance?: boolean;
   /** Instead of a watch of its own, for who follows the app already. */
@@ -176,7 +176,7 @@ export async function waitForRollout(
         report({ type: 'api-server-away' });
       },
     };
-    const target = { name, known: app, ...(namespace === undefined ? {} : { ns: namespace }) };
+    const target = { ns: namespace, name, known: app };
     const look = (seen: Stored<CFApp> | undefined): RolloutOutcome | undefined => check(seen, alive);
     return options.watch?.(look, how) ?? watchObject(cluster, kinds.app, target, look, how);
   };

@@ -15,10 +15,10 @@ import { waitUntilServing } from './lifecycle.ts';
 import { startTimeoutMs } from './rollout-wait.ts';
 
 export interface ScaleOptions {
-  process?: string;
-  instances?: number;
-  memoryMB?: number;
-  diskMB?: number;
+  process?: string | undefined;
+  instances?: number | undefined;
+  memoryMB?: number | undefined;
+  diskMB?: number | undefined;
 }
 
 /** @throws KfError `not-found`: cf's text for an unknown process */

@@ -29,7 +29,7 @@ async function watchPod<T>(cluster: Cluster, name: string, look: (pod: Pod) => T
     return pod === undefined ? undefined : look(pod);
   };
   const late = (): Error => new Error(troubleOf(pod) ?? `the pod ${name} did not run within ${podMs / 1000} s`);
-  return waitFor(found, { timeoutMs: podMs, intervalMs: 100, describe: name, late, ...(signal === undefined ? {} : { signal }) });
+  return waitFor(found, { timeoutMs: podMs, intervalMs: 100, describe: name, late, signal });
 }
 
 function troubleOf(pod: Pod | undefined): string | undefined {

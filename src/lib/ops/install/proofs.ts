@@ -134,5 +134,5 @@ export async function proveReach(plan: SetupPlan, timeoutMs: number, signal?: Ab
     const lookAt = `kubectl get httproute -n ${systemNamespace} kf-setup-check -o yaml`;
     return { url, reachable: false, message, hints: reached.ok ? [lookAt] : [...wayAround(plan), lookAt] };
   };
-  return waitFor(look, { timeoutMs: Infinity, intervalMs: 200, describe: url, ...(signal === undefined ? {} : { signal }) });
+  return waitFor(look, { timeoutMs: Infinity, intervalMs: 200, describe: url, signal });
 }

@@ -65,7 +65,7 @@ export async function waitUntilGone(removal: Removal, what: string, look: () => 
       hints: [`${removal.again} goes on where it stopped.`],
     });
   const { signal } = removal;
-  await waitFor(isGone, { timeoutMs: goneMs, intervalMs: 250, describe: what, late, ...(signal === undefined ? {} : { signal }) });
+  await waitFor(isGone, { timeoutMs: goneMs, intervalMs: 250, describe: what, late, signal });
 }
 
 async function removeKindLabelled({ cluster, result }: Removal, kind: string): Promise<void> {

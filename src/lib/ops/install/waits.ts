@@ -43,7 +43,7 @@ export async function waitUntilDone(
       hints: ['Run kf setup again: it goes on where it stopped.'],
     });
   const { signal } = waiter;
-  await waitFor(isDone, { timeoutMs, intervalMs: pollMs, describe: what, late, ...(signal === undefined ? {} : { signal }) });
+  await waitFor(isDone, { timeoutMs, intervalMs: pollMs, describe: what, late, signal });
 }
 
 /** Waits until a condition of each object is True for its current generation. */

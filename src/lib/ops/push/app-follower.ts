@@ -74,7 +74,7 @@ export class AppFollower {
 
   /** The app as soon as `accepts` holds. @throws KfError `timeout` with `what` was awaited, or what ended the push */
   until(what: string, timeoutMs: number, accepts: (app: Stored<CFApp>) => boolean, signal?: AbortSignal): Promise<Stored<CFApp>> {
-    const options = { timeoutMs, describe: what, ...(signal === undefined ? {} : { signal }) };
+    const options = { timeoutMs, describe: what, signal };
     return this.watch((app) => (accepts(app) ? app : undefined), options);
   }
 

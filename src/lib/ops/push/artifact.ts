@@ -181,9 +181,7 @@ async function staged(
 /** The app's bindings after these services were bound: the build sees them, and they stay when it fails. */
 async function bound({ session, facts, follower }: ArtifactInput, missing: readonly FoundService[]): Promise<Stored<CFServiceBinding>[]> {
   const { app } = follower;
-  const made = Promise.all(
-    missing.map(({ instance, bindingName }) => ensureBinding(session, app, instance, bindingName === undefined ? {} : { bindingName })),
-  );
+  const made = Promise.all(missing.map(({ instance, bindingName }) => ensureBinding(session, app, instance, { bindingName })));
   const ready = await Promise.race([made, follower.lost()]);
   return [...facts.bindings, ...ready.map(({ binding }) => binding)];
 }

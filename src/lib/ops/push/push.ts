@@ -55,9 +55,7 @@ async function writeSettings(
     writeProcesses(session, info, app, changes.processes),
     writeEnv(session, app, facts, changes.env),
     changes.unmap ? unmapAll(session, app, facts.ownRoutes) : undefined,
-    ...changes.services.map(({ instance, bindingName }) =>
-      ensureBinding(session, app, instance, bindingName === undefined ? {} : { bindingName }),
-    ),
+    ...changes.services.map(({ instance, bindingName }) => ensureBinding(session, app, instance, { bindingName })),
   ]);
   return routes;
 }

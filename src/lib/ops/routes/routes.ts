@@ -141,7 +141,7 @@ async function changeDestinations(
 
 export interface MapOptions extends RouteAddress {
   /** The app's port; left out: what its image exposes. */
-  port?: number;
+  port?: number | undefined;
 }
 
 export interface Mapped {

@@ -58,11 +58,11 @@ export interface UserProvidedOptions {
   name: string;
   credentials: Record<string, unknown>;
   tags: string[];
-  syslogDrainUrl?: string;
-  routeServiceUrl?: string;
+  syslogDrainUrl?: string | undefined;
+  routeServiceUrl?: string | undefined;
 }
 
-type NamedUrls = Pick<Stored<CFServiceInstance>['spec'], 'displayName' | 'syslogDrainUrl' | 'routeServiceUrl'>;
+type NamedUrls = Pick<UserProvidedOptions, 'syslogDrainUrl' | 'routeServiceUrl'> & { displayName: string };
 
 /** What an instance names and kf does not do, a sentence each. */
 export function withoutEffect({ displayName, syslogDrainUrl = '', routeServiceUrl = '' }: NamedUrls): string[] {
@@ -156,7 +156,7 @@ function waitForBinding(session: SpaceSession, binding: Stored<CFServiceBinding>
 }
 
 export interface BindOptions {
-  bindingName?: string;
+  bindingName?: string | undefined;
 }
 
 /** The app's next push finds the binding told in the app's status; that takes a moment, and never ends the command. */

@@ -72,7 +72,7 @@ async function waitUntilGone<T extends Place>(
   const title = `'${going.spec.displayName}'`;
   report({ type: 'awaiting-deletion', name: going.spec.displayName });
   const check = (seen: Stored<T> | undefined): true | undefined => (seen?.metadata.uid === going.metadata.uid ? undefined : true);
-  const where = { name, known: going, ...(namespace === undefined ? {} : { ns: namespace }) };
+  const where = { ns: namespace, name, known: going };
   try {
     await watchObject(cluster, type, where, check, { timeoutMs: readyPatienceMs, signal, describe: `the end of ${title}` });
   } catch (error) {

@@ -16,8 +16,8 @@ export async function serverVersion({ cluster, signal }: Session): Promise<strin
 }
 
 export interface TargetOptions {
-  org?: string;
-  space?: string;
+  org?: string | undefined;
+  space?: string | undefined;
 }
 
 function base(session: Session): TargetState {
