@@ -1,8 +1,10 @@
 import * as Flags from '@oclif/core/flags';
+import type { InferredFlags } from '@oclif/core/interfaces';
 import { KfCommand } from '../base-command.ts';
 import { portFlag } from '../flags.ts';
 import { incorrectUsage } from '../lib/cf/usage.ts';
 import { parseChoice } from '../lib/cf/values.ts';
+import { defined } from '../lib/defined.ts';
 import type { SetupOrder, SettingsReport } from '../lib/ops/install/kept-settings.ts';
 import type { SetupRequest } from '../lib/ops/install/request.ts';
 import type { SetupPreview, SetupResult } from '../lib/ops/install/setup.ts';
@@ -77,17 +79,16 @@ export default class Setup extends KfCommand<SetupResult | SetupPreview> {
 }
 
 /** Flags that were given, under the names of the settings file. */
-function requestFrom(flags: Record<string, unknown>): SetupRequest {
-  const names: [flag: string, key: keyof SetupRequest][] = [
-    ['domain', 'domain'],
-    ['registry', 'registry'],
-    ['gateway', 'gateway'],
-    ['gateway-class', 'gatewayClass'],
-    ['gateway-port', 'gatewayPort'],
-    ['storage-class', 'storageClass'],
-    ['controller-image', 'controllerImage'],
-    ['image-prefix', 'imagePrefix'],
-    ['network-policies', 'networkPolicies'],
-  ];
-  return Object.fromEntries(names.filter(([flag]) => flags[flag] !== undefined).map(([flag, key]) => [key, flags[flag]]));
+function requestFrom(flags: InferredFlags<typeof Setup.flags>): SetupRequest {
+  return defined({
+    domain: flags.domain,
+    registry: flags.registry,
+    gateway: flags.gateway,
+    gatewayClass: flags['gateway-class'],
+    gatewayPort: flags['gateway-port'],
+    storageClass: flags['storage-class'],
+    controllerImage: flags['controller-image'],
+    imagePrefix: flags['image-prefix'],
+    networkPolicies: flags['network-policies'],
+  });
 }

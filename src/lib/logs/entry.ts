@@ -3,6 +3,7 @@
 import { labels } from '../api/group.ts';
 import type { Pod } from '../api/pod-kind.ts';
 import type { Stored } from '../api/object.ts';
+import { defined } from '../defined.ts';
 
 export interface LogSource {
   /** STG: a build; KF: a word of kf's own about the stream. */
@@ -51,7 +52,7 @@ export function sourceOf(pod: Stored<Pod>, container: string): LogSource | undef
     process,
     ...(Number.isInteger(index) ? { index } : {}),
     ...place,
-    ...(generation === undefined ? {} : { generation }),
+    ...defined({ generation }),
   };
 }
 

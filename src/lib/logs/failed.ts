@@ -2,11 +2,12 @@
 
 import type { CFApp, DeploymentStatus } from '../api/types.generated.ts';
 import { noteEntry, type LogEntry, type LogSource } from './entry.ts';
+import { defined } from '../defined.ts';
 
 function sourceOf({ process = 'web', pod = '', container = 'application', generations = [] }: DeploymentStatus): LogSource {
   const index = Number(/-(\d+)$/.exec(pod)?.[1] ?? '0');
   const generation = generations.find((candidate) => candidate.process === process && candidate.state === 'Failed')?.hash;
-  return { type: 'APP', process, index, pod, container, ...(generation === undefined ? {} : { generation }) };
+  return { type: 'APP', process, index, pod, container, ...defined({ generation }) };
 }
 
 /**

@@ -1,5 +1,6 @@
 // One request for one container's log: lines from a position on, and how it ended.
 
+import { defined } from '../defined.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { isForbidden, isUnreachable, KubeError } from '../kube/errors.ts';
 import { linesFrom } from '../kube/lines.ts';
@@ -57,8 +58,7 @@ export async function readLog(request: ReadRequest, position: LogPosition): Prom
   const { cluster, ns, pod, container, previous, follow, signal } = request;
   const start = position.isFresh
     ? {
-        ...(request.since === undefined ? {} : { sinceTime: request.since }),
-        ...(request.tailLines === undefined ? {} : { tailLines: request.tailLines }),
+        ...defined({ sinceTime: request.since, tailLines: request.tailLines }),
       }
     : { sinceTime: position.sinceTime ?? '' };
   let stream;

@@ -5,6 +5,7 @@ import { findCondition } from '../api/conditions.ts';
 import { nearest, sha224 } from '../api/names.ts';
 import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
 import type { CFApp, CFDomain, CFServiceInstance } from '../api/types.generated.ts';
+import { defined } from '../defined.ts';
 import { KfError } from '../errors.ts';
 import type { Session, SpaceSession } from '../session/session.ts';
 
@@ -42,7 +43,7 @@ async function byDisplayName<T extends WithDisplayName>(
   if (found !== undefined) return { found, names: [] };
   const all = (await cluster.list(type, { ns: space.guid, signal })).items.filter(isLive);
   const late = holderOf(all.filter((item) => item.spec.displayName === name));
-  return { ...(late === undefined ? {} : { found: late }), names: all.map((item) => item.spec.displayName) };
+  return { ...defined({ found: late }), names: all.map((item) => item.spec.displayName) };
 }
 
 function notFound(message: string, name: string, names: readonly string[], command: string): KfError {

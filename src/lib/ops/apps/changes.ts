@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { annotations, kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFAppSpec, CFProcess } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
 import type { SpaceSession } from '../../session/session.ts';
@@ -25,7 +26,7 @@ export async function changeApp(
     const wanted = change(live);
     if (wanted === undefined) return undefined;
     const metadata = { annotations: { ...wanted.annotations, [annotations.changedBy]: changedBy } };
-    return { metadata, ...(wanted.spec === undefined ? {} : { spec: wanted.spec }) };
+    return { metadata, ...defined({ spec: wanted.spec }) };
   };
   const gone = (): KfError => new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
   return (await patchAsRead(session.cluster, { type: kinds.app, object: app, gone }, patchFor, session.signal)).object;

@@ -5,6 +5,7 @@ import { kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { AppDetails, AppState, DeploymentDetails, ProcessDetails } from '../../api/results.ts';
 import type { CFApp, CFBuild, CFProcess, CFRoute } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { LiveInstances } from '../instances/live.ts';
 
@@ -31,7 +32,7 @@ function processDetails(
     diskMB: process.spec.diskQuotaMB,
     healthCheck: process.spec.healthCheck.type,
     instanceDetails: instances,
-    ...(command === undefined ? {} : { command }),
+    ...defined({ command }),
     ...(logRateLimitBPS === undefined || logRateLimitBPS < 0 ? {} : { logRateLimit: logRateLimitBPS }),
   };
 }
@@ -43,9 +44,7 @@ function deploymentDetails(app: Stored<CFApp>): DeploymentDetails | undefined {
   return {
     id,
     phase,
-    ...(reason === undefined ? {} : { reason }),
-    ...(message === undefined ? {} : { message }),
-    ...(since === undefined ? {} : { since }),
+    ...defined({ reason, message, since }),
   };
 }
 
@@ -81,7 +80,7 @@ export async function readDroplet(
   if (known.image !== undefined) return { build, image: known.image };
   const source = await cluster.get(kinds.package, space.guid, build.spec.packageRef.name, signal);
   const image = source?.spec.source?.registry.image ?? build.status?.droplet?.registry.image;
-  return { build, ...(image === undefined ? {} : { image }) };
+  return { build, ...defined({ image }) };
 }
 
 /** One app with everything that `kf app` shows. @param known is not read again */
@@ -106,8 +105,8 @@ export async function describeApp(session: SpaceSession, app: Stored<CFApp>, kno
     ...(build?.metadata.creationTimestamp === undefined ? {} : { lastUploaded: build.metadata.creationTimestamp }),
     ...(stack === '' ? {} : { stack }),
     buildpacks: build?.status?.droplet?.buildpacks ?? [],
-    ...(image === undefined ? {} : { dockerImage: image }),
+    ...defined({ dockerImage: image }),
     processes: processesOf(app, processes).map((process) => processDetails(app, process, live, build)),
-    ...(deployment === undefined ? {} : { deployment }),
+    ...defined({ deployment }),
   };
 }

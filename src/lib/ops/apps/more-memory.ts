@@ -4,6 +4,7 @@ import { webProcess } from '../../api/app.ts';
 import { kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, DeploymentStatus } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 
@@ -16,13 +17,11 @@ export async function moreMemory(
 ): Promise<string[]> {
   if (reason !== 'OutOfMemory') return [];
   const selection = { ns: metadata.namespace, labelSelector: `${labels.appGuid}=${metadata.name}` };
-  const { items } = await cluster
-    .list(kinds.process, { ...selection, ...(signal === undefined ? {} : { signal }) })
-    .catch((error: unknown) => {
-      // A hint that cannot be given is no further failure.
-      if (error instanceof KfError) return { items: [] };
-      throw error;
-    });
+  const { items } = await cluster.list(kinds.process, { ...selection, ...defined({ signal }) }).catch((error: unknown) => {
+    // A hint that cannot be given is no further failure.
+    if (error instanceof KfError) return { items: [] };
+    throw error;
+  });
   const process = items.find(({ spec }) => spec.processType === type);
   if (process === undefined) return [];
   return [`scale ${displayName}${type === webProcess ? '' : ` --process ${type}`} -m ${process.spec.memoryMB * 2}M`];

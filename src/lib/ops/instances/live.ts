@@ -52,7 +52,7 @@ function lastEndOf(status: ContainerStatus | undefined): LastEnd | undefined {
   const ended = status?.state?.terminated ?? status?.lastState?.terminated;
   if (ended === undefined) return undefined;
   const { exitCode, reason, finishedAt: at } = ended;
-  return { exitCode, ...(reason === undefined ? {} : { reason }), ...(at === undefined ? {} : { at }) };
+  return { exitCode, ...defined({ reason, at }) };
 }
 
 export class LiveInstances {

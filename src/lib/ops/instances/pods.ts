@@ -5,6 +5,7 @@ import { podType, type Pod } from '../../api/pod-kind.ts';
 import { labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFProcess } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
@@ -43,7 +44,7 @@ function instanceOf(pod: Stored<Pod>): IndexedInstance {
     state: ready ? 'RUNNING' : 'STARTING',
     ready,
     pod: pod.metadata.name,
-    ...(since === undefined ? {} : { timestamp: since }),
+    ...defined({ timestamp: since }),
   };
 }
 

@@ -4,6 +4,7 @@ import { kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFDomain, CFServiceInstance } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
 import { assertSource } from '../../source/files.ts';
@@ -38,7 +39,7 @@ async function findServices(session: SpaceSession, plan: AppPlan): Promise<Found
   return Promise.all(
     plan.services.map(async ({ name, bindingName }) => {
       const instance = await findService(session, name);
-      return { instance, ...(bindingName === undefined ? {} : { bindingName }) };
+      return { instance, ...defined({ bindingName }) };
     }),
   );
 }
@@ -88,5 +89,5 @@ export async function preflight(
     findServices(session, plan),
     app === undefined ? assertNewAppFits(session, info, plan, start) : undefined,
   ]);
-  return { plan: fitted, ...place, services, ...(registry === undefined ? {} : { registry }) };
+  return { plan: fitted, ...place, services, ...defined({ registry }) };
 }

@@ -119,7 +119,7 @@ export function processSteps(plan: AppPlan, facts: AppSnapshot, startsWeb = true
     const changes = processChanges(wanted, process);
     const instances = wanted.instances !== undefined && wanted.instances !== process.spec.desiredInstances ? wanted.instances : undefined;
     if (Object.keys(changes).length === 0 && instances === undefined) return [];
-    return [{ plan: wanted, process, changes, ...(instances === undefined ? {} : { instances }) }];
+    return [{ plan: wanted, process, changes, ...defined({ instances }) }];
   });
 }
 

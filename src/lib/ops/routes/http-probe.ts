@@ -2,6 +2,7 @@
 
 import { request } from 'node:http';
 import { request as secureRequest } from 'node:https';
+import { defined } from '../../defined.ts';
 
 export interface GatewayAddress {
   scheme: 'http' | 'https';
@@ -58,7 +59,7 @@ export async function reachThroughGateway(
           ok: true,
           status: answer.statusCode ?? 0,
           milliseconds: performance.now() - started,
-          ...(location === undefined ? {} : { location }),
+          ...defined({ location }),
         });
       },
     );

@@ -7,6 +7,7 @@ import { appGuidsOf } from '../../api/names.ts';
 import type { Stored } from '../../api/object.ts';
 import type { DomainSummary, RouteSummary } from '../../api/results.ts';
 import type { CFApp, CFDomain, CFRoute, RouteDestination } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
 import type { Session, SpaceSession } from '../../session/session.ts';
@@ -66,7 +67,7 @@ export async function listRoutes(session: SpaceSession): Promise<RouteSummary[]>
         protocol,
         apps: [...new Set(destinations.flatMap(({ appRef }) => apps.get(appRef.name) ?? []))].toSorted(),
         url: urlOf({ host, domain, path }),
-        ...(problem === undefined ? {} : { problem }),
+        ...defined({ problem }),
       };
     })
     .toSorted((a, b) => (a.url < b.url ? -1 : 1));

@@ -1,6 +1,7 @@
 // target, api, auth: what the next commands work on.
 
 import type { TargetDetails } from '../../api/results.ts';
+import { defined } from '../../defined.ts';
 import { KfError, messageOf } from '../../errors.ts';
 import { findOrg, findSpace, listSpaces } from '../../session/places.ts';
 import type { Session } from '../../session/session.ts';
@@ -72,7 +73,7 @@ export async function setTarget(
   const space = await orForget(session, { org }, () =>
     spaceName === undefined ? onlySpace(session, org) : findSpace(session, org, spaceName),
   );
-  const place = { org, ...(space === undefined ? {} : { space }) };
+  const place = { org, ...defined({ space }) };
   session.save({ ...base(session), ...place });
   return place;
 }
@@ -84,7 +85,6 @@ export async function describeTarget(session: Session, place: { org?: NameAndGui
     apiVersion: await serverVersion(session),
     context,
     user: session.user,
-    ...(place.org === undefined ? {} : { org: place.org }),
-    ...(place.space === undefined ? {} : { space: place.space }),
+    ...defined({ org: place.org, space: place.space }),
   };
 }
