@@ -107,6 +107,8 @@ export declare abstract class KfCommand<T> extends Command {
   protected readonly signal: AbortSignal;
   /** A line of text on stdout: `` this.say`Getting apps of ${org}...` ``. */
   protected say(parts: TemplateStringsArray, ...names: string[]): void;
+  /** The first line as cf has it: `` this.announce`Deleting app ${name}` `` adds the place of the session and the user. */
+  protected announce(parts: TemplateStringsArray, ...names: string[]): void;
   /** `OK` and an empty line. */
   protected ok(): void;
   protected print(blocks: readonly Block[]): void;

@@ -9,6 +9,7 @@ import { timeoutWarnings } from './lib/cf/timeouts.ts';
 import { wantsHelp } from './lib/cf/usage.ts';
 import type { KfError } from './lib/errors.ts';
 import type { Report } from './lib/ops/events.ts';
+import type { findApp } from './lib/ops/find.ts';
 import { printFailure, printResult, toKfError, type JsonForm } from './lib/output/error.ts';
 import type { HelpSubject } from './lib/output/help.ts';
 import { openDisplay, reportOn, type Display } from './lib/output/progress.ts';
@@ -54,6 +55,7 @@ export abstract class KfCommand<T> extends Command {
   #frame: Frame | undefined;
   #display: Display | undefined;
   #result: T | undefined;
+  #needs: 'cluster' | 'org' | 'space' = 'cluster';
   #session: Session | undefined;
   #global: { context?: string; org?: string; space?: string; verbose?: boolean } = {};
 
@@ -132,7 +134,32 @@ export abstract class KfCommand<T> extends Command {
 
   /** A line of cf's text on stdout; names in it are shown as names: `` this.say`Getting apps in org ${org}...` ``. */
   protected say(parts: TemplateStringsArray, ...names: string[]): void {
-    this.display.say(parts.map((part, index) => part + (names[index] === undefined ? '' : this.terminal.name(names[index]))).join(''));
+    this.display.say(this.#styled(parts, names));
+  }
+
+  /** What cf says first: `` this.announce`Deleting app ${name}` `` adds the place of the session and the user, and `...`. */
+  protected announce(parts: TemplateStringsArray, ...names: string[]): void {
+    this.display.say(`${this.#styled(parts, names)}${this.#place()}...`);
+  }
+
+  /** The same with an empty line after it, as before a table. */
+  protected announceList(parts: TemplateStringsArray, ...names: string[]): void {
+    this.announce(parts, ...names);
+    this.display.say('');
+  }
+
+  #styled(parts: readonly string[], names: readonly string[]): string {
+    return parts.map((part, index) => part + (names[index] === undefined ? '' : this.terminal.name(names[index]))).join('');
+  }
+
+  /** ` in org o / space s as user`, as far as the command asked for a place. */
+  #place(): string {
+    if (this.#session === undefined) throw new Error('a command opens its session before it announces what it does');
+    const { org, space, user } = this.#session;
+    const name = (text = ''): string => this.terminal.name(text);
+    const inSpace = this.#needs === 'space' ? ` / space ${name(space?.name)}` : '';
+    const inOrg = this.#needs === 'cluster' ? '' : ` in org ${name(org?.name)}`;
+    return `${inOrg}${inSpace} as ${name(user)}`;
   }
 
   /** `OK` and the empty line after it. */
@@ -165,7 +192,28 @@ export abstract class KfCommand<T> extends Command {
     return (await this.#open('space')) as SpaceSession;
   }
 
+  /** The session of the targeted space, and the modules that the command works with: all are loaded at the same time. */
+  protected inSpace<M extends unknown[]>(...modules: { [K in keyof M]: Promise<M[K]> }): Promise<[SpaceSession, ...M]> {
+    return Promise.all([this.spaceSession(), ...modules]);
+  }
+
+  /** The same for the targeted org. */
+  protected inOrg<M extends unknown[]>(...modules: { [K in keyof M]: Promise<M[K]> }): Promise<[OrgSession, ...M]> {
+    return Promise.all([this.orgSession(), ...modules]);
+  }
+
+  /** The same without a place. */
+  protected inCluster<M extends unknown[]>(...modules: { [K in keyof M]: Promise<M[K]> }): Promise<[Session, ...M]> {
+    return Promise.all([this.clusterSession(), ...modules]);
+  }
+
+  /** The app of that name in the targeted space. @throws KfError `not-found` */
+  protected async findApp(session: SpaceSession, name: string): ReturnType<typeof findApp> {
+    return (await import('./lib/ops/find.ts')).findApp(session, name);
+  }
+
   async #open(needs: 'cluster' | 'org' | 'space', options: ClusterSessionOptions = {}): Promise<Session> {
+    this.#needs = needs;
     const { openSession } = await import('./lib/session/session.ts');
     const { env, signal, bin } = this.frame;
     const { verbose } = this.#global;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { FailureClass } from '../src/lib/errors.ts';
 import { classCodes } from '../src/lib/output/exit-codes.ts';
 import { decisionRows } from './decisions.ts';
-import { listCommands, type CommandRow } from '../src/lib/output/overview.ts';
+import { listCommands } from '../src/lib/output/overview.ts';
 
 const builtIn: Record<string, string> = { help: 'show all commands, or the help of one', version: 'show the version' };
 
@@ -40,9 +40,20 @@ async function withSection(root: string, file: string, name: string, lines: stri
   return { file, text: `${text.slice(0, from + start.length)}\n${lines.join('\n')}\n\n${text.slice(to)}` };
 }
 
-async function summaryOf({ name, summary }: CommandRow): Promise<string> {
+async function summaryOf(name: string): Promise<string> {
   const { default: command } = (await import(new URL(`../src/commands/${name}.ts`, import.meta.url).href)) as CommandClass;
-  return command.summary ?? summary;
+  if (command.summary === undefined) throw new Error(`src/commands/${name}.ts has no summary.`);
+  return command.summary;
+}
+
+/** The summaries of the commands for `kf help`, which loads no command. */
+export async function summariesFile(commandNames: readonly string[]): Promise<{ file: string; text: string }> {
+  const rows = await Promise.all(
+    commandNames.toSorted().map(async (name) => `  ${JSON.stringify(name)}: ${JSON.stringify(await summaryOf(name))},`),
+  );
+  const head = '// Written by tools/generate.ts from src/commands: a summary is changed there.\n\n';
+  const type = 'export const summaries: Readonly<Record<string, string>> = {';
+  return { file: 'src/lib/cf/summaries.generated.ts', text: `${head}${type}\n${rows.join('\n')}\n};\n` };
 }
 
 /** README.md, docs/exit-codes.md and docs/decisions/README.md with their tables as the repository has them. */
@@ -51,7 +62,7 @@ export async function documentFiles(root: string, commandNames: readonly string[
   const rows = await Promise.all(
     listCommands({ all: false, isThere }).map(async (row) => {
       const names = row.alias === undefined ? `\`${row.name}\`` : `\`${row.name}\`, \`${row.alias}\``;
-      return `| ${names} | ${builtIn[row.name] ?? (await summaryOf(row))} |`;
+      return `| ${names} | ${builtIn[row.name] ?? (await summaryOf(row.name))} |`;
     }),
   );
   const codes = Object.entries(classCodes).map(([name, code]) => `| \`${name}\` | ${code} | ${meanings[name as FailureClass]} |`);

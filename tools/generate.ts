@@ -8,7 +8,7 @@ import { runtimeKinds } from './crds/runtime.ts';
 import { serviceKinds } from './crds/services.ts';
 import { typesOf } from './crds/types.ts';
 import { workloadKinds } from './crds/workloads.ts';
-import { documentFiles } from './documents.ts';
+import { documentFiles, summariesFile } from './documents.ts';
 import { partsFile } from './parts.ts';
 import { roleFiles } from './roles.ts';
 
@@ -22,6 +22,7 @@ async function generated(): Promise<{ file: string; text: string }[]> {
     { file: 'src/lib/api/types.generated.ts', text: await typesOf(kinds) },
     ...(await roleFiles(root)),
     await partsFile(root),
+    await summariesFile(commands),
     ...(await documentFiles(root, commands)),
   ];
 }

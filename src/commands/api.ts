@@ -10,7 +10,7 @@ interface Result {
 }
 
 export default class Api extends KfCommand<Result> {
-  static override summary = 'set or show the cluster that commands work on: a context of the kubeconfig, or its URL';
+  static override summary = 'set or show the cluster: a context of the kubeconfig, or its URL';
   static override examples = ['kf api', 'kf api example-context', 'kf api https://kubernetes.example.com:6443'];
   static override seeAlso = ['auth', 'target'];
   static override args = { URL: optionalArg('context or URL') };

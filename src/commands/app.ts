@@ -14,20 +14,14 @@ export default class App extends KfCommand<AppDetails | { guid: string }> {
 
   async run(): Promise<AppDetails | { guid: string }> {
     const { args, flags } = await this.parse(App);
-    const [session, { describeApp }, { findApp }] = await Promise.all([
-      this.spaceSession(),
-      import('../lib/ops/apps/details.ts'),
-      import('../lib/ops/find.ts'),
-    ]);
+    const [session, { describeApp }] = await this.inSpace(import('../lib/ops/apps/details.ts'));
     if (flags.guid) {
-      const { metadata } = await findApp(session, args.APP_NAME);
+      const { metadata } = await this.findApp(session, args.APP_NAME);
       this.print([line(metadata.name)]);
       return { guid: metadata.name ?? '' };
     }
-    const { org, space, user } = session;
-    this.say`Showing health and status for app ${args.APP_NAME} in org ${org.name} / space ${space.name} as ${user}...`;
-    this.say``;
-    const details = await describeApp(session, await findApp(session, args.APP_NAME));
+    this.announceList`Showing health and status for app ${args.APP_NAME}`;
+    const details = await describeApp(session, await this.findApp(session, args.APP_NAME));
     this.print(renderApp(details));
     return details;
   }

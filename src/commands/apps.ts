@@ -12,9 +12,8 @@ export default class Apps extends KfCommand<AppSummary[]> {
 
   async run(): Promise<AppSummary[]> {
     const { flags } = await this.parse(Apps);
-    const [session, { listApps }] = await Promise.all([this.spaceSession(), import('../lib/ops/apps/list.ts')]);
-    this.say`Getting apps in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
-    this.say``;
+    const [session, { listApps }] = await this.inSpace(import('../lib/ops/apps/list.ts'));
+    this.announceList`Getting apps`;
     const apps = await listApps(session);
     this.print(renderApps(apps, { stats: !flags['no-stats'] }));
     return apps;

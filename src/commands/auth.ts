@@ -9,7 +9,7 @@ interface Result {
 }
 
 export default class Auth extends KfCommand<Result> {
-  static override summary = 'choose one of the users of the kubeconfig; no password is used';
+  static override summary = 'choose a user of the kubeconfig; no password is used';
   static override examples = ['kf auth example-user'];
   static override seeAlso = ['api', 'login', 'target'];
   static override environment: [string, string][] = [['CF_USERNAME', 'user when none is given']];

@@ -10,7 +10,7 @@ interface Result {
 }
 
 export default class BindService extends KfCommand<Result> {
-  static override summary = 'give an app the credentials of a service instance';
+  static override summary = 'give an app the credentials of a service';
   static override changes = true;
   static override examples = ['kf bind-service example-app example-db', 'kf bind-service example-app example-db --binding-name db'];
   static override aliases = ['bs'];
@@ -24,13 +24,11 @@ export default class BindService extends KfCommand<Result> {
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(BindService);
     const { APP_NAME: app, SERVICE_INSTANCE: service } = args;
-    const [session, { bindService, withoutEffect }, { findApp, findService }] = await Promise.all([
-      this.spaceSession(),
+    const [session, { bindService, withoutEffect }, { findApp, findService }] = await this.inSpace(
       import('../lib/ops/services/user-provided.ts'),
       import('../lib/ops/find.ts'),
-    ]);
-    const { org, space, user } = session;
-    this.say`Binding service instance ${service} to app ${app} in org ${org.name} / space ${space.name} as ${user}...`;
+    );
+    this.announce`Binding service instance ${service} to app ${app}`;
     const [cfApp, instance] = await Promise.all([findApp(session, app), findService(session, service)]);
     const name = flags['binding-name'];
     const bound = await bindService(session, cfApp, instance, { bindingName: name });

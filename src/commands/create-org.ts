@@ -17,11 +17,8 @@ export default class CreateOrg extends KfCommand<Result> {
 
   async run(): Promise<Result> {
     const { args } = await this.parse(CreateOrg);
-    const [session, { assignOwnRole, createOrg }] = await Promise.all([
-      this.clusterSession(),
-      import('../lib/ops/tenancy/orgs-and-spaces.ts'),
-    ]);
-    this.say`Creating org ${args.ORG} as ${session.user}...`;
+    const [session, { assignOwnRole, createOrg }] = await this.inCluster(import('../lib/ops/tenancy/orgs-and-spaces.ts'));
+    this.announce`Creating org ${args.ORG}`;
     const { place, created } = await createOrg(session, args.ORG);
     if (!created) this.terminal.warn(`Organization '${args.ORG}' already exists.`);
     this.ok();

@@ -25,13 +25,10 @@ export default class CreateSpace extends KfCommand<Result> {
 
   async run(): Promise<Result> {
     const { args } = await this.parse(CreateSpace);
-    const [session, { assignOwnRole, createSpace }] = await Promise.all([
-      this.orgSession(),
-      import('../lib/ops/tenancy/orgs-and-spaces.ts'),
-    ]);
+    const [session, { assignOwnRole, createSpace }] = await this.inOrg(import('../lib/ops/tenancy/orgs-and-spaces.ts'));
     const { org, user } = session;
     const name = args.SPACE;
-    this.say`Creating space ${name} in org ${org.name} as ${user}...`;
+    this.announce`Creating space ${name}`;
     const { place, created } = await createSpace(session, org, name);
     if (!created) this.terminal.warn(`Space '${name}' already exists.`);
     this.ok();

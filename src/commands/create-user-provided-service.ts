@@ -12,7 +12,7 @@ interface Result {
 }
 
 export default class CreateUserProvidedService extends KfCommand<Result> {
-  static override summary = 'create a service instance from credentials that you have';
+  static override summary = 'create a service from credentials';
   static override changes = true;
   static override examples = [
     `kf create-user-provided-service example-db -p '{"uri":"postgres://user:secret@db.example.com/app"}'`,
@@ -41,12 +41,8 @@ export default class CreateUserProvidedService extends KfCommand<Result> {
     const { args, flags } = await this.parse(CreateUserProvidedService);
     const name = args.SERVICE_INSTANCE.trim();
     const credentials = await this.#credentials(flags.credentials);
-    const [session, { createUserProvided, withoutEffect }] = await Promise.all([
-      this.spaceSession(),
-      import('../lib/ops/services/user-provided.ts'),
-    ]);
-    const { org, space, user } = session;
-    this.say`Creating user provided service ${name} in org ${org.name} / space ${space.name} as ${user}...`;
+    const [session, { createUserProvided, withoutEffect }] = await this.inSpace(import('../lib/ops/services/user-provided.ts'));
+    this.announce`Creating user provided service ${name}`;
     const urls = {
       syslogDrainUrl: flags['syslog-drain'],
       routeServiceUrl: flags['route-service'],

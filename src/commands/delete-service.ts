@@ -9,7 +9,7 @@ interface Result {
 }
 
 export default class DeleteService extends KfCommand<Result> {
-  static override summary = 'delete a service instance and its bindings';
+  static override summary = 'delete a service and its bindings';
   static override changes = true;
   static override examples = ['kf delete-service example-db', 'kf delete-service example-db -f'];
   static override aliases = ['ds'];
@@ -23,17 +23,15 @@ export default class DeleteService extends KfCommand<Result> {
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(DeleteService);
     const name = args.SERVICE_INSTANCE.trim();
-    const [session, { deleteService }, { findServiceIfAny }] = await Promise.all([
-      this.spaceSession(),
+    const [session, { deleteService }, { findServiceIfAny }] = await this.inSpace(
       import('../lib/ops/services/user-provided.ts'),
       import('../lib/ops/find.ts'),
-    ]);
+    );
     if (!flags.force && !(await this.confirm(`Really delete the service instance ${name}?`))) {
       this.print([line('Delete cancelled')]);
       return { name, deleted: false };
     }
-    const { org, space, user } = session;
-    this.say`Deleting service instance ${name} in org ${org.name} / space ${space.name} as ${user}...`;
+    this.announce`Deleting service instance ${name}`;
     const instance = await findServiceIfAny(session, name);
     if (instance === undefined) this.print([line(`Service instance ${name} did not exist.`)]);
     else await deleteService(session, instance);

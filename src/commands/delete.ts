@@ -20,17 +20,16 @@ export default class Delete extends KfCommand<Result> {
 
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(Delete);
-    const [session, { deleteApp }, { findAppIfAny }] = await Promise.all([
-      this.spaceSession(),
+    const [session, { deleteApp }, { findAppIfAny }] = await this.inSpace(
       import('../lib/ops/apps/delete.ts'),
       import('../lib/ops/find.ts'),
-    ]);
+    );
     const name = args.APP_NAME;
     if (!flags.force && !(await this.confirm(`Really delete the app ${name}?`))) {
       this.print([line(`App '${name}' has not been deleted.`)]);
       return { name, deleted: false, routes: [] };
     }
-    this.say`Deleting app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
+    this.announce`Deleting app ${name}`;
     const app = await findAppIfAny(session, name);
     if (app === undefined) this.terminal.warn(`App '${name}' does not exist.`);
     const { routes } = app === undefined ? { routes: [] } : await deleteApp(session, app, { routes: flags.routes });

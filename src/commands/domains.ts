@@ -9,9 +9,8 @@ export default class Domains extends KfCommand<DomainSummary[]> {
 
   async run(): Promise<DomainSummary[]> {
     await this.parse(Domains);
-    const [session, { listDomains }] = await Promise.all([this.orgSession(), import('../lib/ops/routes/routes.ts')]);
-    this.say`Getting domains in org ${session.org.name} as ${session.user}...`;
-    this.say``;
+    const [session, { listDomains }] = await this.inOrg(import('../lib/ops/routes/routes.ts'));
+    this.announceList`Getting domains`;
     const domains = await listDomains(session);
     this.print(renderDomains(domains));
     return domains;

@@ -12,14 +12,9 @@ export default class Env extends KfCommand<EnvDetails> {
 
   async run(): Promise<EnvDetails> {
     const { args } = await this.parse(Env);
-    const [session, { readEnv }, { findApp }] = await Promise.all([
-      this.spaceSession(),
-      import('../lib/ops/apps/env.ts'),
-      import('../lib/ops/find.ts'),
-    ]);
-    const { org, space, user } = session;
-    this.say`Getting env variables for app ${args.APP_NAME} in org ${org.name} / space ${space.name} as ${user}...`;
-    const env = await readEnv(session, await findApp(session, args.APP_NAME));
+    const [session, { readEnv }] = await this.inSpace(import('../lib/ops/apps/env.ts'));
+    this.announce`Getting env variables for app ${args.APP_NAME}`;
+    const env = await readEnv(session, await this.findApp(session, args.APP_NAME));
     this.print(renderEnv(env));
     return env;
   }

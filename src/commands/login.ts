@@ -6,7 +6,7 @@ import { line } from '../lib/views/block.ts';
 import { renderTarget } from '../lib/views/target.ts';
 
 export default class Login extends KfCommand<TargetDetails> {
-  static override summary = 'choose cluster, user, org and space in one go; the kubeconfig holds the credentials';
+  static override summary = 'choose cluster, user, org and space; no password is used';
   static override examples = ['kf login', 'kf login -a example-context -o example-org -s example-space'];
   static override aliases = ['l'];
   static override seeAlso = ['api', 'auth', 'target'];

@@ -4,7 +4,7 @@ import { appArg } from '../flags.ts';
 import type { PrintedEntry } from '../lib/ops/apps/logs.ts';
 
 export default class Logs extends KfCommand<void> {
-  static override summary = 'follow the log of all instances and builds of an app, or show the last lines';
+  static override summary = 'follow the log of an app, or show its last lines';
   static override examples = ['kf logs example-app', 'kf logs example-app --recent', 'kf logs example-app --json | jq -r .text'];
   static override json = 'lines' as const;
   static override seeAlso = ['app', 'apps'];
@@ -14,14 +14,9 @@ export default class Logs extends KfCommand<void> {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Logs);
     const name = args.APP_NAME;
-    const [session, { followAppLogs, readRecentLogs }, { findApp }] = await Promise.all([
-      this.spaceSession(),
-      import('../lib/ops/apps/logs.ts'),
-      import('../lib/ops/find.ts'),
-    ]);
-    this.say`Retrieving logs for app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
-    this.say``;
-    const app = await findApp(session, name);
+    const [session, { followAppLogs, readRecentLogs }] = await this.inSpace(import('../lib/ops/apps/logs.ts'));
+    this.announceList`Retrieving logs for app ${name}`;
+    const app = await this.findApp(session, name);
     if (flags.recent) {
       const { entries, notes } = await readRecentLogs(session, app);
       for (const entry of entries) this.#show(entry);

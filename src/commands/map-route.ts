@@ -19,7 +19,7 @@ function assertAppProtocol(protocol: string): void {
 }
 
 export default class MapRoute extends KfCommand<Result> {
-  static override summary = 'send requests for a URL to an app; create the route if it is missing';
+  static override summary = 'send requests for a URL to an app; create a missing route';
   static override changes = true;
   static override examples = [
     'kf map-route example-app apps.example.com --hostname shop',
@@ -37,20 +37,16 @@ export default class MapRoute extends KfCommand<Result> {
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(MapRoute);
     assertAppProtocol(flags['app-protocol']);
-    const [session, { mapRoute }, { findApp }] = await Promise.all([
-      this.spaceSession(),
-      import('../lib/ops/routes/routes.ts'),
-      import('../lib/ops/find.ts'),
-    ]);
+    const [session, { mapRoute }] = await this.inSpace(import('../lib/ops/routes/routes.ts'));
     const { org, space, user } = session;
     const name = args.APP_NAME;
-    const app = await findApp(session, name);
+    const app = await this.findApp(session, name);
     const port = flags['app-port'];
     const address = { domain: args.DOMAIN, host: flags.hostname, path: flags.path ?? '', port };
     const { url, created, mapped } = await mapRoute(session, app, address, (step, route) => {
       if (step === 'create') this.say`Creating route ${route} for org ${org.name} / space ${space.name} as ${user}...`;
       else if (step === 'created') this.ok();
-      else this.say`Mapping route ${route} to app ${name} in org ${org.name} / space ${space.name} as ${user}...`;
+      else this.announce`Mapping route ${route} to app ${name}`;
     });
     if (!mapped) this.print([line(`App '${name}' is already mapped to route '${url}'. Nothing has been updated.`)]);
     this.ok();

@@ -10,9 +10,8 @@ export default class Orgs extends KfCommand<PlaceSummary[]> {
 
   async run(): Promise<PlaceSummary[]> {
     await this.parse(Orgs);
-    const [session, { listOrgs }] = await Promise.all([this.clusterSession(), import('../lib/ops/tenancy/orgs-and-spaces.ts')]);
-    this.say`Getting orgs as ${session.user}...`;
-    this.say``;
+    const [session, { listOrgs }] = await this.inCluster(import('../lib/ops/tenancy/orgs-and-spaces.ts'));
+    this.announceList`Getting orgs`;
     const orgs = await listOrgs(session);
     this.print(renderNames(orgs, 'No orgs found.'));
     return orgs;

@@ -4,7 +4,7 @@ import type { AppDetails } from '../lib/api/results.ts';
 import { renderApp, renderRest, renderWait } from '../lib/views/apps.ts';
 
 export default class Restage extends KfCommand<AppDetails> {
-  static override summary = 'build the last pushed source again and run it, without downtime if the app has routes';
+  static override summary = 'build the last pushed source again and run it';
   static override changes = true;
   static override examples = ['kf restage example-app', 'kf restage example-app --no-wait'];
   static override aliases = ['rg'];
@@ -18,16 +18,14 @@ export default class Restage extends KfCommand<AppDetails> {
 
   async run(): Promise<AppDetails> {
     const { args, flags } = await this.parse(Restage);
-    const [session, { stageAndStart }, { waitUntilServing }, { findApp }, { describeApp }] = await Promise.all([
-      this.spaceSession(),
+    const [session, { stageAndStart }, { waitUntilServing }, { describeApp }] = await this.inSpace(
       import('../lib/ops/apps/staging.ts'),
       import('../lib/ops/apps/lifecycle.ts'),
-      import('../lib/ops/find.ts'),
       import('../lib/ops/apps/details.ts'),
-    ]);
+    );
     const name = args.APP_NAME;
-    this.say`Restaging app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
-    const { app, deployId } = await stageAndStart(session, await findApp(session, name), { again: true });
+    this.announce`Restaging app ${name}`;
+    const { app, deployId } = await stageAndStart(session, await this.findApp(session, name), { again: true });
     const wait = !flags['no-wait'];
     this.print(renderWait());
     const details = await describeApp(session, await waitUntilServing(session, app, deployId, { wait }));

@@ -4,7 +4,7 @@ import type { AppDetails } from '../lib/api/results.ts';
 import { renderApp, renderRest, renderWait } from '../lib/views/apps.ts';
 
 export default class Restart extends KfCommand<AppDetails> {
-  static override summary = 'replace all instances of an app, without downtime if it has routes';
+  static override summary = 'replace all instances; no downtime if the app has routes';
   static override changes = true;
   static override examples = ['kf restart example-app', 'kf restart example-app --no-wait'];
   static override aliases = ['rs'];
@@ -18,15 +18,13 @@ export default class Restart extends KfCommand<AppDetails> {
 
   async run(): Promise<AppDetails> {
     const { args, flags } = await this.parse(Restart);
-    const [session, { restartApp, waitUntilServing }, { findApp }, { describeApp }] = await Promise.all([
-      this.spaceSession(),
+    const [session, { restartApp, waitUntilServing }, { describeApp }] = await this.inSpace(
       import('../lib/ops/apps/lifecycle.ts'),
-      import('../lib/ops/find.ts'),
       import('../lib/ops/apps/details.ts'),
-    ]);
+    );
     const name = args.APP_NAME;
-    this.say`Restarting app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
-    const { app, deployId } = await restartApp(session, await findApp(session, name));
+    this.announce`Restarting app ${name}`;
+    const { app, deployId } = await restartApp(session, await this.findApp(session, name));
     const wait = !flags['no-wait'];
     this.print(renderWait());
     const details = await describeApp(session, await waitUntilServing(session, app, deployId, { verb: 'restart', wait }));

@@ -18,8 +18,8 @@ export default class Rotate extends KfCommand<RotateResult> {
     const { args } = await this.parse(Rotate);
     if (args.KEY !== rotatable)
       throw new KfError('usage', `There is no key '${args.KEY}' to change.`, { hints: [`${this.frame.bin} rotate ${rotatable}`] });
-    const [session, { rotateRegistryKey }] = await Promise.all([this.clusterSession(), import('../lib/ops/registry/rotate-key.ts')]);
-    this.say`Changing the key of the registry as ${session.user}...`;
+    const [session, { rotateRegistryKey }] = await this.inCluster(import('../lib/ops/registry/rotate-key.ts'));
+    this.announce`Changing the key of the registry`;
     const context = { cluster: session.cluster, info: await session.info(), report: this.report, signal: this.signal };
     const result = await rotateRegistryKey(context);
     this.ok();

@@ -10,7 +10,7 @@ export default class Routes extends KfCommand<RouteSummary[]> {
 
   async run(): Promise<RouteSummary[]> {
     await this.parse(Routes);
-    const [session, { listRoutes }] = await Promise.all([this.spaceSession(), import('../lib/ops/routes/routes.ts')]);
+    const [session, { listRoutes }] = await this.inSpace(import('../lib/ops/routes/routes.ts'));
     this.say`Getting routes for org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
     this.say``;
     const routes = await listRoutes(session);

@@ -21,19 +21,15 @@ export default class Scale extends KfCommand<AppDetails> {
 
   async run(): Promise<AppDetails> {
     const { args, flags } = await this.parse(Scale);
-    const [session, { scaleApp }, { findApp }, { describeApp }] = await Promise.all([
-      this.spaceSession(),
+    const [session, { scaleApp }, { describeApp }] = await this.inSpace(
       import('../lib/ops/apps/scale.ts'),
-      import('../lib/ops/find.ts'),
       import('../lib/ops/apps/details.ts'),
-    ]);
+    );
     const name = args.APP_NAME;
-    const place = [session.org.name, session.space.name, session.user] as const;
     const { instances, memory, disk, force } = flags;
     if (instances !== undefined || memory !== undefined || disk !== undefined) {
-      this.say`Scaling app ${name} in org ${place[0]} / space ${place[1]} as ${place[2]}...`;
-      this.say``;
-      const app = await findApp(session, name);
+      this.announceList`Scaling app ${name}`;
+      const app = await this.findApp(session, name);
       const restarts = memory !== undefined || disk !== undefined;
       if (restarts && !force && !(await this.confirm(`This will cause the app to restart. Are you sure you want to scale ${name}?`))) {
         this.print([line('Scaling cancelled')]);
@@ -46,9 +42,8 @@ export default class Scale extends KfCommand<AppDetails> {
         diskMB: disk,
       });
     }
-    this.say`Showing current scale of app ${name} in org ${place[0]} / space ${place[1]} as ${place[2]}...`;
-    this.say``;
-    const details = await describeApp(session, await findApp(session, name));
+    this.announceList`Showing current scale of app ${name}`;
+    const details = await describeApp(session, await this.findApp(session, name));
     this.print(renderApp(details));
     return details;
   }

@@ -4,7 +4,7 @@ import type { ServiceSummary } from '../lib/api/results.ts';
 import { renderServices } from '../lib/views/services.ts';
 
 export default class Services extends KfCommand<ServiceSummary[]> {
-  static override summary = 'list all service instances in the targeted space';
+  static override summary = 'list service instances of the space';
   static override examples = ['kf services', 'kf services --no-apps'];
   static override aliases = ['s'];
   static override seeAlso = ['bind-service', 'create-user-provided-service', 'delete-service'];
@@ -12,9 +12,8 @@ export default class Services extends KfCommand<ServiceSummary[]> {
 
   async run(): Promise<ServiceSummary[]> {
     const { flags } = await this.parse(Services);
-    const [session, { listServices }] = await Promise.all([this.spaceSession(), import('../lib/ops/services/user-provided.ts')]);
-    this.say`Getting service instances in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
-    this.say``;
+    const [session, { listServices }] = await this.inSpace(import('../lib/ops/services/user-provided.ts'));
+    this.announceList`Getting service instances`;
     const services = await listServices(session);
     this.print(renderServices(services, { apps: !flags['no-apps'] }));
     return services;

@@ -26,8 +26,7 @@ export default class SetEnv extends KfCommand<Result> {
     const [{ assertVariable, setEnv }, { findApp }] = await Promise.all([import('../lib/ops/apps/env.ts'), import('../lib/ops/find.ts')]);
     assertVariable(name, value);
     const session = await this.spaceSession();
-    const { org, space, user } = session;
-    this.say`Setting env variable ${name} for app ${app} in org ${org.name} / space ${space.name} as ${user}...`;
+    this.announce`Setting env variable ${name} for app ${app}`;
     await setEnv(session, await findApp(session, app), name, value);
     this.ok();
     this.print([line(`TIP: Use '${this.frame.bin} restage ${app}' to ensure your env variable changes take effect.`)]);

@@ -9,9 +9,8 @@ export default class Spaces extends KfCommand<PlaceSummary[]> {
 
   async run(): Promise<PlaceSummary[]> {
     await this.parse(Spaces);
-    const [session, { listSpaces }] = await Promise.all([this.orgSession(), import('../lib/ops/tenancy/orgs-and-spaces.ts')]);
-    this.say`Getting spaces in org ${session.org.name} as ${session.user}...`;
-    this.say``;
+    const [session, { listSpaces }] = await this.inOrg(import('../lib/ops/tenancy/orgs-and-spaces.ts'));
+    this.announceList`Getting spaces`;
     const spaces = await listSpaces(session, session.org);
     this.print(renderNames(spaces, 'No spaces found.'));
     return spaces;

@@ -18,15 +18,13 @@ export default class Start extends KfCommand<AppDetails> {
 
   async run(): Promise<AppDetails> {
     const { args } = await this.parse(Start);
-    const [session, { startApp, waitUntilServing }, { findApp }, { describeApp }] = await Promise.all([
-      this.spaceSession(),
+    const [session, { startApp, waitUntilServing }, { describeApp }] = await this.inSpace(
       import('../lib/ops/apps/lifecycle.ts'),
-      import('../lib/ops/find.ts'),
       import('../lib/ops/apps/details.ts'),
-    ]);
+    );
     const name = args.APP_NAME;
-    this.say`Starting app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
-    const { app, changed, deployId } = await startApp(session, await findApp(session, name));
+    this.announce`Starting app ${name}`;
+    const { app, changed, deployId } = await startApp(session, await this.findApp(session, name));
     if (!changed) {
       this.print([line(`App '${name}' is already started.`)]);
       this.ok();

@@ -18,14 +18,10 @@ export default class Stop extends KfCommand<Stopped> {
 
   async run(): Promise<Stopped> {
     const { args } = await this.parse(Stop);
-    const [session, { stopApp }, { findApp }] = await Promise.all([
-      this.spaceSession(),
-      import('../lib/ops/apps/lifecycle.ts'),
-      import('../lib/ops/find.ts'),
-    ]);
+    const [session, { stopApp }] = await this.inSpace(import('../lib/ops/apps/lifecycle.ts'));
     const name = args.APP_NAME;
-    this.say`Stopping app ${name} in org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
-    const { app, changed } = await stopApp(session, await findApp(session, name));
+    this.announce`Stopping app ${name}`;
+    const { app, changed } = await stopApp(session, await this.findApp(session, name));
     if (!changed) this.print([line(`App ${name} is already stopped.`)]);
     this.ok();
     return { name, guid: app.metadata.name ?? '', changed };

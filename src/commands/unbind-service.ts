@@ -10,7 +10,7 @@ interface Result {
 }
 
 export default class UnbindService extends KfCommand<Result> {
-  static override summary = 'remove the credentials of a service instance from an app';
+  static override summary = 'remove a service from an app';
   static override changes = true;
   static override examples = ['kf unbind-service example-app example-db'];
   static override aliases = ['us'];
@@ -21,13 +21,11 @@ export default class UnbindService extends KfCommand<Result> {
   async run(): Promise<Result> {
     const { args } = await this.parse(UnbindService);
     const { APP_NAME: app, SERVICE_INSTANCE: service } = args;
-    const [session, { unbindService }, { findApp, findService }] = await Promise.all([
-      this.spaceSession(),
+    const [session, { unbindService }, { findApp, findService }] = await this.inSpace(
       import('../lib/ops/services/user-provided.ts'),
       import('../lib/ops/find.ts'),
-    ]);
-    const { org, space, user } = session;
-    this.say`Unbinding app ${app} from service ${service} in org ${org.name} / space ${space.name} as ${user}...`;
+    );
+    this.announce`Unbinding app ${app} from service ${service}`;
     const [cfApp, instance] = await Promise.all([findApp(session, app), findService(session, service)]);
     const unbound = await unbindService(session, cfApp, instance);
     if (!unbound) this.print([line(`Binding between ${service} and ${app} does not exist`)]);

@@ -22,16 +22,11 @@ export default class UnmapRoute extends KfCommand<Result> {
 
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(UnmapRoute);
-    const [session, { unmapRoute, urlOf }, { findApp }] = await Promise.all([
-      this.spaceSession(),
-      import('../lib/ops/routes/routes.ts'),
-      import('../lib/ops/find.ts'),
-    ]);
-    const { org, space, user } = session;
+    const [session, { unmapRoute, urlOf }] = await this.inSpace(import('../lib/ops/routes/routes.ts'));
     const address = { domain: args.DOMAIN, host: flags.hostname, path: flags.path ?? '' };
     const url = urlOf(address);
-    this.say`Removing route ${url} from app ${args.APP_NAME} in org ${org.name} / space ${space.name} as ${user}...`;
-    const unmapped = await unmapRoute(session, await findApp(session, args.APP_NAME), address);
+    this.announce`Removing route ${url} from app ${args.APP_NAME}`;
+    const unmapped = await unmapRoute(session, await this.findApp(session, args.APP_NAME), address);
     if (!unmapped) this.print([line('Route to be unmapped is not currently mapped to the application.')]);
     this.ok();
     return { app: args.APP_NAME, url, unmapped };

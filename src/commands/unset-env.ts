@@ -18,15 +18,10 @@ export default class UnsetEnv extends KfCommand<Result> {
 
   async run(): Promise<Result> {
     const { args } = await this.parse(UnsetEnv);
-    const [session, { unsetEnv }, { findApp }] = await Promise.all([
-      this.spaceSession(),
-      import('../lib/ops/apps/env.ts'),
-      import('../lib/ops/find.ts'),
-    ]);
+    const [session, { unsetEnv }] = await this.inSpace(import('../lib/ops/apps/env.ts'));
     const { APP_NAME: app, ENV_VAR_NAME: name } = args;
-    const { org, space, user } = session;
-    this.say`Removing env variable ${name} from app ${app} in org ${org.name} / space ${space.name} as ${user}...`;
-    const changed = await unsetEnv(session, await findApp(session, app), name);
+    this.announce`Removing env variable ${name} from app ${app}`;
+    const changed = await unsetEnv(session, await this.findApp(session, app), name);
     if (!changed) this.terminal.warn(`Env variable ${name} was not set.`);
     this.ok();
     if (changed) this.print([line(`TIP: Use '${this.frame.bin} restage ${app}' to ensure your env variable changes take effect.`)]);

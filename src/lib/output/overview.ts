@@ -1,11 +1,16 @@
 // `help`: all commands by heading.
 
 import { cfCommands, kfCommands, type CfCommand } from '../cf/cf-commands.ts';
+import { summaries } from '../cf/summaries.generated.ts';
 import type { Block } from '../views/block.ts';
 
 const indent = '   ';
 
-function row([name, alias, label]: CfCommand, isThere: (name: string) => boolean): string[] {
+const summaryOf = ([name, , label]: CfCommand): string => (label === '' ? (summaries[name] ?? '') : label);
+
+function row(command: CfCommand, isThere: (name: string) => boolean): string[] {
+  const [name, alias] = command;
+  const label = summaryOf(command);
   return [`${indent}${alias === '' ? name : `${name}, ${alias}`}`, isThere(name) ? label : `${label} (not yet)`];
 }
 
@@ -30,7 +35,10 @@ export interface CommandRow {
 export function listCommands({ all, isThere }: Pick<OverviewOptions, 'all' | 'isThere'>): CommandRow[] {
   return Object.entries({ KF: kfCommands, ...cfCommands }).flatMap(([group, commands]) =>
     commands
-      .map(([name, alias, summary]) => ({ group, name, ...(alias === '' ? {} : { alias }), summary, available: isThere(name) }))
+      .map((command) => {
+        const [name, alias] = command;
+        return { group, name, ...(alias === '' ? {} : { alias }), summary: summaryOf(command), available: isThere(name) };
+      })
       .filter(({ available }) => all || available),
   );
 }

@@ -71,7 +71,13 @@ describe('help for machines', () => {
   it('is one document: all commands, or all of one', async () => {
     const [all, one] = await Promise.all([user().run(['help', '-a', '--json']), user().run(['scale', '--help', '--json'])]);
     const { commands } = (JSON.parse(all.stdout) as { result: { commands: { name: string; available: boolean }[] } }).result;
-    expect(commands).toContainEqual({ group: 'APPS', name: 'apps', alias: 'a', summary: 'list apps', available: true });
+    expect(commands).toContainEqual({
+      group: 'APPS',
+      name: 'apps',
+      alias: 'a',
+      summary: 'list all apps in the targeted space',
+      available: true,
+    });
     expect(commands.find(({ name }) => name === 'ssh')).toMatchObject({ available: false });
     expect((JSON.parse(one.stdout) as { result: unknown }).result).toMatchObject({
       name: 'scale',
