@@ -33,6 +33,15 @@ export declare function resource<T extends KubeObject = KubeObject>(
   namespaced?: boolean,
 ): ResourceType<T>;
 
+/** A kind whose objects the API server computes for each answer, such as metrics: they have no uid. */
+export declare function computedResource<T extends KubeObject = KubeObject>(
+  group: string,
+  version: string,
+  kind: string,
+  plural: string,
+  namespaced?: boolean,
+): ResourceType<T>;
+
 export interface ListOptions {
   /** Left out: all namespaces. */
   ns?: string;

@@ -4,7 +4,7 @@ export * as Args from '@oclif/core/args';
 export * as Flags from '@oclif/core/flags';
 export { KfCommand } from './base-command.ts';
 export { KfError } from './lib/errors.ts';
-export { resource } from './lib/api/object.ts';
+export { computedResource, resource } from './lib/api/object.ts';
 export { line, pairs, table } from './lib/views/block.ts';
 
 /** Grows with every change that a plugin could notice. */

@@ -1,5 +1,6 @@
 // Rules over CFApp, CFProcess and CFRoute: what an app's objects mean, free of any layout.
 
+import type { Stored } from './object.ts';
 import { annotations } from './group.ts';
 import type { CFApp, CFProcess, CFRoute, Droplet, InstanceCounts, InstanceStatus } from './types.generated.ts';
 
@@ -13,15 +14,15 @@ export const processDefaults = {
 } as const;
 
 /** Addresses (host.domain/path) of an app, oldest route first; a route that is not reconciled yet has none. */
-export function addressesOf(app: CFApp, routes: readonly CFRoute[]): string[] {
+export function addressesOf(app: CFApp, routes: readonly Stored<CFRoute>[]): string[] {
   return routesOf(app, routes).flatMap((route) => route.status?.uri ?? []);
 }
 
 /** Routes with a destination of the app, oldest first. */
-export function routesOf<R extends CFRoute>(app: CFApp, routes: readonly R[]): R[] {
+export function routesOf<R extends Stored<CFRoute>>(app: CFApp, routes: readonly R[]): R[] {
   return routes
     .filter((route) => (route.spec.destinations ?? []).some((destination) => destination.appRef.name === app.metadata.name))
-    .toSorted((a, b) => created(a) - created(b) || compare(a.metadata.name ?? '', b.metadata.name ?? ''));
+    .toSorted((a, b) => created(a) - created(b) || compare(a.metadata.name, b.metadata.name));
 }
 
 /** Processes of an app, web first, then by type. */

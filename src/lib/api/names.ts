@@ -1,5 +1,6 @@
 // Names that are computed rather than chosen. The formulas are Korifi's.
 
+import type { Stored } from './object.ts';
 import { createHash } from 'node:crypto';
 import { labels } from './group.ts';
 import type { CFApp, CFDomain, CFOrg, CFProcess, CFRoute, CFServiceBinding, CFServiceInstance, CFSpace } from './types.generated.ts';
@@ -90,14 +91,14 @@ export const nameClaims = {
   routeHost: (fqdn: string): NameClaim => claim(routeHostEntity, fqdn.toLowerCase()),
   serviceInstance: (instance: CFServiceInstance): NameClaim => claim('serviceinstance', instance.spec.displayName),
   /** `instanceName` is the display name of the bound instance, used where the binding has none. */
-  serviceBinding: (binding: CFServiceBinding, instanceName: string): NameClaim => {
+  serviceBinding: (binding: Stored<CFServiceBinding>, instanceName: string): NameClaim => {
     const { appRef, service, displayName, type } = binding.spec;
     const name = displayName === undefined || displayName === '' ? instanceName : displayName;
     // An app mounts each of its bindings under its name, whatever the instance.
     if (type === 'app') return claim('servicebinding', ['sb', appRef.name, name].join('::'));
     return claim(
       'servicebinding',
-      ['sb', appRef.name, service.namespace ?? binding.metadata.namespace ?? '', service.name ?? '', name].join('::'),
+      ['sb', appRef.name, service.namespace ?? binding.metadata.namespace, service.name ?? '', name].join('::'),
     );
   },
 } as const;
@@ -115,8 +116,8 @@ export function addressOf(route: CFRoute, domain: CFDomain): { fqdn: string; uri
 }
 
 /** Label selector of all pods of a process, over all generations. */
-export function podSelectorOf(process: CFProcess): string {
-  return `${labels.guid}=${process.metadata.name ?? ''}`;
+export function podSelectorOf(process: Stored<CFProcess>): string {
+  return `${labels.guid}=${process.metadata.name}`;
 }
 
 /** Edits between two words; two neighbouring letters swapped count as one edit. */

@@ -31,7 +31,7 @@ export interface WatchUntilOptions {
 /** Answers once it has seen enough; undefined means: go on. */
 export type WatchCheck<T extends KubeObject, R> = (objects: readonly Stored<T>[]) => R | undefined | Promise<R | undefined>;
 
-const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name ?? ''}`;
+const keyOf = ({ metadata }: Stored): string => `${metadata.namespace ?? ''}/${metadata.name}`;
 
 /** The current objects of a target, kept right by events. */
 class Mirror<T extends KubeObject> {

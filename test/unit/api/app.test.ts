@@ -1,16 +1,17 @@
 import { expect, test } from 'vitest';
 import { addressesOf, appRevOf, effectiveCommand, instancesOf, processesOf } from '../../../src/lib/api/app.ts';
+import { asStored } from '../../support/stored.ts';
 import type { CFApp, CFProcess, CFRoute } from '../../../src/lib/api/types.generated.ts';
 
 const app = { metadata: { name: 'a' }, spec: { desiredState: 'STARTED' } } as CFApp;
 const process = (type: string, rest: object = {}, status: object = {}) =>
   ({ metadata: { name: type }, spec: { appRef: { name: 'a' }, processType: type, ...rest }, status }) as CFProcess;
 const route = (uri: string | undefined, creationTimestamp: string, appGuid = 'a') =>
-  ({
+  asStored({
     metadata: { name: uri ?? 'none', creationTimestamp },
     spec: { destinations: [{ appRef: { name: appGuid } }] },
     status: { uri },
-  }) as unknown as CFRoute;
+  } as unknown as CFRoute);
 
 test('web comes first, then the types in order, and other apps not at all', () => {
   const foreign = { ...process('web'), spec: { ...process('web').spec, appRef: { name: 'b' } } };

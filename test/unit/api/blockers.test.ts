@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { foreignFinalizers, heldBy, namespaceBlockers } from '../../../src/lib/api/blockers.ts';
+import type { Namespace } from '../../../src/lib/api/core.ts';
+import { asStored } from '../../support/stored.ts';
 
 describe('what keeps an object', () => {
-  const object = (...finalizers: string[]) => ({ metadata: { name: 'o', finalizers } });
+  const object = (...finalizers: string[]) => asStored({ metadata: { name: 'o', finalizers } });
 
   test('are the finalizers of others, not ours and not those that Kubernetes takes away itself', () => {
     const all = ['cfOrg.korifi.cloudfoundry.org', 'foregroundDeletion', 'batch.kubernetes.io/job-tracking', 'example.org/hold'];
@@ -23,27 +25,24 @@ describe('what keeps a namespace', () => {
     'Some resources are remaining: configmaps. has 1 resource instances, widgets.example.org has 2 resource instances',
   );
 
+  const namespace = (metadata: object, ...conditions: (typeof content)[]) =>
+    asStored<Namespace>({ metadata: { name: 'n', ...metadata }, status: { conditions } });
+
   test('is first of all its own finalizer', () => {
-    expect(namespaceBlockers({ metadata: { name: 'n', finalizers: ['example.org/hold'] } })).toBe(
-      "Namespace 'n' has the finalizer 'example.org/hold'.",
-    );
+    expect(namespaceBlockers(namespace({ finalizers: ['example.org/hold'] }))).toBe("Namespace 'n' has the finalizer 'example.org/hold'.");
   });
 
   test('is its content, in the API server’s words, and the command that shows it', () => {
-    expect(namespaceBlockers({ metadata: { name: 'n' }, status: { conditions: [content] } })).toBe(
-      `${content.message} See: kubectl get configmaps,widgets.example.org -n n`,
-    );
+    expect(namespaceBlockers(namespace({}, content))).toBe(`${content.message} See: kubectl get configmaps,widgets.example.org -n n`);
   });
 
   test('is named by object where it is known', () => {
     const held = ["CFApp 'a' has the finalizer 'x'"];
-    expect(namespaceBlockers({ metadata: { name: 'n' }, status: { conditions: [content] } }, held)).toBe(
-      `CFApp 'a' has the finalizer 'x'. ${content.message}`,
-    );
+    expect(namespaceBlockers(namespace({}, content), held)).toBe(`CFApp 'a' has the finalizer 'x'. ${content.message}`);
   });
 
   test('reports nothing while the rollout progresses', () => {
     const fine = condition('NamespaceContentRemaining', 'All content successfully removed', 'False');
-    expect(namespaceBlockers({ metadata: { name: 'n' }, status: { conditions: [fine] } })).toBe('its contents are being removed.');
+    expect(namespaceBlockers(namespace({}, fine))).toBe('its contents are being removed.');
   });
 });

@@ -19,6 +19,7 @@ describe('the API of plugins', () => {
     expectTypeOf<SpaceSession['cluster']['identity']>().toExtend<documented.Cluster['identity']>();
     expectTypeOf<Parameters<SpaceSession['cluster']['list']>[1]>().toExtend<Parameters<documented.Cluster['list']>[1]>();
     expectTypeOf(api.resource).toExtend<typeof documented.resource>();
+    expectTypeOf(api.computedResource).toExtend<typeof documented.computedResource>();
     expectTypeOf<Parameters<typeof documented.line>>().toExtend<Parameters<typeof api.line>>();
     expectTypeOf<Parameters<typeof documented.table>>().toExtend<Parameters<typeof api.table>>();
     expectTypeOf(api.KfError).toExtend<typeof documented.KfError>();

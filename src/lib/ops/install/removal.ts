@@ -3,7 +3,7 @@
 import { namespaceBlockers } from '../../api/blockers.ts';
 import { namespaceType, type Namespace } from '../../api/core.ts';
 import { labels } from '../../api/group.ts';
-import type { KubeObject, ResourceType } from '../../api/object.ts';
+import type { KubeObject, ResourceType, Stored } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { waitFor } from '../../wait.ts';
@@ -83,13 +83,13 @@ export async function removeLabelled(removal: Removal, ...all: string[]): Promis
   for (const kind of all) await removeKindLabelled(removal, kind);
 }
 
-function describeNamespace(namespace: Namespace): string {
-  return `namespace ${namespace.metadata.name ?? ''} (${namespaceBlockers(namespace)})`;
+function describeNamespace(namespace: Stored<Namespace>): string {
+  return `namespace ${namespace.metadata.name} (${namespaceBlockers(namespace)})`;
 }
 
 /** Removes namespaces that kf has made, and waits until they are gone. */
 export async function removeNamespaces(removal: Removal, what: string, isWanted: (namespace: Namespace) => boolean): Promise<void> {
-  const left = async (): Promise<Namespace[]> => {
+  const left = async (): Promise<Stored<Namespace>[]> => {
     const { items } = await removal.cluster.list(namespaceType, { labelSelector: `${labels.managedBy}=kf` });
     return items.filter(isWanted);
   };
