@@ -50,11 +50,17 @@ export async function loadPlugins(folder: string): Promise<PluginDetails[]> {
   }));
 }
 
+/** oclif has each alias as a command of that name. */
+function ofOwnName(config: Config, command: Command.Loadable): Command.Loadable {
+  const { commands = [] } = config.plugins.get(command.pluginName ?? '') ?? {};
+  return commands.find(({ id, aliases }) => id === command.id || aliases.includes(command.id)) ?? command;
+}
+
 /** The command that the first words name, and the words after it: `kf topic command` is oclif's `topic:command`. */
 function find(config: Config, words: readonly string[]): { command: Command.Loadable; rest: string[] } | undefined {
   for (let count = words.length; count > 0; count -= 1) {
     const command = config.findCommand(words.slice(0, count).join(':'));
-    if (command !== undefined && isOfUser(command.pluginType)) return { command, rest: words.slice(count) };
+    if (command !== undefined && isOfUser(command.pluginType)) return { command: ofOwnName(config, command), rest: words.slice(count) };
   }
   return undefined;
 }

@@ -119,6 +119,11 @@ describe('a plugin', () => {
     expect(await cli.run(['uninstall-plugin', 'second'])).toMatchObject({ code: 1, stderr: 'Plugin second does not exist.\n' });
   });
 
+  it('is installed from a path without a dot in front, too', async () => {
+    cpSync(path.join(made, 'sample'), path.join(cli.home, 'plugins', 'sample'), { recursive: true });
+    expect(await cli.run(['install-plugin', 'plugins/sample', '-f'])).toMatchObject({ code: 0, stderr: '' });
+  });
+
   it('makes no other command load a further file', async () => {
     const recorder = fileURLToPath(new URL('../../support/loaded-files.mjs', import.meta.url));
     const loaded = async (...argv: string[]): Promise<string[]> => {

@@ -26,11 +26,10 @@ export interface PluginContext {
 
 /** A path stays one although npm runs elsewhere; all else is npm's to understand. */
 function specOf(given: string): string {
-  const looksLikePath = /^[./~]|\.tgz$/.test(given);
-  if (!looksLikePath) return given;
   const path = resolve(given);
-  if (!existsSync(path)) throw new KfError('not-found', `There is no file '${given}' to install a plugin from.`);
-  return path;
+  if (/[/\\]|\.tgz$/.test(given) && existsSync(path)) return path;
+  if (/^[./~]|\.tgz$/.test(given)) throw new KfError('not-found', `There is no file '${given}' to install a plugin from.`);
+  return given;
 }
 
 /** Changes a copy of the folder, then lets it take the folder's place. */
