@@ -1,4 +1,4 @@
-// How a generation fares that takes another's place: it serves, it may yet, or it has failed, and why.
+// Decides how the wanted generation of a rollout does: it serves, it may still become ready, or it has failed and why.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { statefulSetType } from '../../lib/api/core.ts';
@@ -14,18 +14,18 @@ import type { Proof } from './traffic-probe.ts';
 import { isRemade, type Cause } from './status.ts';
 import { defined } from '../../lib/defined.ts';
 
-/** Pods appear within this time after they were asked for, unless something refuses them. */
+/** Pods appear within this time after they were requested, unless something refuses them. */
 const missingMs = 500;
 const assessAgainMs = 2_000;
-/** After a gap kubelets need this long to say what happened meanwhile (they repeat a status every 10 s). */
+/** After a gap in the watch, kubelets need this long to report what happened in the meantime (they repeat a status every 10 s). */
 const catchUpMs = 12_000;
-/** The kubelet checks once a second. It sends an Event for each of the first 25 failures in a row, and for few of the later ones. */
+/** The kubelet checks once a second. It sends an Event for each of the first 25 failures in a row, and only a few Events after that. */
 const checksWithEvent = 25;
 
 /** Repository of a droplet that was built here (docs/internals.md). */
 const builtImage = /-droplets@sha256:[0-9a-f]{64}$/;
 
-/** Everything that one step looks at. */
+/** The input of one rollout step. */
 export interface View {
   context: Context;
   app: Stored<CFApp>;
@@ -46,11 +46,14 @@ export interface Assessment {
   failed: boolean;
   cause?: Cause;
   awaited?: Problem | { reason: string; message: string };
-  /** Why instances that should exist do not. */
+  /** Why expected instances do not exist. */
   absent?: Problem;
 }
 
-/** Of a set, or of an AppWorkload, that somebody deleted: one of the same name may be there by now, but the garbage collector takes the instance. */
+/**
+ * True when the StatefulSet or the AppWorkload of an instance was deleted. Another one of the same name may exist by now, but the garbage
+ * collector still removes the instance.
+ */
 export function isLeftOver({ stores }: Context, workload: Stored<AppWorkload> | undefined, { owner }: Instance): boolean {
   if (workload === undefined || owner === undefined) return false;
   const set = stores.of(statefulSetType).get(workload.metadata.namespace, statefulSetNameOf(workload));
@@ -61,7 +64,7 @@ export function readyOf(instances: readonly Instance[], hash: string): number {
   return instances.filter(({ generation, ready }) => generation === hash && ready).length;
 }
 
-/** What a generation's instances are measured by. */
+/** The limits by which the instances of a generation are assessed. */
 export function expectationsOf(workload: Stored<AppWorkload> | undefined): Expectations {
   if (workload === undefined) return { startSeconds: 0 };
   const { startupProbe: check, ports, resources, image, processType } = workload.spec;
@@ -76,7 +79,7 @@ export function expectationsOf(workload: Stored<AppWorkload> | undefined): Expec
   };
 }
 
-/** What was said before about this very generation in this very change. */
+/** The phase that was reported before for this generation in this change. */
 function saidBefore({ process, deployId, hash, target }: View): DeploymentStatus['phase'] | undefined {
   const before = process.status?.rollout;
   if (before?.id !== deployId || isRemade(before, hash, target.metadata.uid)) return undefined;
@@ -85,9 +88,10 @@ function saidBefore({ process, deployId, hash, target }: View): DeploymentStatus
 }
 
 /**
- * A failure by time counts only when nothing was missed in that time, so it waits for a while after a gap in what the controller sees. A failed check
- * counts only when one failed late as well. Otherwise an app that serves would count as failed because its kubelet is silent. Undefined means: not
- * known yet. An app that really fails is soon restarted by the kubelet, and that can be seen.
+ * Confirms a failure that was concluded from elapsed time. It counts only when the controller missed nothing in that time, so the
+ * assessment waits after a gap in the watch. A failed check counts only when the kubelet also reported a late failure. Otherwise an app
+ * that serves would count as failed because its kubelet is silent. Returns undefined when this is not known yet. The kubelet soon restarts
+ * an app that really fails, and the controller sees the restart.
  */
 async function confirm(view: View, problem: Problem, instance: Instance | undefined): Promise<Problem | undefined> {
   const isCheck = problem.reason === 'HealthCheckFailed' && instance !== undefined;
@@ -111,7 +115,7 @@ export class Assessor {
   /** Since when pods are missing, per generation. */
   readonly #missing = new BoundedMap<string, number>(5_000);
 
-  /** A result holds for its change: Serving for good, Failed until the generation recovers by itself. */
+  /** A result is valid for its change: Serving stays; Failed stays until the generation recovers by itself. */
   async assess(view: View, proof: Proof): Promise<Assessment> {
     const before = saidBefore(view);
     if (view.desired === 0) return { failed: false };
@@ -128,7 +132,7 @@ export class Assessor {
     return confirmed === undefined ? { failed: false, awaited: { ...problem, final: false } } : this.#fail(view, confirmed, instance);
   }
 
-  /** What served is not assessed again; that it cannot grow is told. */
+  /** A generation that served is not assessed again. The result only reports instances that cannot be created. */
   async #serving(view: View): Promise<Assessment> {
     const absent = await this.#missingInstances(view, ownOf(view).length);
     return { failed: false, ...defined({ absent }) };
@@ -149,7 +153,7 @@ export class Assessor {
       .filter(({ problem }) => problem !== undefined)
       .toSorted((a, b) => Number(b.problem?.final) - Number(a.problem?.final));
     if (instance?.problem !== undefined) {
-      // Room that others are about to leave is worth waiting for.
+      // Other instances are about to end and free resources, so the scheduler may still place this one.
       const mayPass = makesRoom && instance.problem.reason === 'Unschedulable';
       return { problem: mayPass ? { ...instance.problem, final: false } : instance.problem, instance };
     }
@@ -175,7 +179,7 @@ export class Assessor {
   }
 }
 
-/** Instances are about to end, or more of them serve than shall: what is on its way out. */
+/** Instances are ending, or more instances stay than are wanted, so some will end. */
 function othersLeave({ instances, hash, desired }: View): boolean {
   const staying = instances.filter(({ generation, ready, ending }) => !ending && (ready || generation !== hash));
   return instances.some(({ ending }) => ending) || staying.length > desired;

@@ -1,4 +1,4 @@
-// What is frozen into a generation: read from the app's env and bindings as they are now, and kept in Secrets that go with the AppWorkload.
+// Reads the app's current env and bindings, which are frozen into a generation, and keeps them in Secrets that the AppWorkload owns.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { isReady } from '../../lib/api/conditions.ts';
@@ -16,7 +16,7 @@ import { vcapApplicationOf, vcapServicesSecretName } from '../apps/vcap.ts';
 import { bindingsOf } from '../relations.ts';
 
 const retryMs = 500;
-/** Of a Secret that stands in the way: it may be collected, and made again by another, meanwhile. */
+/** Attempts to create a Secret while another one of the same name exists: that one may be deleted and created again in the meantime. */
 const mostTries = 5;
 
 type Data = Record<string, string>;
@@ -27,7 +27,7 @@ async function secretData(context: Context, ns: string, name: string | undefined
   return secret === undefined ? undefined : (secret.data ?? {});
 }
 
-/** An app whose variables are gone must not start without them as if it had none. */
+/** Throws when the Secret with the app's variables is missing. The app must not start as if it had no variables. */
 async function envOf(context: Context, app: Stored<CFApp>): Promise<Data> {
   const name = app.spec.envSecretName;
   const env = await secretData(context, app.metadata.namespace, name);
@@ -39,7 +39,7 @@ async function envOf(context: Context, app: Stored<CFApp>): Promise<Data> {
   );
 }
 
-/** Every binding of the app is there as the app shall see it: nothing is frozen half. */
+/** Throws unless all bindings of the app are ready and listed in its status. A generation never gets only a part of them. */
 function assertBound(context: Context, app: Stored<CFApp>): void {
   const listed = new Set((app.status?.serviceBindings ?? []).map(({ guid }) => guid));
   for (const binding of bindingsOf(context.stores, app)) {
@@ -58,7 +58,7 @@ async function frozenBindings(context: Context, app: Stored<CFApp>): Promise<Fro
   const ns = app.metadata.namespace;
   const bindings: FrozenBinding[] = [];
   let characters = 0;
-  // One after the other: all of them at once could be more than there is memory for.
+  // One after the other: all of them at once could need too much memory.
   for (const { guid, name, secret } of app.status?.serviceBindings ?? []) {
     const data = await secretData(context, ns, secret);
     if (data === undefined)
@@ -70,10 +70,10 @@ async function frozenBindings(context: Context, app: Stored<CFApp>): Promise<Fro
   return bindings;
 }
 
-/** Of what one generation holds: each is copied into Secrets of its own, and a process cannot start with an environment that is much larger. */
+/** Limits for one generation. Each generation has its own copies, and a process cannot start with an environment that is much larger. */
 export const frozenLimits = { variables: 1_000, envCharacters: 700 * 1024, bindingCharacters: 4 * 1024 * 1024 } as const;
 
-/** As they stand in a Secret: four characters in base64 for three bytes. */
+/** Length of keys and values as a Secret stores them: base64 has four characters for three bytes. */
 const charactersOf = (data: Record<string, string>): number =>
   Object.entries(data).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
 
@@ -88,7 +88,7 @@ export function assertEnvSize(env: Record<string, string>): void {
     throw tooLarge(`The app's environment, VCAP_SERVICES included, has more than ${(envCharacters * 3) / 4 / 1024} KiB`);
 }
 
-/** The services of VCAP_SERVICES. A developer may have written the Secret. @throws WaitingError when it is none */
+/** The services of VCAP_SERVICES. A developer may have written the Secret. @throws WaitingError when it is not a JSON object */
 export function servicesIn(vcapServices: string): VcapService[] {
   try {
     const listed: unknown[] = Object.values(JSON.parse(Buffer.from(vcapServices, 'base64').toString('utf8')) as object).flat();
@@ -101,7 +101,7 @@ export function servicesIn(vcapServices: string): VcapService[] {
   }
 }
 
-/** What a generation that is made now holds for good. @throws WaitingError naming what is missing */
+/** Reads the inputs that a new generation keeps for its whole life. @throws WaitingError naming what is missing */
 export async function readFrozen(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>): Promise<FrozenInputs> {
   assertBound(context, app);
   const [env, services, bindings] = await Promise.all([
@@ -123,7 +123,10 @@ export async function readFrozen(context: Context, app: Stored<CFApp>, process: 
   };
 }
 
-/** A Secret of the same name that a deleted AppWorkload has left would be collected, and take the environment with it: it makes way. */
+/**
+ * Creates one Secret. A Secret of the same name that belongs to a deleted AppWorkload is deleted first: the garbage collector would remove
+ * it, and the environment with it.
+ */
 async function createOne(context: Context, workload: Stored<AppWorkload>, secret: Secret): Promise<void> {
   const { namespace, name = '' } = secret.metadata;
   for (let tries = 1; ; tries += 1) {
@@ -140,7 +143,7 @@ async function createOne(context: Context, workload: Stored<AppWorkload>, secret
   }
 }
 
-/** Creates the Secrets of a generation, the last one when all others are there. */
+/** Creates the Secrets of a generation; the last one only when all others exist. */
 export async function createFrozen(context: Context, workload: Stored<AppWorkload>, secrets: readonly Secret[]): Promise<void> {
   await Promise.all(secrets.slice(0, -1).map((secret) => createOne(context, workload, secret)));
   await Promise.all(secrets.slice(-1).map((secret) => createOne(context, workload, secret)));

@@ -1,4 +1,5 @@
-// The frozen Secrets of generations that run: whoever deletes one would take their next container its environment, so it comes back.
+// Restores the frozen Secrets of running generations when somebody deletes them. Without them the next container of the generation has no
+// environment.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
@@ -14,7 +15,7 @@ import { splitKey } from '../runtime/store.ts';
 import { paceMs } from '../runtime/secrets.ts';
 
 type Data = Record<string, string>;
-/** Contents by name of Secret. Nothing else could tell them: what they were copied from may have changed since. */
+/** Contents by name of Secret. They cannot be read again from their source, which may have changed since. */
 type Copies = Map<string, Data>;
 
 const runs = (workload: Stored<AppWorkload>): boolean =>
@@ -23,7 +24,7 @@ const runs = (workload: Stored<AppWorkload>): boolean =>
   workload.spec.instances > 0 &&
   workload.metadata.annotations?.[annotations.liveHash] !== undefined;
 
-/** Secrets are never watched, so they are looked at from time to time (see {@link paceMs}). */
+/** Reads the Secrets at intervals, because Secrets are never watched (see {@link paceMs}). */
 export function frozenSecretsReconciler(): Reconciler {
   const copies = new Map<string, Copies>();
   const uids = new Map<string, string>();
@@ -60,18 +61,21 @@ export function frozenSecretsReconciler(): Reconciler {
   };
 }
 
-/** Of all copies of one generation, in base64: cf takes 64 KiB of variables per app. */
+/** Limit for all copies of one generation, in base64. cf allows 64 KiB of variables per app. */
 const mostCharacters = 128 * 1024;
 const charactersOf = (data: Data): number => Object.entries(data).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
 
-/** What is too large to be remembered is lost when it is deleted, and made anew from the app's environment as it is then. */
+/**
+ * Remembers the contents of a Secret unless they are too large. A Secret that was not remembered is lost when it is deleted, and is then
+ * created from the app's current environment.
+ */
 export function remember(known: Copies, name: string, data: Data): void {
   known.delete(name);
   const present = [...known.values()].reduce((sum, copy) => sum + charactersOf(copy), 0);
   if (present + charactersOf(data) <= mostCharacters) known.set(name, data);
 }
 
-/** False when the Secret is gone and nobody knows what was in it. */
+/** Creates the Secret again if it is missing. False when its contents are not known. */
 async function ensureCopy(context: Context, workload: Stored<AppWorkload>, name: string, known: Copies): Promise<boolean> {
   const live = await context.cluster.get(secretType, workload.metadata.namespace, name, context.signal);
   if (live?.metadata.deletionTimestamp !== undefined) return true;
@@ -89,7 +93,7 @@ async function ensureCopy(context: Context, workload: Stored<AppWorkload>, name:
   return true;
 }
 
-/** Condition `Whole`: when it is False, the process reconciler replaces what is lost. */
+/** Writes the condition `Whole`. When it is False, the process reconciler replaces the lost Secrets. */
 async function tell(context: Context, workload: Stored<AppWorkload>, lost: readonly string[]): Promise<void> {
   const before = findCondition(workload, conditionTypes.whole);
   if (lost.length === 0 && before?.status !== 'False') return;

@@ -1,4 +1,4 @@
-// Making a generation: what it lives by, what is frozen into it, and the objects that hold it.
+// Makes a generation: its live inputs, its frozen inputs, and the objects that hold them.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { webProcess } from '../../lib/api/app.ts';
@@ -29,7 +29,7 @@ export function portsOf(process: Stored<CFProcess>, droplet: Droplet, context: C
   return ports.length === 0 && process.spec.processType === webProcess ? [first] : ports;
 }
 
-/** All generations of a process that are not about to go, oldest first. */
+/** All generations of a process that are not being deleted, oldest first. */
 export function workloadsOf(process: Stored<CFProcess>, context: Context): Stored<AppWorkload>[] {
   return context.stores
     .of(kinds.appWorkload)
@@ -48,7 +48,7 @@ export function findGeneration(workloads: readonly Stored<AppWorkload>[], live: 
   return workloads.findLast((workload) => workload.metadata.annotations?.[annotations.liveHash] === hash);
 }
 
-/** Uids of AppWorkloads whose Secrets are known to be there. */
+/** Uids of AppWorkloads whose Secrets are known to exist. */
 const wholeGenerations = new Remembered(() => new BoundedMap<string, true>(5_000));
 
 /** Freezes env and bindings as they are now and creates the generation, without instances. */
@@ -61,7 +61,7 @@ export async function createGeneration(
   return createFrom(context, app, process, live, await readFrozen(context, app, process));
 }
 
-/** The Secret with the env comes last: it being there says that the generation is whole. */
+/** Creates the AppWorkload and its Secrets. The Secret with the env comes last: when it exists, the generation is complete. */
 async function createFrom(
   context: Context,
   app: Stored<CFApp>,
@@ -92,16 +92,16 @@ async function createFrom(
 }
 
 /**
- * False when the making of the generation was cut off: it is removed then, and made anew from what is there by now. Asks the API server once per
- * generation and process of the controller.
+ * False when the creation of the generation was interrupted. The generation is removed then, and made again from the current inputs. Asks
+ * the API server once per generation and controller process.
  */
 export async function isWhole(context: Context, process: Stored<CFProcess>, workload: Stored<AppWorkload>): Promise<boolean> {
   const { uid, namespace, name, annotations: marks = {} } = workload.metadata;
   const whole = context.memory.of(wholeGenerations);
-  // A generation that somebody else made has no frozen Secrets of ours.
+  // The check is only for generations without instances that the controller made; other generations have no frozen Secrets to check.
   if (whole.has(uid) || workload.spec.instances > 0 || marks[annotations.liveHash] === undefined) return true;
   const secret = await context.cluster.get(secretType, namespace, generationNames(process, generationOf(workload)).env, context.signal);
-  // One that a deleted AppWorkload of the same name has left is about to be collected.
+  // A Secret that belongs to a deleted AppWorkload of the same name is about to be garbage-collected.
   if (secret !== undefined && isOwnedBy(secret, workload)) {
     whole.set(uid, true);
     return true;
@@ -111,9 +111,9 @@ export async function isWhole(context: Context, process: Stored<CFProcess>, work
 }
 
 /**
- * Replaces frozen Secrets that are lost, by the app's env and bindings as they are now. A restart would take these, too. When they are still what was
- * frozen, the generation stays. Otherwise another one takes its place.
- * @returns the generation that shall run
+ * Replaces lost frozen Secrets with the app's current env and bindings, which a restart would use too. If they still equal what was frozen,
+ * the generation stays. Otherwise a new generation takes its place.
+ * @returns the generation that should run
  */
 export async function replaceLost(
   context: Context,

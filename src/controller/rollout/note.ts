@@ -1,4 +1,4 @@
-// What there is to say of a version that serves, beside that it does.
+// Notes about a version that serves, beside the fact that it serves.
 
 import { findCondition } from '../../lib/api/conditions.ts';
 import { conditionTypes, reasons } from '../../lib/api/group.ts';
@@ -13,13 +13,13 @@ export interface Note {
 
 const routeNotVerified = 'RouteNotVerified';
 
-/** Said of this very change before. */
+/** The status that already has this note for the same change. */
 function notedBefore({ process, deployId }: View): DeploymentStatus | undefined {
   const before = process.status?.rollout;
   return before?.id === deployId && before.phase === 'Serving' && before.reason === routeNotVerified ? before : undefined;
 }
 
-/** The note of a success; undefined when there is nothing to say. */
+/** The note of a success; undefined when there is none. */
 export function noteOf(view: View, proof: Proof): Note | undefined {
   if (findCondition(view.target, conditionTypes.whole)?.status === 'False') {
     const message =

@@ -1,52 +1,52 @@
-// How the generations of a process change places: state in, numbers of instances and weights out. Pure.
+// Plans how one generation of a process replaces another. Input: the state; output: numbers of instances and weights. Pure.
 
 export interface Generation {
   hash: string;
-  /** Instances asked for now (AppWorkload.spec.instances). */
+  /** Requested instances (AppWorkload.spec.instances). */
   instances: number;
-  /** Instances that answer and are not about to end. */
+  /** Instances that are ready and not ending. */
   ready: number;
-  /** Instances that exist, those about to end included. */
+  /** Existing instances, including those that are ending. */
   present: number;
-  /** Those of `present` whose end has begun. */
+  /** Those of `present` that are ending. */
   ending: number;
-  /** Fit to take the place of another: reached by a request, or running without a fall for long enough. */
+  /** May replace another generation: a request reached it, or it has run long enough without a restart. */
   proven: boolean;
-  /** It has served the app once. */
+  /** It has served the app at least once. */
   served: boolean;
-  /** Creation, for order. */
+  /** Time of creation, for sorting. */
   created: number;
 }
 
 export interface RolloutState {
   /** Instances that the user wants; 0 when the app is stopped. */
   desired: number;
-  /** Instances that may exist beyond `desired` while generations change; as many again may be there that are to end. */
+  /** Instances that may exist beyond `desired` during a rollout; as many again may exist that are about to be stopped. */
   maxInFlight: number;
-  /** Requests reach this process through routes. Without them two versions never run side by side, but for one trial. */
+  /** Requests reach this process through routes. Without routes two versions never run side by side, except for one trial instance. */
   routed: boolean;
-  /** Hash of the generation that is wanted. */
+  /** Hash of the wanted generation. */
   target: string;
   /** The target has failed. */
   failed: boolean;
-  /** All that exist, the target among them. */
+  /** All existing generations, including the target. */
   generations: readonly Generation[];
-  /** The weights that were planned last: who serves, whether or not the gateway knows all of it yet. */
+  /** The weights of the last plan: which generations serve, even if the gateway has not loaded all of it yet. */
   carried: Readonly<Record<string, number>>;
-  /** The weights that all routes carry and have carried long enough for the gateway; undefined while they change. */
+  /** The weights that all routes have had long enough for the gateway to load them; undefined while they change. */
   settled: Readonly<Record<string, number>> | undefined;
 }
 
 export interface RolloutPlan {
   /** Instances per generation. */
   instances: Record<string, number>;
-  /** Share of the requests per generation; a generation that is missing gets none. */
+  /** Share of the requests per generation; a missing generation gets none. */
   weights: Record<string, number>;
-  /** Generations that are empty and no longer needed. */
+  /** Generations without instances that are no longer needed. */
   remove: string[];
-  /** The generation that the plan leads to: the target, or the one that serves in its place after a failure. */
+  /** The generation that the plan leads to: the target, or after a failure the one that serves in its place. */
   goal: string;
-  /** Nothing is left to do: only the goal has instances, as many as wanted, and all are ready. */
+  /** The rollout is done: only the goal has instances, as many as wanted, and all are ready. */
   complete: boolean;
 }
 
@@ -55,35 +55,39 @@ const sum = <T>(items: Iterable<T>, of: (item: T) => number): number => [...item
 const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value));
 
 /**
- * Best to keep first: what serves requests now. A version may be ready, newer, and never have answered a request, when another push came
- * before it was known to serve or to have failed; then most ready instances, most instances, newest.
+ * Sorts generations; the first ones are kept longest. A generation that serves requests now comes first: a newer one may be ready although
+ * it never answered a request, when another push came before it had served or failed. Then most ready instances, most instances, newest.
  */
 function byWorth({ carried }: RolloutState): (a: Generation, b: Generation) => number {
   const serves = ({ hash, ready }: Generation): number => (ready > 0 && (carried[hash] ?? 0) > 0 ? 1 : 0);
   return (a, b) => serves(b) - serves(a) || b.ready - a.ready || b.instances - a.instances || b.created - a.created;
 }
 
-/** Those of `others` that requests may go to: who carries them now or has proven itself; any that is ready where there is no such one. */
+/** Those of `others` that may get requests: generations that have requests now or are proven; if there are none, all that are ready. */
 function servingOf(state: RolloutState, others: readonly Generation[]): Generation[] {
   const ready = others.filter((generation) => generation.ready > 0);
   const fit = ready.filter(({ hash, proven }) => proven || (state.carried[hash] ?? 0) > 0);
   return (fit.length > 0 ? fit : ready).toSorted(byWorth(state));
 }
 
-/** What served last before a target that has not served yet: kept, empty, as long as the target may fail. */
+/**
+ * The generation that served last before a target that has not served yet. It is kept without instances for as long as the target may fail.
+ */
 function spareOf({ target, generations }: RolloutState): Generation | undefined {
   if (generations.some(({ hash, served }) => hash === target && served)) return undefined;
   return generations.filter(({ hash, served }) => hash !== target && served).toSorted((a, b) => b.created - a.created)[0];
 }
 
-/** What goes on serving when the target failed: of those that still have instances, else what served before the app was stopped. */
+/**
+ * The generation that serves after the target failed: one that still has instances, or else the one that served before the app was stopped.
+ */
 function fallbackOf(state: RolloutState): Generation | undefined {
   if (!state.failed) return undefined;
   const running = state.generations.filter(({ hash, instances }) => hash !== state.target && instances > 0).toSorted(byWorth(state))[0];
   return running ?? spareOf(state);
 }
 
-/** Hands out `total` among generations in order, at most `most` to each. */
+/** Distributes `total` among generations in order, at most `most` to each. */
 function share(generations: readonly Generation[], total: number, most: (generation: Generation) => number): Map<string, number> {
   const shares = new Map<string, number>();
   let left = total;
@@ -101,7 +105,7 @@ interface Numbers {
   weights: Record<string, number>;
 }
 
-/** Side by side: a step up, served, a step down. */
+/** Plans a step with both versions side by side: the new one grows, gets requests, then the old one shrinks. */
 function roll(state: RolloutState, goal: Generation, others: readonly Generation[]): Numbers {
   const { desired, maxInFlight, settled } = state;
   const serving = servingOf(state, others);
@@ -110,8 +114,8 @@ function roll(state: RolloutState, goal: Generation, others: readonly Generation
   const staying = share(serving, keep, ({ instances }) => instances);
   const occupied = sum(staying.values(), (part) => part);
   const leaving = sum(others, ({ instances, present, ending }) => Math.max(instances, present - ending)) - occupied;
-  // Instances whose end has begun do not count. Of those that are still to end, `maxInFlight` do not count either (docs/decisions/0009). For example,
-  // 3 are wanted, 1 may be in flight, and 3 old ones stay: there is room for 1 new one.
+  // Instances that are ending do not count. Of those that are still to be stopped, `maxInFlight` do not count either (docs/decisions/0009).
+  // For example, 3 are wanted, 1 may be in flight, and 3 old ones stay: 1 new one can be started.
   const room = desired + maxInFlight - occupied - Math.max(0, leaving - maxInFlight);
   const up = clamp(Math.max(goal.instances, room), 0, desired);
   if (serving.length === 0) return { goal: up, others: new Map(), weights: { [goal.hash]: 1 } };
@@ -120,13 +124,16 @@ function roll(state: RolloutState, goal: Generation, others: readonly Generation
   const weights: Record<string, number> = Object.fromEntries([...shares].filter(([, part]) => part > 0));
   if (taken > 0) weights[goal.hash] = taken;
 
-  // Instances go only after the gateway has sent to their successors for a while.
+  // Instances are stopped only after the gateway has sent requests to their successors for a while.
   const hasSettled = settled !== undefined && isSameWeights(settled, weights);
   const kept = hasSettled ? staying : new Map(serving.map(({ hash, instances }) => [hash, instances]));
   return { goal: up, others: kept, weights };
 }
 
-/** One after the other: the new version is tried with one instance, then the old one ends, then the new one grows. */
+/**
+ * Plans a step without two versions side by side: one trial instance of the new version, then the old version stops, then the new one
+ * grows.
+ */
 function switchOver(state: RolloutState, goal: Generation, others: readonly Generation[]): Numbers {
   const { desired } = state;
   const serving = others.filter(({ ready }) => ready > 0);
@@ -143,8 +150,12 @@ function isSameWeights(a: Readonly<Record<string, number>>, b: Readonly<Record<s
 }
 
 /**
- * The next step. Rules: what serves never shrinks before its successor does serve; pods that serve nothing go first; never more instances than
- * `desired + maxInFlight` and, of those that are to end, one step more; a failed target gives its place back to what still serves and is kept, empty, for reading.
+ * Plans the next step. Rules:
+ * - A generation that serves never shrinks before its successor serves.
+ * - Pods that serve nothing stop first.
+ * - There are never more than `desired + maxInFlight` instances, plus at most `maxInFlight` that are about to be stopped.
+ * - After a failure the generation that still serves takes over; the failed target is kept without instances, so that people can examine
+ *   it.
  */
 export function planRollout(state: RolloutState): RolloutPlan {
   const { desired, target, generations } = state;
@@ -152,7 +163,7 @@ export function planRollout(state: RolloutState): RolloutPlan {
   if (wanted === undefined) throw new Error(`The wanted generation ${target} is not among the existing ones.`);
   const goal = fallbackOf(state) ?? wanted;
   const others = generations.filter(({ hash }) => hash !== goal.hash);
-  // What serves after a failure has proven itself; it is there already.
+  // After a failure the goal is a generation that served before, so it is proven.
   const proven = goal === wanted ? goal : { ...goal, proven: true };
   const numbers: Numbers =
     desired === 0 ? { goal: 0, others: new Map(), weights: { [goal.hash]: 1 } } : (state.routed ? roll : switchOver)(state, proven, others);

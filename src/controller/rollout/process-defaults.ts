@@ -1,4 +1,4 @@
-// Defaults of a CFProcess that the contract gives by admission (4.6): here the controller gives them, once.
+// Sets the defaults of a CFProcess once. The contract (4.6) sets them by admission; kf does it in the controller.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { processDefaults } from '../../lib/api/app.ts';
@@ -6,7 +6,7 @@ import { kinds } from '../../lib/api/group.ts';
 import type { CFProcess } from '../../lib/api/types.generated.ts';
 import type { Context } from '../runtime/reconciler.ts';
 
-/** The process as it is with defaults; patched only where something was empty. */
+/** Returns the process with its defaults; patches it only where something was empty. */
 export async function withProcessDefaults(context: Context, process: Stored<CFProcess>): Promise<Stored<CFProcess>> {
   const { memoryMB, diskQuotaMB, healthCheck, processType } = process.spec;
   const patch = {

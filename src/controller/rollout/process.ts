@@ -1,4 +1,4 @@
-// CFProcess: the generation that is wanted, how it takes the place of the one before, and what became of it.
+// Reconciles CFProcess: finds the wanted generation, replaces the one before with it, and reports the result.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
@@ -82,8 +82,8 @@ async function reconcile(key: string, context: Context, rollouts: Rollouts): Pro
 }
 
 /**
- * The app holds its name, and the CFApp reconciler has seen this state of it: with a deploy-id it has read processes and env fresh then, so that
- * nothing older than the user's command is acted on.
+ * True when the app has its name and the CFApp reconciler has observed this generation of it. For a deploy-id that reconciler first reads
+ * processes and env from the API server, so the rollout never uses state that is older than the user's command.
  */
 function mayAct(app: Stored<CFApp>): boolean {
   if (app.metadata.deletionTimestamp !== undefined || findCondition(app, conditionTypes.claimed)?.status !== 'True') return false;
@@ -92,7 +92,7 @@ function mayAct(app: Stored<CFApp>): boolean {
   return isSeen && (deployId === undefined || app.status?.deployment?.id === deployId);
 }
 
-/** The generation that shall run; made when there is none yet. `again` when an unfinished one was just removed. */
+/** The generation that should run; created if it does not exist. `again` when an unfinished one was just removed. */
 async function targetOf(
   context: Context,
   app: Stored<CFApp>,
@@ -101,7 +101,7 @@ async function targetOf(
 ): Promise<Stored<AppWorkload> | 'again' | undefined> {
   const workloads = workloadsOf(process, context);
   if (droplet === undefined) assertNoChangeAsked(app, process);
-  // A stopped process keeps its last generation, empty: that is what a start without the controller wakes.
+  // A stopped process keeps its last generation without instances: a start without the controller scales that one up.
   if (droplet === undefined || wantedInstances(app, process) === 0) return lastOf(process, workloads);
   const live = liveInputsOf(app, process, droplet, context);
   const found = findGeneration(workloads, live);
@@ -111,13 +111,13 @@ async function targetOf(
   try {
     return await replaceLost(context, app, process, live, found);
   } catch (error) {
-    // What runs goes on; that it cannot start again is told by `rollout.message`.
+    // The running instances stay; `rollout.message` reports that the version cannot start again.
     if (error instanceof WaitingError) return found;
     throw error;
   }
 }
 
-/** No generation can be made: the process says what is missing before it is tried again. */
+/** Reports why no generation can be made, before the next try. */
 async function tellWhy(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>, error: unknown): Promise<never> {
   if (error instanceof WaitingError) {
     const deployId = app.metadata.annotations?.[annotations.deployId] ?? '';
@@ -131,7 +131,7 @@ async function tellWhy(context: Context, app: Stored<CFApp>, process: Stored<CFP
   throw error;
 }
 
-/** What runs goes on without the build that it came from; a change has nothing to start. */
+/** Without its droplet, the running version stays as it is, but a change that the user requested cannot start: then this throws. */
 function assertNoChangeAsked(app: Stored<CFApp>, process: Stored<CFProcess>): void {
   const name = app.spec.currentDropletRef?.name ?? '';
   const { id, reason } = process.status?.rollout ?? {};
@@ -144,7 +144,7 @@ function assertNoChangeAsked(app: Stored<CFApp>, process: Stored<CFProcess>): vo
   );
 }
 
-/** What runs, or what shall run again where its successor failed. */
+/** The generation that runs now, or the last one that served when its successor failed. */
 function lastOf(process: Stored<CFProcess>, workloads: readonly Stored<AppWorkload>[]): Stored<AppWorkload> | undefined {
   const known = process.status?.rollout?.generations ?? [];
   const of = (hash: string | undefined): Stored<AppWorkload> | undefined =>

@@ -1,4 +1,4 @@
-// What a CFProcess says of its instances and of the change under way. Pure.
+// Computes the status of a CFProcess: its instances and the current change. Pure.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { countInstances, instanceLimits } from '../../lib/api/app.ts';
@@ -13,7 +13,7 @@ import type { RolloutPlan } from './planner.ts';
 import { timestamp } from '../runtime/clock.ts';
 import { defined } from '../../lib/defined.ts';
 
-/** An RFC 3339 time as status fields take it; nothing for what is none. */
+/** The text if it is a valid time; undefined otherwise. */
 const valid = (text: string | undefined): string | undefined => (text === undefined || Number.isNaN(Date.parse(text)) ? undefined : text);
 
 const rank: Record<InstanceStatus['state'], number> = { RUNNING: 0, STARTING: 1, CRASHED: 2, DOWN: 3 };
@@ -32,7 +32,10 @@ function statusOf(instance: Instance): InstanceStatus {
   };
 }
 
-/** One entry per index: while two generations have an instance of it, the one that runs, then the one of the wanted generation. What is about to end is none. */
+/**
+ * One entry per index. While two generations have an instance of one index, the running one counts, then the one of the wanted generation.
+ * Ending instances have no entry.
+ */
 export function instancesStatus(instances: readonly Instance[], wanted: string): Record<string, InstanceStatus> {
   const order = (instance: Instance): number => rank[instance.state] * 2 + (instance.generation === wanted ? 0 : 1);
   const chosen = new Map<number, Instance>();
@@ -43,7 +46,7 @@ export function instancesStatus(instances: readonly Instance[], wanted: string):
   return Object.fromEntries([...chosen].sort(([a], [b]) => a - b).map(([index, instance]) => [String(index), statusOf(instance)]));
 }
 
-/** With an entry for each index that should be there and is not, saying why. */
+/** Adds an entry with the reason for each index whose instance is missing. */
 export function withAbsent(
   present: Record<string, InstanceStatus>,
   wanted: number,
@@ -59,17 +62,17 @@ export function withAbsent(
   };
 }
 
-/** What a status says of instances: the first ones one by one, all of them by their number. It does not grow with the app. */
+/** The part of the status about instances: the first ones each, and counts of all. Its size does not grow with the app. */
 export function summaryOf(instances: Record<string, InstanceStatus>): {
   instancesStatus: Record<string, InstanceStatus>;
   instanceCounts: InstanceCounts;
 } {
-  // Keys that are whole numbers come in their order.
+  // JavaScript sorts integer keys by number.
   const listed = Object.entries(instances).slice(0, instanceLimits.listed);
   return { instancesStatus: Object.fromEntries(listed), instanceCounts: countInstances(Object.values(instances)) };
 }
 
-/** The cause of a failure as it is kept. */
+/** The cause of a failure, as the status keeps it. */
 export interface Cause {
   problem: Problem;
   instance?: Instance;
@@ -87,14 +90,14 @@ export interface RolloutFacts {
   /** Ready instances of the wanted generation, and whether it may take requests. */
   ready: number;
   proven: boolean;
-  /** Routes send to the wanted generation only (always so without routes). */
+  /** Routes lead only to the wanted generation (always true without routes). */
   switched: boolean;
-  /** The generation has failed; with its cause unless it is the one kept from before. */
+  /** The generation has failed. `cause` is missing when the failure was reported before. */
   failed: boolean;
   cause?: Cause;
-  /** What is waited for, where something is known. */
+  /** What the rollout waits for, if known. */
   awaited?: Problem | { reason: string; message: string };
-  /** Why instances that should exist do not. */
+  /** Why expected instances do not exist. */
   absent?: Problem;
   /** A note for a success, such as that the gateway could not be asked. */
   note?: { reason: string; message: string };
@@ -148,7 +151,10 @@ function underWay(facts: RolloutFacts): Body {
   return { phase, reason: 'Instances', message: `${String(ready)} of ${String(desired)} instances are ready.` };
 }
 
-/** Somebody deleted the generation that this was said of, and it was made again: nothing said of the old one holds. */
+/**
+ * True when somebody deleted the generation that this status is about, and it was made again. The old status then says nothing about the
+ * new one.
+ */
 export function isRemade(before: DeploymentStatus, hash: string, uid: string): boolean {
   const known = before.generations?.find((generation) => generation.hash === hash)?.uid;
   return known !== undefined && known !== uid;
@@ -158,7 +164,7 @@ function body(facts: RolloutFacts, before: DeploymentStatus | undefined, isStart
   if (!isStarted) return stopped(facts);
   if (facts.failed) return failed(facts, before);
   const serves = facts.desired === 0 || (facts.ready >= facts.desired && facts.proven && facts.switched);
-  // A version that served once has been judged; that an instance falls later is told by the instances.
+  // The result of a version that served once stays; a later failure of an instance appears in the status of the instance.
   const served =
     before?.id === facts.deployId &&
     before.phase === 'Serving' &&
@@ -174,21 +180,21 @@ function logOf(before: DeploymentStatus | undefined): Pick<DeploymentStatus, 'lo
   return { ...defined({ logHead, logOmitted }), logTail };
 }
 
-/** `status.rollout`: as before where nothing changed, so that nothing is written. */
+/** The new `status.rollout`. It equals the old one if nothing changed, so that nothing is written. */
 export function rolloutStatus(facts: RolloutFacts, isStarted: boolean): DeploymentStatus {
   const before = facts.process.status?.rollout;
   const same = before?.id === facts.deployId ? before : undefined;
-  // What a version that failed said stays readable while the app is stopped.
+  // The log of a failed version stays readable while the app is stopped.
   const next = isStarted ? body(facts, same, isStarted) : { ...logOf(before), ...body(facts, same, isStarted) };
   const since = same?.phase === next.phase && same.since !== undefined ? same.since : timestamp(facts.now);
   const message = next.message === undefined ? {} : { message: cutText(next.message, longestMessage) };
   return { id: facts.deployId, ...next, ...message, process: facts.process.spec.processType, since, generations: facts.generations };
 }
 
-/** What is missing may come by itself, as the Secret of a binding does; after this time it is said that it does not. */
+/** Something missing may still appear, for example the Secret of a binding. After this time the change counts as failed. */
 const hindrancePatienceMs = 15_000;
 
-/** `status.rollout` of a change that cannot even begin. */
+/** `status.rollout` of a change that cannot start. */
 export function hinderedRollout(
   { spec, status }: Stored<CFProcess>,
   id: string,

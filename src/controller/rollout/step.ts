@@ -1,4 +1,4 @@
-// One step of a process's change: looks at what is there, asks the planner, does what it says, and reports how it fares.
+// Runs one step of a process's rollout: reads the state, calls the planner, applies the plan, and reports the progress.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { httpRouteType } from '../../lib/api/gateway.ts';
@@ -18,10 +18,13 @@ import { expectationsOf, isLeftOver, Assessor, readyOf, type View } from './asse
 import { instancesStatus, isRemade, rolloutStatus, summaryOf, withAbsent, type RolloutFacts } from './status.ts';
 import { defined } from '../../lib/defined.ts';
 
-/** An app without a check counts as well when it has run for so long without a fall. */
+/** An app without a check counts as proven after it has run this long without a restart. */
 const stableMs = 3_000;
 const refusedPollMs = 10_000;
-/** Of a gateway that cannot be asked: from its word that it has taken a route until requests follow it. Traefik gathers changes for 100 ms. */
+/**
+ * For a gateway that cannot be asked: the time from its acceptance of a route until requests follow it. Traefik collects changes for 100
+ * ms.
+ */
 const loadMs = 500;
 
 export interface StepOutcome {
@@ -85,7 +88,7 @@ export class Rollouts {
     }; // prettier-ignore
   }
 
-  /** Kept in the status, so that a new controller asks nothing twice. */
+  /** Read from the status, so that a new controller does not send the same requests again. */
   #provenBefore(view: View, hash: string): boolean {
     const before = this.#saidOf(view, hash);
     const carries = (parseWeights(view.process.status?.serving)[hash] ?? 0) > 0;
@@ -103,7 +106,7 @@ export class Rollouts {
       if (this.#provenBefore(view, hash)) return { state: 'proven', through: this.#proofs.through(process, hash) };
       const proof = this.#proofs.check(context, process, hash, own, view.target.spec.ports?.[0] ?? 8080);
       if (proof.state === 'awaited' && proof.lookAgainMs !== undefined) view.lookAgain.push(proof.lookAgainMs);
-      // It may recover by itself; nothing else would tell.
+      // It may recover by itself, and no event would report that.
       if (proof.state === 'refused') view.lookAgain.push(refusedPollMs);
       return proof;
     }
@@ -114,7 +117,7 @@ export class Rollouts {
     return { state: 'awaited', message: 'The new version runs; waiting whether it stays.' };
   }
 
-  /** The weights that every route of the process carries and its gateway has taken; undefined while they differ. */
+  /** The weights that every HTTPRoute of the process has and its gateway has accepted; undefined while they differ. */
   #carried(view: View): string | undefined {
     const guid = view.process.metadata.name;
     const routes = routesTo(view.process, view.context.stores).map(({ route }) =>
@@ -127,25 +130,28 @@ export class Rollouts {
     return texts.every((text) => text === first) ? first : undefined;
   }
 
-  /** The gateway has loaded the present form of every route of the process, or cannot be asked. */
+  /** True when the gateway has loaded the present form of every route of the process, or cannot be asked. */
   #isLoaded({ process, context: { stores } }: View): boolean {
     const httpRouteOf = ({ metadata }: Stored<CFRoute>) => stores.of(httpRouteType).get(metadata.namespace, metadata.name);
     return routesTo(process, stores).every(({ route }) => isSettled(route, httpRouteOf(route)));
   }
 
-  /** Requests reach the target alone: the gateway has loaded all routes, which say so, and where another version served before, has had some time more. */
+  /**
+   * True when requests reach only the target: all routes have weights only for the target, and the gateway has loaded them. If another
+   * version served before, a short extra time must have passed too.
+   */
   #hasSwitched(view: View): boolean {
     if (!view.routed) return true;
     const text = this.#carried(view);
     if (!onlyTarget(text, view.hash) || !this.#isLoaded(view)) return false;
-    // Noted only while there is another version to switch from.
+    // This entry exists only while there is another version to switch from.
     const settling = this.#settling.get(view.process.metadata.uid);
     const left = settling !== undefined && settling.text === text ? settling.since + loadMs - view.context.now() : 0;
     if (left > 0) view.lookAgain.push(left);
     return left <= 0;
   }
 
-  /** The weights that the gateway has followed for a while; undefined while they change. */
+  /** The weights that the gateway has used for a while; undefined while they change. */
   #settled(view: View): Record<string, number> | undefined {
     const key = `${view.process.metadata.uid}`;
     const text = this.#carried(view);
@@ -193,7 +199,7 @@ export class Rollouts {
     return planRollout({ ...state, settled: isAlone ? undefined : this.#settled(view) });
   }
 
-  /** Fewer instances first: what goes makes room for what comes. */
+  /** Scales down first, so that ending instances free resources for new ones. */
   async #act(view: View, plan: RolloutPlan): Promise<void> {
     const { context } = view;
     const change = (workload: Stored<AppWorkload>): number => (plan.instances[generationOf(workload)] ?? 0) - workload.spec.instances;
@@ -238,7 +244,7 @@ export class Rollouts {
       });
   }
 
-  /** A version of kf 0.1.0 that answered a request has served. */
+  /** In status that kf 0.1.0 wrote, a version that answered a request counts as served. */
   #servedBefore(view: View, hash: string): boolean {
     const said = this.#saidOf(view, hash);
     return said?.served === true || (said?.verified === true && said.state !== 'Failed');
@@ -259,7 +265,7 @@ export class Rollouts {
     const isStarted = view.app.spec.desiredState === 'STARTED';
     const present = instancesStatus(view.instances, view.hash);
     const status: CFProcessStatus = {
-      // By index: while generations change, two instances of one index are one.
+      // Counted by index: during a rollout, two instances with one index count as one.
       actualInstances: Object.values(present).filter(({ ready }) => ready === true).length,
       ...summaryOf(withAbsent(present, view.desired, facts.absent)),
       serving: weights,
@@ -270,7 +276,7 @@ export class Rollouts {
   }
 }
 
-/** The gateway's own time to take in a change, with a second to spare before pods stop answering. */
+/** The time that the gateway needs to load a change, plus a second before pods stop answering. */
 function settleMs(context: Context): number {
   return Math.max(1, context.info().drainSeconds - 1) * 1_000;
 }

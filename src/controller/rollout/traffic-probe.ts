@@ -1,4 +1,5 @@
-// Proof that a generation serves: one request that reaches it and no other, through the gateway where there is one, else to an instance itself.
+// Proves that a generation serves: one request that reaches this generation only, through the gateway if there is one, otherwise directly
+// to an instance.
 
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
@@ -15,17 +16,20 @@ import type { Context } from '../runtime/reconciler.ts';
 import { routesTo } from '../relations.ts';
 import { defined } from '../../lib/defined.ts';
 
-/** What answered: `nothing` where neither can be reached from here, `earlier` when the status says that something did, and no more. */
+/**
+ * Which way the answer came. `nothing`: neither the gateway nor an instance can be reached from here. `earlier`: the status says that the
+ * generation was proven, but not how.
+ */
 export type Through = 'gateway' | 'instance' | 'nothing' | 'earlier';
 
-/** How a generation's proof stands. */
+/** State of a generation's proof. */
 export type Proof =
   | { state: 'proven'; through: Through }
   | { state: 'awaited'; message: string; lookAgainMs?: number }
   | { state: 'refused'; reason: DeploymentFailure; message: string };
 
 interface Attempts {
-  /** Tells these questions from those of an earlier try, whose answers may still be on their way. */
+  /** Distinguishes these requests from those of an earlier try, whose answers may still arrive. */
   serial: number;
   since: number;
   count: number;
@@ -39,25 +43,30 @@ interface Attempts {
 
 const retryMs = 100;
 const requestTimeoutMs = 5_000;
-/** Answers of the gateway itself that pass once it knows the new pods; longer than this is the app's fault. */
+/** The gateway itself sends these answers until it knows the new pods; after this time they are the app's fault. */
 const refusalPatienceMs = 15_000;
 const gatewayPatienceMs = 3_000;
-/** A first version without a check of its port gets so long to answer; then it counts as it is. */
+/** A first version whose port is not checked gets this long to answer; then it counts as proven. */
 const firstAnswerMs = 2_000;
-/** Clients of an API server that was away ask again after a pause that grows to a minute and more; a gateway knows of nothing new until then. */
+/**
+ * After an outage of the API server, its clients reconnect with pauses that grow to more than a minute. Until then a gateway gets no news.
+ */
 const catchUpMs = 95_000;
-/** A gateway that marks nothing may still answer 404 for a route that it has not loaded. */
+/** A gateway that does not mark its answers may still answer 404 for a route that it has not loaded. */
 const unmarkedPatienceMs = 1_000;
 export const notServed: ReadonlySet<number> = new Set([502, 503, 504]);
 /**
- * Of an app, or, as the Gateway API demands it, of a gateway that does not know a route's Service or its addresses yet. Nothing in the answer tells
- * which of the two: the gateway's passes.
+ * The app may send this status, or the gateway, which the Gateway API requires to send it while it does not know a route's Service or its
+ * addresses yet. The answer does not show which of the two sent it. The gateway's own 500 goes away.
  */
 export const ownError = 500;
-/** An app that answers with 500 for so long does so by itself, and serves. */
+/** An app that answers with 500 for this long does so by itself, and counts as serving. */
 const ownErrorMs = 5_000;
 
-/** Between requests that may reach an app: few of them fill its log, the first come soon. */
+/**
+ * The pause between requests that may reach an app. It starts short, for a quick result, and grows, so that the app's log does not fill
+ * with them.
+ */
 export function pauseAfter(refusals: number): number {
   return Math.min(retryMs * 2 ** (refusals - 1), 1_000);
 }
@@ -78,24 +87,27 @@ interface Question {
 
 export interface Answer {
   status: number;
-  /** The generation whose rule answered, where the gateway says so. */
+  /** The generation whose rule answered, if the gateway marks its answers. */
   generation?: string | undefined;
   location?: string | undefined;
 }
 
 const one = (header: string | string[] | undefined): string | undefined => (Array.isArray(header) ? header[0] : header);
 
-/** Says in an app's log whose request it was. */
+/** Identifies the request in an app's log. */
 const userAgent = 'kf-controller (kf asks once whether the app answers)';
 
-/** One GET; follows nothing, reads no body. A path never names another address: developers write it, and `//host:port/` would be one to a URL parser. */
+/**
+ * Sends one GET; follows no redirect and reads no body. `path` is passed apart from the base URL: developers write it, and a URL parser
+ * would read `//host:port/` as another address.
+ */
 export function ask({ base, host, path, headers: more }: Question, signal: AbortSignal): Promise<Answer> {
   const url = new URL(base);
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const headers = { host, ...more, 'user-agent': userAgent, connection: 'close' };
   return new Promise((resolve, reject) => {
     const request = send(url, { path, headers, signal, agent: false, servername: host, rejectUnauthorized: false }, (response) => {
-      // An app may send without end: what it sends is not read, and its connection ends here.
+      // An app may send an endless body, so it is not read and the connection is closed.
       response.destroy();
       const { location } = response.headers;
       resolve({ status: response.statusCode ?? 0, generation: one(response.headers[generationHeader]), location });
@@ -110,7 +122,7 @@ function conditionOf(route: Stored<HttpRoute>, type: string): Condition | undefi
   return found.find(({ observedGeneration }) => observedGeneration === undefined || observedGeneration >= (route.metadata.generation ?? 0));
 }
 
-/** What the gateway says of a route: undefined while it has not looked at its present form. */
+/** The gateway's status of a route; undefined while the gateway has not looked at its present form. */
 export function acceptance(route: Stored<HttpRoute>): { accepted: boolean; message: string } | undefined {
   const [accepted, resolved] = [conditionOf(route, 'Accepted'), conditionOf(route, 'ResolvedRefs')];
   if (accepted === undefined) return undefined;
@@ -119,8 +131,8 @@ export function acceptance(route: Stored<HttpRoute>): { accepted: boolean; messa
 }
 
 /**
- * The gateway has loaded the present form of the route, as it says itself; or it cannot be asked, and nothing is left to wait for. A word about another
- * form says nothing of this one.
+ * True when the gateway says that it has loaded the present form of the route, or when it cannot be asked and there is nothing to wait for.
+ * A statement about another form does not count.
  */
 export function isSettled(route: Stored<CFRoute>, live: Stored<HttpRoute> | undefined): boolean {
   const revision = revisionOf(live);
@@ -137,8 +149,9 @@ function hasRule(route: Stored<HttpRoute>, generation: string): boolean {
 }
 
 /**
- * A process whose check is that it runs need not answer requests, as in cf, although it has a route (every app gets one). It is asked all the same, for
- * so long: another version that serves is kept until then, in case that this one listens a moment later.
+ * How long to wait for an answer when the health check is only that the process runs. As in cf, such a process need not answer requests,
+ * although it has a route (every app gets one). It still gets requests for this long: another version that serves is kept until then, in
+ * case the new one starts to listen a moment later.
  */
 function answerPatienceOf(process: Stored<CFProcess>, generation: string): { answerMs?: number } {
   if (process.spec.healthCheck.type !== 'process') return {};
@@ -150,17 +163,17 @@ export class Proofs {
   readonly #attempts = new BoundedMap<string, Attempts>(5_000);
   #tries = 0;
 
-  /** Asks anew next time. */
+  /** The next check sends requests again. */
   forget(process: Stored<CFProcess>, generation: string): void {
     this.#attempts.delete(this.#key(process, generation));
   }
 
-  /** What answered when the generation was proven; `earlier` when another controller, or an earlier try, found that. */
+  /** Which way the answer came when the generation was proven; `earlier` when another controller or an earlier try proved it. */
   through(process: Stored<CFProcess>, generation: string): Through {
     return this.#attempts.get(this.#key(process, generation))?.proven ?? 'earlier';
   }
 
-  /** Where the proof of a generation with ready instances stands; sends requests in the background. */
+  /** The state of the proof of a generation with ready instances; sends requests in the background. */
   check(context: Context, process: Stored<CFProcess>, generation: string, instances: readonly Instance[], port: number): Proof {
     const attempts = this.#attemptsOf(process, generation, context.now(), context.stores.of(httpRouteType).steadySince);
     if (attempts.proven !== undefined) return { state: 'proven', through: attempts.proven };
@@ -187,7 +200,7 @@ export class Proofs {
     return this.#evaluate(context, attempts, target, { info, ...answerPatienceOf(process, generation) });
   }
 
-  /** Undefined once the gateway has taken the route with the generation's rule. */
+  /** Undefined once the gateway has accepted the route with the generation's rule. */
   #awaitGateway(context: Context, route: Stored<CFRoute>, generation: string, attempts: Attempts): Proof | undefined {
     const waited = context.now() - attempts.since;
     const live = context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name);
@@ -232,7 +245,7 @@ export class Proofs {
     if (!outcome.ok) return this.#unreachable(attempts, target, now, (outcome.error as Error).message);
     delete attempts.unreachableSince;
     const { status, generation } = outcome.value;
-    // A gateway may answer 500 also for a connection that an app cut: only 500 and nothing else is the app's own word.
+    // A gateway may also answer 500 for a connection that an app cut. So only an unbroken series of 500 counts as the app's own answer.
     if (status !== ownError) delete attempts.errors;
     const marked = generation === target.generation;
     const waited = now - attempts.since;
@@ -250,11 +263,11 @@ export class Proofs {
     return { state: 'proven', through: attempts.direct ? 'instance' : 'gateway' };
   }
 
-  /** The gateway answers in place of the version. */
+  /** Evaluates an answer that the gateway sent in place of the version. */
   #unserved(attempts: Attempts, { host, path }: Target, seen: { status: number; waited: number; answerMs?: number }): Proof {
     const { status, waited, answerMs } = seen;
     attempts.last = `The gateway does not reach the new version of ${host} yet (${String(status)}).`;
-    // It does not have to answer: its check says that it runs.
+    // The process does not have to answer: its check is only that it runs.
     if (answerMs !== undefined && waited > answerMs) return { state: 'proven', through: 'gateway' };
     if (waited <= refusalPatienceMs) return { state: 'awaited', message: attempts.last, lookAgainMs: retryMs };
     return { state: 'refused', reason: 'NotServing', message: `Requests to ${host}${path} are answered with ${String(status)}.` };
@@ -279,7 +292,7 @@ export class Proofs {
     const fair = steadySince === 0 ? 0 : steadySince + catchUpMs;
     const known = this.#attempts.get(key);
     if (known !== undefined) {
-      // While the API server was away, gateways heard of nothing: their time starts anew.
+      // While the API server was away, gateways got no news, so their time starts again.
       known.since = Math.max(known.since, fair);
       return known;
     }
@@ -293,5 +306,5 @@ export class Proofs {
 /** Feature of a gateway that lets a rule mark its answers (ResponseHeaderModifier). */
 export const markFeature = 'HTTPRouteResponseHeaderModification';
 
-/** A feature that the Gateway API leaves to implementations and has no name for: paths matched by regular expressions (RE2). */
+/** A feature that the Gateway API leaves to implementations and does not name: paths matched by regular expressions (RE2). */
 export const pathExpressionFeature = 'kf:PathRegularExpression';

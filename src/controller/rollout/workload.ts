@@ -1,4 +1,5 @@
-// The runner `kf-runner`: each AppWorkload of its name is one StatefulSet, written once; only the number of instances follows.
+// The runner `kf-runner`: makes one StatefulSet for each AppWorkload with its runner name. The set is written once; later only its number
+// of instances changes.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { nodeType, statefulSetType, type StatefulSet } from '../../lib/api/core.ts';
@@ -15,9 +16,9 @@ import { appIndexes, processKeys, workloadsByProcess } from '../relations.ts';
 import { expectationsOf } from './assessment.ts';
 import { instancesStatus, summaryOf } from './status.ts';
 
-/** A node that has been silent for so long does not end its instances any more. */
+/** A node that has been silent for this long does not stop its instances any more. */
 const silentNodeMs = 40_000;
-/** An instance gets this beyond its time to end before anybody asks for its node. */
+/** An instance gets this long beyond its termination grace period before the controller looks at its node. */
 const overdueMs = 5_000;
 const overduePollMs = 10_000;
 
@@ -62,7 +63,7 @@ async function ensureSet(context: Context, workload: Stored<AppWorkload>): Promi
     await context.cluster.create(statefulSetType, buildStatefulSet(whole), { signal: context.signal });
     return;
   }
-  // A set that is about to go is made anew when it is gone; its number is not worth a write.
+  // A set that is being deleted is created again when it is gone, so its number is not worth a write.
   if (live.metadata.deletionTimestamp !== undefined || live.spec?.replicas === workload.spec.instances) return;
   if (!isDecided(context, workload)) return;
   const patch = { metadata: { resourceVersion: live.metadata.resourceVersion }, spec: { replicas: workload.spec.instances } };
@@ -70,8 +71,8 @@ async function ensureSet(context: Context, workload: Stored<AppWorkload>): Promi
 }
 
 /**
- * Whether the number in the AppWorkload speaks of what the user wants now. While the controller is away, people scale the set itself and write their
- * wish to process and app; the set must not go back to an old number before those were looked at.
+ * Whether the number in the AppWorkload is what the user wants now. While the controller is away, people scale the set directly and write
+ * the same number to process and app. The set must not go back to an old number before the controller has observed those.
  */
 function isDecided(context: Context, workload: Stored<AppWorkload>): boolean {
   const { namespace } = workload.metadata;
@@ -82,7 +83,7 @@ function isDecided(context: Context, workload: Stored<AppWorkload>): boolean {
   return isSeen(process) && isSeen(app);
 }
 
-/** Instances whose node went silent are taken for gone, so that others can take their place. */
+/** Deletes ending instances whose node is silent, so that others can take their place. */
 async function releaseOverdue(context: Context, workload: Stored<AppWorkload>): Promise<number | undefined> {
   const now = context.now();
   const ending = instancesOf(context, workload).filter((instance) => instance.goneBy !== undefined);
@@ -104,7 +105,7 @@ async function isSilent(context: Context, nodeName: string | undefined): Promise
   return ready?.status === 'Unknown' && context.now() - silentSince >= silentNodeMs;
 }
 
-/** Those of this generation. */
+/** Instances of this generation. */
 function instancesOf(context: Context, workload: Stored<AppWorkload>): Instance[] {
   const generation = generationOf(workload);
   const expectations = expectationsOf(workload);

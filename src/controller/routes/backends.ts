@@ -1,4 +1,4 @@
-// What stands behind a route: its effective destinations, the live generations of each, and their shares. Pure over the caches.
+// Computes the backends of a route: its effective destinations, the live generations of each, and their shares. Reads only the caches.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { kinds } from '../../lib/api/group.ts';
@@ -12,7 +12,7 @@ import { processesByApp, wantedInstances, workloadsByProcess } from '../relation
 import { parseWeights } from '../rollout/planner.ts';
 
 const defaultPort = 8080;
-/** Shares of several destinations are scaled to this, so that each gets the same part whatever its instances are. */
+/** The shares of each destination are scaled to this sum, so that every destination gets the same part whatever its number of instances. */
 const wholeShare = 1_000;
 
 export interface Backends {
@@ -20,7 +20,7 @@ export interface Backends {
   services: Omit<DestinationServiceInput, 'route'>[];
   /** `status.serving` of each process, by its GUID. */
   serving: Record<string, string>;
-  /** Some process behind the route wants instances: without one nothing shall answer. */
+  /** Some process behind the route wants instances. Without one, the route must not answer. */
   serves: boolean;
 }
 
@@ -31,14 +31,14 @@ export function effectiveDestinations(route: Stored<CFRoute>, stores: Stores): R
     const app = stores.of(kinds.app).get(namespace, destination.appRef.name);
     const droplet = stores.of(kinds.build).get(namespace, app?.spec.currentDropletRef?.name ?? '')?.status?.droplet;
     if (app === undefined) return [];
-    // What runs goes on without the build that it came from.
+    // A running version stays reachable without the build that it came from.
     const ports = droplet === undefined ? runningPorts(destination, namespace, stores) : (droplet.ports ?? []);
     if (ports === undefined) return [];
     return [{ ...destination, protocol: destination.protocol ?? 'http1', port: destination.port ?? ports[0] ?? defaultPort }];
   });
 }
 
-/** Ports of what runs behind a destination; undefined when nothing does. */
+/** Ports of the running version behind a destination; undefined when none runs. */
 function runningPorts({ appRef, processType }: RouteDestination, ns: string, stores: Stores): readonly number[] | undefined {
   return stores
     .of(kinds.process)
@@ -51,7 +51,7 @@ function runningPorts({ appRef, processType }: RouteDestination, ns: string, sto
 function sharesOf(workloads: readonly Stored<AppWorkload>[], serving: string, isOnly: boolean): Map<string, number> {
   const weights = parseWeights(serving);
   const known = workloads.map((workload) => generationOf(workload));
-  // Before the process reconciler has spoken, whatever runs gets requests.
+  // Until the process reconciler has written weights, every generation gets requests.
   const raw = new Map(known.map((hash) => [hash, serving === '' ? 1 : (weights[hash] ?? 0)]));
   if (isOnly) return raw;
   const total = [...raw.values()].reduce((sum, weight) => sum + weight, 0);
@@ -81,7 +81,7 @@ export function backendsOf(route: Stored<CFRoute>, destinations: readonly RouteD
     const isWanted = app !== undefined && wantedInstances(app, found) > 0;
     if (isWanted) result.serves = true;
     for (const [generation, share] of sharesOf(workloads, text, destinations.length === 1)) {
-      // What is stopped gets no part of the requests of those that run.
+      // A stopped app gets no share of the requests.
       const weight = isWanted ? share : 0;
       result.backends.push({ service: serviceName(destination.guid, generation), port, generation, weight });
       result.services.push({ destinationGuid: destination.guid, appGuid, processGuid: process, generation, port });

@@ -1,4 +1,4 @@
-// CFDomain: nothing is made for it; it is ready once it was looked at.
+// Reconciles CFDomain: no object is made for it; it is ready once it was checked.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { kinds } from '../../lib/api/group.ts';
@@ -7,9 +7,9 @@ import { watch, type Context, type Reconciler } from '../runtime/reconciler.ts';
 import { conditionsWith, readyStatement, writeMetadata, writeStatus, type Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 
-/** The domain whose name equals, contains or lies in the other's, and that was there first. */
+/** An older domain whose name equals, contains or lies in the name of this one. */
 function overlapping(domain: Stored<CFDomain>, all: readonly Stored<CFDomain>[]): Stored<CFDomain> | undefined {
-  // A dot at the end says the same as none.
+  // A dot at the end of a domain name changes nothing.
   const plain = (one: Stored<CFDomain>): string => one.spec.name.toLowerCase().replace(/\.$/, '');
   const name = plain(domain);
   const isOlder = (other: Stored<CFDomain>): boolean => {

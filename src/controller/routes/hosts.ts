@@ -1,4 +1,5 @@
-// Who may have a route: a host belongs to one space with all its paths (docs/decisions/0020), and a path of it to one route of that space.
+// Decides which route gets an address: a host with all its paths belongs to one space (docs/decisions/0020), and each path of it to one
+// route of that space.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
@@ -22,10 +23,10 @@ const hostKey = (route: Stored<CFRoute>): string => `${route.spec.domainRef.name
 /** Routes of all spaces by domain and host. */
 export const routesByHost: Index = index<CFRoute>(kinds.route, 'host', (route) => [hostKey(route)]);
 
-/** Routes whose host was seen to be held by their space, by uid. */
+/** Routes, by uid, whose space was found to own their host. */
 const heldHosts = new Remembered(() => new BoundedMap<string, { lease: string; at: number }>(10_000));
 
-/** Also one that is being deleted: its host is free when it is gone. */
+/** Also true for a route that is being deleted: its host is free only when it is gone. */
 const isWanted = (route: Stored<CFRoute>): boolean => findCondition(route, conditionTypes.claimed)?.status !== 'False';
 const isClaimed = (route: Stored<CFRoute>): boolean => isWanted(route) && findCondition(route, conditionTypes.claimed)?.status === 'True';
 const spaceOf = (route: Stored<CFRoute>): string => route.metadata.namespace;
@@ -35,15 +36,15 @@ function fqdnOf(route: Stored<CFRoute>, stores: Stores, root: string): string | 
   return domain === undefined ? undefined : addressOf(route, domain).fqdn;
 }
 
-/** True while a space has a route of the host that was not refused; by the API server's word, not the cache's. */
+/** True while a space has a route of the host that was not refused. Asks the API server, not the cache. */
 export async function usesHost(context: Context, space: string, fqdn: string, root: string): Promise<boolean> {
   const { items } = await context.cluster.list(kinds.route, { ns: space, signal: context.signal });
   return items.some((route) => isWanted(route) && fqdnOf(route, context.stores, root) === fqdn);
 }
 
 /**
- * A space that had the host before hosts were claimed (kf 0.1.0 claimed each path for itself): the one with the oldest route. Undefined when it is
- * the route's own, or there is none.
+ * The space that had the host before kf claimed hosts (kf 0.1.0 claimed each path separately): the one with the oldest route. Undefined
+ * when that is the route's own space, or when there is none.
  */
 function seniorSpace(route: Stored<CFRoute>, stores: Stores): string | undefined {
   const since = ({ metadata }: Stored<CFRoute>): string => `${metadata.creationTimestamp ?? ''} ${metadata.uid}`;
@@ -55,7 +56,7 @@ function seniorSpace(route: Stored<CFRoute>, stores: Stores): string | undefined
   return oldest === undefined || spaceOf(oldest) === spaceOf(route) ? undefined : spaceOf(oldest);
 }
 
-/** The Lease's own route is still there and of that host. */
+/** True when the route that the Lease names still exists and still has that host. */
 async function stands(context: Context, lease: Stored<Lease>, fqdn: string, root: string): Promise<boolean> {
   const { namespace, name } = leaseOwner(lease);
   const owner = await context.cluster.get(kinds.route, namespace, name, context.signal);
@@ -63,8 +64,8 @@ async function stands(context: Context, lease: Stored<Lease>, fqdn: string, root
 }
 
 /**
- * True when the route's space holds the host. The Lease names one of the space's routes; when that one is gone another route of the space takes its
- * place in it, so that whoever found the host free at the same moment fails by the Lease's version.
+ * True when the route's space has the host. The Lease names one route of the space. When that route is gone, another route of the space
+ * replaces it in the Lease, so another space that found the host free at the same moment gets a version conflict.
  */
 async function takeHost(context: Context, route: Stored<CFRoute>, fqdn: string, root: string): Promise<boolean> {
   const wanted = claimLease(root, nameClaims.routeHost(fqdn), route);
@@ -98,20 +99,20 @@ async function holdsHost(context: Context, route: Stored<CFRoute>, fqdn: string,
   return true;
 }
 
-/** Asks for the host anew next time: its domain was away, so others may have taken it. */
+/** Checks the host again next time: its domain was missing, so others may have taken it. */
 export function distrust({ memory }: Context, route: Stored<CFRoute>): void {
   memory.of(heldHosts).delete(route.metadata.uid);
 }
 
-/** The path's own Lease, where the route still has it from before it lost the host. */
+/** Frees the path's Lease if the route still has it from before it lost the host. */
 async function releasePath(context: Context, route: Stored<CFRoute>, root: string): Promise<void> {
   const lease = await context.cluster.get(leaseType, root, nameClaims.route(route).leaseName, context.signal);
   if (lease !== undefined && isLeaseOf(lease, route)) await freeLease(context, lease);
 }
 
 /**
- * A refusal stands until the route's owner asks again, by a change of the route or a new one. Otherwise somebody could make a route for a host that
- * another space has, and get that host at the moment when the other space gives it up.
+ * A refusal stays until the route's owner asks again, with a change of the route or with a new route. Otherwise somebody could make a route
+ * for a host of another space, and get that host at the moment when the other space gives it up.
  */
 function standingRefusal(route: Stored<CFRoute>): ClaimOutcome | undefined {
   const before = findCondition(route, conditionTypes.claimed);
@@ -119,7 +120,7 @@ function standingRefusal(route: Stored<CFRoute>): ClaimOutcome | undefined {
   return before?.status === 'False' && stands ? refusedClaim(before.reason, before.message) : undefined;
 }
 
-/** Claims host and path of a route, or says why it may not have them. To be called before anything is made for it. */
+/** Claims host and path of a route, or says why the route cannot have them. Call it before any object is made for the route. */
 export async function claimRoute(context: Context, route: Stored<CFRoute>, domain: Stored<CFDomain>): Promise<ClaimOutcome> {
   const refusal = standingRefusal(route);
   if (refusal !== undefined) return refusal;

@@ -1,4 +1,4 @@
-// Frees names whose owner is gone and that the garbage collector cannot free: routes, and Leases of other installations.
+// Frees names whose owner is gone and that the garbage collector cannot free: those of routes, and Leases of other installations.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { leaseType, namespaceType } from '../../lib/api/core.ts';
@@ -34,7 +34,7 @@ export const claimsReconciler: Reconciler = {
     if (namespace?.metadata.deletionTimestamp !== undefined) return undefined;
     const isRoot = context.stores.of(kinds.org).list(ns).length > 0;
     if (namespace === undefined && !isRoot) return undefined;
-    // Namespaces of the installation itself hold no names, and nobody gave the controller rights there.
+    // Namespaces of the installation itself hold no names, and the controller has no rights there.
     if (!isRoot && namespace?.metadata.labels?.[labels.partOf] !== undefined && ns !== context.info().root) return undefined;
     const { items } = await context.cluster.list(leaseType, { ns, signal: context.signal });
     for (const lease of items) if ((await isFree(context, lease)) || (await isFreeHost(context, lease))) await freeLease(context, lease);
@@ -46,12 +46,12 @@ async function isFree(context: Context, lease: Stored<Lease>): Promise<boolean> 
   const { type, namespace, name } = leaseOwner(lease);
   if (type === undefined || lease.metadata.annotations?.[annotations.leaseName] === undefined || name === '') return false;
   if (context.stores.of(type).get(namespace, name) !== undefined) return false;
-  // The cache may be behind: only the API server's word frees a name.
+  // The cache may be behind, so only an answer of the API server frees a name.
   const owner = await context.cluster.get(type, namespace, name, context.signal);
   return owner === undefined || (currentClaim(type, owner)?.leaseName ?? lease.metadata.name) !== lease.metadata.name;
 }
 
-/** A host that no route of the space that holds it uses any more. */
+/** True for a host that no route of its space uses any more. */
 async function isFreeHost(context: Context, lease: Stored<Lease>): Promise<boolean> {
   const notes = lease.metadata.annotations ?? {};
   if (notes[annotations.leaseEntityType] !== routeHostEntity) return false;

@@ -1,4 +1,5 @@
-// Whether the gateway has loaded a route's present form: asked of the gateway itself, and of each app behind the route once, when it is newly mapped.
+// Finds out whether the gateway has loaded a route's present form. It asks the gateway itself, and each app behind a newly mapped route
+// once.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
@@ -23,32 +24,34 @@ import { acceptance, ask, markFeature, notServed, ownError, pauseAfter, type Ans
 const askTimeoutMs = 3_000;
 const retryMs = 100;
 const slowRetryMs = 10_000;
-/** A gateway that has an earlier form loaded goes on sending requests to what was there before, and may load the present one at any moment. */
+/** A gateway with an earlier form goes on sending requests to the earlier backends, and may load the present form at any moment. */
 const earlierRetryMs = 1_000;
-/** A gateway that cannot be asked for so long is taken at its word in the route's status. */
+/** When the gateway cannot be asked for this long, its status in the route counts. */
 const unreachableMs = 3_000;
-/** A gateway that has not loaded a route by then has trouble; it is told, and asked more seldom. */
+/**
+ * A gateway that has not loaded a route after this time has a problem: the route's status reports it, and the gateway is asked less often.
+ */
 const loadMs = 15_000;
-/** An app that answers with 500, 502, 503 or 504 for so long does so by itself. */
+/** An app that answers with 500, 502, 503 or 504 for this long does so by itself. */
 const answerMs = 5_000;
-/** A gateway of several replicas loads a form in each of them at another moment: as many connections ask at once. */
+/** The replicas of a gateway load a form at different moments, so this many connections ask at once. */
 const askedAtOnce = 4;
 
 interface Attempts {
   revision: string;
   since: number;
   count: number;
-  /** Since when requests to the gateway have failed, one after the other. */
+  /** Since when all requests to the gateway have failed. */
   unreachableSince?: number;
   loadedAt?: number;
-  /** Answers in place of the app's since then. */
+  /** Number of answers since then that did not come from the app. */
   refusals: number;
-  /** Backends that have answered a request through this form of the route, or through an earlier one and are in each form since. */
+  /** Backends that have answered a request through this form of the route, or through an earlier form if they are in every form since. */
   answered: Set<string>;
 }
 
 export interface Programmed {
-  /** Left out: nothing new to say. */
+  /** Left out when there is nothing new to report. */
   statement?: Statement;
   requeueAfterMs?: number;
 }
@@ -60,7 +63,7 @@ const said = (status: 'True' | 'False', reason: string, message: string): Statem
   message,
 });
 
-/** Where plain requests go that has instances which could answer, and has not answered through this route yet. */
+/** The first backend of plain requests that has instances and has not answered through this route yet. */
 function firstUnasked(
   context: Context,
   route: Stored<CFRoute>,
@@ -83,14 +86,14 @@ const generationOfService = ({ name }: BackendReference): string => name.slice(-
 export class Programming {
   readonly #attempts = new BoundedMap<string, Attempts>(5_000);
 
-  /** What is to be said of the route now; asks the gateway in the background where that is not known yet. */
+  /** The condition of the route now; asks the gateway in the background when it is not known yet. */
   look(context: Context, route: Stored<CFRoute>): Programmed {
     const live = context.stores.of(httpRouteType).get(route.metadata.namespace, route.metadata.name);
     const revision = revisionOf(live);
     if (live === undefined || revision === undefined) return {};
     const before = findCondition(route, conditionTypes.programmed);
     const isKnown = before?.status === 'True' && before.message.endsWith(`${revision}.`);
-    // The same form for another generation: what changed of the route changed nothing for the gateway.
+    // The form is the same in another generation of the route: the change made no difference for the gateway.
     if (isKnown) return { statement: said('True', before.reason, before.message) };
     return this.#prove(context, route, live, this.#attemptsOf(context, route, live, revision));
   }
@@ -137,13 +140,16 @@ export class Programming {
 
   #loaded(context: Context, route: Stored<CFRoute>, live: Stored<HttpRoute>, attempts: Attempts): Programmed {
     attempts.loadedAt = context.now();
-    // Changes of weights are proven by the process; a route that is newly mapped by one answer of each that it leads to.
+    // The process reconciler proves changes of weights. A newly mapped route is proven by one answer of each of its backends.
     const isMapped = findCondition(route, conditionTypes.programmed)?.observedGeneration !== route.metadata.generation;
     if (!isMapped) return proven(reasons.loaded, attempts);
     return firstUnasked(context, route, live, attempts) === undefined ? proven(reasons.loaded, attempts) : { requeueAfterMs: 1 };
   }
 
-  /** One form of a route can be loaded more than once: first without the addresses of a Service that the gateway has not heard of, then with them. */
+  /**
+   * Evaluates the answer of one backend. A gateway can load one form of a route more than once: first without the addresses of a Service
+   * that it does not know yet, then with them.
+   */
   #answered(context: Context, attempts: Attempts, backend: BackendReference, answer: Answer | undefined): Programmed {
     const { status = 0, generation } = answer ?? {};
     const isElsewhere = context.info().gateway.features.includes(markFeature) && generation !== generationOfService(backend);

@@ -1,4 +1,4 @@
-// CFRoute: an address that leads to processes. A Service per destination and live generation, one HTTPRoute over them.
+// Reconciles CFRoute, an address that leads to processes: one Service per destination and live generation, and one HTTPRoute for them.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition, removeCondition } from '../../lib/api/conditions.ts';
@@ -33,14 +33,17 @@ function domainNamespace(route: Stored<CFRoute>): string {
   return route.spec.domainRef.namespace ?? route.metadata.namespace;
 }
 
-/** The route's domain, or why there is none. Domains lie in the root namespace; what a route's writer names elsewhere is not even looked at. */
+/**
+ * The route's domain, or why there is none. Domains are in the root namespace; a reference to another namespace is refused without a look
+ * at it.
+ */
 async function domainOf(context: Context, route: Stored<CFRoute>): Promise<Stored<CFDomain> | { refusal: string }> {
   const { name = '' } = route.spec.domainRef;
   const { root } = context.info();
   if (domainNamespace(route) !== root) return { refusal: `Domains are in the namespace '${root}', not in '${domainNamespace(route)}'.` };
   const domain = context.stores.of(kinds.domain).get(root, name);
   if (domain === undefined) {
-    // The cache alone does not prove it: a domain may be younger than what it knows.
+    // The cache alone does not prove that the domain is missing: the domain may be newer than the cache.
     if ((await context.cluster.get(kinds.domain, root, name, context.signal)) === undefined)
       return { refusal: `The domain '${name}' does not exist.` };
     throw new WaitingError(reasons.invalidDomainRef, `The domain '${name}' is not known here yet.`, 200);
@@ -75,7 +78,7 @@ export const routeReconciler: Reconciler = {
     watch<CFDomain>(kinds.domain, (domain, stores) => stores.of(kinds.route).by(routesByDomain.name, keyOf(domain)).map(keyOf)),
     watch(serviceType, labelled),
     watch(httpRouteType, labelled),
-    // The installation's settings: another gateway is another parent of every route.
+    // The installation's settings: the gateway that they name is the parent of every route.
     watch(configMapType, (_info, stores) => stores.of(kinds.route).list().map(keyOf)),
   ],
   indexes: [...appIndexes, servicesByRoute, routesByDomain, routesByHost],
@@ -83,7 +86,8 @@ export const routeReconciler: Reconciler = {
     const { ns, name } = splitKey(key);
     const live = context.stores.of(kinds.route).get(ns, name);
     if (live === undefined || live.metadata.deletionTimestamp !== undefined) {
-      // Neither the garbage collector's time nor a finalizer that its owner may set keeps a host from the space that gets it next.
+      // Removes the parts now. If that waited for the garbage collector or for a finalizer, which the route's owner may set, the host would
+      // not be free for the next space.
       await removeAll(context, key);
       return undefined;
     }
@@ -99,7 +103,7 @@ async function reconcileRoute(context: Context, live: Stored<CFRoute>): Promise<
   if ('refusal' in domain || claim.notReady !== undefined) {
     if ('refusal' in domain) distrust(context, route);
     await removeAll(context, keyOf(route));
-    // It leads nowhere now: the address, the destinations and what the gateway had loaded are no longer true.
+    // The route leads nowhere now, so its address, its destinations and its Programmed condition are no longer true.
     const conditions = conditionsWith(route, claim.claimed, claim.notReady ?? readyStatement);
     await writeStatus(context, kinds.route, route, { conditions: removeCondition(conditions, conditionTypes.programmed) });
     return undefined;
@@ -119,7 +123,7 @@ async function write(context: Context, route: Stored<CFRoute>, status: StatusOf<
   await writeStatus(context, kinds.route, route, { ...status, conditions: conditionsWith(route, ...statements) });
 }
 
-/** Destinations of apps that are gone. The cache alone does not prove it: an app may be younger than what it knows. */
+/** Removes destinations of apps that are gone. The cache alone does not prove that: an app may be newer than the cache. */
 async function withoutVanishedApps(context: Context, route: Stored<CFRoute>): Promise<Stored<CFRoute>> {
   const { namespace, name, resourceVersion } = route.metadata;
   const destinations = route.spec.destinations ?? [];
@@ -164,7 +168,7 @@ async function ensureServices(context: Context, route: Stored<CFRoute>, { servic
       const live = store.get(wanted.metadata.namespace, wanted.metadata.name ?? '');
       if (live === undefined) await context.cluster.create(serviceType, wanted, { signal: context.signal });
       else if (isOfOther(live, route, context)) {
-        // Two routes with one destination GUID would take the Service from each other for ever.
+        // Two routes with one destination GUID would take the Service from each other again and again.
         throw new TerminalError('CreatePatchServices', `The destination GUID '${input.destinationGuid}' is another route's.`);
       } else if (!contains(live, { metadata: { labels: wanted.metadata.labels }, spec: wanted.spec })) await reapply(context, live, wanted);
     }),
@@ -220,7 +224,7 @@ async function ensureHttpRoute(
   await context.cluster.mergePatch(httpRouteType, namespace, name, { metadata, spec: wanted.spec }, { signal: context.signal });
 }
 
-/** Services that no backend names any more; the HTTPRoute has forgotten them by now. */
+/** Removes Services that no backend names any more. The HTTPRoute has been updated before, so it does not refer to them. */
 async function removeServices(context: Context, routeKey: string, kept: ReadonlySet<string>): Promise<void> {
   const orphans = context.stores
     .of(serviceType)
