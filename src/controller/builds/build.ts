@@ -1,4 +1,5 @@
-// CFBuild: asks a builder for a droplet, or looks at a ready image, and keeps what came of it. Final once Succeeded is there.
+// Reconciles CFBuild: asks a builder for a droplet, or checks a ready image, and keeps the result. A build with the condition Succeeded does not
+// change any more.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
@@ -27,7 +28,7 @@ import { defined } from '../../lib/defined.ts';
 const byApp = 'build-by-app';
 const byPackage = 'build-by-package';
 const imageReadTimeoutMs = 15_000;
-/** A package may be made after its build; what is not there after so long was deleted. */
+/** A package may be created after its build. If it is missing for this long, it was deleted. */
 const packagePatienceMs = 10 * 60_000;
 const packageLookMs = 60_000;
 
@@ -53,7 +54,7 @@ export const buildReconciler: Reconciler = {
     const live = context.stores.of(kinds.build).get(ns, name);
     if (live === undefined || live.metadata.deletionTimestamp !== undefined) return undefined;
     if (isFinal(live)) {
-      // Index labels follow the status also when somebody took one away.
+      // Restores index labels that somebody removed, also when the status does not change.
       await writeStatus(context, kinds.build, live, { ...live.status });
       return undefined;
     }
@@ -61,7 +62,7 @@ export const buildReconciler: Reconciler = {
   },
 };
 
-/** True once the build has a result: nothing more is done for it. */
+/** True once the build has a result; the controller does no more work for it. */
 export function isFinal(build: Stored<CFBuild>): boolean {
   const succeeded = findCondition(build, conditionTypes.succeeded);
   return succeeded !== undefined && succeeded.status !== 'Unknown';
@@ -217,7 +218,7 @@ async function succeedWithImage(context: Context, build: Stored<CFBuild>, regist
 
 type CFBuildRegistry = NonNullable<CFBuildStatus['droplet']>['registry'];
 
-/** The architecture that the builder found on its node, else the controller's own. */
+/** The architecture that the builder reported for its node, otherwise the controller's own. */
 function architectureOf(context: Context): string {
   const info = context.info();
   const known = context.stores.of(kinds.builderInfo).get(info.root, info.builder.name)?.status?.builder?.architecture;

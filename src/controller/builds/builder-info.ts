@@ -1,4 +1,5 @@
-// BuilderInfo and RunnerInfo: what the builder of this installation offers, read once from its image by a short pod, and what the runner can do.
+// Reconciles BuilderInfo and RunnerInfo: what this installation's builder offers, read once from its image by a short-lived pod, and what the
+// runner supports.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { configMapType } from '../../lib/api/core.ts';
@@ -53,7 +54,7 @@ async function ensureRunnerInfo(context: Context, info: KfInfo): Promise<void> {
   await writeStatus(context, kinds.runnerInfo, live, { ...live.status, capabilities: { rollingDeploy: true }, conditions });
 }
 
-/** Undefined when it was there already: the cache will tell of it. */
+/** Undefined when the object existed already; the cache will report it. */
 async function created<T>(create: () => Promise<T>): Promise<T | undefined> {
   try {
     return await create();
@@ -63,7 +64,7 @@ async function created<T>(create: () => Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** True when the status speaks of the builder that kf-info names. */
+/** True when the status is about the builder that kf-info names. */
 export function isCurrent(live: Stored<BuilderInfo> | undefined, info: KfInfo): boolean {
   const builder = live?.status?.builder;
   return builder?.image === info.builder.image && (builder.runImage ?? '') === (info.builder.runImage ?? '');
@@ -93,7 +94,7 @@ async function inspectBuilder(context: Context, live: Stored<BuilderInfo>, info:
   const status = pod.status?.containerStatuses?.[0];
   const ended = status?.state?.terminated;
   if (ended === undefined && pod.status?.phase !== 'Failed') return awaitPod(context, live, pod);
-  // Ended before its container ran: the node had no room left, or went down.
+  // The pod ended before its container ran: the node was full or went down.
   if (ended === undefined) return lookAgain(context, live, pod, pod.status?.message ?? pod.status?.reason ?? 'its pod failed');
   const { exitCode, message = '' } = ended;
   if (exitCode !== 0) return lookAgain(context, live, pod, message);

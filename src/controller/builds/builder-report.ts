@@ -1,4 +1,4 @@
-// What the short pod in the builder image prints about it.
+// Reads the report about the builder, which the short-lived pod in the builder image prints.
 
 import { cutText } from '../../lib/api/text.ts';
 import type { Offered } from '../../lib/api/build-order.ts';
@@ -11,16 +11,16 @@ export interface BuilderReport {
   architecture: string;
   stack: string;
   description: string;
-  /** First member of each group of the builder's order, then the others. */
+  /** First the first member of each group of the builder's order, then the others. */
   buildpacks: Offered[];
 }
 
 const architectures: Record<string, string> = { x86_64: 'amd64', aarch64: 'arm64', armv7l: 'arm', s390x: 's390x', ppc64le: 'ppc64le' };
-/** More than any builder has; what stands behind is not offered. */
+/** More than any builder has; buildpacks after these are not offered. */
 const mostOffered = 500;
 const longestName = 255;
 
-/** Buildpacks of the groups of an order.toml, each once. An order that cannot be judged offers nothing. */
+/** Buildpacks of the groups of an order.toml, each once. An unreadable order offers none. */
 function orderOf(packed: string | undefined): Offered[] {
   if (packed === undefined || packed === '') return [];
   let groups;
@@ -40,7 +40,7 @@ function orderOf(packed: string | undefined): Offered[] {
   return [...seen.values()].slice(0, mostOffered);
 }
 
-/** Lines `key=value` as src/templates/builder-pod.ts prints them. What is missing gets the usual value. */
+/** Reads lines `key=value` as src/templates/builder-pod.ts prints them. A missing key gets the usual value. */
 export function readBuilderReport(message: string): BuilderReport {
   const facts = new Map(
     message.split('\n').map((line): [string, string] => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1).trim()]),

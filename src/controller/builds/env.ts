@@ -1,4 +1,4 @@
-// The environment and the bindings that a build sees.
+// The environment and the service bindings of a build.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { secretType } from '../../lib/api/core.ts';
@@ -10,7 +10,10 @@ import type { Context } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
 import { ensureSecret } from '../runtime/secrets.ts';
 
-/** Between a build and its Secret lies one request; who has not made it by then has ended, and whoever waits for the build would wait for ever. */
+/**
+ * The CLI creates the Secret one request after the build. If the Secret is missing for this long, the CLI has ended, and the build would wait for
+ * ever.
+ */
 const abandonedMs = 30_000;
 
 const fromSecret = (secret: string, key: string, optional = false): EnvVar => ({
@@ -18,15 +21,15 @@ const fromSecret = (secret: string, key: string, optional = false): EnvVar => ({
   valueFrom: { secretKeyRef: { name: secret, key, ...(optional ? { optional } : {}) } },
 });
 
-/** Of several variables with one name the last counts. */
+/** Of several variables with one name only the last one counts. */
 export function lastOfEach(variables: readonly EnvVar[]): EnvVar[] {
   return [...new Map(variables.map((variable) => [variable.name, variable])).values()];
 }
 
 /**
- * The installation's variables, then the build's own Secret (annotation env-secret) or else the app's environment, then VCAP_*.
- * A build that names a Secret waits for it: the CLI can make it only after the build.
- * @throws TerminalError when it does not come
+ * The installation's variables, then the build's own Secret (annotation env-secret) or else the app's environment, then VCAP_*. A build that names
+ * a Secret waits for it: the CLI can create it only after the build.
+ * @throws TerminalError when the Secret does not appear
  */
 export async function buildEnvironment(context: Context, build: Stored<CFBuild>, app: Stored<CFApp>): Promise<EnvVar[]> {
   const ns = build.metadata.namespace;
@@ -51,13 +54,13 @@ export async function buildEnvironment(context: Context, build: Stored<CFBuild>,
   ]);
 }
 
-/** The environment that the operator gives every build, encoded; it may hold credentials of mirrors. */
+/** The environment that the operator sets for every build, in base64; it may hold credentials of mirrors. */
 export async function installationEnv(context: Context): Promise<Record<string, string>> {
   const secret = await context.cluster.get(secretType, context.info().controller.namespace, places.installationEnv, context.signal);
   return secret?.data ?? {};
 }
 
-/** As a Secret that goes with the build: who may look at builds and pods does not read its values there. */
+/** Puts these variables into a Secret that the build owns. Users with the right to read builds and pods cannot read the values there. */
 async function ofInstallation(context: Context, build: Stored<CFBuild>): Promise<EnvVar[]> {
   const data = await installationEnv(context);
   const keys = Object.keys(data);
@@ -69,10 +72,10 @@ async function ofInstallation(context: Context, build: Stored<CFBuild>): Promise
   return keys.map((key) => fromSecret(name, key));
 }
 
-/** The app's status follows its bindings in a moment; one that does not become ready keeps no build from beginning. */
+/** The app's status usually lists a new binding within a moment. After this time a build starts without a binding that does not become ready. */
 const bindingPatienceMs = 15_000;
 
-/** @throws WaitingError while the app's status lacks one of its bindings, or has one that is gone: `bind-service` and a build may follow each other closely */
+/** Throws while the app's status does not list exactly the app's bindings: a build may closely follow `bind-service`. @throws WaitingError */
 export function assertBindingsTold(context: Context, build: Stored<CFBuild>, app: Stored<CFApp>): void {
   const told = (app.status?.serviceBindings ?? []).map(({ guid }) => guid).toSorted();
   const bound = bindingsOf(context.stores, app).map(({ metadata }) => metadata.name);

@@ -1,4 +1,4 @@
-// What the pod of a build says: still waiting (for what), running, done, or failed (where and why). Pure.
+// Reads the outcome of a build from its pod: waiting (for what), running, done, or failed (where and why). Pure.
 
 import type { Pod } from '../../lib/api/pod-kind.ts';
 import { reasons } from '../../lib/api/group.ts';
@@ -48,7 +48,7 @@ function endedContainers(statuses: readonly ContainerStatus[]): Ended[] {
   });
 }
 
-/** The lifecycle's own last words say only that something failed, never what. */
+/** The lifecycle's last lines, which only say that something failed, never what. */
 const emptyWords =
   /^ERROR: (failed to (build|detect): (exit status \d+|no buildpacks participating)|Please check that you are running against the correct path)/;
 
@@ -57,13 +57,13 @@ function saidLines(text: string): string[] {
   return plain.map((line) => line.trim()).filter((line) => line !== '');
 }
 
-/** The last line that says what went wrong, at most 500 characters. */
+/** The last line that names the error, at most 500 characters. */
 export function lastLine(text: string): string {
   const lines = saidLines(text).filter((line) => !emptyWords.test(line));
   return cutText((lines.at(-1) ?? '').replace(/^ERROR:\s*/, ''), 500);
 }
 
-/** The buildpacks that the detector's output lists as failed. */
+/** The buildpacks that failed according to the detector's output. */
 function triedBuildpacks(text: string): string[] {
   const tried = saidLines(text).flatMap((line) => /^(?:fail|err): +([^\s@]+)/.exec(line)?.[1] ?? []);
   return [...new Set(tried)];
@@ -132,7 +132,7 @@ export interface OutcomeLimits {
   timeoutSeconds: number;
 }
 
-/** Judges a build by its pod. A container that ended because another one failed is never the cause. */
+/** The outcome of a build by its pod. A container that ended because another one failed is never the cause. */
 export function outcomeOf(pod: Pod, limits: OutcomeLimits): BuildOutcome {
   const statuses = pod.status?.containerStatuses ?? [];
   const ended = endedContainers(statuses);
@@ -141,7 +141,7 @@ export function outcomeOf(pod: Pod, limits: OutcomeLimits): BuildOutcome {
   const culprit = ended
     .filter(({ exitCode }) => exitCode !== 0 && exitCode !== endedByOther)
     .toSorted((a, b) => a.finishedAt.localeCompare(b.finishedAt))[0];
-  // A container that the kubelet killed while it ended the pod did not fail by itself.
+  // A container that the kubelet killed while it stopped the pod did not fail by itself.
   const ofPod = podFailure(pod, limits.timeoutSeconds);
   if (ofPod !== undefined && (culprit === undefined || culprit.exitCode === 137 || culprit.exitCode === 143))
     return { state: 'failed', ...ofPod };

@@ -1,4 +1,4 @@
-// What the registry container reports about the droplet, and the same facts from an image's labels.
+// Reads the report of the registry container about the droplet, and the same facts from the labels of an image.
 
 import type { Droplet } from '../../lib/api/types.generated.ts';
 import { cutText } from '../../lib/api/text.ts';
@@ -6,7 +6,7 @@ import { isDigest } from '../../lib/oci/descriptor.ts';
 import { readJson, readToml, tablesIn, textIn, textsIn, unpackText, UntrustedError } from './untrusted.ts';
 import type { UntrustedTable } from './untrusted.ts';
 
-/** What of a droplet the lifecycle tells; places and names are the caller's. */
+/** The lifecycle's facts about a droplet; the caller adds references and names. */
 export interface DropletFacts {
   processTypes: NonNullable<Droplet['processTypes']>;
   buildpacks: NonNullable<Droplet['buildpacks']>;
@@ -14,7 +14,7 @@ export interface DropletFacts {
 
 export interface ExportReport {
   digest: string;
-  /** Left out when the message had no room for it, or what it holds cannot be judged. */
+  /** Left out when the message had no space for them, or when they are invalid. */
   facts?: DropletFacts;
 }
 
@@ -25,14 +25,14 @@ interface Process {
   direct: boolean;
 }
 
-// The launcher runs what it is given through a shell; words are kept whole by quoting those that need it.
+// Quotes a word if the shell, through which the launcher runs commands, would split or change it.
 function quoted(word: string, direct: boolean): string {
   if (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word)) return word;
-  // The arguments of an indirect process are shell text themselves: variables in them count.
+  // The arguments of an indirect process are shell text: variables in them are expanded.
   return direct ? `'${word.replaceAll("'", `'\\''`)}'` : `"${word.replace(/["\\`]/g, '\\$&')}"`;
 }
 
-/** What `bash -c '<script>'` runs: the launcher gives every command to a shell, so the script alone means the same. */
+/** The script of `bash -c '<script>'`. The launcher gives every command to a shell, so the script alone means the same. */
 function shellScript(all: string[]): string | undefined {
   const [program = '', flag, script, ...more] = all;
   return /^(\/(usr\/)?bin\/)?(ba)?sh$/.test(program) && flag === '-c' && more.length === 0 ? script : undefined;
@@ -47,7 +47,7 @@ export function commandLine({ command, args, direct }: Pick<Process, 'command' |
   return [first, ...[...words, ...args].map((word) => quoted(word, direct))].join(' ');
 }
 
-/** Of one droplet: what a status holds, twice per build, for each build that is kept. */
+/** Limits for one droplet. A status holds these facts, twice per build, for each build that is kept. */
 export const dropletLimits = {
   processTypes: 64,
   typeCharacters: 63,
@@ -73,7 +73,7 @@ function processTypesIn(value: unknown): DropletFacts['processTypes'] {
   const long = processes.find(({ type }) => type.length > typeCharacters);
   if (long !== undefined)
     throw new UntrustedError(`The build declares a process type of ${long.type.length} characters; at most ${typeCharacters} are taken.`);
-  // A type that stands twice counts as it stands last, as in the lifecycle.
+  // If a type occurs twice, the last one counts, as in the lifecycle.
   const types = [...new Map(processes.map((process) => [process.type, commandLine(process)]))];
   const characters = types.reduce((sum, [, command]) => sum + command.length, 0);
   const longest = Math.max(0, ...types.map(([, command]) => command.length));
@@ -113,7 +113,10 @@ function lineOf(message: string, key: string): string | undefined {
   return line?.slice(key.length + 1);
 }
 
-/** The registry container's termination message; undefined when it is none. Facts that cannot be judged are left to the image's label. */
+/**
+ * Parses the registry container's termination message; undefined for any other text. Invalid facts are left out: the caller reads the image's
+ * label instead.
+ */
 export function parseExportReport(message: string): ExportReport | undefined {
   const digest = lineOf(message, 'digest');
   if (digest === undefined || !isDigest(digest)) return undefined;

@@ -1,5 +1,5 @@
-// Reads what builds, images and registries wrote. Sizes are limited before and after unpacking, real parsers read in linear time, and only values
-// of the expected shape come out. What cannot be judged is an UntrustedError, whose sentence belongs into the status of that one object.
+// Reads text that builds, images and registries wrote. Sizes are limited before and after unpacking, parsers run in linear time, and only values
+// of the expected shape come out. Invalid input is an UntrustedError, and its sentence belongs into the status of that one object.
 
 import { gunzipSync } from 'node:zlib';
 import { parse as parseTomlDocument, TomlError } from 'smol-toml';
@@ -7,7 +7,7 @@ import { parse as parseTomlDocument, TomlError } from 'smol-toml';
 /** A table of TOML or an object of JSON, whose values may be anything. */
 export type UntrustedTable = Readonly<Record<string, unknown>>;
 
-/** What was written by others cannot be judged. */
+/** Text from builds, images or registries is invalid. */
 export class UntrustedError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -15,7 +15,7 @@ export class UntrustedError extends Error {
   }
 }
 
-/** Documents of this size are far above what the CNB lifecycle writes for a real app. */
+/** Far above the size of the documents that the CNB lifecycle writes for a real app. */
 const mostCharacters = 256 * 1024;
 const deepestNesting = 32;
 
@@ -24,7 +24,7 @@ function assertSize(text: string, noun: string): void {
     throw new UntrustedError(`${noun} has ${text.length} characters; at most ${mostCharacters} of them are read.`);
 }
 
-/** Text that was packed with gzip and written in base64. */
+/** Unpacks text that is compressed with gzip and encoded in base64. */
 export function unpackText(packed: string, noun: string): string {
   assertSize(packed, noun);
   try {
@@ -69,7 +69,7 @@ export function tableIn(value: unknown): UntrustedTable {
   return isTable(value) ? value : {};
 }
 
-/** The tables of a list; anything else in it, and any other value, counts as nothing. */
+/** The tables of a list. Other items are left out; a value that is not a list gives an empty one. */
 export function tablesIn(value: unknown): UntrustedTable[] {
   return Array.isArray(value) ? value.filter(isTable) : [];
 }
@@ -79,7 +79,7 @@ export function textIn(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** The texts of a list; a text alone is a list of one. */
+/** The strings of a list; a single string gives a list of one. */
 export function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return value === '' ? [] : [value];
   return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];

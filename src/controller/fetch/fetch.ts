@@ -1,4 +1,4 @@
-// The source container of a build: brings the source image into the workspace and leaves a marker for the other containers.
+// The source container of a build: unpacks the source image into the workspace and writes a marker file for the other containers.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,10 +21,10 @@ export interface FetchSettings {
   hand: string;
   /** Folder with the files of the registry Secret. */
   credential: string;
-  /** The registry that the credential is for; no other one sees it. */
+  /** The registry that the credential is for; no other registry gets it. */
   credentialHost: string;
   insecure: string[];
-  /** Where the sentence goes that the controller reads. */
+  /** File for the message that the controller reads. */
   terminationLog: string;
 }
 
@@ -46,12 +46,12 @@ export function settingsFromEnv(env: NodeJS.ProcessEnv): FetchSettings {
   };
 }
 
-/** How long the network may take to accept a new pod; after that the fetch itself fails with the cause. */
+/** How long the network may take to accept traffic of a new pod; after that the fetch itself fails with the cause. */
 const patienceMs = 20_000;
 const notYet = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT']);
 
 /**
- * Waits for any answer of the push port. NetworkPolicies refuse a pod until the network knows its address, about a second after its start; the
+ * Waits for any answer of the push port. NetworkPolicies block a pod until the network knows its address, about a second after its start, and the
  * programs of the registry container do not retry.
  */
 async function reachPushPort({ credentialHost, insecure }: FetchSettings, signal: AbortSignal): Promise<void> {
@@ -96,7 +96,7 @@ async function fetchInto(settings: FetchSettings, signal: AbortSignal): Promise<
   }
 }
 
-/** The program of the container; the exit code is 0 or 1. In every case a marker tells the other containers. */
+/** Runs the program of the container and returns its exit code, 0 or 1. It always writes a marker file for the other containers. */
 export async function runFetch(settings: FetchSettings, signal: AbortSignal, print: (line: string) => void): Promise<number> {
   try {
     await reachPushPort(settings, signal);

@@ -1,11 +1,14 @@
-// Keeps the removal of blobs and the storing of new ones apart. The gate is the registry's only listener, so that it knows of every request by which
-// a repository begins to refer to a blob.
+// Prevents that blobs are removed while new ones are stored. The gate is the registry's only listener, so it sees every request by which a
+// repository begins to refer to a blob.
 
-/** A request whose client went away may still be at work in the registry; what it was about is spared for so long. */
+/** The registry may still work on a request after its client went away, so a sweep spares the digests of the request for this long. */
 const sparedMs = 10 * 60_000;
-/** Of so many digests a space is remembered; who pushes real images stays far below it. */
+/** Digests remembered per space. Pushes of real images stay far below it. */
 const mostOfSpace = 4_000;
-/** All spaces together; above it those that have more than a small part wait. The gate's memory holds several times as many. */
+/**
+ * Digests remembered for all spaces together. Above it, spaces with more than a small part have to wait. The gate's memory is enough for several
+ * times as many.
+ */
 const mostOfAll = 100_000;
 const smallPart = 200;
 
@@ -20,11 +23,11 @@ export class Commits {
   #isClosed = false;
   readonly #waiting: (() => void)[] = [];
   readonly #idle: (() => void)[] = [];
-  /** Digest (hex) → when a repository last began to refer to it, and whose; the latest is last. */
+  /** Digest (hex) → when a repository last began to refer to it, and its space; the latest is last. */
   readonly #touched = new Map<string, Touch>();
-  /** Space → how many of these are its own. */
+  /** Space → number of its digests. */
   readonly #ofSpace = new Map<string, number>();
-  /** What was remembered then stays so until the sweep ends, however long it takes. */
+  /** While a sweep runs, digests from before its begin stay remembered, however long it takes. */
   #sweepBegan: number | undefined;
 
   constructor(now: () => number = Date.now) {
@@ -32,11 +35,11 @@ export class Commits {
   }
 
   /**
-   * To be called before the registry has the last byte of such a request; waits while blobs are removed.
+   * Call it before the registry has the last byte of such a request. It waits while blobs are removed.
    *
-   * @param digest what the repository will refer to, `sha256:…`
-   * @param space whose repository
-   * @returns to be called when the registry has answered, or will not
+   * @param digest the digest that the repository will refer to, `sha256:…`
+   * @param space the space of the repository
+   * @returns call this when the registry has answered, or will not answer
    */
   async begin(digest: string, space: string): Promise<() => void> {
     while (this.#isClosed) await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -52,19 +55,22 @@ export class Commits {
     };
   }
 
-  /** True when so much is remembered for the space that its next request of this kind has to wait. */
+  /** True when the space has so many remembered digests that its next request of this kind has to wait. */
   isFull(space: string): boolean {
     this.#prune();
     const own = this.#ofSpace.get(space) ?? 0;
     return own >= mostOfSpace || (own >= smallPart && this.#touched.size >= mostOfAll);
   }
 
-  /** How many digests are remembered. */
+  /** Number of remembered digests. */
   get size(): number {
     return this.#touched.size;
   }
 
-  /** Waits until nothing is being stored: what a repository refers to after that is either on disk or remembered here until `endSweep`. */
+  /**
+   * Waits until no request is storing a blob. From then until `endSweep`, every digest that a repository refers to is either on disk or remembered
+   * here.
+   */
   async startSweep(): Promise<void> {
     await this.#alone(async () => {
       this.#prune();
@@ -102,7 +108,7 @@ export class Commits {
     else this.#ofSpace.delete(touch.space);
   }
 
-  /** The oldest come first, so that each call looks at what goes and at one more. */
+  /** Digests are sorted by age, so each call looks only at those that expire and at one more. */
   #prune(): void {
     const before = (this.#sweepBegan ?? this.#now()) - sparedMs;
     for (const [hex, { at }] of this.#touched) {

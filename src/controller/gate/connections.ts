@@ -1,23 +1,26 @@
-// How many connections the gate keeps. A connection costs memory before it has said who it is: one pod that opens thousands and sends headers without an
-// end would take the gate from all spaces.
+// Limits the connections of the gate. A connection costs memory even before it has a credential: one pod that opens thousands and sends endless
+// headers would make the gate unusable for all spaces.
 
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 export interface ConnectionLimits {
-  /** Connections from one address that have not brought a credential yet. */
+  /** Connections from one address that have not sent a credential yet. */
   strangersPerAddress: number;
-  /** The same from all addresses; beyond it the oldest one goes of the address that has most. */
+  /** The same from all addresses. Beyond it, the address with the most such connections loses its oldest one. */
   strangers: number;
-  /** Connections that have brought credentials of one space. */
+  /** Connections that have sent credentials of one space. */
   perSpace: number;
-  /** Requests of one connection that are not answered yet. Clients of registries wait for each answer; who does not could have thousands at work by one. */
+  /**
+   * Unanswered requests of one connection. Registry clients wait for each answer; without this limit one connection could have thousands of
+   * requests open.
+   */
   unanswered: number;
 }
 
 export const defaultConnectionLimits: ConnectionLimits = { strangersPerAddress: 64, strangers: 512, perSpace: 128, unanswered: 8 };
 
-/** Adds to one of several sets, and takes away again; sets that are empty are forgotten. */
+/** Adds a socket to one of several sets, or removes it; empty sets are deleted. */
 function change(sets: Map<string, Set<Socket>>, name: string, socket: Socket, isIn: boolean): Set<Socket> {
   const set = sets.get(name) ?? new Set<Socket>();
   if (isIn) sets.set(name, set.add(socket));
@@ -26,7 +29,7 @@ function change(sets: Map<string, Set<Socket>>, name: string, socket: Socket, is
 }
 
 /**
- * The connections of one port. A connection is a stranger's until its first request with a valid credential, which honest clients send at once. When
+ * The connections of one port. A connection is a stranger until its first request with a valid credential, which honest clients send at once. When
  * there are too many strangers, the address with the most loses its oldest connection.
  */
 export class Connections {
@@ -42,7 +45,7 @@ export class Connections {
     this.#limits = { ...defaultConnectionLimits, ...limits };
   }
 
-  /** Takes in a new connection; one that is too many ends at once. */
+  /** Adds a new connection; closes it at once if its address has too many. */
   open(socket: Socket): void {
     const address = socket.remoteAddress ?? '';
     const own = change(this.#strangers, address, socket, true);
@@ -53,8 +56,8 @@ export class Connections {
   }
 
   /**
-   * A request came on it.
-   * @returns false when too many before it have no answer yet: the connection ends, and nothing is to be done for the request
+   * Counts a request on the connection.
+   * @returns false when too many earlier requests have no answer yet: the connection is closed, and the request must not be handled
    */
   ask(socket: Socket, response: ServerResponse): boolean {
     if (socket.destroyed) return false;
@@ -69,8 +72,8 @@ export class Connections {
   }
 
   /**
-   * A request on it came with a credential of the space, or of the keeper (undefined).
-   * @returns false when the space has as many connections as it may have: this one is not among them
+   * Notes that a request on the connection had a credential of the space, or of the keeper (undefined).
+   * @returns false when the space already has its maximum of connections, without this one
    */
   know(socket: Socket, space: string | undefined): boolean {
     this.#forgetStranger(socket, socket.remoteAddress ?? '');
@@ -94,7 +97,7 @@ export class Connections {
     this.#strangerCount -= 1;
   }
 
-  /** The oldest stranger of the address with most of them. */
+  /** The oldest stranger of the address with the most strangers. */
   #busiest(): Socket | undefined {
     let most: Set<Socket> | undefined;
     for (const set of this.#strangers.values()) if (set.size > (most?.size ?? 0)) most = set;

@@ -1,5 +1,5 @@
-// How many exchanges with a body are under way at the registry, over all spaces and both ports: each takes memory there for as long as its client lets it
-// last, and whoever does not read, or does not send on, would take the registry from all spaces.
+// Limits the exchanges with a body at the registry, over all spaces and both ports. Each exchange takes memory there for as long as its client
+// lets it last. Without the limit, clients that do not read, or stop sending, would make the registry unusable for all spaces.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -7,37 +7,42 @@ import type { RegistryPath } from './path.ts';
 import { inodeOf, readUnread } from './unread.ts';
 
 export interface ExchangeLimits {
-  /** Exchanges under way, of all spaces together. */
+  /** Open exchanges of all spaces together. */
   open: number;
   /** How long a client may neither read nor send. */
   patienceMs: number;
 }
 
 /**
- * Distribution 3.1 holds for an answer with a blob 4 MiB to read ahead, and up to 208 KiB in its socket; for a manifest of 512 KiB (`mostManifestBytes`) up
- * to 5 MB once parsed. 128 of them, measured with nobody reading, take 570 MiB of blobs or 680 MiB of manifests, with the program's own 45 MiB: the
- * registry's 1 GiB carries them (src/templates/setup/registry.ts).
- * The gate keeps 128 KiB of each, and the kernel up to 4 MiB for its connection when a client reads fast and then stops: 512 MiB for 128 of them.
+ * For an answer with a blob, Distribution 3.1 holds 4 MiB to read ahead, and up to 208 KiB in its socket; for a manifest of 512 KiB
+ * (`mostManifestBytes`), up to 5 MB once parsed. With 128 of them and clients that do not read, the registry was measured at 570 MiB for blobs and
+ * 680 MiB for manifests, including the program's own 45 MiB. That fits into its 1 GiB (src/templates/setup/registry.ts).
  *
- * 60 s: the kernel takes more for a client when a third of these 4 MiB is read, so one that reads 25 kB/s never stalls.
+ * For each exchange the gate keeps 128 KiB, and the kernel up to 4 MiB for its connection when a client reads fast and then stops: 512 MiB for 128
+ * of them.
+ *
+ * 60 s: the kernel accepts more data for a client when a third of these 4 MiB is read, so a client that reads 25 kB/s never stalls.
  */
 export const defaultExchangeLimits: ExchangeLimits = { open: 128, patienceMs: 60_000 };
 
-/** So much of its answers a connection may leave unread without being counted. */
+/** A connection may leave this much of its answers unread without being counted. */
 const mostUncounted = 64 * 1024;
 /** How often the kernel is asked while answers are on their way. */
 const lookEveryMs = 100;
 
-/** True when the registry holds memory for it that its client decides on; the rest has no body, or one that goes straight to disk. */
+/**
+ * True when the registry holds memory for the exchange for as long as its client decides. Other exchanges have no body, or one that goes straight
+ * to disk.
+ */
 export function takesMemory(method: string, { endpoint }: RegistryPath): boolean {
   return endpoint === 'manifest' || endpoint === 'tags' || (endpoint === 'blob' && method === 'GET');
 }
 
 /** One request and its answer. */
 export interface Exchange {
-  /** The client has read or sent something. */
+  /** Call it when the client has read or sent something. */
   moved(): void;
-  /** Ends what is done for it at the registry. */
+  /** Aborts the request to the registry. */
   readonly signal: AbortSignal;
 }
 
@@ -48,7 +53,7 @@ interface Held extends Exchange {
   start: (exchange: Exchange) => void;
   control: AbortController;
   timer?: NodeJS.Timeout;
-  /** Once all of the answer is with the kernel: what the client has not read of it. */
+  /** Set once the whole answer is in the kernel: the bytes that the client has not read yet. */
   unread?: number;
 }
 
@@ -67,19 +72,20 @@ function take(sets: BySpace, held: Held): boolean {
 }
 
 /**
- * When there are too many, the space with most of them gives one up for a space that has at least two fewer: the one whose client has gone longest without
- * reading. So a space keeps its share, however many others ask and however slowly they read. Who has as many as any other space waits for a turn.
+ * Keeps a limit on open exchanges and shares it between spaces. When all are in use and a space asks that has at least two fewer than the space
+ * with the most, that space loses one: the one whose client has been inactive for longest. So a space keeps its share, however many others ask and
+ * however slowly they read. A space that has as many as any other one waits for its turn.
  */
 export class Exchanges {
   readonly #limits: ExchangeLimits;
-  /** Of each space the one that has gone longest without a movement comes first. */
+  /** The exchanges of each space; the one that has been inactive for longest comes first. */
   readonly #open: BySpace = new Map();
   /** Oldest first. */
   readonly #waiting: BySpace = new Map();
   readonly #ofSocket = new WeakMap<Socket, Set<Held>>();
-  /** How many bytes had been written to a connection when all was read. */
+  /** Number of bytes that had been written to a connection when its client had read all of them. */
   readonly #read = new WeakMap<Socket, number>();
-  /** Those whose answer is with the kernel. */
+  /** Exchanges whose answer is in the kernel. */
   readonly #sent = new Set<Held>();
   #isLooking = false;
   #count = 0;
@@ -88,7 +94,7 @@ export class Exchanges {
     this.#limits = { ...defaultExchangeLimits, ...limits };
   }
 
-  /** Calls `start` as soon as there is room, which is at once in general, and never when the client goes away before. */
+  /** Calls `start` as soon as the limit allows it, usually at once; never if the client disconnects before. */
   begin(space: string, request: IncomingMessage, response: ServerResponse, start: (exchange: Exchange) => void): void {
     const control = new AbortController();
     const moved = (): void => this.#moved(held);
@@ -99,7 +105,7 @@ export class Exchanges {
   }
 
   #start(held: Held): void {
-    // What its connection has not read counts with the new one.
+    // Unread bytes of earlier answers on this connection count with the new exchange.
     for (const before of this.#ofSocket.get(held.request.socket) ?? []) if (this.#sent.has(before)) this.#forget(before);
     this.#count += 1;
     add(this.#open, held);
@@ -107,7 +113,10 @@ export class Exchanges {
     held.start(held);
   }
 
-  /** Ends with its answer, or with its connection: an answer that waits behind another one hears nothing of that. */
+  /**
+   * Ends the exchange with its answer or with its connection. A response that waits behind another one on the connection gets no event when the
+   * connection closes.
+   */
   #watch(held: Held): void {
     const { socket } = held.request;
     held.response.once('close', () => this.#answered(held));
@@ -119,11 +128,11 @@ export class Exchanges {
     const all = new Set([held]);
     this.#ofSocket.set(socket, all);
     socket.once('close', () => all.forEach((one) => this.#end(one)));
-    // Clients of registries do not end their side before the answer; closing in turn would leave the kernel with what is not read.
+    // Registry clients do not close their side before the answer. A normal close in return would leave the unread bytes in the kernel.
     socket.prependOnceListener('end', () => all.forEach((one) => this.#cut(one)));
   }
 
-  /** An answer of some size counts until its client has read it: the kernel may have up to 4 MiB of it. */
+  /** An answer of some size counts until its client has read it, because the kernel may hold up to 4 MiB of it. */
   #answered(held: Held): void {
     const { request, response } = held;
     const unknown = request.socket.bytesWritten - (this.#read.get(request.socket) ?? 0);
@@ -145,7 +154,7 @@ export class Exchanges {
     if (this.#isLooking || this.#sent.size === 0) return;
     this.#isLooking = true;
     const look = async (): Promise<void> => {
-      // What is sent meanwhile is for the next look.
+      // Answers that are sent in the meantime wait for the next look.
       const all = [...this.#sent].map((held) => ({ held, inode: inodeOf(held.request.socket), written: held.request.socket.bytesWritten }));
       const unread = await readUnread();
       for (const { held, inode = '', written } of all) this.#heard(held, unread.get(inode) ?? 0, written);
@@ -173,7 +182,7 @@ export class Exchanges {
     held.timer?.refresh();
   }
 
-  /** Nothing has moved for a while, which is the client's doing or the registry's. */
+  /** Nothing has moved for a while. Ends the exchange if the client is the cause; otherwise the registry is slow, and the exchange goes on. */
   #look(held: Held): void {
     const { request, response } = held;
     if (response.writableNeedDrain || response.writableEnded || !request.complete) this.#cut(held);
@@ -190,7 +199,7 @@ export class Exchanges {
     this.#share();
   }
 
-  /** A reset, because the kernel would keep what it has of an answer for as long as the client likes. */
+  /** Resets the connection: otherwise the kernel would keep the rest of the answer for as long as the client likes. */
   #drop(held: Held): void {
     held.request.socket.resetAndDestroy();
     this.#forget(held);
@@ -205,7 +214,7 @@ export class Exchanges {
     if (!held.response.writableFinished) held.control.abort();
   }
 
-  /** Begins what can begin now. The turn is with the space that has fewest under way. */
+  /** Starts the exchanges that the limit allows now. The next turn belongs to the space with the fewest open ones. */
   #share(): void {
     for (;;) {
       let next: Held | undefined;

@@ -1,4 +1,5 @@
-// The registry's gate: the only listener of the registry pod. It checks who asks for what and then streams both ways, holding nothing in memory.
+// The registry's gate: the only listener of the registry pod. It checks credentials and rights of each request and then streams both ways without
+// holding bodies in memory.
 
 import { Agent, createServer, request as httpRequest } from 'node:http';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
@@ -15,7 +16,7 @@ import type { GatePort, Scope } from './scopes.ts';
 import { sendUpload } from './upload.ts';
 import { defined } from '../../lib/defined.ts';
 
-/** One finished request, without anything secret: no header, no query. */
+/** One finished request without secrets: no headers, no query. */
 export interface AccessLine {
   time: string;
   port: GatePort;
@@ -28,17 +29,17 @@ export interface AccessLine {
 
 export interface GateOptions {
   upstream: Upstream;
-  /** The HMAC keys that count now; none while they cannot be read (everything is refused then). */
+  /** The HMAC keys that are valid now; empty while they cannot be read (then every request is refused). */
   readKeys: () => readonly Buffer[];
-  /** Answers the keeper's questions below `/kf/`, at the push port only. */
+  /** Answers the keeper's requests below `/kf/`, at the push port only. */
   keep: (request: IncomingMessage, response: ServerResponse) => void;
-  /** What may come in, and when it may be stored. */
+  /** Decides which uploads fit, and when they may be stored. */
   capacity: Capacity;
   commits: Commits;
-  /** Those of all ports. */
+  /** The exchanges of all ports. */
   exchanges: Exchanges;
   log: (line: AccessLine) => void;
-  /** How many connections a port keeps; left out: the default. */
+  /** Limits for the connections of a port; default if left out. */
   connections?: Partial<ConnectionLimits>;
   /** Unix seconds. */
   now?: () => number;
@@ -50,7 +51,8 @@ interface Refusal {
   message: string;
 }
 
-// Only what the registry API needs goes through: X-Forwarded-*, Forwarded or a method override could change what the registry reads or answers.
+// Only headers that the registry API needs are forwarded: X-Forwarded-*, Forwarded or a method override could change how the registry reads or
+// answers a request.
 const requestHeaders = ['accept', 'content-length', 'content-range', 'content-type', 'if-none-match', 'range', 'user-agent'];
 const responseHeaders = [
   'accept-ranges',
@@ -65,9 +67,9 @@ const responseHeaders = [
   'oci-subject',
   'range',
 ];
-/** A refused body is read this far, so that the client sees the answer instead of a reset. */
+/** The gate reads this much of a refused body, so that the client sees the answer instead of a reset. */
 const drainBytes = 4 * 1024 * 1024;
-/** Below it the gate speaks for itself; to a keeper's credential only. */
+/** Paths below it are answered by the gate itself, and only for a keeper's credential. */
 export const keeperPrefix = '/kf/';
 const idleTimeoutMs = 300_000;
 /** No honest client needs longer to send its headers. */
@@ -106,7 +108,7 @@ function pick(headers: IncomingHttpHeaders, names: string[]): OutgoingHttpHeader
 
 function upstreamHeaders(request: IncomingMessage, path: RegistryPath): OutgoingHttpHeaders {
   const headers = pick(request.headers, requestHeaders);
-  // The registry would read a form body as query parameters, and a mount from a foreign repository could hide in one.
+  // The registry would read a form body as query parameters, which could hide a mount from a foreign repository.
   if (path.endpoint === 'upload' || path.endpoint === 'upload-start') headers['content-type'] = 'application/octet-stream';
   else if (/form/i.test(request.headers['content-type'] ?? '')) delete headers['content-type'];
   if (request.method === 'GET' || request.method === 'HEAD') {
@@ -161,15 +163,15 @@ function answer(upstream: IncomingMessage, response: ServerResponse, path: Regis
     if (relative !== undefined) headers.location = relative;
   }
   response.writeHead(upstream.statusCode ?? 502, headers);
-  // The next piece comes when the client has made room for it.
+  // The next chunk comes only after the client has read enough, so each chunk shows that the client reads.
   if (exchange !== undefined) upstream.on('data', () => exchange.moved());
   pipeline(upstream, response, (error) => {
-    // A body cut short must reach the client as a cut connection, never as a complete answer.
+    // An incomplete body must reach the client as a cut connection, never as a complete answer.
     if (error instanceof Error) response.destroy();
   });
 }
 
-/** Brings the registry's answer to a request back to the client. */
+/** Forwards the registry's answer to the client. */
 function bringBack(
   request: IncomingMessage,
   response: ServerResponse,
@@ -180,25 +182,25 @@ function bringBack(
   let answered = false;
   forward.on('response', (upstream) => {
     answered = true;
-    // When all was answered before the body's end.
+    // The registry sent its whole answer before the end of the body: the rest is not sent.
     upstream.once('close', () => void (request.complete || forward.destroy()));
     if (response.headersSent) upstream.destroy();
     else answer(upstream, response, path, exchange);
   });
   forward.on('error', () => {
-    // A refusal of ours ends the request to the registry too.
+    // The gate has refused the request, which also ends the request to the registry with an error.
     if (response.headersSent && !answered) return;
     if (answered) response.destroy();
     else refuse(request, response, { status: 502, code: 'UNAVAILABLE', message: 'the registry behind the gate does not answer' });
   });
-  // An exchange has its own signal for that.
+  // An exchange ends by its own signal instead.
   if (exchange === undefined) response.on('close', () => void (response.writableFinished || forward.destroy()));
-  // It went away before: nothing more is heard of it.
+  // The client disconnected before, so no `close` event follows.
   if (response.destroyed) forward.destroy();
   return forward;
 }
 
-/** Writes the line of a request when its answer has ended. */
+/** Writes the access line of a request when its answer has ended. */
 function logEnd(response: ServerResponse, log: GateOptions['log'], about: Pick<AccessLine, 'port' | 'method' | 'path' | 'user'>): void {
   const started = Date.now();
   response.on('close', () => {
@@ -208,7 +210,7 @@ function logEnd(response: ServerResponse, log: GateOptions['log'], about: Pick<A
   });
 }
 
-/** Sends a request to the registry that it may see. */
+/** Sends an allowed request to the registry. */
 function passOn(
   request: IncomingMessage,
   response: ServerResponse,
@@ -238,7 +240,7 @@ function passOn(
   sent.catch(() => response.destroy());
 }
 
-/** One port of the gate; the caller listens and closes. */
+/** Creates the server of one port of the gate; the caller calls `listen` and `close`. */
 export function createGate(port: GatePort, options: GateOptions): Server {
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 16 });
   const connections = new Connections(options.connections);

@@ -1,4 +1,4 @@
-// What the gate clears away by itself: uploads that nobody goes on with, and blobs to which no repository refers any more.
+// Removes garbage from the registry: abandoned uploads, and blobs to which no repository refers any more.
 
 import type { Commits } from './commits.ts';
 import type { Capacity } from './capacity.ts';
@@ -13,9 +13,9 @@ export interface HousekeepingOptions {
 
 const purgeEveryMs = 5 * 60_000;
 const sweepEveryMs = 6 * 3_600_000;
-/** After a removal others may follow. */
+/** Further removals may follow the first one. */
 const sweepAfterMs = 2_000;
-/** Uploads wait while so many blobs are unlinked. */
+/** Uploads wait while this many blobs are unlinked. */
 const batch = 20;
 
 export class Housekeeping {
@@ -27,7 +27,7 @@ export class Housekeeping {
     this.#options = options;
   }
 
-  /** Begins; the process may end meanwhile at any time. */
+  /** Starts the sweeps. It is safe to end the process at any time. */
   start(): void {
     const purge = (): void => void this.#report('purge', this.purge());
     const sweep = (): void => void this.#report('sweep', this.sweep());
@@ -37,7 +37,7 @@ export class Housekeeping {
     setInterval(sweep, sweepEveryMs).unref();
   }
 
-  /** Something was removed. */
+  /** Call it after something was removed. */
   sweepSoon(): void {
     this.#soon ??= setTimeout(() => {
       this.#soon = undefined;
@@ -51,7 +51,7 @@ export class Housekeeping {
     return purged;
   }
 
-  /** One sweep after the other. Returns how many blobs went. */
+  /** Runs one sweep after the other, never two at once. Returns how many blobs were removed. */
   async sweep(): Promise<number> {
     const run = this.#sweeping.then(() => this.#sweep());
     this.#sweeping = run.then(

@@ -1,4 +1,4 @@
-// What the gate tells and does for those who run the installation: its state, what it stores, and the end of what is left of deleted apps.
+// The gate's operations for the keeper: report its state and its contents, and remove the remains of deleted apps.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GateStatus, RepositoryPage } from '../../lib/api/gate-status.ts';
@@ -10,7 +10,7 @@ export interface KeeperOptions {
   readKeys: () => readonly Buffer[];
   store: ImageStore;
   capacity: Capacity;
-  /** A repository was removed. */
+  /** Called after a repository was removed. */
   onRemoved: () => void;
 }
 
@@ -20,7 +20,7 @@ interface Said {
 }
 
 const repositoryPath = /^\/kf\/repositories\/([a-z0-9][a-z0-9._-]*)\/([a-z0-9][a-z0-9._-]*)$/;
-/** Behind which repository a page begins. */
+/** `after` names the repository after which a page begins. */
 const listPath = /^\/kf\/repositories(?:\?after=([a-z0-9][a-z0-9._-]*\/[a-z0-9][a-z0-9._-]*))?$/;
 /** With names of at most 320 characters a page has less than a megabyte. */
 const pageSize = 1_000;

@@ -1,11 +1,11 @@
-// The gate's HMAC keys from a mounted Secret, read again so that a new key counts without a restart.
+// Reads the gate's HMAC keys from a mounted Secret, again and again, so that a new key is valid without a restart.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { registryKeyFields } from '../../lib/api/registry-credentials.ts';
 
 const rereadMs = 2000;
-/** Shorter keys are refused: the password is the only thing between two spaces. */
+/** Shorter keys are refused: only the password separates two spaces. */
 const minimumBytes = 32;
 
 function read(folder: string, name: string): Buffer | undefined {
@@ -16,7 +16,7 @@ function read(folder: string, name: string): Buffer | undefined {
   }
 }
 
-/** What counts at a moment: the key that signs, the next one, and the one before until its time. */
+/** The keys that are valid now: the one that signs, the next one, and the previous one until it expires. */
 function keysIn(folder: string, nowSeconds: number): Buffer[] {
   const until = Number(read(folder, registryKeyFields.previousUntil)?.toString() ?? 0);
   const names = [registryKeyFields.current, registryKeyFields.next, ...(nowSeconds <= until ? [registryKeyFields.previous] : [])];
@@ -24,7 +24,7 @@ function keysIn(folder: string, nowSeconds: number): Buffer[] {
   return keys.filter((key): key is Buffer => key !== undefined && key.length >= minimumBytes);
 }
 
-/** A reader of the keys that looks into the folder at most every two seconds; none while there is none that is long enough. */
+/** Makes a reader of the keys that reads the folder at most every two seconds. It returns no key while none is long enough. */
 export function keyReader(folder: string, now: () => number = Date.now): () => Buffer[] {
   let keys: Buffer[] = [];
   let readAt = -Infinity;

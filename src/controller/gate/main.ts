@@ -18,7 +18,7 @@ function port(name: string, fallback: number): number {
   return value;
 }
 
-/** A setting in bytes, left out where the variable is. */
+/** A setting in bytes; left out if the variable is not set. */
 function bytesFrom<K extends string>(name: string, key: K): Partial<Record<K, number>> {
   const text = process.env[name] ?? '';
   if (text === '') return {};

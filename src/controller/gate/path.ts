@@ -1,5 +1,5 @@
-// Which requests of the registry API version 2 the gate knows. Everything else is refused before it reaches the registry.
-// Source: https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md#endpoints
+// Parses the requests of the registry API version 2 that the gate supports. All others are refused before they reach the registry. Source:
+// https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md#endpoints
 
 import { defined } from '../../lib/defined.ts';
 
@@ -17,11 +17,11 @@ const component = '[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*';
 /** Names that the API's own paths use: as part of a repository they could be read in two ways. */
 const reserved = new Set(['blobs', 'manifests', 'tags', 'referrers', 'uploads']);
 const digest = '[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[a-zA-Z0-9=_-]{1,256}';
-/** What a request may name for the registry to store or to mount; the gate keeps such names in memory. */
+/** The digests that a request may store or mount; the gate keeps them in memory. */
 const storedDigest = /^sha256:[0-9a-f]{64}$/;
 const tag = '[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}';
 
-// Repositories have exactly two parts, so that no path can mean another repository to the registry than it means here.
+// Repositories have exactly two parts, so a path cannot mean one repository to the registry and another one here.
 const patterns: [Endpoint, RegExp, string[]][] = [
   ['upload-start', new RegExp(`^/v2/(${component}/${component})/blobs/uploads/$`), ['POST']],
   ['upload', new RegExp(`^/v2/(${component}/${component})/blobs/uploads/[a-zA-Z0-9_=-]{1,512}$`), ['GET', 'PATCH', 'PUT']],
@@ -50,7 +50,7 @@ function match(path: string): { endpoint: Endpoint; repository?: string; methods
   return undefined;
 }
 
-// Only known keys go on, and each once: the registry and the gate must read the same value.
+// Only known keys are forwarded, each once: the registry and the gate must read the same value.
 function cleanQuery(
   endpoint: Endpoint,
   raw: string,
@@ -65,15 +65,14 @@ function cleanQuery(
     if (values[0] !== undefined) kept.set(key, values[0]);
   }
   const from = kept.get('from');
-  // Without `from` a registry may look for the blob in every repository; so both go, and the client uploads as usual.
+  // Without `from`, a registry may look for the blob in every repository. So both are removed, and the client uploads as usual.
   if (kept.has('mount') && (from === null || !ownsSource(from))) kept.delete('mount');
   if (!kept.has('mount')) kept.delete('from');
   return { query: kept.size === 0 ? '' : `?${kept.toString()}` };
 }
 
 /**
- * The meaning of a request target exactly as it stands on the wire: nothing is decoded or normalised, so a path with `%`, `..`, `//` or a host is
- * simply unknown.
+ * Parses a request target exactly as it was sent: nothing is decoded or normalised, so a path with `%`, `..`, `//` or a host is simply unknown.
  *
  * @param ownsSource whether a mount may take from that repository
  */

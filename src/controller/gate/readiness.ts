@@ -1,4 +1,4 @@
-// Whether the registry can be used, as a kubelet's probe asks it.
+// Reports to a kubelet's probe whether the registry can be used.
 
 import { request as httpRequest } from 'node:http';
 import type { ServerResponse } from 'node:http';
@@ -7,7 +7,7 @@ import type { Capacity } from './capacity.ts';
 /** Where the registry listens: plain HTTP within the pod. */
 export type Upstream = { host: string; port: number } | { socketPath: string };
 
-/** Below the second that a kubelet waits for a probe. */
+/** Less than the second that a kubelet waits for a probe. */
 const registryPatienceMs = 900;
 
 /** Why the registry behind the gate cannot be used now. */
@@ -24,11 +24,11 @@ function registryProblem(upstream: Upstream): Promise<string | undefined> {
 }
 
 /**
- * Not ready when the registry does not answer, or when uploads are refused because the volume is full, so that operators see it at the pod. Reads still
- * work when the volume is full.
+ * Not ready when the registry does not answer, or when uploads are refused because the volume is full, so that operators see it in the status of
+ * the pod. Reads still work when the volume is full.
  */
 export function readiness({ capacity, upstream }: { capacity: Capacity; upstream: Upstream }): (response: ServerResponse) => void {
-  // Anybody may ask, so a question costs the registry nothing while another one is under way.
+  // Anybody may send this request, so concurrent ones share one request to the registry.
   let asked: Promise<string | undefined> | undefined;
   const problem = async (): Promise<string | undefined> => {
     const [{ nearlyFull }, ofRegistry] = await Promise.all([capacity.status(), registryProblem(upstream)]);

@@ -1,4 +1,4 @@
-// Who may do what at the registry's gate: credentials that need no store, and the table of rights behind them.
+// Credentials of the registry's gate, which need no store, and their rights.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { appOfRepository } from '../../lib/api/repositories.ts';
@@ -7,12 +7,12 @@ import { buildUser, keeperUser, pullUser, pushUser, registryPassword } from '../
 /** `push`: CLI and builds, through the service. `pull`: the kubelet, read-only. */
 export type GatePort = 'push' | 'pull';
 
-/** Every credential ends, at `until` (Unix seconds). */
+/** Every credential expires, at `until` (Unix seconds). */
 export type Scope = { until: number } & (
   { kind: 'pull' | 'push'; space: string } | { kind: 'build'; space: string; app: string } | { kind: 'keeper' }
 );
 
-/** What one request touches; `repository` is left out for the version check `/v2/`. */
+/** The target of one request; `repository` is left out for the version check `/v2/`. */
 export interface AccessRequest {
   port: GatePort;
   method: string;
@@ -24,9 +24,9 @@ const seconds = '[1-9][0-9]{0,11}';
 const spacePattern = new RegExp(`^(pull|push)\\.(${label})\\.(${seconds})$`);
 const buildPattern = new RegExp(`^build\\.(${label})\\.(${label}(?:\\.${label})*)\\.(${seconds})$`);
 const keeperPattern = new RegExp(`^keeper\\.(${seconds})$`);
-/** The controller that gives a credential its end may have another clock than the gate. */
+/** The controller, which sets the expiry of a credential, may have a different clock than the gate. */
 const slackSeconds = 60;
-/** The repositories of an app; nothing else belongs to a build, and nothing else is written. */
+/** The repositories of an app. A build has access to no others, and no others are written. */
 const appRepositories = ['packages', 'droplets', 'cache'];
 const readMethods = new Set(['GET', 'HEAD']);
 const pushMethods = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'PUT']);
@@ -38,7 +38,7 @@ export function scopeUser(scope: Scope): string {
   return scope.kind === 'pull' ? pullUser(scope.space, scope.until) : pushUser(scope.space, scope.until);
 }
 
-/** A scope from its user name, or undefined when the name is none. */
+/** A scope from its user name, or undefined when the name is not valid. */
 export function parseScope(user: string): Scope | undefined {
   const [, kind, ofSpace, spaceUntil] = spacePattern.exec(user) ?? [];
   if (ofSpace !== undefined) return { kind: kind === 'pull' ? 'pull' : 'push', space: ofSpace, until: Number(spaceUntil) };
@@ -48,7 +48,7 @@ export function parseScope(user: string): Scope | undefined {
   return until === undefined ? undefined : { kind: 'keeper', until: Number(until) };
 }
 
-// Comparing hashes makes both sides equally long, so that the time tells nothing about length or content.
+// Compares hashes: both have the same length, so the time reveals nothing about length or content.
 function equalInConstantTime(a: string, b: string): boolean {
   const hash = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(hash(a), hash(b));
@@ -63,13 +63,13 @@ export function authenticate(keys: readonly Buffer[], header: string | undefined
   if (colon < 0) return undefined;
   const user = decoded.slice(0, colon);
   const scope = parseScope(user);
-  // All keys are tried, whichever fits: the time tells nothing about them.
+  // Tries all keys even after a match, so that the time reveals nothing about them.
   const right = keys.map((key) => equalInConstantTime(decoded.slice(colon + 1), registryPassword(key, user))).includes(true);
   if (scope === undefined || !right) return undefined;
   return nowSeconds > scope.until + slackSeconds ? undefined : scope;
 }
 
-/** True when the repository lies in the scope, whatever is done with it. */
+/** True when the repository lies in the scope, whatever the operation. */
 export function ownsRepository(scope: Scope, repository: string): boolean {
   if (scope.kind === 'keeper' || !repository.startsWith(`${scope.space}/`)) return false;
   if (scope.kind !== 'build') return true;

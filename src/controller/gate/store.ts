@@ -1,4 +1,4 @@
-// The registry's files as CNCF distribution lays them out (storage driver "filesystem", layout v2): what is there, what it takes, and what may go.
+// Reads the registry's files in the layout of CNCF distribution (storage driver "filesystem", layout v2): its contents, their size, and garbage.
 // https://github.com/distribution/distribution/blob/v3.0.0/registry/storage/paths.go
 
 import { opendir, readdir, rm, stat } from 'node:fs/promises';
@@ -7,21 +7,24 @@ import { join } from 'node:path';
 const partName = /^[a-z0-9][a-z0-9._-]{0,254}$/;
 const hexDigest = /^[0-9a-f]{64}$/;
 const tagName = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
-/** An upload that nobody has written to for so long has ended. */
+/** An upload without a write for this long was abandoned. */
 const uploadLifeMs = 3_600_000;
-/** What a repository, an upload, a link, a tag or a blob counts beside its bytes: it takes files and folders of the volume, and time to look at. */
+/**
+ * Size that a repository, an upload, a link, a tag or a blob counts in addition to its bytes: it takes files and folders of the volume, and time
+ * to read.
+ */
 export const entryBytes = 64 * 1024;
-/** So many blobs are held at once while those without a reference are looked for. */
+/** Number of blobs that are held in memory at once during the search for unreferenced ones. */
 const mostCandidates = 10_000;
 
-/** What a space takes. */
+/** The storage that a space uses. */
 export interface Usage {
   bytes: number;
   /** Unfinished ones. */
   uploads: number;
 }
 
-/** Names in a folder; none where there is no such folder. */
+/** Names in a folder; empty if the folder does not exist. */
 async function namesIn(folder: string, pattern: RegExp): Promise<string[]> {
   try {
     return (await readdir(folder)).filter((name) => pattern.test(name));
@@ -31,7 +34,7 @@ async function namesIn(folder: string, pattern: RegExp): Promise<string[]> {
   }
 }
 
-/** The same, one by one: a space may have made so many that they are not to be held at once. */
+/** The same as a generator: a space may have too many to hold them all in memory. */
 async function* namesOneByOne(folder: string, pattern: RegExp): AsyncGenerator<string> {
   try {
     for await (const { name } of await opendir(folder, { bufferSize: 256 })) if (pattern.test(name)) yield name;
@@ -61,7 +64,7 @@ export class ImageStore {
     this.#blobs = join(folder, 'docker/registry/v2/blobs/sha256');
   }
 
-  /** All repositories, as `<space>/<name>`, in order, from the first one behind `after` on. */
+  /** All repositories, as `<space>/<name>`, in order, starting after `after`. */
   async *repositories(after = ''): AsyncGenerator<string> {
     const [lastSpace = '', lastName = ''] = after.split('/');
     for (const space of (await namesIn(this.#repositories, partName)).toSorted()) {
@@ -81,14 +84,17 @@ export class ImageStore {
     );
   }
 
-  /** True when a space has so many repositories, or more. */
+  /** True when a space has at least this many repositories. */
   async hasRepositories(space: string, count: number): Promise<boolean> {
     let found = 0;
     for await (const _ of namesOneByOne(join(this.#repositories, space), partName)) if ((found += 1) >= count) return true;
     return false;
   }
 
-  /** What a space's repositories refer to, each blob once, and its unfinished uploads. The count stops soon after it has passed `most` bytes. */
+  /**
+   * Size of the blobs to which a space's repositories refer, each counted once, and of its unfinished uploads. Counting stops soon after it has
+   * passed `most` bytes.
+   */
   async usageOf(space: string, most = Infinity): Promise<Usage> {
     const usage = { bytes: 0, uploads: 0 };
     const digests = new Set<string>();
@@ -113,14 +119,14 @@ export class ImageStore {
     return usage;
   }
 
-  /** Takes a repository away; what it referred to goes with the next sweep. False when there was none. */
+  /** Removes a repository; the next sweep removes the blobs that only it referred to. False when it did not exist. */
   async removeRepository(space: string, name: string): Promise<boolean> {
     if (!(await this.hasRepository(space, name))) return false;
     await rm(join(this.#repositories, space, name), { recursive: true, force: true });
     return true;
   }
 
-  /** Takes away uploads that have had no byte for an hour. Returns how many. */
+  /** Removes uploads that got no byte for an hour. Returns how many. */
   async purgeUploads(now: number): Promise<number> {
     let purged = 0;
     for await (const repository of this.repositories()) {
@@ -134,8 +140,8 @@ export class ImageStore {
   }
 
   /**
-   * Blobs to which no repository refers, some at a time. Of each part the blobs are listed before the references are read: what is stored meanwhile is
-   * not among them.
+   * Blobs to which no repository refers, in parts. For each part the blobs are listed before the references are read, so blobs that are stored in
+   * the meantime are not among them.
    */
   async *unreferenced(most = mostCandidates): AsyncGenerator<string[]> {
     let candidates = new Set<string>();
@@ -168,7 +174,7 @@ export class ImageStore {
     for (const folder of ['_layers/sha256', '_manifests/revisions/sha256']) yield* namesOneByOne(join(repository, folder), hexDigest);
   }
 
-  /** How many tags a repository has, and images that each of them ever named; no more than a little above `most`. */
+  /** The number of a repository's tags, and of the images that each of them ever named. Counting stops a little above `most`. */
   async #tagsOf(repository: string, most: number): Promise<number> {
     const tags = join(repository, '_manifests/tags');
     let count = 0;

@@ -1,15 +1,16 @@
-// What the kernel still keeps for clients that have not read it. Node does not tell; Linux does, for all connections at once.
+// Reads how many bytes the kernel still holds for clients that have not read them. Node does not report this; Linux does, for all connections at
+// once.
 
 import { readlinkSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 
-/** By the inode of the connection. */
+/** Keys are the inodes of the connections. */
 export type Unread = ReadonlyMap<string, number>;
 
 const none = (): string => '';
 
-/** Bytes that have left the program and not arrived; empty where the system has no such table. */
+/** Bytes that were written to a connection and have not arrived; empty if the system has no such table. */
 export async function readUnread(): Promise<Unread> {
   const tables = await Promise.all(['tcp', 'tcp6'].map((name) => readFile(`/proc/self/net/${name}`, 'utf8').catch(none)));
   const unread = new Map<string, number>();
@@ -22,7 +23,7 @@ export async function readUnread(): Promise<Unread> {
   return unread;
 }
 
-/** Under which name the kernel lists a connection; undefined where that cannot be told. */
+/** The inode of a connection in the kernel's table; undefined if it is not known. */
 export function inodeOf(socket: Socket): string | undefined {
   const { fd = -1 } = (socket as unknown as { _handle?: { fd?: number } | null })._handle ?? {};
   try {

@@ -1,4 +1,5 @@
-// A request that brings something into the registry: it has to fit, its bytes are counted on their way, and its last ones wait while blobs are removed.
+// Handles a request that stores something in the registry. It must fit into the limits, its bytes are counted, and its last bytes wait while blobs
+// are removed.
 
 import { createHash } from 'node:crypto';
 import type { ClientRequest, IncomingMessage } from 'node:http';
@@ -9,17 +10,17 @@ import { formatBytes } from '../../lib/api/sizes.ts';
 import type { RegistryPath } from './path.ts';
 import type { Adds, UploadRefusal, Capacity } from './capacity.ts';
 
-/** The registry parses a manifest as a whole, and takes ten times its size for that. Those of real images have some kilobytes. */
+/** The registry parses a manifest as a whole, which takes ten times its size. Manifests of real images have a few kilobytes. */
 const mostManifestBytes = 512 * 1024;
 
 export interface UploadRules {
   capacity: Capacity;
   commits: Commits;
-  /** A piece of the body has come. */
+  /** Called for each chunk of the body. */
   onPiece: () => void;
 }
 
-/** Passes on all but the newest piece, so that the registry cannot take the body for complete before `beforeEnd`. */
+/** Forwards everything except the newest chunk, so that the registry cannot take the body for complete before `beforeEnd`. */
 class UploadBody extends Transform {
   readonly #isTooMuch: (bytes: number) => boolean;
   readonly #beforeEnd: (digest: string) => Promise<void>;
@@ -52,7 +53,7 @@ class UploadBody extends Transform {
   }
 }
 
-/** What a repository refers to after the request: named by the query, or for a manifest the hash of its body. */
+/** The digest that a repository refers to after the request: the one in the query, or for a manifest the hash of its body. */
 function commitOf({ endpoint, target }: RegistryPath): { digest?: string } | undefined {
   const query = new URLSearchParams(target.slice(target.indexOf('?') + 1));
   const digest = target.includes('?') ? (query.get('digest') ?? query.get('mount') ?? undefined) : undefined;
@@ -81,8 +82,8 @@ const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
 /**
- * Calls back when the registry has answered, or will not: then it has stored what it was sent, or refused it. The end of the answer's body counts for
- * nothing: it comes when the client has read it, and one that does not read would keep all others from storing.
+ * Calls `end` when the registry has answered, or will not: it has then stored or refused the content. The end of the answer's body does not count:
+ * it comes when the client has read it, and one slow client would then block all uploads.
  */
 function onceAnswered(forward: ClientRequest, end: () => void): void {
   if (forward.destroyed) end();
@@ -90,9 +91,9 @@ function onceAnswered(forward: ClientRequest, end: () => void): void {
 }
 
 /**
- * Sends the request on.
+ * Sends the request to the registry.
  *
- * @param open begins the request to the registry; its body is written here
+ * @param open starts the request to the registry; the body is written here
  * @param refuse answers in place of the registry
  */
 export async function sendUpload(
@@ -129,7 +130,7 @@ export async function sendUpload(
   forward.flushHeaders();
   const beforeEnd = async (bodyDigest: string): Promise<void> => {
     if (commit === undefined) return;
-    // Others of the space may have ended meanwhile.
+    // Other uploads of the space may have used up the limit in the meantime.
     if (commits.isFull(space)) {
       refuse(tooMany);
       throw new Error(tooMany.message);
@@ -151,7 +152,7 @@ export async function sendUpload(
   forward.once('close', () => {
     request.unpipe(body);
     body.destroy();
-    // Nobody else reads what is left of it, and it would hold up its connection and whatever follows there.
+    // Nothing else reads the rest of the body, and unread it would block the connection for the requests that follow.
     if (!request.complete) request.resume();
   });
   // Not `pipeline`: the registry may answer before the body ends, and the answer has to reach the client.

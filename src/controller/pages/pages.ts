@@ -1,8 +1,8 @@
-// The page of a URL that leads nowhere: what the gateway shows where no route of an app takes a request.
+// The page for requests that no route of an app takes; the gateway sends them here.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 
-/** cf's header and value, which its clients look for. */
+/** The header and value of cf; clients check for them. */
 const headers = {
   'X-Cf-Routererror': 'unknown_route',
   'Content-Type': 'text/plain; charset=utf-8',
@@ -10,10 +10,10 @@ const headers = {
   'Cache-Control': 'no-store',
 };
 
-/** Longer names are no hosts. */
+/** Longer names are not valid hosts. */
 const longestHost = 300;
 
-/** cf's sentence, and what it means. Plain text: what a stranger sends as a host name stays text. */
+/** cf's sentence and its meaning. Plain text, so a host name from the request is never read as HTML. */
 function pageFor(host: string): string {
   const shown = host.slice(0, longestHost).replaceAll(/[^\w.:[\]*-]/g, '?');
   return [
@@ -26,14 +26,14 @@ function pageFor(host: string): string {
 }
 
 function answer(request: IncomingMessage, response: ServerResponse): void {
-  // A body that nobody reads must not keep the connection.
+  // An unread body must not keep the connection open.
   request.resume();
   const body = pageFor(request.headers.host ?? '');
   response.writeHead(404, { ...headers, 'Content-Length': Buffer.byteLength(body) });
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-/** Answers everything alike, and holds no connection for long. */
+/** Answers every request in the same way and closes connections soon. */
 export function createPages(): Server {
   return createServer({ requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 60_000 }, answer);
 }
