@@ -1,4 +1,4 @@
-// A Map that forgets what was set first once it is full: for memories that may be lost and must not grow.
+// A Map that deletes its oldest entry when it is full: for caches that may lose entries and must not grow.
 
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #most: number;
@@ -8,7 +8,7 @@ export class BoundedMap<K, V> extends Map<K, V> {
     this.#most = most;
   }
 
-  /** Setting makes an entry the newest. */
+  /** Also makes an existing entry the newest. */
   override set(key: K, value: V): this {
     this.delete(key);
     super.set(key, value);

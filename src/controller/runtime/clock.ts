@@ -1,8 +1,9 @@
-// The API server's time. Ages are differences between now and timestamps that it wrote, and the clock of the controller's node may be another one.
+// The API server's time. The ages of objects are differences to timestamps that the API server wrote, and the clock of the controller's node may
+// differ.
 
-/** A `Date` header names whole seconds. */
+/** A `Date` header has whole seconds. */
 const resolutionMs = 1_000;
-/** An answer may have been on its way for so long; a difference below is none. */
+/** An answer may have taken this long to arrive; a smaller difference does not count. */
 const toleranceMs = 2_000;
 
 export class ServerClock {
@@ -13,10 +14,10 @@ export class ServerClock {
     this.#local = local;
   }
 
-  /** Milliseconds, as the API server has them. */
+  /** Milliseconds by the clock of the API server. */
   readonly now = (): number => this.#local() + this.#offsetMs;
 
-  /** Takes the `Date` header of an answer that has just come. What fits to the time that is assumed changes nothing. */
+  /** Takes the `Date` header of an answer that has just arrived. A time that fits the current assumption changes nothing. */
   readonly observe = (date: string | undefined): void => {
     const server = Date.parse(date ?? '');
     if (Number.isNaN(server)) return;

@@ -1,4 +1,4 @@
-// Kubernetes Events about our objects: one per transition, none while nothing changes.
+// Writes Kubernetes Events about our objects: one per transition, none while nothing changes.
 
 import { eventType, type KubeEvent } from '../../lib/api/core.ts';
 import { apiVersionOf, type KubeObject, type ResourceType, type Stored } from '../../lib/api/object.ts';
@@ -8,7 +8,7 @@ import type { Logger } from './log.ts';
 
 export interface EventNote {
   type: 'Normal' | 'Warning';
-  /** CamelCase; equal to the reason of the condition it tells of. */
+  /** CamelCase; equal to the reason of the condition that it reports. */
   reason: string;
   message: string;
 }
@@ -16,14 +16,14 @@ export interface EventNote {
 const rememberedObjects = 2_000;
 const longestMessage = 1_000;
 
-/** As much of an object's name as the name of an Event has room for. No part of a name may end in a hyphen or be empty. */
+/** The beginning of an object's name that fits into the name of an Event. No part of a name may end in a hyphen or be empty. */
 const beginningOf = (name: string): string => name.slice(0, 200).replace(/(?<![-.])[-.]+$/, '');
 
 export class EventRecorder {
   readonly #cluster: Cluster;
   readonly #log: Logger;
   readonly #instance: string;
-  /** Last note per object and topic: the same note twice in a row is no transition. */
+  /** Last note per object and topic: the same note twice in a row is not a transition. */
   readonly #last = new BoundedMap<string, string>(rememberedObjects);
   #count = 0;
 
@@ -33,7 +33,7 @@ export class EventRecorder {
     this.#log = log;
   }
 
-  /** Sends the note unless it repeats the last one about this object; a failure to send is logged only. */
+  /** Sends the note unless it repeats the last one about this object; a failure is only logged. */
   record<T extends KubeObject>(type: ResourceType<T>, object: Stored<T>, note: EventNote, topic = 'state'): void {
     const about = `${object.metadata.uid} ${topic}`;
     const text = `${note.reason} ${note.message}`;

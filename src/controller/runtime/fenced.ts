@@ -1,24 +1,25 @@
-// The cluster as reconcilers see it: writes only while this process leads, only with a precondition, and what comes back lands in the stores.
+// The reconcilers' client of the cluster: it writes only while this process is the leader, and only with a precondition, and it puts the results
+// into the stores.
 
 import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import { BugError } from '../../lib/errors.ts';
 import type { ApplyOptions, Cluster, DeleteOptions, PatchOptions } from '../../lib/kube/cluster.ts';
 
 export interface FenceOptions {
-  /** Throws when no write may be sent. */
+  /** Throws when this process must not write. */
   assertLeader: () => void;
-  /** Gets every object that a write or a fresh read gave back. */
+  /** Called with every object that a write or an uncached read returned. */
   observe: (type: ResourceType, object: Stored) => void;
-  /** Hears of every request, answered or refused, and how long that took. */
+  /** Called for every request, successful or not, with its duration. */
   measure: (verb: string, type: ResourceType, seconds: number) => void;
 }
 
-/** Which object a write is meant for: exactly this one, or exactly this state of it. */
+/** The object that a write is meant for: exactly this one, or exactly this version of it. */
 export type Precondition = { uid: string; resourceVersion?: string } | { uid?: string; resourceVersion: string };
 
 type Preconditioned<T extends KubeObject> = T & { metadata: Precondition };
 
-/** A cluster whose writes to what is there already name the object that they are meant for. */
+/** A cluster client whose writes to existing objects name the exact object that they are meant for. */
 export interface FencedCluster extends Omit<Cluster, 'apply' | 'mergePatch' | 'replace' | 'delete'> {
   apply<T extends KubeObject>(
     type: ResourceType<T>,
@@ -36,7 +37,7 @@ export interface FencedCluster extends Omit<Cluster, 'apply' | 'mergePatch' | 'r
   delete(type: ResourceType, ns: string | undefined, name: string, options: DeleteOptions & Precondition): Promise<boolean>;
 }
 
-/** The API server takes an empty uid or version for none at all: the write would reach whatever has the name. */
+/** The API server treats an empty uid or version as none: the write would reach any object of that name. */
 function assertPrecondition(verb: string, type: ResourceType, metadata: { uid?: string; resourceVersion?: string } | undefined): void {
   const { uid, resourceVersion } = metadata ?? {};
   const refuse = (how: string): never => {
@@ -47,7 +48,7 @@ function assertPrecondition(verb: string, type: ResourceType, metadata: { uid?: 
   if (uid === undefined && resourceVersion === undefined) refuse('without a uid or resourceVersion');
 }
 
-/** Wraps `cluster`; `table`, `raw` and the rest pass through. */
+/** Wraps `cluster`; `table`, `raw` and the rest are unchanged. */
 export function fence(cluster: Cluster, options: FenceOptions): FencedCluster {
   const { assertLeader, observe, measure } = options;
   const timed = async <R>(verb: string, type: ResourceType, request: () => Promise<R>): Promise<R> => {

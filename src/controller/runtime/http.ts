@@ -11,7 +11,7 @@ export interface HealthAnswers {
   metrics: () => Promise<string>;
 }
 
-/** Listens on all addresses; port 0 takes any. */
+/** Listens on all addresses; port 0 takes any free port. */
 export async function serveHealth(port: number, answers: HealthAnswers): Promise<Server> {
   const server = createServer((request, response) => {
     const say = (problem: string | undefined): void => {

@@ -1,4 +1,4 @@
-// List, then watch, for ever: keeps one kind's store true and tells who is interested what changed.
+// Lists and then watches one kind without end: keeps its store up to date and reports changes to listeners.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
@@ -9,32 +9,32 @@ import type { Logger } from './log.ts';
 import { compareVersions, keyOf, Store } from './store.ts';
 import { defined } from '../../lib/defined.ts';
 
-/** Which objects of a kind the controller looks at. */
+/** Selects the objects of a kind that the controller caches. */
 export interface Source<T extends KubeObject = KubeObject> {
   type: ResourceType<T>;
   ns?: string;
-  /** Keys that must be present, joined by commas; other forms are not understood here. */
+  /** Keys that must be present, separated by commas; other forms are not supported here. */
   labelSelector?: string;
   /** Only `metadata.name=…`. */
   fieldSelector?: string;
-  /** Cuts what nobody reads, to keep the cache small. */
+  /** Removes fields that nobody reads, to keep the cache small. */
   trim?: (object: Stored<T>) => Stored<T>;
-  /** The kind's definition may be missing in this cluster; its store is then empty and it is looked for again. */
+  /** The kind may not be defined in this cluster: its store is empty then, and the informer keeps looking for the kind. */
   optional?: boolean;
 }
 
-/** `before` is what was told last of the object, undefined for a new one; `after` is undefined when it is gone. A resync tells the same twice. */
+/** `before` is the object as last reported, undefined for a new one; `after` is undefined when it is gone. A resync passes the same object twice. */
 export type ChangeListener<T extends KubeObject> = (before: Stored<T> | undefined, after: Stored<T> | undefined) => void;
 
 export interface InformerTimes {
   /** First pause after an error; doubles up to `maxBackoffMs`. */
   minBackoffMs: number;
   maxBackoffMs: number;
-  /** A watch without an event or bookmark for so long counts as dead. Servers send a bookmark about every minute. */
+  /** A watch without an event or bookmark for this long counts as dead. Servers send a bookmark about every minute. */
   silenceMs: number;
-  /** All objects are told again after this time, give or take a tenth, in case that something was missed. */
+  /** All objects are reported again after this time, give or take a tenth, in case a change was missed. */
   resyncMs: number;
-  /** The API server's time, as the reconcilers have it. */
+  /** The API server's time, as reconcilers use it. */
   now: () => number;
 }
 
@@ -45,10 +45,10 @@ const defaultTimes: InformerTimes = {
   resyncMs: 10 * 3_600_000,
   now: Date.now,
 };
-/** A watch that ended sooner and brought nothing counts as a failure, as client-go has it. */
+/** A watch that ended sooner and brought nothing counts as a failure, as in client-go. */
 const shortestWatchMs = 1_000;
 
-/** Reconcilers read annotations of Cloud Foundry only; `kubectl apply` alone keeps a copy of the whole object in another one. */
+/** Reconcilers read only annotations of Cloud Foundry. Among the others is kubectl's copy of the whole object (from `kubectl apply`). */
 function ownAnnotations(annotations: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(annotations).filter(([key]) => (key.split('/', 1)[0] ?? '').endsWith('cloudfoundry.org')));
 }
@@ -61,7 +61,7 @@ export class Informer<T extends KubeObject> {
   readonly #times: InformerTimes;
   readonly #listeners: ChangeListener<T>[] = [];
   /**
-   * Objects that a write or a read of our own has put into the store, as the listeners know them. For example, listeners know version 5, and our own
+   * Objects that our own write or read has put into the store, as listeners last saw them. For example, listeners know version 5, and our own
    * write puts version 6 into the store. When the watch brings version 6, `before` must be version 5, and the store no longer has it.
    */
   readonly #told = new Map<string, Stored<T> | undefined>();
@@ -87,7 +87,7 @@ export class Informer<T extends KubeObject> {
     return this.#hasSynced;
   }
 
-  /** Milliseconds since the loop last showed that it lives: by a list, an event, or an error that it waits after. */
+  /** Milliseconds since the last sign of life of the loop: a list, an event, or an error after which it waits. */
   get silentMs(): number {
     return performance.now() - this.#lastSign;
   }
@@ -101,9 +101,12 @@ export class Informer<T extends KubeObject> {
     this.#listeners.push(listener);
   }
 
-  /** Takes in an object that a write or a fresh read gave back, so that the next reconcile sees it. Listeners hear of it by the watch. */
+  /**
+   * Puts an object that a write or an uncached read returned into the store, so that the next reconcile sees it. Listeners get the change from the
+   * watch.
+   */
   observe(object: Stored<T>): void {
-    // Before the first list an object would be the only one; and one that the selector does not choose must not get in.
+    // Before the first list this would be the only object in the store; and an object that the selector excludes must stay out.
     if (!this.#hasSynced || !this.#selects(object)) return;
     const { namespace, name } = object.metadata;
     const before = this.store.get(namespace, name);
@@ -175,10 +178,10 @@ export class Informer<T extends KubeObject> {
   }
 
   async #relist(signal: AbortSignal): Promise<string> {
-    // Each page is cut before the next one is read.
+    // Each page is trimmed before the next one is read.
     const keep = (item: Stored<T>): Stored<T> => this.#prepare(item);
     const { items: objects, resourceVersion } = await this.#cluster.list(this.source.type, { ...this.#options(signal), keep });
-    // A cluster that was restored from a backup counts from an earlier number again: nothing that is remembered holds.
+    // A cluster that was restored from a backup counts versions from an earlier number again, so everything cached is wrong.
     if (this.#listVersion !== undefined && compareVersions(resourceVersion, this.#listVersion) < 0) {
       this.store.clear();
       this.#told.clear();
@@ -198,7 +201,7 @@ export class Informer<T extends KubeObject> {
     this.#resolveSynced();
   }
 
-  /** Follows one watch connection to its regular end and gives the version to go on from. */
+  /** Follows one watch connection until its regular end and returns the version to continue from. */
   async #follow(from: string, signal: AbortSignal): Promise<{ version: string; wasShort: boolean }> {
     let version = from;
     let isEmpty = true;
@@ -243,7 +246,7 @@ export class Informer<T extends KubeObject> {
     return object.metadata.resourceVersion;
   }
 
-  /** What reconcilers see: kind and version always set (lists leave them out), and nothing that only others read. */
+  /** The form that reconcilers see: kind and apiVersion are always set (lists leave them out), and fields that only others read are removed. */
   #prepare(object: Stored<T>): Stored<T> {
     const trimmed = this.source.trim === undefined ? object : this.source.trim(object);
     const metadata: Stored['metadata'] & { managedFields?: unknown } = { ...trimmed.metadata };

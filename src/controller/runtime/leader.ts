@@ -1,4 +1,4 @@
-// Who may write: a Lease that one process at a time holds, and a monotonic deadline that every write is checked against.
+// Leader election: one process at a time holds a Lease, and every write is checked against a monotonic deadline.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,7 +16,7 @@ export interface LeaderOptions {
   leaseMs?: number;
   renewMs?: number;
   followMs?: number;
-  /** Writes stop so long before the Lease would run out, for clocks that run differently and writes under way. */
+  /** Writes stop this long before the Lease expires, because clocks differ and a write may still be on its way. */
   marginMs?: number;
   /** Monotonic milliseconds. */
   now?: () => number;
@@ -33,9 +33,9 @@ export class Leader {
   readonly #onChange: (isLeader: boolean) => void;
   #deadline = 0;
   #wasLeader = false;
-  /** When the loop last came round. */
+  /** When the loop last ran. */
   #lastRound = performance.now();
-  /** The Lease as last seen, and when it was seen to change: expiry is judged by our own clock only. */
+  /** The Lease as last seen, and when it was seen to change: only our own clock decides when it has expired. */
   #seen: { version: string; at: number } | undefined;
   #held: Stored<Lease> | undefined;
 
@@ -50,17 +50,17 @@ export class Leader {
     return this.#options.now() < this.#deadline;
   }
 
-  /** Milliseconds since the loop last looked at the Lease, or failed to: it ends with the process alone. */
+  /** Milliseconds since the loop last read the Lease or failed to read it. The loop ends only with the process. */
   get silentMs(): number {
     return performance.now() - this.#lastRound;
   }
 
-  /** Throws {@link NotLeaderError} unless this process surely holds the Lease now. */
+  /** Throws {@link NotLeaderError} unless this process certainly holds the Lease now. */
   assertLeader(): void {
     if (!this.isLeader) throw new NotLeaderError();
   }
 
-  /** Contends, renews and follows until `signal` aborts; then gives the Lease back. */
+  /** Competes for the Lease, renews it and follows other holders until `signal` aborts; then releases the Lease. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#round(signal);
@@ -73,7 +73,7 @@ export class Leader {
     await this.#release();
   }
 
-  /** After a failed renewal the next try comes soon: the deadline nears. */
+  /** The next try after a failed renewal comes sooner, because the deadline is near. */
   #nextRenewal(): number {
     const left = this.#deadline - this.#options.now();
     const fresh = left > this.#options.leaseMs - this.#options.marginMs - this.#options.renewMs;
@@ -95,7 +95,7 @@ export class Leader {
       this.#held = held;
       if (held !== undefined) this.#deadline = started + this.#options.leaseMs - this.#options.marginMs;
     } catch (error) {
-      // A conflict means that another process wrote the Lease: look at it anew before anything else.
+      // A conflict means that another process wrote the Lease, so the Lease is read again first.
       this.#held = undefined;
       if (isConflict(error) || isAlreadyExists(error)) this.#deadline = 0;
       if (!signal.aborted) this.#log.warn('lease not renewed', { error: (error as Error).message });
@@ -128,7 +128,7 @@ export class Leader {
   }
 
   #write(lease: Stored<Lease>, spec: NonNullable<Lease['spec']>, signal: AbortSignal): Promise<Stored<Lease>> {
-    // The resource version makes a write of a process that slept too long a conflict.
+    // The resource version turns a write of a process that slept too long into a conflict.
     return this.#cluster.replace(leaseType, { ...lease, apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', spec }, { signal });
   }
 

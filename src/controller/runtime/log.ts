@@ -1,4 +1,4 @@
-// JSON lines on stdout, one per record, for machines that collect a pod's log.
+// Writes JSON lines to stdout, one per record, for programs that collect the logs of pods.
 
 import { KfError } from '../../lib/errors.ts';
 
@@ -10,7 +10,7 @@ export interface Logger {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
-  /** A logger whose records carry these fields too. */
+  /** Returns a logger whose records also have these fields. */
   with(fields: LogFields): Logger;
 }
 
@@ -18,12 +18,12 @@ const order: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 function plain(value: unknown): unknown {
   if (!(value instanceof Error)) return value;
-  // An answer of the cluster or of a registry is told by its words; a stack says something of our own mistakes only.
+  // For an answer of the cluster or of a registry the message is enough; a stack helps only with our own mistakes.
   if (value instanceof KfError && value.code !== 'bug') return { name: value.name, code: value.code, message: value.message };
   return { name: value.name, message: value.message, stack: value.stack };
 }
 
-/** `write` gets whole lines, newline included. */
+/** `write` gets whole lines, including the newline. */
 export function createLogger(level: LogLevel, write: (line: string) => void, base: LogFields = {}): Logger {
   const least = order.indexOf(level);
   const record = (at: LogLevel, message: string, fields: LogFields = {}): void => {

@@ -1,4 +1,4 @@
-// Puts the pieces together: informers feed queues, workers run while this process leads, and everything ends in order.
+// Connects the parts: informers feed queues, workers run while this process is the leader, and everything stops in order.
 
 import type { Server } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,24 +24,24 @@ import { splitKey, type Store } from './store.ts';
 
 export interface ManagerOptions {
   cluster: Cluster;
-  /** How each kind is looked at; a kind that is not named is watched in all namespaces without a selector. */
+  /** The selection for each kind; a kind without an entry is watched in all namespaces without a selector. */
   sources: readonly Source[];
   reconcilers: readonly Reconciler[];
   leader: LeaderOptions;
   rootNamespace: string;
-  /** Left out: no server. */
+  /** No server if left out. */
   httpPort?: number;
   /** The API server's time; default: this machine's. */
   now?: () => number;
-  /** A watch without an event for so long is opened anew; default: that of {@link Informer}. */
+  /** A watch without an event for this long is opened again; default: that of {@link Informer}. */
   silenceMs?: number;
-  /** A reconcile, a watch or the look at the Lease without a sign of life for so long makes `/healthz` fail. */
+  /** `/healthz` fails when a reconcile, a watch or the leader election shows no sign of life for this long. */
   stuckMs?: number;
   log: Logger;
 }
 
 const drainMs = 10_000;
-/** Reconciles end after a minute, watches that are silent after two and a half: whoever takes this long will not come back. */
+/** Reconciles end after a minute, silent watches after two and a half: after this time they will not recover. */
 const defaultStuckMs = 5 * 60_000;
 const sourceId = (type: ResourceType): string => `${type.group}/${type.plural}`;
 
@@ -75,11 +75,11 @@ export class Manager {
     this.#runners = options.reconcilers.map((reconciler) => this.#plug(reconciler));
   }
 
-  /** Runs until `signal` aborts, then drains: no new keys, reconciles end, the Lease is given back. */
+  /** Runs until `signal` aborts, then drains: no new keys, running reconciles end, the Lease is released. */
   async run(signal: AbortSignal): Promise<void> {
     const inner = new AbortController();
     const server = await this.#serve();
-    // A signal that has fired already fires no more.
+    // A signal that has already aborted emits no further event.
     if (signal.aborted) return void server?.close();
     const informers = [...this.#informers.values()].map((informer) => informer.run(inner.signal));
     const aborted = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
@@ -91,7 +91,7 @@ export class Manager {
     if (!signal.aborted) this.#options.log.info('all kinds are listed', { kinds: this.#informers.size });
     await aborted;
     for (const runner of this.#runners) runner.queue.close();
-    // A leader's gate is open, and stays so.
+    // Lets workers that wait for leadership end. A leader's gate is resolved already, so this changes nothing there.
     this.#gate.resolve(false);
     await Promise.race([Promise.all(workers), sleep(drainMs, undefined, { ref: false })]);
     leading.abort();
@@ -102,7 +102,7 @@ export class Manager {
     this.#options.log.info('ended');
   }
 
-  /** Prometheus text, as /metrics gives it. */
+  /** Prometheus text format, as /metrics serves it. */
   renderMetrics(): Promise<string> {
     return this.#metrics.render();
   }
@@ -164,7 +164,7 @@ export class Manager {
   }
 
   #plug(reconciler: Reconciler): Runner {
-    // A pool for each reconciler is one for each kind of call: probes never wait behind registries.
+    // Each reconciler makes one kind of call, so a pool for each reconciler separates the kinds: probes never wait behind registries.
     const outside = new OutsideCalls();
     const runner = new Runner(reconciler, {
       context: (work) => this.#context(reconciler, outside, work),

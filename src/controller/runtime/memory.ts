@@ -1,6 +1,6 @@
-// What reconcilers keep between runs. It belongs to the controller that runs, not to a module: a new controller begins with nothing.
+// Keeps state of reconcilers between runs. It belongs to the running controller, not to a module, so a new controller starts empty.
 
-/** Names one part of the memory and says how it begins. Made once per module; it holds nothing itself. */
+/** Names one part of the memory and creates its initial value. Made once per module; it holds no state itself. */
 export class Remembered<T extends object> {
   readonly start: () => T;
 
@@ -9,11 +9,11 @@ export class Remembered<T extends object> {
   }
 }
 
-/** All that the reconcilers of one controller remember. What is lost with it costs a second look, never a wrong decision. */
+/** The state of all reconcilers of one controller. Losing it costs another look, never a wrong decision. */
 export class Memory {
   readonly #parts = new Map<Remembered<object>, object>();
 
-  /** The part as it is now; empty when it is asked for the first time. */
+  /** The current value of the part; created on first use. */
   of<T extends object>(part: Remembered<T>): T {
     const known = this.#parts.get(part) as T | undefined;
     if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-// JSON merge patches (RFC 7396): the smallest one between two states, and whether a declaration is already met.
+// JSON merge patches (RFC 7396): the smallest patch between two states, and whether an object already has all declared values.
 
 type Json = unknown;
 type JsonObject = Record<string, Json>;
@@ -14,7 +14,7 @@ export function isEqual(a: Json, b: Json): boolean {
   return [...keys].every((key) => isEqual(a[key], b[key]));
 }
 
-/** The patch that turns `from` into `to`, or undefined when they are equal. Keys that `to` lacks are removed. */
+/** The patch that turns `from` into `to`, or undefined when they are equal. It removes keys that `to` does not have. */
 export function diff(from: JsonObject, to: JsonObject): JsonObject | undefined {
   const patch: JsonObject = {};
   for (const key of new Set([...Object.keys(from), ...Object.keys(to)])) {
@@ -31,7 +31,7 @@ export function diff(from: JsonObject, to: JsonObject): JsonObject | undefined {
   return Object.keys(patch).length === 0 ? undefined : patch;
 }
 
-/** True when `live` has everything that `wanted` names, at the same place and with the same value; lists must match item by item. */
+/** True when `live` has every value of `wanted` at the same place; lists must match item by item. */
 export function contains(live: Json, wanted: Json): boolean {
   if (wanted === undefined) return true;
   if (Array.isArray(wanted)) {

@@ -1,4 +1,4 @@
-// What Prometheus reads at /metrics (docs/metrics.md). No label holds a name that users give: the number of series does not grow with what they make.
+// The metrics at /metrics (docs/metrics.md). No label has names that users choose, so the number of series does not grow with their objects.
 
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
@@ -105,7 +105,7 @@ export class Metrics {
     }
   }
 
-  /** Called before each rendering: the place to set gauges. */
+  /** Called before each rendering, to set gauges. */
   collect(collector: () => void): void {
     this.#collectors.push(collector);
   }

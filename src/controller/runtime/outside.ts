@@ -1,4 +1,5 @@
-// Calls that leave the cluster's API (registries, brokers, probes): time limit, no worker waits for them, and no space waits for another's.
+// Calls outside the cluster's API (registries, brokers, probes). They have a time limit, no worker waits for them, and the calls of one space do
+// not delay those of another.
 
 export type Outcome<T> = { ok: true; value: T } | { ok: false; error: unknown };
 
@@ -11,26 +12,26 @@ interface Call {
 export interface OutsideLimits {
   /** Calls of one space at the same time. */
   perSpace: number;
-  /** Calls at the same time in all, beyond which every space still has one of its own. */
+  /** Calls at the same time in all. Beyond it, every space may still have one call. */
   total: number;
-  /** More than `total`: as many sockets as this process opens for calls in any case. */
+  /** More than `total`: the upper limit of sockets that this process opens for calls. */
   most: number;
-  /** An outcome that nobody fetched, as of an object that was deleted meanwhile, is forgotten after this time. */
+  /** An outcome that nobody fetched, for example of a deleted object, is dropped after this time. */
   keptMs: number;
 }
 
 const defaultLimits: OutsideLimits = { perSpace: 4, total: 32, most: 256, keptMs: 120_000 };
 
 /**
- * One pool for each kind of call. A reconcile asks for a call's outcome and goes on without it when there is none yet; when the call ends, its key
- * is queued again. Each space has its own queue: whatever the addresses of one space do, the calls of another begin at once, or, when very many
- * spaces call at the same time, in turns of one call per space.
+ * One pool for each kind of call. A reconcile asks for the outcome of a call and continues without it if there is none yet; when the call ends,
+ * the reconcile's key is queued again. Each space has its own queue. However slow the addresses of one space are, the calls of another start at
+ * once, or, when very many spaces call at the same time, in turns of one call per space.
  */
 export class OutsideCalls {
   readonly #calls = new Map<string, Call>();
   readonly #limits: OutsideLimits;
   readonly #running = new Map<string, number>();
-  /** Calls that have not begun, by space; the order of the spaces is that of their turns. */
+  /** Calls that have not started, by space. Spaces take turns in the order of the Map. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #total = 0;
 
@@ -39,8 +40,8 @@ export class OutsideCalls {
   }
 
   /**
-   * Starts the call `id` unless it runs already. Gives its outcome once it has ended (and forgets it then), undefined before.
-   * `id` names what is asked, input included, so that a changed question is a new call. The time limit counts from the call's begin.
+   * Starts the call `id` unless it is running. Returns undefined until the call has ended, then its outcome, once. `id` includes the input, so
+   * that other input makes a new call. The time limit counts from the start of the call.
    */
   ask<T>(
     { id, space, timeoutMs }: { id: string; space: string; timeoutMs: number },
@@ -82,12 +83,12 @@ export class OutsideCalls {
     }
   }
 
-  /** Resolves when the space may begin another call. */
+  /** Resolves when the space may start another call. */
   async #turn(space: string): Promise<void> {
     const queue = this.#waiting.get(space) ?? [];
     if (queue.length > 0 || !this.#mayBegin(space)) {
       this.#waiting.set(space, queue);
-      // Whoever lets this call begin has counted it.
+      // The function that resolves this promise has counted the call.
       await new Promise<void>((resolve) => queue.push(resolve));
       return;
     }
@@ -112,7 +113,7 @@ export class OutsideCalls {
     this.#beginNext();
   }
 
-  /** Spaces take turns: who has begun a call goes to the end of the line. */
+  /** Starts waiting calls. Spaces take turns: a space that has started a call goes to the end of the queue. */
   #beginNext(): void {
     for (const [space, queue] of [...this.#waiting]) {
       if (!this.#mayBegin(space)) continue;

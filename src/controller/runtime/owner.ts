@@ -1,4 +1,4 @@
-// Who owns an object. Objects of an app go with it: the app is their owner.
+// Owner references. The app owns its objects, so they are deleted with it.
 
 import { kinds } from '../../lib/api/group.ts';
 import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
@@ -22,7 +22,7 @@ export async function ensureOwner<T extends KubeObject>(
   return context.cluster.mergePatch(type, namespace, name, patch, { signal: context.signal });
 }
 
-/** Whether `owner` itself, and not one of the same name before it, owns the object. */
+/** True when `owner` itself owns the object, and not an earlier object of the same name. */
 export function isOwnedBy(object: KubeObject, owner: Stored): boolean {
   return object.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) === true;
 }

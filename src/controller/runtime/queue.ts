@@ -1,5 +1,5 @@
-// Keyed work queue with the semantics of client-go's, fair between namespaces: a key waits once, never runs twice at a time, and comes back later by
-// delay or back-off.
+// Keyed work queue with the semantics of client-go's, fair between namespaces: a key waits once, never runs twice at a time, and comes back later
+// by delay or back-off.
 
 import { splitKey } from './store.ts';
 
@@ -7,11 +7,11 @@ export interface QueueOptions {
   /** First back-off in milliseconds; doubles per failure. */
   baseDelayMs?: number;
   maxDelayMs?: number;
-  /** Milliseconds; only differences count. */
+  /** Milliseconds; only differences matter. */
   now?: () => number;
 }
 
-/** Timers cannot count further; a key that is due later comes back earlier and waits again. */
+/** Timers have an upper limit; a key that is due later comes back early and waits again. */
 const longestDelayMs = 24 * 60 * 60 * 1_000;
 
 interface Delayed {
@@ -20,13 +20,13 @@ interface Delayed {
 }
 
 /**
- * Add, get, work, done. A key that is added while it is worked on becomes available again at `done`.
- * Semantics: https://pkg.go.dev/k8s.io/client-go/util/workqueue
+ * Add, get, work, done. A key that is added during its work becomes available again at `done`. Semantics:
+ * https://pkg.go.dev/k8s.io/client-go/util/workqueue
  *
- * Namespaces take turns, one key each: who changes many objects of one space keeps those of others waiting for one of them, not for all.
+ * Namespaces take turns, one key each: a namespace with many changed objects delays those of other namespaces by one key per turn.
  */
 export class WorkQueue {
-  /** Keys that wait, by namespace; the order of the namespaces is that of their turns. */
+  /** Waiting keys by namespace. Namespaces take turns in the order of the Map. */
   readonly #order = new Map<string, string[]>();
   #depth = 0;
   readonly #dirty = new Set<string>();
@@ -45,7 +45,7 @@ export class WorkQueue {
     this.#now = options.now ?? (() => performance.now());
   }
 
-  /** Keys that wait, without those in work or delayed. */
+  /** Number of waiting keys, without delayed ones and those in work. */
   get depth(): number {
     return this.#depth;
   }
@@ -61,7 +61,7 @@ export class WorkQueue {
     this.#offer(key);
   }
 
-  /** Adds after a delay; of two delays of one key the earlier counts. */
+  /** Adds after a delay; of two delays of one key the earlier one counts. */
   addAfter(key: string, delayMs: number): void {
     if (this.#closed) return;
     if (delayMs <= 0) {
@@ -98,7 +98,7 @@ export class WorkQueue {
     this.#failures.delete(key);
   }
 
-  /** The next key, waiting for one; undefined once the queue is closed. */
+  /** Waits for the next key; undefined once the queue is closed. */
   get(): Promise<string | undefined> {
     const key = this.#next();
     if (key !== undefined) {
@@ -109,13 +109,13 @@ export class WorkQueue {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Must follow every key that `get` gave. */
+  /** Must be called for every key that `get` returned. */
   done(key: string): void {
     this.#processing.delete(key);
     if (this.#dirty.has(key) && !this.#closed) this.#offer(key);
   }
 
-  /** Lets nothing more in or out. */
+  /** Accepts and returns no more keys. */
   close(): void {
     this.#closed = true;
     this.#order.clear();

@@ -1,4 +1,4 @@
-// What a reconciler is: which objects it looks at, and one function that makes one object true.
+// The interface of a reconciler: the objects that it watches, and one function that brings one object to its desired state.
 
 import type { KfInfo } from '../../lib/api/kf-info.ts';
 import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
@@ -20,7 +20,7 @@ export interface Stores {
   has(type: ResourceType): boolean;
 }
 
-/** Changes of one kind, mapped to keys (`namespace/name`) of the reconciler's own kind. */
+/** Maps changes of one kind to keys (`namespace/name`) of the reconciler's own kind. */
 export interface Watch {
   type: ResourceType;
   keys: (object: Stored, stores: Stores) => readonly string[];
@@ -45,22 +45,22 @@ export function index<T extends KubeObject>(type: ResourceType<T>, name: string,
   return { type, name, of: of as IndexFunction<KubeObject> };
 }
 
-/** What a reconcile may use. Everything it knows comes from here, so tests can give it all. */
+/** The tools of a reconcile. Everything it knows comes from here, so tests can provide all of it. */
 export interface Context {
-  /** Writes are fenced: leader only, with a precondition. What they give back is in the stores at once. */
+  /** Writes are fenced: only as the leader, only with a precondition. Their results are in the stores at once. */
   cluster: FencedCluster;
   stores: Stores;
-  /** What is kept between runs. */
+  /** State between runs. */
   memory: Memory;
   metrics: Metrics;
   log: Logger;
   /** Aborts when the reconcile takes too long or the process ends. */
   signal: AbortSignal;
-  /** The installation's settings; throws a WaitingError while there are none. */
+  /** The installation's settings; throws a WaitingError while they do not exist. */
   info(): KfInfo;
-  /** An Event about an object, unless it repeats the last one. */
+  /** Writes an Event about an object, unless it repeats the last one. */
   event<T extends KubeObject>(type: ResourceType<T>, object: Stored<T>, note: EventNote): void;
-  /** Outcome of a call to the outside, undefined while it runs; this key is queued again when it ends. See {@link OutsideCalls}. */
+  /** The outcome of an outside call; undefined while it runs. When it ends, this key is queued again. See {@link OutsideCalls}. */
   outside<T>(id: string, timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Outcome<T> | undefined;
   /** Wall clock in milliseconds. */
   now(): number;
@@ -69,13 +69,13 @@ export interface Context {
 export interface Reconciler {
   /** Lower case, as `--reconcilers` takes it. */
   readonly name: string;
-  /** Keys reconciled at the same time; default 4. */
+  /** Number of keys reconciled at the same time; default 4. */
   readonly workers?: number;
   /** The first one is usually the reconciler's own kind. */
   readonly watches: readonly Watch[];
-  /** Kinds whose stores it reads without being queued by them. */
+  /** Kinds whose stores it reads without being triggered by their changes. */
   readonly reads?: readonly ResourceType[];
   readonly indexes?: readonly Index[];
-  /** Makes the object of `key` true. Called again for the same key only after it ended. */
+  /** Brings the object of `key` to its desired state. Called again for the same key only after it ended. */
   reconcile(key: string, context: Context): Promise<Result | undefined>;
 }

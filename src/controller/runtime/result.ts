@@ -1,12 +1,12 @@
-// How a reconcile ends: done, done until later, or one of three kinds of error.
+// The outcomes of a reconcile: done, done until later, or one of three kinds of error.
 
-/** What a reconcile gives back; nothing means "until something changes". */
+/** The result of a reconcile; undefined means "until something changes". */
 export interface Result {
-  /** Look at this key again after so many milliseconds, even when nothing changes. */
+  /** Reconcile this key again after this many milliseconds, even when nothing changes. */
   requeueAfterMs?: number;
 }
 
-/** Only a change of the object can help: no retry. */
+/** Only a change of the object can help, so there is no retry. */
 export class TerminalError extends Error {
   /** Reason of the Ready condition, CamelCase. */
   readonly reason: string;
@@ -18,7 +18,7 @@ export class TerminalError extends Error {
   }
 }
 
-/** Something else has to happen first: look again after `afterMs`, or when a watched object changes (`afterMs` left out). */
+/** Something else has to happen first: try again after `afterMs`, or when a watched object changes (`afterMs` left out). */
 export class WaitingError extends Error {
   readonly reason: string;
   readonly afterMs: number | undefined;

@@ -1,4 +1,4 @@
-// One reconciler with its queue and workers: takes keys, judges how a reconcile ended, and decides when to look again.
+// Runs one reconciler with its queue and workers: takes keys, evaluates how a reconcile ended, and decides when to run it again.
 
 import { randomUUID } from 'node:crypto';
 import { messageOf } from '../../lib/errors.ts';
@@ -55,7 +55,7 @@ export class Runner {
     await Promise.all(workers);
   }
 
-  /** A key whose reconcile has taken longer than `limitMs`: it heeds its time limit no more, and a worker is lost with it. */
+  /** A key whose reconcile has taken longer than `limitMs`. Such a reconcile ignores its time limit and blocks a worker. */
   stuckKey(limitMs: number): string | undefined {
     const now = performance.now();
     for (const [key, since] of this.#since) if (now - since > limitMs) return key;
@@ -111,8 +111,9 @@ export class Runner {
       return 'waiting';
     }
     if (error instanceof NotLeaderError) {
-      // Another process leads now. The key has to wait in `mayWork` until this process leads again. But `mayWork` lets keys through until the timer
-      // of the Lease has fired, a moment later. Without a pause this key would be taken and refused again and again, and the timer could not fire.
+      // Another process is the leader now. The key has to wait in `mayWork` until this process leads again. But `mayWork` lets keys through until
+      // the timer of the Lease has fired, a moment later. Without a pause this key would be taken and refused again and again, and the timer could
+      // not fire.
       this.queue.addAfter(key, notLeaderPauseMs);
       return 'waiting';
     }
@@ -127,7 +128,7 @@ export class Runner {
       log.debug('waiting', { reason: 'NamespaceTerminating', error: messageOf(error) });
       return 'waiting';
     }
-    // Another's change or deletion that the cache has not heard of yet.
+    // The cache does not have another writer's change or deletion yet.
     if (isConflict(error) || isAlreadyExists(error) || (isNotFound(error) && !isMissingKind(error))) {
       log.debug('changed meanwhile, trying again', { error: messageOf(error) });
       return 'conflict';

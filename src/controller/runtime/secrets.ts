@@ -1,4 +1,4 @@
-// Secrets that the controller keeps. They are never watched: how to bring one to its wanted form, and how often to look again.
+// Secrets that the controller maintains. They are never watched: this brings one to its desired form, and says how often to check it.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { secretType } from '../../lib/api/core.ts';
@@ -8,19 +8,19 @@ import { isEqual } from './merge-patch.ts';
 import type { Context } from './reconciler.ts';
 import { WaitingError } from './result.ts';
 
-/** Secrets are never watched, so they are looked at again and again; this many looks per second at most, over all of them. */
+/** Secrets are never watched, so they are read at intervals: at most this many reads per second for all of them. */
 const looksPerSecond = 4;
 const shortestPaceMs = 3_500;
 
-/** How long to wait before the Secrets of one of `owners` objects, `each` per object, are looked at again. */
+/** The interval at which the Secrets of `owners` objects, `each` per object, are read again. */
 export function paceMs(owners: number, each: number): number {
   return Math.max(shortestPaceMs, (owners * each * 1_000) / looksPerSecond);
 }
 
 /**
- * The Secret as wanted; deleted and made again where its type or its immutability forbids a change.
+ * Creates or updates the Secret. Where its type or its immutability forbids a change, it is deleted and created again.
  *
- * @param isGood whether the Secret that is there will do as it is, although it is not the same
+ * @param isGood whether the existing Secret is good enough although it differs
  */
 export async function ensureSecret(
   context: Context,
@@ -38,7 +38,7 @@ export async function ensureSecret(
     await context.cluster.delete(secretType, namespace, name, { uid: live.metadata.uid, signal });
     return createSecret(context, wanted);
   }
-  // A replacement, not a patch: keys that are wanted no longer have to go.
+  // A replacement, not a patch, because unwanted keys must be removed.
   return context.cluster.replace(secretType, { ...live, data: wanted.data ?? {} }, { signal });
 }
 

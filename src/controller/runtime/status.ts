@@ -1,4 +1,4 @@
-// The one way to write an object's status: what changed only, labels and finalizers kept right, an Event per transition.
+// The only way to write an object's status: it sends only changes, keeps labels and finalizers right, and writes an Event per transition.
 
 import { findCondition, setCondition } from '../../lib/api/conditions.ts';
 import { conditionTypes, finalizers } from '../../lib/api/group.ts';
@@ -21,7 +21,7 @@ export interface WithStatus extends KubeObject {
 
 export type StatusOf<T extends WithStatus> = NonNullable<T['status']>;
 
-/** What a condition shall say about the object's present generation. */
+/** A condition for the object's present generation. */
 export interface Statement {
   type: string;
   status: 'True' | 'False' | 'Unknown';
@@ -31,16 +31,16 @@ export interface Statement {
 
 export const readyStatement: Statement = { type: conditionTypes.ready, status: 'True', reason: 'Ready', message: '' };
 
-/** Ready=False with the reason of an error, or `Unknown`. */
+/** Ready=False with the reason of an error, or with `Unknown`. */
 export function notReady(error: unknown): Statement {
   const reason = error instanceof TerminalError || error instanceof WaitingError ? error.reason : 'Unknown';
   return { type: conditionTypes.ready, status: 'False', reason, message: error instanceof Error ? error.message : String(error) };
 }
 
-/** Of a message in a status; what a kubelet, a registry or a scheduler says may stand in it. The schemas in tools/crds take no more. */
+/** Limit for a message in a status; it may contain text of a kubelet, a registry or a scheduler. The schemas in tools/crds allow no more. */
 export const longestMessage = 4_096;
 
-/** The object's conditions with the statements in it; conditions of others stay. */
+/** The object's conditions with the statements added; conditions of others stay. */
 export function conditionsWith(object: WithStatus, ...statements: Statement[]): Condition[] {
   const observedGeneration = object.metadata.generation ?? 0;
   let conditions: Condition[] = object.status?.conditions ?? [];
@@ -56,7 +56,7 @@ export interface MetadataChange {
   annotations?: Record<string, string | null>;
 }
 
-/** Labels, annotations and finalizers of the main object; gives back the object as it is afterwards. No request when all is right. */
+/** Writes labels, annotations and finalizers of the main object and returns the resulting object. Sends nothing when all are right. */
 export async function writeMetadata<T extends WithStatus>(
   context: Context,
   type: ResourceType<T>,
@@ -81,8 +81,8 @@ function changed(field: string, live: Record<string, string>, wanted: Record<str
 }
 
 /**
- * Makes the object's status equal to `status` (observedGeneration is added) and its index labels right. Sends nothing when nothing changed;
- * gives back the object as it is afterwards. A conflict is thrown and retried by the queue.
+ * Makes the object's status equal to `status` (plus observedGeneration) and corrects its index labels. Sends nothing when nothing changed; returns
+ * the resulting object. A conflict is thrown, and the queue retries.
  */
 export async function writeStatus<T extends WithStatus>(
   context: Context,
@@ -108,7 +108,7 @@ export async function writeStatus<T extends WithStatus>(
   return written;
 }
 
-/** Transitions bear the API server's time: what is measured by them is measured against it. */
+/** Transition times are in the API server's time, because ages are computed against it. */
 function withTimes(context: Context, live: WithStatus, conditions: readonly Condition[] | undefined): { conditions?: Condition[] } {
   if (conditions === undefined) return {};
   const lastTransitionTime = timestamp(context.now());
@@ -116,7 +116,7 @@ function withTimes(context: Context, live: WithStatus, conditions: readonly Cond
   return { conditions: conditions.map((condition) => (isNew(condition) ? { ...condition, lastTransitionTime } : condition)) };
 }
 
-/** Conditions that tell of trouble when they are False; others are just steps. */
+/** Conditions that report a problem when they are False; the others only show progress. */
 const troubled = new Set<string>([conditionTypes.ready, conditionTypes.succeeded, conditionTypes.claimed]);
 
 function recordTransitions<T extends WithStatus>(
@@ -128,7 +128,7 @@ function recordTransitions<T extends WithStatus>(
   for (const condition of after) {
     const old = findCondition(before, condition.type);
     if (old?.status === condition.status && old.reason === condition.reason) continue;
-    // That something fresh is not ready yet is no news.
+    // A new object that is not ready yet is not worth an Event.
     const isFresh = old === undefined && condition.type === conditionTypes.ready && condition.status === 'False';
     if (condition.status === 'Unknown' || isFresh) continue;
     const isTrouble =

@@ -1,9 +1,9 @@
-// The cache of one kind: objects by namespace and name, with indexes, and never older than what was once seen.
+// The cache of one kind: objects by namespace and name, with indexes, never older than a version that was already seen.
 
 import type { KubeObject, Stored } from '../../lib/api/object.ts';
 import { BoundedMap } from './bounded-map.ts';
 
-/** `namespace/name`, or `/name` for a cluster-scoped object: what queues carry. */
+/** `namespace/name`, or `/name` for a cluster-scoped object: the keys of the queues. */
 export function keyOf({ metadata }: Stored): string {
   return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
@@ -27,20 +27,20 @@ const rememberedDeletions = 500;
 
 export class Store<T extends KubeObject> {
   /**
-   * Since when (milliseconds of the wall clock) changes have come in without a gap; 0 when there was none since the start. Right after a gap what
-   * the API server knows may itself be old: kubelets and gateways were cut off too, and say what happened meanwhile only after some time.
+   * Since when (milliseconds of the wall clock) changes have arrived without a gap; 0 when there was no gap since the start. Right after a gap the
+   * API server's own data may be old: kubelets and gateways were cut off too, and report later what happened in the meantime.
    */
   steadySince = 0;
   readonly #objects = new Map<string, Stored<T>>();
   readonly #indexes = new Map<string, { of: IndexFunction<T>; keys: Map<string, Set<string>> }>();
-  /** Version at which an object was last known to be gone, by uid. One that only left the selector may come back with a later version. */
+  /** Version at which an object was last known to be gone, by uid. An object that only left the selector may come back with a later version. */
   readonly #deleted = new BoundedMap<string, string>(rememberedDeletions);
 
   get size(): number {
     return this.#objects.size;
   }
 
-  /** Adds an index; objects that are there already are indexed too. */
+  /** Adds an index and indexes the existing objects. */
   addIndex(name: string, of: IndexFunction<T>): void {
     if (this.#indexes.has(name)) return;
     this.#indexes.set(name, { of, keys: new Map() });
@@ -65,7 +65,7 @@ export class Store<T extends KubeObject> {
     return [...keys].flatMap((key) => this.#objects.get(key) ?? []);
   }
 
-  /** Takes an object in unless a later version of it was seen; says whether it was taken. */
+  /** Stores an object unless a later version of it was seen; returns whether it was stored. */
   put(object: Stored<T>): boolean {
     const key = keyOf(object);
     const { uid, resourceVersion } = object.metadata;
@@ -83,7 +83,7 @@ export class Store<T extends KubeObject> {
     return goneAt !== undefined && compareVersions(version, goneAt) <= 0;
   }
 
-  /** @param version at which it is known to be gone; its own (that of a watch's event) unless told */
+  /** @param version at which it is known to be gone; by default its own (that of a watch event) */
   remove(object: Stored<T>, version = object.metadata.resourceVersion): void {
     const key = keyOf(object);
     const current = this.#objects.get(key);
@@ -94,9 +94,7 @@ export class Store<T extends KubeObject> {
     this.#objects.delete(key);
   }
 
-  /**
-   * Makes the store equal to a list made at `version`; gives back what vanished. Objects that were seen later than the list stay.
-   */
+  /** Makes the store equal to a list of `version` and returns the objects that vanished. Objects with a later version than the list stay. */
   replaceAll(objects: readonly Stored<T>[], version: string): Stored<T>[] {
     const fresh = new Set(objects.map((object) => keyOf(object)));
     const vanished = [...this.#objects]
@@ -107,7 +105,7 @@ export class Store<T extends KubeObject> {
     return vanished;
   }
 
-  /** Forgets everything, also what was deleted. */
+  /** Deletes everything, including the record of deletions. */
   clear(): void {
     this.#objects.clear();
     this.#deleted.clear();

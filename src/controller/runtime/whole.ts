@@ -1,10 +1,10 @@
-// An object as the API server has it: the caches leave out what is read once only.
+// Reads an object completely from the API server: the caches leave out fields that are needed only once.
 
 import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import type { Context } from './reconciler.ts';
 import { WaitingError } from './result.ts';
 
-/** The same object with everything that is in it. @throws WaitingError when it is gone, or another one has its name */
+/** The same object with all its fields. @throws WaitingError when it is gone, or when another object has its name */
 export async function wholeOf<T extends KubeObject>(context: Context, type: ResourceType<T>, { metadata }: Stored<T>): Promise<Stored<T>> {
   const { namespace, name, uid } = metadata;
   const whole = await context.cluster.get(type, namespace, name, context.signal);

@@ -1,4 +1,5 @@
-// The ResourceQuota of an org or space: made once, brought up to date with the installation's defaults, and left alone as soon as an operator changed it.
+// Manages the ResourceQuota of an org or space: it is created once, follows the installation's defaults, and is left alone as soon as an operator
+// has changed it.
 
 import { configMapType, namespaceType, resourceQuotaType, type ResourceQuota } from '../../lib/api/core.ts';
 import { annotations, kinds, limitsName, places } from '../../lib/api/group.ts';
@@ -15,27 +16,27 @@ import { orgKeys, spaceKeys } from './namespaces.ts';
 import { countIndexes, isSame, rewrite, writtenBefore, type OrgLimits, type OrgShares } from './org-shares.ts';
 
 /**
- * The cluster looks for new kinds every 30 s and refuses objects of a kind that a quota names and it does not know yet. So the quotas of a new
- * installation name kf's kinds only when it is so old.
+ * The cluster looks for new kinds every 30 s. If a quota names a kind that the cluster does not know yet, it refuses objects of that kind. So the
+ * quotas of a new installation name kf's kinds only when the installation is this old.
  */
 const kindsKnownMs = 75_000;
 
-/** A namespace that is older had time to fill before it got a quota: kf 0.1.0 made none. */
+/** An older namespace may have been filled before it got a quota: kf 0.1.0 made none. */
 const newMs = 60_000;
-/** The cluster counts within seconds. What it has not counted after this time it cannot count. */
+/** The cluster counts within seconds. A resource that is not counted after this time cannot be counted. */
 const countedMs = 120_000;
 const countPollMs = 1_000;
-/** The cluster takes over what a quota gives within a second. */
+/** The cluster applies a changed quota within a second. */
 const sharesMoveMs = 1_000;
-/** What is there may be replaced side by side, and grow a little. */
+/** Existing objects must be able to be replaced side by side and to grow a little. */
 const roomFactor = 1.5;
 
-/** The limits as the installation has them now. */
+/** The current limits of the installation. */
 interface PlaceLimits {
   limits: Limits;
-  /** As the operator named them. */
+  /** The limits that the operator set. */
   named: Limits;
-  /** Milliseconds until kf's kinds can be named, too. */
+  /** Milliseconds until a quota may also name kf's kinds. */
   left: number;
 }
 
@@ -53,7 +54,7 @@ function orgLimits(context: Context): OrgLimits & { left: number } {
 
 const isYoung = (context: Context, ns: string): boolean => ageOf(context, context.stores.of(namespaceType).get(undefined, ns)) < newMs;
 
-/** Keeps the quota of an org's own namespace. Gives back in how many milliseconds it has to be looked at again, if at all. */
+/** Maintains the quota of an org's own namespace. Returns in how many milliseconds to check it again, if at all. */
 export async function ensureOrgLimits(context: Context, ns: string): Promise<number | undefined> {
   const { limits, named, left } = namedFor(context, 'org');
   const live = await context.cluster.get(resourceQuotaType, ns, limitsName, context.signal);
@@ -64,7 +65,7 @@ export async function ensureOrgLimits(context: Context, ns: string): Promise<num
   return left === 0 ? undefined : left;
 }
 
-/** Before anybody has a right in it a space has a quota, with a share of what its org may hold. */
+/** Makes the quota of a space, a share of its org's total, before anybody has a right in the space. */
 export async function ensureSpaceLimits(
   context: Context,
   org: string,
@@ -83,14 +84,17 @@ export async function ensureSpaceLimits(
     throw new WaitingError('SharesMove', 'Other spaces of the org give back a part of what it may hold.', sharesMoveMs);
 }
 
-/** Starts to count what is in an older namespace that has no quota. This waits until the quota can name all kinds; until then nothing is limited. */
+/**
+ * Starts to count the objects of an older namespace that has no quota. This waits until the quota can name all kinds; until then nothing is
+ * limited.
+ */
 async function count(context: Context, ns: string, { limits, left }: Pick<PlaceLimits, 'limits' | 'left'>): Promise<number> {
   if (left > 0) return left;
   await create(context, buildCounter(ns, limits));
   return countPollMs;
 }
 
-/** Shares out anew what an org may hold whenever one of its spaces holds more or less. */
+/** Divides an org's total again whenever the use of one of its spaces changes. */
 export function orgSharesReconciler(shares: OrgShares): Reconciler {
   return {
     name: 'org-shares',
@@ -123,8 +127,8 @@ async function create(context: Context, quota: ResourceQuota): Promise<void> {
 }
 
 /**
- * Puts limits over what is there, once it is counted. A quota that is full already would refuse the next replacement of a pod; so each default is
- * at least {@link roomFactor} times the present use. Those that the operator named are as they are named.
+ * Sets limits for existing objects, once they are counted. A quota that is already full would refuse the next replacement of a pod, so each
+ * default becomes at least {@link roomFactor} times the present use. Limits that the operator set stay as they are.
  */
 async function settle(context: Context, live: Stored<ResourceQuota>, limits: Limits, named: Limits = {}): Promise<number | undefined> {
   const used = live.status?.used ?? {};
@@ -147,7 +151,7 @@ async function settle(context: Context, live: Stored<ResourceQuota>, limits: Lim
   return undefined;
 }
 
-/** Undefined where the default has room enough. */
+/** Undefined when the default limit is high enough. */
 function withRoom(used: string | undefined, limit: string): string | undefined {
   const [now, most] = [parseQuantity(used), parseQuantity(limit)];
   if (now === undefined || most === undefined || now * roomFactor <= most) return undefined;
@@ -156,7 +160,7 @@ function withRoom(used: string | undefined, limit: string): string | undefined {
 
 async function renew(context: Context, live: Stored<ResourceQuota>, limits: Limits): Promise<void> {
   const before = writtenBefore(live);
-  // What differs from what was written is an operator's, and so is a quota that somebody else made.
+  // A quota that differs from what the controller wrote was changed by an operator; one without that record was made by somebody else.
   if (before === undefined || isEqual(before, limits) || !isSame(before, live.spec?.hard ?? {})) return;
   await rewrite(context, live, limits, { resourceVersion: live.metadata.resourceVersion });
 }

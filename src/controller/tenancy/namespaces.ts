@@ -1,4 +1,4 @@
-// What orgs and spaces have in common: their namespace, the RoleBindings in it, and its end.
+// Common parts of orgs and spaces: their namespace, its RoleBindings, and its deletion.
 
 import { heldBy, namespaceBlockers } from '../../lib/api/blockers.ts';
 import {
@@ -29,13 +29,13 @@ import { claimNamespace, namespaceToRemove } from './ownership.ts';
 import type { Owner } from './ownership.ts';
 import { defined } from '../../lib/defined.ts';
 
-/** Rights that were given a moment ago may not count yet everywhere; a refusal within this time is no failure. */
+/** New rights may not apply everywhere at once; a refusal within this time is not a failure. */
 const freshRightsMs = 20_000;
 const deletionPollMs = 1_000;
 
 /**
- * The owner's namespace with its labels and annotations right; `wanted` bears no owner yet.
- * @throws TerminalError when a namespace of that name belongs to another
+ * The owner's namespace with correct labels and annotations; `wanted` names no owner yet.
+ * @throws TerminalError when a namespace of that name belongs to another owner
  */
 export async function ensureNamespace(context: Context, owner: Owner, wanted: Namespace): Promise<Stored<Namespace>> {
   const name = wanted.metadata.name ?? '';
@@ -52,7 +52,7 @@ export async function ensureNamespace(context: Context, owner: Owner, wanted: Na
   return context.cluster.mergePatch(namespaceType, undefined, name, patch, { signal: context.signal });
 }
 
-/** Somebody may have made one of that name just now: whose it is, is judged at the next look. */
+/** Another namespace of that name may have been created just now; the next reconcile checks whose it is. */
 async function createNamespace(context: Context, wanted: Namespace): Promise<Stored<Namespace>> {
   try {
     return await context.cluster.create(namespaceType, wanted, { signal: context.signal });
@@ -62,7 +62,7 @@ async function createNamespace(context: Context, wanted: Namespace): Promise<Sto
   }
 }
 
-/** The object as declared: created, or its declared fields put back. */
+/** Creates the object, or restores its declared fields. */
 export async function ensureObject<T extends KubeObject>(context: Context, type: ResourceType<T>, wanted: T): Promise<void> {
   const { namespace, name = '', labels: marks, annotations: notes } = wanted.metadata;
   const live = context.stores.of(type).get(namespace, name) ?? (await createObject(context, type, wanted));
@@ -74,7 +74,7 @@ export async function ensureObject<T extends KubeObject>(context: Context, type:
   await context.cluster.mergePatch(type, namespace, name, patch, { signal: context.signal });
 }
 
-/** Undefined when it was made; else what was there already and the cache did not know, for lack of a label or of time. */
+/** Undefined when the object was created; otherwise the existing object, which the cache did not have: it has no label, or it is new. */
 async function createObject<T extends KubeObject>(context: Context, type: ResourceType<T>, wanted: T): Promise<Stored<T> | undefined> {
   const { namespace, name = '' } = wanted.metadata;
   try {
@@ -91,7 +91,7 @@ async function createObject<T extends KubeObject>(context: Context, type: Resour
 async function ensureRoleBinding(context: Context, wanted: RoleBinding): Promise<void> {
   const { namespace, name = '' } = wanted.metadata;
   const live = context.stores.of(roleBindingType).get(namespace, name);
-  // The role of a binding cannot be changed, only replaced.
+  // The role of a binding cannot be changed, so the binding is replaced.
   if (live !== undefined && !isEqual(live.roleRef, wanted.roleRef)) {
     await context.cluster.delete(roleBindingType, namespace, name, { uid: live.metadata.uid, signal: context.signal });
     await context.cluster.create(roleBindingType, wanted, { signal: context.signal });
@@ -100,13 +100,16 @@ async function ensureRoleBinding(context: Context, wanted: RoleBinding): Promise
   await ensureObject(context, roleBindingType, wanted);
 }
 
-/** Before anything else in a new namespace: the controller's own rights there. */
+/** Gives the controller its own rights in a new namespace, before anything else. */
 export async function ensureOwnRights(context: Context, ns: string): Promise<void> {
   const account = { namespace: context.info().controller.namespace, name: 'kf-controller' };
   await ensureRoleBinding(context, controllerRoleBinding(ns, account));
 }
 
-/** Copies of what `parent` propagates, and no copy whose original is gone. Gives back in how many milliseconds a refused copy may be tried again. */
+/**
+ * Copies the role bindings that `parent` propagates, and deletes copies whose original is gone. Returns in how many milliseconds to try a refused
+ * copy again.
+ */
 export async function propagateRoles(context: Context, parent: string, ns: string): Promise<number | undefined> {
   const all = context.stores.of(roleBindingType);
   const originals = all
@@ -114,10 +117,10 @@ export async function propagateRoles(context: Context, parent: string, ns: strin
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined && metadata.name !== controllerRole)
     .filter(isPropagated);
   const names = new Set(originals.map((binding) => binding.metadata.name));
-  // One after the other: a manager may make hundreds, and other places wait for their turn at the API server too.
+  // One after the other: a manager may make hundreds, and other namespaces need the API server too.
   let refused: Refused | undefined;
   for (const original of originals) {
-    // A quota that is full refuses every other new binding too, and one question is enough.
+    // A full quota also refuses every other new binding, so one request is enough.
     if (refused === 'full' && all.get(ns, original.metadata.name) === undefined) continue;
     refused = (await propagateRole(context, original, ns)) ?? refused;
   }
@@ -131,10 +134,10 @@ export async function propagateRoles(context: Context, parent: string, ns: strin
   return refused === undefined ? undefined : { full: fullQuotaMs, denied: refusalTrustMs }[refused];
 }
 
-/** The quota of bindings is full, or a policy or RBAC itself does not let the controller give this role. */
+/** Why a copy was refused. `full`: the quota of bindings is full. `denied`: a policy or RBAC does not let the controller give this role. */
 type Refused = 'full' | 'denied';
 
-/** A refusal that passes when others go, or when rights are known everywhere, says none of these. */
+/** Temporary refusals, until other objects go or until rights apply everywhere, contain none of these texts. */
 const deniedText = /denied (the )?request|attempting to grant RBAC permissions/;
 const fullText = /exceeded quota|status unknown for quota/;
 const fullQuotaMs = 60_000;
@@ -146,11 +149,14 @@ function refusalOf(error: unknown): Refused | undefined {
   return fullText.test(text) ? 'full' : undefined;
 }
 
-/** A refused copy is not tried again for so long, unless its original changes: whoever wrote the original could make us ask without end. */
+/**
+ * A refused copy is not tried again for this long unless its original changes: the writer of the original could make the controller send requests
+ * without end.
+ */
 const refusalTrustMs = 10 * 60_000;
 const refusals = new Remembered(() => new BoundedMap<string, number>(20_000));
 
-/** A role that the controller may not give (a policy says which), or has no room for, is told of at its binding, and keeps nobody else from theirs. */
+/** Copies one role binding. If a policy or a full quota refuses the copy, an Event on the original says so, and the other copies go on. */
 async function propagateRole(context: Context, original: Stored<RoleBinding>, ns: string): Promise<Refused | undefined> {
   const refusedCopies = context.memory.of(refusals);
   const attempt = `${ns} ${original.metadata.uid} ${original.metadata.resourceVersion}`;
@@ -160,7 +166,7 @@ async function propagateRole(context: Context, original: Stored<RoleBinding>, ns
     return undefined;
   } catch (error) {
     const refused = refusalOf(error);
-    // Also a right of the controller's own that does not count yet everywhere.
+    // This may also be one of the controller's own rights that does not apply everywhere yet.
     if (refused === undefined) throw error;
     if (refused === 'denied') refusedCopies.set(attempt, context.now());
     const message = `Not copied into ${ns}: ${(error as Error).message}`;
@@ -169,7 +175,7 @@ async function propagateRole(context: Context, original: Stored<RoleBinding>, ns
   }
 }
 
-/** Runs `work` in a namespace; right after its creation a refusal only means that the rights are not known everywhere yet. */
+/** Runs `work` in a namespace. Right after its creation, a refusal only means that the rights do not apply everywhere yet. */
 export async function withFreshRights(context: Context, namespace: Stored<Namespace>, work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -181,7 +187,7 @@ export async function withFreshRights(context: Context, namespace: Stored<Namesp
   }
 }
 
-/** Kinds whose objects in a namespace are known from the caches, as far as this process follows them. */
+/** Kinds whose objects can be read from the caches, if this process watches them. */
 const knownKinds: readonly ResourceType[] = [
   ...Object.values(kinds),
   podType,
@@ -195,7 +201,7 @@ const knownKinds: readonly ResourceType[] = [
 ];
 const mostNamed = 10;
 
-/** What keeps a namespace that is being deleted: finalizers of others, by object, and the API server's words for the rest. */
+/** What blocks the deletion of a namespace: finalizers of others, by object, and the API server's text for the rest. */
 function blockers(context: Context, namespace: Stored<Namespace>): string {
   const held = knownKinds.flatMap((type) => {
     if (!context.stores.has(type)) return [];
@@ -208,7 +214,10 @@ function blockers(context: Context, namespace: Stored<Namespace>): string {
   return namespaceBlockers(namespace, held.slice(0, mostNamed));
 }
 
-/** Ends the namespace of an org or space that is being deleted. True once it is gone; else what keeps it. Only the owner's own is touched. */
+/**
+ * Deletes the namespace of an org or space that is being deleted. Returns `gone`, or what blocks the deletion. A namespace of another owner is not
+ * touched.
+ */
 export async function removeNamespace(context: Context, owner: Owner): Promise<{ gone: true } | { gone: false; message: string }> {
   const live = await namespaceToRemove(context, owner);
   if (live === undefined) return { gone: true };
@@ -218,7 +227,7 @@ export async function removeNamespace(context: Context, owner: Owner): Promise<{
   return { gone: false, message: `The namespace ${name} is being deleted: ${blockers(context, live)}` };
 }
 
-/** Says why an org or space that is being deleted is still there. */
+/** Writes into the status why an org or space that is being deleted still exists. */
 export async function reportDeleting<T extends WithStatus>(
   context: Context,
   type: ResourceType<T>,
@@ -229,7 +238,7 @@ export async function reportDeleting<T extends WithStatus>(
   await writeStatus(context, type, live, { guid: live.metadata.name, ...live.status, conditions });
 }
 
-/** Of an object without our finalizer: names those of others that still hold it. */
+/** For an object without our finalizer: names the finalizers of others that still hold it. */
 export async function reportHeld<T extends WithStatus>(context: Context, type: ResourceType<T>, live: Stored<T>): Promise<void> {
   const held = heldBy(type.kind, live);
   if (held !== undefined) await reportDeleting(context, type, live, `${held}. Whoever set it must take it away.`);
@@ -237,7 +246,7 @@ export async function reportHeld<T extends WithStatus>(context: Context, type: R
 
 type Finalizer = typeof finalizers.org | typeof finalizers.space;
 
-/** Adds or removes one finalizer; no request when it is right already. */
+/** Adds or removes one finalizer; sends nothing when it is right already. */
 export async function setFinalizer<T extends KubeObject>(
   context: Context,
   type: ResourceType<T>,
@@ -250,7 +259,7 @@ export async function setFinalizer<T extends KubeObject>(
   return context.cluster.mergePatch(type, namespace, name, { metadata: { resourceVersion, finalizers: next } }, { signal: context.signal });
 }
 
-/** Orgs whose namespace, or whose parent, bears that name. */
+/** Orgs whose namespace, or whose parent namespace, has that name. */
 export function orgKeys(ns: string, stores: Stores): string[] {
   const orgs = stores.of(kinds.org).list();
   return orgs
@@ -258,7 +267,7 @@ export function orgKeys(ns: string, stores: Stores): string[] {
     .map((org) => `${org.metadata.namespace}/${org.metadata.name}`);
 }
 
-/** Spaces whose namespace, or whose parent, bears that name. */
+/** Spaces whose namespace, or whose parent namespace, has that name. */
 export function spaceKeys(ns: string, stores: Stores): string[] {
   const spaces = stores.of(kinds.space).list();
   return spaces

@@ -1,4 +1,4 @@
-// The NetworkPolicies of a space, kept as they are declared.
+// Maintains the NetworkPolicies of a space.
 
 import { nodeType } from '../../lib/api/core.ts';
 import { networkPolicyType, type NetworkPolicy } from '../../lib/api/network-policy.ts';
@@ -9,7 +9,7 @@ import { installationEnv } from '../builds/env.ts';
 import type { BuildHosts } from '../builds/hosts.ts';
 import { ensureObject } from './namespaces.ts';
 
-/** Makes, mends or, where setup switched them off, removes the policies of one space. Policies of others stay: they only allow more. */
+/** Creates or restores the policies of one space, or removes them if setup switched them off. Policies of others stay: they only allow more. */
 export async function ensureNetworkPolicies(context: Context, space: string, hosts: BuildHosts): Promise<void> {
   const info = context.info();
   const settings = info.network;
@@ -29,7 +29,7 @@ async function ensurePolicy(context: Context, wanted: NetworkPolicy): Promise<vo
   const { namespace, name = '' } = wanted.metadata;
   const live = context.stores.of(networkPolicyType).get(namespace, name);
   if (live === undefined || isEqual(live.spec, wanted.spec)) return ensureObject(context, networkPolicyType, wanted);
-  // What somebody added beside the declared rules goes too: a policy allows all that any of its rules allows.
+  // Rules that somebody added are removed too: a policy allows everything that any of its rules allows.
   const { podSelector, ...rules } = wanted.spec;
   const spec = { ingress: null, egress: null, ...rules, podSelector: { matchLabels: null, matchExpressions: null, ...podSelector } };
   const patch = { metadata: { resourceVersion: live.metadata.resourceVersion }, spec };

@@ -1,5 +1,5 @@
-// What an org may hold in all is shared out to the quotas of its spaces: together they never let in more. A quota admits by what it says itself, so
-// nothing has to be asked when an object is made, and nothing is let in while the controller is away.
+// Divides an org's total among the quotas of its spaces, so that together they never admit more than the total. A quota admits on its own, so
+// creating an object needs no other request, and the total also holds while the controller is away.
 
 import { resourceQuotaType, type ResourceQuota } from '../../lib/api/core.ts';
 import { annotations, kinds, limitsName } from '../../lib/api/group.ts';
@@ -10,34 +10,34 @@ import { index, type Context, type Index } from '../runtime/reconciler.ts';
 import type { Precondition } from '../runtime/fenced.ts';
 import { QuietSpaces, type Look } from './quiet-spaces.ts';
 
-/** What one space has of one resource. */
+/** Use and limit of one resource in one space. */
 export interface Holding {
   used: number;
   /**
-   * Of `used`, what the quota has not counted yet, because the cluster counts again, and some time later, after a quota is written. For example, 10
-   * apps exist and the quota has counted 7. Then it lets in 3 apps too many.
+   * The part of `used` that the quota has not counted yet, because the cluster counts again, with a delay, after a quota is written. For example,
+   * 10 apps exist and the quota has counted 7. Then it admits 3 apps too many.
    */
   uncounted: number;
-  /** What its quota gives it. */
+  /** The limit in its quota. */
   given: number;
-  /** What its quota may still let in: the cluster takes over a lower limit a moment after it is written. */
+  /** The limit that the cluster still applies: a lower limit takes effect a moment after it is written. */
   inForce: number;
 }
 
 export interface Division {
-  /** What each quota is to give, in the order of the holdings. */
+  /** The limit of each quota, in the order of the holdings. */
   shares: number[];
-  /** For each: it gets more as soon as what others were given is taken back. */
+  /** For each: it gets more as soon as other spaces have given back their part. */
   isShort: boolean[];
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 
 /**
- * Divides what is free of `total` equally, with one part left for a space to come. A share that leaves more than half of a part stays as it is, so that
- * quotas are not written at every change. What is given anew was free before: the sum of what is in force never grows beyond the total.
+ * Divides the free part of `total` equally, and keeps one part for a future space. A share with more than half a part left stays as it is, so that
+ * not every change writes quotas. Only free amounts are given, so the sum of the limits in force never exceeds the total.
  *
- * @param most that one space may have
+ * @param most limit of one space
  */
 export function divide(total: number, most: number, holdings: readonly Holding[]): Division {
   const part = Math.floor(Math.max(0, total - sum(holdings.map(({ used }) => used))) / (holdings.length + 1));
@@ -59,7 +59,7 @@ export function divide(total: number, most: number, holdings: readonly Holding[]
   return { shares, isShort };
 }
 
-/** What the controller wrote last into a quota; undefined for a quota that is somebody else's. */
+/** What the controller last wrote into a quota; undefined for a quota that somebody else made. */
 export function writtenBefore({ metadata }: Stored<ResourceQuota>): Limits | undefined {
   try {
     return JSON.parse(metadata.annotations?.[annotations.defaultLimits] ?? '') as Limits;
@@ -75,7 +75,7 @@ export function isSame(one: Limits, other: Limits): boolean {
   return keys.length === Object.keys(other).length && keys.every((key) => amount(one[key]) === amount(other[key]));
 }
 
-/** Writes `limits` into a quota, in place of what the controller wrote before. */
+/** Writes `limits` into a quota and removes the controller's earlier limits. */
 export async function rewrite(context: Context, live: Stored<ResourceQuota>, limits: Limits, precondition: Precondition): Promise<void> {
   const { namespace, name } = live.metadata;
   const gone = Object.fromEntries(Object.keys(live.spec?.hard ?? {}).flatMap((key) => (key in limits ? [] : [[key, null]])));
@@ -84,7 +84,7 @@ export async function rewrite(context: Context, live: Stored<ResourceQuota>, lim
   await context.cluster.mergePatch(resourceQuotaType, namespace, name, patch, { signal: context.signal });
 }
 
-/** True while nobody but the controller has changed it, and what is there has been counted. */
+/** True while only the controller has changed the quota, and existing objects have been counted. */
 function isShared(quota: Stored<ResourceQuota>): boolean {
   const written = writtenBefore(quota);
   return (
@@ -100,7 +100,7 @@ export interface OrgLimits {
 
 interface Share {
   ns: string;
-  /** Undefined: it is to be made. */
+  /** Undefined when it does not exist yet. */
   quota: Stored<ResourceQuota> | undefined;
   limits: Limits;
 }
@@ -108,16 +108,16 @@ interface Share {
 const byNamespace = 'namespace';
 const counted = Object.values<ResourceType>(kinds);
 
-/** By which the objects of a space are counted. */
+/** Indexes for counting the objects of a space. */
 export const countIndexes: readonly Index[] = counted.map((type) =>
   index<KubeObject>(type, byNamespace, ({ metadata }) => [metadata.namespace ?? '']),
 );
 
-/** Undefined for what is not one of kf's own kinds. */
+/** Undefined for a resource that is not one of kf's own kinds. */
 const countedTypeOf = (resource: string): ResourceType | undefined =>
   counted.find(({ plural, group }) => resource === `count/${plural}.${group}`);
 
-/** How many objects a space has; 0 for what is not one of kf's own kinds. */
+/** How many objects of a kind a space has; 0 for a resource that is not one of kf's own kinds. */
 function countIn(context: Context, ns: string, resource: string): number {
   const type = countedTypeOf(resource);
   return type === undefined ? 0 : context.stores.of(type).by(byNamespace, ns).length;
@@ -125,13 +125,13 @@ function countIn(context: Context, ns: string, resource: string): number {
 
 function holdingOf(context: Context, { ns, quota, limits }: Share, resource: string): Holding {
   const amount = (of: Limits | undefined): number => parseQuantity(of?.[resource]) ?? 0;
-  // What the quota did not name before could be had without a limit; what is there of it is counted once it is named.
+  // A resource that the quota did not name was unlimited; its objects are counted once the quota names it.
   const given = quota?.spec?.hard?.[resource] === undefined && quota !== undefined ? amount(limits) : amount(quota?.spec?.hard);
   const [there, known] = [countIn(context, ns, resource), amount(quota?.status?.used)];
   return { used: Math.max(there, known), uncounted: Math.max(0, there - known), given, inForce: amount(quota?.status?.hard) };
 }
 
-/** A space whose quota says the same, and that holds the same of all that is shared, has not changed. */
+/** The signature changes when the space's quota or its use of a shared resource changes. */
 function lookAt(context: Context, share: Share, resources: readonly string[]): Look {
   const { spec, status } = share.quota ?? {};
   const held = resources.map((resource) => {
@@ -142,7 +142,7 @@ function lookAt(context: Context, share: Share, resources: readonly string[]): L
   return { signature: JSON.stringify([spec?.hard, status?.hard, held]), isCounted: held.every(({ used, there }) => used === there) };
 }
 
-/** Shares out what orgs may hold; one division of an org after the other, since each counts with what the one before gave. */
+/** Divides the totals of orgs. The divisions of one org run one after the other, because each depends on the one before. */
 export class OrgShares {
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #quiet = new Map<string, QuietSpaces>();
@@ -154,9 +154,9 @@ export class OrgShares {
   }
 
   /**
-   * Brings the quotas of the org's spaces up to date.
-   * @param newSpace gets its quota, too
-   * @returns the spaces whose quotas are to be written later: what others give back is not there yet, or they are not quiet
+   * Updates the quotas of the org's spaces.
+   * @param newSpace also gets its quota
+   * @returns the spaces whose quotas must be written later: other spaces have not given back their part yet, or the spaces are not quiet
    */
   async divide(context: Context, org: string, limits: OrgLimits, newSpace?: string): Promise<ReadonlySet<string>> {
     const turn = (this.#turns.get(org) ?? Promise.resolve()).then(() => this.#divide(context, org, limits, newSpace));
@@ -169,7 +169,7 @@ export class OrgShares {
   async #divide(context: Context, org: string, { space: most, total }: OrgLimits, newSpace?: string): Promise<ReadonlySet<string>> {
     const quotas = context.stores.of(resourceQuotaType);
     const shares: Share[] = [];
-    // Of deleted spaces: a foreign finalizer keeps objects there, and the quota has gone.
+    // Deleted spaces whose quota is gone but where a finalizer of others still holds objects.
     const left: string[] = [];
     for (const { metadata } of context.stores.of(kinds.space).list(org)) {
       const ns = metadata.name;
@@ -206,7 +206,7 @@ export class OrgShares {
     return quiet;
   }
 
-  /** Gives back the spaces whose quotas have to wait until they are quiet: they keep what they have, and the division counted with that. */
+  /** Returns the spaces whose quotas have to wait until the spaces are quiet. They keep their limits; the division took that into account. */
   async #write(context: Context, shares: readonly Share[], quiet: QuietSpaces): Promise<string[]> {
     const held: string[] = [];
     for (const { ns, quota, limits } of shares) {
@@ -215,7 +215,7 @@ export class OrgShares {
         continue;
       }
       if (quota === undefined) await context.cluster.create(resourceQuotaType, buildLimits(ns, limits), { signal: context.signal });
-      // By the uid alone: each object that the space makes changes the version.
+      // Only the uid is a precondition: each object that the space creates changes the version.
       else if (!isSame(limits, quota.spec?.hard ?? {})) await rewrite(context, quota, limits, { uid: quota.metadata.uid });
       quiet.settled(ns);
     }

@@ -1,4 +1,4 @@
-// CFOrg: a namespace with the org's marks, the roles that hold in all orgs, and an end in order.
+// Reconciles CFOrg: a namespace with the org's labels, the roles of all orgs, and an orderly deletion.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
@@ -75,7 +75,7 @@ async function reconcileOrg(context: Context, live: Stored<CFOrg>): Promise<Resu
   return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
 }
 
-/** Gives back in how many milliseconds there is more to do, if anything. */
+/** Returns in how many milliseconds there is more to do, if anything. */
 async function ensureParts(context: Context, org: Stored<CFOrg>): Promise<number | undefined> {
   const name = org.metadata.name;
   const namespace = await ensureNamespace(context, { entity: 'org', object: org }, orgNamespace(org));
@@ -93,7 +93,7 @@ async function write(context: Context, org: Stored<CFOrg>, ...statements: Statem
   await writeStatus(context, kinds.org, org, { ...org.status, guid: org.metadata.name, conditions });
 }
 
-/** A space that is being deleted, with what keeps it. */
+/** A space that is being deleted, with the reason why it still exists. */
 function spaceWithReason(space: Stored<CFSpace>): string {
   const ready = findCondition(space, conditionTypes.ready);
   return `'${space.spec.displayName}'${ready?.reason === 'Deleting' ? ` (${ready.message})` : ''}`;
@@ -106,7 +106,7 @@ async function remove(context: Context, org: Stored<CFOrg>): Promise<Result | un
     return undefined;
   }
   const owner: Owner = { entity: 'org', object: org };
-  // Of an org whose GUID is another's only the object itself goes.
+  // The GUID belongs to another owner, so only the org object itself is deleted.
   if ((await namespaceToRemove(context, owner)) === undefined) {
     await setFinalizer(context, kinds.org, org, { name: finalizers.org, present: false });
     return undefined;
@@ -130,7 +130,10 @@ async function remove(context: Context, org: Stored<CFOrg>): Promise<Result | un
   return undefined;
 }
 
-/** Namespaces of spaces that went without the controller, since a manager of the org took their finalizer away: their apps would run for ever. */
+/**
+ * Deletes namespaces of spaces that were deleted without the controller, because a manager of the org removed their finalizer: their apps would
+ * run for ever.
+ */
 async function removeOrphans(context: Context, org: string): Promise<void> {
   const owners = new Set(
     context.stores

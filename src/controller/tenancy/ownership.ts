@@ -1,4 +1,5 @@
-// Whom a namespace belongs to: the one CFOrg or CFSpace whose uid it bears, for ever. A name alone gives nobody a right (docs/decisions/0011).
+// Decides to whom a namespace belongs: to the one CFOrg or CFSpace whose uid it records, for ever. The name alone gives no right
+// (docs/decisions/0011).
 
 import type { Stored } from '../../lib/api/object.ts';
 import { leaseType, namespaceType } from '../../lib/api/core.ts';
@@ -11,19 +12,19 @@ import { Remembered } from '../runtime/memory.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
 
-/** What a namespace is made for: an org or a space. Both name it by their own GUID. */
+/** The owner of a namespace: an org or a space. The namespace is named by its GUID. */
 export type Owner = { entity: 'org'; object: Stored<CFOrg> } | { entity: 'space'; object: Stored<CFSpace> };
 
 const namesakeRetryMs = 3_000;
 const rememberedRecords = 10_000;
-/** Owners whose record this process has seen, by uid. */
+/** Owners, by uid, whose record this process has seen. */
 const recorded = new Remembered(() => new BoundedMap<string, true>(rememberedRecords));
 
 const wordOf = ({ entity }: Owner): string => (entity === 'org' ? 'org' : 'space');
 const guidOf = ({ object }: Owner): string => object.metadata.name;
 const uidOf = ({ object }: Owner): string => object.metadata.uid;
 
-/** The uid of the object that a namespace was made for; undefined for those of 0.1.0 until they are adopted, and for foreign ones. */
+/** The uid of the object that a namespace was made for; undefined for namespaces of 0.1.0 until they are adopted, and for foreign ones. */
 export function ownerUid(namespace: Stored<Namespace>): string | undefined {
   return namespace.metadata.annotations?.[annotations.ownerUid];
 }
@@ -34,8 +35,8 @@ export function isNamespaceOf(namespace: Stored<Namespace>, { object }: Owner): 
 }
 
 /**
- * True for a namespace that 0.1.0, which wrote no uid, made for this object or for an older one of the same name: what was created after the
- * namespace cannot be why it is there.
+ * True for a namespace that 0.1.0, which wrote no uid, made for this object or for an older one of the same name. An object that is newer than the
+ * namespace cannot be its owner.
  */
 function isUnclaimedAndNotOlder(namespace: Stored<Namespace>, { object }: Owner): boolean {
   const { labels: marks = {}, creationTimestamp: made = '' } = namespace.metadata;
@@ -59,13 +60,13 @@ function notOursError(owner: Owner): TerminalError {
   );
 }
 
-/** Orgs are an admin's, so they come before spaces of the same second. */
+/** Only admins make orgs, so an org comes before a space of the same second. */
 function isOlder(a: Owner, b: Owner): boolean {
   const order = ({ entity, object }: Owner): string => `${object.metadata.creationTimestamp ?? ''} ${entity} ${object.metadata.uid}`;
   return order(a) < order(b);
 }
 
-/** Another org or space of the same name that is older. Asked of the API server: the caches of the two kinds may differ in age. */
+/** Whether an older org or space has the same name. Asks the API server, because the caches of the two kinds may differ in age. */
 async function olderNamesake(context: Context, owner: Owner): Promise<boolean> {
   const query = { fieldSelector: `metadata.name=${guidOf(owner)}`, signal: context.signal };
   const [orgs, spaces] = await Promise.all([
@@ -97,7 +98,7 @@ function recordFor(owner: Owner, ns: string): Lease {
   };
 }
 
-/** Writes down for ever that the GUID is this object's. @throws TerminalError when it is, or was, another's */
+/** Records for ever that the GUID belongs to this object. @throws TerminalError when it belongs, or belonged, to another one */
 async function recordGuid(context: Context, owner: Owner): Promise<void> {
   if (context.memory.of(recorded).has(uidOf(owner))) return;
   const record = recordFor(owner, context.info().controller.namespace);
@@ -113,9 +114,9 @@ async function recordGuid(context: Context, owner: Owner): Promise<void> {
 }
 
 /**
- * The namespace as it is, if it is this object's; undefined when it is to be made. In both cases the GUID is this object's from then on.
- * One of 0.1.0 is given back as it is: it lacks the uid, which the caller writes with its labels.
- * @throws TerminalError when the name is another's; nothing may be made or deleted for the object then
+ * The existing namespace if it belongs to this object; undefined when it is to be created. In both cases the GUID belongs to this object from then
+ * on. A namespace of 0.1.0 is returned without the uid; the caller writes the uid with the labels.
+ * @throws TerminalError when the name belongs to another owner; nothing may be created or deleted for the object then
  */
 export async function claimNamespace(context: Context, owner: Owner): Promise<Stored<Namespace> | undefined> {
   const name = guidOf(owner);
@@ -133,9 +134,7 @@ export async function claimNamespace(context: Context, owner: Owner): Promise<St
   return live;
 }
 
-/**
- * The namespace that goes with an object that is being deleted; undefined when there is none, or when it is somebody else's.
- */
+/** The namespace of an object that is being deleted; undefined when there is none, or when it belongs to another owner. */
 export async function namespaceToRemove(context: Context, owner: Owner): Promise<Stored<Namespace> | undefined> {
   const name = guidOf(owner);
   const cached = context.stores.of(namespaceType).get(undefined, name);

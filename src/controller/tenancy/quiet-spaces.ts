@@ -1,25 +1,25 @@
-// Which spaces of an org are quiet. The cluster counts a quota anew when it is written, from caches that lag behind, and lets in once more what it missed.
-// Where nothing was created for a while there is nothing to miss.
+// Finds the spaces of an org that are quiet. When a quota is written, the cluster counts again, from caches that lag behind, and then admits once
+// more the objects that it missed. Where nothing was created for a while, nothing can be missed.
 
 /** The caches of a busy cluster lag behind by a second or so. */
 const quietMs = 2_000;
-/** A figure that the cluster got wrong stays wrong until a quota is written. */
+/** A count that is wrong stays wrong until a quota is written. */
 const wrongMs = 5_000;
-/** What comes and goes all the time keeps nobody from their share for longer. */
+/** A space that changes all the time delays its quota no longer than this. */
 const mostMs = 30_000;
 
-/** What a space holds. */
+/** The contents of a space. */
 export interface Look {
-  /** Equal as long as nothing has changed. */
+  /** Stays equal while nothing changes. */
   signature: string;
-  /** The quota counts what is there. */
+  /** The quota has counted all existing objects. */
   isCounted: boolean;
 }
 
 interface Space extends Look {
-  /** When it was first seen as it is. */
+  /** When the space was first seen in its present state. */
   since: number;
-  /** When its quota was to be written and was not yet. */
+  /** Since when its quota is due to be written. */
   dueSince?: number | undefined;
 }
 
@@ -33,7 +33,7 @@ export class QuietSpaces {
     this.#now = now;
   }
 
-  /** Remembers what each of the org's spaces holds now, and forgets those that are not named. */
+  /** Stores the present contents of the org's spaces, and drops spaces that are not listed. */
   look(looks: ReadonlyMap<string, Look>): void {
     for (const ns of this.#spaces.keys()) if (!looks.has(ns)) this.#spaces.delete(ns);
     for (const [ns, look] of looks) {
@@ -43,13 +43,13 @@ export class QuietSpaces {
     }
   }
 
-  /** The quota of the space is as it should be. */
+  /** Call it when the quota of the space is right. */
   settled(ns: string): void {
     const space = this.#spaces.get(ns);
     if (space !== undefined) space.dueSince = undefined;
   }
 
-  /** Says of a quota that is not as it should be whether it may be written now. */
+  /** Whether the quota of the space, which is not right, may be written now. */
   isTime(ns: string): boolean {
     const space = this.#spaces.get(ns);
     if (space === undefined) return true;

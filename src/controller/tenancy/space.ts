@@ -1,4 +1,5 @@
-// CFSpace: a namespace with the space's marks, the accounts of its apps, registry credentials, the roles of its org, and an end in order.
+// Reconciles CFSpace: a namespace with the space's labels, the service accounts of its apps, registry credentials, the roles of its org, and an
+// orderly deletion.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
@@ -100,7 +101,7 @@ interface PacedLooks extends Looks {
 
 async function ensureParts(context: Context, space: Stored<CFSpace>, keys: RegistryKeys, looks: PacedLooks): Promise<void> {
   const { name, namespace: org } = space.metadata;
-  // Without its org the space would be a namespace that nobody owns; the org's own namespace must stand first.
+  // Without its org, the space would be a namespace without an owner, so the org's own namespace must exist first.
   const parent = context.stores.of(kinds.org).get(context.info().root, org);
   if (parent === undefined) throw new WaitingError('OrgNotFound', `The org '${org}' of the space does not exist.`);
   const home = context.stores.of(namespaceType).get(undefined, org);
@@ -109,7 +110,7 @@ async function ensureParts(context: Context, space: Stored<CFSpace>, keys: Regis
   const namespace = await ensureNamespace(context, { entity: 'space', object: space }, spaceNamespace(space, parent));
   await withFreshRights(context, namespace, async () => {
     await ensureOwnRights(context, name);
-    // Before anybody gets a right there.
+    // Before anybody gets a right in the space.
     const limits = isDue(context, name, looks)
       ? ensureSpaceLimits(context, org, { ns: name, isReady: isReady(space) }, looks.shares)
       : undefined;
@@ -121,7 +122,7 @@ async function ensureParts(context: Context, space: Stored<CFSpace>, keys: Regis
 
 const isReady = (space: Stored<CFSpace>): boolean => findCondition(space, conditionTypes.ready)?.status === 'True';
 
-/** What is not watched is looked at from time to time. */
+/** Unwatched objects are checked at intervals. */
 function isDue(context: Context, name: string, { lookedAt, pace }: PacedLooks): boolean {
   const last = lookedAt.get(name);
   return last === undefined || context.now() - last >= pace * 0.9;
