@@ -18,7 +18,7 @@ import { instanceOf } from './pod-state.ts';
 const mostBytes = 16 * 1024 * 1024;
 const longestLine = 4096;
 const none: LogEnds = { head: [], omitted: 0, tail: [] };
-const rememberedCauses = 1_000;
+const rememberedPods = 1_000;
 
 /** The index that {@link podInstances} needs. */
 export const instancesByProcess: Index = index<Pod>(podType, 'process', (pod) => {
@@ -32,16 +32,19 @@ export function watchInstances(keys: (instance: Pick<KubeObject, 'metadata'>) =>
   return watch<Pod>(podType, keys);
 }
 
-/** When a cause was first seen: waiting containers carry no times. Starting anew only makes the patience longer. */
-const causesSeen = new Remembered(() => new BoundedMap<string, number>(rememberedCauses));
+/**
+ * When each cause was first seen on a pod, by the pod's uid: the state of a waiting container has no time. What is forgotten is seen again, and its
+ * patience begins again.
+ */
+const causesSeen = new Remembered(() => new BoundedMap<string, Map<string, number>>(rememberedPods));
 
 function firstSeen(context: Context, uid: string, cause: string, now: number): number {
-  const firstSeenAt = context.memory.of(causesSeen);
-  const key = `${uid} ${cause}`;
-  const known = firstSeenAt.get(key);
-  if (known !== undefined) return known;
-  firstSeenAt.set(key, now);
-  return now;
+  const pods = context.memory.of(causesSeen);
+  const causes = pods.get(uid) ?? new Map<string, number>();
+  if (!pods.has(uid)) pods.set(uid, causes);
+  const at = causes.get(cause) ?? now;
+  causes.set(cause, at);
+  return at;
 }
 
 const eventTime = (event: Stored<KubeEvent>): number =>
@@ -101,7 +104,11 @@ export function podInstances(context: Context): Instances {
       return pods.by(instancesByProcess.name, `${ns}/${processGuid}`).map((pod) => {
         const generation = pod.metadata.labels?.[labels.generation] ?? '';
         const uid = pod.metadata.uid;
-        return instanceOf(pod, { now, expectations: expectations(generation), firstSeen: (cause) => firstSeen(context, uid, cause, now) });
+        const facts = { now, expectations: expectations(generation), firstSeen: (cause: string) => firstSeen(context, uid, cause, now) };
+        const instance = instanceOf(pod, facts);
+        // The pod has overcome its causes: one that comes back later gets its whole patience again.
+        if (instance.ready) context.memory.of(causesSeen).delete(uid);
+        return instance;
       });
     },
 

@@ -1,0 +1,56 @@
+// Instances as the reconcilers see them over time: what is remembered of a pod between two looks.
+
+import { beforeEach, describe, expect, test } from 'vitest';
+import { instancesByProcess, podInstances } from '../../../src/controller/instances/pod-instances.ts';
+import type { Problem } from '../../../src/controller/instances/instances.ts';
+import { Memory } from '../../../src/controller/runtime/memory.ts';
+import type { Context } from '../../../src/controller/runtime/reconciler.ts';
+import { Store } from '../../../src/controller/runtime/store.ts';
+import { labels } from '../../../src/lib/api/group.ts';
+import type { Pod } from '../../../src/lib/api/pod-kind.ts';
+
+const seconds = 1_000;
+const hour = 3_600 * seconds;
+
+let now: number;
+let version: number;
+let pods: Store<Pod>;
+let context: Context;
+
+beforeEach(() => {
+  now = Date.parse('2030-01-01T00:00:00Z');
+  version = 0;
+  pods = new Store<Pod>();
+  pods.addIndex(instancesByProcess.name, instancesByProcess.of);
+  context = { memory: new Memory(), stores: { of: () => pods }, now: () => now } as unknown as Context;
+});
+
+/** The problem of the process's only instance after its pod changed to `status`. */
+function problemWith(status: NonNullable<Pod['status']>): Problem | undefined {
+  version += 1;
+  const metadata = { name: 'a-0', namespace: 's', uid: 'u', resourceVersion: String(version), labels: { [labels.guid]: 'p' } };
+  pods.put({ metadata: { ...metadata, creationTimestamp: '2030-01-01T00:00:00Z' }, status });
+  return podInstances(context).of('s', 'p', () => ({ startSeconds: 60 }))[0]?.problem;
+}
+
+const container = { name: 'application', image: 'registry.example/app', imageID: '', ready: false, restartCount: 0 };
+const pulling = { containerStatuses: [{ ...container, state: { waiting: { reason: 'ErrImagePull', message: 'connection reset' } } }] };
+const serving = { conditions: [{ type: 'Ready', status: 'True' as const }], containerStatuses: [{ ...container, ready: true }] };
+
+describe('a cause that may pass', () => {
+  test('is final when it holds longer than the patience', () => {
+    expect(problemWith(pulling)).toMatchObject({ reason: 'ImagePull', final: false });
+    now += 9 * seconds;
+    expect(problemWith(pulling)).toMatchObject({ reason: 'ImagePull', final: true, byTime: true });
+  });
+
+  test('gets its whole patience again when it comes back after the pod was ready', () => {
+    problemWith(pulling);
+    now += 2 * seconds;
+    expect(problemWith(serving)).toBeUndefined();
+    now += hour;
+    expect(problemWith(pulling)).toMatchObject({ reason: 'ImagePull', final: false, lookAgainMs: 8 * seconds });
+    now += 9 * seconds;
+    expect(problemWith(pulling)).toMatchObject({ final: true });
+  });
+});
