@@ -2,13 +2,14 @@
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
-import { eventType, jobType, secretType } from '../../lib/api/core.ts';
+import { jobType, secretType } from '../../lib/api/core.ts';
 import { podType } from '../../lib/api/pod-kind.ts';
-import type { Job, KubeEvent } from '../../lib/api/core.ts';
+import type { Job } from '../../lib/api/core.ts';
 import type { Pod } from '../../lib/api/pod-kind.ts';
 import { conditionTypes, kinds, labels, places, reasons } from '../../lib/api/group.ts';
 import { insecureRegistries, pullRepository, pushRepository } from '../../lib/api/repositories.ts';
 import type { BuilderInfo, BuildWorkload, BuildWorkloadStatus, Droplet } from '../../lib/api/types.generated.ts';
+import { latestEvent } from '../runtime/latest-event.ts';
 import { index, watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler, Stores } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
@@ -161,20 +162,11 @@ async function followJobWithoutPod(context: Context, live: Stored<BuildWorkload>
   return { requeueAfterMs: lookAgainMs };
 }
 
-/** When an Event came last; the API server lists Events by their names. */
-function timeOf({ series, lastTimestamp, eventTime, metadata }: Stored<KubeEvent>): number {
-  return Date.parse(series?.lastObservedTime ?? lastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? '') || 0;
-}
-
-/** Why the Job makes no pod: a quota or a policy, told only in an Event. */
+/** Why the Job makes no pod: a quota or a policy, which only an Event names. */
 async function refusalOf(context: Context, job: Stored<Job>): Promise<{ reason: string; message: string } | undefined> {
-  const ns = job.metadata.namespace;
-  const options = { ns, fieldSelector: `involvedObject.uid=${job.metadata.uid}`, signal: context.signal };
-  const { items } = await context.cluster.list(eventType, options);
-  const said = items
-    .filter(({ reason }) => reason === 'FailedCreate')
-    .toSorted((a, b) => timeOf(a) - timeOf(b))
-    .at(-1)?.message;
+  const { namespace: ns, uid } = job.metadata;
+  const event = await latestEvent(context, { ns, uid }, 'FailedCreate');
+  const said = event?.message;
   if (said === undefined) return undefined;
   const isQuota = said.includes('exceeded quota');
   return {

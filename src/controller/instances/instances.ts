@@ -1,4 +1,4 @@
-// The seam between reconcilers and whatever runs instances: they ask here, never a pod. Another cluster's instances could answer as well.
+// The interface between the reconcilers and what runs instances. Reconcilers never read a pod: instances could run in another cluster as well.
 
 import type { DeploymentFailure } from '../../lib/api/group.ts';
 import type { InstanceStatus } from '../../lib/api/types.generated.ts';
@@ -9,13 +9,13 @@ export interface Problem {
   reason: DeploymentFailure;
   /** One sentence with the cause as the cluster gives it. */
   message: string;
-  /** Nothing but a change helps: the generation may be called failed. Otherwise it may still pass by itself. */
+  /** True: the problem does not pass by itself, and the generation may count as failed. False: it may still pass. */
   final: boolean;
-  /** Final because of the time that has passed, not because of something that happened. */
+  /** The problem is final because it has lasted too long, not because something happened. */
   byTime?: boolean;
   container?: string;
   exitCode?: number;
-  /** Milliseconds (wall clock) after which the judgement can change though nothing else happens. */
+  /** After so many milliseconds the problem may be final although no object has changed. */
   lookAgainMs?: number;
 }
 
@@ -24,12 +24,12 @@ export interface Instance {
   generation: string;
   pod: string;
   uid: string;
-  /** Uid of what made it. */
+  /** Uid of its controller: the StatefulSet that made it. */
   owner?: string;
   state: InstanceStatus['state'];
-  /** RFC 3339: since when the state holds. */
+  /** When it came into its state, as RFC 3339. */
   since?: string;
-  /** Answers its readiness check and is not about to end. */
+  /** It answers its readiness check, and its end has not begun. */
   ready: boolean;
   /** Milliseconds of the wall clock at which it became ready. */
   readySince?: number;
@@ -37,8 +37,9 @@ export interface Instance {
   ending: boolean;
   /** Milliseconds of the wall clock at which it should be gone at the latest; known once its end has begun. */
   goneBy?: number;
+  /** Milliseconds of the wall clock at which it was made. */
   created: number;
-  /** Milliseconds at which its process was started last. */
+  /** Milliseconds of the wall clock at which its process was started last. */
   startedAt?: number;
   restarts: number;
   node?: string;
@@ -51,7 +52,7 @@ export interface Instance {
 
 /** What is known of the generation when its instances are judged. */
 export interface Expectations {
-  /** Seconds that the app has to answer its first check. */
+  /** Seconds within which the app has to answer its first check. */
   startSeconds: number;
   /** Port that it should listen on; undefined: no check. */
   port?: number;
@@ -66,13 +67,13 @@ export interface Expectations {
 export interface Instances {
   /** All instances of a process, of every generation. */
   of(ns: string, processGuid: string, expectations: (generation: string) => Expectations): Instance[];
-  /** Why instances that should exist do not: quota, policies. Undefined when nothing is known. */
-  missing(ns: string, generation: string, setName: string): Promise<Problem | undefined>;
+  /** Why instances of a StatefulSet do not exist although they should: a quota, a policy. Undefined when no cause is known. */
+  missing(ns: string, setName: string): Promise<Problem | undefined>;
   /** What the last failing check of an instance said, such as `connection refused` or a status code, and when (milliseconds). */
   lastCheck(ns: string, instance: Instance): Promise<{ message: string; at: number } | undefined>;
-  /** Since when what is known of instances has been kept up without a gap, in milliseconds of the wall clock. */
+  /** Milliseconds of the wall clock since when every change of an instance has been seen; before, some may have been missed. */
   steadySince(): number;
-  /** Takes it for gone although nobody confirms its end: what ran it does not answer any more. */
+  /** Removes an instance although its end is not confirmed, because its node does not answer any more. */
   abandon(ns: string, instance: Instance): Promise<void>;
   /** First and last lines of a failing instance's log; empty when there are none. */
   logEnds(ns: string, instance: Instance): Promise<LogEnds>;

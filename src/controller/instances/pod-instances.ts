@@ -1,20 +1,20 @@
 // Instances as pods of this cluster.
 
-import type { Stored } from '../../lib/api/object.ts';
-import { eventType, statefulSetType, type KubeEvent } from '../../lib/api/core.ts';
+import type { KubeObject, Stored } from '../../lib/api/object.ts';
+import { statefulSetType, type KubeEvent } from '../../lib/api/core.ts';
 import { podType, type Pod } from '../../lib/api/pod-kind.ts';
 import { labels } from '../../lib/api/group.ts';
 import type { ContainerStatus } from '../../lib/api/pod.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { endsOf, linesFrom, upTo, type LogEnds } from '../../lib/kube/lines.ts';
 import { BoundedMap } from '../runtime/bounded-map.ts';
+import { eventTime, latestEvent } from '../runtime/latest-event.ts';
 import { Remembered } from '../runtime/memory.ts';
-import type { KubeObject } from '../../lib/api/object.ts';
 import { index, watch, type Context, type Index, type Watch } from '../runtime/reconciler.ts';
 import type { Instances, Problem } from './instances.ts';
 import { instanceOf } from './pod-state.ts';
 
-/** As large as kubelets let a log become before they rotate it, and some more. */
+/** Kubelets rotate a log at 10 MiB; this is some more. */
 const mostBytes = 16 * 1024 * 1024;
 const longestLine = 4096;
 const none: LogEnds = { head: [], omitted: 0, tail: [] };
@@ -22,12 +22,12 @@ const rememberedPods = 1_000;
 
 /** The index that {@link podInstances} needs. */
 export const instancesByProcess: Index = index<Pod>(podType, 'process', (pod) => {
-  const { namespace, labels: marks = {} } = pod.metadata;
-  const guid = marks[labels.guid];
+  const { namespace, labels: podLabels = {} } = pod.metadata;
+  const guid = podLabels[labels.guid];
   return guid === undefined ? [] : [`${namespace}/${guid}`];
 });
 
-/** Queues what an instance belongs to when it changes; `keys` gets the labels and the namespace of the instance. */
+/** A change of an instance queues the keys that `keys` gives for it, by its labels and its namespace. */
 export function watchInstances(keys: (instance: Pick<KubeObject, 'metadata'>) => readonly string[]): Watch {
   return watch<Pod>(podType, keys);
 }
@@ -47,25 +47,11 @@ function firstSeen(context: Context, uid: string, cause: string, now: number): n
   return at;
 }
 
-const eventTime = (event: Stored<KubeEvent>): number =>
-  Date.parse(event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '');
-
-/** The newest Event with that reason. */
-function latestEvent(events: readonly Stored<KubeEvent>[], reason: string): Stored<KubeEvent> | undefined {
-  return events.filter((event) => event.reason === reason).toSorted((a, b) => eventTime(b) - eventTime(a))[0];
-}
-
-async function eventsOf(context: Context, ns: string, uid: string): Promise<Stored<KubeEvent>[]> {
-  const { items } = await context.cluster.list(eventType, { ns, fieldSelector: `involvedObject.uid=${uid}`, signal: context.signal });
-  return items;
-}
-
-function problemOfEvents(events: readonly Stored<KubeEvent>[]): Problem | undefined {
-  const latest = latestEvent(events, 'FailedCreate');
-  if (latest === undefined) return undefined;
-  const message = latest.message ?? '';
+function problemOfSet(refusal: Stored<KubeEvent> | undefined): Problem | undefined {
+  if (refusal === undefined) return undefined;
+  const message = refusal.message ?? '';
   // `create Pod x in StatefulSet y failed error: pods "x" is forbidden: exceeded quota: …`
-  const cause = message.slice(message.indexOf('error: ') + 1).replace(/^rror: /, '');
+  const cause = message.replace(/^.*?error: /s, '');
   if (message.includes('exceeded quota'))
     return { reason: 'QuotaExceeded', message: `The quota of the space is used up: ${cause}`, final: true };
   return { reason: 'CreateContainer', message: `The cluster refuses to create the instance: ${cause}`, final: true };
@@ -112,14 +98,14 @@ export function podInstances(context: Context): Instances {
       });
     },
 
-    async missing(ns, _generation, setName) {
+    async missing(ns, setName) {
       const set = context.stores.of(statefulSetType).get(ns, setName);
-      if (set?.metadata.uid === undefined) return undefined;
-      return problemOfEvents(await eventsOf(context, ns, set.metadata.uid));
+      if (set === undefined) return undefined;
+      return problemOfSet(await latestEvent(context, { ns, uid: set.metadata.uid }, 'FailedCreate'));
     },
 
     async lastCheck(ns, { uid }) {
-      const event = latestEvent(await eventsOf(context, ns, uid), 'Unhealthy');
+      const event = await latestEvent(context, { ns, uid }, 'Unhealthy');
       if (event?.message === undefined) return undefined;
       return { message: event.message.replace(/^\w+ probe failed: /i, '').trim(), at: eventTime(event) };
     },

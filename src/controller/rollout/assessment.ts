@@ -175,7 +175,7 @@ export class Assessor {
       view.lookAgain.push(missingMs - (now - since));
       return undefined;
     }
-    return view.seam.missing(view.process.metadata.namespace, view.hash, statefulSetNameOf(view.target));
+    return view.seam.missing(view.process.metadata.namespace, statefulSetNameOf(view.target));
   }
 }
 

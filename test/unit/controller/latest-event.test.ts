@@ -1,0 +1,34 @@
+// Of several Events about one object the one that was repeated last counts, wherever its time stands.
+
+import { expect, test } from 'vitest';
+import { latestEvent } from '../../../src/controller/runtime/latest-event.ts';
+import type { Context } from '../../../src/controller/runtime/reconciler.ts';
+import type { KubeEvent } from '../../../src/lib/api/core.ts';
+
+const at = (minute: number): string => `2030-01-01T00:0${minute}:00Z`;
+
+function contextWith(items: Pick<KubeEvent, 'reason' | 'message' | 'series' | 'lastTimestamp' | 'eventTime'>[]) {
+  const asked: unknown[] = [];
+  const list = (_: unknown, { ns, fieldSelector }: { ns: string; fieldSelector: string }) => {
+    asked.push([ns, fieldSelector]);
+    return Promise.resolve({ items: items.map((item) => ({ ...item, metadata: { creationTimestamp: at(0) } })) });
+  };
+  return { asked, context: { cluster: { list } } as unknown as Context };
+}
+
+test('the series, the last time, the first time and the creation are looked at in this order', async () => {
+  const { context, asked } = contextWith([
+    { reason: 'FailedCreate', message: 'in a series', lastTimestamp: at(1), series: { count: 2, lastObservedTime: at(5) } },
+    { reason: 'FailedCreate', message: 'with a last time', lastTimestamp: at(4) },
+    { reason: 'FailedCreate', message: 'with a first time', eventTime: at(3) },
+    { reason: 'FailedCreate', message: 'only made' },
+    { reason: 'Other', message: 'of another reason', lastTimestamp: at(9) },
+  ]);
+  expect((await latestEvent(context, { ns: 's', uid: 'u' }, 'FailedCreate'))?.message).toBe('in a series');
+  expect(asked).toEqual([['s', 'involvedObject.uid=u']]);
+});
+
+test('without an Event of the reason there is none', async () => {
+  const { context } = contextWith([{ reason: 'Other', message: 'of another reason' }]);
+  expect(await latestEvent(context, { ns: 's', uid: 'u' }, 'FailedCreate')).toBeUndefined();
+});
