@@ -1,4 +1,4 @@
-// How long pushes and rollouts take, by what the controller sees of them: no clock of a client counts.
+// Measures how long pushes and rollouts take, from what the controller observes, without the clock of a client.
 
 import { annotations } from '../lib/api/group.ts';
 import type { CFApp, CFBuild } from '../lib/api/types.generated.ts';
@@ -11,7 +11,7 @@ type Change = 'push' | 'rollout';
 
 interface Begun {
   id: string;
-  /** Undefined: before this controller looked, or measured already. */
+  /** Undefined when the change began before this controller looked, or when it is measured already. */
   at: number | undefined;
 }
 
@@ -22,13 +22,13 @@ function keyOf(change: Change, { metadata }: CFApp | CFBuild, guid: string): str
   return `${change} ${metadata.namespace ?? ''}/${guid}`;
 }
 
-/** What a new app began with was begun with it; what an older one began with, before this controller looked, is not measured. */
+/** A change of a new app began when the app was created. A change of an older app that began before this controller looked is not measured. */
 function beginOf(app: CFApp, isFirstLook: boolean, now: number): number | undefined {
   if (!isFirstLook) return now;
   return app.status?.deployment === undefined ? Date.parse(app.metadata.creationTimestamp ?? '') || now : undefined;
 }
 
-/** Notes which push and which change of the app are under way. */
+/** Records the push and the change of the app that are in progress. */
 export function noteChanges(context: Context, app: CFApp): void {
   const known = context.memory.of(begun);
   for (const change of ['push', 'rollout'] as const) {
@@ -40,7 +40,7 @@ export function noteChanges(context: Context, app: CFApp): void {
   }
 }
 
-/** Measures what has ended, once. */
+/** Measures a change that has ended, once. */
 function end(
   context: Context,
   change: Change,
@@ -54,15 +54,15 @@ function end(
   known.at = undefined;
 }
 
-/** To be called with the app as its status says it now. */
+/** Call it with the app's current status. */
 export function measureDeployment(context: Context, app: CFApp, { id, phase }: { id: string; phase: string }): void {
   if (phase !== 'Serving' && phase !== 'Failed') return;
   const outcome = phase === 'Serving' ? 'succeeded' : 'failed';
-  // A push's change bears the id of the push.
+  // The change of a push has the id of the push.
   for (const change of ['push', 'rollout'] as const) end(context, change, app, { guid: app.metadata.name ?? '', id, outcome });
 }
 
-/** To be called once, with the build that has ended. */
+/** Call it once with a build that has ended. */
 export function measureBuild(context: Context, build: CFBuild, outcome: Ended): void {
   const created = Date.parse(build.metadata.creationTimestamp ?? '');
   if (Number.isNaN(created)) return;

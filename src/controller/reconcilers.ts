@@ -1,4 +1,4 @@
-// The reconcilers of tenancy, services and builds, with what they share.
+// The reconcilers of tenancy, services and builds, and the objects that they share.
 
 import type { Reconciler } from './runtime/reconciler.ts';
 import { buildWorkloadReconciler } from './builds/workload.ts';
@@ -19,7 +19,7 @@ import { spaceReconciler } from './tenancy/space.ts';
 export interface BuildSideOptions {
   /** Text of fetch.mjs, the program of the source container. */
   fetchProgram: string;
-  /** Monotonic clock in milliseconds, by which quotas wait until a space is quiet. */
+  /** Monotonic clock in milliseconds; quotas use it to wait until a space is quiet. */
   now?: () => number;
 }
 

@@ -1,4 +1,4 @@
-// What the controller is told when it starts: environment first, then flags.
+// The controller's settings: from the environment, then from flags.
 
 import { hostname } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -9,9 +9,9 @@ import type { LogLevel } from './runtime/log.ts';
 export interface Settings {
   rootNamespace: string;
   systemNamespace: string;
-  /** Unique per process; a restarted container of the same pod may go on with its Lease. */
+  /** Unique per process; a restarted container of the same pod may continue with its Lease. */
   identity: string;
-  /** Name of the Lease that decides who works. */
+  /** Name of the Lease for leader election. */
   leaseName: string;
   /** undefined: no server. */
   httpPort: number | undefined;

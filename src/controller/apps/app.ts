@@ -1,4 +1,4 @@
-// CFApp: name, processes, environment for all of them, and how the last change fares.
+// Reconciles CFApp: name, processes, their common environment, and the progress of the last change.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
@@ -43,7 +43,7 @@ export const appReconciler: Reconciler = {
   },
 };
 
-/** What spoke of an app that is gone. (Routes lose their destinations in their own reconcile.) */
+/** Deletes the service bindings of an app that is gone. (Each route removes its destinations in its own reconcile.) */
 async function removeBindings(context: Context, ns: string, name: string): Promise<void> {
   const bindings = context.stores.of(kinds.serviceBinding).by(bindingsByApp.name, `${ns}/${name}`);
   if (bindings.length === 0 || (await context.cluster.get(kinds.app, ns, name, context.signal)) !== undefined) return;
@@ -53,12 +53,15 @@ async function removeBindings(context: Context, ns: string, name: string): Promi
   }
 }
 
-/** Longer than a push takes to see that it did not get the name. */
+/** Longer than a push needs to notice that it did not get the name. */
 const abandonedMs = 30_000;
 
 const deployIdOf = (app: Stored<CFApp>): string => app.metadata.annotations?.[annotations.deployId] ?? '';
 
-/** A push that does not get the name deletes what it made for it; one that was killed before leaves it, and it would take the name one day. */
+/**
+ * True for an app that a first push left without its name. Such a push deletes the app, but if it was killed before, the app would get the name at
+ * some time later.
+ */
 function isAbandoned({ metadata, spec }: Stored<CFApp>, now: number): boolean {
   const isFirstPush = metadata.annotations?.[annotations.pushId] !== undefined && (spec.currentDropletRef?.name ?? '') === '';
   return isFirstPush && now - Date.parse(metadata.creationTimestamp ?? '') > abandonedMs;
@@ -84,7 +87,7 @@ async function reconcileApp(context: Context, live: Stored<CFApp>): Promise<Resu
   return { requeueAfterMs: vcapPaceMs(context) };
 }
 
-/** After a user's command everything it may have written is read from the API server, not from caches that follow it. */
+/** After a user's command, everything that it may have written is read from the API server, because the caches may be behind. */
 async function readFresh(context: Context, app: Stored<CFApp>): Promise<Stored<CFApp>> {
   const { namespace, name } = app.metadata;
   const { signal } = context;
@@ -100,7 +103,7 @@ async function readFresh(context: Context, app: Stored<CFApp>): Promise<Stored<C
   return fresh ?? app;
 }
 
-/** app-rev and last-stop-app-rev, which the contract keeps by admission: a stop moves both, so that the next start is a new generation. */
+/** Maintains app-rev and last-stop-app-rev, which the contract sets by admission: a stop changes both, so that the next start is a new generation. */
 async function withRevision(context: Context, app: Stored<CFApp>): Promise<Stored<CFApp>> {
   const marks = app.metadata.annotations ?? {};
   const given = Number(marks[annotations.appRev] ?? '0');
@@ -111,7 +114,7 @@ async function withRevision(context: Context, app: Stored<CFApp>): Promise<Store
   const written = await writeMetadata(context, kinds.app, app, {
     annotations: { [annotations.appRev]: rev, [annotations.lastStopAppRev]: lastStop },
   });
-  // Said at once: a second look must not count the same stop again.
+  // Written at once, so that the next reconcile does not count the same stop again.
   if (!hasStopped) return written;
   return writeStatus(context, kinds.app, written, { ...written.status, observedDesiredState: 'STOPPED' });
 }

@@ -1,4 +1,4 @@
-// VCAP_APPLICATION and VCAP_SERVICES of an app, and the two Secrets that show them to builds, tasks and other readers.
+// VCAP_APPLICATION and VCAP_SERVICES of an app, and the two Secrets with them for builds, tasks and other readers.
 
 import { createHash } from 'node:crypto';
 import { namespaceType, secretType, type Secret } from '../../lib/api/core.ts';
@@ -21,13 +21,13 @@ import { isNamespaceOf } from '../tenancy/ownership.ts';
 import { paceMs } from '../runtime/secrets.ts';
 
 const vcapApplicationKey = 'VCAP_APPLICATION';
-/** What apps reach as the API of their platform: there is no other API than the cluster's own. */
+/** The `cf_api` of apps: their platform has no other API than the cluster's own. */
 const platformApi = 'https://kubernetes.default.svc';
-/** cf's limit of open files, which its apps are told. */
+/** cf's limit of open files, as VCAP_APPLICATION reports it. */
 const fileDescriptors = 16_384;
 const rememberedObjects = 5_000;
 const rememberedServices = 1_000;
-/** Of an app's addresses in VCAP_APPLICATION: a variable of more than 128 KiB keeps a process from starting. */
+/** Limit for an app's addresses in VCAP_APPLICATION: with a variable of more than 128 KiB a process cannot start. */
 const mostUris = 100;
 
 export function vcapApplicationSecretName(app: Stored<CFApp>): string {
@@ -46,13 +46,13 @@ function urisOf(context: Context, app: Stored<CFApp>): string[] {
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''))
     .slice(0, mostUris)
     .flatMap((route) => {
-      // A route that was made together with the app may not have been looked at yet.
+      // A route that was created together with the app may not have been reconciled yet.
       const domain = context.stores.of(kinds.domain).get(route.spec.domainRef.namespace, route.spec.domainRef.name ?? '');
       return route.status?.uri ?? (domain === undefined ? [] : addressOf(route, domain).uri);
     });
 }
 
-/** The space that a namespace belongs to. Of several that bear its name (others' spaces, whose names are refused) only the owner counts. */
+/** The space that a namespace belongs to. If several spaces have its name (the names of all but one are refused), only the owner counts. */
 function spaceOf(context: Context, guid: string): Stored<CFSpace> | undefined {
   const named = context.stores
     .of(kinds.space)
@@ -67,7 +67,7 @@ const limitsOf = ({ memoryMB, diskQuotaMB }: Pick<Stored<CFProcess>['spec'], 'me
   limits: { fds: fileDescriptors, mem: memoryMB, disk: diskQuotaMB },
 });
 
-/** What is told of a process, and where it is about the app as such (`cf env`, builds, tasks) of its web process. */
+/** The fields about a process. For the app as such (`cf env`, builds, tasks) they are about its web process. */
 function vcapOfProcess(context: Context, app: Stored<CFApp>, process: Stored<CFProcess> | undefined): Record<string, unknown> {
   if (process !== undefined)
     return { process_id: process.metadata.name, process_type: process.spec.processType, ...limitsOf(process.spec) };
@@ -75,7 +75,7 @@ function vcapOfProcess(context: Context, app: Stored<CFApp>, process: Stored<CFP
   return { ...limitsOf(web?.spec ?? context.info().processDefaults), users: null };
 }
 
-/** What every instance of the app, or of one of its processes, is told about itself; by name, as cf shows it. */
+/** The VCAP_APPLICATION of all instances of the app, or of one of its processes; sorted by name, as cf shows it. */
 export function vcapApplicationOf(context: Context, app: Stored<CFApp>, process?: Stored<CFProcess>): VcapApplication {
   const { name: appGuid, namespace: spaceGuid } = app.metadata;
   const space = spaceOf(context, spaceGuid);
@@ -112,14 +112,14 @@ function readyBinding(binding: Stored<CFServiceBinding>): Stored<CFServiceBindin
   );
 }
 
-/** Folder below the binding root: the binding's own name, else its instance's where that can be one. */
+/** Folder below the binding root: the binding's own name, otherwise that of its instance, if it is a valid folder name. */
 function folderOf(context: Context, binding: Stored<CFServiceBinding>, secret: string): string {
   const instance = context.stores.of(kinds.serviceInstance).get(binding.metadata.namespace, binding.spec.service.name ?? '');
   const name = nonEmpty(binding.spec.displayName) ?? instance?.spec.displayName ?? '';
   return /^[A-Za-z0-9_][-\w.]{0,252}$/.test(name) ? name : secret;
 }
 
-/** `status.serviceBindings`: what is mounted under which name. Throws while a binding is not ready. */
+/** `status.serviceBindings`: what is mounted, and under which name. Throws while a binding is not ready. */
 export function boundServices(context: Context, bindings: readonly Stored<CFServiceBinding>[]): BoundService[] {
   return bindings.map((binding) => {
     const { status, metadata } = readyBinding(binding);
@@ -133,14 +133,14 @@ async function credentialsOf(context: Context, binding: Stored<CFServiceBinding>
   if (name === undefined) return {};
   const secret = await context.cluster.get(secretType, binding.metadata.namespace, name, context.signal);
   const text = secret?.data?.['credentials'];
-  // A Secret that a developer changed behind the binding's back: its instance says that it holds no JSON object.
+  // A developer may have changed the Secret; the instance's status then says that it holds no JSON object.
   return text === undefined || secret === undefined ? {} : (serviceCredentialsOf(secret) ?? {});
 }
 
 const readServices = new Remembered(() => new BoundedMap<string, { versions: string; service: VcapService }>(rememberedServices));
 const longestRemembered = 16 * 1024;
 
-/** Credentials are read again only when the binding or its instance changed, or when somebody forgot them. */
+/** Reads the credentials again only when the binding or its instance changed, or after {@link forgetVcap}. */
 async function vcapService(context: Context, binding: Stored<CFServiceBinding>): Promise<VcapService> {
   const instance = context.stores.of(kinds.serviceInstance).get(binding.metadata.namespace, binding.spec.service.name ?? '');
   const services = context.memory.of(readServices);
@@ -149,7 +149,7 @@ async function vcapService(context: Context, binding: Stored<CFServiceBinding>):
   const known = services.get(uid);
   if (known?.versions === versions) return known.service;
   const service = await readService(context, binding, instance);
-  // What is large is read again each time: what developers write must not fill memory.
+  // A large value is read again each time, so that text of developers cannot fill the memory.
   if (JSON.stringify(service).length <= longestRemembered) services.set(uid, { versions, service });
   else services.delete(uid);
   return service;
@@ -176,11 +176,11 @@ async function readService(
   };
 }
 
-/** What was last seen to be there and when, so that a reconcile that changes nothing asks for little. */
+/** What was last known to be written, and when, so that a reconcile without changes needs few requests. */
 const writtenSecrets = new Remembered(() => new BoundedMap<string, { hash: string; at: number }>(rememberedObjects));
 const secretsPerApp = 2;
 
-/** Secrets are never watched, so those of an app are looked at again after this time (see {@link paceMs}). */
+/** Secrets are never watched, so those of an app are checked again after this time (see {@link paceMs}). */
 export function vcapPaceMs(context: Context): number {
   return paceMs(context.stores.of(kinds.app).size, secretsPerApp);
 }
@@ -220,14 +220,14 @@ async function ensure(context: Context, app: Stored<CFApp>, name: string, texts:
   written.set(known, { hash, at: context.now() });
 }
 
-/** Forgets what was read and written for an app: the next reconcile looks again. */
+/** Drops the cached values of an app, so that the next reconcile reads them again. */
 export function forgetVcap({ memory }: Context, app: Stored<CFApp>, bindings: readonly Stored<CFServiceBinding>[]): void {
   const [services, written] = [memory.of(readServices), memory.of(writtenSecrets)];
   for (const { metadata } of bindings) services.delete(metadata.uid);
   for (const name of [vcapApplicationSecretName(app), vcapServicesSecretName(app)]) written.delete(`${app.metadata.uid} ${name}`);
 }
 
-/** Both Secrets of the app, as bindings, routes and names are now. */
+/** Writes both Secrets of the app from its present bindings, routes and names. */
 export async function ensureVcapSecrets(
   context: Context,
   app: Stored<CFApp>,

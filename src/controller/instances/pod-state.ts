@@ -1,4 +1,4 @@
-// From a pod's status to the state of an instance and the reason why it does not serve. Pure.
+// Derives the state of an instance from its pod's status, and the reason why it does not serve. Pure.
 
 import type { Stored } from '../../lib/api/object.ts';
 import type { Pod } from '../../lib/api/pod-kind.ts';
@@ -7,11 +7,11 @@ import type { ContainerStateTerminated, ContainerStatus } from '../../lib/api/po
 import type { Expectations, Instance, Problem } from './instances.ts';
 import { defined } from '../../lib/defined.ts';
 
-/** How long a cause that might pass is watched before it counts as a failure. */
+/** How long a cause that might go away is watched before it counts as a failure. */
 const patienceMs = 8_000;
-/** A container that ended once and did not get ready for so long will not. */
+/** A container that ended once and was not ready for this long counts as failed. */
 const crashPatienceMs = 10_000;
-/** Without any known cause: image pull and volumes may take this long beside the app's own start. */
+/** When no cause is known: image pull and volumes may take this long in addition to the app's own start. */
 const idleStartMs = 120_000;
 
 const imageReasons = new Set([
@@ -40,7 +40,7 @@ const time = (text: string | undefined): number => (text === undefined ? Number.
 export interface PodFacts {
   now: number;
   expectations: Expectations;
-  /** When a cause without a time of its own was first seen on this pod. */
+  /** When a cause without its own timestamp was first seen on this pod. */
   firstSeen: (cause: string) => number;
 }
 
@@ -55,7 +55,7 @@ export function isPodReady(pod: Pod): boolean {
   return pod.metadata.deletionTimestamp === undefined && condition(pod, 'Ready')?.status === 'True';
 }
 
-/** A cause that is final after some patience: until then it says when to look again. */
+/** A cause that becomes final after a while; until then it says when to look again. */
 function patient(problem: Omit<Problem, 'final' | 'lookAgainMs'>, since: number, now: number, patience = patienceMs): Problem {
   const left = since + patience - now;
   return left <= 0 ? { ...problem, final: true, byTime: true } : { ...problem, final: false, lookAgainMs: left };
@@ -90,11 +90,11 @@ function waiting(status: ContainerStatus, { now, firstSeen }: PodFacts): Problem
   return undefined;
 }
 
-/** How the launcher of buildpack images ends when it has nothing to launch (github.com/buildpacks/lifecycle, CodeForLaunchError). */
+/** Exit code of the launcher of buildpack images when it has no command (github.com/buildpacks/lifecycle, CodeForLaunchError). */
 const noCommandCode = 82;
 
 function outOfMemory({ memory }: Expectations): string {
-  // Sizes are written as cf does: M for MiB.
+  // Sizes are written as in cf: M for MiB.
   const limit = memory === undefined ? 'it may' : `its limit of ${memory.replace(/i$/, '')}`;
   return `The app used more memory than ${limit} and was ended; -m gives it more.`;
 }
@@ -133,7 +133,7 @@ function ended(status: ContainerStatus, facts: PodFacts): Problem | undefined {
   return patient(problem, Number.isNaN(since) ? facts.now : since, facts.now, crashPatienceMs);
 }
 
-/** What a start check wants, in words. */
+/** Describes what a start check expects. */
 function wanted({ port, path }: Expectations): string {
   return path === undefined ? `did not answer on port ${String(port)}` : `did not answer GET ${path} on port ${String(port)} with success`;
 }
@@ -143,7 +143,10 @@ function neverAnswered(expectations: Expectations, status: ContainerStatus): Omi
   return { reason: 'HealthCheckFailed', message, container: status.name };
 }
 
-/** Runs, but its start check fails. The kubelet ends it after its time, which takes until it has ended: the failure does not wait for that. */
+/**
+ * A container that runs while its start check fails. The kubelet stops the container after the check's time, and that stop takes a while; the
+ * failure is reported without waiting for it.
+ */
 function notAnswering(pod: Pod, status: ContainerStatus, { now, expectations }: PodFacts): Problem | undefined {
   const started = time(status.state?.running?.startedAt);
   if (Number.isNaN(started) || expectations.port === undefined || status.started === true) return undefined;
@@ -155,7 +158,7 @@ function notAnswering(pod: Pod, status: ContainerStatus, { now, expectations }: 
   return { reason: 'HealthCheckFailed', message, final: false, container: status.name, lookAgainMs: Math.max(250, lookAgainMs) };
 }
 
-/** Why the pod does not serve, or undefined when it does, may yet, or is about to end. */
+/** Why the pod does not serve. Undefined when it serves, may still start, or is ending. */
 export function problemOf(pod: Pod, facts: PodFacts): Problem | undefined {
   if (isPodReady(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
   const status = appContainer(pod);
@@ -200,7 +203,7 @@ function stateOf(pod: Pod, status: ContainerStatus | undefined): State {
   return { state: 'STARTING', since: running?.startedAt ?? scheduled.lastTransitionTime };
 }
 
-/** Index by the pod-index label, else by the end of the pod's name. */
+/** Index from the pod-index label, otherwise from the end of the pod's name. */
 function indexOf(pod: Stored<Pod>): number {
   return Number(pod.metadata.labels?.[labels.podIndex] ?? pod.metadata.name.split('-').at(-1));
 }

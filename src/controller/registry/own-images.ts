@@ -1,4 +1,4 @@
-// Which images of the installation's own registry a space may use: those below its own name, however the reference is written.
+// Decides which images of the installation's own registry a space may use: those below its own name, however the reference is written.
 
 import type { KfInfo } from '../../lib/api/kf-info.ts';
 import { isInClusterRegistry } from '../../lib/api/repositories.ts';
@@ -8,7 +8,7 @@ import type { Reference } from '../../lib/oci/reference.ts';
 type Registry = KfInfo['registry'];
 
 interface Place {
-  /** As a URL parser writes it: lower case, addresses in their usual form. */
+  /** Normalized as by a URL parser: lower case, addresses in their usual form. */
   host: string;
   port: string;
 }
@@ -22,7 +22,10 @@ function placeOf(registry: string): Place {
 const isAddress = (host: string): boolean => host.startsWith('[') || /^\d+(\.\d+){3}$/.test(host);
 const isLocal = (host: string): boolean => host === 'localhost' || host.endsWith('.localhost');
 
-/** Every name of the ports of the gate: the pull port at any address of a node, and both Services under each name that the cluster's DNS has for them. */
+/**
+ * True for every name of the gate's ports: the pull port at any address of a node, and both Services under each of their names in the cluster's
+ * DNS.
+ */
 function isOwnGate(registry: Registry, { host, port }: Place): boolean {
   const pull = placeOf(registry.pullPrefix.split('/', 1)[0] ?? '');
   if (port === pull.port && (host === pull.host || isLocal(host) || isAddress(host))) return true;
@@ -31,7 +34,7 @@ function isOwnGate(registry: Registry, { host, port }: Place): boolean {
   return namespace === undefined || (namespace === registry.namespace && (rest.length === 0 || rest[0] === 'svc'));
 }
 
-/** The path below the prefix of kf's images; undefined when the reference lies elsewhere. */
+/** The path below the prefix of kf's images; undefined for a reference to another place. */
 function pathBelow(registry: Registry, reference: Reference): string | undefined {
   const place = placeOf(reference.registry);
   if (isInClusterRegistry(registry)) return isOwnGate(registry, place) ? reference.repository : undefined;
@@ -43,11 +46,11 @@ function pathBelow(registry: Registry, reference: Reference): string | undefined
 }
 
 /**
- * Why a space may not use an image, or undefined. A node may have images of all spaces at hand, and not every kubelet asks again who may use them.
- * What is no reference at all is not judged here.
+ * Why a space may not use an image, or undefined. A node may have cached images of all spaces, and not every kubelet checks again who may use
+ * them. Text that is not a reference is not checked here.
  */
 export function foreignImageProblem(registry: Registry, space: string, image: string): string | undefined {
-  // A runtime takes such a text for the ID of an image that it has, or for the beginning of one, whoever pulled it.
+  // A container runtime reads such text as the ID of a cached image, or as the beginning of one, whoever pulled that image.
   if (/^(sha256|sha384|sha512)[:@]/i.test(image.trim()) || /^[a-z0-9]+:[0-9a-f]{32,}$/i.test(image.trim()))
     return `'${image}' names an image by its ID. Name it by its registry and repository.`;
   let reference: Reference;

@@ -1,4 +1,4 @@
-// CFServiceBinding of a user-provided instance: its Secrets, in the form that apps and buildpacks read.
+// Reconciles CFServiceBinding of a user-provided instance: its Secrets, in the form that apps and buildpacks read.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { secretType } from '../../lib/api/core.ts';
@@ -56,7 +56,7 @@ async function reconcileBinding(context: Context, live: Stored<CFServiceBinding>
   const statements: Statement[] = [];
   try {
     const { ns, name } = splitKey(instanceKey(live));
-    // A Secret of another space must not come into this one: bindings reach instances of their own space only.
+    // A Secret of another space must not get into this one: bindings lead only to instances of their own space.
     const instance = ns === live.metadata.namespace ? context.stores.of(kinds.serviceInstance).get(ns, name) : undefined;
     if (instance === undefined)
       throw new WaitingError('ServiceInstanceNotFound', `The service instance '${name}' does not exist in this space.`);
@@ -100,12 +100,12 @@ async function ensureParts(
       5_000,
     );
   const status: Partial<StatusOf<CFServiceBinding>> = { envSecretRef: { name: instance.spec.secretName } };
-  // A key is for people and tools outside: nothing mounts it.
+  // A service key is for people and programs outside the cluster, so nothing mounts it.
   if (binding.spec.type === 'app') {
     await ensureSecret(context, mountSecret(binding, credentials));
     status.mountSecretRef = { name: binding.metadata.name };
   }
-  // Told only now: whoever sees the version finds the Secret as it says.
+  // The version is written last, so that a reader of the version finds a Secret that matches it.
   const told = {
     [annotations.serviceInstanceType]: instance.spec.type,
     [annotations.instanceVersion]: `${secret.metadata.resourceVersion}/${instance.metadata.generation ?? 0}`,

@@ -1,4 +1,4 @@
-// CFServiceInstance, user-provided: claims its name and looks whether its credentials are there and readable.
+// Reconciles user-provided CFServiceInstances: claims the name and checks that the credentials exist and are readable.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { secretType } from '../../lib/api/core.ts';
@@ -15,7 +15,7 @@ import { claimName, duplicateRetryMs } from '../names/leases.ts';
 import { paceMs } from '../runtime/secrets.ts';
 import { defined } from '../../lib/defined.ts';
 
-/** The CLI makes the Secret right after the instance; later a missing one is a fault that somebody has to mend. */
+/** The CLI creates the Secret right after the instance. If it is still missing after this time, somebody has to repair it. */
 const freshMs = 10_000;
 
 /** How long to wait before a missing credentials Secret is looked for again. */
@@ -36,7 +36,7 @@ export const serviceInstanceReconciler: Reconciler = {
   },
 };
 
-// The contract's finalizer serves brokers; a user-provided instance has none to call.
+// The contract's finalizer is for brokers; a user-provided instance has no broker to call.
 async function withoutFinalizer(context: Context, live: Stored<CFServiceInstance>): Promise<Stored<CFServiceInstance>> {
   const { namespace, name, resourceVersion, finalizers: present = [] } = live.metadata;
   if (!present.includes(finalizers.serviceInstance)) return live;
@@ -70,7 +70,7 @@ export function serviceCredentialsOf(secret: Stored<Secret>): Record<string, unk
   }
 }
 
-/** What the credentials Secret means for the instance. */
+/** The condition of the instance that follows from its credentials Secret. */
 export function checkCredentials(
   live: Stored<CFServiceInstance>,
   secret: Stored<Secret> | undefined,

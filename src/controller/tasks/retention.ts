@@ -1,5 +1,5 @@
-// Tasks that have ended go: the newest of each app stay, and all of a space together leave room for the next (docs/decisions/0036).
-// What has not ended is never touched. Only the status counts, which the controller alone writes; what a task says of itself does not.
+// Deletes finished tasks: the newest of each app stay, and all of a space together leave enough quota for the next task (docs/decisions/0036).
+// Unfinished tasks are never touched. Only the status counts, which the controller alone writes; other fields of a task do not.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
@@ -13,17 +13,14 @@ import { index, watch, type Context, type Reconciler } from '../runtime/reconcil
 import { splitKey } from '../runtime/store.ts';
 import { isOver } from './task.ts';
 
-/** What ended a shorter time ago stays, where there is room: who waits for its end has not seen it yet. */
+/** A task that finished more recently is kept if the quota allows it: somebody who waits for its end may not have seen it yet. */
 const graceMs = 2 * 60_000;
-/** Between two looks at a space, however many of its tasks change. */
+/** Pause between two looks at a space, however many of its tasks change. */
 const pauseMs = 5_000;
 const deletionsPerLook = 50;
 const rememberedSpaces = 10_000;
 
-/**
- * How much of what is left by tasks that have not ended those that have may take, by the resource of a quota. Pods and Jobs are of apps and
- * builds too.
- */
+/** The part of the quota left by unfinished tasks that finished ones may use, per resource. Pods and Jobs are also used by apps and builds. */
 const shares: Record<string, number> = {
   [`count/${kinds.task.plural}.${group}`]: 1 / 2,
   [`count/${kinds.taskWorkload.plural}.${group}`]: 1 / 2,
@@ -31,7 +28,7 @@ const shares: Record<string, number> = {
   'count/pods': 1 / 4,
 };
 
-/** How many tasks that have ended the quotas of a space let be kept beside `open` ones that have not. */
+/** How many finished tasks the quotas of a space allow beside `open` unfinished ones. */
 export function mostFinished(quotas: readonly ResourceQuota[], open: number): number {
   const bounds = quotas.flatMap(({ spec }) =>
     Object.entries(shares).flatMap(([resource, share]) => {
@@ -44,33 +41,33 @@ export function mostFinished(quotas: readonly ResourceQuota[], open: number): nu
 
 export interface KeptTasks {
   keptPerApp: number;
-  /** Of all apps of the space together. */
+  /** Limit for all apps of the space together. */
   most: number;
   now: number;
-  /** True for an app that is not there any more. */
+  /** True for an app that does not exist any more. */
   isGone: (app: string) => boolean;
 }
 
 export interface TaskSurplus {
-  /** In this order: what each app gives by itself, then what there is no room for. */
+  /** Tasks to delete: first those above the limit of each app, then those above the limit of the space. */
   going: Stored<CFTask>[];
-  /** More will go once they ended long enough ago. */
+  /** More tasks will be deleted when they are old enough. */
   waits: boolean;
 }
 
 interface Ended {
   task: Stored<CFTask>;
   at: number;
-  /** How many of the same app come before it. */
+  /** Number of tasks of the same app that come before it. */
   rank: number;
 }
 
 const appOf = ({ spec }: Stored<CFTask>): string => spec.appRef?.name ?? '';
 
-/** True for a task that has ended and is not on its way out already. */
+/** True for a task that has finished and is not being deleted. */
 const isFinished = (task: Stored<CFTask>): boolean => isOver(task) && task.metadata.deletionTimestamp === undefined;
 
-/** When a task ended, as the controller wrote it; 0 where that cannot be read. */
+/** When a task ended, as the controller wrote it; 0 if that cannot be read. */
 function endOf(task: Stored<CFTask>): number {
   const times = [conditionTypes.succeeded, conditionTypes.failed].flatMap((type) => {
     const condition = findCondition(task, type);
@@ -79,7 +76,7 @@ function endOf(task: Stored<CFTask>): number {
   return Math.max(...times) || 0;
 }
 
-/** The finished tasks of one app, newest first. The one with the last number comes before all: by it the next number is known. */
+/** The finished tasks of one app, newest first. The one with the highest number comes first of all, because the next number depends on it. */
 function ranked(ofApp: readonly Stored<CFTask>[]): Ended[] {
   const last = Math.max(...ofApp.map(({ status }) => status?.sequenceId ?? 0));
   const isLast = ({ task }: { task: Stored<CFTask> }): number => (last > 0 && task.status?.sequenceId === last ? 1 : 0);
@@ -90,7 +87,7 @@ function ranked(ofApp: readonly Stored<CFTask>[]): Ended[] {
     .map((ended, rank) => ({ ...ended, rank }));
 }
 
-/** Which tasks of one space go. */
+/** The tasks of one space that are to be deleted. */
 export function surplusTasks(tasks: readonly Stored<CFTask>[], { keptPerApp, most, now, isGone }: KeptTasks): TaskSurplus {
   const finished = [...Map.groupBy(tasks, appOf).values()].flatMap((ofApp) => ranked(ofApp));
   const isSurplus = ({ task, rank }: Ended): boolean => rank >= keptPerApp || isGone(appOf(task));
@@ -108,7 +105,7 @@ export function surplusTasks(tasks: readonly Stored<CFTask>[], { keptPerApp, mos
 const keyOfSpace = (ns: string | undefined): string => `/${ns ?? ''}`;
 const bySpace = index<CFTask>(kinds.task, 'space', ({ metadata }) => [metadata.namespace]);
 
-/** Keys are `/space`. A space is looked at as a whole, and not again for {@link pauseMs}. */
+/** Keys are `/space`: a space is handled as a whole, and not again for {@link pauseMs}. */
 export function taskRetentionReconciler(): Reconciler {
   const looked = new BoundedMap<string, number>(rememberedSpaces);
   return {
@@ -116,7 +113,7 @@ export function taskRetentionReconciler(): Reconciler {
     workers: 1,
     watches: [
       watch<CFTask>(kinds.task, ({ metadata }) => [keyOfSpace(metadata.namespace)]),
-      // A deleted app: tasks from before they were owned by theirs stay behind.
+      // After the deletion of an app, tasks remain that were created before tasks had owner references.
       watch<CFApp>(kinds.app, ({ metadata }, stores) =>
         stores.of(kinds.app).get(metadata.namespace, metadata.name) === undefined ? [keyOfSpace(metadata.namespace)] : [],
       ),
@@ -148,13 +145,13 @@ async function sweep(context: Context, ns: string, tasks: readonly Stored<CFTask
   const first = surplus.going.slice(0, deletionsPerLook);
   const refusals: unknown[] = [];
   for (const task of first) await remove(context, task).catch((error: unknown) => refusals.push(error));
-  // One that cannot be deleted keeps no other.
+  // A task that cannot be deleted does not keep the others.
   if (refusals.length > 0) throw refusals[0];
   if (surplus.going.length > first.length) return { requeueAfterMs: pauseMs };
   return surplus.waits ? { requeueAfterMs: graceMs } : undefined;
 }
 
-/** Apps of finished tasks that are not there any more. Only the API server's word ends a task's life. */
+/** Apps of finished tasks that do not exist any more. Only an answer of the API server counts, because the task is then deleted. */
 async function goneApps(context: Context, ns: string, tasks: readonly Stored<CFTask>[]): Promise<Set<string>> {
   const apps = new Set(tasks.filter(isFinished).map(appOf));
   const gone = new Set<string>();

@@ -1,4 +1,4 @@
-// CFTask: a number, sizes and a droplet, fixed when it begins; then one TaskWorkload, whose end it reports.
+// Reconciles CFTask: fixes its number, sizes and droplet when it begins, then creates one TaskWorkload and reports its end.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { processesOf as sortProcesses } from '../../lib/api/app.ts';
@@ -17,7 +17,7 @@ import { appIndexes, processesByApp } from '../relations.ts';
 
 const tasksByApp = index<CFTask>(kinds.task, 'app', (task) => [`${task.metadata.namespace}/${task.spec.appRef?.name ?? ''}`]);
 
-/** One at a time, so that numbers are given in order and once. */
+/** One worker, so that each number is given once and in order. */
 export const taskReconciler: Reconciler = {
   name: 'task',
   workers: 1,
@@ -54,13 +54,13 @@ export const taskReconciler: Reconciler = {
   },
 };
 
-/** A task goes with its app, also while it waits for a droplet. */
+/** Makes the app the owner of the task, also while the task waits for a droplet. */
 async function owned(context: Context, task: Stored<CFTask>): Promise<Stored<CFTask>> {
   const app = context.stores.of(kinds.app).get(task.metadata.namespace, task.spec.appRef?.name ?? '');
   return app === undefined ? task : ensureOwner(context, kinds.task, task, app);
 }
 
-/** True for a task that has ended, well or not. */
+/** True for a task that has finished, successfully or not. */
 export function isOver(task: Stored<CFTask>): boolean {
   return [conditionTypes.succeeded, conditionTypes.failed].some((type) => findCondition(task, type)?.status === 'True');
 }
@@ -91,12 +91,12 @@ function nextNumber(context: Context, task: Stored<CFTask>): number {
   return 1 + Math.max(0, ...others.map(({ status }) => status?.sequenceId ?? 0));
 }
 
-/** The first that is one. To Kubernetes a limit of 0 is no limit, and no quota counts it. */
+/** The first size above 0. For Kubernetes a limit of 0 is no limit, and no quota counts it. */
 function firstSize(...sizes: (number | undefined)[]): number | undefined {
   return sizes.find((size) => size !== undefined && size > 0);
 }
 
-/** What a task keeps whatever happens to its app meanwhile. */
+/** Fixes the values that the task keeps, whatever happens to its app later. */
 async function begin(context: Context, task: Stored<CFTask>): Promise<Stored<CFTask>> {
   if (task.status?.sequenceId !== undefined && task.status.dropletRef !== undefined) return task;
   const { dropletName, process } = basisOf(context, task);
@@ -139,7 +139,7 @@ async function write(context: Context, task: Stored<CFTask>, ...statements: Stat
   await writeStatus(context, kinds.task, task, status);
 }
 
-/** The run's own conditions, as they are there. */
+/** The conditions of the run that exist. */
 function statementsOf(workload: TaskWorkload): Statement[] {
   return [conditionTypes.started, conditionTypes.succeeded, conditionTypes.failed].flatMap((type) => {
     const condition = findCondition(workload, type);

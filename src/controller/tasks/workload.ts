@@ -1,4 +1,4 @@
-// The runner of tasks: each TaskWorkload is one Job, made once and never again.
+// The runner of tasks: makes one Job for each TaskWorkload, once and never again.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
@@ -54,8 +54,8 @@ async function write(context: Context, workload: Stored<TaskWorkload>, ...statem
 const failed = (reason: string, message: string): Statement => ({ type: conditionTypes.failed, status: 'True', reason, message });
 
 /**
- * The Job of a task whose end is written down goes after a while, and its pod with it. Not before it is written down: a controller that was away
- * for longer than that would find nothing, and tell a task that succeeded as one that was deleted.
+ * Lets the cluster delete the Job of a finished task, with its pod, after a while. This is set only when the task's end is in its status.
+ * Otherwise a controller that was away for longer would find no Job, and report a successful task as deleted.
  */
 async function letGo(context: Context, workload: Stored<TaskWorkload>, job: Stored<Job> | undefined): Promise<void> {
   const { namespace, name = '', uid, deletionTimestamp, ownerReferences = [] } = job?.metadata ?? {};
@@ -92,14 +92,14 @@ async function observe(
   return ended === undefined && pod !== undefined ? giveUp(context, workload, job, pod) : undefined;
 }
 
-/** A pod that cannot start would wait for ever: the task fails with the cause, and the Job goes. */
+/** A pod that cannot start would wait for ever, so the task fails with the cause and the Job is deleted. */
 async function giveUp(context: Context, workload: Stored<TaskWorkload>, job: Stored<Job>, pod: Stored<Pod>): Promise<Result | undefined> {
   const now = context.now();
   const created = Date.parse(pod.metadata.creationTimestamp ?? '') || now;
   const problem = problemOf(pod, { now, expectations: { startSeconds: 0 }, firstSeen: () => created });
   if (problem === undefined) return undefined;
   if (!problem.final) return { requeueAfterMs: problem.lookAgainMs ?? 2_000 };
-  // Running tasks are not judged by time: they may take as long as they want.
+  // Running tasks have no time limit.
   if (problem.reason === 'StartTimeout') return undefined;
   await write(context, workload, failed(problem.reason, problem.message));
   const { namespace, name, uid } = job.metadata;

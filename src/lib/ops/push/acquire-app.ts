@@ -1,4 +1,4 @@
-// The name comes first: the app exists and holds its name before anything is uploaded.
+// Gets the app for a push: it must exist and have its name before anything is uploaded.
 
 import { randomUUID } from 'node:crypto';
 import { findCondition } from '../../api/conditions.ts';
@@ -19,11 +19,11 @@ const tries = 5;
 
 export interface AcquiredApp {
   follower: AppFollower;
-  /** False when others changed the app between the look at it and the claim: what was read of it before is out of date. */
+  /** False when others changed the app between the first read and the acquisition: then the earlier data is out of date. */
   asFound: boolean;
 }
 
-/** What the plan names over what the app has; an app that is new has nothing. */
+/** The app's lifecycle, overridden by the plan; a new app has none. */
 export function lifecycleOf(plan: AppPlan, app?: Stored<CFApp>): Lifecycle {
   if (plan.lifecycle === 'docker') return { type: 'docker', data: { stack: '' } };
   const present = app?.spec.lifecycle.data;
@@ -48,7 +48,7 @@ async function createApp(session: SpaceSession, plan: AppPlan, pushId: string): 
 
 const isClaimed = (app: Stored<CFApp>): boolean => findCondition(app, conditionTypes.claimed)?.status === 'True';
 
-/** True: holds its name; false: somebody else does. */
+/** True when the app has its name; false when another app has it. */
 async function settleName(session: SpaceSession, follower: AppFollower, name: string): Promise<boolean> {
   const isJudged = (app: Stored<CFApp>): boolean => (findCondition(app, conditionTypes.claimed)?.status ?? 'Unknown') !== 'Unknown';
   try {
@@ -60,7 +60,10 @@ async function settleName(session: SpaceSession, follower: AppFollower, name: st
   }
 }
 
-/** Deletes an app without its name; a later push that has taken it over does so itself, and one that has got its name meanwhile stays. */
+/**
+ * Deletes an app that did not get its name. A later push that has taken it over deletes it itself, and an app that got its name in the meantime
+ * stays.
+ */
 async function withdraw({ cluster }: SpaceSession, app: Stored<CFApp>, pushId: string): Promise<void> {
   const { namespace, name, uid } = app.metadata;
   const remove = async (live: Stored<CFApp> | undefined): Promise<void> => {
@@ -71,11 +74,11 @@ async function withdraw({ cluster }: SpaceSession, app: Stored<CFApp>, pushId: s
   await retryOnConflict<Stored<CFApp> | undefined, void>(app, remove, () => cluster.get(kinds.app, namespace, name));
 }
 
-/** {@link settleName}; an app that does not hold its name is of no use and goes again, also when the push ends here. */
+/** {@link settleName}, and deletes an app that does not get its name, also when the push ends here. */
 async function holdsName(session: SpaceSession, follower: AppFollower, display: string, pushId: string): Promise<boolean> {
   const created = follower.app;
   const holds = await settleName(session, follower, display).catch(async (error: unknown) => {
-    // A later push that has taken the app over goes on with it.
+    // A later push that has taken the app over continues with it.
     const isAnothers = error instanceof KfError && error.details?.['reason'] === 'superseded';
     if (isAnothers || (error instanceof KfError && error.code === 'accepted')) throw error;
     follower.stop();
@@ -88,13 +91,13 @@ async function holdsName(session: SpaceSession, follower: AppFollower, display: 
   return false;
 }
 
-/** What `isAbandoned` of the controller asks, too: the app of a first push, which carries nothing but its name yet. */
+/** The same test as `isAbandoned` of the controller: the app of a first push, which has nothing but its name yet. */
 const isOfFirstPush = ({ metadata, spec }: Stored<CFApp>): boolean =>
   metadata.annotations?.[annotations.pushId] !== undefined && (spec.currentDropletRef?.name ?? '') === '';
 
 /**
- * An existing app as this push's own; undefined when it is gone, or was made by another first push that did not get the name. Such an app is
- * followed until it holds the name. If it does not get it, it is this push's to delete: who made it has ended when it was taken over.
+ * Takes over an existing app. Returns undefined when the app is gone, or when another first push made it and it did not get the name. Such an app
+ * is followed until it has the name. If it does not get it, this push deletes it: the push that made it ended when this push took over.
  */
 async function takeExisting(session: SpaceSession, app: Stored<CFApp>, plan: AppPlan, pushId: string): Promise<AcquiredApp | undefined> {
   let follower: AppFollower | undefined;
@@ -116,7 +119,7 @@ async function takeExisting(session: SpaceSession, app: Stored<CFApp>, plan: App
   return undefined;
 }
 
-/** Another push writes its settings, or died while it did. */
+/** Another push is writing its settings, or died while it did. */
 const isLocked = ({ metadata }: Stored<CFApp>): boolean => (metadata.annotations?.[annotations.applying] ?? '') !== '';
 
 function checkLifecycle(app: Stored<CFApp>, plan: AppPlan): void {
@@ -127,7 +130,7 @@ function checkLifecycle(app: Stored<CFApp>, plan: AppPlan): void {
   });
 }
 
-/** The app that got the name instead of the one that was created; undefined when it has gone again meanwhile. */
+/** The app that got the name instead of the one that was created; undefined when it is gone again. */
 async function findHolder(session: SpaceSession, name: string): Promise<Stored<CFApp> | undefined> {
   const holder = await findAppIfAny(session, name);
   const other = holder === undefined ? await nameInOtherCapitals(session, name) : undefined;
@@ -142,8 +145,8 @@ async function findHolder(session: SpaceSession, name: string): Promise<Stored<C
 }
 
 /**
- * Makes this push the app's push, creating the app when it is not there.
- * Many first pushes of one name at once end with one app: whoever does not get the name takes over the one that did.
+ * Makes this push the current push of the app, and creates the app if it does not exist. Many concurrent first pushes of one name end with one
+ * app: a push that does not get the name takes over the app that did.
  */
 export async function acquireApp(
   session: SpaceSession,
@@ -162,7 +165,7 @@ export async function acquireApp(
     }
     const created = await createApp(session, plan, pushId);
     const follower = new AppFollower(session.cluster, created, pushId);
-    // What was read before belongs to the app that was there before, if any.
+    // Data from an earlier read belongs to the app that existed before, if any.
     if (await holdsName(session, follower, plan.name, pushId)) return { follower, asFound: found === undefined };
     existing = await findHolder(session, plan.name);
   }

@@ -1,4 +1,4 @@
-// All apps of a push: each is looked at before anything of any is written, then they are pushed side by side.
+// Pushes all apps of a plan: all are checked before anything is written, then they are pushed in parallel.
 
 import type { AppDetails } from '../../api/results.ts';
 import { KfError, messageOf, type FailureClass } from '../../errors.ts';
@@ -13,24 +13,24 @@ import type { Report } from '../events.ts';
 import { attributeLines, type AttributeLine } from './attributes.ts';
 import { preparePush, pushApp, type PreparedPush, type PushOptions } from './push.ts';
 
-/** Builds and uploads share two ends of one line; more at a time makes none of them faster. */
+/** Builds share the cluster and uploads share one connection, so more at a time would not be faster. */
 const mostAtOnce = 4;
 
 export interface PushedDetails extends AppDetails {
   unchanged: boolean;
   built: boolean;
   layerBytesSent: number;
-  /** What the first route answered from here. */
+  /** The answer of the first route, seen from here. */
   answer?: RouteAnswer;
 }
 
-/** Where an app's part of the output goes. */
+/** The output of one app. */
 export interface AppOutput {
   report: Report;
-  /** What its manifest asks for. */
+  /** The attributes in its manifest. */
   attributes(lines: readonly AttributeLine[]): void;
   pushed(details: PushedDetails): void;
-  /** The app as a start that failed has left it. */
+  /** The app after a failed start. */
   summary(details: AppDetails): void;
   failed(error: KfError): void;
   end(): void;
@@ -42,26 +42,26 @@ interface Outcome {
   error?: unknown;
 }
 
-/** Hints that push again are this push again. */
+/** Hints that contain a push command repeat the flags of this push. */
 function repeating(error: unknown, { flags }: PushPlan): unknown {
   if (error instanceof KfError) error.hints.splice(0, error.hints.length, ...error.hints.map((hint) => repeatPush(hint, flags)));
   return error;
 }
 
-/** The error of an app among several names it, as cf does. */
+/** The error of one of several apps names the app, as in cf. */
 function ofApplication(name: string, error: unknown): KfError {
   if (!(error instanceof KfError)) throw error;
   const { code, hints, details, message } = error;
   return new KfError(code, `For application '${name}': ${message}`, { hints, details, cause: error });
 }
 
-/** What `error.details.apps` says of an app that failed. */
+/** The entry of a failed app in `error.details.apps`. */
 const failureOf = (name: string, error: unknown): { name: string; error: { code: FailureClass; message: string } } => ({
   name,
   error: { code: error instanceof KfError ? error.code : 'bug', message: messageOf(error) },
 });
 
-/** Every app that cannot be pushed is told, before any is. */
+/** Reports every app that cannot be pushed before any app is pushed. */
 async function prepareAll(sessions: ReadonlyMap<string, SpaceSession>, plan: PushPlan): Promise<PreparedPush[]> {
   const looked = await Promise.allSettled(plan.apps.map((app) => preparePush(thatOf(sessions, app.name), plan, app)));
   const looks = plan.apps.map(({ name }, index) => ({ name, look: looked[index] }));
@@ -78,14 +78,14 @@ async function prepareAll(sessions: ReadonlyMap<string, SpaceSession>, plan: Pus
   });
 }
 
-/** What there is of each app, of this one. */
+/** The entry of this app. */
 function thatOf<T>(each: ReadonlyMap<string, T>, name: string): T {
   const one = each.get(name);
   if (one === undefined) throw new Error(`nothing is there of app ${name}`);
   return one;
 }
 
-/** Of an image that was pushed before, the name as it was typed lies in its package: one request. */
+/** For an image that was pushed before, its name as the user typed it is in its package: one request. */
 async function attributesOf({ session, plan, push, found, checked: { facts } }: PreparedPush): Promise<AttributeLine[]> {
   if (found === undefined) return attributeLines(plan, undefined, push);
   const build = facts.builds.find(({ metadata }) => metadata.name === found.spec.currentDropletRef?.name);
@@ -93,7 +93,7 @@ async function attributesOf({ session, plan, push, found, checked: { facts } }: 
   return attributeLines(plan, { app: found, facts, image }, push);
 }
 
-/** The app after a start that failed; undefined where it cannot be read: why it failed matters more. */
+/** The app after a failed start; undefined when it cannot be read, because the cause of the failure matters more. */
 async function describeFailed(session: SpaceSession, name: string): Promise<AppDetails | undefined> {
   try {
     const app = await findAppIfAny(session, name);
@@ -118,7 +118,7 @@ async function finish(prepared: PreparedPush, options: PushOptions, output: AppO
   return { ...details, unchanged, built, layerBytesSent, ...(answer === undefined ? {} : { answer: { ...answer, ...asked?.about } }) };
 }
 
-/** What became of each app, once all are over: with the code of the first that failed. */
+/** One error for all apps, after all have ended, with the code of the first that failed. */
 function notPushed(outcomes: readonly Outcome[]): KfError {
   const failed = outcomes.filter(({ error }) => error !== undefined);
   const [first] = failed;
@@ -132,8 +132,8 @@ function notPushed(outcomes: readonly Outcome[]): KfError {
 }
 
 /**
- * Pushes the apps of a plan, a few at a time. One that fails does not keep the others from their end.
- * @throws KfError of {@link pushApp}; of several apps one error with the code of the first that failed and all of them in its details
+ * Pushes the apps of a plan, a few at a time. A failed one does not stop the others.
+ * @throws KfError of {@link pushApp}; for several apps one error with the code of the first that failed and all of them in its details
  */
 export async function pushAll(
   session: SpaceSession,

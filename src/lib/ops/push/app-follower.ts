@@ -1,5 +1,5 @@
-// One watch on the pushed app for the whole push: every step waits on it, and a later push or a deletion is seen at once.
-// It begins with the first wait: a push that finds nothing to do needs none.
+// One watch on the pushed app for the whole push: every step waits with it, and it notices a later push or a deletion at once. It starts with the
+// first wait, so a push without changes needs none.
 
 import { kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
@@ -12,17 +12,17 @@ import { backoffMs, sleep, timeoutError, timerMs } from '../../wait.ts';
 import { assertHolder } from './lock.ts';
 
 interface Waiter {
-  /** Shows the app as it is now; settles the wait when it has seen enough. */
+  /** Receives the current app; settles the wait when its condition is met. */
   look: (app: Stored<CFApp>) => void;
   reject: (error: unknown) => void;
   interrupted?: ((error: KubeError) => void) | undefined;
 }
 
 const reconnectMs = 300;
-/** Before a watch that has ended is opened again; doubles while watches bring nothing. */
+/** Pause before a watch that has ended is opened again; doubles while watches bring nothing. */
 const reopenMs = { baseMs: 50, maxMs: 2_000 };
 
-/** The API server is away, or has trouble of its own; anything else that it says holds. */
+/** The API server is away or has an internal error; every other error is final. */
 const isPassing = (error: KfError): boolean => ['unreachable', 'timeout', 'failed'].includes(error.code);
 
 export class AppFollower {
@@ -33,28 +33,28 @@ export class AppFollower {
   readonly #pushId: string;
   readonly #stopped = new AbortController();
   #begun = false;
-  /** Watches in a row that ended and brought nothing. */
+  /** Number of consecutive watches that ended and brought nothing. */
   #emptyWatches = 0;
-  /** Versions that the watch has brought. */
+  /** Resource versions that the watch has brought. */
   readonly #seen = new Set<string>();
-  /** The version of the own last write, until the watch brings it. */
+  /** The version of our own last write, until the watch brings it. */
   #awaited: string | undefined;
 
-  /** @param app as the server returned it after this push had taken it over */
+  /** @param app as the server returned it when this push took it over */
   constructor(cluster: Cluster, app: Stored<CFApp>, pushId: string) {
     this.#cluster = cluster;
     this.#app = app;
     this.#pushId = pushId;
   }
 
-  /** Follows from now on; asked again, nothing more happens. */
+  /** Starts to follow; later calls do nothing. */
   begin(): void {
     if (this.#begun) return;
     this.#begun = true;
     this.#run().catch((error: unknown) => this.#fail(error));
   }
 
-  /** The app as last seen, since `begin` kept up to date. @throws KfError conflict when a later push has taken over */
+  /** The app as last seen; kept up to date since `begin`. @throws KfError conflict when a later push has taken over */
   get app(): Stored<CFApp> {
     if (this.#failure !== undefined) throw this.#failure;
     return this.#app;
@@ -64,7 +64,7 @@ export class AppFollower {
     this.#stopped.abort();
   }
 
-  /** The app as this push has just written it: what the watch still brings from before is old news. */
+  /** Sets the app that this push has just written; older versions from the watch are ignored. */
   wrote(app: Stored<CFApp>): void {
     const version = app.metadata.resourceVersion;
     if (this.#seen.has(version)) return;
@@ -72,13 +72,16 @@ export class AppFollower {
     if (this.#begun) this.#awaited = version;
   }
 
-  /** The app as soon as `accepts` holds. @throws KfError `timeout` with `what` was awaited, or what ended the push */
+  /** Waits for an app that `accepts` approves. @throws KfError `timeout` with `what` was awaited, or the error that ended the push */
   until(what: string, timeoutMs: number, accepts: (app: Stored<CFApp>) => boolean, signal?: AbortSignal): Promise<Stored<CFApp>> {
     const options = { timeoutMs, describe: what, signal };
     return this.watch((app) => (accepts(app) ? app : undefined), options);
   }
 
-  /** Shows `check` the app, now and after every change, until it answers; what it throws ends the wait. @throws as {@link until} */
+  /**
+   * Calls `check` with the app, now and after every change, until it returns a value; an error that it throws ends the wait. @throws as {@link
+   * until}
+   */
   watch<R>(check: (app: Stored<CFApp>) => R | undefined, { timeoutMs, describe, signal, onInterruption }: WatchUntilOptions): Promise<R> {
     return new Promise((resolve, reject) => {
       const finish = (settle: () => void): void => {
@@ -100,7 +103,7 @@ export class AppFollower {
       const onAbort = (): void => fail(signal?.reason ?? new KfError('interrupted', 'Interrupted.'));
       const timer = setTimeout(() => fail(timeoutError(timeoutMs, describe)), timerMs(timeoutMs));
       if (this.#failure !== undefined) return fail(this.#failure);
-      // A signal that has fired already fires no more.
+      // A signal that has already aborted emits no further event.
       if (signal?.aborted === true) return onAbort();
       this.#waiters.add(waiter);
       signal?.addEventListener('abort', onAbort, { once: true });
@@ -109,7 +112,7 @@ export class AppFollower {
     });
   }
 
-  /** Resolves never; rejects when the push can no longer go on. For races with other waits. */
+  /** Never resolves; rejects when the push can no longer continue. For races with other waits. */
   lost(): Promise<never> {
     this.begin();
     return new Promise((_, reject) => {
@@ -142,9 +145,9 @@ export class AppFollower {
       try {
         await this.#watchOnce(namespace, name, resourceVersion);
         resourceVersion = this.#app.metadata.resourceVersion;
-        // A watch that begins at the own write does not bring it again.
+        // A watch that begins at our own write does not bring that write again.
         if (this.#awaited === resourceVersion) this.#awaited = undefined;
-        // A proxy that ends watches at once must not be asked in a tight loop.
+        // A proxy may end watches at once, so there is a pause.
         await sleep(backoffMs(this.#emptyWatches++, reopenMs), this.#stopped.signal);
       } catch (error) {
         if (this.#stopped.signal.aborted) return;

@@ -1,4 +1,4 @@
-// What is there before a push changes anything: read once, in parallel, and handed from step to step.
+// The state before a push changes anything: read once, in parallel, and passed to all steps.
 
 import { processesOf, routesOf } from '../../api/app.ts';
 import { secretType } from '../../api/core.ts';
@@ -11,20 +11,20 @@ import type { SpaceSession } from '../../session/session.ts';
 import { appBindings, toldBindings } from '../services/user-provided.ts';
 
 export interface AppSnapshot {
-  /** There is no app yet. */
+  /** The app does not exist yet. */
   isNew: boolean;
   processes: Stored<CFProcess>[];
-  /** All routes of the space, the app's own among them; of a new app only where the space has routes at a host that it wants. */
+  /** All routes of the space, including the app's own. For a new app they are read only if the space has routes at a host that it wants. */
   routes: Stored<CFRoute>[];
   ownRoutes: Stored<CFRoute>[];
   /** Builds of the app, newest first. */
   builds: Stored<CFBuild>[];
-  /** Packages of the app that have their source, newest first; read for source code only. */
+  /** Packages of the app whose source is uploaded, newest first; read only for pushes of source code. */
   packages: Stored<CFPackage>[];
   /** The app's environment as stored. */
   env: Record<string, string>;
   hasEnvSecret: boolean;
-  /** Of the app; read where its status tells of some or the plan names services. */
+  /** The app's bindings; read if its status lists some or the plan names services. */
   bindings: Stored<CFServiceBinding>[];
 }
 
@@ -51,23 +51,23 @@ async function readEnv({ cluster, space, signal }: SpaceSession, app: Stored<CFA
   return { env: Object.fromEntries(entries) as Record<string, string>, hasEnvSecret: secret !== undefined };
 }
 
-/** A push of an image that names no variables neither reads nor changes any; once deployed, the app has the Secret. */
+/** A push of an image that names no variables neither reads nor changes any; once the app was deployed, it has the Secret. */
 function needsEnv(app: Stored<CFApp>, plan: AppPlan): boolean {
   return plan.lifecycle !== 'docker' || Object.keys(plan.env).length > 0 || (app.spec.currentDropletRef?.name ?? '') === '';
 }
 
-/** Packages of the app that have their source, newest first. */
+/** Packages of the app whose source is uploaded, newest first. */
 export async function readPackages({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFPackage>[]> {
   const labelSelector = `${labels.appGuid}=${app.metadata.name}`;
   return packagesOf(app, (await cluster.list(kinds.package, { ns: space.guid, labelSelector, signal })).items);
 }
 
-/** Images are not built: nothing sees their services before they run. */
+/** Images are not built, so no build uses their services. */
 async function builtWith(session: SpaceSession, plan: AppPlan, app: Stored<CFApp>): Promise<Stored<CFServiceBinding>[]> {
   return plan.lifecycle === 'docker' ? [] : toldBindings(session, app);
 }
 
-/** The facts of an app that exists, as far as the plan needs them; a new one has none. */
+/** The snapshot of an existing app, as far as the plan needs it; that of a new one is empty. */
 export async function readSnapshot(session: SpaceSession, plan: AppPlan, app: Stored<CFApp> | undefined): Promise<AppSnapshot> {
   if (app === undefined) return nothing;
   const { cluster, space, signal } = session;

@@ -1,4 +1,5 @@
-// From source or image to a package and its staged build: nothing is uploaded that the registry has, nothing is built that was built.
+// Makes a package and its staged build from source or image: content that the registry has is not uploaded again, and an equal build is not
+// repeated.
 
 import { randomUUID } from 'node:crypto';
 import { homedir } from 'node:os';
@@ -30,16 +31,16 @@ import type { FoundService } from './preflight.ts';
 import { assertMayBuild } from './rights.ts';
 
 export interface Artifact {
-  /** Name of the package that was pushed: uploaded now, or known from before. */
+  /** Name of the pushed package: uploaded now, or an earlier one. */
   source: string;
-  /** The app's packages, newest first; empty where that package is known to be the newest. */
+  /** The app's packages, newest first; empty when that package is known to be the newest. */
   packages: readonly Stored<CFPackage>[];
-  /** Left out when the package is to be built later. */
+  /** Left out when the package is built later. */
   build?: Stored<CFBuild>;
-  /** False when an earlier build was taken, or none was made. */
+  /** False when an earlier build was reused, or none was made. */
   wasBuilt: boolean;
   layerBytesSent: number;
-  /** The app's, those that were made for the build among them. */
+  /** The app's bindings, including those that were made for the build. */
   bindings: readonly Stored<CFServiceBinding>[];
 }
 
@@ -48,15 +49,15 @@ export interface ArtifactInput {
   info: KfInfo;
   plan: AppPlan;
   facts: AppSnapshot;
-  /** That the plan names. */
+  /** The services that the plan names. */
   services: readonly FoundService[];
   follower: AppFollower;
   pushId: string;
-  /** Build although an equal build is there; without a build: another package although the same is there. */
+  /** Build even if an equal build exists; without a build: make another package even if the same one exists. */
   force: boolean;
   /** False: make the package only. */
   stage: boolean;
-  /** Where a new app's source goes, tried already. */
+  /** The registry for a new app's source, already tested. */
   registry?: RegistryClient;
 }
 
@@ -110,7 +111,7 @@ async function uploadSource(
   return { package: created, bytes: pushed.layerBytesSent };
 }
 
-/** What a build of the plan is asked for. */
+/** The input of a build of the plan. */
 function buildRequest({ session, plan, follower, pushId }: ArtifactInput, packageGuid: string): BuildRequest {
   const { app } = follower;
   const again = `${session.bin} push ${plan.name}`;
@@ -136,7 +137,7 @@ async function fromSource(input: ArtifactInput): Promise<Artifact> {
   }
 }
 
-/** The package of this source; uploaded unless it is known. */
+/** The package of this source; uploaded unless it exists. */
 async function packaged(
   input: ArtifactInput,
   listing: SourceListing,
@@ -166,9 +167,9 @@ async function staged(
   const keyWith = (bindings: readonly Stored<CFServiceBinding>[]): string =>
     buildKey(info, { contentHash, buildpacks, stack, env, bindings });
   const missing = input.services.filter(({ instance }) => !facts.bindings.some((binding) => isTo(binding, instance)));
-  // No build has seen a service that is still to be bound.
+  // No earlier build used a service that is not bound yet.
   const earlier = input.force || missing.length > 0 ? undefined : reusableBuild(facts.builds, keyWith(facts.bindings));
-  // Builds outlive the packages that they were made of; what is pushed must be there for a restage.
+  // Builds stay longer than their packages, but a restage needs the pushed package.
   const artifact = await packaged(input, listing, known, cacheDir);
   if (earlier === undefined) follower.begin();
   if (earlier === undefined && known !== undefined) await assertMayBuild(session, info, plan);
@@ -178,7 +179,7 @@ async function staged(
   return { ...artifact, bindings, build, wasBuilt: earlier === undefined };
 }
 
-/** The app's bindings after these services were bound: the build sees them, and they stay when it fails. */
+/** Binds these services and returns the app's bindings. The build uses them, and they stay when it fails. */
 async function bound({ session, facts, follower }: ArtifactInput, missing: readonly FoundService[]): Promise<Stored<CFServiceBinding>[]> {
   const { app } = follower;
   const made = Promise.all(missing.map(({ instance, bindingName }) => ensureBinding(session, app, instance, { bindingName })));
@@ -186,12 +187,12 @@ async function bound({ session, facts, follower }: ArtifactInput, missing: reado
   return [...facts.bindings, ...ready.map(({ binding }) => binding)];
 }
 
-/** The image that a staged build runs; equal images make equal droplets. */
+/** The image that a staged build runs; equal images are equal droplets. */
 export function dropletImage(build: Stored<CFBuild> | undefined): string | undefined {
   return build?.status?.state === 'STAGED' ? build.status.droplet?.registry.image : undefined;
 }
 
-/** The image's package only. One that waits already is as good; one that was built is not, for the tag may have moved since. */
+/** Makes only the package of the image. One that is still unbuilt can be reused; one that was built cannot, because the tag may have moved since. */
 async function imagePackage(input: ArtifactInput, create: () => Promise<Stored<CFPackage>>): Promise<Artifact> {
   const { session, plan, facts, follower, force } = input;
   const packages = facts.isNew ? [] : await readPackages(session, follower.app);
@@ -208,7 +209,7 @@ async function imagePackage(input: ArtifactInput, create: () => Promise<Stored<C
   };
 }
 
-/** A tag may have moved, so the controller resolves it anew; when it did not, the droplet that is there stays. */
+/** A tag may have moved, so the controller resolves it again. If it has not moved, the present droplet stays. */
 async function fromImage(input: ArtifactInput): Promise<Artifact> {
   const { session, info, plan, facts, follower, pushId } = input;
   const { cluster, signal } = session;
@@ -229,7 +230,7 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
     cluster.delete(kinds.build, ns, nameOf(build), { propagation: 'Background' }),
     cluster.delete(kinds.package, ns, guid, { propagation: 'Background' }),
   ]);
-  // An image's package has its build at once, but for those that the app's marks know of: where no build is newer, no package is.
+  // The package of an image gets its build at once, except for packages that the app's annotations name. So if no build is newer, no package is.
   const isNewest = facts.builds[0] === current && neededPackages(follower.app).length === 0;
   const packages = isNewest ? [] : await readPackages(session, follower.app);
   return {
@@ -242,7 +243,10 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
   };
 }
 
-/** What was pushed, and the staged build that the app shall run. @throws KfError `usage`, `upload`, `build`, `timeout`, or `conflict` when a later push took over */
+/**
+ * Returns what was pushed and the staged build that the app should run. @throws KfError `usage`, `upload`, `build`, `timeout`, or `conflict` when
+ * a later push took over
+ */
 export function makeArtifact(input: ArtifactInput): Promise<Artifact> {
   return input.plan.lifecycle === 'docker' ? fromImage(input) : fromSource(input);
 }

@@ -1,4 +1,4 @@
-// What a manifest asks for beside what the app has, line by line, in the order and with the words of a manifest. Pure.
+// Compares a manifest with an app, line by line, in the order and with the keys of a manifest. Pure.
 
 import { webProcess } from '../../api/app.ts';
 import type { Stored } from '../../api/object.ts';
@@ -7,22 +7,22 @@ import type { CFApp, CFProcess } from '../../api/types.generated.ts';
 import type { AppPlan, HealthCheckPlan, ProcessPlan } from '../../manifest/plan.ts';
 import type { AppSnapshot } from './app-snapshot.ts';
 
-/** `+`: added, `-`: what stood there before, blank: as it is. */
+/** `+`: added, `-`: the earlier value, blank: unchanged. */
 export interface AttributeLine {
   sign: '+' | '-' | ' ';
   text: string;
 }
 
-/** What is there of an app; undefined of one that is to be made. */
+/** The existing parts of an app; undefined for a new one. */
 export interface Present {
   app: Stored<CFApp>;
   facts: AppSnapshot;
-  /** The image that it runs, as it was pushed. */
+  /** The image that it runs, as the user pushed it. */
   image: string | undefined;
 }
 
 type Written = string | number | undefined;
-/** A key, what is wanted, and what is there. */
+/** A key, its wanted value, and its present value. */
 type Entry = [key: string, wanted: Written, was: Written];
 
 const redacted = '<redacted>';
@@ -38,14 +38,14 @@ const pairLines = (indent: string, [key, wanted, was]: Entry, show = shown): Att
   return [...(was === undefined ? [] : [line('-', was)]), line('+', wanted)];
 };
 
-/** A key with lines below it; new when all of them are. */
+/** A key with lines below it; it is new when all of them are new. */
 function under(indent: string, key: string, lines: AttributeLine[]): AttributeLine[] {
   if (lines.length === 0) return [];
   const sign = lines.every((line) => line.sign === '+') ? '+' : ' ';
   return [{ sign, text: `${indent}${key}:` }, ...lines];
 }
 
-/** Entries of a list, those that are there and those that are not. */
+/** The items of a list, both those that exist and those that do not. */
 function items(indent: string, wanted: readonly string[], isThere: (item: string) => boolean): AttributeLine[] {
   return wanted.map((item) => ({ sign: isThere(item) ? ' ' : '+', text: `${indent}- ${item}` }));
 }
@@ -78,7 +78,7 @@ function processLines(indent: string, plan: ProcessPlan, process: Stored<CFProce
   return entries.flatMap((entry) => pairLines(indent, entry));
 }
 
-/** Of the web process alone the keys stand at the level of the app, where most manifests have them. */
+/** The keys of the web process alone are at the level of the app, as in most manifests. */
 function processesLines({ processes }: AppPlan, present: readonly Stored<CFProcess>[]): AttributeLine[] {
   const processOf = ({ type }: ProcessPlan): Stored<CFProcess> | undefined => present.find(({ spec }) => spec.processType === type);
   const [only] = processes;
@@ -114,7 +114,7 @@ function metadataLines(plan: AppPlan, { app }: Partial<Present>): AttributeLine[
   const part = (key: 'labels' | 'annotations'): AttributeLine[] => {
     const entries = Object.entries(plan[key]).map(([name, value]): Entry => {
       const was = app?.metadata[key]?.[name];
-      // What is to go and is not there is so already.
+      // A key that is to be removed and does not exist counts as unchanged.
       return [name, value ?? 'null', was ?? (value === null && app !== undefined ? 'null' : undefined)];
     });
     return under(
@@ -135,7 +135,7 @@ function envLines({ env }: AppPlan, { facts }: Partial<Present>, redactEnv: bool
   );
 }
 
-/** The attributes of an app as its manifest and the flags have them. */
+/** The attributes of an app in its manifest and the flags. */
 export function attributeLines(plan: AppPlan, present: Present | undefined, { redactEnv }: { redactEnv: boolean }): AttributeLine[] {
   const there: Partial<Present> = present ?? {};
   const { app, image, facts } = there;

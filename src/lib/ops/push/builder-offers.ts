@@ -1,4 +1,4 @@
-// Stack and buildpacks of a push against what the installation's builder has.
+// Compares stack and buildpacks of a push with what the installation's builder has.
 
 import { kinds } from '../../api/group.ts';
 import { explicitOrder } from '../../api/build-order.ts';
@@ -8,7 +8,7 @@ import { KfError } from '../../errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
-/** Root file systems of Cloud Foundry: manifests written for it name one, and mean no more than the usual. */
+/** Root file systems of Cloud Foundry: manifests for it name one, and mean only the usual one. */
 const isCfStack = (stack: string): boolean => /^(cflinuxfs\d+|windows\d*)$/.test(stack);
 
 function fitStack({ bin, report }: SpaceSession, plan: AppPlan, builder: BuilderInfo): AppPlan {
@@ -33,8 +33,8 @@ function assertBuildpacks({ bin }: SpaceSession, { name, buildpacks = [] }: AppP
 }
 
 /**
- * The plan with a stack that the builder has. Asks nothing when the plan names neither stack nor buildpacks.
- * @throws KfError `usage` when the builder says what it has, and it is something else
+ * The plan with a stack that the builder has. Sends no request when the plan names neither stack nor buildpacks.
+ * @throws KfError `usage` when the builder has other ones
  */
 export async function fitToBuilder(session: SpaceSession, info: KfInfo, plan: AppPlan): Promise<AppPlan> {
   if (plan.lifecycle === 'docker' || (plan.stack === undefined && (plan.buildpacks ?? []).length === 0)) return plan;

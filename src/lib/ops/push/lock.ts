@@ -1,4 +1,4 @@
-// Two pushes of one app at once: the later one takes the app over, the earlier finds out before its next write (docs/internals.md, Push).
+// Concurrent pushes of one app: the later one takes the app over, and the earlier one notices before its next write (docs/internals.md, Push).
 
 import { annotations, kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
@@ -9,17 +9,20 @@ import { isConflict } from '../../kube/errors.ts';
 import { patchAsRead, readSame, type ObjectPatch } from '../../kube/patch-as-read.ts';
 import { sleep } from '../../wait.ts';
 
-/** A lock that was not renewed for so long belongs to a push that died. */
+/** A lock that was not renewed for this long belongs to a push that died. */
 const staleLockMs = 10_000;
 const lockPollMs = 150;
 
 export interface PushIdentity {
   pushId: string;
-  /** Who pushes, as the API server names them. */
+  /** The user of the push, as the API server names them. */
   user: string;
 }
 
-/** Says of an app, each time it is seen, whether another push writes its settings. The time in a lock is another machine's, so the own clock counts. */
+/**
+ * Returns a function that says, each time it gets the app, whether another push is writing its settings. The time in a lock comes from another
+ * machine, so only our own clock counts.
+ */
 export function lockJudge(pushId: string, now: () => number = () => performance.now()): (app: CFApp) => boolean {
   let seen = { lock: '', since: 0 };
   return (app) => {
@@ -53,7 +56,7 @@ function deleted({ spec: { displayName } }: Stored<CFApp>): KfError {
   return new KfError('not-found', `App '${displayName}' was deleted while it was being pushed.`, { hints: [`kf push ${displayName}`] });
 }
 
-/** Patches the app as it was last seen, as soon as `mayWrite` of it. */
+/** Patches the app as it was last seen, as soon as `mayWrite` allows it. */
 async function patchApp(
   cluster: Cluster,
   first: Stored<CFApp>,
@@ -79,7 +82,7 @@ function busy(app: Stored<CFApp>, cause: unknown): KfError {
   return new KfError('conflict', message, { hints: [`kf app ${displayName}`, `kf push ${displayName}`], cause });
 }
 
-/** Makes this the app's push; waits while another one writes its settings. `first`: nobody had changed the app as it was given. */
+/** Makes this push the current push of the app; waits while another one writes its settings. `first`: nobody had changed the given app. */
 export async function takeOver(
   cluster: Cluster,
   app: Stored<CFApp>,

@@ -1,4 +1,4 @@
-// What can be known of a push before anything is written: asked in parallel, told at once, so that nothing is left behind.
+// Checks before a push writes anything: in parallel, with all problems reported at once, so that a failed push leaves nothing behind.
 
 import { kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
@@ -17,21 +17,21 @@ import { assertMayPush, openRegistry } from './rights.ts';
 import { assertRoutesFree } from '../routes/holders.ts';
 import { needsDomains, wantedRoutes, type WantedRoute } from './route-plan.ts';
 
-/** A service of the plan, found. */
+/** A service of the plan that was found. */
 export interface FoundService {
   instance: Stored<CFServiceInstance>;
   bindingName?: string;
 }
 
 export interface Preflight {
-  /** As far as this installation can follow it: a stack of Cloud Foundry is left out. */
+  /** The plan for this installation: a stack of Cloud Foundry is left out. */
   plan: AppPlan;
   facts: AppSnapshot;
-  /** Oldest first; empty while the push needs none. */
+  /** Oldest first; empty if the push needs none. */
   domains: readonly Stored<CFDomain>[];
   routes: WantedRoute[];
   services: FoundService[];
-  /** Of an app that is new and made from source. */
+  /** Set for a new app that is made from source. */
   registry?: RegistryClient;
 }
 
@@ -44,7 +44,7 @@ async function findServices(session: SpaceSession, plan: AppPlan): Promise<Found
   );
 }
 
-/** Rights, room and registry: what an app that is there has proven already, or is asked when it turns out to be needed. */
+/** Checks rights, quota and registry for a new app. An existing app has passed these checks before, or they are made when needed. */
 async function assertNewAppFits(session: SpaceSession, info: KfInfo, plan: AppPlan, start: boolean): Promise<RegistryClient | undefined> {
   const [registry] = await Promise.all([
     plan.lifecycle === 'docker' ? undefined : openRegistry(session, info),
@@ -54,7 +54,7 @@ async function assertNewAppFits(session: SpaceSession, info: KfInfo, plan: AppPl
   return registry;
 }
 
-/** Facts, and the domains that the routes need. Whether an app without named routes needs any is known only with its facts. */
+/** Reads the snapshot, and the domains that the routes need. If the plan names no routes, only the snapshot shows whether the app needs domains. */
 async function readPlace(
   session: SpaceSession,
   plan: AppPlan,
@@ -72,9 +72,9 @@ async function readPlace(
 }
 
 /**
- * @param app the app of that name as it was found; undefined: there is none
+ * @param app the existing app of that name, or undefined
  * @param start whether the push will start it
- * @throws KfError `usage`, `not-found`, `forbidden`, `quota`, `upload`: whatever would end the push later, with nothing written
+ * @throws KfError `usage`, `not-found`, `forbidden`, `quota`, `upload`: the errors that would end the push later; nothing is written then
  */
 export async function preflight(
   session: SpaceSession,

@@ -1,4 +1,4 @@
-// `kf push`: claim, make package and build, write the settings under a lock, switch, wait for the verdict.
+// `kf push`: acquires the app, makes package and build, writes the settings under a lock, switches, and waits for the rollout.
 
 import { randomUUID } from 'node:crypto';
 import { appRevOf } from '../../api/app.ts';
@@ -33,16 +33,16 @@ export interface PushedApp {
   built: boolean;
   layerBytesSent: number;
   app: Stored<CFApp>;
-  /** What the push has read of it, for `describeApp`. */
+  /** Data that the push has read about the app, for `describeApp`. */
   known: KnownOfApp;
 }
 
 export interface PushOptions {
-  /** Build and roll although nothing differs. */
+  /** Build and roll even if nothing differs. */
   force: boolean;
 }
 
-/** Everything but the switch itself. The app is locked, so no other push writes at the same time. Returns the routes that were added. */
+/** Writes everything except the switch itself. The app is locked, so no other push writes at the same time. Returns the routes that were added. */
 async function writeSettings(
   session: SpaceSession,
   info: KfInfo,
@@ -60,7 +60,7 @@ async function writeSettings(
   return routes;
 }
 
-/** The one patch that makes the new state the app's: droplet, started or not, deploy-id; the lock goes with it. */
+/** The single patch that switches the app to the new state: droplet, desired state, deploy id. It also removes the lock. */
 function switchApp(
   session: SpaceSession,
   app: Stored<CFApp>,
@@ -102,18 +102,18 @@ function switchApp(
   return writeAsHolder(session.cluster, app, deploy.id, patch, session.signal);
 }
 
-/** A push that has been looked at, with nothing written. */
+/** A checked push that has written nothing yet. */
 export interface PreparedPush {
   session: SpaceSession;
   info: KfInfo;
-  /** As this installation can follow it. */
+  /** The plan for this installation. */
   plan: AppPlan;
   push: PushPlan;
   found: Stored<CFApp> | undefined;
   checked: Preflight;
 }
 
-/** Writes settings and switches; on any failure the lock is given back at once. */
+/** Writes settings and switches; on any failure it releases the lock at once. */
 async function apply(
   prepared: PreparedPush,
   app: Stored<CFApp>,
@@ -150,7 +150,7 @@ async function verdict(
 ): Promise<Stored<CFApp>> {
   const { report, cluster, env, signal, bin } = session;
   report({ type: 'starting-app', app: plan.name });
-  // A process that only now comes from the droplet has the standard time.
+  // A process that is created only from the droplet has the default timeout.
   const planned = plan.processes.map(({ timeoutSeconds = 0 }) => timeoutSeconds);
   const timeoutMs = startTimeoutMs(env, Math.max(ownSecondsOf(facts.processes), ...planned));
   follower.wrote(app);
@@ -158,10 +158,10 @@ async function verdict(
   return (await waitForRollout(cluster, app, pushId, { timeoutMs, report, signal, bin, watch, firstInstance: !push.wait })).app;
 }
 
-/** The controller has worked it out. */
+/** The controller has written the address. */
 const hasAddress = ({ status }: Stored<CFRoute>): boolean => (status?.uri ?? '') !== '';
 
-/** A push that changes nothing else may still be one of an older package. */
+/** A push without other changes may still name an older package. */
 function mark(
   { cluster, signal }: SpaceSession,
   app: Stored<CFApp>,
@@ -186,7 +186,7 @@ function unchanged(
   return { ...pushed, unchanged: true, app, known: { ...pushed.known, processes, routes, withoutUsage: true } };
 }
 
-/** Facts and routes of an app that others changed since the preflight. */
+/** Snapshot and routes of an app that others changed since the preflight. */
 async function readAgain(
   session: SpaceSession,
   { plan, domains }: Preflight,
@@ -198,7 +198,7 @@ async function readAgain(
   return { facts, routes: wantedRoutes(plan, known, hasRoutes) };
 }
 
-/** Looks at everything that a push of the app needs. @throws KfError `usage`, `not-found`, `forbidden`, `quota`, `upload`; nothing is written then */
+/** Checks everything that a push of the app needs. @throws KfError `usage`, `not-found`, `forbidden`, `quota`, `upload`; nothing is written then */
 export async function preparePush(session: SpaceSession, push: PushPlan, app: AppPlan): Promise<PreparedPush> {
   const [info, found] = await Promise.all([session.info(), findLabelledApp(session, app.name)]);
   requireCompatible(info, kfVersion());
@@ -216,7 +216,7 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
   const pushId = randomUUID();
   const { follower, asFound } = await acquireApp(session, plan, found, pushId);
   try {
-    // What another push wrote meanwhile is among the facts: its settings must not survive beside this one's source.
+    // The snapshot includes what another push wrote in the meantime: its settings must not be mixed with this push's source.
     const { facts, routes } = asFound ? checked : await readAgain(session, checked, follower.app);
     const { services } = checked;
     const input = { session, info, plan, facts, services, follower, pushId, force: options.force, stage: push.start || push.task };
@@ -246,7 +246,7 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
     if (!push.start) return { ...result, unchanged: false, app: switched };
     const known = {
       ...result.known,
-      // Without a wait the instances of before are still there, with sizes of their own.
+      // Without a wait, the earlier instances still exist, with their own sizes.
       withoutUsage: push.wait && (changes.droplet || changes.state),
       ...(mapped.every(hasAddress) ? { routes: mapped } : {}),
     };

@@ -1,4 +1,4 @@
-// Whether the space's quotas have room for a new app, so that it is told before there is one.
+// Checks before a new app is created whether the space's quotas have enough left for it.
 
 import { processDefaults, webProcess } from '../../api/app.ts';
 import { kinds } from '../../api/group.ts';
@@ -19,14 +19,14 @@ interface ResourceQuota extends KubeObject {
 const quotaType = resource<ResourceQuota>('', 'v1', 'ResourceQuota', 'resourcequotas');
 const megabyte = 1024 ** 2;
 
-/** What is needed of one kind of resource, under every name that a quota may give it. */
+/** The need of one kind of resource, under every name that a quota may use. */
 interface Need {
   names: string[];
   amount: number;
-  /** For the sentence: `4 instances take 2G of memory`. */
+  /** Part of a sentence: `4 instances take 2G of memory`. */
   what: string;
   isBytes: boolean;
-  /** Flags of push that make do with less. */
+  /** Flags of push that need less. */
   smaller?: { amount: number; flags: string };
 }
 
@@ -36,13 +36,13 @@ interface ProcessSize {
   diskMB: number;
 }
 
-/** Why there is no room, and the flags of push with which there is. */
+/** Why the quota is not enough, and the flags of push with which it is. */
 interface QuotaRefusal {
   why: string;
   flags?: string;
 }
 
-/** What the flags of the hints ask for. */
+/** The sizes in the flags of hints. */
 const small = { memoryMB: 128, diskMB: 256 };
 
 function sizeOf(plan: ProcessPlan, { processDefaults: defaults }: KfInfo): ProcessSize {
@@ -63,10 +63,10 @@ const more = (amount: number, noun: string): string =>
 const total = (sizes: readonly ProcessSize[], of: (size: ProcessSize) => number): number =>
   sizes.reduce((sum, size) => sum + size.instances * of(size), 0);
 
-/** Each container of a build's pod may write so much; none of them requests any of it. */
+/** Each container of a build's pod may write this much; none of them requests it. */
 const buildDiskMB = (staging: KfInfo['staging']): number => staging.diskMB * Object.keys(buildContainers).length;
 
-/** Memory, disk and pods. Flags of push change the web process only. */
+/** Memory, disk and pods. Flags of push change only the web process. */
 function sizeNeeds(web: ProcessSize, others: readonly ProcessSize[], staging: KfInfo['staging'] | undefined): Need[] {
   const all = [web, ...others];
   const instances = total(all, () => 1);
@@ -108,7 +108,7 @@ function sizeNeeds(web: ProcessSize, others: readonly ProcessSize[], staging: Kf
   ];
 }
 
-/** What the instances of a new app need, and before them its build; both are not there at once. */
+/** The needs of a new app's instances, and of its build, which runs before them; the two do not run at the same time. */
 export function needsOfNewApp(plan: AppPlan, info: KfInfo, start: boolean): Need[] {
   const given = plan.processes.find(({ type }) => type === webProcess);
   const others = plan.processes.filter(({ type }) => type !== webProcess);
@@ -136,7 +136,7 @@ function refusal(quota: ResourceQuota, name: string, need: Need): QuotaRefusal |
   return need.smaller === undefined || need.smaller.amount > free ? { why } : { why, flags: need.smaller.flags };
 }
 
-/** Why the quotas have no room; undefined when they have. Quotas for some pods only are left to the API server. */
+/** Why the quotas are not enough; undefined when they are. Quotas for only some pods are left to the API server. */
 export function quotaRefusal(quotas: readonly ResourceQuota[], needs: readonly Need[]): QuotaRefusal | undefined {
   const whole = quotas.filter(({ spec }) => (spec?.scopes ?? []).length === 0 && spec?.scopeSelector === undefined);
   const reasons = whole.flatMap((quota) => needs.flatMap((need) => need.names.flatMap((name) => refusal(quota, name, need) ?? [])));
@@ -147,7 +147,7 @@ export function quotaRefusal(quotas: readonly ResourceQuota[], needs: readonly N
 export async function assertRoom(session: SpaceSession, info: KfInfo, plan: AppPlan, start: boolean): Promise<void> {
   const { cluster, space, signal, bin } = session;
   const quotas = await cluster.list(quotaType, { ns: space.guid, signal }).catch((error: unknown) => {
-    // Who may not see quotas is told by the API server what they refuse.
+    // A user without the right to read quotas gets the API server's own refusal later.
     if (isForbidden(error)) return { items: [] };
     throw error;
   });

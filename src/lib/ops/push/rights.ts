@@ -1,4 +1,4 @@
-// What a push needs the right to do, asked before work begins.
+// Checks the rights that a push needs before work begins.
 
 import { randomUUID } from 'node:crypto';
 import { kinds, places } from '../../api/group.ts';
@@ -24,13 +24,13 @@ const uploads = ({ registry }: KfInfo): AccessQuestion => ({
   name: `http:${places.registryService}:${registry.port}`,
 });
 
-/** Before a new build of an app that is there. @throws KubeError `forbidden` naming what lacks */
+/** For a new build of an existing app. @throws KubeError `forbidden` naming the missing right */
 export function assertMayBuild(session: SpaceSession, info: KfInfo, plan: AppPlan): Promise<void> {
   const build = creates(kinds.build.plural, session.space.guid);
   return assertAccess(session.cluster, plan.lifecycle === 'docker' ? [build] : [build, uploads(info)], session.signal);
 }
 
-/** Before an app is made: one request for the space. @throws KubeError `forbidden` naming what lacks */
+/** For a new app: one request for the space. @throws KubeError `forbidden` naming the missing right */
 export function assertMayPush(session: SpaceSession, plan: AppPlan): Promise<void> {
   const ns = session.space.guid;
   const { app, build, package: source, process, route, serviceBinding } = kinds;
@@ -43,13 +43,13 @@ export function assertMayPush(session: SpaceSession, plan: AppPlan): Promise<voi
 }
 
 /**
- * The installation's own registry, asked once: it is there, takes the space's credential, and the user may reach it. The request that an upload begins with anyway,
- * for a repository that does not exist. @throws KubeError `forbidden`, RegistryError
+ * Tests the installation's own registry with one request: it is running, accepts the space's credential, and the user may reach it. The request is
+ * the one that begins an upload, for a repository that does not exist. @throws KubeError `forbidden`, RegistryError
  */
 export async function openRegistry(session: SpaceSession, info: KfInfo): Promise<RegistryClient> {
   const { cluster, space, signal } = session;
   const client = await openSpaceRegistry(cluster, info, space.guid, signal);
-  // Outside registries answer in many ways for a repository that they do not have yet.
+  // Outside registries give different answers for a repository that does not exist yet.
   if (!isInClusterRegistry(info.registry)) return client;
   try {
     await client.headManifest(repositoryPath(info.registry, space.guid, randomUUID(), 'packages'), 'latest', signal);

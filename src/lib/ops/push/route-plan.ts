@@ -1,4 +1,5 @@
-// Which routes a push wants: named, random, default or none (cf-behaviour 4.6). Pure, so that it can be decided before anything is written.
+// Decides which routes a push wants: named, random, default or none (cf-behaviour 4.6). Pure, so that it can be decided before anything is
+// written.
 
 import { randomInt } from 'node:crypto';
 import type { Stored } from '../../api/object.ts';
@@ -101,14 +102,14 @@ function namedRoutes(plan: AppPlan, domains: readonly Stored<CFDomain>[]): Wante
   });
 }
 
-/** True when the plan needs the domains: for an app that has routes already a push without named routes needs none. */
+/** True when the plan needs the domains. An app with routes needs none for a push without named routes. */
 export function needsDomains(plan: AppPlan, hasRoutes: boolean): boolean {
   return !plan.noRoute && (plan.routes.length > 0 || !hasRoutes);
 }
 
 /**
- * The routes that shall lead to the app; empty: none to add.
- * @param domains oldest first: the first is the default domain
+ * The routes that should lead to the app; empty when none are to be added.
+ * @param domains oldest first: the first one is the default domain
  */
 export function wantedRoutes(plan: AppPlan, domains: readonly Stored<CFDomain>[], hasRoutes: boolean): WantedRoute[] {
   if (plan.noRoute) return [];

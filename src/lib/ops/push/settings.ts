@@ -1,4 +1,4 @@
-// What the plan names and the cluster does not have yet: processes, environment, bindings, routes. Additive, as cf's.
+// Writes settings of the plan that the cluster does not have yet: processes, environment, bindings, routes. It only adds, like cf.
 
 import { isDeepStrictEqual } from 'node:util';
 import { webProcess } from '../../api/app.ts';
@@ -22,7 +22,7 @@ export function envChanges(plan: AppPlan, facts: AppSnapshot): Record<string, st
   return Object.fromEntries(Object.entries(plan.env).filter(([name, value]) => facts.env[name] !== value));
 }
 
-/** Given values over present ones over defaults. */
+/** Given values override present ones, which override defaults. */
 function healthCheckOf(
   plan: HealthCheckPlan = {},
   timeoutSeconds: number | undefined,
@@ -35,7 +35,7 @@ function healthCheckOf(
   return { type, data: { ...kept, ...defined({ timeoutSeconds }), ...checkData(plan, type, httpEndpoint) } };
 }
 
-/** What a plan says of a check of this type; the endpoint is kept while it stays an http check. */
+/** The plan's fields for a check of this type; the endpoint is kept while it stays an http check. */
 function checkData(
   plan: HealthCheckPlan,
   type: string,
@@ -48,7 +48,7 @@ function checkData(
   });
 }
 
-/** Given values over present ones; undefined while neither says anything. */
+/** Given values override present ones; undefined when there is neither. */
 function readinessOf(
   plan: HealthCheckPlan | undefined,
   present: CFProcessSpec['readinessHealthCheck'],
@@ -59,15 +59,15 @@ function readinessOf(
   return { type, data: { ...kept, ...checkData(plan, type, httpEndpoint) } };
 }
 
-/** As the API server gives it back: what is undefined is not sent. */
+/** The value as the API server returns it: undefined fields are not sent. */
 const withoutAbsent = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-/** Fields of an existing process that the plan names and that differ; null removes. Instances are not among them. */
+/** Fields of an existing process that differ from the plan; null removes. Instances are not among them. */
 export function processChanges(plan: ProcessPlan, process: CFProcess): Record<string, unknown> {
   const { spec } = process;
   const changes: Record<string, unknown> = {};
   const set = (key: keyof CFProcessSpec, wanted: unknown): void => {
-    // The server sorts keys: the order says nothing.
+    // The server sorts keys, so their order does not count.
     if (wanted !== undefined && !isDeepStrictEqual(withoutAbsent(wanted), spec[key])) changes[key] = wanted;
   };
   set('memoryMB', plan.memoryMB);
@@ -80,7 +80,7 @@ export function processChanges(plan: ProcessPlan, process: CFProcess): Record<st
     set('healthCheck', healthCheckOf(plan.healthCheck, plan.timeoutSeconds, spec.healthCheck, plan.type));
   if (plan.readinessHealthCheck !== undefined)
     set('readinessHealthCheck', readinessOf(plan.readinessHealthCheck, spec.readinessHealthCheck));
-  // The endpoint of an http check goes with it: a merge patch keeps what it does not name.
+  // Removes the endpoint with an http check: a merge patch keeps fields that it does not name.
   for (const key of ['healthCheck', 'readinessHealthCheck'] as const) {
     const check = changes[key] as CFProcessSpec['readinessHealthCheck'];
     if (check !== undefined) changes[key] = { ...check, data: { httpEndpoint: null, ...check.data } };
@@ -88,7 +88,7 @@ export function processChanges(plan: ProcessPlan, process: CFProcess): Record<st
   return changes;
 }
 
-/** Labels and annotations of the user that differ; null removes. */
+/** The user's labels and annotations that differ; null removes. */
 export function metadataChanges(plan: AppPlan, app: CFApp): Record<'labels' | 'annotations', Record<string, string | null>> {
   const differing = (wanted: Record<string, string | null>, present: Record<string, string> = {}) =>
     Object.fromEntries(Object.entries(wanted).filter(([name, value]) => (present[name] ?? null) !== value));
@@ -100,7 +100,7 @@ export function metadataChanges(plan: AppPlan, app: CFApp): Record<'labels' | 'a
 
 export interface ProcessStep {
   plan: ProcessPlan;
-  /** Left out: the process is to be made. */
+  /** Left out when the process does not exist yet. */
   process?: Stored<CFProcess>;
   changes: Record<string, unknown>;
   /** A new number of instances of an existing process. */
@@ -108,7 +108,7 @@ export interface ProcessStep {
 }
 
 /**
- * What has to be written for the plan's processes; empty when all is so already.
+ * The writes for the plan's processes; empty when nothing differs.
  * @param startsWeb false: the droplet has nothing that a web process could start
  */
 export function processSteps(plan: AppPlan, facts: AppSnapshot, startsWeb = true): ProcessStep[] {
@@ -161,7 +161,7 @@ export async function writeProcesses(
   );
 }
 
-/** Adds and changes variables; others stay. The Secret is made when it is not there. */
+/** Adds and changes variables; others stay. Creates the Secret if it does not exist. */
 export async function writeEnv(
   session: SpaceSession,
   app: Stored<CFApp>,
@@ -176,7 +176,7 @@ export async function writeEnv(
       await cluster.create(secretType, buildEnvSecret(app, changes, author), options);
       return;
     } catch (error) {
-      // `set-env` was faster: what it set stays, as it does in a Secret that was there before.
+      // `set-env` created the Secret first: its variables stay, as they do in a Secret that existed before.
       if (!isAlreadyExists(error)) throw error;
     }
   }
