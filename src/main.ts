@@ -66,8 +66,9 @@ async function printHelp(words: readonly string[], frame: Frame): Promise<number
   // `help` and `version` have no flags of their own: all there is to know of them stands in the overview.
   if (topic === undefined || builtIn.has(topic)) {
     const { listCommands, overviewHelp } = await import('./lib/output/overview.ts');
-    if (terminal.json) return printDocument(terminal, { commands: listCommands({ all: words.includes('-a'), isThere: isAvailable }) });
-    terminal.print(overviewHelp({ bin, version: kfVersion(), all: words.includes('-a'), isThere: (name) => isAvailable(name) }));
+    const all = words.includes('-a');
+    if (terminal.json) return printDocument(terminal, { commands: listCommands({ all, isAvailable }) });
+    terminal.print(overviewHelp({ bin, version: kfVersion(), all, isAvailable }));
     return 0;
   }
   const name = await resolveName(topic);

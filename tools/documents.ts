@@ -58,9 +58,9 @@ export async function summariesFile(commandNames: readonly string[]): Promise<{ 
 
 /** README.md, docs/exit-codes.md and docs/decisions/README.md with their tables as the repository has them. */
 export async function documentFiles(root: string, commandNames: readonly string[]): Promise<{ file: string; text: string }[]> {
-  const isThere = (name: string): boolean => name in builtIn || commandNames.includes(name);
+  const isAvailable = (name: string): boolean => name in builtIn || commandNames.includes(name);
   const rows = await Promise.all(
-    listCommands({ all: false, isThere }).map(async (row) => {
+    listCommands({ all: false, isAvailable }).map(async (row) => {
       const names = row.alias === undefined ? `\`${row.name}\`` : `\`${row.name}\`, \`${row.alias}\``;
       return `| ${names} | ${builtIn[row.name] ?? (await summaryOf(row.name))} |`;
     }),

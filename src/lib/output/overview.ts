@@ -1,4 +1,4 @@
-// `help`: all commands by heading.
+// The list of all commands, as text under headings and as rows.
 
 import { cfCommands, kfCommands, type CfCommand } from '../cf/cf-commands.ts';
 import { summaries } from '../cf/summaries.generated.ts';
@@ -8,18 +8,13 @@ const indent = '   ';
 
 const summaryOf = ([name, , label]: CfCommand): string => (label === '' ? (summaries[name] ?? '') : label);
 
-function row(command: CfCommand, isThere: (name: string) => boolean): string[] {
-  const [name, alias] = command;
-  const label = summaryOf(command);
-  return [`${indent}${alias === '' ? name : `${name}, ${alias}`}`, isThere(name) ? label : `${label} (not yet)`];
-}
-
 export interface OverviewOptions {
   bin: string;
   version: string;
-  /** `help -a`: also what kf lacks yet. */
+  /** `help -a`: also the cf commands that kf does not have yet. */
   all: boolean;
-  isThere: (name: string) => boolean;
+  /** True for a command that kf has. */
+  isAvailable: (name: string) => boolean;
 }
 
 export interface CommandRow {
@@ -27,35 +22,36 @@ export interface CommandRow {
   name: string;
   alias?: string;
   summary: string;
-  /** False for a cf command that kf lacks yet. */
+  /** False for a cf command that kf does not have yet. */
   available: boolean;
 }
 
-/** `kf help --json`, and the table of the README. */
-export function listCommands({ all, isThere }: Pick<OverviewOptions, 'all' | 'isThere'>): CommandRow[] {
+/** The commands as `kf help --json` and the table of the README show them, in the order of `kf help`. */
+export function listCommands({ all, isAvailable }: Pick<OverviewOptions, 'all' | 'isAvailable'>): CommandRow[] {
   return Object.entries({ KF: kfCommands, ...cfCommands }).flatMap(([group, commands]) =>
     commands
       .map((command) => {
         const [name, alias] = command;
-        return { group, name, ...(alias === '' ? {} : { alias }), summary: summaryOf(command), available: isThere(name) };
+        return { group, name, ...(alias === '' ? {} : { alias }), summary: summaryOf(command), available: isAvailable(name) };
       })
       .filter(({ available }) => all || available),
   );
 }
 
-/** `kf help`: all commands by heading. */
-export function overviewHelp({ bin, version, all, isThere }: OverviewOptions): Block[] {
-  const groups = Object.entries({ KF: kfCommands, ...cfCommands });
+function cells({ name, alias, summary, available }: CommandRow): string[] {
+  return [`${indent}${alias === undefined ? name : `${name}, ${alias}`}`, available ? summary : `${summary} (not yet)`];
+}
+
+/** What `kf help` prints: all commands under their headings. */
+export function overviewHelp({ bin, version, all, isAvailable }: OverviewOptions): Block[] {
   const blocks: Block[] = [
     { type: 'line', text: `${bin} version ${version}: cf push on any Kubernetes cluster` },
     { type: 'line', text: `Usage: ${bin} COMMAND [ARGUMENTS] [FLAGS]; help of one command: ${bin} help COMMAND` },
     { type: 'line', text: `To begin: ${bin} setup (once per cluster), then ${bin} push APP -p PATH` },
     { type: 'line', text: '' },
   ];
-  for (const [group, commands] of groups) {
-    const shown = commands.filter(([name]) => all || isThere(name));
-    if (shown.length === 0) continue;
-    blocks.push({ type: 'line', text: `${group}:` }, { type: 'table', rows: shown.map((command) => row(command, isThere)), header: false });
+  for (const [group, rows] of Map.groupBy(listCommands({ all, isAvailable }), (row) => row.group)) {
+    blocks.push({ type: 'line', text: `${group}:` }, { type: 'table', rows: rows.map(cells), header: false });
     blocks.push({ type: 'line', text: '' });
   }
   if (!all) blocks.push({ type: 'line', text: `All cf commands, also those to come: ${bin} help -a` });

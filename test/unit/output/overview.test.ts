@@ -6,10 +6,10 @@ import { layOut } from '../../../src/lib/output/layout.ts';
 import { listCommands, overviewHelp } from '../../../src/lib/output/overview.ts';
 
 const names = readdirSync('src/commands').map((file) => file.replace(/\.ts$/, ''));
-const isThere = (name: string): boolean => names.includes(name) || ['help', 'version'].includes(name);
+const isAvailable = (name: string): boolean => names.includes(name) || ['help', 'version'].includes(name);
 
 it('shows each command with the summary that its own help shows', async () => {
-  const listed = new Map(listCommands({ all: false, isThere }).map(({ name, summary }) => [name, summary]));
+  const listed = new Map(listCommands({ all: false, isAvailable }).map(({ name, summary }) => [name, summary]));
   for (const name of names) {
     const { default: command } = (await import(`../../../src/commands/${name}.ts`)) as { default: { summary: string } };
     expect([name, listed.get(name)]).toEqual([name, command.summary]);
@@ -22,6 +22,6 @@ it('has no label of its own for a command of kf', () => {
 });
 
 it('fits into 80 columns', () => {
-  const lines = layOut(overviewHelp({ bin: 'kf', version: '1.0.0', all: false, isThere }), { ink: plainInk, message: (text) => text });
+  const lines = layOut(overviewHelp({ bin: 'kf', version: '1.0.0', all: false, isAvailable }), { ink: plainInk, message: (text) => text });
   expect(lines.filter((line) => line.length > 80)).toEqual([]);
 });
