@@ -19,8 +19,8 @@ import { keyOf, splitKey } from '../runtime/store.ts';
 import { measureBuild } from '../durations.ts';
 import { bindingsByApp } from '../relations.ts';
 import { assertBindingsTold, buildEnvironment, buildServices } from './env.ts';
-import { classifyReadError, pinned, readImage, unread, userProblem } from './docker-image.ts';
-import type { ReadImage } from './docker-image.ts';
+import { classifyReadError, pinned, readImage, unreadReference, userProblem } from './docker-image.ts';
+import type { ImageFacts } from './docker-image.ts';
 import { foreignImageProblem } from '../registry/own-images.ts';
 import { ensureOwner, isOwnedBy } from '../runtime/owner.ts';
 import { defined } from '../../lib/defined.ts';
@@ -197,13 +197,13 @@ async function stageImage(context: Context, build: Stored<CFBuild>, source: Stor
   if (failure.kind === 'refused') return fail(context, build, reasons.stagingFailed, failure.message);
   const note = `The image '${image}' was not looked at: ${failure.message}`;
   const statements = ended('True', reasons.buildSucceeded, note);
-  const droplet = { registry: { ...registry, image: unread(image) }, ports: [8080] };
+  const droplet = { registry: { ...registry, image: unreadReference(image) }, ports: [8080] };
   const change = { annotations: { [annotations.imageNotRead]: failure.message.slice(0, 500) } };
   await write(context, build, { state: 'STAGED', droplet }, statements, change);
   return undefined;
 }
 
-async function succeedWithImage(context: Context, build: Stored<CFBuild>, registry: CFBuildRegistry, read: ReadImage): Promise<undefined> {
+async function succeedWithImage(context: Context, build: Stored<CFBuild>, registry: CFBuildRegistry, read: ImageFacts): Promise<undefined> {
   const problem = userProblem(registry.image, read.user);
   if (problem !== undefined) return fail(context, build, reasons.stagingFailed, problem);
   const { ports, architecture, digest } = read;

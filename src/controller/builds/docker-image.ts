@@ -1,4 +1,4 @@
-// A build of a ready image: which exact image the tag means, and whether it can run here.
+// Builds of packages that are images: finds the digest of the image, and whether the image can run here.
 
 import { KfError, messageOf } from '../../lib/errors.ts';
 import { challengeAuthenticator } from '../../lib/oci/auth.ts';
@@ -14,23 +14,23 @@ import type { UntrustedTable } from './untrusted.ts';
 
 const buildMetadataLabel = 'io.buildpacks.build.metadata';
 
-/** What of an image decides how it runs. */
-export interface ReadImage {
-  /** Of what the tag points at: an index where there is one. */
+/** What an image's registry says about how the image runs. */
+export interface ImageFacts {
+  /** Digest of what the tag points at: the index when there is one. */
   digest: string;
   user: string;
   ports: number[];
-  /** Left out when the image exists for several. */
+  /** Left out for an index, which may name images of several architectures. */
   architecture?: string;
   /** Text of label `io.buildpacks.build.metadata`; empty when there is none. */
   buildMetadata: string;
 }
 
 export interface ReadOptions {
-  /** Texts of docker configs, the first that knows the registry counts. */
+  /** Texts of docker configs. The first one with a credential for the registry is used. */
   dockerConfigs: string[];
   insecureRegistries: string[];
-  /** Which of several architectures is looked at, as in GOARCH. */
+  /** The architecture that is read from an index, as in GOARCH. */
   architecture: string;
   signal: AbortSignal;
 }
@@ -46,8 +46,11 @@ function credentials(configs: readonly string[]): RegistryCredentialSource {
   };
 }
 
-/** Asks the image's registry. Throws KfError `not-found` when there is no such image, RegistryError for a refusal, else the connection's failure. */
-export async function readImage(image: string, options: ReadOptions): Promise<ReadImage> {
+/**
+ * Reads the image's manifest and config from its registry.
+ * @throws KfError `not-found` when there is no such image; RegistryError when the registry refuses; else the error of the connection
+ */
+export async function readImage(image: string, options: ReadOptions): Promise<ImageFacts> {
   const { registry, repository, tag, digest } = parseReference(image);
   const isInsecure = options.insecureRegistries.includes(registry);
   const connection = directConnection(registry, { guarded: true, ...(isInsecure ? { insecure: true } : {}) });
@@ -68,11 +71,11 @@ export async function readImage(image: string, options: ReadOptions): Promise<Re
   }
 }
 
-/** An image may name more; the lowest count. */
+/** Of an image that exposes more ports, the lowest ones are kept. */
 const mostPorts = 64;
 
-/** The config is what somebody's registry sent: each part of it may be of any type. */
-function factsOf(file: UntrustedTable, digest: string, isIndex: boolean): ReadImage {
+/** @param file the image config as the registry sent it: each of its values may have any type */
+function factsOf(file: UntrustedTable, digest: string, isIndex: boolean): ImageFacts {
   const config = tableIn(file['config']);
   const ports = Object.keys(tableIn(config['ExposedPorts']))
     .filter((port) => !/\/(udp|sctp)$/.test(port))
@@ -90,7 +93,10 @@ function factsOf(file: UntrustedTable, digest: string, isIndex: boolean): ReadIm
   };
 }
 
-/** Why an image with this user cannot run, or undefined. Pods run under PodSecurity `restricted`, and the kubelet can check numbers only. */
+/**
+ * Why an image with this user cannot run; undefined when it can. Pods run under PodSecurity `restricted`, and the kubelet can compare only a
+ * numeric user with root.
+ */
 export function userProblem(image: string, user: string): string | undefined {
   const name = user.split(':')[0] ?? '';
   if (name === '' || name === 'root' || /^0+$/.test(name))
@@ -100,7 +106,7 @@ export function userProblem(image: string, user: string): string | undefined {
   return undefined;
 }
 
-/** The image by digest, in the words of whoever typed it. */
+/** The image by digest. Its name stays as it was typed, without registry and folders that docker would add. */
 export function pinned(image: string, digest: string): string {
   const beforeDigest = image.split('@')[0] ?? image;
   const colon = beforeDigest.lastIndexOf(':');
@@ -108,21 +114,27 @@ export function pinned(image: string, digest: string): string {
   return `${name}@${digest}`;
 }
 
-/** The image as a droplet names it when nobody read it: a lone word such as `cafe` could be the beginning of the ID of an image that a node has. */
-export function unread(image: string): string {
+/**
+ * The reference by which a droplet names an image that could not be read. A single word such as `cafe` is completed: a node could take it for the
+ * first characters of the ID of an image that it has.
+ */
+export function unreadReference(image: string): string {
   return image.includes('/') ? image : formatReference(parseReference(image));
 }
 
-export type ReadFailure = { kind: 'refused'; message: string } | { kind: 'unreachable'; message: string };
+export interface ReadFailure {
+  kind: 'refused' | 'unreachable';
+  message: string;
+}
 
-/** A registry's answer ends the build; no answer does not: the kubelet may reach what the controller cannot. */
+/** A failure is `refused` when it shall end the build. It is `unreachable` without a final answer: the kubelet may reach a registry that the controller cannot. */
 export function classifyReadError(image: string, error: unknown): ReadFailure {
   const message = messageOf(error).replace(/\s+/g, ' ').replace(/ \./g, '.').trim();
   if (error instanceof RegistryError)
     return error.temporary()
       ? { kind: 'unreachable', message }
       : { kind: 'refused', message: `The image '${image}' cannot be read: ${message}` };
-  // Our own words about what came: no such image, no image for this architecture, a document that is none.
+  // kf's own judgement of an answer: no such image, no image for this architecture, an invalid document.
   const isJudged = error instanceof KfError && error.cause === undefined && ['not-found', 'usage', 'upload'].includes(error.code);
   return { kind: isJudged ? 'refused' : 'unreachable', message };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { classifyReadError, pinned, unread, userProblem } from '../../../src/controller/builds/docker-image.ts';
+import { classifyReadError, pinned, unreadReference, userProblem } from '../../../src/controller/builds/docker-image.ts';
 import { KfError } from '../../../src/lib/errors.ts';
 import { RegistryError } from '../../../src/lib/oci/errors.ts';
 
@@ -29,7 +29,7 @@ describe('an image that could not be read', () => {
     ['0ab:1', 'docker.io/library/0ab:1'],
     ['team/cafe', 'team/cafe'],
     ['localhost:5000/a:1', 'localhost:5000/a:1'],
-  ])('(%s) is named as %s, which is no beginning of an ID', (image, expected) => expect(unread(image)).toBe(expected));
+  ])('(%s) is named as %s, which is no beginning of an ID', (image, expected) => expect(unreadReference(image)).toBe(expected));
 
   const answer = (status: number) => new RegistryError('reading x', { status, entries: [], fromRegistry: true }, 'status');
   test.each([
