@@ -1,4 +1,4 @@
-// The processes that an app's droplet calls for, and what they are told when the droplet changes.
+// Creates the processes that an app's droplet names, and updates them when the droplet changes.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { lacksWeb, webProcess } from '../../lib/api/app.ts';
@@ -10,20 +10,20 @@ import { ownerReference } from '../../templates/metadata.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { processesByApp } from '../relations.ts';
 
+/** The app's processes that are not being deleted: `web` first, then by type. */
 export function processesOf(context: Context, app: Stored<CFApp>): Stored<CFProcess>[] {
-  const order = (process: Stored<CFProcess>): string => (process.spec.processType === webProcess ? '' : process.spec.processType);
+  const sortKey = (process: Stored<CFProcess>): string => (process.spec.processType === webProcess ? '' : process.spec.processType);
   return context.stores
     .of(kinds.process)
     .by(processesByApp.name, `${app.metadata.namespace}/${app.metadata.name}`)
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-    .toSorted((a, b) => (order(a) < order(b) ? -1 : 1));
+    .toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
 }
 
 async function create(context: Context, app: Stored<CFApp>, type: string, detectedCommand: string, instances?: number): Promise<void> {
   const { memoryMB, diskQuotaMB } = context.info().processDefaults;
-  const changedBy = app.metadata.annotations?.[annotations.changedBy];
-  const built = buildProcess({ app, type, memoryMB, diskQuotaMB, instances }, { changedBy: changedBy ?? '', now: new Date(context.now()) });
-  // Who changed the app does not write here: a policy lets nobody speak for another.
+  const built = buildProcess({ app, type, memoryMB, diskQuotaMB, instances }, { changedBy: '', now: new Date(context.now()) });
+  // The controller creates the process, not the user who changed the app, and an admission policy forbids to name another user.
   delete built.metadata.annotations?.[annotations.changedBy];
   const process: CFProcess = { ...built, spec: { ...built.spec, ...(detectedCommand === '' ? {} : { detectedCommand }) } };
   try {
@@ -33,6 +33,7 @@ async function create(context: Context, app: Stored<CFApp>, type: string, detect
   }
 }
 
+/** Makes the app the process's owner and sets the detected command, as far as either differs. */
 async function update(context: Context, app: Stored<CFApp>, process: Stored<CFProcess>, detectedCommand: string): Promise<void> {
   const { namespace, name, resourceVersion, ownerReferences = [] } = process.metadata;
   const isOwned = ownerReferences.some(({ uid }) => uid === app.metadata.uid);
@@ -44,8 +45,8 @@ async function update(context: Context, app: Stored<CFApp>, process: Stored<CFPr
 }
 
 /**
- * A process for each type of the droplet, and `web` in any case: without instances where the droplet names processes and `web` is none of them, for there
- * is nothing that it could start. Processes that the droplet lacks stay.
+ * Creates a process for each type that the droplet names, and `web` in any case. A droplet that names processes but no `web` has nothing that `web`
+ * could start, so a new `web` gets no instances. Processes that the droplet does not name stay.
  */
 export async function ensureProcesses(context: Context, app: Stored<CFApp>, droplet: Droplet): Promise<void> {
   const types = new Map((droplet.processTypes ?? []).map(({ type, command }) => [type, command]));
