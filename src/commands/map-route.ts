@@ -11,7 +11,7 @@ interface Result {
   mapped: boolean;
 }
 
-/** @throws KfError `usage`: what a flag asks for is done or refused */
+/** @throws KfError `usage` for a protocol that kf does not route: a flag is never ignored */
 function assertAppProtocol(protocol: string): void {
   if (protocol === 'http1') return;
   const why = protocol === 'http2' ? 'kf does not route HTTP/2 to apps yet' : `there is no protocol '${protocol}'`;

@@ -5,7 +5,7 @@ import { KfError } from '../lib/errors.ts';
 import type { PushedDetails } from '../lib/ops/push/index.ts';
 import { openPushOutput } from '../lib/output/push-output.ts';
 
-/** @throws KfError `usage` when it was removed after the shell had entered it */
+/** The folder that the command was started in. @throws KfError `usage` when it was removed after the shell had entered it */
 function workingFolder(): string {
   try {
     return process.cwd();

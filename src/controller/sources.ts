@@ -1,5 +1,5 @@
-// How each kind is looked at: which objects, and what of them the cache keeps. Kinds of ours that are not named here are watched
-// whole, but for what the informer cuts of every object.
+// What the controller watches of each kind: which objects, and which of their fields the cache keeps. A kind of kf that is not named here is watched
+// with all its objects; the informer then removes only what it removes from every object.
 
 import {
   configMapType,
@@ -26,7 +26,7 @@ import type { AppWorkload, BuildWorkload, TaskWorkload } from '../lib/api/types.
 import type { Source } from './runtime/informer.ts';
 import { defined } from '../lib/defined.ts';
 
-/** Of a pod's spec only where it runs, how long it may run and how long it may take to end is read. */
+/** The controller reads a pod's node, its time limits and its containers' names and images, and nothing else of the spec. */
 function trimPod(pod: Stored<Pod>): Stored<Pod> {
   const { nodeName, terminationGracePeriodSeconds, activeDeadlineSeconds, containers = [] } = pod.spec ?? {};
   return {
@@ -38,23 +38,25 @@ function trimPod(pod: Stored<Pod>): Stored<Pod> {
   };
 }
 
-/** What the instances, or the pod of a task or build, are made of is read once, when they are made, and then from the API server. */
+/** The environment is needed once, when the pods of the workload are made. `wholeOf` reads it from the API server then. */
 function withoutEnv<T extends AppWorkload | Stored<BuildWorkload> | Stored<TaskWorkload>>(workload: T): T {
   const { env: _env, ...spec } = workload.spec;
   return { ...workload, spec };
 }
 
+/** The controller writes pod templates and never reads them back. */
 function withoutTemplate<T extends StatefulSet | Stored<Job>>(object: T): T {
   const { template: _template, ...spec } = object.spec ?? {};
   return { ...object, spec };
 }
 
-/** Of a node only its addresses are read. */
+/** The controller reads only the addresses of a node. */
 function trimNode({ apiVersion, kind, metadata: { name, uid, resourceVersion }, status }: Stored<Node>): Stored<Node> {
   return { ...defined({ apiVersion, kind }), metadata: { name, uid, resourceVersion }, status: { addresses: status?.addresses ?? [] } };
 }
 
-const readOfBindings = new Set<string>([
+/** The labels and annotations of a RoleBinding that the controller reads or copies. */
+const keptKeys = new Set<string>([
   labels.managedBy,
   labels.partOf,
   labels.propagatedFrom,
@@ -62,22 +64,23 @@ const readOfBindings = new Set<string>([
   annotations.propagateDeletion,
   annotations.propagateRole,
 ]);
-/** As long as a label may be: what is read of an annotation is `true` or `false`. */
-const mostOfNote = 63;
+/** The longest value that a label may have. The annotations among {@link keptKeys} are `true` or `false`. */
+const longestValue = 63;
 
-const readOnly = (entries: Record<string, string> | undefined): Record<string, string> =>
-  Object.fromEntries(Object.entries(entries ?? {}).filter(([key, value]) => readOfBindings.has(key) && value.length <= mostOfNote));
+const keptEntries = (entries: Record<string, string> | undefined): Record<string, string> =>
+  Object.fromEntries(Object.entries(entries ?? {}).filter(([key, value]) => keptKeys.has(key) && value.length <= longestValue));
 
-/** A manager may make many bindings, and the controller copies them into every space: of their metadata only what is read and copied stays. */
+/** A manager may create many RoleBindings, and the controller copies them into every space. So the cache keeps little of their metadata. */
 function trimRoleBinding(binding: Stored<RoleBinding>): Stored<RoleBinding> {
   const { ownerReferences: _owners, ...metadata } = binding.metadata;
-  return { ...binding, metadata: { ...metadata, labels: readOnly(metadata.labels), annotations: readOnly(metadata.annotations) } };
+  return { ...binding, metadata: { ...metadata, labels: keptEntries(metadata.labels), annotations: keptEntries(metadata.annotations) } };
 }
 
 const source = <T extends KubeObject>(value: Source<T>): Source => value as unknown as Source;
 
 /**
- * Everything that an app, a build or a task of ours makes carries the app's GUID as label; only that is listed and watched.
+ * The sources of all kinds that need one. What kf creates for an app, a build or a task has the app's GUID as a label, and of these kinds only
+ * labelled objects are listed and watched.
  * Secrets are never listed or watched.
  */
 export function sources(rootNamespace: string): Source[] {

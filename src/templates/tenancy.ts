@@ -1,4 +1,4 @@
-// CFOrg, CFSpace, CFDomain and the RoleBindings of people.
+// Builds CFOrg, CFSpace and CFDomain, and the RoleBindings that grant cf's roles.
 
 import { roleBindingType } from '../lib/api/core.ts';
 import type { RoleBinding } from '../lib/api/core.ts';
@@ -41,7 +41,7 @@ export function buildSpace({ guid, orgGuid, displayName }: SpaceInput, author: A
 export interface DomainInput {
   guid: string;
   rootNamespace: string;
-  /** Fully qualified; kept in lower case. */
+  /** Fully qualified; stored in lower case. */
   name: string;
 }
 
@@ -57,15 +57,16 @@ export interface RoleInput {
   role: CfRole;
   subject: Subject;
   namespace: string;
-  /** GUID of the role: a label, since the name follows from role and subject. */
+  /** GUID of the role. It is stored as a label, because the object's name is computed from role and subject. */
   guid: string;
 }
 
-/** A role of one person or service account in one namespace. */
+/** The RoleBinding that grants a role in one namespace to one user or service account. */
 export function buildRoleBinding({ role, subject, namespace, guid }: RoleInput): RoleBinding {
-  const who =
+  const { group } = roleBindingType;
+  const rbacSubject =
     'user' in subject
-      ? { kind: 'User' as const, apiGroup: 'rbac.authorization.k8s.io', name: subject.user }
+      ? { kind: 'User' as const, apiGroup: group, name: subject.user }
       : { kind: 'ServiceAccount' as const, namespace: subject.namespace, name: subject.name };
   return {
     apiVersion: apiVersionOf(roleBindingType),
@@ -76,7 +77,7 @@ export function buildRoleBinding({ role, subject, namespace, guid }: RoleInput):
       labels: { [labels.roleGuid]: guid },
       annotations: { [annotations.propagateRole]: String(role.propagated) },
     },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role.clusterRole },
-    subjects: [who],
+    roleRef: { apiGroup: group, kind: 'ClusterRole', name: role.clusterRole },
+    subjects: [rbacSubject],
   };
 }

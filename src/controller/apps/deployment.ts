@@ -1,40 +1,41 @@
-// How an app's last change fares, from how it fares for each process. Pure.
+// Computes the progress of an app's last change from the progress of each of its processes. Pure.
 
 import type { Stored } from '../../lib/api/object.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
 import { wantedInstances } from '../relations.ts';
 import { timestamp } from '../runtime/clock.ts';
 
-type Body = Omit<DeploymentStatus, 'id' | 'since' | 'generations'>;
+/** The part of a DeploymentStatus that a process and its app have in common. */
+type Progress = Omit<DeploymentStatus, 'id' | 'since' | 'generations'>;
 
-const order = ['Failed', 'Pending', 'Starting', 'Serving', 'Stopped'] as const;
+const worstFirst = ['Failed', 'Pending', 'Starting', 'Serving', 'Stopped'] as const;
 
-function bodyOf(rollout: DeploymentStatus): Body {
-  const { id: _id, since: _since, generations: _generations, ...body } = rollout;
-  return body;
+function progressOf(rollout: DeploymentStatus): Progress {
+  const { id: _id, since: _since, generations: _generations, ...progress } = rollout;
+  return progress;
 }
 
-function summary(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], deployId: string): Body {
+function progressOfApp(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], deployId: string): Progress {
   if ((app.spec.currentDropletRef?.name ?? '') === '' && app.spec.desiredState === 'STARTED') {
     return { phase: 'Pending', reason: 'DropletNotAssigned', message: 'The app has no droplet yet.' };
   }
   const isStopped = app.spec.desiredState !== 'STARTED';
   const relevant = isStopped ? processes : processes.filter((process) => wantedInstances(app, process) > 0);
   const rollouts = relevant.flatMap(({ status }) => (status?.rollout?.id === deployId ? [status.rollout] : []));
-  // A stopped process that never had a generation has nothing to report.
-  const silent = relevant.filter(({ status }) => status?.rollout?.id !== deployId && !(isStopped && status?.rollout === undefined));
-  const worst = rollouts.toSorted((a, b) => order.indexOf(a.phase) - order.indexOf(b.phase))[0];
-  if (worst?.phase === 'Failed') return bodyOf(worst);
-  if (silent.length > 0) return { phase: 'Pending', reason: 'Reconciling', message: 'Waiting for the processes of the app.' };
-  if (worst !== undefined) return bodyOf(worst);
+  // A process of a stopped app that has never run reports nothing, and nothing is expected of it.
+  const unreported = relevant.filter(({ status }) => status?.rollout?.id !== deployId && !(isStopped && status?.rollout === undefined));
+  const worst = rollouts.toSorted((a, b) => worstFirst.indexOf(a.phase) - worstFirst.indexOf(b.phase))[0];
+  if (worst?.phase === 'Failed') return progressOf(worst);
+  if (unreported.length > 0) return { phase: 'Pending', reason: 'Reconciling', message: 'Waiting for the processes of the app.' };
+  if (worst !== undefined) return progressOf(worst);
   return isStopped ? { phase: 'Stopped' } : { phase: 'Serving', message: 'The app has no instances.' };
 }
 
-/** `status.deployment`; `since` moves with the phase only. */
+/** The app's `status.deployment`. `since` changes only when the phase changes. */
 export function deploymentOf(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], deployId: string, now: number): DeploymentStatus {
   const before = app.status?.deployment?.id === deployId ? app.status.deployment : undefined;
-  const body = summary(app, processes, deployId);
-  const since = before?.phase === body.phase && before.since !== undefined ? before.since : timestamp(now);
+  const progress = progressOfApp(app, processes, deployId);
+  const since = before?.phase === progress.phase && before.since !== undefined ? before.since : timestamp(now);
   const generations = processes.flatMap(({ status }) => status?.rollout?.generations ?? []);
-  return { id: deployId, ...body, since, ...(generations.length === 0 ? {} : { generations }) };
+  return { id: deployId, ...progress, since, ...(generations.length === 0 ? {} : { generations }) };
 }

@@ -1,4 +1,4 @@
-// Which hosts a build must reach beside the push port: registries of images, and what `buildEnv` names (mirrors, proxies).
+// Finds the hosts that a build must reach besides the registry's push port: registries of images, and the mirrors and proxies that `buildEnv` names.
 
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
@@ -14,13 +14,13 @@ interface Host {
 
 const schemePorts: Record<string, number> = { http: 80, https: 443, socks5: 1080, ftp: 21 };
 
-/** `host` or `host:port`, where only a port that is named or belongs to the scheme is opened. */
-function hostFrom(text: string, port: number): Host {
+/** @param text `host` or `host:port` */
+function hostFrom(text: string, defaultPort: number): Host {
   const url = new URL(`http://${text}`);
-  return { name: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? port : Number(url.port) };
+  return { name: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? defaultPort : Number(url.port) };
 }
 
-/** Hosts of all URLs in a value, and that of a proxy, which may be written without a scheme. Values that name none give none. */
+/** The hosts of all URLs in a variable's value. The value of a proxy variable may also be a host without a scheme. */
 function hostsInVariable(name: string, value: string): Host[] {
   const urls = value.matchAll(/\b(https?|socks5|ftp):\/\/(?:[^\s/@,;|"']*@)?([^\s/,;|"'?#]+)/g);
   const found = [...urls].flatMap(([, scheme = '', host = '']) => tryHost(host, schemePorts[scheme] ?? 443));
@@ -28,34 +28,36 @@ function hostsInVariable(name: string, value: string): Host[] {
   return tryHost(value.trim(), 80);
 }
 
-function tryHost(text: string, port: number): Host[] {
+/** {@link hostFrom}, or nothing for a text that is not a host. */
+function tryHost(text: string, defaultPort: number): Host[] {
   try {
-    return text === '' ? [] : [hostFrom(text, port)];
+    return text === '' ? [] : [hostFrom(text, defaultPort)];
   } catch {
     return [];
   }
 }
 
-/** Everything that the installation names for builds. */
+/** All hosts that the installation's settings name for builds. */
 function hostsOf({ builder, registry }: KfInfo, env: Record<string, string>): Host[] {
-  const plain = builder.insecureRegistries ?? [];
-  // Of kf's own registry the policy opens the push port by its pods' label, and nothing beside it.
+  const insecure = builder.insecureRegistries ?? [];
+  // Another rule of the policy opens the push port of kf's own registry, by the label of its pods. Nothing else of it is opened.
   const isOwn = namespaceOf(tryHost(registry.pushHost, 443)[0]?.name ?? '') === registry.namespace;
-  const atRegistry = (host: string): Host[] => (plain.includes(host) ? [...tryHost(host, 80), ...tryHost(host, 443)] : tryHost(host, 443));
+  const hostsOfRegistry = (host: string): Host[] =>
+    insecure.includes(host) ? [...tryHost(host, 80), ...tryHost(host, 443)] : tryHost(host, 443);
   const images = builder.runImage === undefined ? [] : [parseReference(builder.runImage).registry];
   const variables = Object.entries(env).flatMap(([name, value]) => hostsInVariable(name, value));
-  return [...[...(isOwn ? [] : [registry.pushHost]), ...images, ...plain].flatMap(atRegistry), ...variables];
+  return [...[...(isOwn ? [] : [registry.pushHost]), ...images, ...insecure].flatMap(hostsOfRegistry), ...variables];
 }
 
-/** The namespace of a Service's name; undefined for other names. */
+/** The namespace in the DNS name of a Service; undefined for other names. */
 function namespaceOf(name: string): string | undefined {
   return /^[^.]+\.([^.]+)\.svc(\..*)?$/.exec(name)?.[1];
 }
 
-/** How long an answer of DNS is taken for true. */
+/** How long an answer of DNS, or the environment of builds, is used before it is read again. */
 const freshMs = 60_000;
-/** A policy is not kept waiting for longer; the answer counts when it comes. */
-const patienceMs = 2_000;
+/** A policy waits no longer than this for DNS. The next policy uses an answer that comes later. */
+const dnsWaitMs = 2_000;
 
 interface Answer {
   askedAt: number;
@@ -67,7 +69,7 @@ export type Resolve = (name: string) => Promise<string[]>;
 
 const resolveName: Resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address).sort();
 
-/** The hosts of builds as what a policy can say. Names are asked for at most once a minute, for all spaces together. */
+/** The hosts that builds must reach, as targets of a NetworkPolicy. A name is resolved at most once a minute, for all spaces together. */
 export class BuildHosts {
   readonly #answers = new Map<string, Answer>();
   readonly #resolve: Resolve;
@@ -77,12 +79,10 @@ export class BuildHosts {
     this.#resolve = resolve;
   }
 
-  /**
-   * @param readEnv gives the environment of every build; asked again when its revision changes, and once a minute
-   */
+  /** @param readEnv reads the environment that all builds get. It is called when the revision in `info` has changed, and at most once a minute otherwise. */
   async targets(info: KfInfo, now: number, readEnv: () => Promise<Record<string, string>>): Promise<BuildTarget[]> {
     const hosts = hostsOf(info, await this.#environment(info.builder.envRevision, now, readEnv));
-    await Promise.all(hosts.map(({ name }) => this.#ask(name, now)));
+    await Promise.all(hosts.map(({ name }) => this.#resolved(name, now)));
     const targets = hosts.flatMap((host) => this.#targetsOf(host));
     return [...new Map(targets.map((target) => [JSON.stringify(target), target])).values()];
   }
@@ -100,7 +100,8 @@ export class BuildHosts {
     return env;
   }
 
-  async #ask(name: string, now: number): Promise<void> {
+  /** Ends when the name has an answer in `#answers`, or after {@link dnsWaitMs}. */
+  async #resolved(name: string, now: number): Promise<void> {
     if (isIP(name) > 0 || namespaceOf(name) !== undefined) return;
     const answer = this.#answers.get(name) ?? { askedAt: -freshMs, addresses: undefined, pending: undefined };
     this.#answers.set(name, answer);
@@ -108,14 +109,14 @@ export class BuildHosts {
       answer.askedAt = now;
       answer.pending = this.#resolve(name)
         .then((addresses) => void (answer.addresses = addresses))
-        // What was known stays; without any the name counts as one of the internet.
+        // The earlier addresses stay. A name without any counts as a host of the internet.
         .catch(() => undefined)
         .finally(() => (answer.pending = undefined));
     }
-    if (answer.addresses === undefined && answer.pending !== undefined) await Promise.race([answer.pending, patience()]);
+    if (answer.addresses === undefined && answer.pending !== undefined) await Promise.race([answer.pending, dnsWait()]);
   }
 
-  /** Of the internet a policy knows addresses only, and those of public hosts change: their port is opened to all of it. */
+  /** A policy can name addresses only, and the addresses of public hosts change. So the port of a public host is opened to the whole internet. */
   #targetsOf({ name, port }: Host): BuildTarget[] {
     const namespace = namespaceOf(name);
     if (namespace !== undefined) return [{ to: { namespace } }];
@@ -129,6 +130,6 @@ export class BuildHosts {
   }
 }
 
-function patience(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, patienceMs).unref());
+function dnsWait(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, dnsWaitMs).unref());
 }

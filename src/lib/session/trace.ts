@@ -1,4 +1,5 @@
-// `-v` and CF_TRACE: one line per request to the API server, with what it asked, how it ended and how long it took. No contents, so no secrets.
+// `-v` and CF_TRACE: one line per request to the API server. It says what was requested, how the request ended and how long it took. It shows no
+// contents, because they could be secret.
 
 import { appendFileSync } from 'node:fs';
 import { apiVersionOf, type ResourceType } from '../api/object.ts';
@@ -12,19 +13,22 @@ export interface TraceOutputs {
   warn(text: string): void;
 }
 
-/** Where the lines go: `true` is the terminal, other text the name of a file, nothing or `false` nowhere. A file that fails is told once. */
+/**
+ * Where CF_TRACE sends the lines: `true` means the terminal, and any other text is the name of a file. Undefined for `false` or nothing. A file that
+ * cannot be written causes one warning, and no more lines are written.
+ */
 export function traceSink(env: Env, { print, warn }: TraceOutputs): ((line: string) => void) | undefined {
-  const to = env['CF_TRACE'];
-  if (to === undefined || to === '' || to.toLowerCase() === 'false') return undefined;
-  if (to.toLowerCase() === 'true') return print;
+  const output = env['CF_TRACE'];
+  if (output === undefined || output === '' || output.toLowerCase() === 'false') return undefined;
+  if (output.toLowerCase() === 'true') return print;
   let hasFailed = false;
   return (line) => {
     if (hasFailed) return;
     try {
-      appendFileSync(to, `${line}\n`, { mode: 0o600 });
+      appendFileSync(output, `${line}\n`, { mode: 0o600 });
     } catch (error) {
       hasFailed = true;
-      warn(`CF_TRACE: ${to} cannot be written (${messageOf(error)}). Requests are not told.`);
+      warn(`CF_TRACE: ${output} cannot be written (${messageOf(error)}). Requests are not told.`);
     }
   };
 }
@@ -32,11 +36,11 @@ export function traceSink(env: Env, { print, warn }: TraceOutputs): ((line: stri
 const isType = (value: unknown): value is ResourceType =>
   typeof value === 'object' && value !== null && 'plural' in value && 'kind' in value;
 
-/** `list korifi.cloudfoundry.org/v1alpha1 cfapps space-guid`. */
+/** What a call requests, as `list korifi.cloudfoundry.org/v1alpha1 cfapps space-guid`. */
 function describe(method: string, [first, second, third]: unknown[]): string {
   if (method === 'raw') {
     const { method: verb, path } = first as RawRequest;
-    // Without the query: a registry's may hold what continues an upload.
+    // Without the query: that of a registry may contain the state of an upload.
     return `${verb} ${path.split('?')[0] ?? ''}`;
   }
   if (!isType(first)) return [method, typeof first === 'string' ? first : '', typeof second === 'string' ? second : ''].join(' ').trimEnd();
@@ -46,24 +50,24 @@ function describe(method: string, [first, second, third]: unknown[]): string {
   return [method, apiVersionOf(first), first.plural, place, name].filter((word) => word !== '').join(' ');
 }
 
-/** How a request ended that did not succeed. What an interruption or the end of the command cut off is no failure of the request. */
-const howFailed = (error: unknown): string =>
+/** How a failed request ended. A request that was cut off, by an interruption or by the end of the command, is abandoned and has not failed. */
+const outcomeOf = (error: unknown): string =>
   error instanceof KfError && error.code === 'interrupted' ? 'abandoned' : messageOf(error).replace(/\.$/, '');
 
-/** The same cluster, with a line per call. `close` tells the calls that nobody waits for any more; after it there are no lines. */
+/** The same cluster, which prints a line per call. `close` prints one for each call that has not ended; after it nothing is printed. */
 export function traced(cluster: Cluster, print: (line: string) => void): Cluster {
-  const open = new Set<(how: string) => void>();
+  const unfinished = new Set<(outcome: string) => void>();
   let isClosed = false;
-  const begin = (what: string): ((how: string) => void) => {
+  const begin = (what: string): ((outcome: string) => void) => {
     const started = performance.now();
-    const end = (how: string): void => {
-      if (open.delete(end)) print(`${what}: ${how}, ${Math.round(performance.now() - started)} ms`);
+    const end = (outcome: string): void => {
+      if (unfinished.delete(end)) print(`${what}: ${outcome}, ${Math.round(performance.now() - started)} ms`);
     };
-    if (!isClosed) open.add(end);
+    if (!isClosed) unfinished.add(end);
     return end;
   };
   const close = (): void => {
-    for (const end of open) end('abandoned');
+    for (const end of unfinished) end('abandoned');
     isClosed = true;
     cluster.close();
   };
@@ -73,7 +77,7 @@ export function traced(cluster: Cluster, print: (line: string) => void): Cluster
       if (typeof value !== 'function' || typeof key !== 'string') return value;
       if (key === 'close') return close;
       return (...args: unknown[]): unknown => {
-        // Private members belong to the cluster itself, not to what stands before it.
+        // `this` is the cluster itself: a proxy does not have its private members.
         const result: unknown = value.apply(target, args);
         if (!(result instanceof Promise)) {
           if (!isClosed) print(describe(key, args));
@@ -82,7 +86,7 @@ export function traced(cluster: Cluster, print: (line: string) => void): Cluster
         const end = begin(describe(key, args));
         result.then(
           () => end('done'),
-          (error: unknown) => end(howFailed(error)),
+          (error: unknown) => end(outcomeOf(error)),
         );
         return result;
       };

@@ -1,4 +1,4 @@
-// What a push has to write, decided before the lock is taken: what the plan names and the cluster does not have yet.
+// Decides what a push has to write: what the plan names and the cluster does not have yet. The decision comes before the lock is taken.
 
 import { effectiveCommand, webProcess } from '../../api/app.ts';
 import { annotations } from '../../api/group.ts';
@@ -20,19 +20,24 @@ export interface Changes {
   env: Record<string, string>;
   metadata: ReturnType<typeof metadataChanges>;
   routes: WantedRoute[];
-  /** To be bound. */
+  /** Service instances that are to be bound to the app. */
   services: FoundService[];
-  /** An app with services gets another droplet: they may be all that is new about it, so it starts anew even where the image is the same. */
+  /**
+   * The app must restart, because it has bindings and gets another droplet. The image may be the same: then the bindings are all that is new, and only
+   * a restart gives them to the instances.
+   */
   restart: boolean;
+  /** The app loses all its routes. */
   unmap: boolean;
+  /** The app gets another droplet. */
   droplet: boolean;
-  /** Annotations that say which package is built next; null removes. */
+  /** Annotations that say which package is built next; null removes one. */
   marks: Record<string, string | null>;
-  /** It is to be started, or with `--no-start` stopped. */
+  /** The app is to be started, or with `--no-start` stopped. */
   state: boolean;
 }
 
-export interface Decision {
+export interface ChangesInput {
   session: SpaceSession;
   plan: AppPlan;
   push: PushPlan;
@@ -43,13 +48,16 @@ export interface Decision {
   artifact: Artifact;
 }
 
-/** @throws KfError `build` when the build found no process at all, and one is to be started */
-export function decideChanges({ session, plan, push, services, routes, facts, app, artifact }: Decision): Changes {
-  const { build, source: chosen, packages } = artifact;
+/**
+ * Compares the plan with the cluster. Reports when the build has no web process.
+ * @throws KfError `build` when the build found no process at all, and one is to be started
+ */
+export function decideChanges({ session, plan, push, services, routes, facts, app, artifact }: ChangesInput): Changes {
+  const { build, source: pushedPackage, packages } = artifact;
   const { start, flags } = push;
-  const judged = build === undefined ? undefined : { name: plan.name, build, hasCommand: hasCommand(plan, facts), start, flags };
-  // Of a package that is built later its start judges.
-  const startsWeb = judged === undefined || judgeWeb(session, judged);
+  const web = build === undefined ? undefined : { name: plan.name, build, hasCommand: hasCommand(plan, facts), start, flags };
+  // Without a build nothing is known yet: the start that builds the package decides.
+  const startsWeb = web === undefined || judgeWeb(session, web);
   const droplet = build !== undefined && app.spec.currentDropletRef?.name !== build.metadata.name;
   const isStarted = app.spec.desiredState === 'STARTED';
   return {
@@ -62,32 +70,35 @@ export function decideChanges({ session, plan, push, services, routes, facts, ap
     unmap: plan.noRoute && facts.ownRoutes.length > 0,
     droplet,
     marks: {
-      [annotations.unstaged]: build === undefined ? unstagedMark(chosen, app) : null,
-      [annotations.package]: packageMark(chosen, packages),
+      [annotations.unstaged]: build === undefined ? unstagedMark(pushedPackage, app) : null,
+      [annotations.package]: packageMark(pushedPackage, packages),
     },
     state: push.start ? !isStarted || app.status?.deployment?.phase !== 'Serving' : isStarted,
   };
 }
 
-/** Every app has a web process; without a droplet only the push makes it, so that it can be scaled before the first start. */
+/**
+ * The plan with a web process, which every app has. The controller creates it from the droplet. Without a droplet the push creates it, so that the app
+ * can be scaled before its first start.
+ */
 function withWeb(plan: AppPlan): AppPlan {
   const isNamed = plan.processes.some(({ type }) => type === webProcess);
   return isNamed ? plan : { ...plan, processes: [{ type: webProcess }, ...plan.processes] };
 }
 
-/** Nothing differs but perhaps the marks. */
+/** True when there is nothing to write except perhaps the marks. */
 export function isNothing(changes: Changes): boolean {
   const { processes, env, metadata, routes, services, unmap, droplet, state } = changes;
-  const named = [env, metadata.labels, metadata.annotations].reduce((sum, entries) => sum + Object.keys(entries).length, 0);
-  return processes.length + named + routes.length + services.length === 0 && !unmap && !droplet && !state;
+  const entries = [env, metadata.labels, metadata.annotations].reduce((sum, record) => sum + Object.keys(record).length, 0);
+  return processes.length + entries + routes.length + services.length === 0 && !unmap && !droplet && !state;
 }
 
-/** The app has the marks already. */
+/** True when the app has the marks already. */
 export function isMarked({ metadata }: Stored<CFApp>, { marks }: Changes): boolean {
   return Object.entries(marks).every(([name, value]) => (metadata.annotations?.[name] ?? null) === value);
 }
 
-/** The web process has a command of its own or of the plan's. */
+/** True when the plan or the app's web process has a command. */
 function hasCommand(plan: AppPlan, facts: AppSnapshot): boolean {
   const { command } = plan.processes.find(({ type }) => type === webProcess) ?? {};
   const present = facts.processes.find(({ spec }) => spec.processType === webProcess);

@@ -1,4 +1,4 @@
-// Waits until the gateway has loaded what was just written: a command that says OK has had its effect.
+// Waits until the gateway has loaded what a command wrote, so that the change has its effect when the command prints OK.
 
 import { currentCondition, findCondition } from '../../api/conditions.ts';
 import { httpRouteType, mainBackends, revisionOf } from '../../api/gateway.ts';
@@ -11,10 +11,10 @@ import type { SpaceSession } from '../../session/session.ts';
 import { waitForController } from '../controller-wait.ts';
 import type { OpEvent } from '../events.ts';
 
-/** How long the gateway may take to send no more requests. */
-const silenceMs = 20_000;
+/** How long a stopped app waits for the gateway to send it no more requests. */
+const silenceTimeoutMs = 20_000;
 
-/** @returns undefined where no controller has looked at the route */
+/** @returns undefined when no controller has looked at the route */
 function notLoaded(route: Stored<CFRoute>, url: string, waitedMs: number): KfError | undefined {
   const ready = currentCondition(route, conditionTypes.ready);
   if (ready === undefined) return undefined;
@@ -24,22 +24,25 @@ function notLoaded(route: Stored<CFRoute>, url: string, waitedMs: number): KfErr
   });
 }
 
-/** @throws KfError `accepted` without a controller, `failed` when the gateway refuses the route, `timeout` when it does not load it */
+/**
+ * Waits until the gateway has loaded the route as it is now.
+ * @throws KfError `accepted` without a controller, `failed` when the gateway refuses the route, `timeout` when it does not load it
+ */
 export async function waitUntilProgrammed(session: SpaceSession, route: Stored<CFRoute>, url: string): Promise<void> {
   const isLoaded = (seen: Stored<CFRoute>): boolean => {
     const loaded = currentCondition(seen, conditionTypes.programmed);
     if (loaded?.status === 'False') throw new KfError('failed', `The gateway does not take the route ${url}: ${loaded.message}`);
     return loaded?.status === 'True';
   };
-  const awaited = (seen: Stored<CFRoute>): OpEvent => ({
+  const progress = (seen: Stored<CFRoute>): OpEvent => ({
     type: currentCondition(seen, conditionTypes.ready) === undefined ? 'awaiting-route' : 'awaiting-gateway',
     url,
   });
   const late = (seen: Stored<CFRoute>, waitedMs: number): KfError | undefined => notLoaded(seen, url, waitedMs);
-  await waitForController(session, { type: kinds.route, object: route, what: `Route ${url}`, late }, isLoaded, awaited);
+  await waitForController(session, { type: kinds.route, object: route, what: `Route ${url}`, late }, isLoaded, progress);
 }
 
-/** The gateway has been asked, and sends no request to the app by this route. */
+/** True when the gateway has loaded a form of the route that sends no request to the app. The controller has asked the gateway. */
 async function isSilent(session: SpaceSession, app: Stored<CFApp>, route: Stored<CFRoute>): Promise<boolean> {
   const { cluster, space, signal } = session;
   const name = route.metadata.name;
@@ -49,24 +52,28 @@ async function isSilent(session: SpaceSession, app: Stored<CFApp>, route: Stored
   ]);
   if (fresh === undefined || live === undefined) return true;
   const own = (fresh.spec.destinations ?? []).filter(({ appRef }) => appRef.name === app.metadata.name);
-  const leads = mainBackends(live).some((backend) => own.some(({ guid }) => backend.name.startsWith(`s-${guid}-`)));
-  const said = findCondition(fresh, conditionTypes.programmed)?.message ?? '';
-  return !leads && said.endsWith(`${revisionOf(live) ?? '?'}.`);
+  const reachesApp = mainBackends(live).some((backend) => own.some(({ guid }) => backend.name.startsWith(`s-${guid}-`)));
+  // The controller's message ends with the revision that the gateway has loaded.
+  const message = findCondition(fresh, conditionTypes.programmed)?.message ?? '';
+  return !reachesApp && message.endsWith(`${revisionOf(live) ?? '?'}.`);
 }
 
-/** After a stop: until no route leads to the app any more. A gateway that does not follow is no reason to fail: the instances end in any case. */
+/**
+ * After a stop: waits until no route leads to the app any more. If the gateway takes too long, this reports it and does not fail: the instances end
+ * in any case.
+ */
 export async function waitUntilSilent(session: SpaceSession, app: Stored<CFApp>): Promise<void> {
   const { cluster, space, signal, report } = session;
   const { items } = await cluster.list(kinds.route, { ns: space.guid, signal });
   const own = items.filter(({ spec }) => (spec.destinations ?? []).some(({ appRef }) => appRef.name === app.metadata.name));
   if (own.length === 0) return;
-  const look = async (): Promise<true | undefined> => {
+  const check = async (): Promise<true | undefined> => {
     const silent = await Promise.all(own.map((route) => isSilent(session, app, route)));
     if (silent.every(Boolean)) return true;
     report({ type: 'awaiting-silence' });
     return undefined;
   };
-  const how = { timeoutMs: silenceMs, intervalMs: 150, describe: 'the gateway to send no more requests', signal };
-  const isSo = await unlessLate(waitFor(look, how)).finally(() => report({ type: 'done' }));
-  if (isSo === undefined) report({ type: 'not-silent', app: app.spec.displayName });
+  const options = { timeoutMs: silenceTimeoutMs, intervalMs: 150, describe: 'the gateway to send no more requests', signal };
+  const allSilent = await unlessLate(waitFor(check, options)).finally(() => report({ type: 'done' }));
+  if (allSilent === undefined) report({ type: 'not-silent', app: app.spec.displayName });
 }
