@@ -1,4 +1,4 @@
-// Waits for the controller: one that has not shown itself is taken for absent, and the wait ends early.
+// Waits for the controller. A controller that does not react counts as absent, and the wait ends early.
 
 import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
 import { KfError } from '../errors.ts';
@@ -6,16 +6,16 @@ import { watchObject } from '../kube/watch-list.ts';
 import type { Session } from '../session/session.ts';
 import type { OpEvent } from './events.ts';
 
-/** A controller that has not taken up a change by then is taken for absent: as long as another one needs to become the leader. */
+/** A controller that has not reacted to a change after this time counts as absent. It is the time that another replica needs to become the leader. */
 export const absentAfterMs = 20_000;
 
-/** Where something is done without the controller instead, and a controller that comes later does no harm by doing it again. */
+/** Used where the CLI acts directly in place of an absent controller, and where it does no harm if a controller does the same later. */
 export const absentAfterMsWhereDoneDirectly = 6_000;
 
-/** The next command of who waits for a controller that is not there. */
+/** The next command for a user whose controller is absent. */
 export const whereControllerIs = 'kubectl get pods -n kf-system';
 
-/** The controller's sentence as the end of one of ours. */
+/** The controller's sentence as the end of a sentence of ours. */
 export function awaitedIn(message: string): string {
   return message
     .replace(/^Waiting for /, '')
@@ -24,8 +24,8 @@ export function awaitedIn(message: string): string {
 }
 
 /**
- * Runs a wait that ends early when nobody seems to be there.
- * @param wait calls `alive` as soon as the controller has shown itself
+ * Runs a wait that ends early when no controller seems to be running.
+ * @param wait calls `alive` as soon as the controller has reacted
  * @returns undefined when it never did
  */
 export async function unlessAbsent<T>(
@@ -45,21 +45,21 @@ export async function unlessAbsent<T>(
   }
 }
 
-/** An object that was written, of which the controller makes something. */
+/** A written object that the controller has to process. */
 export interface Written<T extends KubeObject> {
   type: ResourceType<T>;
   object: Stored<T>;
   /** As the subject of a sentence: `Route x.example.com`. */
   what: string;
   patienceMs?: number;
-  /** The error when the time is up; else the object is accepted, and no controller has taken it up. */
+  /** The error when the time is up. If left out: the object is accepted, and no controller has processed it. */
   late?: (last: Stored<T>, patienceMs: number) => KfError | undefined;
 }
 
 /**
- * Waits until the controller has made of an object what was asked for, and reports what is awaited.
- * @param isDone throws what ends the wait badly
- * @returns the object as it is then
+ * Waits until the controller has processed an object, and reports what it waits for.
+ * @param isDone throws an error that ends the wait
+ * @returns the processed object
  * @throws KfError `not-found` when it is deleted, `accepted` without a controller
  */
 export async function waitForController<T extends KubeObject>(

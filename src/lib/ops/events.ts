@@ -1,4 +1,4 @@
-// What ops report while they run, as data. The sentences are in `lib/views/progress.ts`, which covers every type of event.
+// The progress events of ops, as data. Their sentences are in `lib/views/progress.ts`, which covers every type of event.
 
 /** Bytes so far; `total` is 0 while it is not known. */
 export interface ByteProgress {
@@ -6,17 +6,17 @@ export interface ByteProgress {
   total: number;
 }
 
-/** Of a push, from the manifest to the settings. */
+/** Events of a push, from the manifest to the settings. */
 type PushEvent =
   | { type: 'manifest-applied' }
-  /** The builder has no such stack of Cloud Foundry; `builtOn` takes its place. */
+  /** The builder does not have that stack of Cloud Foundry; `builtOn` is used instead. */
   | { type: 'stack-replaced'; app: string; stack: string; builtOn: string }
-  /** Another push of the app writes its settings. */
+  /** Another push of the app is writing its settings. */
   | { type: 'awaiting-other-push' }
   | { type: 'reading-source' }
   | { type: 'packaging'; files: number; bytes: number }
   | { type: 'uploading' }
-  /** Of the packaging or the upload that runs. */
+  /** Progress of the current packaging or upload. */
   | ({ type: 'bytes' } & ByteProgress)
   | { type: 'uploaded'; bytes: number }
   | { type: 'resolving-image'; image: string }
@@ -26,15 +26,15 @@ type BuildEvent =
   | { type: 'staging' }
   | { type: 'build-log'; line: string }
   | { type: 'build-log-lost'; cause: string }
-  /** `push` is the command that would start one; `isPushed`: it is the push that is under way. */
+  /** `push` is the push command that would start a web process; `isPushed`: the event is part of a push. */
   | { type: 'no-web-process'; app: string; found: readonly string[]; push: string; isPushed: boolean };
 
-/** Of instances that come and go. */
+/** Events of starting and stopping instances. */
 type StartEvent =
   | { type: 'starting-app'; app: string }
   | { type: 'stopping-app' }
   | { type: 'app-stopped' }
-  /** What the controller says that it waits for, with the instances that are ready where it counts none. */
+  /** What the controller waits for; with the number of ready instances if its message has none. */
   | { type: 'waiting'; reason: string; ready?: number; wanted?: number }
   | { type: 'instances-pending'; ready: number; wanted: number }
   | { type: 'instances-starting'; ready: number; wanted: number }
@@ -43,7 +43,7 @@ type StartEvent =
   | { type: 'awaiting-fallback' }
   /** `cause`: why the newest version failed. */
   | { type: 'fell-back'; app: string; cause: string }
-  /** Without the controller. */
+  /** Done without the controller. */
   | { type: 'acted-directly'; what: 'stopped' | 'started' | 'restarted' | 'scaled' };
 
 type RouteEvent =
@@ -51,10 +51,10 @@ type RouteEvent =
   | { type: 'awaiting-route'; url: string }
   | { type: 'awaiting-gateway'; url: string }
   | { type: 'awaiting-silence' }
-  /** The gateway has not said that it sends the app no more requests. */
+  /** The gateway has not confirmed that it sends the app no more requests. */
   | { type: 'not-silent'; app: string };
 
-/** Of orgs, spaces and bindings. */
+/** Events of orgs, spaces and bindings. */
 type ControllerEvent = { type: 'awaiting-controller' } | { type: 'awaiting-binding' } | { type: 'awaiting-deletion'; name: string };
 
 /** The steps of setup and uninstall. */
@@ -77,14 +77,14 @@ export type InstallStep =
 
 type InstallEvent =
   | { type: 'install-step'; step: InstallStep }
-  /** A part that has no step of its own is applied. */
+  /** A part without its own step is being applied. */
   | { type: 'install-part'; part: string }
-  /** As the wait itself names it, also in its error. */
+  /** The same text as in the error of the wait. */
   | { type: 'awaiting'; what: string }
-  /** The installation's description cannot be read; setup writes it anew. */
+  /** The installation's description cannot be read; setup writes it again. */
   | { type: 'info-broken'; fault: string }
   | { type: 'registry-full'; free: number; total: number }
-  /** The credentials of nodes end on this day, for the controller that renews them is removed. */
+  /** The credentials of nodes expire on this day, because the controller that renews them is removed. */
   | { type: 'credentials-end'; day: string };
 
 export type OpEvent =
@@ -94,10 +94,10 @@ export type OpEvent =
   | RouteEvent
   | ControllerEvent
   | InstallEvent
-  /** A sentence of a layer below, as an error's message is: the source's cache, the trace, the stored target, a check of the cluster. */
+  /** A sentence from a lower layer, like an error's message: the source cache, the trace, the stored target, a check of the cluster. */
   | { type: 'warning'; message: string }
-  /** What was under way is over. */
+  /** The current step has ended. */
   | { type: 'done' };
 
-/** Takes what an op reports. */
+/** Receives the events of an op. */
 export type Report = (event: OpEvent) => void;

@@ -1,4 +1,4 @@
-// Objects by the names that people type, with the nearest name when there is none.
+// Finds objects by the names that users type, and suggests the nearest name when there is none.
 
 import { kinds, labels } from '../api/group.ts';
 import { findCondition } from '../api/conditions.ts';
@@ -16,7 +16,7 @@ interface WithDisplayName extends KubeObject {
 const isLive = (object: KubeObject): boolean => object.metadata.deletionTimestamp === undefined;
 const age = (object: KubeObject): string => object.metadata.creationTimestamp ?? '';
 
-/** The one that holds the name: not refused, then the oldest. */
+/** The object that has the name: not refused, and the oldest one. */
 export function holderOf<T extends KubeObject>(objects: readonly T[]): T | undefined {
   const refused = (object: T) => (findCondition(object, 'Claimed')?.status === 'False' ? 1 : 0);
   return objects.filter(isLive).toSorted((a, b) => refused(a) - refused(b) || age(a).localeCompare(age(b)))[0];
@@ -32,7 +32,7 @@ async function byLabel<T extends WithDisplayName>(
   return holderOf(labelled.items.filter((item) => item.spec.displayName === name));
 }
 
-/** By index label first (one small answer), then by the whole list: labels of objects made by other tools come a moment later. */
+/** First by index label (a small answer), then in the whole list: objects of other tools get their labels a moment later. */
 async function byDisplayName<T extends WithDisplayName>(
   session: SpaceSession,
   type: ResourceType<T>,
@@ -54,7 +54,7 @@ function notFound(message: string, name: string, names: readonly string[], comma
   });
 }
 
-/** The app that the label leads to. Who then finds the name taken after all has to look again with {@link findAppIfAny}. */
+/** The app with that name in its index label. If the name turns out to be taken nevertheless, look again with {@link findAppIfAny}. */
 export function findLabelledApp(session: SpaceSession, name: string): Promise<Stored<CFApp> | undefined> {
   return byLabel(session, kinds.app, name);
 }
@@ -63,7 +63,7 @@ export async function findAppIfAny(session: SpaceSession, name: string): Promise
   return (await byDisplayName(session, kinds.app, name)).found;
 }
 
-/** The name of an app that holds `name` in other capitals: names of apps are claimed in lower case. */
+/** The name of an app that equals `name` except for capitals: names of apps are claimed in lower case. */
 export async function nameInOtherCapitals({ cluster, space, signal }: SpaceSession, name: string): Promise<string | undefined> {
   const { items } = await cluster.list(kinds.app, { ns: space.guid, signal });
   const others = items.filter(({ spec }) => spec.displayName !== name && spec.displayName.toLowerCase() === name.toLowerCase());

@@ -1,4 +1,4 @@
-// Lists as rows that the API server prints: a tenth of the bytes of whole objects, and of the time to read them.
+// Lists as rows that the API server prints: a tenth of the bytes and of the parsing time of whole objects.
 
 import { kinds } from '../api/group.ts';
 import type { ResourceType } from '../api/object.ts';
@@ -7,7 +7,7 @@ import type { SpaceSession } from '../session/session.ts';
 
 export type Row = Readonly<Record<string, string>>;
 
-/** Rows by column name. @throws KfError when the installation lacks a column */
+/** Rows by column name. @throws KfError when the installation does not have a column */
 export async function rowsOf(
   { cluster, space, signal, bin }: SpaceSession,
   type: ResourceType,

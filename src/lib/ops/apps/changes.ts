@@ -1,4 +1,4 @@
-// Changes of an app by one verb: a merge patch on the object that was read, tried again when somebody else was faster.
+// Changes of an app by one command: a merge patch on the object that was read, repeated after a conflict.
 
 import { randomUUID } from 'node:crypto';
 import { annotations, kinds } from '../../api/group.ts';
@@ -15,7 +15,7 @@ export interface AppChange {
   annotations?: Record<string, string | null>;
 }
 
-/** Patches the app as it was last seen. @param change made anew from each version; undefined: nothing to do */
+/** Patches the app as it was last seen. @param change computed again for each version; undefined: nothing to do */
 export async function changeApp(
   session: SpaceSession,
   app: Stored<CFApp>,
@@ -32,7 +32,7 @@ export async function changeApp(
   return (await patchAsRead(session.cluster, { type: kinds.app, object: app, gone }, patchFor, session.signal)).object;
 }
 
-/** A fresh `kf/deploy-id`: the controller reports the change under it. */
+/** A new `kf/deploy-id`: the controller reports the change under it. */
 export function newDeployId(): string {
   return randomUUID();
 }

@@ -1,4 +1,4 @@
-// Deletes an app; owner references take what belongs to it. Its routes only when asked, and never one that another app uses too.
+// Deletes an app; owner references delete its parts. Its routes are deleted only on request, and never one that another app uses too.
 
 import { routesOf } from '../../api/app.ts';
 import { kinds } from '../../api/group.ts';
@@ -7,7 +7,7 @@ import type { CFApp, CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
-/** Routes that go with the app. @throws KfError `conflict` in cf's words when one is mapped to another app too */
+/** Routes to delete with the app. @throws KfError `conflict` in cf's words when one is also mapped to another app */
 async function routesToDelete(session: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFRoute>[]> {
   const { cluster, space, signal } = session;
   const routes = routesOf(app, (await cluster.list(kinds.route, { ns: space.guid, signal })).items);
@@ -21,7 +21,7 @@ async function routesToDelete(session: SpaceSession, app: Stored<CFApp>): Promis
 }
 
 export interface Deleted {
-  /** URLs of the routes that went along. */
+  /** URLs of the deleted routes. */
   routes: string[];
 }
 

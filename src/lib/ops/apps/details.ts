@@ -18,7 +18,7 @@ function processDetails(
   build: Stored<CFBuild> | undefined,
 ): ProcessDetails {
   const { processType } = process.spec;
-  // What the build found, before the controller has written it to a process that was just made.
+  // The command that the build found, until the controller has written it to a new process.
   const found = build?.status?.droplet?.processTypes?.find(({ type }) => type === processType)?.command;
   const command = effectiveCommand(process) ?? found;
   const { logRateLimitBPS } = process.spec;
@@ -48,25 +48,25 @@ function deploymentDetails(app: Stored<CFApp>): DeploymentDetails | undefined {
   };
 }
 
-/** What a caller of {@link describeApp} has read already, or knows to be of no use. */
+/** Data that a caller of {@link describeApp} has read already, or does not need. */
 export interface KnownOfApp {
   processes?: readonly Stored<CFProcess>[];
   routes?: readonly Stored<CFRoute>[];
   /** The current droplet's build. */
   build?: Stored<CFBuild>;
-  /** The image as it was typed. */
+  /** The image as the user typed it. */
   image?: string;
-  /** What instances use and which pods are there is not asked for: they are too young, or it is not worth two requests. */
+  /** Do not read the pods and the usage of instances: the instances are too young, or it is not worth two requests. */
   withoutUsage?: boolean;
 }
 
-/** Whoever has just waited for the controller knows that it is there: the pods themselves are not asked for then. */
+/** After a wait for the controller, the controller is known to run, so the pods themselves are not read. */
 function readInstances(session: SpaceSession, app: Stored<CFApp>, known: KnownOfApp): LiveInstances | Promise<LiveInstances> {
   if (known.withoutUsage === true) return LiveInstances.told(app);
   return LiveInstances.read(session, app, { withPods: known.processes === undefined });
 }
 
-/** The current droplet and, for docker apps, the image as it was typed. */
+/** The current droplet and, for docker apps, the image as the user typed it. */
 export async function readDroplet(
   { cluster, space, signal }: SpaceSession,
   app: Stored<CFApp>,
@@ -83,7 +83,7 @@ export async function readDroplet(
   return { build, ...defined({ image }) };
 }
 
-/** One app with everything that `kf app` shows. @param known is not read again */
+/** One app with everything that `kf app` shows. @param known data that is not read again */
 export async function describeApp(session: SpaceSession, app: Stored<CFApp>, known: KnownOfApp = {}): Promise<AppDetails> {
   const { cluster, space, signal } = session;
   const guid = app.metadata.name;

@@ -1,4 +1,5 @@
-// What takes effect although the controller is down: instance counts of the sets that are there. It finds what it would have made itself.
+// Changes that work while the controller is down: they set the instance counts of existing StatefulSets. The result is what the controller would
+// have done itself.
 
 import { desiredInstances } from '../../api/app.ts';
 import { statefulSetType, type StatefulSet } from '../../api/core.ts';
@@ -16,7 +17,7 @@ const options = (session: SpaceSession, app: Stored<CFApp>) => ({
   signal: session.signal,
 });
 
-/** The set of a process that serves or served last. */
+/** The set of a process that serves, or that served last. */
 function currentSet(process: Stored<CFProcess>, sets: readonly Stored<StatefulSet>[]): Stored<StatefulSet> | undefined {
   const own = sets.filter((set) => set.metadata.labels?.[labels.guid] === process.metadata.name);
   const current = process.status?.rollout?.generations?.find(({ state }) => state === 'Current')?.hash;
@@ -32,13 +33,13 @@ async function scaleSet({ cluster, space, signal }: SpaceSession, set: Stored<St
   });
 }
 
-/** A process with the set that serves or served last. */
+/** A process with the set that serves, or that served last. */
 interface RunningProcess {
   process: Stored<CFProcess>;
   set: Stored<StatefulSet>;
 }
 
-/** Until as many pods of the set are ready as it shall have. */
+/** Waits until the wanted number of the set's pods is ready. */
 async function waitForSet(session: SpaceSession, { process, set }: RunningProcess, replicas: number): Promise<void> {
   const { cluster, space, signal, report, env } = session;
   const check = (seen: Stored<StatefulSet> | undefined): true | undefined => {
@@ -67,14 +68,14 @@ async function setsByProcess(session: SpaceSession, app: Stored<CFApp>): Promise
   });
 }
 
-/** Empties every set of the app. */
+/** Scales every set of the app to 0. */
 export async function stopDirectly(session: SpaceSession, app: Stored<CFApp>): Promise<void> {
   const { items } = await session.cluster.list(statefulSetType, options(session, app));
   await Promise.all(items.map((set) => scaleSet(session, set, 0)));
   session.report({ type: 'acted-directly', what: 'stopped' });
 }
 
-/** Fills the last set of each process again. Returns false when there is none. */
+/** Scales the last set of each process up again. Returns false when there is none. */
 export async function startDirectly(session: SpaceSession, app: Stored<CFApp>): Promise<boolean> {
   const found = await setsByProcess(session, app);
   if (found.length === 0) return false;
@@ -84,7 +85,7 @@ export async function startDirectly(session: SpaceSession, app: Stored<CFApp>): 
   return true;
 }
 
-/** Ends the instances; their sets make them anew. Returns false when nothing runs. */
+/** Deletes the instances; their sets create them again. Returns false when nothing runs. */
 export async function restartDirectly(session: SpaceSession, app: Stored<CFApp>): Promise<boolean> {
   const found = (await setsByProcess(session, app)).filter(({ set }) => (set.spec?.replicas ?? 0) > 0);
   if (found.length === 0) return startDirectly(session, app);

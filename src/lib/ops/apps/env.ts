@@ -1,4 +1,4 @@
-// The environment of an app: what users set, and what the platform adds.
+// The environment of an app: the user's variables and those of the platform.
 
 import { secretType, type Secret } from '../../api/core.ts';
 import { annotations } from '../../api/group.ts';
@@ -29,7 +29,7 @@ function parsed(text: string | undefined): Record<string, unknown> {
   return text === undefined ? {} : (JSON.parse(text) as Record<string, unknown>);
 }
 
-/** What users set. */
+/** The user's variables. */
 export async function readVariables(session: SpaceSession, app: Stored<CFApp>): Promise<Record<string, string>> {
   return decoded(await readSecret(session, app.spec.envSecretName));
 }
@@ -56,7 +56,7 @@ export async function readEnv(session: SpaceSession, app: Stored<CFApp>): Promis
   };
 }
 
-/** The app's env Secret; an app made by other tools may lack it. */
+/** The app's env Secret; created for an app of other tools that has none. */
 async function ensureSecret(session: SpaceSession, app: Stored<CFApp>): Promise<Stored<Secret>> {
   const found = await readSecret(session, app.spec.envSecretName);
   if (found !== undefined) return found;
@@ -69,7 +69,7 @@ async function ensureSecret(session: SpaceSession, app: Stored<CFApp>): Promise<
   return created;
 }
 
-/** One key of the Secret; null removes it. Running instances keep what they started with. */
+/** Sets one key of the Secret; null removes it. Running instances keep the values from their start. */
 async function patchKey(session: SpaceSession, secret: Stored<Secret>, name: string, value: string | null): Promise<void> {
   const { cluster, space, signal } = session;
   const metadata = { uid: secret.metadata.uid, annotations: { [annotations.changedBy]: await session.changedBy() } };

@@ -1,4 +1,4 @@
-// The first and last lines of a container that failed, the previous one's too. A log that cannot be read is no further failure.
+// Reads the first and last lines of a failed container, also of its previous run. If a log cannot be read, that is not another failure.
 
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, DeploymentStatus } from '../../api/types.generated.ts';
@@ -29,7 +29,7 @@ async function read(cluster: Cluster, { ns, pod, container }: Place, previous: b
   }
 }
 
-/** Of the pod that the deployment names; empty when it names none or nothing can be read. */
+/** Lines of the pod that the deployment names; empty when it names none or nothing can be read. */
 async function readEnds(cluster: Cluster, app: Stored<CFApp>, deployment: DeploymentStatus, signal?: AbortSignal): Promise<LogEnds> {
   const { pod, container = 'application' } = deployment;
   const ns = app.metadata.namespace;
@@ -41,7 +41,7 @@ async function readEnds(cluster: Cluster, app: Stored<CFApp>, deployment: Deploy
   return endsOf([...before, ...now]);
 }
 
-/** What the controller kept of the failing container's log, else what can be read of it now. */
+/** The lines of the failed container that the controller kept; otherwise those that can be read now. */
 export async function logOfFailure(
   cluster: Cluster,
   app: Stored<CFApp>,

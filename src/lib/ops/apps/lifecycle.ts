@@ -1,4 +1,5 @@
-// start, stop, restart: each is one patch of the CFApp; the controller does the rest and judges it. What was not built yet is built before.
+// start, stop, restart: each is one patch of the CFApp; the controller does the rest and decides the result. An app without a current build is
+// built first.
 
 import { appRevOf } from '../../api/app.ts';
 import { annotations, kinds } from '../../api/group.ts';
@@ -15,7 +16,7 @@ import { needsStaging, stageAndStart } from './staging.ts';
 import { waitUntilSilent } from '../routes/programming.ts';
 import { startTimeoutMs, startTimeoutOf, waitForRollout } from './rollout-wait.ts';
 
-/** The app after a change, and whether there was anything to change. */
+/** The app after a change, and whether anything had to change. */
 export interface Changed {
   app: Stored<CFApp>;
   changed: boolean;
@@ -23,24 +24,24 @@ export interface Changed {
 
 const isStarted = (app: Stored<CFApp>): boolean => app.spec.desiredState === 'STARTED';
 
-/** The revision that the next generation carries: what is frozen into it is read anew. */
+/** The revision of the next generation; with a new one, its frozen inputs are read again. */
 const nextRev = (app: Stored<CFApp>): string => String(appRevOf(app) + 1);
 
-/** What is done instead when no controller answers, and after how long. */
+/** What is done when no controller answers, and after how long. */
 const withoutController = {
   start: { act: startDirectly, patienceMs: absentAfterMsWhereDoneDirectly },
-  // A restart without the controller has a gap, so a leader that is just changing is waited for.
+  // A restart without the controller interrupts the app, so this waits for a change of the leader.
   restart: { act: restartDirectly, patienceMs: absentAfterMs },
 } as const;
 
 export interface WaitOptions {
-  /** What to do directly when the controller is down; left out: `accepted` is thrown. */
+  /** What to do directly when the controller is down; if left out, `accepted` is thrown. */
   verb?: 'start' | 'restart';
   /** False: the first new instance of web is enough. */
   wait?: boolean;
 }
 
-/** Until the change serves, or has failed. */
+/** Waits until the change serves or has failed. */
 export async function waitUntilServing(
   session: SpaceSession,
   app: Stored<CFApp>,
@@ -61,7 +62,7 @@ export async function waitUntilServing(
   }
 }
 
-/** Until the controller has emptied the sets; without one they are emptied directly. */
+/** Waits until the controller has scaled the sets to 0; without a controller, scales them directly. */
 export async function waitUntilStopped(session: SpaceSession, app: Stored<CFApp>, deployId: string): Promise<void> {
   const { cluster, space, signal, env } = session;
   const { name } = app.metadata;
@@ -77,7 +78,7 @@ export async function waitUntilStopped(session: SpaceSession, app: Stored<CFApp>
   else await waitUntilSilent(session, app);
 }
 
-/** Marks the app as started, after a build where one is due. The wait is {@link waitUntilServing}. */
+/** Marks the app as started, after a build if one is needed. Wait with {@link waitUntilServing}. */
 export async function startApp(session: SpaceSession, app: Stored<CFApp>): Promise<Changed & { deployId: string }> {
   const deployId = newDeployId();
   if (isStarted(app)) return { app, changed: false, deployId };
@@ -88,7 +89,7 @@ export async function startApp(session: SpaceSession, app: Stored<CFApp>): Promi
   return { app: started, changed: true, deployId };
 }
 
-/** Stops the app. The revision moves, so that the next start takes environment and bindings as they are then. */
+/** Stops the app. The revision changes, so that the next start uses the environment and bindings of that time. */
 export async function stopApp(session: SpaceSession, app: Stored<CFApp>): Promise<Changed> {
   if (!isStarted(app)) return { app, changed: false };
   const deployId = newDeployId();
@@ -102,7 +103,7 @@ export async function stopApp(session: SpaceSession, app: Stored<CFApp>): Promis
   return { app: stopped, changed: true };
 }
 
-/** A new generation beside the old one, also of an app that is stopped; after a build where one is due. */
+/** Makes a new generation beside the old one, also for a stopped app; after a build if one is needed. */
 export async function restartApp(session: SpaceSession, app: Stored<CFApp>): Promise<{ app: Stored<CFApp>; deployId: string }> {
   if (needsStaging(app)) return stageAndStart(session, app, { again: false });
   const deployId = newDeployId();

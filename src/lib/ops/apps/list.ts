@@ -29,7 +29,7 @@ function urlsByApp(routes: readonly Row[]): Map<string, string[]> {
   return urls;
 }
 
-/** The space's apps by name, with how many instances run and where they answer. */
+/** The space's apps by name, with their numbers of running instances and their URLs. */
 export async function listApps(session: SpaceSession): Promise<AppSummary[]> {
   const [apps, processes, routes] = await Promise.all([
     rowsOf(session, kinds.app, ['Name', 'Display Name', 'State']),

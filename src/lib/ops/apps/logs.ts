@@ -1,4 +1,4 @@
-// logs: what an app's instances and its builds say, live or the last lines.
+// logs: lines of an app's instances and builds, live or the last ones.
 
 import { labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
@@ -10,10 +10,10 @@ import { recentLogs } from '../../logs/recent.ts';
 import { followLogs } from '../../logs/stream.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
-/** As many as cf's log system keeps. */
+/** The number that cf's log system keeps. */
 const recentLines = 1000;
 
-/** One entry as cf prints it, and what it is made of. */
+/** One entry as cf prints it, and its parts. */
 export interface PrintedEntry {
   entry: LogEntry;
   /** `APP/PROC/WEB/0` */
@@ -27,12 +27,12 @@ function scopeOf(session: SpaceSession, app: Stored<CFApp>): { ns: string; selec
 
 const printed = (entry: LogEntry): PrintedEntry => ({ entry, source: formatSource(entry.source), lines: formatLogLines(entry) });
 
-/** The last lines of all instances and builds, oldest first, the previous life of crashed containers and a version that failed among them. */
+/** The last lines of all instances and builds, oldest first, including the previous run of crashed containers and a version that failed. */
 export async function readRecentLogs(session: SpaceSession, app: Stored<CFApp>): Promise<{ entries: PrintedEntry[]; notes: string[] }> {
   const { cluster, signal } = session;
   const { entries, notes } = await recentLogs(cluster, { ...scopeOf(session, app), lines: recentLines, signal });
   const all = [...entries, ...failedVersionEntries(app, entries)];
-  // Stable: lines of one time keep their order.
+  // A stable sort: lines of one time keep their order.
   all.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
   return { entries: all.map(printed), notes: notes.map(({ source, text }) => `${source.pod}/${source.container}: ${text}`) };
 }

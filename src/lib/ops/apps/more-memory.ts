@@ -1,4 +1,4 @@
-// What to type when a process ran out of memory.
+// The command for a process that ran out of memory.
 
 import { webProcess } from '../../api/app.ts';
 import { kinds, labels } from '../../api/group.ts';
@@ -8,7 +8,7 @@ import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 
-/** The command, without the name of the program, that gives a process which ran out of memory twice as much; empty for other failures. */
+/** The command, without the name of the program, that doubles the memory of a process that ran out of it; empty for other failures. */
 export async function moreMemory(
   cluster: Cluster,
   { metadata, spec: { displayName } }: Stored<CFApp>,
@@ -18,7 +18,7 @@ export async function moreMemory(
   if (reason !== 'OutOfMemory') return [];
   const selection = { ns: metadata.namespace, labelSelector: `${labels.appGuid}=${metadata.name}` };
   const { items } = await cluster.list(kinds.process, { ...selection, ...defined({ signal }) }).catch((error: unknown) => {
-    // A hint that cannot be given is no further failure.
+    // If no hint can be made, that is not another failure.
     if (error instanceof KfError) return { items: [] };
     throw error;
   });

@@ -1,4 +1,4 @@
-// Waits until the controller has judged a change of an app (`kf/deploy-id`), and says why when it did not start.
+// Waits until the controller reports the result of a change of an app (`kf/deploy-id`), and says why it did not start.
 
 import { annotations, kinds, labels } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
@@ -16,20 +16,20 @@ import { moreMemory } from './more-memory.ts';
 import { absentAfterMs, awaitedIn, unlessAbsent, whereControllerIs } from '../controller-wait.ts';
 import type { OpEvent, Report } from '../events.ts';
 
-/** For what comes before and after the app's own time. */
+/** Added for the steps before and after the app's own time. */
 const roundSeconds = 30;
 
 export interface RolloutWaitOptions {
   timeoutMs: number;
   report: Report;
   signal: AbortSignal;
-  /** Ready to be pasted into hints. */
+  /** Name of the program in the commands of hints. */
   bin?: string;
-  /** How long the controller may take to say anything about the change; {@link absentAfterMs} unless told. */
+  /** How long the controller may take to report anything about the change; default {@link absentAfterMs}. */
   patienceMs?: number | undefined;
   /** `--no-wait`: the first new instance of web is enough. */
   firstInstance?: boolean;
-  /** Instead of a watch of its own, for who follows the app already. */
+  /** Replaces the watch, for a caller that follows the app already. */
   watch?: (check: (app: Stored<CFApp>) => RolloutOutcome | undefined, options: WatchUntilOptions) => Promise<RolloutOutcome>;
 }
 
@@ -39,20 +39,19 @@ export interface RolloutOutcome {
 }
 
 /**
- * How long to wait for a start, in milliseconds: CF_STARTUP_TIMEOUT, whatever the app says; without it 5 minutes, or longer where the app's own
- * time is.
- * @param ownSeconds the app's own time to get healthy
+ * How long to wait for a start, in milliseconds: CF_STARTUP_TIMEOUT if it is set; otherwise 5 minutes, or longer if the app's own time is longer.
+ * @param ownSeconds the time that the app may take to become healthy
  */
 export function startTimeoutMs(env: Readonly<Record<string, string | undefined>>, ownSeconds = 0): number {
   const standard = timeoutFrom({}, 'CF_STARTUP_TIMEOUT');
   return askedMs(env, 'CF_STARTUP_TIMEOUT') ?? Math.max(standard, (ownSeconds + roundSeconds) * 1000);
 }
 
-/** The most that one of the processes may take to get healthy, in seconds. */
+/** The longest time that one of the processes may take to become healthy, in seconds. */
 export const ownSecondsOf = (processes: readonly Stored<CFProcess>[]): number =>
   Math.max(0, ...processes.map(({ spec }) => spec.healthCheck.data.timeoutSeconds));
 
-/** {@link startTimeoutMs} of an app as it is in the cluster: its slowest process counts. */
+/** {@link startTimeoutMs} of an app in the cluster: its slowest process counts. */
 export async function startTimeoutOf(session: SpaceSession, app: Stored<CFApp>): Promise<number> {
   const { cluster, space, signal, env } = session;
   const asked = askedMs(env, 'CF_STARTUP_TIMEOUT');
@@ -61,7 +60,7 @@ export async function startTimeoutOf(session: SpaceSession, app: Stored<CFApp>):
   return startTimeoutMs(env, ownSecondsOf(items));
 }
 
-/** What the controller says about this very change; undefined as long as it speaks of an older one. */
+/** The controller's status of this change; undefined while the status is about an earlier one. */
 function deploymentOf(app: Stored<CFApp>, deployId: string): DeploymentStatus | undefined {
   const deployment = app.status?.deployment;
   return deployment?.id === deployId ? deployment : undefined;
@@ -84,7 +83,7 @@ function progressOf({ phase, message, generations = [] }: DeploymentStatus): OpE
   return /\d of \d/.test(message) ? { type: 'waiting', reason } : { type: 'waiting', reason, ready, wanted };
 }
 
-/** What failed, in facts: for `error.details`. */
+/** Facts about the failure, for `error.details`. */
 function facts(deployment: DeploymentStatus, log: LogEnds): Record<string, unknown> {
   const { id, reason, process, pod, container, exitCode, restarts } = deployment;
   const head = log.head.length === 0 ? {} : { logHead: log.head, logOmitted: log.omitted };
@@ -103,10 +102,10 @@ async function failure(cluster: Cluster, app: Stored<CFApp>, deployment: Deploym
   });
 }
 
-/** What the wait knew when its time was up. */
+/** The last known state when the time was up. */
 interface LastView {
   app: Stored<CFApp> | undefined;
-  /** The API server did not answer the last time. */
+  /** The last request to the API server failed. */
   outage: KubeError | undefined;
 }
 
@@ -139,7 +138,7 @@ function nobodyThere(app: Stored<CFApp>): KfError {
 }
 
 /**
- * Waits for the end of the change that carries `deployId`: its app serves (or is stopped, when that was asked).
+ * Waits for the end of the change with `deployId`: its app serves (or is stopped, if that was the change).
  * @param app as the API server returned it with the change
  * @throws KfError `start` (cause, last lines), `timeout` (what was awaited), `conflict` (overtaken), `accepted` (no controller)
  */

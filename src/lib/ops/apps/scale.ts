@@ -35,19 +35,19 @@ export async function findProcess(session: SpaceSession, app: Stored<CFApp>, typ
 
 const runningOf = (process: Stored<CFProcess> | undefined): number => (process === undefined ? 0 : instanceCountsOf(process).running);
 
-/** All wanted instances run, and none beside them. */
+/** All wanted instances run, and there are no others. */
 function hasExactly(process: Stored<CFProcess>, wanted: number): boolean {
   const { running, starting, crashed, down } = instanceCountsOf(process);
   return running === wanted && starting + crashed + down === 0;
 }
 
-/** How the process' change fares, while it is not judged yet: one that never ran is judged by its first instances. */
+/** The status of the process's change while it has no result yet: a process that never ran gets its result from its first instances. */
 function underWay(app: Stored<CFApp>, rollout: DeploymentStatus | undefined): DeploymentStatus | undefined {
   if (rollout?.id !== app.metadata.annotations?.[annotations.deployId]) return undefined;
   return rollout?.phase === 'Pending' || rollout?.phase === 'Starting' ? rollout : undefined;
 }
 
-/** The app's status follows that of its processes within moments; one that does not is shown as it is. */
+/** The app's status follows that of its processes within moments; after this time it is shown as it is. */
 const followMs = 5000;
 
 async function waitForApp(
@@ -64,10 +64,10 @@ async function waitForApp(
   await unlessLate(watchObject(cluster, kinds.app, { ns: space.guid, name }, check, how));
 }
 
-/** A cause that may pass by itself is told as the end when it has lasted so long. */
+/** A cause that may go away ends the wait when it has lasted this long. */
 const causePatienceMs = 8000;
 
-/** What keeps an instance from running: a crash at once, anything else that has a name after some patience. */
+/** Why an instance does not run: a crash counts at once, any other named cause after a while. */
 function failedInstance(
   session: SpaceSession,
   app: Stored<CFApp>,
@@ -94,7 +94,7 @@ function failedInstance(
   return Object.assign(error, { isCrash: crashed !== undefined });
 }
 
-/** Until as many instances run as were asked for; one that crashed, or that cannot come for a cause that lasts, fails. */
+/** Waits until the wanted number of instances runs. Fails when one crashed, or cannot start for a lasting cause. */
 async function waitForInstances(session: SpaceSession, app: Stored<CFApp>, process: Stored<CFProcess>, wanted: number): Promise<void> {
   const { cluster, space, signal, env, report } = session;
   const { name } = process.metadata;
@@ -140,7 +140,7 @@ async function waitForInstances(session: SpaceSession, app: Stored<CFApp>, proce
   );
 }
 
-/** Changes what is given and waits until it holds. Sizes go first: the new instances are made with them. */
+/** Applies the given changes and waits until they have taken effect. Sizes are written first, so that new instances get them. */
 export async function scaleApp(session: SpaceSession, app: Stored<CFApp>, options: ScaleOptions): Promise<void> {
   const process = await findProcess(session, app, options.process ?? webProcess);
   const sizes: Record<string, number> = {};

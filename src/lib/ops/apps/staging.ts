@@ -1,4 +1,4 @@
-// The app's next droplet: the package that waits for its start, or was pushed last, is staged and takes the place of the present droplet.
+// Makes the app's next droplet: stages the package that waits for a start, or the one that was pushed last, and replaces the present droplet.
 
 import { appRevOf } from '../../api/app.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
@@ -15,7 +15,7 @@ import { changeApp, newDeployId } from './changes.ts';
 import { readVariables } from './env.ts';
 import { settleWeb } from './web-process.ts';
 
-/** A start begins with a build: of the package that was pushed with `--no-start`, or because none has ended well yet. */
+/** True when a start needs a build first: for a package that was pushed with `--no-start`, or because no build has succeeded yet. */
 export function needsStaging(app: Stored<CFApp>): boolean {
   return isUnstaged(app) || (app.spec.currentDropletRef?.name ?? '') === '';
 }
@@ -26,7 +26,7 @@ const byApp = ({ space, signal }: SpaceSession, app: Stored<CFApp>) => ({
   signal,
 });
 
-/** A build of this very package with everything as it is now: of a start that was cut, or of another one that runs. */
+/** A build of the same package with the same inputs: of an interrupted start, or of another one that is running. */
 async function earlierBuild(session: SpaceSession, { app, packageGuid, key }: BuildRequest): Promise<Stored<CFBuild> | undefined> {
   const { items } = await session.cluster.list(kinds.build, byApp(session, app));
   const own = items.filter(({ spec }) => spec.packageRef.name === packageGuid && spec.appRef.name === app.metadata.name);
@@ -35,7 +35,10 @@ async function earlierBuild(session: SpaceSession, { app, packageGuid, key }: Bu
   return key === undefined ? undefined : reusableBuild(own, key);
 }
 
-/** How the app is pushed anew. Where its source lies only its user knows; without a flag for its image a push would take the working directory. */
+/**
+ * The command that pushes the app again. Only the user knows where its source is; without a flag for its image, a push would take the working
+ * directory.
+ */
 function pushOf({ bin }: SpaceSession, { spec: { displayName, lifecycle } }: Stored<CFApp>): string {
   const push = `${bin} push ${displayName}`;
   return lifecycle.type === 'docker' ? `${push} --docker-image IMAGE` : `In the folder of the app's source: ${push}`;
@@ -53,11 +56,11 @@ async function requestFor(session: SpaceSession, info: KfInfo, app: Stored<CFApp
   return { ...request, contentHash, key, env };
 }
 
-/** What says which droplet and which package are the app's. */
+/** The fields that choose the app's droplet and package. */
 const choiceOf = ({ spec, metadata }: Stored<CFApp>): string =>
   JSON.stringify([spec.currentDropletRef?.name, metadata.annotations?.[annotations.unstaged], metadata.annotations?.[annotations.package]]);
 
-/** The app as it was read has not got another droplet or package meanwhile; one that has got this droplet is all right. */
+/** Throws when somebody gave the app another droplet or package since it was read; the droplet of this build is accepted. */
 function assertSameChoice(read: Stored<CFApp>, current: Stored<CFApp>, droplet: string): void {
   if (choiceOf(current) === choiceOf(read) || current.spec.currentDropletRef?.name === droplet) return;
   const by = current.metadata.annotations?.[annotations.changedBy] ?? 'somebody';
@@ -71,14 +74,14 @@ function assertSameChoice(read: Stored<CFApp>, current: Stored<CFApp>, droplet: 
 /** The app with its new droplet, as it was written. */
 export interface Staged {
   app: Stored<CFApp>;
-  /** The wait for the start is for the change with this id. */
+  /** The id of the change whose start is awaited. */
   deployId: string;
 }
 
 /**
- * Stages what the app runs next, makes it the droplet and marks the app as started. The wait for the start is `waitUntilServing`.
- * @param again build although an equal build is there
- * @throws KfError `failed` when nothing was pushed, those of {@link stagePackage}, `conflict` when a push has come between
+ * Stages the app's next droplet, sets it and marks the app as started. Wait for the start with `waitUntilServing`.
+ * @param again build even if an equal build exists
+ * @throws KfError `failed` when nothing was pushed, those of {@link stagePackage}, `conflict` when a push came in between
  */
 export async function stageAndStart(session: SpaceSession, app: Stored<CFApp>, { again }: { again: boolean }): Promise<Staged> {
   const [info, { items }] = await Promise.all([session.info(), session.cluster.list(kinds.package, byApp(session, app))]);
@@ -106,7 +109,7 @@ export async function stageAndStart(session: SpaceSession, app: Stored<CFApp>, {
   return { app: changed, deployId: changed.metadata.annotations?.[annotations.deployId] ?? deployId };
 }
 
-/** Another start that waited for the same build was faster. */
+/** Another start that waited for the same build finished first. */
 const isDone = (app: Stored<CFApp>, droplet: string): boolean =>
   app.spec.currentDropletRef?.name === droplet && app.spec.desiredState === 'STARTED' && !isUnstaged(app);
 

@@ -1,4 +1,4 @@
-// A build may find no web process, as from a Procfile with a worker only: then there is nothing to start, and that is said.
+// Handles builds without a web process, for example from a Procfile with only a worker: nothing can be started then, and the user gets a message.
 
 import { desiredInstances, effectiveCommand, lacksWeb, webProcess } from '../../api/app.ts';
 import { kinds, labels } from '../../api/group.ts';
@@ -11,23 +11,23 @@ import type { SpaceSession } from '../../session/session.ts';
 import { scaleProcess } from './changes.ts';
 
 interface Judged {
-  /** Of the app. */
+  /** Name of the app. */
   name: string;
   build: CFBuild;
-  /** The web process has a command, whatever the build found. */
+  /** The web process has its own command, whatever the build found. */
   hasCommand: boolean;
-  /** Something is to be started now. */
+  /** The command starts the app now. */
   start: boolean;
-  /** The flags of the push that this is part of: commands that push again repeat them. Left out elsewhere. */
+  /** The flags of the push that this is part of, which hints with push commands repeat. Left out in other commands. */
   flags?: PushFlags;
 }
 
-/** Where a push of somebody who has not just pushed is to be typed. */
+/** Where to run the push that a hint recommends to a user who has not just pushed. */
 const atSource = "in the folder of the app's source";
 
 /**
  * Whether a web process that has not run yet gets instances. Reports when it gets none.
- * @throws KfError `build` when the build found no process at all, and one is to be started
+ * @throws KfError `build` when the build found no process at all, and the command starts the app
  */
 export function judgeWeb(
   { report, bin }: Pick<SpaceSession, 'report' | 'bin'>,
@@ -37,7 +37,7 @@ export function judgeWeb(
   const { processTypes = [], buildpacks = [] } = droplet ?? {};
   if (build.spec.lifecycle.type === 'docker' || hasCommand) return true;
   const typed = repeatPush(`${bin} push ${name} -c COMMAND`, flags ?? {});
-  // A droplet whose facts could not be read names no buildpacks either; it may well have a process.
+  // A droplet whose facts could not be read names no buildpacks either; it may still have a process.
   if (start && processTypes.length === 0 && buildpacks.length > 0) {
     throw new KfError('build', `The build of app '${name}' found no process to start.`, {
       hints: [flags === undefined ? `${typed}, ${atSource}` : typed, "Or add a file named Procfile with the line 'web: COMMAND'."],
@@ -49,7 +49,7 @@ export function judgeWeb(
   return false;
 }
 
-/** {@link judgeWeb} of an app whose processes are there already: a web process that has nothing to start loses its instances. */
+/** {@link judgeWeb} for an app whose processes exist already: a web process that has nothing to start is scaled to 0. */
 export async function settleWeb(session: SpaceSession, app: Stored<CFApp>, build: Stored<CFBuild>): Promise<void> {
   const { cluster, space, signal } = session;
   const hasWeb = build.status?.droplet?.processTypes?.some(({ type }) => type === webProcess) === true;

@@ -1,4 +1,4 @@
-// When is a build the same build? When nothing that goes into it differs.
+// The build key: builds with equal inputs have the same key.
 
 import { createHash } from 'node:crypto';
 import { findCondition } from '../../api/conditions.ts';
@@ -12,11 +12,11 @@ export interface BuildInputs {
   buildpacks: readonly string[];
   stack: string;
   env: Readonly<Record<string, string>>;
-  /** Of the app. */
+  /** The app's bindings. */
   bindings: readonly Stored<CFServiceBinding>[];
 }
 
-/** What a build sees of its app's services. The credentials count by the version of their Secret: a hash of them would let its readers try what they are. */
+/** The part of the app's services that a build can see. Credentials count by the version of their Secret: readers of a hash could guess them. */
 function seenOf(bindings: readonly Stored<CFServiceBinding>[]): string[][] {
   return bindings
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
@@ -45,7 +45,7 @@ export function buildKey(info: KfInfo, inputs: BuildInputs): string {
 const isOf = (build: Stored<CFBuild>, key: string): boolean =>
   build.metadata.annotations?.[annotations.buildKey] === key && build.metadata.deletionTimestamp === undefined;
 
-/** A build with this key that has ended well, else one that still runs (of a push that was cancelled). */
+/** A successful build with this key, otherwise one that is still running (of a push that was cancelled). */
 export function reusableBuild(builds: readonly Stored<CFBuild>[], key: string): Stored<CFBuild> | undefined {
   const same = builds.filter((build) => isOf(build, key));
   return same.find((build) => build.status?.state === 'STAGED') ?? same.find((build) => build.status?.state !== 'FAILED');

@@ -1,4 +1,4 @@
-// Waits for a build, shows its log while it runs, and says why when it fails.
+// Waits for a build, shows its log while it runs, and reports why it failed.
 
 import { findCondition } from '../../api/conditions.ts';
 import { conditionTypes, kinds, labels, reasons } from '../../api/group.ts';
@@ -13,23 +13,23 @@ import { followLogs } from '../../logs/stream.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { absentAfterMs, awaitedIn, unlessAbsent } from '../controller-wait.ts';
 
-/** The log of a pod that has ended is read to its end, but never longer than this. */
+/** The log of an ended pod is read to its end, but no longer than this. */
 const logGraceMs = 3000;
 const keptLines = 30;
-/** The containers of a build follow each other within moments; the lines of each arrive on a separate connection. */
+/** The containers of a build run shortly after each other, and the lines of each arrive on a separate connection. */
 const orderMs = 500;
 
 const hasEnded = (build: Stored<CFBuild>): boolean => build.status?.state === 'STAGED' || build.status?.state === 'FAILED';
 
 interface ShownLog {
-  /** Waits at most a moment for what the ended pod still has to say. */
+  /** Waits at most a moment for the remaining lines of the ended pod. */
   finish(): Promise<void>;
 }
 
 export interface BuildWait {
-  /** Rejects when a later push has taken over; left out where the wait is so short that the next write finds out. */
+  /** Rejects when a later push has taken over. Left out when the wait is so short that the next write notices that. */
   stillOurs?: Promise<never> | undefined;
-  /** The command that builds it again, as a hint. */
+  /** The command that repeats the build, for a hint. */
   again: string;
 }
 
@@ -72,7 +72,8 @@ interface FailedBuild {
 function buildFailure(session: SpaceSession, { appName, build, tail, again }: FailedBuild): KfError {
   const condition = findCondition(build, conditionTypes.succeeded);
   const message = condition?.message ?? 'the cause is unknown';
-  // Our controller writes the class beside the sentence, Korifi's before it (`<reason>: <text>`); the condition's own reason only says that it failed.
+  // Our controller writes the class of the failure into a field, Korifi writes it in front of the message (`<reason>: <text>`); the condition's
+  // own reason only says that the build failed.
   const reason = build.status?.failure?.reason ?? /^([A-Z]\w+): /.exec(message)?.[1] ?? condition?.reason;
   const noMatch = reason === reasons.noBuildpackMatched;
   return new KfError('build', `Error staging application: ${message}`, {
@@ -82,7 +83,7 @@ function buildFailure(session: SpaceSession, { appName, build, tail, again }: Fa
 }
 
 /**
- * Waits until the build has ended well.
+ * Waits until the build has succeeded.
  * @throws KfError `build` with the cause, `timeout` naming app and minutes, `accepted` (no controller)
  */
 export async function waitForBuild(

@@ -1,4 +1,5 @@
-// Staging: a CFBuild of a package with its environment, made or found again, and the wait for its end. Push, start, restart and restage do it.
+// Staging: creates a CFBuild of a package with its environment, or finds an earlier one, and waits for its end. For push, start, restart and
+// restage.
 
 import { randomUUID } from 'node:crypto';
 import { secretType } from '../../api/core.ts';
@@ -16,9 +17,9 @@ export interface BuildRequest {
   app: Stored<CFApp>;
   packageGuid: string;
   lifecycle: Lifecycle;
-  /** The command that builds it again, as a hint. */
+  /** The command that repeats the build, for a hint. */
   again: string;
-  /** Of source code. */
+  /** Only for source code. */
   contentHash?: string | undefined;
   key?: string | undefined;
   /** Left out for images, which are not built. */
@@ -26,7 +27,7 @@ export interface BuildRequest {
   pushId?: string | undefined;
 }
 
-/** What makes a build. @param request `env` lies in a Secret of its own, which the build waits for */
+/** Creates the objects of a build. @param request `env` is put into a Secret, for which the build waits */
 export async function createBuild(session: SpaceSession, info: KfInfo, request: BuildRequest): Promise<Stored<CFBuild>> {
   const { app, packageGuid, lifecycle, contentHash, key: buildKey, env, pushId } = request;
   const { cluster, signal } = session;
@@ -52,7 +53,7 @@ export async function createBuild(session: SpaceSession, info: KfInfo, request: 
   return build;
 }
 
-/** A run that was cut right after it made the build left it without its environment. */
+/** A command that was interrupted right after it created the build left the build without its environment. */
 async function takeUp(session: SpaceSession, build: Stored<CFBuild>, { env }: BuildRequest): Promise<Stored<CFBuild>> {
   if (env === undefined || build.metadata.annotations?.[annotations.envSecret] === undefined) return build;
   const secret = buildBuildEnvSecret(build, env, await authorOf(session));
@@ -67,8 +68,8 @@ async function authorOf(session: SpaceSession): Promise<Authorship> {
 }
 
 /**
- * The staged build of a package. One that has ended well already is taken without a word.
- * @param earlier an equal build of before, which may still run
+ * The staged build of a package. One that has succeeded already is used without a message.
+ * @param earlier an equal earlier build, which may still run
  * @param stillOurs rejects when a later push has taken over
  * @throws KfError of {@link waitForBuild}
  */

@@ -1,8 +1,8 @@
-// The other choices that an earlier setup may have had of its gateway and its registry.
+// The other choices of gateway and registry that an earlier setup may have made.
 
 import type { SetupPlan } from '../../../templates/setup/options.ts';
 
-/** The plan with each other gateway that setup installs objects of. */
+/** The plan with each other gateway for which setup installs objects. */
 export function otherGateways(plan: SetupPlan): SetupPlan[] {
   const { port } = plan.gateway;
   const choices: SetupPlan['gateway'][] = [
@@ -13,7 +13,7 @@ export function otherGateways(plan: SetupPlan): SetupPlan[] {
   return choices.map((gateway) => ({ ...plan, gateway }));
 }
 
-/** The plan with the registry in the cluster, where it has one outside. */
+/** The plan with the registry in the cluster, if it has an outside registry. */
 export function otherRegistries(plan: SetupPlan): SetupPlan[] {
   const { registry, ...inCluster } = plan;
   return registry === undefined ? [] : [inCluster];

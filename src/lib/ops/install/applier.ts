@@ -1,4 +1,4 @@
-// Plans and applies a set of objects. It knows nothing of what the objects are for: the same code serves any set with an owner label.
+// Plans and applies a set of objects. It does not know their purpose: the same code works for any set with an owner label.
 
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
@@ -21,10 +21,10 @@ export interface ObjectSet {
   label: { key: string; value: string };
 }
 
-/** More at once only queue up in the API server's priority level. */
+/** More concurrent requests would only wait in the queue of the API server's priority level. */
 export const parallelRequests = 10;
 
-/** What the server would make of an object, without what changes by itself. */
+/** The object as the server would store it, without fields that change by themselves. */
 function comparable(object: KubeObject): unknown {
   const copy = structuredClone(object) as KubeObject & { status?: unknown; metadata: Record<string, unknown> };
   for (const key of ['managedFields', 'resourceVersion', 'generation', 'creationTimestamp', 'uid']) delete copy.metadata[key];
@@ -37,7 +37,10 @@ export function marked(set: ObjectSet, object: KubeObject): KubeObject {
   return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, [set.label.key]: set.label.value } } };
 }
 
-/** The kind itself, or the namespace, is part of what is to be made. Whether the caller may make it the server has said before. */
+/**
+ * True when the kind itself or the namespace is also part of the set and does not exist yet. The server has checked before whether the caller may
+ * create it.
+ */
 function isYetToBeMade(error: unknown): boolean {
   return error instanceof KfError && error.code === 'not-found';
 }
@@ -50,7 +53,7 @@ function leaving(object: KubeObject): KfError {
 
 const at = ({ metadata }: KubeObject): string => (metadata.namespace === undefined ? '' : ` -n ${metadata.namespace}`);
 
-/** The object as it is; undefined while it, its namespace or its kind is not there. */
+/** The present object; undefined while it, its namespace or its kind does not exist. */
 async function liveOf(cluster: Cluster, object: KubeObject): Promise<KubeObject | undefined> {
   const live = await cluster.get(kindOf(object), object.metadata.namespace, object.metadata.name ?? '').catch((error: unknown) => {
     if (isYetToBeMade(error)) return undefined;
@@ -73,7 +76,7 @@ async function planOne(cluster: Cluster, set: ObjectSet, object: KubeObject): Pr
 }
 
 /**
- * Compares each object with the cluster by a dry-run apply: nothing is written, and what the caller may not do comes out before anything is.
+ * Compares each object with the cluster by a dry-run apply. Nothing is written, and missing rights are found before the first write.
  * @throws KfError with every refusal in `details.refused`
  */
 export async function planObjects(cluster: Cluster, set: ObjectSet, objects: KubeObject[]): Promise<PlannedChange[]> {
@@ -92,7 +95,7 @@ export async function planObjects(cluster: Cluster, set: ObjectSet, objects: Kub
   return plans.flatMap((plan) => (plan.status === 'fulfilled' ? [plan.value] : []));
 }
 
-/** Applies what the plan says is new or different, all at once. */
+/** Applies the new and changed objects of the plan in parallel. */
 export async function applyPlanned(cluster: Cluster, set: ObjectSet, planned: PlannedChange[], signal?: AbortSignal): Promise<void> {
   const limit = pLimit(parallelRequests);
   const changes = planned.filter((change) => change.action !== 'unchanged');

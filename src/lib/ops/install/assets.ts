@@ -34,7 +34,7 @@ export async function readManifests(folder: string): Promise<KubeObject[]> {
 }
 
 const programNames = ['controller.mjs', 'gate.mjs', 'fetch.mjs', 'pages.mjs'];
-/** A ConfigMap ends at 1 MiB; what comes near it has grown too much (docs/decisions/0010). */
+/** A ConfigMap may have 1 MiB; programs that come near it have grown too much (docs/decisions/0010). */
 const largestBundle = 614 * 1024;
 
 /** The bundled programs that run in the cluster, by file name. */

@@ -1,4 +1,4 @@
-// The environment that setup gives every build: kept where only the controller reads it, and known to everybody by a revision.
+// The environment that setup gives every build. Only the controller can read it; all others see its revision.
 
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -8,7 +8,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { encoded } from '../../../templates/metadata.ts';
 import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 
-/** The environment of builds as it is in the cluster; undefined where none is. */
+/** The environment of builds in the cluster; undefined if there is none. */
 export async function readBuildEnv(cluster: Cluster): Promise<Record<string, string> | undefined> {
   const { data = {} } = (await cluster.get(secretType, systemNamespace, places.installationEnv)) ?? {};
   const entries = Object.entries(data).map(([name, value]) => [name, Buffer.from(value, 'base64').toString('utf8')]);
@@ -16,8 +16,8 @@ export async function readBuildEnv(cluster: Cluster): Promise<Record<string, str
 }
 
 /**
- * The plan with the revision of its build environment: that of the cluster while nothing has changed. It is no hash, since whoever reads it could try
- * passwords against one.
+ * The plan with the revision of its build environment; an unchanged environment keeps its revision. The revision is not a hash, because readers of
+ * a hash could guess passwords with it.
  */
 export async function withBuildEnvRevision(cluster: Cluster, plan: SetupPlan): Promise<SetupPlan> {
   if (Object.keys(plan.buildEnv).length === 0) return plan;

@@ -1,4 +1,4 @@
-// The objects that make a fresh installation usable: default domain, org and space, and what `kf buildpacks` reads.
+// The objects that make a new installation usable: default domain, org and space, and the data of `kf buildpacks`.
 
 import { kinds, labels, places } from '../../api/group.ts';
 import { sha224 } from '../../api/names.ts';
@@ -12,7 +12,7 @@ import { buildDomain, buildOrg, buildSpace } from '../../../templates/tenancy.ts
 export const defaultDomain = 'default-domain';
 
 export interface Defaults {
-  /** In the root namespace. */
+  /** Objects in the root namespace. */
   root: KubeObject[];
   space: KubeObject[];
 }
@@ -21,7 +21,7 @@ interface WithDisplayName extends KubeObject {
   spec: { displayName: string };
 }
 
-/** GUID of the object with this display name; undefined also where its kind is not there yet. */
+/** GUID of the object with this display name; undefined also when its kind does not exist yet. */
 async function guidOf(
   cluster: Cluster,
   type: ResourceType<KubeObject>,
@@ -36,14 +36,14 @@ async function guidOf(
       throw error;
     },
   );
-  // A manager of the org may make a second space of that name: of several the oldest holds it.
+  // A manager of the org may make a second space of that name: the oldest one has the name.
   const [first] = items
     .filter((item) => item.spec.displayName === name && item.metadata.deletionTimestamp === undefined)
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
   return first?.metadata.name;
 }
 
-/** The plan with the GUIDs of default org and space as far as they exist. */
+/** The plan with the GUIDs of the default org and space that exist. */
 export async function withDefaultGuids(cluster: Cluster, plan: SetupPlan): Promise<SetupPlan> {
   const org = await guidOf(cluster, kinds.org, { ns: rootNamespace, label: labels.orgName }, plan.org.name);
   if (org === undefined) return plan;
@@ -51,7 +51,7 @@ export async function withDefaultGuids(cluster: Cluster, plan: SetupPlan): Promi
   return { ...plan, org: { ...plan.org, guid: org }, space: { ...plan.space, ...(space === undefined ? {} : { guid: space }) } };
 }
 
-/** Labels and annotations that change with time or author would make every setup a change; an existing object keeps its own. */
+/** Removes labels and annotations that depend on time or author: otherwise every setup would be a change. An existing object keeps its own. */
 function stable(object: KubeObject): KubeObject {
   const { finalizers, ...metadata } = object.metadata;
   const kept = Object.fromEntries(
@@ -60,7 +60,7 @@ function stable(object: KubeObject): KubeObject {
   return { ...object, metadata: { ...metadata, labels: kept, annotations: {}, ...(finalizers === undefined ? {} : { finalizers }) } };
 }
 
-/** The defaults of a plan. Before its GUIDs are known, org and space have no names. */
+/** The default objects of a plan. Until its GUIDs are known, org and space have no object names. */
 export function buildDefaults(plan: SetupPlan): Defaults {
   const [orgGuid, spaceGuid] = [plan.org.guid ?? '', plan.space.guid ?? ''];
   const author = { changedBy: '', now: new Date(0) };

@@ -1,4 +1,4 @@
-// What the commands `setup` and `uninstall` call; they load it in one piece.
+// The functions for the commands `setup` and `uninstall`, which load them all with this file.
 
 export { readSetupFile } from './settings-file.ts';
 export { previewSetup, setup } from './setup.ts';

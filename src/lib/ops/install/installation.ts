@@ -1,4 +1,4 @@
-// The parts of an installation together: their objects, the plan, and how they are applied and proven in order.
+// All parts of an installation: their objects, the plan, and their ordered application and checks.
 
 import type { KubeObject } from '../../api/object.ts';
 import { BugError } from '../../errors.ts';
@@ -11,7 +11,7 @@ import { setupSet } from './setup-set.ts';
 export interface PartObjects {
   part: Part;
   objects: KubeObject[];
-  /** Of its other choices: they stay where they are. */
+  /** Objects of its other choices; they stay where they are. */
   alternatives: KubeObject[];
 }
 
@@ -20,14 +20,14 @@ export interface PlannedPart {
   changes: PlannedChange[];
 }
 
-/** The objects of all parts, in the order in which they are applied; pure but for reading the files of the package. */
+/** The objects of all parts, in the order in which they are applied. Only reads files of the package. */
 export function objectsOfParts(input: PartInput): Promise<PartObjects[]> {
   return Promise.all(
     inOrder(parts).map(async (part) => ({ part, objects: await part.objects(input), alternatives: part.alternatives?.(input) ?? [] })),
   );
 }
 
-/** Every object beside what is in the cluster. Nothing is written; who may not do it all is told here. @throws KfError */
+/** Compares every object with the cluster. Nothing is written; missing rights are reported here. @throws KfError */
 export async function planParts(cluster: Cluster, all: PartObjects[]): Promise<PlannedPart[]> {
   const planned = await planObjects(
     cluster,
@@ -48,8 +48,8 @@ async function applyPart(run: SetupRun, { part, changes }: PlannedPart): Promise
 type Outcome = () => Promise<Partial<Proofs>>;
 
 /**
- * Applies the parts one after the other, each when those that it requires are ready. A part gets ready while the next ones are applied.
- * @returns for the outcomes of the checks that the parts began
+ * Applies the parts in order, each when those that it requires are ready. A part becomes ready while the next ones are applied.
+ * @returns functions that return the outcomes of the checks that the parts started
  */
 export async function applyParts(context: SetupRun, planned: PlannedPart[]): Promise<Outcome[]> {
   const failed = new AbortController();
@@ -64,20 +64,20 @@ export async function applyParts(context: SetupRun, planned: PlannedPart[]): Pro
       await applyPart(run, one);
       if (prove !== undefined) outcomes.push(prove(run));
       const readiness = after?.(run) ?? Promise.resolve();
-      // Another part may fail before this one is asked for.
+      // Another part may fail before this promise is awaited.
       readiness.catch(() => undefined);
       ready.set(name, readiness);
     }
     await Promise.all(ready.values());
   } catch (error) {
-    // Whoever still waits would wait for nothing.
+    // Ends the other waits, which would wait for nothing.
     failed.abort(error);
     throw error;
   }
   return outcomes;
 }
 
-/** The outcomes of all checks, asked for one after the other. */
+/** Collects the outcomes of all checks, one after the other. */
 export async function proveParts(outcomes: Outcome[]): Promise<Proofs> {
   let proofs: Partial<Proofs> = {};
   for (const outcome of outcomes) proofs = { ...proofs, ...(await outcome()) };

@@ -1,4 +1,5 @@
-// What a setup takes over from the one before: flags over the file of -f, and without a file over what the installation was made with.
+// Settings that a setup takes over from the one before. Flags override the file of -f; without a file they override the settings of the existing
+// installation.
 
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
@@ -13,31 +14,31 @@ import { standard, type SetupRequest } from './request.ts';
 import { settingsOfObjects } from './settings-of-objects.ts';
 import { knownKeys } from './settings-schema.ts';
 
-/** What the operator gives. */
+/** The operator's input. */
 export interface SetupOrder {
   flags: SetupRequest;
-  /** Of `-f`: the whole truth beside the flags. What it does not name is as if it had never been named. */
+  /** The file of `-f`: together with the flags it is complete. A key that it does not name has its default. */
   file?: SetupRequest;
 }
 
-/** What an installation was made with. */
+/** The settings of the existing installation. */
 export interface KeptSettings {
   settings: SetupRequest;
-  /** Objects: a kf without the record made the installation. */
+  /** `objects`: a kf without the record made the installation. */
   from: 'record' | 'objects' | 'nothing';
 }
 
 export interface SettingChange {
-  /** As in setup.yaml, with dots: `images.node`. */
+  /** The key in setup.yaml, with dots: `images.node`. */
   key: string;
-  /** Of the environment of builds no values, only `set` and `none`. */
+  /** For the environment of builds only `set` and `none`, no values. */
   before: string;
   after: string;
 }
 
-/** What an operator is told before anything is written. */
+/** Reported to the operator before anything is written. */
 export interface SettingsReport {
-  /** Keys that hold although nobody gave them now. */
+  /** Keys that stay although nobody gave them now. */
   kept: string[];
   from: KeptSettings['from'];
   changed: SettingChange[];
@@ -78,7 +79,7 @@ async function readKept(cluster: Cluster, recorded: RecordedInfo): Promise<KeptS
   return found === undefined ? { settings: {}, from: 'nothing' } : { settings: { ...found, ...env }, from: 'objects' };
 }
 
-/** What the installation in the cluster was made with. A file makes up for what cannot be read. @throws KfError `failed` asking for one */
+/** The settings of the installation in the cluster. A file replaces settings that cannot be read. @throws KfError `failed` asking for one */
 export async function keptSettings(cluster: Cluster, order: SetupOrder, recorded: RecordedInfo): Promise<KeptSettings> {
   try {
     return await readKept(cluster, recorded);
@@ -90,7 +91,7 @@ export async function keptSettings(cluster: Cluster, order: SetupOrder, recorded
 
 const hostOf = (registry: string | undefined): string | undefined => registry?.split('/')[0];
 
-/** Flags change what they name; what belongs to the former choice goes with it. */
+/** Applies the flags to the kept settings; settings that belong only to a former choice are removed. */
 function withFlags(kept: SetupRequest, flags: SetupRequest): SetupRequest {
   const base = { ...kept };
   if (flags.gateway !== undefined) delete base.gatewayClass;
@@ -99,7 +100,7 @@ function withFlags(kept: SetupRequest, flags: SetupRequest): SetupRequest {
   return { ...base, ...flags };
 }
 
-/** What this setup is asked for in all. */
+/** The complete request of this setup. */
 export function settle({ flags, file }: SetupOrder, { settings }: KeptSettings): SetupRequest {
   return file === undefined ? withFlags(settings, flags) : { ...file, ...flags };
 }
@@ -118,7 +119,7 @@ function shown(key: string, value: unknown): string {
   return held === undefined ? 'none' : typeof held === 'string' ? held : JSON.stringify(held);
 }
 
-/** How the gateway is reached is a setting only where both have a gateway of kf's own. */
+/** The way to the gateway counts as a setting only if both plans have kf's own gateway. */
 function isComparable(key: string, before: unknown, after: unknown): boolean {
   return key !== 'gatewayExposure' || (before !== undefined && after !== undefined);
 }
@@ -133,8 +134,8 @@ function changesBetween(before: object, after: object): SettingChange[] {
 }
 
 /**
- * What stays and what changes.
- * @param exposure what the cluster's own way in would be
+ * Lists the settings that stay and those that change.
+ * @param exposure the cluster's own default for reaching the gateway
  */
 export function reportSettings(order: SetupOrder, { settings, from }: KeptSettings, plan: SetupPlan, exposure: string): SettingsReport {
   const asked = { ...plan.settings, buildEnv: plan.buildEnv };

@@ -40,9 +40,7 @@ const known: ResourceType[] = [
   resource(cf, 'v1alpha1', 'RunnerInfo', 'runnerinfos'),
 ];
 
-/**
- * Kinds whose objects setup never removes, although it may have made them: they hold what people and apps have put there. Pods it never marks.
- */
+/** Kinds whose objects setup never removes, although it may have created them: they hold data of people and apps. Setup never labels pods. */
 const lasting = new Set([
   'CustomResourceDefinition',
   'Namespace',
@@ -54,7 +52,7 @@ const lasting = new Set([
   'CFDomain',
 ]);
 
-/** Kinds of which a setup removes what earlier ones have left behind: what uses others goes before what it uses. */
+/** Kinds of which a setup removes the objects of earlier setups, in order: users of an object before the object. */
 export const prunedKinds: readonly ResourceType[] = known.filter(({ kind }) => !lasting.has(kind)).toReversed();
 
 const byName = new Map(known.map((type) => [`${apiVersionOf(type)}/${type.kind}`, type]));

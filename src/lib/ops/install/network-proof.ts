@@ -1,4 +1,5 @@
-// Whether the cluster's network enforces NetworkPolicies: a connection that a policy allows, and the same one after that policy has gone.
+// Tests whether the cluster's network enforces NetworkPolicies: tries a connection that a policy allows, and the same one after the policy is
+// deleted.
 
 import { randomUUID } from 'node:crypto';
 import { podType, type Pod } from '../../api/pod-kind.ts';
@@ -15,13 +16,13 @@ import type { NetworkRequest } from './network.ts';
 
 const podMs = 60_000;
 
-/** Enforced or not; neither where it could not be found out, with the reason. */
+/** Whether policies are enforced; if that is unknown, the reason. */
 export interface NetworkProof {
   enforced?: boolean;
   message?: string;
 }
 
-/** Looks at a pod until it shows what is wanted. @throws Error with the pod's own trouble when it does not in time */
+/** Watches a pod until `look` returns a value. @throws Error with the pod's own problem when that takes too long */
 async function watchPod<T>(cluster: Cluster, name: string, look: (pod: Pod) => T | undefined, signal?: AbortSignal): Promise<T> {
   let pod: Pod | undefined;
   const found = async (): Promise<T | undefined> => {
@@ -37,7 +38,7 @@ function troubleOf(pod: Pod | undefined): string | undefined {
   return unplaced ?? pod?.status?.containerStatuses?.[0]?.state?.waiting?.message;
 }
 
-/** The address of a pod whose container runs. */
+/** The address of a pod whose container is running. */
 function addressOf(pod: Pod): string | undefined {
   return pod.status?.containerStatuses?.[0]?.state?.running === undefined ? undefined : pod.status.podIP;
 }
@@ -45,7 +46,7 @@ function addressOf(pod: Pod): string | undefined {
 const outcomeOf = (pod: Pod): Reach | undefined =>
   pod.status?.containerStatuses?.[0]?.state?.terminated?.message?.trim() as Reach | undefined;
 
-/** Finds out by two pods and a policy between them, in kf's own namespace, which is closed. Never throws but for an interruption. */
+/** Tests with two pods and a policy between them, in kf's own namespace, where other traffic is blocked. Throws only when interrupted. */
 export async function proveNetwork(cluster: Cluster, image: string, signal?: AbortSignal): Promise<NetworkProof> {
   const id = randomUUID().slice(0, 8);
   const [listens, connects] = [`kf-network-test-${id}`, `kf-network-test-${id}-c`];
@@ -76,12 +77,12 @@ export async function proveNetwork(cluster: Cluster, image: string, signal?: Abo
   }
 }
 
-/** What holds between pods after this setup. */
+/** The state of policies between pods after this setup. */
 export interface NetworkState extends NetworkProof {
   policies: 'on' | 'off';
 }
 
-/** Starts the proof where nothing is known yet, or where the operator asks for policies by name; it runs beside the rest of setup. */
+/** Starts the test if nothing is known yet, or if the operator explicitly asks for policies; it runs beside the rest of setup. */
 export function startNetworkProof(
   cluster: Cluster,
   plan: SetupPlan,
@@ -92,12 +93,12 @@ export function startNetworkProof(
   const isKnown = network?.enforced !== undefined && request.networkPolicies === undefined;
   if (network === undefined || isKnown) return undefined;
   const proof = proveNetwork(cluster, plan.controllerImage ?? plan.images.node, signal);
-  // Setup may end for another reason before it asks.
+  // Setup may end for another reason before it awaits this promise.
   proof.catch(() => undefined);
   return proof;
 }
 
-/** Waits for the proof and writes it into `kf-info`, where it differs from what stands there. */
+/** Waits for the test and writes a changed result into `kf-info`. */
 export async function settleNetwork(
   context: { cluster: Cluster; report: Report; set: ObjectSet },
   plan: SetupPlan,

@@ -1,4 +1,4 @@
-// What setup knows of the cluster's network: what the operator asks for, what is there, and what the policies are made of.
+// Setup's knowledge about the cluster's network: the operator's settings, the existing network, and the input of the policies.
 
 import { nodeType, serviceType, type Node, type Service } from '../../api/core.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
@@ -21,14 +21,14 @@ interface EndpointSlice extends KubeObject {
 
 const endpointSliceType = resource<EndpointSlice>('discovery.k8s.io', 'v1', 'EndpointSlice', 'endpointslices');
 
-/** What is there, before anything is asked for. */
+/** The existing network, before any settings. */
 export type NetworkFacts = Omit<SetupNetwork, 'egress' | 'ingress'>;
 
 interface WithPodRanges extends Node {
   spec?: Node['spec'] & { podCIDR?: string; podCIDRs?: string[] };
 }
 
-/** The first two addresses of a range: bridges and tunnels take them, and nodes then speak from there. */
+/** The first two addresses of a range: bridges and tunnels use them, and traffic of nodes then comes from there. */
 function firstAddresses(range: string): string[] {
   const [base = ''] = range.split('/');
   const octets = base.split('.');
@@ -49,8 +49,8 @@ const clusterAddresses = (service: Service | undefined): string[] =>
   ((service?.spec as { clusterIPs?: string[] } | undefined)?.clusterIPs ?? []).filter((address) => address !== 'None');
 
 /**
- * Looks at nodes, name service and API server.
- * @param recorded what the last setup found out, so that a second one proves nothing again
+ * Reads nodes, name service and API server.
+ * @param recorded the result of the last setup, so that a second one does not test again
  */
 export async function readNetwork(cluster: Cluster, recorded: KfInfo | undefined): Promise<NetworkFacts> {
   const [nodes, dns, slices] = await Promise.all([
@@ -69,7 +69,7 @@ export async function readNetwork(cluster: Cluster, recorded: KfInfo | undefined
   };
 }
 
-/** A range of addresses, or what may be the name of a namespace. */
+/** True for a range of addresses, or for a valid name of a namespace. */
 export function isPeer(entry: string): boolean {
   return isRange(entry) || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(entry);
 }
@@ -93,7 +93,7 @@ function wantsPolicies(value: string | boolean | undefined): boolean {
   throw new KfError('usage', `Incorrect Usage: --network-policies takes on or off, not '${value}'.`);
 }
 
-/** The part of the plan; empty where policies are switched off, or nothing is known. @throws KfError usage */
+/** The network part of the plan; empty when policies are switched off, or when nothing is known. @throws KfError usage */
 export function resolveNetwork(request: NetworkRequest, facts: NetworkFacts | undefined): { network?: SetupNetwork } {
   const egress = checkedPeers('appEgress', request.appEgress);
   const ingress = checkedPeers('appIngress', request.appIngress);

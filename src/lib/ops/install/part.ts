@@ -1,4 +1,5 @@
-// A part of an installation: its objects, what it needs, and how it is checked and removed. Setup and uninstall know parts only, and in which order they go.
+// A part of an installation: its objects, its requirements, and how it is checked and removed. Setup and uninstall only know parts and their
+// order.
 
 import type { KubeObject } from '../../api/object.ts';
 import { BugError } from '../../errors.ts';
@@ -13,27 +14,27 @@ import type { ReachResult } from './proofs.ts';
 import type { Removal } from './removal.ts';
 import type { SetupRequest } from './request.ts';
 
-/** What objects are made from. */
+/** The input from which a part makes its objects. */
 export interface PartInput {
   plan: SetupPlan;
   programs: ControllerPrograms;
-  /** What the cluster brings itself. */
+  /** Features of the cluster itself. */
   served: Pick<ClusterFacts, 'hasGatewayApi' | 'hasMutatingPolicies'>;
 }
 
-/** A setup that is under way. */
+/** A running setup. */
 export interface SetupRun {
   cluster: Cluster;
   report: Report;
   signal?: AbortSignal;
   plan: SetupPlan;
-  /** What the operator asks for now, by flags and file. */
+  /** The operator's request, from flags and file. */
   asked: SetupRequest;
-  /** What setup found of a part, before it wrote anything. */
+  /** The planned changes of a part, made before anything is written. */
   changes: (part: string) => PlannedChange[];
 }
 
-/** What the checks of an installation find out. */
+/** Results of the checks of an installation. */
 export interface Proofs {
   network: NetworkState;
   reach: ReachResult;
@@ -43,25 +44,25 @@ export interface Part {
   name: string;
   /** Parts that must be installed and ready before this one is applied; uninstall removes them after it. */
   requires: readonly string[];
-  /** The step that users see while it is applied; its name unless told. */
+  /** The step that users see while the part is applied; default: the part's name. */
   step?: InstallStep;
   objects: (input: PartInput) => KubeObject[] | Promise<KubeObject[]>;
-  /** Not among the objects that a dry run prints. */
+  /** The dry run does not print its objects. */
   unprinted?: boolean;
-  /** Objects of other choices that this part offers. An earlier setup may have installed them, and they stay when the choice changes. */
+  /** Objects of other choices that this part has. An earlier setup may have installed them, and they stay when the choice changes. */
   alternatives?: (input: PartInput) => KubeObject[];
   before?: (run: SetupRun) => Promise<void>;
-  /** Waits until it is ready. Parts that do not require it are applied meanwhile. */
+  /** Waits until the part is ready. Parts that do not require it are applied in the meantime. */
   after?: (run: SetupRun) => Promise<void>;
-  /** Begins a check when the part is applied. The function that it returns is called when everything is installed, for the outcome. */
+  /** Starts a check when the part is applied. After everything is installed, the returned function is called for the result. */
   prove?: (run: SetupRun) => () => Promise<Partial<Proofs>>;
-  /** Removes it from the cluster. The function that it may return waits, after all parts have been removed. */
+  /** Removes the part from the cluster. It may return a function that waits; that one is called after all parts have been removed. */
   remove?: (removal: Removal) => Promise<void | (() => Promise<void>)>;
 }
 
 /**
- * The parts in the order in which they are installed: each after those that it requires, and else by name.
- * @throws BugError naming a part that is required and not there, or those that require each other
+ * The parts in the order of installation: each after those that it requires, otherwise by name.
+ * @throws BugError naming a required part that does not exist, or parts that require each other
  */
 export function inOrder<T extends Pick<Part, 'name' | 'requires'>>(parts: readonly T[]): T[] {
   const names = new Set(parts.map(({ name }) => name));

@@ -1,4 +1,5 @@
-// What must be true before setup writes anything: the API server's version, what runs there, storage, the gateway's kind, the caller's rights.
+// The requirements that setup checks before it writes anything: the API server's version, existing programs, storage, the Gateway API, and the
+// caller's rights.
 
 import { deploymentType, nodeType, secretType, serviceType, storageClassType } from '../../api/core.ts';
 import { podType } from '../../api/pod-kind.ts';
@@ -11,13 +12,13 @@ import { rootNamespace, type SetupPlan } from '../../../templates/setup/options.
 import { defaultDomain } from './defaults.ts';
 import { kindNamed } from './kinds.ts';
 
-/** CEL in CRDs, ValidatingAdmissionPolicy v1, `preStop.sleep` and the pod-index label are all there from this minor on. */
+/** From this minor version on there are CEL in CRDs, ValidatingAdmissionPolicy v1, `preStop.sleep` and the pod-index label. */
 const oldestMinor = 30;
 
 export interface ClusterFacts {
   version: string;
   hasGatewayApi: boolean;
-  /** It serves MutatingAdmissionPolicy v1: from 1.36 on, unless it was switched off. */
+  /** It serves MutatingAdmissionPolicy v1: since 1.36, unless it was switched off. */
   hasMutatingPolicies: boolean;
   storageClasses: string[];
   /** The default StorageClass, or undefined. */
@@ -48,7 +49,7 @@ async function serverVersion(cluster: Cluster): Promise<string> {
   return gitVersion;
 }
 
-/** By the API server's own list, for the version alone does not say it. */
+/** Asks the API server's own list, because the version alone does not show it. */
 async function servesMutatingPolicies(cluster: Cluster): Promise<boolean> {
   const { group: apiGroup, version, plural } = kindNamed('MutatingAdmissionPolicy');
   const { status, text } = await ask(cluster, `/apis/${apiGroup}/${version}`);
@@ -57,7 +58,7 @@ async function servesMutatingPolicies(cluster: Cluster): Promise<boolean> {
   return resources.some(({ name }) => name === plural);
 }
 
-/** `loadbalancer` where the cluster visibly hands out addresses, else ports of the nodes. */
+/** `loadbalancer` if the cluster visibly assigns addresses, otherwise ports of the nodes. */
 async function findExposure(cluster: Cluster): Promise<{ exposure: 'hostport' | 'loadbalancer'; nodes: number }> {
   const [nodeList, serviceList] = await Promise.all([cluster.list(nodeType), cluster.list(serviceType)]);
   const clouds = /^(aws|gce|azure|digitalocean|openstack|linode|hcloud):/;
@@ -76,7 +77,7 @@ async function refuseBesideKorifi(cluster: Cluster): Promise<void> {
   });
 }
 
-/** Looks before anything is written. @throws KfError naming what lacks and what to do */
+/** Inspects the cluster before anything is written. @throws KfError naming what is missing and what to do */
 export async function inspectCluster(cluster: Cluster): Promise<ClusterFacts> {
   const [version, exposure, classes, gatewayApi, hasMutatingPolicies] = await Promise.all([
     serverVersion(cluster),
@@ -98,7 +99,7 @@ export async function inspectCluster(cluster: Cluster): Promise<ClusterFacts> {
   };
 }
 
-/** Refuses an in-cluster registry where nothing could hold its data. */
+/** Rejects an in-cluster registry if there is no storage for its data. */
 export function checkStorage(facts: ClusterFacts, wanted: { storageClass?: string; outsideRegistry: boolean }): void {
   if (wanted.outsideRegistry) return;
   if (wanted.storageClass !== undefined && !facts.storageClasses.includes(wanted.storageClass)) {
@@ -112,7 +113,7 @@ export function checkStorage(facts: ClusterFacts, wanted: { storageClass?: strin
   });
 }
 
-/** Undefined also while the kind itself is not there. */
+/** Undefined also while the kind itself does not exist. */
 export async function getIfAny(cluster: Cluster, kind: string, ns: string | undefined, name: string): Promise<KubeObject | undefined> {
   try {
     return await cluster.get(kindNamed(kind), ns, name);
@@ -129,9 +130,10 @@ interface GatewayListeners extends KubeObject {
 const mark = `${labels.managedBy}=kf`;
 
 /**
- * Whose routes a Gateway of the operator's takes. From everywhere: then whoever may make HTTPRoutes anywhere can take the host of an app, which no
- * role of kf's can prevent. From its own namespace only: then no app would be reached.
- * @returns what the operator should know; undefined when nothing
+ * Checks from which namespaces the operator's Gateway accepts routes. If it accepts them from everywhere, everybody with the right to make
+ * HTTPRoutes can take the host of an app, and no role of kf can prevent that. If it accepts them only from its own namespace, no app can be
+ * reached.
+ * @returns a warning for the operator, or undefined
  */
 export function gatewayWarning(gateway: GatewayListeners): string | undefined {
   const { namespace = '', name = '' } = gateway.metadata;
@@ -145,7 +147,10 @@ export function gatewayWarning(gateway: GatewayListeners): string | undefined {
   return undefined;
 }
 
-/** Apps and kf let in the pods of the Gateway's namespace. An implementation that runs its pods elsewhere would reach none of them. */
+/**
+ * The policies of apps and of kf allow traffic from pods of the Gateway's namespace. If an implementation runs its pods elsewhere, it reaches none
+ * of them.
+ */
 async function dataPlaneWarning(cluster: Cluster, { gateway: { existing }, network }: SetupPlan): Promise<string | undefined> {
   if (existing === undefined || network === undefined || network.ingress.length > 0) return undefined;
   const { namespace, name } = existing;
@@ -172,7 +177,7 @@ async function checkGateway(cluster: Cluster, plan: SetupPlan): Promise<string[]
   return warnings.filter((warning) => warning !== undefined);
 }
 
-/** A domain's name is for ever: routes are made of it. */
+/** The name of the domain cannot change later, because routes contain it. */
 async function checkDomain(cluster: Cluster, wanted: string): Promise<void> {
   const live = await getIfAny(cluster, kinds.domain.kind, rootNamespace, defaultDomain);
   const name = (live as { spec?: { name?: string } } | undefined)?.spec?.name;
@@ -182,7 +187,7 @@ async function checkDomain(cluster: Cluster, wanted: string): Promise<void> {
   });
 }
 
-/** An outside registry's credentials are the operator's to bring: one Secret for the kubelet, one for uploads and builds. */
+/** The operator provides an outside registry's credentials: one Secret for the kubelet, one for uploads and builds. */
 async function checkRegistry(cluster: Cluster, registry: NonNullable<SetupPlan['registry']>): Promise<void> {
   const names = [places.pullSecret, places.pushSecret];
   const found = await Promise.all(names.map((name) => cluster.get(secretType, rootNamespace, name)));
@@ -201,7 +206,7 @@ async function checkRegistry(cluster: Cluster, registry: NonNullable<SetupPlan['
   );
 }
 
-/** What a plan names must be there, and what lasts must stay. Called before anything is written. Returns warnings. @throws KfError */
+/** Checks that named objects exist and that fixed settings do not change, before anything is written. Returns warnings. @throws KfError */
 export async function checkPlan(cluster: Cluster, plan: SetupPlan): Promise<string[]> {
   const [warnings] = await Promise.all([
     checkGateway(cluster, plan),

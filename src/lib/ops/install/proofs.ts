@@ -1,4 +1,4 @@
-// Proofs by doing: a node pulls an image that was pushed through the push port, and a request reaches the cluster from here.
+// Practical tests: a node pulls an image that was pushed through the push port, and a request from here reaches the cluster.
 
 import { randomUUID } from 'node:crypto';
 import { podType, type Pod } from '../../api/pod-kind.ts';
@@ -15,12 +15,12 @@ import { reachThroughGateway, urlOf } from '../routes/http-probe.ts';
 const pullTestMs = 60_000;
 const pullFailures = ['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ImageInspectError', 'RegistryUnavailable'];
 
-/** Why the scheduler has no node for a pod, in its own words. */
+/** The scheduler's message why it has no node for a pod. */
 function unplacedMessage(pod: Pod | undefined): string | undefined {
   return pod?.status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False')?.message;
 }
 
-/** What the pod says of its image: pulled, failed with the kubelet's words, or not yet known. */
+/** The state of the pod's image: pulled, failed with the kubelet's message, or not yet known. */
 export function judgePull(pod: Pod | undefined): { pulled: boolean; failure?: string } {
   const unplaced = unplacedMessage(pod);
   if (unplaced !== undefined) return { pulled: false, failure: unplaced };
@@ -28,7 +28,7 @@ export function judgePull(pod: Pod | undefined): { pulled: boolean; failure?: st
   if (state?.waiting?.reason !== undefined && pullFailures.includes(state.waiting.reason)) {
     return { pulled: false, failure: `${state.waiting.reason}: ${state.waiting.message ?? ''}` };
   }
-  // The image holds no program, so a container that cannot be created or started had its image pulled.
+  // Messages of a container that could not be created or started. The image holds no program, so such a message means that the image was pulled.
   const beyondPull =
     state?.terminated !== undefined ||
     state?.running !== undefined ||
@@ -40,7 +40,7 @@ export interface PullTest {
   image: string;
   /** Name of the pull secret, in kf's own namespace. */
   pullSecret: string;
-  /** Which node pulls; the scheduler's choice when left out. */
+  /** The node that pulls; if left out, the scheduler chooses. */
   node?: string;
 }
 
@@ -70,7 +70,7 @@ export async function provePull(cluster: Cluster, { image, pullSecret, node }: P
       const verdict = judgePull(await cluster.get(podType, systemNamespace, name));
       if (verdict.pulled) return true;
       failure = verdict.failure ?? failure;
-      // The first refusal may come before kube-proxy has the node port; ten seconds of it are no accident.
+      // The first refusal may come before kube-proxy has set up the node port; after ten seconds it counts.
       if (failure !== undefined && performance.now() - started > 10_000) throw late();
       return undefined;
     };
@@ -89,9 +89,9 @@ export async function provePull(cluster: Cluster, { image, pullSecret, node }: P
 export interface ReachResult {
   url: string;
   reachable: boolean;
-  /** Why not, as one sentence. */
+  /** The problem, as one sentence. */
   message?: string;
-  /** Commands that reach the gateway anyway, or show what it lacks. */
+  /** Commands that reach the gateway another way, or show what it needs. */
   hints?: string[];
 }
 
@@ -102,7 +102,7 @@ const sentences = {
   other: () => 'The request through the gateway failed.',
 };
 
-/** A way to the gateway that needs neither name nor address: through the API server. */
+/** A command that reaches the gateway without name and address: through the API server. */
 export function wayAround(plan: SetupPlan): string[] {
   const { existing, className } = plan.gateway;
   const namespace = gatewayNamespace(plan);
@@ -114,7 +114,7 @@ export function wayAround(plan: SetupPlan): string[] {
   ];
 }
 
-/** Asks for the check route from here until it answers 200 or `timeoutMs` is over; never throws. */
+/** Requests the check route from here until it answers 200 or `timeoutMs` is over; never throws. */
 export async function proveReach(plan: SetupPlan, timeoutMs: number, signal?: AbortSignal): Promise<ReachResult> {
   const host = checkHost(plan);
   const gateway = {

@@ -1,4 +1,5 @@
-// Objects that earlier setups have applied and this one does not: they carry the mark of the set and are not in it: docs/decisions/0043-setup-is-made-of-parts.md
+// Removes objects of earlier setups that this setup does not apply: they have the label of the set and are not in it
+// (docs/decisions/0043-setup-is-made-of-parts.md).
 
 import pLimit from 'p-limit';
 import type { Deployment } from '../../api/core.ts';
@@ -11,7 +12,7 @@ import { describeObject, prunedKinds } from './kinds.ts';
 import type { ClusterFacts } from './preflight.ts';
 import { listOrNone, selector } from './removal.ts';
 
-/** An object that is going to be removed. */
+/** An object that will be removed. */
 export interface Removable {
   /** `Deployment kf-system/kf-old`. */
   name: string;
@@ -19,12 +20,12 @@ export interface Removable {
   object: KubeObject;
 }
 
-/** Kinds that this API server certainly does not know are not asked for. */
+/** False for kinds that this API server certainly does not serve; those are not listed. */
 function isServed({ kind }: ResourceType, { hasMutatingPolicies }: Pick<ClusterFacts, 'hasMutatingPolicies'>): boolean {
   return hasMutatingPolicies || !kind.startsWith('MutatingAdmissionPolicy');
 }
 
-/** ConfigMaps that a Deployment mounts. */
+/** Names of the ConfigMaps that a Deployment mounts. */
 function mountedBy(deployment: Deployment): string[] {
   const { volumes = [] } = (deployment.spec?.template.spec ?? {}) as { volumes?: { configMap?: { name?: string } }[] };
   const { namespace } = deployment.metadata;
@@ -35,7 +36,7 @@ function mountedBy(deployment: Deployment): string[] {
   );
 }
 
-/** What is marked as of setup, in the order in which it can go. */
+/** The objects with the label of setup, in the order in which they can be removed. */
 async function listMarked(cluster: Cluster, facts: Pick<ClusterFacts, 'hasMutatingPolicies'>): Promise<Removable[]> {
   const limit = pLimit(parallelRequests);
   const types = prunedKinds.filter((type) => isServed(type, facts));
@@ -51,8 +52,8 @@ async function listMarked(cluster: Cluster, facts: Pick<ClusterFacts, 'hasMutati
 }
 
 /**
- * The objects of earlier setups that go: of all kinds but those that hold what people and apps have put there. What another choice of gateway and
- * registry has installed stays, with the ConfigMaps that it mounts.
+ * The objects of earlier setups to remove, of all kinds except those that hold data of people and apps. Objects of another choice of gateway and
+ * registry stay, with the ConfigMaps that they mount.
  */
 export async function planPrune(
   cluster: Cluster,
@@ -67,7 +68,7 @@ export async function planPrune(
   return marked.filter(({ name }) => !wanted.has(name) && !other.has(name) && !mounted.has(name));
 }
 
-/** Removes them; one that somebody has made anew since then stays. Returns the names of those that went. */
+/** Removes them; an object that somebody has created again since then stays. Returns the names of the removed ones. */
 export async function prune(cluster: Cluster, objects: Removable[]): Promise<string[]> {
   const removed: string[] = [];
   for (const { name, type, object } of objects) {

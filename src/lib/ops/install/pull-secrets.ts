@@ -1,4 +1,4 @@
-// Pull credentials of spaces that have to last without the controller that renews them.
+// Pull credentials of spaces that must stay valid without the controller, which renews them otherwise.
 
 import { configMapType, secretType } from '../../api/core.ts';
 import { kinds, places } from '../../api/group.ts';
@@ -11,9 +11,9 @@ import { rootNamespace, systemNamespace } from '../../../templates/setup/options
 const yearSeconds = 365 * 24 * 3_600;
 
 /**
- * Gives every space a pull credential for a year. To be called when the controller is gone, which would replace it by a short one; the next setup's
- * controller does so too. The push credentials end by themselves: nobody pushes without a controller.
- * @returns the end as Unix seconds; undefined where the registry is an outside one, whose credentials are the operator's
+ * Gives every space a pull credential for a year. Call it when the controller is gone, because it would replace the credential with a short one,
+ * as the next setup's controller will. Push credentials simply expire: without a controller nobody pushes.
+ * @returns the expiry as Unix seconds; undefined for an outside registry, whose credentials the operator provides
  */
 export async function extendPullSecrets(cluster: Cluster, nowMs: number): Promise<number | undefined> {
   const [secret, config] = await Promise.all([
@@ -27,7 +27,7 @@ export async function extendPullSecrets(cluster: Cluster, nowMs: number): Promis
   const { items } = await cluster.list(kinds.space);
   for (const { metadata } of items) {
     const space = metadata.name ?? '';
-    // A space that is not ready yet has none, and no app.
+    // A space that is not ready yet has no credential, and no app.
     if ((await cluster.get(secretType, space, places.pullSecret)) === undefined) continue;
     const username = pullUser(space, until);
     const { data } = pullSecret(space, pullPrefix, { username, password: registryPassword(Buffer.from(encoded, 'base64'), username) });

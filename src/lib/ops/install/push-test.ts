@@ -1,4 +1,4 @@
-// The image of the pull test: one tiny layer, pushed the way source is pushed.
+// The image of the pull test: one tiny layer, pushed in the same way as source code.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { systemNamespace } from '../../../templates/setup/options.ts';
 import { connectToPushPort } from '../registry/access.ts';
 import type { BasicCredential } from '../../../templates/registry-secret.ts';
 
-/** Pushes the image and returns its digest. The layer never changes, so a second setup uploads nothing. */
+/** Pushes the image and returns its digest. The layer is always the same, so a second setup uploads nothing. */
 export async function pushTestImage(
   cluster: Cluster,
   repository: string,

@@ -1,4 +1,4 @@
-// The description of an installation as the setup before wrote it. It may be broken: setup is what mends it.
+// The description of an installation that the previous setup wrote. It may be broken; setup repairs it.
 
 import { configMapType } from '../../api/core.ts';
 import { places } from '../../api/group.ts';
@@ -8,7 +8,7 @@ import type { Cluster } from '../../kube/cluster.ts';
 import { rootNamespace } from '../../../templates/setup/options.ts';
 
 export interface RecordedInfo {
-  /** Undefined: there is none, or none that can be read. */
+  /** Undefined when it does not exist or cannot be read. */
   info?: KfInfo;
   /** Why it cannot be read, as a sentence. */
   fault?: string;

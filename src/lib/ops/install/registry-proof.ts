@@ -1,4 +1,5 @@
-// The registry that setup installs, proven: an image goes in through the push port, and nodes pull it, before anything that needs it is installed.
+// Tests the registry that setup installs: pushes an image through the push port and lets nodes pull it, before anything that needs the registry is
+// installed.
 
 import { randomUUID } from 'node:crypto';
 import { nodeType, secretType, type Node } from '../../api/core.ts';
@@ -18,7 +19,10 @@ function takesPods(node: Node): boolean {
   return isReady && isOpen && node.spec?.unschedulable !== true && os === 'linux';
 }
 
-/** One node of each class, those that differ in what pulls images: runtime, system and architecture. Nodes that take no pods do not count. */
+/**
+ * One node of each class. Classes differ in runtime, operating system and architecture, which affect pulls. Nodes that accept no pods do not
+ * count.
+ */
 export function nodesOfEachClass(nodes: Node[]): string[] {
   const classes = new Map<string, string>();
   for (const node of nodes.filter((candidate) => takesPods(candidate))) {
@@ -29,10 +33,10 @@ export function nodesOfEachClass(nodes: Node[]): string[] {
   return [...classes.values()];
 }
 
-/** The clock of this machine may be wrong by hours. */
+/** Generous, because the clock of this machine may be wrong by hours. */
 const testSeconds = 24 * 3600;
 
-/** Pushes an image through the push port and lets a node of each class pull it, with credentials made for this alone. @throws KfError */
+/** Pushes an image through the push port and lets a node of each class pull it, with credentials only for this test. @throws KfError */
 export async function proveRegistry(cluster: Cluster, plan: SetupPlan, key: Buffer, signal?: AbortSignal): Promise<void> {
   const until = Math.floor(Date.now() / 1000) + testSeconds;
   const push = pushUser(setupScope, until);
@@ -46,7 +50,7 @@ export async function proveRegistry(cluster: Cluster, plan: SetupPlan, key: Buff
   try {
     const nodes = nodesOfEachClass((await cluster.list(nodeType)).items);
     const image = `${pullPrefix(plan)}${repository}@${digest}`;
-    // Where no node takes pods now (an autoscaler at zero) the scheduler says what is missing.
+    // If no node accepts pods now (an autoscaler at zero), the scheduler reports what is missing.
     const tests = nodes.length === 0 ? [undefined] : nodes;
     await Promise.all(
       tests.map((node) => provePull(cluster, { image, pullSecret: name, ...(node === undefined ? {} : { node }) }, signal)),

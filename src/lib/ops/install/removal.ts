@@ -1,4 +1,4 @@
-// What the parts of an installation use to remove themselves.
+// Functions with which the parts of an installation remove themselves.
 
 import { namespaceBlockers } from '../../api/blockers.ts';
 import { namespaceType, type Namespace } from '../../api/core.ts';
@@ -19,26 +19,26 @@ export interface UninstallContext {
 
 export interface UninstallResult {
   apps: number;
-  /** With --keep-data apps go on serving. */
+  /** Number of apps that still serve after --keep-data. */
   keptApps: number;
   orgs: number;
   removed: string[];
-  /** What stays although setup made it, with the reason. */
+  /** Objects that stay although setup created them, with the reason. */
   kept: { object: string; reason: string }[];
 }
 
-/** An uninstall that is under way. */
+/** A running uninstall. */
 export interface Removal extends UninstallContext {
   result: UninstallResult;
-  /** The command that goes on where this one stopped. */
+  /** The command that continues after an interruption. */
   again: string;
 }
 
-/** Of everything that setup made. */
+/** Selects everything that setup created. */
 export const selector = `${partOfLabel}=setup`;
 const goneMs = 180_000;
 
-/** A list that is empty when the kind itself is not there. */
+/** Lists a kind; empty when the kind itself does not exist. */
 export async function listOrNone<T extends KubeObject>(
   cluster: Cluster,
   type: ResourceType<T>,
@@ -78,7 +78,7 @@ async function removeKindLabelled({ cluster, result }: Removal, kind: string): P
   }
 }
 
-/** Removes the objects of these kinds that setup made, whichever part they were of: one kind after the other. */
+/** Removes all objects of these kinds that setup created, of any part, one kind after the other. */
 export async function removeLabelled(removal: Removal, ...all: string[]): Promise<void> {
   for (const kind of all) await removeKindLabelled(removal, kind);
 }
@@ -87,7 +87,7 @@ function describeNamespace(namespace: Stored<Namespace>): string {
   return `namespace ${namespace.metadata.name} (${namespaceBlockers(namespace)})`;
 }
 
-/** Removes namespaces that kf has made, and waits until they are gone. */
+/** Removes namespaces that kf has created, and waits until they are gone. */
 export async function removeNamespaces(removal: Removal, what: string, isWanted: (namespace: Namespace) => boolean): Promise<void> {
   const left = async (): Promise<Stored<Namespace>[]> => {
     const { items } = await removal.cluster.list(namespaceType, { labelSelector: `${labels.managedBy}=kf` });

@@ -1,4 +1,4 @@
-// What the operator asks of `kf setup` (flags over setup.yaml over defaults) made into one complete plan.
+// Turns the operator's request to `kf setup` (flags override setup.yaml, which overrides defaults) into one complete plan.
 
 import { KfError } from '../../errors.ts';
 import { resolveNetwork, type NetworkFacts } from './network.ts';
@@ -16,7 +16,7 @@ const defaultImages: SetupImages = {
   run: 'docker.io/paketobuildpacks/run-jammy-base:latest',
 };
 
-/** What holds where nothing is asked for. */
+/** The defaults. */
 export const standard = {
   domain: 'apps.localhost',
   gatewayPort: 80,
@@ -24,7 +24,7 @@ export const standard = {
   insecureRegistry: false,
   nodePort: 32500,
   registrySize: '10Gi',
-  /** Of the registry's volume, so that one space cannot fill it. */
+  /** A part of the registry's volume, so that one space cannot fill it. */
   registrySpaceQuotaMB: 4096,
   insecureRegistries: [] as string[],
   networkPolicies: 'on',
@@ -39,7 +39,7 @@ export const standard = {
   space: 'default',
 } satisfies SetupRequest;
 
-/** `docker.io/library/node:24` behind a mirror: host and the rest's folders are kept below the prefix. */
+/** Adds the prefix of a mirror to `docker.io/library/node:24`: its host and folders follow the prefix. */
 export function withPrefix(prefix: string, reference: string): string {
   const [host = '', ...path] = reference.split('/');
   const rest = path.length > 0 && /[.:]/.test(host) ? path.join('/') : reference;
@@ -90,7 +90,10 @@ function sizesIn(
   };
 }
 
-/** What of a request is kept for the next setup. How its own gateway is reached stays as it was found: `auto` could find another way later. */
+/**
+ * The part of a request that is kept for the next setup. The exposure of kf's own gateway is kept as it was found, because `auto` could give
+ * another one later.
+ */
 function settingsOf(request: SetupRequest, gatewayExposure: SetupPlan['gateway']['exposure']): SetupPlan['settings'] {
   const isOwnGateway = request.gateway === undefined && request.gatewayClass === undefined;
   const all: Record<string, unknown> = { ...request, ...(isOwnGateway ? { gatewayExposure } : {}) };
@@ -100,8 +103,8 @@ function settingsOf(request: SetupRequest, gatewayExposure: SetupPlan['gateway']
 
 /**
  * Completes a request.
- * @param exposure what `auto` means on this cluster
- * @param facts of its network; without them no NetworkPolicies are planned
+ * @param exposure the meaning of `auto` on this cluster
+ * @param facts about its network; without them no NetworkPolicies are planned
  */
 export function resolvePlan(
   request: SetupRequest,

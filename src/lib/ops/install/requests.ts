@@ -1,4 +1,4 @@
-// What an installation asks of the scheduler, summed over its Deployments.
+// The resource requests of an installation, summed over its Deployments.
 
 import type { KubeObject } from '../../api/object.ts';
 

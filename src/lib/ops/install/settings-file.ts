@@ -1,4 +1,4 @@
-// `-f setup.yaml`: read, and checked by its schema. All faults are told at once, each with line and column.
+// Reads `-f setup.yaml` and checks it with its schema. All faults are reported at once, each with line and column.
 
 import { nearest } from '../../api/names.ts';
 import { incorrectUsage } from '../../cf/usage.ts';
@@ -44,7 +44,7 @@ const allowed = (keys: readonly string[], where = ''): string => `Known keys${wh
 /** Binary and decimal suffixes, or an exponent. Source: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/ */
 const quantity = /^[+-]?(\d+(\.\d*)?|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?$/;
 
-/** The value of a fault as it is written. */
+/** The value of a fault, as the file has it. */
 const shown = (value: Located): string => (value.kind === 'scalar' ? JSON.stringify(value.value) : `a ${value.kind}`);
 
 class Reader {
@@ -54,7 +54,7 @@ class Reader {
     this.#problems = problems;
   }
 
-  /** What a map holds under the keys that a schema knows; keys with null count as absent. */
+  /** The values of a map under the keys of a schema; keys with null count as absent. */
   map(map: LocatedMap, keys: Readonly<Record<string, Rule>>, where: string): Record<string, unknown> {
     const read = map.entries.flatMap((entry): [string, unknown][] => {
       const rule = Object.hasOwn(keys, entry.key) ? keys[entry.key] : undefined;
@@ -105,7 +105,7 @@ class Reader {
 
 type ScalarRule = Exclude<Rule, { type: 'list' | 'map' | 'record' }>;
 
-/** What a value of that kind is, as the middle of a sentence. */
+/** Describes the values of a kind, as the middle of a sentence. */
 function whatOf(rule: ScalarRule): string {
   switch (rule.type) {
     case 'number':
@@ -137,7 +137,7 @@ function quantityOf({ value, text }: LocatedScalar): string | number | undefined
   return typeof value === 'number' ? value : text;
 }
 
-/** The value as its kind has it; undefined where it is none of it. */
+/** The value as the kind of the rule; undefined when it does not fit. */
 function scalarBy(scalar: LocatedScalar, rule: ScalarRule): unknown {
   const { value, text } = scalar;
   switch (rule.type) {

@@ -1,4 +1,4 @@
-// The settings of an installation that keeps no record of them, read back from its objects. What the standards say is left out, so that later ones hold.
+// Reads the settings of an installation without a record from its objects. Default values are left out, so that later defaults apply.
 
 import { deploymentType, type Deployment } from '../../api/core.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
@@ -21,7 +21,7 @@ interface GatewayOfClass extends KubeObject {
   spec?: { gatewayClassName?: string };
 }
 
-/** The objects that tell of settings; undefined: not there. */
+/** The objects that show settings; undefined: the object does not exist. */
 interface Found {
   info: KfInfo | undefined;
   registry: Deployment | undefined;
@@ -46,7 +46,7 @@ async function findObjects(cluster: Cluster, info: KfInfo | undefined): Promise<
 
 const hasOwnRegistry = ({ registry }: KfInfo): boolean => registry.pushHost.startsWith(`${registryName}.${systemNamespace}.svc:`);
 const hasOwnGateway = ({ gateway }: KfInfo): boolean => gateway.internalAddress !== undefined;
-/** 0.1.0 had no limits, no share of a space and no policies: of those it says nothing. */
+/** 0.1.0 had no limits, no quota of a space in the registry and no policies, so its objects say nothing about them. */
 const isOfFirstVersion = ({ limits }: KfInfo): boolean => limits === undefined;
 
 function containerOf(deployment: Deployment | undefined, name: string): { image?: string; memory?: string } {
@@ -58,7 +58,7 @@ function containerOf(deployment: Deployment | undefined, name: string): { image?
   };
 }
 
-/** Images by themselves, or the mirror that several of them come from. */
+/** The images, or the mirror that several of them come from. */
 function imagesOf({ info, registry, controller, traefik }: Found): Pick<SetupRequest, 'images' | 'imagePrefix'> {
   const node = info?.programImage ?? containerOf(controller, 'controller').image ?? containerOf(registry, 'gate').image;
   const all: Partial<Record<keyof SetupImages, string | undefined>> = {
@@ -76,7 +76,7 @@ function imagesOf({ info, registry, controller, traefik }: Found): Pick<SetupReq
   });
   const prefix = prefixes.find((one) => prefixes.filter((other) => other === one).length > 1);
   const isMirrored = (name: keyof SetupImages): boolean => prefix !== undefined && all[name] === withPrefix(prefix, standard.images[name]);
-  // A prefix would also change the images that are as they are published.
+  // A prefix would also change the images that have their published names.
   const pinned = names.filter((name) => all[name] !== undefined && (prefix === undefined ? given.includes(name) : !isMirrored(name)));
   const images = Object.fromEntries(pinned.map((name) => [name, all[name]])) as Partial<SetupImages>;
   return { ...(prefix === undefined ? {} : { imagePrefix: prefix }), ...(pinned.length === 0 ? {} : { images }) };
@@ -140,7 +140,7 @@ function withoutStandards(settings: SetupRequest): SetupRequest {
   return Object.fromEntries(Object.entries(settings).filter(([key, value]) => value !== undefined && !isEmpty(value) && !same(key, value)));
 }
 
-/** What tells of the images must be there where it belongs: guessed images would take a registry down. */
+/** The objects with the images must exist: a wrong guess of an image would break a registry. */
 function assertTold({ info, registry, traefik }: Found): void {
   if (info === undefined) return;
   const lacking = [
@@ -156,8 +156,8 @@ function untold(why: string): KfError {
 }
 
 /**
- * What an installation without a record was made with; undefined where there is none.
- * @throws KfError `failed` where its objects do not tell
+ * The settings of an installation without a record; undefined when there is no installation.
+ * @throws KfError `failed` when its objects do not show them
  */
 export async function settingsOfObjects(cluster: Cluster, recorded: RecordedInfo): Promise<SetupRequest | undefined> {
   if (recorded.fault !== undefined) throw untold(recorded.fault);

@@ -1,4 +1,4 @@
-// What setup.yaml may hold: every key with its kind of value. docs/setup.md lists the keys, and a test compares both.
+// The schema of setup.yaml: every key with its kind of value. docs/setup.md lists the keys, and a test compares both.
 
 import type { SetupImages } from '../../../templates/setup/options.ts';
 import { isPeer, type NetworkRequest } from './network.ts';
@@ -25,7 +25,7 @@ export interface SetupRequest extends NetworkRequest {
   drainSeconds?: number;
   staging?: { memoryMB?: number; diskMB?: number };
   processDefaults?: { memoryMB?: number; diskQuotaMB?: number };
-  /** Beside the defaults of src/templates/limits.ts, or instead of them; empty: none. */
+  /** Added to the defaults of src/templates/limits.ts, or in place of them; empty: none. */
   limits?: Partial<Record<'org' | 'space' | 'orgTotal', Record<string, string | number>>>;
   tasksKeptPerApp?: number;
   controllerMemoryMB?: number;
@@ -41,9 +41,9 @@ export type Rule =
   | { type: 'choice'; of: readonly string[] }
   /** `on` and `off`, also as YAML's truth values. */
   | { type: 'switch' }
-  /** A quantity of Kubernetes; a number stays one. */
+  /** A Kubernetes quantity; a number stays a number. */
   | { type: 'quantity'; mayBeEmpty?: boolean }
-  /** A list, or one entry alone. */
+  /** A list, or a single entry. */
   | { type: 'list'; of: Rule }
   | { type: 'map'; keys: Readonly<Record<string, Rule>> }
   /** Any keys. */
@@ -58,7 +58,7 @@ const peers: Rule = {
 };
 const quantities: Rule = { type: 'record', of: { type: 'quantity', mayBeEmpty: true } };
 
-/** In the order in which the record of an installation has them. */
+/** In the order of the keys in the record of an installation. */
 export const settingsSchema: Readonly<Record<keyof SetupRequest, Rule>> = {
   domain: {
     type: 'text',

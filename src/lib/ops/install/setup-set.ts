@@ -1,4 +1,4 @@
-// The set that `kf setup` applies, and the mark by which its objects are known later.
+// The object set of `kf setup`, and the label that marks its objects.
 
 import { partOfLabel } from '../../../templates/setup/options.ts';
 import type { ObjectSet } from './applier.ts';

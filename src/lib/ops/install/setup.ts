@@ -1,4 +1,4 @@
-// `kf setup`: look, plan, apply the parts in order, prove, and say what is there now.
+// `kf setup`: inspects, plans, applies the parts in order, tests, and reports the result.
 
 import { randomUUID } from 'node:crypto';
 import type { KubeObject } from '../../api/object.ts';
@@ -33,10 +33,10 @@ export interface SetupResult extends Proofs {
   space: { name: string; guid: string };
 }
 
-/** What a setup is about to do. */
+/** The planned writes of a setup. */
 export interface AnnouncedPlan {
   changes: PlannedChange[];
-  /** Objects of earlier setups that go. */
+  /** Objects of earlier setups that will be removed. */
   removals: string[];
   requests: RequestedResources;
 }
@@ -45,22 +45,22 @@ export interface SetupContext {
   cluster: Cluster;
   report: Report;
   version: string;
-  /** Hears which settings stay and which change, as soon as they are known; a dry run tells it too. */
+  /** Called with the settings that stay and those that change, as soon as they are known; also in a dry run. */
   onSettings?: (report: SettingsReport) => void;
-  /** Hears what is going to be written, before anything is. */
+  /** Called with the plan before anything is written. */
   onPlan?: (plan: AnnouncedPlan) => void;
   signal?: AbortSignal;
 }
 
-/** What a setup would do; nothing is written. */
+/** The plan of a setup; nothing is written. */
 export interface SetupPreview {
-  /** That it would apply. */
+  /** The objects that it would apply. */
   objects: KubeObject[];
-  /** Objects of earlier setups that would go. */
+  /** Objects of earlier setups that it would remove. */
   removals: string[];
 }
 
-/** Looks and plans; nothing is written. */
+/** Inspects and plans; nothing is written. */
 export async function previewSetup(context: SetupContext, order: SetupOrder): Promise<SetupPreview> {
   const { plan, facts } = await prepare(context, order);
   const parts = await objectsOfParts({ plan, programs: await readPrograms(), served: facts });
@@ -99,8 +99,8 @@ const countOf = (changes: PlannedChange[], action: PlannedChange['action']): num
   changes.filter((change) => change.action === action).length;
 
 /**
- * Installs kf, or brings an installation to this version and these settings. Idempotent: what is as it should be is not written.
- * @throws KfError naming what is missing, refused or not getting ready
+ * Installs kf, or updates an installation to this version and these settings. Idempotent: unchanged objects are not written.
+ * @throws KfError naming what is missing, refused or does not become ready
  */
 export async function setup(context: SetupContext, order: SetupOrder): Promise<SetupResult> {
   const { cluster, report } = context;

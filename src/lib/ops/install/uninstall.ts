@@ -1,4 +1,4 @@
-// `kf uninstall`: the parts are removed in the reverse of the order in which setup installs them, so that each can still clean up behind itself.
+// `kf uninstall`: removes the parts in the reverse order of their installation, so that each can still clean up.
 
 import { kinds } from '../../api/group.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -11,13 +11,13 @@ import { listOrNone, type Removal, type UninstallContext, type UninstallResult }
 
 export type { UninstallContext, UninstallResult } from './removal.ts';
 
-/** The apps that an uninstall would take, as `org-namespace/name` with their display names. */
+/** The apps that an uninstall would delete, as `org-namespace/name` with their display names. */
 export async function listAppsOfInstallation(cluster: Cluster): Promise<{ space: string; name: string }[]> {
   const { items } = await listOrNone(cluster, kinds.app);
   return items.map((app) => ({ space: app.metadata.namespace ?? '', name: app.spec.displayName }));
 }
 
-/** Takes kf and all its apps from the cluster. @throws KfError `timeout` naming what does not go */
+/** Removes kf and all its apps from the cluster. @throws KfError `timeout` naming the objects that remain */
 export async function uninstall(context: UninstallContext): Promise<UninstallResult> {
   const apps = (await listAppsOfInstallation(context.cluster)).length;
   const result: UninstallResult = { apps, keptApps: 0, orgs: 0, removed: [], kept: [] };
@@ -32,9 +32,7 @@ export async function uninstall(context: UninstallContext): Promise<UninstallRes
   return result;
 }
 
-/**
- * Removes the controller and its policies only: apps keep serving, registry and gateway stay, a later setup adopts everything.
- */
+/** Removes only the controller and its policies: apps keep serving, registry and gateway stay, and a later setup adopts everything. */
 export async function uninstallKeepingData(context: UninstallContext): Promise<UninstallResult> {
   const keptApps = (await listAppsOfInstallation(context.cluster)).length;
   const result: UninstallResult = { apps: 0, keptApps, orgs: 0, removed: [], kept: [] };

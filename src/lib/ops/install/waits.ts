@@ -1,4 +1,4 @@
-// Waits of setup: each names what it waits for, and a wait that ends badly says what was seen last.
+// Waits of setup: each names what it waits for, and a failed wait reports what was seen last.
 
 import { deploymentType } from '../../api/core.ts';
 import { podType, type Pod } from '../../api/pod-kind.ts';
@@ -20,10 +20,10 @@ interface WithConditions extends KubeObject {
 }
 
 const pollMs = 200;
-/** Of a program that setup starts, with the pull of its image. */
+/** Time to start one of setup's programs, including the pull of its image. */
 export const startMs = 180_000;
 
-/** Calls `look` until it says done, or throws `timeout` with what it saw last. */
+/** Calls `look` until it reports done. @throws KfError `timeout` with what it saw last */
 export async function waitUntilDone(
   waiter: Waiter,
   what: string,
@@ -62,7 +62,7 @@ export async function waitForCondition(waiter: Waiter, objects: KubeObject[], ty
   }
 }
 
-/** The sentence that says why a pod does not run, from its own status. */
+/** A sentence from the pod's own status why it does not run. */
 function troubleOf(pod: Pod): string | undefined {
   const scheduled = pod.status?.conditions?.find((condition) => condition.type === 'PodScheduled' && condition.status === 'False');
   if (scheduled?.message !== undefined) return scheduled.message;
@@ -77,7 +77,7 @@ function troubleOf(pod: Pod): string | undefined {
 /**
  * Waits until a Deployment's newest pods are available.
  *
- * @param isGoodEnough whether they will do although they are not ready
+ * @param isGoodEnough whether pods are accepted although they are not ready
  */
 export async function waitForDeployment(
   waiter: Waiter,

@@ -1,4 +1,4 @@
-// Where plugins are installed: the layout of oclif's own plugins, so that oclif's loader finds them.
+// The folder of plugins, in the layout of oclif's own plugins, so that oclif's loader finds them.
 
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -18,7 +18,7 @@ export function pluginFolder(env: Env): string {
 
 const packageFile = (folder: string): string => join(folder, 'package.json');
 
-/** False on nearly every machine, for one look at the disk. */
+/** False on nearly every machine, at the cost of one file check. */
 export const hasPlugins = (env: Env): boolean => existsSync(packageFile(pluginFolder(env)));
 
 /** An entry of `oclif.plugins` in the folder's package.json. */
@@ -28,7 +28,7 @@ interface UserPlugin {
   tag?: string;
 }
 
-/** The folder's package.json: npm's part and oclif's. */
+/** The folder's package.json: the fields of npm and those of oclif. */
 export interface PluginPackage {
   dependencies: Record<string, string>;
   plugins: UserPlugin[];

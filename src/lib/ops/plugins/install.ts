@@ -1,4 +1,4 @@
-// Installs and removes plugins. All is made and looked at in a copy of the folder, which then takes the folder's place: a failure leaves nothing.
+// Installs and removes plugins. All changes are made and checked in a copy of the folder, which then replaces it, so a failure changes nothing.
 
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, rename, rm } from 'node:fs/promises';
@@ -17,14 +17,14 @@ export interface PluginDetails {
 export interface PluginContext {
   folder: string;
   signal: AbortSignal;
-  /** Loads the plugins of a folder, as a command of theirs would be. */
+  /** Loads the plugins of a folder in the same way as for running their commands. */
   load: (folder: string) => Promise<PluginDetails[]>;
-  /** True for the name or the alias of a command of kf. */
+  /** True for the name or alias of one of kf's own commands. */
   isOwn: (name: string) => boolean;
   bin: string;
 }
 
-/** A path stays one although npm runs elsewhere; all else is npm's to understand. */
+/** A path becomes absolute, because npm runs in another folder; everything else is passed to npm. */
 function specOf(given: string): string {
   const path = resolve(given);
   if (/[/\\]|\.tgz$/.test(given) && existsSync(path)) return path;
@@ -32,7 +32,7 @@ function specOf(given: string): string {
   return given;
 }
 
-/** Changes a copy of the folder, then lets it take the folder's place. */
+/** Changes a copy of the folder, then replaces the folder with it. */
 async function changed<T>(folder: string, change: (copy: string) => Promise<T>): Promise<T> {
   const [copy, old] = [`${folder}.new-${process.pid}`, `${folder}.old-${process.pid}`];
   try {
@@ -51,7 +51,7 @@ async function changed<T>(folder: string, change: (copy: string) => Promise<T>):
   }
 }
 
-/** The package that an installation has brought. */
+/** The name of the package that was installed. */
 async function nameOf(copy: string, spec: string, before: Readonly<Record<string, string>>): Promise<string> {
   const { dependencies } = await readPluginPackage(copy);
   const fits = (name: string): boolean => {
@@ -88,8 +88,8 @@ function assertCommands(plugin: PluginDetails, others: PluginDetails[], isOwn: (
 
 /**
  * Installs an npm package, a tarball or a folder as a plugin.
- * @param force also when the plugin is installed
- * @throws KfError and leaves the folder as it was
+ * @param force install it even if it is installed already
+ * @throws KfError and leaves the folder unchanged
  */
 export function installPlugin(context: PluginContext, given: string, force: boolean): Promise<PluginDetails> {
   const spec = specOf(given);
@@ -119,7 +119,7 @@ export function installPlugin(context: PluginContext, given: string, force: bool
   });
 }
 
-/** Removes a plugin with what only it needs. @throws KfError `not-found` */
+/** Removes a plugin and the packages that only it needs. @throws KfError `not-found` */
 export async function uninstallPlugin(
   { folder, signal }: Pick<PluginContext, 'folder' | 'signal'>,
   name: string,

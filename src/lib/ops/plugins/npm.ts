@@ -1,4 +1,4 @@
-// Runs npm for plugins, and says in a sentence why it failed.
+// Runs npm for plugins, and describes a failure in a sentence.
 
 import { spawn } from 'node:child_process';
 import { KfError } from '../../errors.ts';
@@ -9,7 +9,7 @@ interface NpmError {
   detail?: string;
 }
 
-/** No network, or nobody who answers there. */
+/** No network, or no answer. */
 const unreachable = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -21,7 +21,7 @@ const unreachable = new Set([
   'ENOTCACHED',
 ]);
 
-/** npm's own install scripts stay off: a plugin's code runs when its command is called, not before. */
+/** Install scripts are off: a plugin's code runs when its command is called, not before. */
 const always = [
   '--omit=dev',
   '--ignore-scripts',
@@ -33,7 +33,7 @@ const always = [
   '--loglevel=error',
 ];
 
-/** A machine without network is told so soon. */
+/** Without a network, npm fails soon. */
 const impatient = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000'];
 
 function errorOf(stdout: string, stderr: string): NpmError {
@@ -41,7 +41,7 @@ function errorOf(stdout: string, stderr: string): NpmError {
     const { error } = JSON.parse(stdout) as { error?: NpmError };
     if (error !== undefined) return error;
   } catch {
-    // npm fell before it could write its document.
+    // npm failed before it could write its JSON.
   }
   return { summary: stderr.trim().split('\n').at(-1) ?? '' };
 }
@@ -56,8 +56,8 @@ function failure(what: string, { code = '', summary = '', detail = '' }: NpmErro
 }
 
 /**
- * One npm command in a folder. npm is the one on the path.
- * @param what the package that it is about, for the message of a failure
+ * Runs one npm command in a folder, with the npm from the PATH.
+ * @param what the package, for the message of a failure
  * @throws KfError `not-found`, `unreachable`, `failed`, `interrupted`
  */
 export async function runNpm(folder: string, args: string[], what: string, signal: AbortSignal): Promise<void> {

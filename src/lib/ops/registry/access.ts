@@ -1,4 +1,4 @@
-// The way of source images into the registry: through the API server's service proxy, so that a kubeconfig is all a developer needs.
+// Connects source uploads to the registry through the API server's service proxy, so that developers need only a kubeconfig.
 
 import type { KfInfo } from '../../api/kf-info.ts';
 import { insecureRegistries, isInClusterRegistry } from '../../api/repositories.ts';
@@ -14,16 +14,16 @@ import type { BasicCredential } from '../../../templates/registry-secret.ts';
 
 type RegistryPlace = Pick<KfInfo['registry'], 'namespace' | 'service' | 'port'>;
 
-/** Two minutes without a byte either way: the connection is lost. */
+/** After two minutes without a byte in either direction, the connection is lost. */
 const idleTimeoutMs = 120_000;
 
-/** As {@link HttpSend}, through the API server to a port of the registry's Service. */
+/** An {@link HttpSend} that goes through the API server to a port of the registry's Service. */
 export function throughServiceProxy(cluster: Cluster, place: RegistryPlace): HttpSend {
   const base = `/api/v1/namespaces/${place.namespace}/services/http:${place.service}:${place.port}/proxy`;
   return (request) => cluster.raw({ ...request, path: `${base}${request.path}`, idleTimeoutMs });
 }
 
-/** A client of the in-cluster registry's push port. The API server strips `Authorization`, so the credential travels in a header of ours. */
+/** A client of the in-cluster registry's push port. The API server removes `Authorization`, so the credential is in a header of ours. */
 export function connectToPushPort(
   cluster: Cluster,
   place: RegistryPlace,
@@ -34,9 +34,9 @@ export function connectToPushPort(
 }
 
 /**
- * A client of the registry that apps are uploaded to: the installation's own through the API server, an outside one straight from here.
+ * A client of the registry for uploads: the installation's own one through the API server, an outside one directly.
  *
- * @param renew reads the credential anew, when the registry takes it no longer: it ended during a long upload, or its key was changed
+ * @param renew reads the credential again when the registry rejects it: it expired during a long upload, or its key was changed
  */
 export function openUploads(
   cluster: Cluster,
@@ -53,7 +53,7 @@ export function openUploads(
   });
 }
 
-/** Runs an upload; a registry that does not answer is named, with who to ask about it. */
+/** Runs an upload. If the registry does not answer, the error names it and says whom to ask. */
 export async function withNamedRegistry<T>(info: Pick<KfInfo, 'registry'>, upload: () => Promise<T>): Promise<T> {
   try {
     return await upload();
@@ -70,7 +70,7 @@ export async function withNamedRegistry<T>(info: Pick<KfInfo, 'registry'>, uploa
   }
 }
 
-/** No answer, or one that a proxy gives in the place of what is behind it. On the way to the in-cluster registry a missing answer is the API server's. */
+/** No answer, or the answer of a proxy in front of the registry. For the in-cluster registry, a missing answer is a problem of the API server. */
 function isAway(error: unknown, isOwn: boolean): boolean {
   if (!(error instanceof RegistryError)) return !isOwn && isConnectionFailure(error);
   return [502, 503, 504].includes(error.answer.status) && (!error.answer.fromRegistry || error.has('UNAVAILABLE'));
@@ -78,7 +78,7 @@ function isAway(error: unknown, isOwn: boolean): boolean {
 
 const withoutEnd = (text: string): string => text.replace(/^Error from registry: /, '').replace(/\.$/, '');
 
-/** The push credential of a space. @throws KfError when the controller has not written it, or it may not be read */
+/** The push credential of a space. @throws KfError when the controller has not written it, or when the user must not read it */
 export async function readPushCredential(cluster: Cluster, space: string, signal?: AbortSignal): Promise<BasicCredential> {
   const secret = await cluster.get(secretType, space, pushSecretName, signal);
   const text = (key: string): string => Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
@@ -91,7 +91,7 @@ export async function readPushCredential(cluster: Cluster, space: string, signal
   return credential;
 }
 
-/** {@link openUploads} with the credential of a space, which is read anew when the registry takes it no longer. */
+/** {@link openUploads} with the credential of a space, which is read again when the registry rejects it. */
 export async function openSpaceRegistry(
   cluster: Cluster,
   info: Pick<KfInfo, 'registry' | 'builder'>,

@@ -1,4 +1,4 @@
-// Questions to the registry's gate by who runs the installation: its keys, its clock, its room. They go through the API server, as uploads do.
+// The operator's requests to the registry's gate: its keys, clock and capacity. They go through the API server, like uploads.
 
 import { secretType } from '../../api/core.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
@@ -11,11 +11,11 @@ import { basicAuthenticator } from '../../oci/auth.ts';
 import { readUpTo } from '../../oci/http.ts';
 import { throughServiceProxy } from './access.ts';
 
-/** Clocks differ; the credential is for one question. */
+/** Long, because clocks differ; the credential is used for one request. */
 const keeperSeconds = 24 * 3600;
 const mostStatusBytes = 4 * 1024 * 1024;
 
-/** The keys as they lie in the cluster. @throws KfError for an installation with an outside registry, or without a key */
+/** The keys in the cluster. @throws KfError for an installation with an outside registry, or without a key */
 export async function readRegistryKeys(
   cluster: Cluster,
   info: Pick<KfInfo, 'registry' | 'controller'>,
@@ -41,7 +41,7 @@ export async function readRegistryKeys(
 
 const getKeys = (cluster: Cluster, ns: string) => cluster.get(secretType, ns, registryKeySecretName);
 
-/** What the gate says of itself. @throws KfError naming the registry when it does not answer */
+/** The status of the gate. @throws KfError naming the registry when it does not answer */
 export async function readGateStatus(
   cluster: Cluster,
   registry: Pick<KfInfo['registry'], 'namespace' | 'service' | 'port'>,

@@ -1,4 +1,4 @@
-// The keys of the registry's gate in their Secret: made once, changed by `kf rotate registry-key`.
+// The keys of the registry's gate in their Secret: created once, changed by `kf rotate registry-key`.
 
 import { randomBytes } from 'node:crypto';
 import { secretType, type Secret } from '../../api/core.ts';
@@ -6,7 +6,7 @@ import { registryKeyFields, registryKeySecretName } from '../../api/registry-cre
 import type { Cluster } from '../../kube/cluster.ts';
 import { partOfLabel, systemNamespace } from '../../../templates/setup/options.ts';
 
-/** As text, so that it can be read and copied. */
+/** A string, so that it can be read and copied. */
 export const newRegistryKey = (): string => randomBytes(32).toString('hex');
 
 function keySecret(data: Record<string, string>): Secret {
@@ -21,7 +21,7 @@ function keySecret(data: Record<string, string>): Secret {
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-/** The key that signs, made where there is none. */
+/** The signing key; created if it does not exist. */
 export async function ensureRegistryKey(cluster: Cluster): Promise<Buffer> {
   const found = await cluster.get(secretType, systemNamespace, registryKeySecretName);
   const present = found?.data?.[registryKeyFields.current];
@@ -32,8 +32,8 @@ export async function ensureRegistryKey(cluster: Cluster): Promise<Buffer> {
 }
 
 /**
- * Version 0.1.0 made the Secret immutable: it could not be changed, and a kubelet would never look at it again. To be called before the gate's pod is
- * replaced. Where it ends between the two writes the next setup makes a new key, and the controller renews all credentials.
+ * Replaces the Secret of 0.1.0, which is immutable: it could not be changed, and a kubelet would never read it again. Call it before the gate's
+ * pod is replaced. If it ends between the two writes, the next setup makes a new key, and the controller renews all credentials.
  */
 export async function openRegistryKey(cluster: Cluster): Promise<void> {
   const found = await cluster.get(secretType, systemNamespace, registryKeySecretName);

@@ -1,4 +1,4 @@
-// `kf rotate registry-key`: a new key for the credentials of the in-cluster registry, without a moment in which one that was given out fails.
+// `kf rotate registry-key`: replaces the key for credentials of the in-cluster registry. All credentials in use stay valid during the change.
 
 import { secretType, type Secret } from '../../api/core.ts';
 import { podType } from '../../api/pod-kind.ts';
@@ -21,20 +21,20 @@ export interface RotateContext {
 }
 
 export interface RotateResult {
-  /** Ids, not keys. */
+  /** The id of a key, not the key. */
   key: string;
   previousKey: string;
-  /** ISO time by the registry's clock. */
+  /** ISO time of the registry's clock. */
   previousEnds: string;
   spaces: number;
 }
 
-/** Longer than a build's credential lives: what was signed before the change still ends in order. */
+/** Longer than a build's credential is valid, so credentials from before the change expire normally. */
 const overlapSeconds = 30 * 60;
 const gatePatienceMs = 180_000;
 const spacesPatienceMs = 300_000;
 const pollMs = 1_000;
-/** Changing it makes the kubelet look at the pod, and so at the Secret, at once. */
+/** A change of this annotation makes the kubelet sync the pod, and so the Secret, at once. */
 const keyAnnotation = 'kf.cloudfoundry.org/registry-key';
 
 const encode = (text: string): string => Buffer.from(text).toString('base64');
@@ -54,11 +54,11 @@ async function until(
 }
 
 async function writeKeys(context: RotateContext, secret: Stored<Secret>, data: Record<string, string>): Promise<Stored<Secret>> {
-  // With the resource version that was read: of two rotations at a time the later one fails.
+  // The resource version is a precondition: of two concurrent rotations the later one fails.
   return context.cluster.replace(secretType, { ...secret, apiVersion: 'v1', kind: 'Secret', data }, { signal: context.signal });
 }
 
-/** First all keys that may be needed are known to the gate, then they are used. */
+/** Makes sure that the gate knows all keys that may be needed before they are used. */
 async function teachGate(context: RotateContext, current: Buffer, next: Buffer): Promise<void> {
   const { cluster, info, signal } = context;
   const { items } = await cluster.list(podType, { ns: info.registry.namespace, labelSelector: `app=${info.registry.service}`, signal });
@@ -87,7 +87,7 @@ function isPullSignedBy(key: Buffer, secret: Stored<Secret> | undefined): boolea
   return text.includes(`"password":"${registryPassword(key, user)}"`);
 }
 
-/** Spaces whose credentials are signed by another key. */
+/** Spaces whose credentials were signed with another key. */
 async function staleSpaces({ cluster, signal }: RotateContext, key: Buffer): Promise<{ stale: string[]; all: number }> {
   const { items } = await cluster.list(kinds.space, { signal });
   const living = items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
@@ -113,7 +113,10 @@ async function awaitSpaces(context: RotateContext, key: Buffer): Promise<number>
   return spaces;
 }
 
-/** A change that ended before all spaces had their new credentials goes on; the key before it must be out of use before another change. */
+/**
+ * True when an earlier rotation ended before all spaces had new credentials; this one continues it. Throws while the previous key is still valid,
+ * because it must be out of use before another change.
+ */
 async function isUnfinished(context: RotateContext, secret: Stored<Secret>, current: Buffer, now: number): Promise<boolean> {
   const previousUntil = Number(decode(secret.data?.[fields.previousUntil]).toString() || 0);
   if (now > previousUntil) return false;
@@ -126,7 +129,8 @@ async function isUnfinished(context: RotateContext, secret: Stored<Secret>, curr
 }
 
 /**
- * Writes the next key, waits until the gate knows it, lets it sign, and waits until the controller has renewed every space's credentials.
+ * Writes the next key, waits until the gate knows it, starts to sign with it, and waits until the controller has renewed every space's
+ * credentials.
  * @throws KfError
  */
 export async function rotateRegistryKey(context: RotateContext): Promise<RotateResult> {

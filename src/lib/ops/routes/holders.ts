@@ -1,4 +1,5 @@
-// Who has a host that this space wants: asked before anything is written, and told by names that the caller may see.
+// Finds out which space has a host that this space wants. It is asked before anything is written, and the answer uses names that the caller may
+// read.
 
 import { leaseType } from '../../api/core.ts';
 import { annotations, kinds, reasons } from '../../api/group.ts';
@@ -17,10 +18,10 @@ export interface RoutePlace {
   path: string;
 }
 
-/** Naming who has a host is a kindness: in an installation of many orgs it ends here. */
+/** Naming the space is only a courtesy; installations with more orgs do without it. */
 const mostOrgs = 20;
 
-/** GUID of the space that holds the host; undefined when nobody does, '' when the caller's role (of kf 0.1.0) may not ask. */
+/** GUID of the space that has the host; undefined when nobody has it, '' when the caller's role (of kf 0.1.0) must not read that. */
 async function holderOf({ cluster, root, signal }: SpaceSession, { host, domain }: RoutePlace): Promise<string | undefined> {
   const { fqdn } = addressOf({ metadata: {}, spec: { host, domainRef: {} } }, domain);
   try {
@@ -32,7 +33,7 @@ async function holderOf({ cluster, root, signal }: SpaceSession, { host, domain 
   }
 }
 
-/** `org 'o' / space 's'` where the caller may see both, else `another space`. */
+/** `org 'o' / space 's'` if the caller may read both, otherwise `another space`. */
 async function nameOf(session: SpaceSession, guid: string): Promise<string> {
   const orgs = await listOrgs(session).catch(() => []);
   for (const org of orgs.slice(0, mostOrgs)) {
@@ -58,7 +59,7 @@ async function takenBy(session: SpaceSession, { host, domain }: RoutePlace, hold
   );
 }
 
-/** The controller's refusal of a route, with the name of who has the host where the caller may see it. */
+/** The controller's refusal of a route, with the name of the space that has the host if the caller may read it. */
 export async function explainRefusal(session: SpaceSession, place: RoutePlace, refusal: KfError): Promise<KfError> {
   if (refusal.details?.['reason'] !== reasons.duplicateName) return refusal;
   const holder = await holderOf(session, place).catch(() => undefined);
@@ -66,7 +67,7 @@ export async function explainRefusal(session: SpaceSession, place: RoutePlace, r
   return isOther ? takenBy(session, place, holder) : taken(session, refusal.message);
 }
 
-/** Asks as the API server's policy will. @throws KfError `forbidden` */
+/** Makes the same check as the API server's policy. @throws KfError `forbidden` */
 export async function assertMayTakeEveryHost({ cluster, root, signal }: SpaceSession, { host, domain }: RoutePlace): Promise<void> {
   if (host !== '*') return;
   const { group, plural } = kinds.domain;
@@ -77,10 +78,10 @@ export async function assertMayTakeEveryHost({ cluster, root, signal }: SpaceSes
 }
 
 /**
- * To be called before anything is written.
- * @param known the space's routes, as far as they were read: what is among them needs no question
- * @returns the places whose host this space holds already, or may hold for all that the caller may see: there may be routes that are not in `known`
- * @throws KfError `conflict` when another space holds the host of one of the places
+ * Call it before anything is written.
+ * @param known the space's routes that were read already; they need no request
+ * @returns the places whose host this space has already, or may have as far as the caller can see: there may be routes that are not in `known`
+ * @throws KfError `conflict` when another space has the host of one of the places
  */
 export async function assertRoutesFree(
   session: SpaceSession,

@@ -1,4 +1,4 @@
-// One HTTP request to an app's URL from where the CLI runs, as a browser would make it.
+// Sends one HTTP request to an app's URL from the machine of the CLI, as a browser would.
 
 import { request } from 'node:http';
 import { request as secureRequest } from 'node:https';
@@ -7,7 +7,7 @@ import { defined } from '../../defined.ts';
 export interface GatewayAddress {
   scheme: 'http' | 'https';
   port: number;
-  /** Where to connect when the name need not resolve here (`*.localhost`, or a gateway without DNS). */
+  /** The address to connect to when the name does not resolve here (`*.localhost`, or a gateway without DNS). */
   address?: string;
 }
 
@@ -27,8 +27,8 @@ function problemOf(error: NodeJS.ErrnoException): 'no-name' | 'no-connection' | 
 }
 
 /**
- * GETs `path` of `host` through the gateway. The answer's body is thrown away.
- * @returns the status, or which part of the way is missing; never throws
+ * GETs `path` of `host` through the gateway and ignores the body.
+ * @returns the status, or which part of the path failed; never throws
  */
 export async function reachThroughGateway(
   gateway: GatewayAddress,
@@ -52,7 +52,7 @@ export async function reachThroughGateway(
         timeout: timeoutMs,
       },
       (answer) => {
-        // An app may send without end.
+        // An app may send an endless body.
         answer.destroy();
         const { location } = answer.headers;
         resolve({

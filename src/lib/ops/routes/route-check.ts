@@ -1,4 +1,5 @@
-// Whether a freshly pushed app answers from where the CLI runs. Information only: the controller has judged already, inside the cluster.
+// Checks whether a newly pushed app answers from the machine of the CLI. This is only information: the controller has already checked it inside
+// the cluster.
 
 import { webProcess } from '../../api/app.ts';
 import { revisionHeader, revisionOfAnswer } from '../../api/gateway.ts';
@@ -6,22 +7,22 @@ import type { KfInfo } from '../../api/kf-info.ts';
 import type { AppDetails } from '../../api/results.ts';
 import { reachThroughGateway, urlOf } from './http-probe.ts';
 
-/** Longer, and a person would rather open the URL. */
+/** After this time a user would rather open the URL. */
 const patienceMs = 2000;
 
 export interface RouteAnswer {
   url: string;
-  /** The gateway answered for this very route. The app was asked by the controller before; it need not be asked again. */
+  /** The gateway answered for this route. The controller has requested the app before, so this does not do it again. */
   reachable: boolean;
-  /** Nobody has asked the app: its health check is that its process runs. */
+  /** Nobody has requested the app: its health check is only that its process runs. */
   unchecked?: true;
-  /** What something else than the route's gateway answered. */
+  /** The status of an answer that did not come from the route's gateway. */
   status?: number;
-  /** Why there was none, for a sentence. */
+  /** Why there was no answer, for a sentence. */
   problem?: string;
 }
 
-/** The first route of an app of which an instance shall answer, and what is known of the answer beforehand. */
+/** The first route of an app with wanted instances, and what is known about the answer beforehand. */
 export function routeToAsk({ state, routes, processes }: AppDetails): { route: string; about: Pick<RouteAnswer, 'unchecked'> } | undefined {
   const [route] = routes;
   const web = processes.find(({ type }) => type === webProcess);
@@ -29,7 +30,10 @@ export function routeToAsk({ state, routes, processes }: AppDetails): { route: s
   return { route, about: web.healthCheck === 'process' ? { unchecked: true } : {} };
 }
 
-/** Asks the gateway at its outside address for a route (host, domain and path); undefined when the installation names none. No app sees the request. */
+/**
+ * Asks the gateway at its outside address for a route (host, domain and path); undefined when the installation has no such address. The request
+ * does not reach an app.
+ */
 export async function askRoute({ gateway }: KfInfo, route: string): Promise<RouteAnswer | undefined> {
   if (gateway.externalUrl === undefined) return undefined;
   const slash = route.indexOf('/');

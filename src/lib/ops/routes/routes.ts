@@ -1,4 +1,4 @@
-// Routes and domains: what there is, mapping and unmapping.
+// Routes and domains: listing, mapping and unmapping.
 
 import { randomUUID } from 'node:crypto';
 import { currentCondition, findCondition } from '../../api/conditions.ts';
@@ -95,7 +95,7 @@ async function findRoute(
   return items.find((route) => isAt(route, domain, { host, path }));
 }
 
-/** True for a route that lives and has this address. */
+/** True for a route with this address that is not being deleted. */
 function isAt(route: Stored<CFRoute>, domain: Stored<CFDomain>, { host, path }: { host: string; path: string }): boolean {
   return (
     route.metadata.deletionTimestamp === undefined &&
@@ -105,7 +105,7 @@ function isAt(route: Stored<CFRoute>, domain: Stored<CFDomain>, { host, path }: 
   );
 }
 
-/** Until the controller has claimed the address. @throws KfError `conflict` when another route holds it */
+/** Waits until the controller has claimed the address. @throws KfError `conflict` when another route has it */
 function waitForClaim(session: SpaceSession, route: Stored<CFRoute>, url: string): Promise<Stored<CFRoute>> {
   const isClaimed = (seen: Stored<CFRoute>): boolean => {
     const claimed = currentCondition(seen, 'Claimed');
@@ -116,7 +116,7 @@ function waitForClaim(session: SpaceSession, route: Stored<CFRoute>, url: string
   return waitForController(session, { type: kinds.route, object: route, what: `Route ${url}` }, isClaimed, awaited);
 }
 
-/** Destinations replaced as a whole. @returns undefined when `change` finds nothing to do */
+/** Replaces all destinations. @returns undefined when `change` finds nothing to do */
 async function changeDestinations(
   session: SpaceSession,
   route: Stored<CFRoute>,
@@ -141,7 +141,7 @@ async function changeDestinations(
 }
 
 export interface MapOptions extends RouteAddress {
-  /** The app's port; left out: what its image exposes. */
+  /** The app's port; if left out, the port that its image exposes. */
   port?: number | undefined;
 }
 
@@ -151,7 +151,7 @@ export interface Mapped {
   mapped: boolean;
 }
 
-/** A new route that points at the app from the start. One that turns out to be taken is not left behind. */
+/** Creates a route that leads to the app from the start. If its address is taken, the route is deleted again. */
 async function createMapped(
   session: SpaceSession,
   { host, domain, path }: RoutePlace,
@@ -171,7 +171,7 @@ async function createMapped(
   }
 }
 
-/** The route when it may be used. One that was refused asks again only as a new one, so it goes. */
+/** The route, if it was not refused. A refused route is deleted, because only a new route asks again. */
 async function unlessRefused(
   { cluster, space, signal }: SpaceSession,
   route: Stored<CFRoute> | undefined,
@@ -183,9 +183,10 @@ async function unlessRefused(
 }
 
 /**
- * One step for a push, which has read the space's routes already: a missing route is created with its destination, a present one gets it.
+ * One step for a push, which has already read the space's routes: creates a missing route with its destination, or adds the destination to an
+ * existing one.
  * @returns the route as it is now
- * @throws KfError `conflict` when a route of another space holds the address
+ * @throws KfError `conflict` when a route of another space has the address
  */
 export async function ensureRoute(
   session: SpaceSession,
@@ -206,7 +207,7 @@ export async function ensureRoute(
   try {
     return await createMapped(session, place, destination);
   } catch (error) {
-    // Another app of this space, perhaps of the same manifest, was faster.
+    // Another app of this space, perhaps of the same manifest, created the route first.
     const theirs =
       error instanceof KfError && error.code === 'conflict'
         ? await findRoute(session, domain, { ...place, domain: domain.spec.name })
@@ -216,7 +217,7 @@ export async function ensureRoute(
   }
 }
 
-/** Takes the app out of all its routes. */
+/** Removes the app from all its routes. */
 export async function unmapAll(session: SpaceSession, app: Stored<CFApp>, routes: readonly Stored<CFRoute>[]): Promise<void> {
   const isOther = ({ appRef }: RouteDestination): boolean => appRef.name !== app.metadata.name;
   await Promise.all(
@@ -224,7 +225,7 @@ export async function unmapAll(session: SpaceSession, app: Stored<CFApp>, routes
   );
 }
 
-/** Creates the route when it is missing and points it at the app. `onStep` is called as each of the two begins. */
+/** Creates the route if it does not exist and maps it to the app. `onStep` is called at the start of each of the two steps. */
 export async function mapRoute(
   session: SpaceSession,
   app: Stored<CFApp>,
@@ -253,7 +254,7 @@ export async function mapRoute(
   return { url, created: false, mapped: changed !== undefined };
 }
 
-/** Returns false when the route was not mapped to the app. @throws KfError `not-found` in cf's words when there is no such route */
+/** Returns false when the route was not mapped to the app. @throws KfError `not-found` in cf's words when the route does not exist */
 export async function unmapRoute(session: SpaceSession, app: Stored<CFApp>, address: RouteAddress): Promise<boolean> {
   const domain = await findDomain(session, address.domain);
   const route = await findRoute(session, domain, address);

@@ -17,9 +17,12 @@ import type { OpEvent } from '../events.ts';
 import { findServiceIfAny } from '../find.ts';
 import { appNames } from '../rows.ts';
 
-/** Longer than the controller needs to show itself: the Secret of the credentials may be written after the instance that names it. */
+/**
+ * Longer than the usual time for a reaction of the controller, because the Secret with the credentials may be written after the instance that
+ * names it.
+ */
 const bindingPatienceMs = 30_000;
-/** The app's status follows its bindings at once; where another binding is not ready it does not follow. */
+/** The app's status usually lists a new binding at once; if another binding is not ready, it does not. */
 const toldPatienceMs = 3_000;
 
 function lastOperationOf(instance: Stored<CFServiceInstance>): string {
@@ -64,7 +67,7 @@ export interface UserProvidedOptions {
 
 type NamedUrls = Pick<UserProvidedOptions, 'syslogDrainUrl' | 'routeServiceUrl'> & { displayName: string };
 
-/** What an instance names and kf does not do, a sentence each. */
+/** Fields of an instance that have no effect in kf, a sentence each. */
 export function withoutEffect({ displayName, syslogDrainUrl = '', routeServiceUrl = '' }: NamedUrls): string[] {
   return [
     ...(syslogDrainUrl === '' ? [] : [`Nothing is sent to the syslog drain of '${displayName}': kf does not support syslog drains yet.`]),
@@ -74,7 +77,7 @@ export function withoutEffect({ displayName, syslogDrainUrl = '', routeServiceUr
   ];
 }
 
-/** Returns false when the instance is there already; then nothing is changed. */
+/** Returns false when the instance exists already; then nothing is changed. */
 export async function createUserProvided(session: SpaceSession, options: UserProvidedOptions): Promise<boolean> {
   if ((await findServiceIfAny(session, options.name)) !== undefined) return false;
   const { cluster, space, signal } = session;
@@ -104,7 +107,7 @@ export async function appBindings({ cluster, space, signal }: SpaceSession, app:
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
 }
 
-/** Bindings of an app whose status tells of some; asks for nothing where it tells of none. */
+/** The bindings of an app, if its status lists any; otherwise no request is sent. */
 export async function toldBindings(session: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFServiceBinding>[]> {
   return (app.status?.serviceBindings ?? []).length === 0 ? [] : appBindings(session, app);
 }
@@ -113,7 +116,7 @@ export async function toldBindings(session: SpaceSession, app: Stored<CFApp>): P
 export const isTo = (binding: Stored<CFServiceBinding>, instance: Stored<CFServiceInstance>): boolean =>
   binding.spec.service.name === instance.metadata.name && binding.metadata.deletionTimestamp === undefined;
 
-/** An app finds each binding under its name: a second one of that name would hide the first. @throws KfError `conflict` */
+/** An app finds each binding under its name, so a second one with that name would hide the first. @throws KfError `conflict` */
 async function assertNameFree(
   session: SpaceSession,
   app: Stored<CFApp>,
@@ -135,7 +138,7 @@ async function assertNameFree(
 
 const reasonOf = (binding: Stored<CFServiceBinding>): string => findCondition(binding, 'Ready')?.message ?? '';
 
-/** Until the controller has written the binding's secrets. @throws KfError with the controller's reason, or `accepted` */
+/** Waits until the controller has written the binding's Secrets. @throws KfError with the controller's reason, or `accepted` */
 function waitForBinding(session: SpaceSession, binding: Stored<CFServiceBinding>): Promise<Stored<CFServiceBinding>> {
   const isBound = (seen: Stored<CFServiceBinding>): boolean => {
     const claimed = findCondition(seen, 'Claimed');
@@ -159,7 +162,7 @@ export interface BindOptions {
   bindingName?: string | undefined;
 }
 
-/** The app's next push finds the binding told in the app's status; that takes a moment, and never ends the command. */
+/** Waits a moment until the app's status lists the binding, for the app's next push. A timeout is not an error. */
 async function untilTold(session: SpaceSession, app: Stored<CFApp>, binding: Stored<CFServiceBinding>): Promise<void> {
   const { cluster, space, signal } = session;
   const isTold = (seen: Stored<CFApp> | undefined): true | undefined =>
@@ -180,7 +183,7 @@ export async function bindService(
   return isNew;
 }
 
-/** The binding of app and instance, made where there is none. @throws KfError `conflict` when another binding of the app has the name */
+/** The binding of app and instance; created if it does not exist. @throws KfError `conflict` when another binding of the app has the name */
 export async function ensureBinding(
   session: SpaceSession,
   app: Stored<CFApp>,
@@ -199,7 +202,8 @@ export async function ensureBinding(
     return { binding: await waitForBinding(session, binding), isNew: true };
   } catch (error) {
     if (!(error instanceof KfError) || error.code !== 'conflict') throw error;
-    // Somebody else was faster: what cannot come true is not left behind. They may have bound the same: another push of the app, for instance.
+    // Somebody else created a binding first, so this one cannot work and is deleted. The other one may bind the same instance: another push of the
+    // app, for example.
     await cluster.delete(kinds.serviceBinding, session.space.guid, binding.metadata.name, { signal });
     const faster = (await appBindings(session, app)).find(
       (other) => isTo(other, instance) && findCondition(other, 'Claimed')?.status !== 'False',
@@ -217,7 +221,7 @@ export async function unbindService(session: SpaceSession, app: Stored<CFApp>, i
   return bindings.length > 0;
 }
 
-/** Deletes the instance and, first, everything bound to it. */
+/** Deletes the instance, after all its bindings. */
 export async function deleteService(session: SpaceSession, instance: Stored<CFServiceInstance>): Promise<void> {
   const { cluster, space, signal } = session;
   const labelSelector = `${labels.serviceInstanceGuid}=${instance.metadata.name}`;

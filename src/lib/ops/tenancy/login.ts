@@ -1,4 +1,4 @@
-// api, auth, login: which context and which of the kubeconfig's users the next commands take. kf keeps no credentials of its own.
+// api, auth, login: choose the context and the kubeconfig user of the next commands. kf keeps no credentials of its own.
 
 import { KfError } from '../../errors.ts';
 import { readKubeconfig } from '../../kube/kubeconfig.ts';
@@ -9,7 +9,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 const withoutSlash = (url: string): string => url.replace(/\/$/, '');
 
-/** The context of that name, or the first one whose cluster has that URL. @throws KfError `usage` naming what there is */
+/** The context of that name, or the first one whose cluster has that URL. @throws KfError `usage` naming the existing ones */
 export async function contextFor(env: Env, nameOrUrl: string): Promise<string> {
   const config = await readKubeconfig({ env });
   if (config.contexts.has(nameOrUrl)) return nameOrUrl;
@@ -28,13 +28,13 @@ export async function contextFor(env: Env, nameOrUrl: string): Promise<string> {
   );
 }
 
-/** Forgets context, org, space and user. @throws KfError `failed` when the state cannot be written */
+/** Deletes the saved context, org, space and user. @throws KfError `failed` when the state cannot be written */
 export function forgetTarget(env: Env): void {
   const problem = saveState(env, {});
   if (problem !== undefined) throw new KfError('failed', problem);
 }
 
-/** Pins the session's context; org and space of another cluster are forgotten. */
+/** Saves the session's context; org and space of another cluster are deleted. */
 export function pinContext(session: Session): void {
   const { context, server } = session.cluster.identity;
   const stored = readState(session.env);
@@ -43,7 +43,7 @@ export function pinContext(session: Session): void {
   session.save({ ...(isSame ? stored : { context, server }), ...(user === undefined || userOf === undefined ? {} : { user, userOf }) });
 }
 
-/** Takes another of the kubeconfig's users from now on, after the API server has accepted it. Returns its name there. */
+/** Uses another user of the kubeconfig from now on, after the API server has accepted it. Returns its name there. */
 export async function chooseUser(session: Session, kubeconfigUser: string): Promise<string> {
   const user = await session.cluster.whoAmI(session.signal);
   const { context, server } = session.cluster.identity;

@@ -1,4 +1,4 @@
-// Orgs and spaces: made by the CLI; the controller makes their namespaces.
+// Orgs and spaces: the CLI creates them; the controller creates their namespaces.
 
 import { randomUUID } from 'node:crypto';
 import { findCondition, isReady } from '../../api/conditions.ts';
@@ -19,14 +19,14 @@ import { buildOrg, buildRoleBinding, buildSpace } from '../../../templates/tenan
 
 export { listOrgs, listSpaces } from '../../session/places.ts';
 
-/** Longer than the controller needs to show itself: a cluster that is busy takes its time with namespaces, to make them and to empty them. */
+/** Longer than the usual time for a reaction of the controller: a busy cluster takes longer to create and empty namespaces. */
 const readyPatienceMs = 30_000;
 
 type Place = CFOrg | CFSpace;
 
 const reasonOf = (place: Place): string => findCondition(place, 'Ready')?.message ?? '';
 
-/** Until its namespace is there. @throws KfError `conflict` when the name is taken, `accepted` when it is not ready in time */
+/** Waits until its namespace exists. @throws KfError `conflict` when the name is taken, `accepted` when it is not ready in time */
 async function waitUntilReady<T extends Place>(session: Session, type: ResourceType<T>, place: Stored<T>): Promise<void> {
   const what = `'${place.spec.displayName}'`;
   const isMade = (seen: Stored<T>): boolean => {
@@ -47,8 +47,9 @@ async function waitUntilReady<T extends Place>(session: Session, type: ResourceT
 }
 
 /**
- * Whose name it is already, in cf's way without regard to capitals. One that is being deleted is waited for: its name is free when it is gone.
- * @throws KfError `conflict` when that takes long
+ * The object that has the name already; as in cf, capitals make no difference. If it is being deleted, this waits until it is gone and the name is
+ * free.
+ * @throws KfError `conflict` when that takes too long
  */
 async function holderOf<T extends Place>(
   session: Session,
@@ -119,7 +120,7 @@ export async function createSpace(session: Session, org: NameAndGuid, name: stri
   return { place: named(name, guid), created: true };
 }
 
-/** Gives a role to the caller. A caller who may not give roles goes without: whoever may make places sees them anyway. */
+/** Gives a role to the caller. A caller who must not give roles gets none: users who may create orgs and spaces can see them anyway. */
 export async function assignOwnRole(session: Session, role: keyof typeof cfRoles, namespace: string): Promise<boolean> {
   const { cluster, signal } = session;
   const wanted: CfRole = cfRoles[role];

@@ -28,8 +28,8 @@ function base(session: Session): TargetState {
 }
 
 /**
- * What `find` finds. When it fails, what it was to set counts as not targeted from now on, so that the next command does not work in the former
- * place; only `kept` stays.
+ * The result of `find`. When it fails, the target that it was to set is cleared, so that the next command does not work in the former one; only
+ * `kept` stays.
  */
 async function orForget<T>(session: Session, kept: { org?: NameAndGuid }, find: () => Promise<T>): Promise<T> {
   try {
@@ -44,13 +44,13 @@ async function orForget<T>(session: Session, kept: { org?: NameAndGuid }, find: 
   }
 }
 
-/** Forgets org and space, or the space alone, before there is a session: also a context that is not there must not leave the former place targeted. */
+/** Clears org and space, or only the space, before there is a session: even with a missing context, the former target must not stay. */
 export function forgetPlace(env: Session['env'], what: 'org' | 'space'): void {
   const { org, space: _space, ...rest } = readStored(env).state;
   saveState(env, { ...rest, ...(what === 'org' || org === undefined ? {} : { org }) });
 }
 
-/** The org to choose a space in: the targeted one, or the one that `kf target` shows to who never targeted any. */
+/** The org in which to choose a space: the targeted one, or the default that `kf target` shows to a user without a target. */
 async function currentOrg(session: Session): Promise<NameAndGuid> {
   const whyNone = session.org === undefined ? await session.findPlaceIfAny() : undefined;
   if (session.org !== undefined) return session.org;
@@ -58,13 +58,13 @@ async function currentOrg(session: Session): Promise<NameAndGuid> {
   throw new KfError('usage', 'An org must be targeted before targeting a space.', { hints });
 }
 
-/** The org's only space, if it has one only. */
+/** The org's space, if it has exactly one. */
 async function onlySpace(session: Session, org: NameAndGuid): Promise<NameAndGuid | undefined> {
   const spaces = await listSpaces(session, org);
   return spaces.length === 1 ? spaces[0] : undefined;
 }
 
-/** cf's rules: `-o` clears the space and takes the org's only one; what fails clears what it was to set. */
+/** cf's rules: `-o` clears the space and chooses the org's only one; on failure the target that was to be set is cleared. */
 export async function setTarget(
   session: Session,
   { org: orgName, space: spaceName }: TargetOptions,

@@ -1,4 +1,4 @@
-// The controller, its rights, and the description of the installation that it and every CLI read.
+// The controller, its rights, and the description of the installation for the controller and every CLI.
 
 import { deploymentType } from '../../../api/core.ts';
 import { finalizers, kinds, labels } from '../../../api/group.ts';
@@ -11,7 +11,7 @@ import type { Part } from '../part.ts';
 import { listOrNone, removeLabelled, removeNamespaces, waitUntilGone, type Removal } from '../removal.ts';
 import { startMs, waitForDeployment } from '../waits.ts';
 
-/** Binds the generated ClusterRoles to the controller's account: cluster-wide, and what it needs in the root namespace and beside itself. */
+/** Binds the generated ClusterRoles to the controller's account: cluster-wide ones, and those for the root namespace and the controller's own. */
 function controllerBindings(): KubeObject[] {
   const rbac = 'rbac.authorization.k8s.io';
   const subjects = [{ kind: 'ServiceAccount', name: controllerName, namespace: systemNamespace }];
@@ -34,7 +34,7 @@ function controllerBindings(): KubeObject[] {
   ];
 }
 
-/** Returns when its pod has ended too: until then it would put finalizers back, and a setup would take the Deployment for present. */
+/** Returns after the controller's pod has ended: until then it would add finalizers again, and a setup would see the Deployment as existing. */
 export async function removeController(removal: Removal): Promise<void> {
   const found = await removal.cluster.delete(deploymentType, systemNamespace, controllerName, { propagation: 'Foreground' });
   if (!found) return;
@@ -45,7 +45,7 @@ export async function removeController(removal: Removal): Promise<void> {
   );
 }
 
-/** Removes our finalizers from orgs and spaces, so that nothing hangs once the controller is gone. */
+/** Removes our finalizers from orgs and spaces, so that their deletion does not hang without the controller. */
 export async function stripFinalizers(cluster: Cluster): Promise<void> {
   const own: string[] = [finalizers.org, finalizers.space];
   for (const type of [kinds.org, kinds.space]) {
@@ -67,10 +67,10 @@ export const part: Part = {
   after: (run) => waitForDeployment(run, { namespace: systemNamespace, name: controllerName, timeoutMs: startMs }),
   remove: async (removal) => {
     await removeController(removal);
-    // Those of all parts: none of them serves anything without the controller.
+    // Removes the Deployments and Services of all parts: without the controller none of them is useful.
     await removeLabelled(removal, 'Deployment', 'Service');
     await stripFinalizers(removal.cluster);
-    // Objects in them would pass for somebody else's when it comes to the kinds.
+    // Objects in these namespaces would count as somebody else's when the kinds are removed.
     await removeNamespaces(removal, 'the namespaces of orgs and spaces', ({ metadata }) => metadata.labels?.[labels.orgGuid] !== undefined);
     removal.report({ type: 'install-step', step: 'remove-kinds' });
   },

@@ -1,4 +1,5 @@
-// The gateway: Traefik with a Gateway, a Gateway of the operator's class, or none where there is one already. A route to the controller shows that it answers.
+// The gateway: Traefik with a Gateway, a Gateway of the operator's class, or nothing if the operator has a Gateway already. A route to the
+// controller shows that it answers.
 
 import { buildCheckRoute } from '../../../../templates/setup/check-route.ts';
 import { buildGateway, traefikName } from '../../../../templates/setup/gateway.ts';
@@ -11,11 +12,11 @@ import { startMs, waitForDeployment } from '../waits.ts';
 
 export const part: Part = {
   name: 'gateway',
-  // Policies keep strangers from taking hosts by routes of their own.
+  // Policies prevent that others take hosts with routes of their own.
   requires: ['network', 'policies'],
   step: 'gateway',
   objects: ({ plan }) => [...buildGateway(plan), buildCheckRoute(plan)],
-  // Others may have been pointed at it.
+  // DNS or load balancers may point to the other gateways.
   alternatives: ({ plan }) => otherGateways(plan).flatMap((other) => buildGateway(other)),
   after: async (run) => {
     const { plan } = run;

@@ -1,4 +1,4 @@
-// The kinds of kf, and those of the Gateway API where the cluster has none.
+// The kinds of kf, and those of the Gateway API if the cluster has none.
 
 import { resource, type KubeObject, type ResourceType } from '../../../api/object.ts';
 import { readManifests } from '../assets.ts';
@@ -18,7 +18,7 @@ async function objects({ served }: PartInput): Promise<KubeObject[]> {
   return [...own, ...gateway];
 }
 
-/** Kinds that setup brought stay when objects of somebody else still use them. */
+/** Kinds that setup installed stay while somebody else's objects use them. */
 async function removeKinds({ cluster, result }: Removal): Promise<void> {
   const { items } = await listOrNone(cluster, crdType, selector);
   for (const crd of items) {
@@ -38,7 +38,7 @@ async function removeKinds({ cluster, result }: Removal): Promise<void> {
   }
 }
 
-/** A kind is gone when its last object is; a setup before that would take it for present. */
+/** A kind is gone only when its last object is; a setup before that would see the kind as existing. */
 async function waitForKinds(removal: Removal): Promise<void> {
   const kept = removal.result.kept.map(({ object }) => object);
   await waitUntilGone(removal, 'the kinds', async () => {

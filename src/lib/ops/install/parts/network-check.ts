@@ -1,4 +1,4 @@
-// Whether the cluster's network enforces policies; the check runs beside the rest of setup.
+// Tests whether the cluster's network enforces policies; the test runs beside the rest of setup.
 
 import type { Part } from '../part.ts';
 import { settleNetwork, startNetworkProof } from '../network-proof.ts';

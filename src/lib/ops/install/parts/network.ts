@@ -1,4 +1,4 @@
-// Who may connect to kf's own pods.
+// Policies that decide which pods may connect to kf's own pods.
 
 import { buildSystemPolicies } from '../../../../templates/setup/network-policies.ts';
 import { otherGateways, otherRegistries } from '../alternatives.ts';
@@ -9,6 +9,6 @@ export const part: Part = {
   requires: ['namespaces'],
   step: 'registry',
   objects: ({ plan }) => buildSystemPolicies(plan),
-  // A registry or a gateway that stays is reached as before.
+  // A registry or a gateway that stays must stay reachable.
   alternatives: ({ plan }) => [...otherGateways(plan), ...otherRegistries(plan)].flatMap((other) => buildSystemPolicies(other)),
 };

@@ -1,4 +1,4 @@
-// Default domain and org, and what `kf buildpacks` reads. All orgs go with an uninstall, while there is a controller that empties them.
+// Default domain and org, and the data of `kf buildpacks`. An uninstall deletes all orgs while the controller, which empties them, still runs.
 
 import { deploymentType } from '../../../api/core.ts';
 import { conditionTypes, kinds } from '../../../api/group.ts';
@@ -16,7 +16,10 @@ function describeOrg(org: CFOrg): string {
   return `org ${org.spec.displayName}${why?.reason === 'Deleting' ? ` (${why.message})` : ''}`;
 }
 
-/** Orgs go while the controller runs, which empties their spaces and takes their namespaces. Without one there is nothing to wait for. */
+/**
+ * Deletes the orgs while the controller runs, which empties their spaces and deletes their namespaces. Without a controller there is nothing to
+ * wait for.
+ */
 async function removeOrgs(removal: Removal): Promise<void> {
   const { cluster, result } = removal;
   const { items } = await listOrNone(cluster, kinds.org);
@@ -29,7 +32,7 @@ async function removeOrgs(removal: Removal): Promise<void> {
   await waitUntilGone(removal, 'the orgs', async () => (await listOrNone(cluster, kinds.org)).items.map(describeOrg));
 }
 
-/** They get no condition. */
+/** These kinds get no condition to wait for. */
 const unwatched = ['RunnerInfo', 'BuilderInfo'];
 
 export const part: Part = {

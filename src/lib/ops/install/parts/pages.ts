@@ -1,4 +1,4 @@
-// What answers where no app does.
+// The server of the page for hosts without an app.
 
 import { bundleName } from '../../../../templates/setup/controller.ts';
 import { systemNamespace } from '../../../../templates/setup/options.ts';

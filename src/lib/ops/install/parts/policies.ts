@@ -1,4 +1,4 @@
-// Admission policies, of the kinds that the cluster serves: those that change objects are a convenience, and not everywhere there.
+// Admission policies of the kinds that the cluster serves. Those that change objects are only a convenience, and not every cluster has them.
 
 import { readManifests } from '../assets.ts';
 import type { Part } from '../part.ts';

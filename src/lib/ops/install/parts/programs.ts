@@ -1,4 +1,4 @@
-// The text of kf's own programs, which run on a stock Node image.
+// The code of kf's own programs, which run on a stock Node image.
 
 import { buildBundle } from '../../../../templates/setup/controller.ts';
 import type { Part } from '../part.ts';

@@ -1,4 +1,4 @@
-// The registry in the cluster. It is proven before anything else is installed: without it nodes could not pull what is pushed.
+// The registry in the cluster. It is tested before the parts that need it are installed: without it, nodes could not pull pushed images.
 
 import { bundleName } from '../../../../templates/setup/controller.ts';
 import { systemNamespace } from '../../../../templates/setup/options.ts';
@@ -11,12 +11,12 @@ import type { Part, SetupRun } from '../part.ts';
 import { proveRegistry } from '../registry-proof.ts';
 import { startMs, waitForDeployment } from '../waits.ts';
 
-/** A registry that is as it should be was proven, unless the setup that made it ended before it went on to the controller. */
+/** An unchanged registry was tested before, unless the earlier setup ended before it reached the controller. */
 export function needsProof({ registry, controller }: Record<'registry' | 'controller', PlannedChange[]>): boolean {
   return registry.some(({ action }) => action !== 'unchanged') || controller.some(({ action }) => action === 'create');
 }
 
-/** Waits for the registry, and says when it has no room for pushes: it runs all the same, for what is there is pulled from it. */
+/** Waits for the registry, and returns whether it is too full for pushes. It runs even then, because existing images are pulled from it. */
 async function isRegistryFull(run: SetupRun, key: Buffer): Promise<boolean> {
   const place = { namespace: systemNamespace, service: registryName, port: 5000 };
   const roomNow = async () => (await readGateStatus(run.cluster, place, key, run.signal)).room;
@@ -31,7 +31,7 @@ async function isRegistryFull(run: SetupRun, key: Buffer): Promise<boolean> {
   return nearlyFull;
 }
 
-/** Returns when nodes can pull from it. @throws KfError naming what keeps them from it */
+/** Returns when nodes can pull from it. @throws KfError naming the reason why they cannot */
 async function waitAndProve(run: SetupRun): Promise<void> {
   const { cluster, plan, report, signal } = run;
   if (plan.registry !== undefined) return;
@@ -48,7 +48,7 @@ export const part: Part = {
   requires: ['network', 'programs', 'settings'],
   step: 'registry',
   objects: ({ plan, programs }) => (plan.registry === undefined ? buildRegistry(plan, bundleName(programs)) : []),
-  // Apps that were built before keep their images in it.
+  // Apps that were built before have their images in it.
   alternatives: ({ plan, programs }) => otherRegistries(plan).flatMap((other) => buildRegistry(other, bundleName(programs))),
   before: async ({ cluster, plan }) => {
     if (plan.registry === undefined) await openRegistryKey(cluster);

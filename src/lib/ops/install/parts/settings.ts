@@ -1,4 +1,4 @@
-// What was asked for. It is written early: a setup after one that was cut off goes on with the same settings.
+// The settings of this setup. They are written early, so that a setup after an interrupted one continues with the same settings.
 
 import { buildInstallationEnv } from '../../../../templates/setup/info.ts';
 import { buildRecord } from '../../../../templates/setup/record.ts';
