@@ -1,8 +1,9 @@
-// Registry credentials of spaces: minted from the gate's key, or copied from the root namespace when the registry is an outside one.
+// Registry credentials of spaces and builds. For the in-cluster registry they are signed with the gate's key; those of an outside registry are copied from
+// the root namespace.
 
 import { secretType } from '../../lib/api/core.ts';
 import type { Secret } from '../../lib/api/core.ts';
-import { places } from '../../lib/api/group.ts';
+import { labels, places } from '../../lib/api/group.ts';
 import { pullUser, pushUser, registryKeyFields, registryKeySecretName, registryPassword } from '../../lib/api/registry-credentials.ts';
 import { pullSecret, pushSecret } from '../../templates/registry-secret.ts';
 import type { BasicCredential } from '../../templates/registry-secret.ts';
@@ -13,13 +14,14 @@ import { ensureSecret } from '../runtime/secrets.ts';
 import { defined } from '../../lib/defined.ts';
 
 /**
- * Seconds that a credential lives, and how much of it has to be left; with less it is renewed. A push reads its Secret anew when it is refused. A kubelet
- * may have to pull while the controller is away, so that its credential lives longer.
+ * Seconds that a credential lives; one that has less than `renewBelow` left is renewed. A push that is refused reads its Secret again. A kubelet may have
+ * to pull while the controller is away, so its credential lives longer.
  */
 export const lifetimes = {
   push: { seconds: 3_600, renewBelow: 1_800 },
   pull: { seconds: 72 * 3_600, renewBelow: 60 * 3_600 },
 } as const;
+/** How long a key that was read is used: a new key signs after this time at the latest. */
 const keyTrustMs = 15_000;
 
 export interface RegistryKeys {
@@ -27,7 +29,7 @@ export interface RegistryKeys {
   read(context: Context): Promise<Buffer | undefined>;
 }
 
-/** Reads the key at most every quarter of a minute: a new one signs soon. */
+/** A reader of the gate's key that asks the API server at most every {@link keyTrustMs}. */
 export function registryKeys(): RegistryKeys {
   let known: { key: Buffer | undefined; at: number } | undefined;
   return {
@@ -41,35 +43,36 @@ export function registryKeys(): RegistryKeys {
   };
 }
 
-function mint(key: Buffer, username: string): BasicCredential {
+function sign(key: Buffer, username: string): BasicCredential {
   return { username, password: registryPassword(key, username) };
 }
 
-/** A Secret of a space that holds a credential of the in-cluster registry. */
-interface Kept {
+/** How the controller writes and reads one Secret of a space with a credential of the in-cluster registry. */
+interface SpaceCredential {
   lifetime: { seconds: number; renewBelow: number };
   user: (untilSeconds: number) => string;
   secret: (credential: BasicCredential) => Secret;
-  /** Where the user's name stands in the Secret's data. */
+  /** Reads the user's name from the Secret's data. */
   userOf: (data: Record<string, string>) => string | undefined;
 }
 
 const decoded = (text: string | undefined): string => Buffer.from(text ?? '', 'base64').toString('utf8');
 
-/** Signed by the key of now, for this space, with time left: exactly what would be written for the end that it names. */
-export function isGoodCredential(live: Secret, kept: Kept, key: Buffer, nowSeconds: number): boolean {
-  const until = Number(/\.([1-9][0-9]{0,11})$/.exec(kept.userOf(live.data ?? {}) ?? '')?.[1]);
-  const { seconds, renewBelow } = kept.lifetime;
-  if (!(until - nowSeconds >= renewBelow && until - nowSeconds <= seconds)) return false;
-  return isEqual(live.data ?? {}, kept.secret(mint(key, kept.user(until))).data ?? {});
+/** Whether a Secret can stay: it has enough time left, and it is what the present key signs for this space and the end that it names. */
+export function isGoodCredential(live: Secret, credential: SpaceCredential, key: Buffer, nowSeconds: number): boolean {
+  const until = Number(/\.([1-9][0-9]{0,11})$/.exec(credential.userOf(live.data ?? {}) ?? '')?.[1]);
+  const left = until - nowSeconds;
+  const { seconds, renewBelow } = credential.lifetime;
+  const hasTime = left >= renewBelow && left <= seconds;
+  return hasTime && isEqual(live.data ?? {}, credential.secret(sign(key, credential.user(until))).data ?? {});
 }
 
 function userOfPullSecret(data: Record<string, string>): string | undefined {
   return /"username":"([^"]{1,300})"/.exec(decoded(data['.dockerconfigjson']))?.[1];
 }
 
-/** What the controller keeps in a space, each with its own end. */
-export function keptCredentials(space: string, pullPrefix: string): Kept[] {
+/** The credentials of a space: the kubelet's for pulls and the developers' for pushes. */
+export function spaceCredentials(space: string, pullPrefix: string): SpaceCredential[] {
   return [
     {
       lifetime: lifetimes.pull,
@@ -86,7 +89,7 @@ export function keptCredentials(space: string, pullPrefix: string): Kept[] {
   ];
 }
 
-/** `image-registry-credentials` and `kf-registry-push` of one space, renewed when they near their end or when another key signs. */
+/** Writes `image-registry-credentials` and `kf-registry-push` of one space; renews them before they end and when another key signs. */
 export async function ensureRegistrySecrets(context: Context, keys: RegistryKeys, space: string): Promise<void> {
   const key = await keys.read(context);
   if (key === undefined) {
@@ -94,9 +97,9 @@ export async function ensureRegistrySecrets(context: Context, keys: RegistryKeys
     return;
   }
   const now = Math.floor(context.now() / 1000);
-  for (const kept of keptCredentials(space, context.info().registry.pullPrefix)) {
-    const wanted = kept.secret(mint(key, kept.user(now + kept.lifetime.seconds)));
-    await ensureSecret(context, wanted, (live) => isGoodCredential(live, kept, key, now));
+  for (const credential of spaceCredentials(space, context.info().registry.pullPrefix)) {
+    const wanted = credential.secret(sign(key, credential.user(now + credential.lifetime.seconds)));
+    await ensureSecret(context, wanted, (live) => isGoodCredential(live, credential, key, now));
   }
 }
 
@@ -111,24 +114,17 @@ async function copyRegistrySecrets(context: Context, space: string): Promise<voi
         5_000,
       );
     const { type, data } = original;
-    await ensureSecret(context, {
-      ...defined({ type, data }),
-      ...metadataOf(name, space),
-    });
+    const metadata = { name, namespace: space, labels: { [labels.managedBy]: 'kf' } };
+    await ensureSecret(context, { apiVersion: 'v1', kind: 'Secret', metadata, ...defined({ type, data }) });
   }
 }
 
-function metadataOf(name: string, ns: string): Secret {
-  return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: ns, labels: { 'kf.cloudfoundry.org/managed-by': 'kf' } } };
-}
-
-/** The credential of one build: limited to its app and its time with the gate, else the space's own. */
+/** The credential of one build. The in-cluster registry gets one for `user` only; an outside registry gets the space's own. */
 export async function buildCredential(context: Context, keys: RegistryKeys, space: string, user: string): Promise<BasicCredential> {
   const key = await keys.read(context);
-  if (key !== undefined) return mint(key, user);
+  if (key !== undefined) return sign(key, user);
   const secret = await context.cluster.get(secretType, space, places.pushSecret, context.signal);
-  const read = (name: string): string => Buffer.from(secret?.data?.[name] ?? '', 'base64').toString('utf8');
   if (secret === undefined)
     throw new WaitingError('RegistryCredentialsMissing', `The Secret ${places.pushSecret} is not there yet.`, 1_000);
-  return { username: read('username'), password: read('password') };
+  return { username: decoded(secret.data?.['username']), password: decoded(secret.data?.['password']) };
 }

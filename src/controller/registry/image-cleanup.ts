@@ -1,8 +1,10 @@
-// Images of deleted apps, and so of deleted spaces and orgs, go from the in-cluster registry. Its gate knows what is stored, the API server what lives.
+// Removes the images of deleted apps, and so of deleted spaces and orgs, from the in-cluster registry. The registry's gate knows which images are stored,
+// the API server knows which apps and spaces exist.
 
 import type { RepositoryPage } from '../../lib/api/gate-status.ts';
 import { keeperUser, registryPassword } from '../../lib/api/registry-credentials.ts';
 import { kinds } from '../../lib/api/group.ts';
+import type { Stored } from '../../lib/api/object.ts';
 import { appOfRepository, setupScope } from '../../lib/api/repositories.ts';
 import type { CFApp, CFSpace } from '../../lib/api/types.generated.ts';
 import { messageOf } from '../../lib/errors.ts';
@@ -13,24 +15,26 @@ import { watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler } from '../runtime/reconciler.ts';
 import type { RegistryKeys } from './credentials.ts';
 
-/** There is one registry. */
+/** The reconciler's only key: there is one registry. */
 const onlyKey = '/registry';
-/** Between two looks, however much is deleted. */
+/** The shortest time between two cleanups, however much is deleted. */
 const pauseMs = 20_000;
-const lookAnywayMs = 3_600_000;
+/** The longest time between two cleanups when nothing changes. */
+const intervalMs = 3_600_000;
+/** How long the credential of one cleanup is valid. */
 const keeperSeconds = 3_600;
-const callMs = 60_000;
-/** Of a page; the gate's have less than one. */
-const mostBytes = 4 * 1024 * 1024;
+const cleanupTimeoutMs = 60_000;
+/** The most bytes that are read of a page. The gate's pages have less than a megabyte. */
+const mostPageBytes = 4 * 1024 * 1024;
 
-/** The gate's answers to its keeper. */
+/** Requests of the user `keeper`, which the gate lets list and remove repositories. */
 export interface ImageKeeper {
-  /** The repositories behind `after`, or from the first one on. */
+  /** A page of the repositories that follow `after`, or the first page. */
   list(signal: AbortSignal, after?: string): Promise<RepositoryPage>;
   remove(repository: string, signal: AbortSignal): Promise<void>;
 }
 
-/** @param send reaches the push port */
+/** @param send sends a request to the gate's push port */
 export function gateKeeper(send: HttpSend, key: Buffer, nowSeconds: number): ImageKeeper {
   const username = keeperUser(nowSeconds + keeperSeconds);
   const authenticator = basicAuthenticator({ username, password: registryPassword(key, username) }, 'direct');
@@ -44,47 +48,54 @@ export function gateKeeper(send: HttpSend, key: Buffer, nowSeconds: number): Ima
   return {
     list: async (signal, after) => {
       const { body } = await ask('GET', `/kf/repositories${after === undefined ? '' : `?after=${after}`}`, signal);
-      return JSON.parse((await readUpTo(body, mostBytes)).toString()) as RepositoryPage;
+      return JSON.parse((await readUpTo(body, mostPageBytes)).toString()) as RepositoryPage;
     },
     remove: async (repository, signal) => discard(await ask('DELETE', `/kf/repositories/${repository}`, signal)),
   };
 }
 
+const namesOf = (objects: readonly Stored[]): string[] => objects.map(({ metadata }) => metadata.name);
+
 const repositoryName = /^([a-z0-9][a-z0-9-]{0,62})\/[a-z0-9][a-z0-9._-]{0,254}$/;
 
-/** What is known of the cluster, and what can be asked. */
+/** Which apps and spaces exist. */
 export interface Living {
+  /** Whether the cache has the app. */
   hasApp: (space: string, app: string) => boolean;
+  /** Whether the cache has the space. */
   hasSpace: (space: string) => boolean;
+  /** The space's apps, by the API server. */
   appsOf: (space: string) => Promise<string[]>;
+  /** All spaces, by the API server. */
   spaces: () => Promise<string[]>;
 }
 
 /**
- * Those repositories whose app is gone, and those with other names, as a push of an earlier version could make them, whose space is gone. What the
- * caches do not know is looked up at the API server, since a cache may be late; a list that fails, as without the kind, ends it all.
+ * The repositories whose app is gone. A push of an earlier version could give a repository another name, which tells no app: such a one is an orphan when
+ * its space is gone. A cache may be late, so the API server is asked for apps and spaces that the caches do not have. When it cannot list them (its kinds
+ * may be missing), nothing counts as an orphan: the error is thrown.
  */
 export async function orphansOf(repositories: readonly string[], { hasApp, hasSpace, appsOf, spaces }: Living): Promise<string[]> {
-  const unknown = new Map<string, { app: string; repository: string }[]>();
-  const unnamed: { space: string; repository: string }[] = [];
+  const withUnknownApp = new Map<string, { app: string; repository: string }[]>();
+  const withoutApp: { space: string; repository: string }[] = [];
   for (const repository of repositories) {
     const space = repositoryName.exec(repository)?.[1];
     if (space === undefined || space === setupScope) continue;
     const app = appOfRepository(repository)?.app;
-    if (app === undefined) unnamed.push({ space, repository });
-    else if (!hasApp(space, app)) unknown.set(space, [...(unknown.get(space) ?? []), { app, repository }]);
+    if (app === undefined) withoutApp.push({ space, repository });
+    else if (!hasApp(space, app)) withUnknownApp.set(space, [...(withUnknownApp.get(space) ?? []), { app, repository }]);
   }
   const orphans: string[] = [];
-  for (const [space, candidates] of unknown) {
+  for (const [space, candidates] of withUnknownApp) {
     const living = new Set(await appsOf(space));
     orphans.push(...candidates.filter(({ app }) => !living.has(app)).map(({ repository }) => repository));
   }
-  const spaceless = unnamed.filter(({ space }) => !hasSpace(space));
-  const living = new Set(spaceless.length === 0 ? [] : await spaces());
-  return [...orphans, ...spaceless.filter(({ space }) => !living.has(space)).map(({ repository }) => repository)];
+  const withUnknownSpace = withoutApp.filter(({ space }) => !hasSpace(space));
+  const living = new Set(withUnknownSpace.length === 0 ? [] : await spaces());
+  return [...orphans, ...withUnknownSpace.filter(({ space }) => !living.has(space)).map(({ repository }) => repository)];
 }
 
-/** Page by page: what spaces may hold in all need not fit into memory. Gives back how many repositories went. */
+/** Removes all orphans and returns how many there were. Works page by page: the list of all repositories need not fit into memory. */
 export async function removeOrphans(keeper: ImageKeeper, living: Living, signal: AbortSignal): Promise<number> {
   let removed = 0;
   let page = await keeper.list(signal);
@@ -99,24 +110,17 @@ export async function removeOrphans(keeper: ImageKeeper, living: Living, signal:
   }
 }
 
-async function clear(context: Context, key: Buffer, signal: AbortSignal): Promise<number> {
+async function cleanUp(context: Context, key: Buffer, signal: AbortSignal): Promise<number> {
   const connection = directConnection(context.info().registry.pushHost, { insecure: true });
   try {
     const keeper = gateKeeper(connection.send, key, Math.floor(context.now() / 1000));
     const apps = context.stores.of(kinds.app);
-    const appsOf = async (ns: string): Promise<string[]> =>
-      (await context.cluster.list(kinds.app, { ns, signal })).items.map(({ metadata }) => metadata.name);
-    const known = new Set(
-      context.stores
-        .of(kinds.space)
-        .list()
-        .map(({ metadata }) => metadata.name),
-    );
+    const knownSpaces = new Set(namesOf(context.stores.of(kinds.space).list()));
     const living: Living = {
       hasApp: (space, app) => apps.get(space, app) !== undefined,
-      hasSpace: (space) => known.has(space),
-      appsOf,
-      spaces: async () => (await context.cluster.list(kinds.space, { signal })).items.map(({ metadata }) => metadata.name),
+      hasSpace: (space) => knownSpaces.has(space),
+      appsOf: async (ns) => namesOf((await context.cluster.list(kinds.app, { ns, signal })).items),
+      spaces: async () => namesOf((await context.cluster.list(kinds.space, { signal })).items),
     };
     return await removeOrphans(keeper, living, signal);
   } finally {
@@ -124,25 +128,25 @@ async function clear(context: Context, key: Buffer, signal: AbortSignal): Promis
   }
 }
 
-/** Looks when apps or spaces change, and now and then. @param keys shared with the reconcilers of spaces and builds */
+/** Cleans up when apps or spaces change, and every hour. @param keys shared with the reconcilers of spaces and builds */
 export function imagesReconciler(keys: RegistryKeys): Reconciler {
-  let lookedAt = -Infinity;
+  let cleanedAt = -Infinity;
   return {
     name: 'images',
     workers: 1,
     watches: [watch<CFApp>(kinds.app, () => [onlyKey]), watch<CFSpace>(kinds.space, () => [onlyKey])],
     reconcile: async (_, context) => {
       const key = await keys.read(context);
-      // An outside registry is not ours to clear.
+      // Other users may have images in an outside registry: only the in-cluster one is cleaned up.
       if (key === undefined) return undefined;
-      const left = lookedAt + pauseMs - context.now();
+      const left = cleanedAt + pauseMs - context.now();
       if (left > 0) return { requeueAfterMs: left };
-      const outcome = context.outside('images of deleted apps', callMs, (signal) => clear(context, key, signal));
+      const outcome = context.outside('images of deleted apps', cleanupTimeoutMs, (signal) => cleanUp(context, key, signal));
       if (outcome === undefined) return undefined;
-      lookedAt = context.now();
+      cleanedAt = context.now();
       if (!outcome.ok) context.log.warn('images of deleted apps stay for now', { error: messageOf(outcome.error) });
       else if (outcome.value > 0) context.log.info('removed images of deleted apps', { repositories: outcome.value });
-      return { requeueAfterMs: outcome.ok ? lookAnywayMs : pauseMs * 3 };
+      return { requeueAfterMs: outcome.ok ? intervalMs : pauseMs * 3 };
     },
   };
 }

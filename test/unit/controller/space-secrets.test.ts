@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Secret } from '../../../src/lib/api/core.ts';
 import { registryPassword } from '../../../src/lib/api/registry-credentials.ts';
-import { isGoodCredential, keptCredentials, lifetimes } from '../../../src/controller/registry/credentials.ts';
+import { isGoodCredential, lifetimes, spaceCredentials } from '../../../src/controller/registry/credentials.ts';
 
 const [key, other] = [Buffer.from('the key that signs, long enough..'), Buffer.from('another key, and long enough too.')];
 const now = 1_800_000_000;
@@ -11,12 +11,12 @@ describe.each([
   ['pull', 0],
   ['push', 1],
 ] as const)('the %s credential of a space', (kind, at) => {
-  const kept = (space = 's-1') => keptCredentials(space, prefix)[at] as ReturnType<typeof keptCredentials>[number];
+  const credential = (space = 's-1') => spaceCredentials(space, prefix)[at] as ReturnType<typeof spaceCredentials>[number];
   const signed = (until: number, signer = key, space = 's-1'): Secret => {
-    const username = kept(space).user(until);
-    return kept().secret({ username, password: registryPassword(signer, username) });
+    const username = credential(space).user(until);
+    return credential().secret({ username, password: registryPassword(signer, username) });
   };
-  const isGood = (secret: Secret): boolean => isGoodCredential(secret, kept(), key, now);
+  const isGood = (secret: Secret): boolean => isGoodCredential(secret, credential(), key, now);
   const { seconds, renewBelow } = lifetimes[kind];
 
   test('is not renewed before half of its life or the reserve for an absent controller is left', () => {
@@ -34,7 +34,7 @@ describe.each([
 
   test('is renewed when it is of version 0.1.0, without an end', () => {
     const username = `${kind}.s-1`;
-    expect(isGood(kept().secret({ username, password: registryPassword(key, username) }))).toBe(false);
-    expect(isGood({ ...kept().secret({ username, password: '' }), data: {} })).toBe(false);
+    expect(isGood(credential().secret({ username, password: registryPassword(key, username) }))).toBe(false);
+    expect(isGood({ ...credential().secret({ username, password: '' }), data: {} })).toBe(false);
   });
 });
