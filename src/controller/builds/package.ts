@@ -1,4 +1,4 @@
-// CFPackage: says whether its source is there.
+// CFPackage: its status says whether the source is uploaded.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { conditionTypes, kinds, reasons } from '../../lib/api/group.ts';
@@ -19,7 +19,7 @@ export const packageReconciler: Reconciler = {
     const live = context.stores.of(kinds.package).get(ns, name);
     if (live === undefined) return undefined;
     if (live.metadata.deletionTimestamp !== undefined) {
-      // A finalizer that no controller here serves would keep it for ever.
+      // Removes finalizers of other controllers: with one that nothing serves the package would never go.
       await writeMetadata(context, kinds.package, live, {});
       return undefined;
     }
@@ -27,12 +27,12 @@ export const packageReconciler: Reconciler = {
     const owned = app === undefined ? live : await ensureOwner(context, kinds.package, live, app);
     const statements = packageStatements(owned);
     await writeStatus(context, kinds.package, owned, { ...owned.status, conditions: conditionsWith(owned, ...statements) });
-    // An object applied before its app gets its owner when the app is there.
+    // A package may be applied before its app: it gets its owner as soon as the app exists.
     return app === undefined ? { requeueAfterMs: 5_000 } : undefined;
   },
 };
 
-/** Initialized at once; Ready as soon as an image is named. */
+/** A package is Initialized at once, and Ready as soon as it names an image. */
 export function packageStatements(live: Stored<CFPackage>): Statement[] {
   const initialized: Statement = { type: conditionTypes.initialized, status: 'True', reason: reasons.initialized, message: '' };
   const image = live.spec.source?.registry.image ?? '';

@@ -1,4 +1,4 @@
-// Old packages and builds go: the newest five of an app stay, and whatever its current droplet or its next build needs.
+// Deletes old packages and builds of an app. The newest five stay, and so does what the current droplet or the next build needs.
 
 import { findCondition } from '../../lib/api/conditions.ts';
 import { annotations, conditionTypes, kinds } from '../../lib/api/group.ts';
@@ -11,9 +11,9 @@ import { keyOf, splitKey } from '../runtime/store.ts';
 import { isFinal } from './build.ts';
 
 export const keptPerApp = 5;
-/** What is younger stays: the push that made it, or chose it, may not have made it the app's droplet yet. */
+/** Younger builds and packages are never deleted: the push that made or chose one may not have made it the app's droplet yet. */
 const graceMs = 2 * 60_000;
-/** A package whose source has not come after so long gets none any more; nothing comes back to look for it before the next change or resync. */
+/** A package without its source is deleted after this time. No requeue waits for that: the next change of the app, or a resync, finds it. */
 const uploadMs = 24 * 3_600_000;
 const byApp = 'retention-by-app';
 const appKey = (object: Stored<CFBuild> | Stored<CFPackage>): string => `${object.metadata.namespace}/${object.spec.appRef.name}`;
@@ -46,19 +46,19 @@ const newestFirst = <T extends KubeObject>(objects: readonly T[]): T[] =>
 export interface Surplus {
   builds: Stored<CFBuild>[];
   packages: Stored<CFPackage>[];
-  /** More will go once it is old enough. */
+  /** True when more will be deleted as soon as it is old enough. */
   waits: boolean;
 }
 
-/** When the object became what it is: a build by its end, a package by its creation. */
+/** Milliseconds since a build ended, or since a package was created. */
 function ageMs(object: Stored<CFBuild> | Stored<CFPackage>, now: number): number {
-  const ended = findCondition(object, conditionTypes.succeeded)?.lastTransitionTime || object.metadata.creationTimestamp || '';
-  return now - Date.parse(ended);
+  const since = findCondition(object, conditionTypes.succeeded)?.lastTransitionTime || object.metadata.creationTimestamp || '';
+  return now - Date.parse(since);
 }
 
 const isReady = (source: Stored<CFPackage>): boolean => findCondition(source, conditionTypes.ready)?.status === 'True';
 
-/** What of an app's builds and packages may go. Failed builds are counted apart from droplets, running ones never go. */
+/** The builds and packages of an app that are to be deleted. Droplets and failed builds are counted separately; running builds always stay. */
 export function surplusOf(
   app: Stored<CFApp>,
   builds: readonly Stored<CFBuild>[],
@@ -67,7 +67,7 @@ export function surplusOf(
 ): Surplus {
   const current = app.spec.currentDropletRef?.name;
   const pushId = app.metadata.annotations?.[annotations.pushId];
-  // The push that has the app may take its time between the build and the switch.
+  // A push that is under way may switch the app to its build only long after the build has ended.
   const isOfPush = ({ metadata }: KubeObject): boolean => pushId !== undefined && metadata.annotations?.[annotations.pushId] === pushId;
   const final = newestFirst(builds.filter((build) => isFinal(build) && build.metadata.deletionTimestamp === undefined));
   const staged = final.filter((build) => build.status?.state === 'STAGED');
@@ -77,22 +77,22 @@ export function surplusOf(
   );
   const present = packages.filter((source) => source.metadata.deletionTimestamp === undefined);
   const [ready, empty] = [present.filter(isReady), present.filter((source) => !isReady(source))];
-  const going = oldBuilds.filter((build) => ageMs(build, now) > graceMs);
+  const isPastGrace = (object: Stored<CFBuild> | Stored<CFPackage>): boolean => ageMs(object, now) > graceMs;
+  const surplusBuilds = oldBuilds.filter(isPastGrace);
   const inUse = builds.filter((build) => build.metadata.name === current || !isFinal(build));
-  const stays = new Set([...neededPackages(app), ...inUse.map((build) => build.spec.packageRef.name)]);
-  const mayGo = (source: Stored<CFPackage>): boolean => !stays.has(source.metadata.name) && !isOfPush(source);
+  const needed = new Set([...neededPackages(app), ...inUse.map((build) => build.spec.packageRef.name)]);
+  const mayGo = (source: Stored<CFPackage>): boolean => !needed.has(source.metadata.name) && !isOfPush(source);
   const oldPackages = newestFirst(ready).slice(keptPerApp).filter(mayGo);
-  const leaving = oldPackages.filter((source) => ageMs(source, now) > graceMs);
+  const surplusPackages = oldPackages.filter(isPastGrace);
   const abandoned = empty.filter((source) => mayGo(source) && ageMs(source, now) > uploadMs);
   return {
-    builds: going,
-    packages: [...leaving, ...abandoned],
-    waits: going.length < oldBuilds.length || leaving.length < oldPackages.length,
+    builds: surplusBuilds,
+    packages: [...surplusPackages, ...abandoned],
+    waits: surplusBuilds.length < oldBuilds.length || surplusPackages.length < oldPackages.length,
   };
 }
 
-async function remove<T extends KubeObject>(context: Context, type: ResourceType<T>, object: T): Promise<void> {
-  const { namespace, name = '', uid } = object.metadata;
-  if (uid === undefined) return;
+async function remove(context: Context, type: ResourceType, object: Stored<CFBuild> | Stored<CFPackage>): Promise<void> {
+  const { namespace, name, uid } = object.metadata;
   await context.cluster.delete(type, namespace, name, { uid, propagation: 'Background', signal: context.signal });
 }

@@ -1,7 +1,7 @@
-// Starts the pod of a build: its Secret, the fetch program, and the Job.
+// Starts a build: makes its Secrets, the ConfigMap with the fetch program, and the Job.
 
-import type { Stored } from '../../lib/api/object.ts';
 import { createHash } from 'node:crypto';
+import type { Stored } from '../../lib/api/object.ts';
 import { configMapType, jobType } from '../../lib/api/core.ts';
 import type { ConfigMap, Job } from '../../lib/api/core.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
@@ -26,9 +26,9 @@ import { defined } from '../../lib/defined.ts';
 
 /** As long as cf waits for a build. */
 export const buildTimeoutSeconds = 15 * 60;
-/** So long a build waits for a node that has room; only then the pod's time begins to count. */
+/** How long a build waits for a node that has room. The time limit of the pod begins only after that. */
 export const roomPatienceSeconds = 5 * 60;
-/** A build waits so long for a builder that nobody could look at yet. */
+/** How long a build waits while the builder image cannot be read. */
 const builderPatienceMs = 60_000;
 
 export interface BuildTools {
@@ -39,14 +39,14 @@ export interface BuildTools {
 
 export const registrySecretName = (build: string): string => `${build}-registry`;
 
-/** The app of a workload: its label, else what its build says; empty when neither does. */
+/** The app of a workload, by its label or else by its build; empty when neither names one. */
 export function appGuidOf(context: Context, workload: Stored<BuildWorkload>): string {
   const build = context.stores.of(kinds.build).get(workload.metadata.namespace, workload.spec.buildRef.name);
   return workload.metadata.labels?.[labels.appGuid] ?? build?.spec.appRef.name ?? '';
 }
 
-/** That there is no such image, or that it may not be pulled, does not pass by itself; what was said of another image does not count. */
-function isHopeless(message: string, image: string): boolean {
+/** True when the message says that this very image does not exist or may not be pulled: that does not pass by itself. */
+function isPermanent(message: string, image: string): boolean {
   return (
     message.includes(`'${image}'`) &&
     /not found|manifest unknown|unauthorized|denied|forbidden|no match for platform|invalid reference/i.test(message)
@@ -55,28 +55,29 @@ function isHopeless(message: string, image: string): boolean {
 
 interface KnownBuilder {
   facts: BuilderFacts;
+  /** The builder's buildpacks. */
   offered: { id: string; version: string }[];
   stack: string | undefined;
 }
 
-/** What is known of the builder; a TerminalError when nothing is to be had. */
+/** @throws WaitingError while the builder image is read, TerminalError when it cannot be read */
 function knownBuilder(context: Context, workload: Stored<BuildWorkload>): KnownBuilder {
   const info = context.info();
-  const live = context.stores.of(kinds.builderInfo).get(info.root, info.builder.name);
-  if (live?.status?.builder !== undefined && isCurrent(live, info))
+  const builder = context.stores.of(kinds.builderInfo).get(info.root, info.builder.name);
+  if (builder?.status?.builder !== undefined && isCurrent(builder, info))
     return {
-      facts: live.status.builder,
-      offered: live.status.buildpacks.map(({ name, version }) => ({ id: name, version })),
-      stack: live.status.stacks[0]?.name,
+      facts: builder.status.builder,
+      offered: builder.status.buildpacks.map(({ name, version }) => ({ id: name, version })),
+      stack: builder.status.stacks[0]?.name,
     };
-  const problem = live === undefined ? undefined : findCondition(live, conditionTypes.ready);
+  const problem = builder === undefined ? undefined : findCondition(builder, conditionTypes.ready);
   const age = context.now() - Date.parse(workload.metadata.creationTimestamp ?? '');
-  const isLost = problem?.status === 'False' && (age > builderPatienceMs || isHopeless(problem.message, info.builder.image));
+  const isLost = problem?.status === 'False' && (age > builderPatienceMs || isPermanent(problem.message, info.builder.image));
   if (isLost) throw new TerminalError(reasons.builderNotFound, problem.message);
   throw new WaitingError('BuilderNotReady', problem?.message ?? 'The builder image is being looked at for the first time.', 1_000);
 }
 
-/** Makes everything and the Job last, so that a Job always finds what it mounts. Each step may have been done before. */
+/** Makes the Job last, so that it finds everything that it mounts. Can be repeated: each step accepts what an earlier try has made. */
 export async function startBuild(context: Context, live: Stored<BuildWorkload>, tools: BuildTools): Promise<Stored<Job>> {
   const workload = await wholeOf(context, kinds.buildWorkload, live);
   const { facts, offered, stack } = knownBuilder(context, workload);
@@ -86,7 +87,7 @@ export async function startBuild(context: Context, live: Stored<BuildWorkload>, 
   const owner = ownerReference(kinds.buildWorkload, workload);
   const app = appGuidOf(context, workload);
   if (app === '') throw new TerminalError(reasons.buildFailed, 'The workload names no app, neither by its label nor by its build.');
-  // A little longer than the pod may wait and live: the last upload must not fail for the clock.
+  // Two minutes longer than the pod may wait and run: its last upload must not fail because of the clock.
   const until = Math.floor(context.now() / 1000) + roomPatienceSeconds + buildTimeoutSeconds + 120;
   const credential = await buildCredential(context, tools.keys, space, buildUser(space, app, until));
   const env = lastOfEach([...(workload.spec.env ?? []), ...(stack === undefined ? [] : [{ name: 'CF_STACK', value: stack }])]);
@@ -160,7 +161,7 @@ async function ensureFetchProgram(context: Context, ns: string, program: string)
   return name;
 }
 
-/** A Secret for variables that are no references; undefined when there is none. */
+/** Makes a Secret with the variables that have a value of their own, and returns its name; undefined when there is none. */
 async function ensureLiterals(context: Context, workload: Stored<BuildWorkload>, env: readonly EnvVar[]): Promise<string | undefined> {
   const literals = env.filter((variable): variable is EnvVar & { value: string } => variable.value !== undefined);
   if (literals.length === 0) return undefined;
@@ -175,7 +176,7 @@ async function ensureLiterals(context: Context, workload: Stored<BuildWorkload>,
   return name;
 }
 
-/** The newest droplet of the app: its layers that did not change are not uploaded again. */
+/** The image of the app's newest droplet: layers that have not changed since are not uploaded again. */
 function previousDroplet(context: Context, space: string, app: string): string | undefined {
   const { registry } = context.info();
   const images = context.stores

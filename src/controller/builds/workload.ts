@@ -1,4 +1,4 @@
-// BuildWorkload of kf's own builder: one pod that runs once, watched to its end.
+// BuildWorkload for kf's own builder: runs one pod once and follows it to its end.
 
 import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
@@ -29,16 +29,17 @@ import type { BuildTools } from './start.ts';
 import { defined } from '../../lib/defined.ts';
 
 const byWorkload = 'pod-by-build';
-/** What is waited for gets so long before the build fails for it. */
+/** How long a build may wait for each of these reasons before it fails. */
 const patienceMs: Record<string, number> = {
   [reasons.unschedulable]: roomPatienceSeconds * 1_000,
   [reasons.builderNotFound]: 30_000,
   [reasons.buildFailed]: 30_000,
 };
 const lookAgainMs = 2_000;
+/** How long a Job may be without a pod before its Events are read. */
 const podPatienceMs = 3_000;
-/** Deadline of a pod that shall end now; the shortest that there is. */
-const lastSecond = 1;
+/** The shortest `activeDeadlineSeconds` that Kubernetes allows: it ends a pod at once. */
+const endAtOnce = 1;
 
 const keyOfBuild = (object: Stored<Job> | Stored<Pod>): string[] => {
   const name = object.metadata.labels?.[labels.buildWorkloadName];
@@ -51,7 +52,7 @@ const openWorkloads = (_: unknown, stores: Stores): string[] =>
     .filter((workload) => !isFinal(workload))
     .map(keyOf);
 
-/** @param tools shared key reader and the fetch program's text */
+/** @param tools the key reader, which other reconcilers use as well, and the fetch program's text */
 export function buildWorkloadReconciler(tools: BuildTools): Reconciler {
   return {
     name: 'build-workload',
@@ -91,7 +92,7 @@ async function advance(context: Context, live: Stored<BuildWorkload>, tools: Bui
 
 async function findJob(context: Context, live: Stored<BuildWorkload>): Promise<Stored<Job> | undefined> {
   const { namespace, name } = live.metadata;
-  // The cache may not know yet what was made a moment ago, and a build must not start twice.
+  // The cache may not have a Job that was made a moment ago, and a build must not start twice.
   return context.stores.of(jobType).get(namespace, name) ?? context.cluster.get(jobType, namespace, name, context.signal);
 }
 
@@ -148,11 +149,11 @@ async function wait(
 
 async function followJobWithoutPod(context: Context, live: Stored<BuildWorkload>, job: Stored<Job>): Promise<Result | undefined> {
   const failed = job.status?.conditions?.find((condition) => condition.type === 'Failed' && condition.status === 'True');
-  const age = context.now() - Date.parse(job.metadata.creationTimestamp ?? '');
   if (failed !== undefined) {
     const message = `The build's pod is gone: ${failed.message ?? failed.reason ?? 'deleted'}.`;
     return fail(context, live, { failure: { reason: reasons.buildFailed }, message });
   }
+  const age = context.now() - Date.parse(job.metadata.creationTimestamp ?? '');
   if (age > podPatienceMs) {
     const refusal = await refusalOf(context, job);
     if (refusal !== undefined && age > podPatienceMs * 3)
@@ -180,7 +181,7 @@ async function succeed(context: Context, live: Stored<BuildWorkload>, report: Ex
   try {
     facts = report.facts ?? (await readFacts(context, live, report.digest));
   } catch (error) {
-    // What the build left will not change by looking again.
+    // A second look at the same image would find the same.
     if (error instanceof UntrustedError) return fail(context, live, { failure: { reason: reasons.buildFailed }, message: error.message });
     throw error;
   }
@@ -197,16 +198,15 @@ async function succeed(context: Context, live: Stored<BuildWorkload>, report: Ex
     },
     processTypes: facts.processTypes,
     buildpacks: facts.buildpacks,
-    ...defined({ architecture }),
-    // The builder's only one, also for who named none.
-    ...defined({ stack }),
+    // A builder has one stack, so it is known even when the push named none.
+    ...defined({ architecture, stack }),
   };
   const statement: Statement = { type: conditionTypes.succeeded, status: 'True', reason: reasons.buildSucceeded, message: '' };
   const written = await write(context, live, { droplet }, [statement, readyStatement]);
   return tidyUp(context, written);
 }
 
-/** The droplet's facts from its image, where the container's message had no room for them; undefined while the registry is being asked. */
+/** Reads the droplet's facts from its image, for when they were too long for the container's message. Undefined while the registry is asked. */
 async function readFacts(context: Context, live: Stored<BuildWorkload>, digest: string): Promise<DropletFacts | undefined> {
   const info = context.info();
   const { namespace: space, name } = live.metadata;
@@ -221,7 +221,7 @@ async function readFacts(context: Context, live: Stored<BuildWorkload>, digest: 
   );
   if (outcome === undefined) return undefined;
   const none: DropletFacts = { processTypes: [], buildpacks: [] };
-  // Without its facts the droplet still runs: by the image's own entry point.
+  // A droplet without facts still runs: it has the entry point of its image.
   if (!outcome.ok) return none;
   const { buildMetadata } = outcome.value;
   return buildMetadata === '' ? none : factsFromLabel(buildMetadata);
@@ -233,7 +233,7 @@ async function fail(context: Context, live: Stored<BuildWorkload>, { failure, me
   return tidyUp(context, written);
 }
 
-/** After the end: the credential goes at once, and containers that still wait for a dead one are ended. Their logs stay. */
+/** Cleans up after a build that has ended. Containers that still wait for a dead one are ended, and their logs stay; then the credential is deleted. */
 async function tidyUp(context: Context, live: Stored<BuildWorkload>): Promise<Result | undefined> {
   const { namespace, name } = live.metadata;
   const pod = podOf(context, live);
@@ -241,26 +241,25 @@ async function tidyUp(context: Context, live: Stored<BuildWorkload>): Promise<Re
   if (!isOver) return endContainers(context, live, pod);
   if (pod === undefined) await removeJob(context, live);
   const secret = await context.cluster.get(secretType, namespace, registrySecretName(name), context.signal);
-  if (secret?.metadata.uid !== undefined)
-    await context.cluster.delete(secretType, namespace, registrySecretName(name), { uid: secret.metadata.uid, signal: context.signal });
+  if (secret !== undefined)
+    await context.cluster.delete(secretType, namespace, secret.metadata.name, { uid: secret.metadata.uid, signal: context.signal });
   return undefined;
 }
 
-/** A Job that could not make its pod would still do so later, for a build that has failed. */
+/** Deletes a Job that has not made its pod: it could still make one later, although the build has failed. */
 async function removeJob(context: Context, live: Stored<BuildWorkload>): Promise<void> {
   const job = context.stores.of(jobType).get(live.metadata.namespace, live.metadata.name);
-  const isOver =
-    job?.status?.conditions?.some(({ type, status }) => (type === 'Failed' || type === 'Complete') && status === 'True') ?? false;
-  const { namespace, name = '', uid } = job?.metadata ?? {};
-  if (!isOver && uid !== undefined)
-    await context.cluster.delete(jobType, namespace, name, { uid, propagation: 'Background', signal: context.signal });
+  const isOver = job?.status?.conditions?.some(({ type, status }) => (type === 'Failed' || type === 'Complete') && status === 'True');
+  if (job === undefined || isOver === true) return;
+  const { namespace, name, uid } = job.metadata;
+  await context.cluster.delete(jobType, namespace, name, { uid, propagation: 'Background', signal: context.signal });
 }
 
-/** Containers end by themselves as soon as they see the failure; one that cannot (its partner was killed) is ended with its pod. */
+/** Ends the pod when its containers do not end by themselves, as one does not that waits for a container that was killed. */
 async function endContainers(context: Context, live: Stored<BuildWorkload>, pod: Stored<Pod>): Promise<Result | undefined> {
   const { namespace, name, uid } = pod.metadata;
   const stillRuns = pod.status?.containerStatuses?.some((status) => status.state?.terminated === undefined) ?? true;
-  if (!stillRuns || pod.spec?.activeDeadlineSeconds === lastSecond) return undefined;
+  if (!stillRuns || pod.spec?.activeDeadlineSeconds === endAtOnce) return undefined;
   const since = Date.parse(findCondition(live, conditionTypes.succeeded)?.lastTransitionTime ?? '');
   if (context.now() - since < lookAgainMs) return { requeueAfterMs: lookAgainMs };
   // A pod's deadline can be shortened while it runs, and unlike a deleted pod it keeps its logs.
@@ -268,7 +267,7 @@ async function endContainers(context: Context, live: Stored<BuildWorkload>, pod:
     podType,
     namespace,
     name,
-    { metadata: { uid }, spec: { activeDeadlineSeconds: lastSecond } },
+    { metadata: { uid }, spec: { activeDeadlineSeconds: endAtOnce } },
     { signal: context.signal },
   );
   return undefined;
