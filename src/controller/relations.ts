@@ -2,7 +2,8 @@
 
 import type { Stored } from '../lib/api/object.ts';
 import { desiredInstances } from '../lib/api/app.ts';
-import { kinds } from '../lib/api/group.ts';
+import { findCondition } from '../lib/api/conditions.ts';
+import { conditionTypes, kinds } from '../lib/api/group.ts';
 import type { AppWorkload, CFApp, CFProcess, CFRoute, CFServiceBinding, RouteDestination } from '../lib/api/types.generated.ts';
 import { index, type Index, type Stores } from './runtime/reconciler.ts';
 import { keyOf } from './runtime/store.ts';
@@ -24,13 +25,16 @@ export const appsByDroplet: Index = index<CFApp>(kinds.app, 'droplet', (app) => 
 
 export const appIndexes: readonly Index[] = [processesByApp, workloadsByProcess, bindingsByApp, routesByApp, appsByDroplet];
 
-/** Bindings of the app that are not about to go and whose name no other one has, oldest first. */
+/** False when another object holds the name; true also before the name is claimed for the first time. */
+const mayHoldName = (object: CFRoute | CFServiceBinding): boolean => findCondition(object, conditionTypes.claimed)?.status !== 'False';
+
+/** Bindings to the app, oldest first, without those that are being deleted or whose name another one holds. */
 export function bindingsOf(stores: Stores, app: Stored<CFApp>): Stored<CFServiceBinding>[] {
   return stores
     .of(kinds.serviceBinding)
-    .by(bindingsByApp.name, `${app.metadata.namespace}/${app.metadata.name}`)
+    .by(bindingsByApp.name, keyOf(app))
     .filter((binding) => binding.metadata.deletionTimestamp === undefined && binding.spec.type === 'app')
-    .filter((binding) => binding.status?.conditions?.find(({ type }) => type === 'Claimed')?.status !== 'False')
+    .filter(mayHoldName)
     .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
 }
 
@@ -47,7 +51,7 @@ export interface MappedDestination {
   destination: RouteDestination;
 }
 
-/** Routes to a process, oldest first, each with the destination that names it. Routes that do not hold their name do not count. */
+/** Routes to a process, oldest first, each with the destination that names the process; without those whose name another route holds. */
 export function routesTo(process: Stored<CFProcess>, stores: Stores): MappedDestination[] {
   const { namespace } = process.metadata;
   const app = process.spec.appRef.name;
@@ -55,7 +59,7 @@ export function routesTo(process: Stored<CFProcess>, stores: Stores): MappedDest
     .of(kinds.route)
     .by(routesByApp.name, `${namespace}/${app}`)
     .filter((route) => route.metadata.deletionTimestamp === undefined)
-    .filter((route) => route.status?.conditions?.find(({ type }) => type === 'Claimed')?.status !== 'False')
+    .filter(mayHoldName)
     .toSorted(byAge)
     .flatMap((route) => {
       const destination = (route.spec.destinations ?? []).find(
@@ -65,7 +69,7 @@ export function routesTo(process: Stored<CFProcess>, stores: Stores): MappedDest
     });
 }
 
-/** Instances that shall run now. */
+/** How many instances of a process are to run. */
 export function wantedInstances(app: Stored<CFApp>, process: Stored<CFProcess>): number {
   return app.spec.desiredState === 'STARTED' ? desiredInstances(process) : 0;
 }

@@ -1,4 +1,4 @@
-// Unique names, as in Korifi: a name belongs to the object that holds its Lease. An object without its Lease has no effect.
+// Unique names, as in Korifi: a name belongs to the object that holds its Lease. The controller makes nothing for an object that does not hold one.
 
 import { findCondition } from '../../lib/api/conditions.ts';
 import { leaseType } from '../../lib/api/core.ts';
@@ -21,10 +21,10 @@ export type NamedObject =
   | { entity: 'org'; object: Stored<CFOrg> }
   | { entity: 'space'; object: Stored<CFSpace> }
   | { entity: 'app'; object: Stored<CFApp> }
-  /** `domainName` is for the message only. */
+  /** `domainName` is only for the message. */
   | { entity: 'route'; object: Stored<CFRoute>; domainName: string }
   | { entity: 'serviceInstance'; object: Stored<CFServiceInstance> }
-  /** `instanceName` counts where the binding has no name of its own. */
+  /** `instanceName` is used when the binding has no name of its own. */
   | { entity: 'serviceBinding'; object: Stored<CFServiceBinding>; instanceName: string };
 
 export interface ClaimOutcome {
@@ -37,11 +37,11 @@ export interface ClaimOutcome {
 
 /** An object whose name is taken looks again after this time: its owner may have gone or been renamed. */
 export const duplicateRetryMs = 3_000;
-/** A claim that was seen to hold is not looked up again for so long. */
+/** How long a claim counts as held after its Lease was read. */
 export const trustMs = 60_000;
 const rememberedClaims = 10_000;
 
-/** Kinds by the entity type that their Leases carry. */
+/** The kind that each entity type in a Lease stands for. */
 export const claimedKinds: Record<string, ResourceType> = {
   cforg: kinds.org,
   cfspace: kinds.space,
@@ -51,6 +51,7 @@ export const claimedKinds: Record<string, ResourceType> = {
   servicebinding: kinds.serviceBinding,
 };
 
+/** The Lease that each object was seen to hold, by the object's uid. */
 const heldClaims = new Remembered(() => new BoundedMap<string, { lease: string; at: number }>(rememberedClaims));
 
 function claimOf(named: NamedObject): NameClaim {
@@ -70,7 +71,7 @@ function claimOf(named: NamedObject): NameClaim {
   }
 }
 
-/** The contract's texts (16.3): cf looks for some of them. */
+/** Texts of the contract (16.3); cf recognizes some of them. */
 function duplicateText(named: NamedObject): string {
   switch (named.entity) {
     case 'org':
@@ -104,7 +105,7 @@ function leaseFor(named: NamedObject, claim: NameClaim): Lease {
   return claimLease(ns, claim, named.object, isBeside ? { ownerReferences: [ownerReference(type, named.object, false)] } : {});
 }
 
-/** The Lease that says that a name is `owner`'s. */
+/** The Lease by which `owner` holds a name. */
 export function claimLease(ns: string, claim: NameClaim, owner: KubeObject, more: Partial<KubeObject['metadata']> = {}): Lease {
   const { namespace = '', name = '' } = owner.metadata;
   return {
@@ -127,19 +128,20 @@ export function claimLease(ns: string, claim: NameClaim, owner: KubeObject, more
   };
 }
 
+/** The object that holds a Lease, by the Lease's annotations; no type for an entity type that is not known. */
 export function leaseOwner(lease: Stored<Lease>): { type: ResourceType | undefined; namespace: string; name: string } {
-  const notes = lease.metadata.annotations ?? {};
+  const { annotations: values = {} } = lease.metadata;
   return {
-    type: claimedKinds[notes[annotations.leaseEntityType] ?? ''],
-    namespace: notes[annotations.leaseOwnerNamespace] ?? '',
-    name: notes[annotations.leaseOwnerName] ?? '',
+    type: claimedKinds[values[annotations.leaseEntityType] ?? ''],
+    namespace: values[annotations.leaseOwnerNamespace] ?? '',
+    name: values[annotations.leaseOwnerName] ?? '',
   };
 }
 
-/** False only when the owner is known to be gone, or to bear another name by now. */
+/** Whether the Lease's owner still has the name. False only when the owner does not exist any more or has another name now. */
 async function isOwned(context: Context, lease: Stored<Lease>, named: NamedObject): Promise<boolean> {
   const owner = leaseOwner(lease);
-  // Who claims a route holds its host: a path of it that another space once held means nothing any more.
+  // An object claims a route only after its space has got the route's host: the Lease of a path that another space held before is out of date.
   if (named.entity === 'route' && owner.namespace !== named.object.metadata.namespace) return false;
   if (owner.type === undefined) return true;
   const object = await context.cluster.get(owner.type, owner.namespace, owner.name, context.signal);
@@ -148,7 +150,7 @@ async function isOwned(context: Context, lease: Stored<Lease>, named: NamedObjec
   return wanted === undefined || wanted.leaseName === lease.metadata.name;
 }
 
-/** The claim that an object makes by itself; undefined where it takes another object to tell. */
+/** The claim that follows from an object alone; undefined when it depends on another object, as that of a service binding does. */
 export function currentClaim(type: ResourceType, object: KubeObject): NameClaim | undefined {
   switch (type.kind) {
     case kinds.org.kind:
@@ -166,15 +168,16 @@ export function currentClaim(type: ResourceType, object: KubeObject): NameClaim 
   }
 }
 
+/** Whether the object holds the Lease. */
 export function isLeaseOf(lease: Stored<Lease>, object: KubeObject): boolean {
   const owner = leaseOwner(lease);
   return owner.namespace === (object.metadata.namespace ?? '') && owner.name === object.metadata.name;
 }
 
-/** For `duplicate` the Lease of whoever has the name. */
+/** For `duplicate`: the Lease of the object that has the name. */
 type Taken = { state: 'held' | 'acquired' } | { state: 'duplicate'; lease: Stored<Lease> };
 
-/** False when there is a Lease of that name already. */
+/** Creates a Lease; false when one of that name exists already. */
 export async function createLease(context: Context, lease: Lease): Promise<boolean> {
   try {
     await context.cluster.create(leaseType, lease, { signal: context.signal });
@@ -196,7 +199,7 @@ async function take(context: Context, named: NamedObject, wanted: Lease): Promis
   }
   if (isLeaseOf(present, named.object)) return keepLease(context, present, wanted);
   if (await isOwned(context, present, named)) return { state: 'duplicate', lease: present };
-  // The resource version makes sure that of several who see a free name only one gets it.
+  // Several objects may find the name free at the same time; the resource version lets only one of them replace the Lease.
   const { resourceVersion, uid } = present.metadata;
   await context.cluster.replace(
     leaseType,
@@ -206,18 +209,21 @@ async function take(context: Context, named: NamedObject, wanted: Lease): Promis
   return { state: 'acquired' };
 }
 
-/** A Lease that a deleted object of the same name left, or that came from a backup, names an owner that is gone: the garbage collector would take it. */
+/**
+ * Corrects the owner reference of a Lease that the object holds. It is wrong when the Lease is that of a deleted object of the same name, or came from a
+ * backup: the garbage collector would delete it.
+ */
 async function keepLease(context: Context, present: Stored<Lease>, wanted: Lease): Promise<Taken> {
   const { ownerReferences: owners = [], resourceVersion, uid } = present.metadata;
-  const isOwners = (wanted.metadata.ownerReferences ?? []).every((owner) => owners.some((other) => other.uid === owner.uid));
-  if (!isOwners) {
+  const hasOwners = (wanted.metadata.ownerReferences ?? []).every((owner) => owners.some((other) => other.uid === owner.uid));
+  if (!hasOwners) {
     const metadata = { ...wanted.metadata, resourceVersion, uid };
     await context.cluster.replace(leaseType, { ...wanted, metadata }, { signal: context.signal });
   }
   return { state: 'held' };
 }
 
-/** Frees the Leases of names that the object bore before. */
+/** Frees the names that the object had before. */
 async function releaseOthers(context: Context, wanted: Lease, object: KubeObject): Promise<void> {
   const { namespace = '', name } = wanted.metadata;
   const { items } = await context.cluster.list(leaseType, {
@@ -227,18 +233,18 @@ async function releaseOthers(context: Context, wanted: Lease, object: KubeObject
   });
   const entity = wanted.metadata.annotations?.[annotations.leaseEntityType];
   for (const lease of items) {
-    const same = lease.metadata.annotations?.[annotations.leaseEntityType] === entity && isLeaseOf(lease, object);
-    if (same && lease.metadata.name !== name) await freeLease(context, lease);
+    const isOwn = lease.metadata.annotations?.[annotations.leaseEntityType] === entity && isLeaseOf(lease, object);
+    if (isOwn && lease.metadata.name !== name) await freeLease(context, lease);
   }
 }
 
-/** Deletes exactly this Lease in exactly this state. */
+/** Deletes this Lease, unless it has changed since it was read. */
 export async function freeLease(context: Context, lease: Stored<Lease>): Promise<void> {
   const { namespace, name, uid, resourceVersion } = lease.metadata;
   await context.cluster.delete(leaseType, namespace, name, { uid, resourceVersion, signal: context.signal });
 }
 
-/** The outcome for an object that may not have its name: nothing is made for it. */
+/** The outcome for an object whose name is taken: nothing is made for it. */
 export function refusedClaim(reason: string, message: string): ClaimOutcome {
   const statement: Statement = { type: conditionTypes.claimed, status: 'False', reason, message };
   return { held: false, claimed: statement, notReady: { ...statement, type: conditionTypes.ready } };
@@ -251,26 +257,26 @@ export const heldClaim: ClaimOutcome = {
 };
 
 /**
- * Claims the object's name, or finds out who has it. To be called on every reconcile of a named kind before anything is made for the object; asks the
- * API server at most once a minute per object whose claim holds.
+ * Claims the object's name, or finds out which object has it. Every reconcile of a named kind calls this before it makes anything for the object. For a
+ * claim that holds, the API server is asked at most once in {@link trustMs}.
  */
 export async function claimName(context: Context, named: NamedObject): Promise<ClaimOutcome> {
   const claim = claimOf(named);
   const uid = named.object.metadata.uid;
-  const seen = context.memory.of(heldClaims);
-  const known = seen.get(uid);
+  const held = context.memory.of(heldClaims);
+  const known = held.get(uid);
   if (known?.lease === claim.leaseName && context.now() - known.at < trustMs) return heldClaim;
   const wanted = leaseFor(named, claim);
   const before = findCondition(named.object, conditionTypes.claimed);
   const taken = await take(context, named, wanted);
   if (taken.state === 'duplicate') {
-    seen.delete(uid);
+    held.delete(uid);
     const owner = leaseOwner(taken.lease);
     const who = `(${owner.type?.kind ?? 'object'} ${owner.namespace}/${owner.name} has it)`;
     return refusedClaim(reasons.duplicateName, `${duplicateText(named)} ${named.entity === 'route' ? 'This space has it already.' : who}`);
   }
   const isRename = taken.state === 'acquired' && before?.status === 'True';
   if (isRename) await releaseOthers(context, wanted, named.object);
-  seen.set(uid, { lease: claim.leaseName, at: context.now() });
+  held.set(uid, { lease: claim.leaseName, at: context.now() });
   return heldClaim;
 }
