@@ -1,4 +1,4 @@
-// Program: the controller. Connects as its service account (or by kubeconfig, for development) and reconciles until it is told to end.
+// Program: the controller. Connects as its service account (or by kubeconfig, for development) and reconciles until SIGTERM or SIGINT.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,13 +22,14 @@ import { readSettings, type Settings } from './settings.ts';
 import { sources } from './sources.ts';
 import { defined } from '../lib/defined.ts';
 
-/** The program of the builds' source container; without it builds say so. */
+/** Text of the program that a build's source container runs; empty when the bundle has none. */
 function fetchProgram({ bundleDir }: Settings): string {
   const file = bundleDir === undefined ? undefined : join(bundleDir, 'fetch.mjs');
   return file !== undefined && existsSync(file) ? readFileSync(file, 'utf8') : '';
 }
 
-function choose(settings: Settings): Reconciler[] {
+/** All reconcilers, or those that `--reconcilers` names. */
+function chosenReconcilers(settings: Settings): Reconciler[] {
   const all: Reconciler[] = [
     ...buildSideReconcilers({ fetchProgram: fetchProgram(settings) }),
     appReconciler,
@@ -62,7 +63,7 @@ async function run(settings: Settings, log: Logger): Promise<void> {
   const manager = new Manager({
     cluster,
     sources: sources(settings.rootNamespace),
-    reconcilers: choose(settings),
+    reconcilers: chosenReconcilers(settings),
     leader: { ns: settings.systemNamespace, name: settings.leaseName, identity: settings.identity },
     rootNamespace: settings.rootNamespace,
     now: clock.now,

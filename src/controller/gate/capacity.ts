@@ -1,4 +1,4 @@
-// Free space of the volume, and use of each space's quota. The gate refuses uploads that would exceed them before they fill the volume.
+// Counts the volume's free disk space and what each space uses of its quota. The gate refuses an upload that does not fit before it fills the volume.
 
 import type { StatsFs } from 'node:fs';
 import { statfs } from 'node:fs/promises';
@@ -7,25 +7,25 @@ import { formatBytes } from '../../lib/api/sizes.ts';
 import { entryBytes } from './store.ts';
 import type { ImageStore } from './store.ts';
 
-/** Part of the volume that stays free, so that existing files can still be read, renamed and removed. */
+/** Part of the volume that is kept free, so that files that exist can still be read, renamed and removed. */
 const reservedPart = 0.05;
-/** How long a count is valid; bytes that arrive meanwhile are added. */
+/** How long a count is used; bytes that arrive in that time are added to it. */
 const countHoldsMs = 10_000;
-/** Unfinished uploads of one space; each is deleted after an hour. */
+/** The most unfinished uploads of one space; each is deleted after an hour. */
 const mostUploads = 1_000;
-/** Repositories of one space: an app has three, and a space has at most 100 apps by default; ten times as many are allowed. */
+/** The most repositories of one space. 100 apps, the default limit of a space, have 300; ten times as many are allowed. */
 const mostRepositories = 3_000;
 
 export interface CapacityOptions {
   store: ImageStore;
-  /** Lies on the volume. */
+  /** A folder on the volume. */
   folder: string;
-  /** Bytes that one space may take; undefined: all there are. */
+  /** Bytes that one space may use. Left out: no limit, neither for bytes nor for unfinished uploads. */
   spaceQuota?: number;
-  /** Bytes that are kept free; default a twentieth of the volume. */
+  /** Bytes of the volume that are kept free; default {@link reservedPart} of it. */
   reserve?: number;
   now?: () => number;
-  /** What the file system says of itself; tests give another. */
+  /** Asks the file system; default Node's `statfs`. */
   statfs?: (folder: string) => Promise<Pick<StatsFs, 'blocks' | 'bavail' | 'bsize' | 'files' | 'ffree'>>;
 }
 
@@ -41,10 +41,10 @@ interface Count {
   bytes: number;
 }
 
-/** What a request adds to the space beside its body. */
+/** What a request adds to the space in addition to its body. */
 export type Adds = 'upload' | 'entry' | 'nothing';
 
-/** A repository, `<space>/<name>`, of which there may be none yet. */
+/** A repository, `<space>/<name>`. It may not exist yet. */
 export interface Target {
   space: string;
   name: string;
@@ -54,11 +54,11 @@ export class Capacity {
   readonly #options: CapacityOptions;
   readonly #now: () => number;
   readonly #spaces = new Map<string, Count & { uploads: number }>();
-  /** Who asks while a space is counted waits for that count. */
+  /** Counts that are running, by space: further requests of the space wait for the same count. */
   readonly #counting = new Map<string, Promise<void>>();
   #free: Count = { at: -Infinity, bytes: 0 };
   #total = 0;
-  /** Files that the volume can still take, and in all; a file system without such a limit says 0 of 0. */
+  /** Files that the volume can still hold, and can hold in all. A file system without a limit says 0 of 0. */
   #files = { free: 0, total: 0 };
 
   constructor(options: CapacityOptions) {
@@ -71,7 +71,7 @@ export class Capacity {
     return { total: this.#total, free: this.#free.bytes, nearlyFull: this.#free.bytes < this.#reserve() || this.#hasFewFiles() };
   }
 
-  /** Looks at the volume and the space; undefined when `bytes` more fit. */
+  /** Whether the volume and the space have room for a request with `bytes` in its body: undefined, or why it is refused. */
   async admit({ space, name }: Target, bytes: number, adds: Adds): Promise<UploadRefusal | undefined> {
     await this.#countFree();
     await this.#countSpace(space);
@@ -103,7 +103,7 @@ export class Capacity {
     return undefined;
   }
 
-  /** Counts bytes that have come, by what is known; a refusal when no more fit. */
+  /** Adds `bytes` that have arrived to the counts. Returns a refusal when now `more` bytes do not fit. */
   take(space: string, bytes: number, more = 0): UploadRefusal | undefined {
     const used = this.#spaces.get(space);
     if (used !== undefined) used.bytes += bytes;
@@ -124,7 +124,7 @@ export class Capacity {
     return undefined;
   }
 
-  /** What was counted before something was removed. */
+  /** Drops all counts: something was removed, so the next request counts again. */
   forget(): void {
     this.#spaces.clear();
     this.#free.at = -Infinity;

@@ -1,12 +1,12 @@
-// What an app has to change so that its health check succeeds, by what the kubelet said of the check. Pure.
+// Advice for an app whose health check fails, by the kubelet's words about the check. Pure.
 
 import type { Expectations } from './instances.ts';
 
 const listen = 'The app must listen on 0.0.0.0 at the port in $PORT, not on 127.0.0.1.';
 
 /**
- * The kubelet's words come from its HTTP and TCP probers (kubernetes/pkg/probe): `dial tcp …: connect: connection refused`,
- * `HTTP probe failed with statuscode: 404`, `… context deadline exceeded …`, `… i/o timeout`.
+ * Sentences on why a check got no good answer and on what helps. The kubelet's words come from its HTTP and TCP probers (kubernetes/pkg/probe):
+ * `dial tcp …: connect: connection refused`, `HTTP probe failed with statuscode: 404`, `… context deadline exceeded …`, `… i/o timeout`.
  */
 export function whyUnanswered(said: string | undefined, { port, path }: Expectations): string {
   if (said === undefined) return listen;

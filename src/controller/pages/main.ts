@@ -1,4 +1,4 @@
-// Program: the page of unknown routes. Settings come from the environment (src/templates/setup/pages.ts).
+// Program: serves the page of unknown routes. Settings come from the environment (src/templates/setup/pages.ts).
 
 import process from 'node:process';
 import { createPages } from './pages.ts';
