@@ -1,4 +1,4 @@
-// Preflight of rights: what the user may do is asked before work begins, and what lacks is named with who can grant it.
+// Checks the user's rights before work begins, and names missing rights and who can grant them.
 
 import { computedResource } from '../api/object.ts';
 import type { KubeObject } from '../api/object.ts';
@@ -13,7 +13,7 @@ interface Rule {
   resourceNames?: string[];
 }
 
-/** authorization.k8s.io/v1: all rules of the caller in one namespace. */
+/** authorization.k8s.io/v1: all rules for the caller in one namespace. */
 interface RulesReview extends KubeObject {
   spec: { namespace: string };
   status?: { resourceRules?: Rule[]; incomplete?: boolean };
@@ -46,7 +46,7 @@ function grants(rule: Rule, { verb, group = '', resource: plural, subresource, n
   return named && holds(rule.verbs, verb) && holds(rule.apiGroups, group) && (holds(rule.resources, full) || anySubresource);
 }
 
-/** One request for all questions of a namespace. Undefined where the review cannot be made: the single questions decide then. */
+/** One request for all questions about a namespace. Undefined when the review is not possible; then each question is asked separately. */
 async function rulesIn(cluster: Cluster, ns: string, signal: AbortSignal | undefined): Promise<Rule[]> {
   const review: RulesReview = { metadata: {}, spec: { namespace: ns } };
   const answer = await cluster.create(rulesReviewType, review, defined({ signal })).catch((error: unknown) => {
@@ -57,8 +57,8 @@ async function rulesIn(cluster: Cluster, ns: string, signal: AbortSignal | undef
 }
 
 /**
- * Answers all questions with as few requests as the API server allows: one rules review per namespace, and one access review for each
- * question that those rules do not answer with yes (rules of webhooks and node authorizers are not in them).
+ * Answers all questions with as few requests as possible: one rules review per namespace, and one access review for each question that these rules
+ * do not answer with yes (they do not include rules of webhooks and node authorizers).
  */
 export async function askAccess(cluster: Cluster, questions: readonly AccessQuestion[], signal?: AbortSignal): Promise<AccessAnswer[]> {
   const namespaces = [...new Set(questions.map(({ ns }) => ns))].filter((ns) => ns !== undefined);
@@ -73,7 +73,7 @@ export async function askAccess(cluster: Cluster, questions: readonly AccessQues
   );
 }
 
-/** Throws KubeError `forbidden` that names every right that lacks, for whom, and who can grant it. */
+/** Throws KubeError `forbidden` that names every missing right, the user, and who can grant the rights. */
 export async function assertAccess(cluster: Cluster, questions: readonly AccessQuestion[], signal?: AbortSignal): Promise<void> {
   const missing = (await askAccess(cluster, questions, signal)).filter(({ allowed }) => !allowed).map(({ question }) => rightOf(question));
   const [first] = missing;

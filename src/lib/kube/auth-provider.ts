@@ -1,4 +1,4 @@
-// Users with a legacy `auth-provider` (oidc, gcp, azure): client-node knows how to refresh those.
+// Credentials of users with a legacy `auth-provider` (oidc, gcp, azure); client-node can refresh those.
 
 import { KfError, messageOf } from '../errors.ts';
 import { sameCredential } from './credential.ts';

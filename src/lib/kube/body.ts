@@ -1,16 +1,16 @@
-// Bodies of answers: packed or not, and bounded where their size is in the hands of others.
+// Bodies of answers: decompressed, and limited when others decide their size.
 
 import type { IncomingMessage } from 'node:http';
 import { readBody } from './transport.ts';
 import { defined } from '../defined.ts';
 
-/** More of a refusal says nothing more. */
+/** The rest of a longer refusal adds nothing. */
 const errorBodyLimit = 64 * 1024;
 
-/** A body that has more bytes than were allowed; nothing of it was parsed. */
+/** A body has more bytes than allowed; it was not parsed. */
 export class PageTooLargeError extends Error {}
 
-/** A body as it was before the server, or a proxy before it, packed it. @throws PageTooLargeError when it has more than `most` bytes then */
+/** A body without the compression of the server or of a proxy. @throws PageTooLargeError when it has more than `most` bytes then */
 export async function unpacked(response: IncomingMessage, body: Buffer, most?: number): Promise<Buffer> {
   if (response.headers['content-encoding'] !== 'gzip') return body;
   const { gunzipSync } = await import('node:zlib');
@@ -22,7 +22,7 @@ export async function unpacked(response: IncomingMessage, body: Buffer, most?: n
   }
 }
 
-/** The whole body, unpacked. @throws PageTooLargeError when it has more than `most` bytes; what is left of it is not read */
+/** The whole decompressed body. @throws PageTooLargeError when it has more than `most` bytes; the rest is not read */
 export async function wholeBody(response: IncomingMessage, most = Infinity): Promise<Buffer> {
   if (most === Infinity) return unpacked(response, await readBody(response));
   const chunks: Buffer[] = [];
@@ -35,7 +35,7 @@ export async function wholeBody(response: IncomingMessage, most = Infinity): Pro
   return unpacked(response, Buffer.concat(chunks), most);
 }
 
-/** The body of an answer that is an error; empty where it breaks off. */
+/** The body of an error answer; empty if it breaks off. */
 export function errorText(response: IncomingMessage): Promise<string> {
   return readBody(response, errorBodyLimit)
     .then((body) => unpacked(response, body))

@@ -1,33 +1,33 @@
-// Several streams over one WebSocket: the first byte of a message says which one it belongs to.
-// Source: https://github.com/kubernetes/kubernetes/tree/master/staging/src/k8s.io/apimachinery/pkg/util/remotecommand (v4 and v5.channel.k8s.io)
+// Several streams over one WebSocket: the first byte of a message is the number of its stream. Source:
+// https://github.com/kubernetes/kubernetes/tree/master/staging/src/k8s.io/apimachinery/pkg/util/remotecommand (v4 and v5.channel.k8s.io)
 
 import { Readable, Writable } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Identity } from './errors.ts';
 import { unreachableError } from './errors.ts';
 
-/** With v5 a channel can be closed by itself: a program that reads its input to the end needs that. */
+/** v5 can close a single channel, which programs need that read their input to the end. */
 export const channelProtocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const;
 
 const closeChannel = 255;
-/** A message of the server's own transports has 32 KiB at most; larger ones of ours would wait behind each other. */
+/** Messages of the server's own transports have at most 32 KiB; larger ones of ours would delay each other. */
 const mostMessageBytes = 32 * 1024;
 const defaultPingMs = 20_000;
 
 export interface ChannelOptions {
   identity: Identity;
   signal?: AbortSignal | undefined;
-  /** Between two pings; a connection whose pong has not come by the next one is lost. */
+  /** Interval between pings; a connection without a pong before the next ping counts as lost. */
   pingMs?: number;
 }
 
-/** The streams of one connection. Each byte is read in order; a channel that nobody reads holds all of them up. */
+/** The streams of one connection. All bytes are read in order, so an unread channel blocks all of them. */
 export class Channels {
   readonly #socket: WebSocket;
   readonly #identity: Identity;
   readonly #readables = new Map<number, Readable>();
   readonly #full = new Set<number>();
-  /** Resolves when the server has ended the connection in order. Rejects with a KubeError `unreachable` when it was cut. */
+  /** Resolves when the server has closed the connection normally. Rejects with a KubeError `unreachable` when it was cut. */
   readonly closed: Promise<void>;
   #lost: Error | undefined;
   #endedHere = false;
@@ -46,7 +46,7 @@ export class Channels {
         else reject(lost);
       });
     });
-    // Who asks for one of the streams hears of it there.
+    // Readers of a stream get the error there.
     this.closed.catch(() => undefined);
     socket.on('error', (error) => (this.#lost ??= error));
     socket.on('message', (data) => this.#take(data));
@@ -60,7 +60,7 @@ export class Channels {
     return this.#socket.protocol;
   }
 
-  /** What comes on a channel. Channels that are not asked for before the next turn of the event loop are read and dropped. */
+  /** The bytes of a channel. A channel that is not requested before the next turn of the event loop is read and dropped. */
   readable(channel: number): Readable {
     const readable = new Readable({
       read: () => {
@@ -73,13 +73,13 @@ export class Channels {
         done(error);
       },
     });
-    // Who reads hears of it by reading; who does not is told by `closed`.
+    // Readers get the error by reading; all others get it from `closed`.
     readable.on('error', () => undefined);
     this.#readables.set(channel, readable);
     return readable;
   }
 
-  /** Bytes for a channel. Its end closes the channel, where the protocol can say so. */
+  /** Bytes for a channel. Its end closes the channel if the protocol allows that. */
   writable(channel: number): Writable {
     return new Writable({
       write: (chunk: Buffer, _encoding, done) => void this.send(channel, chunk).then(() => done(), done),
@@ -90,17 +90,17 @@ export class Channels {
     });
   }
 
-  /** Sends bytes on a channel; resolves when they have left. */
+  /** Sends bytes on a channel; resolves when they were sent. */
   async send(channel: number, data: Buffer): Promise<void> {
     for (let at = 0; at < data.length; at += mostMessageBytes) {
       await this.#sendMessage(Buffer.concat([Buffer.from([channel]), data.subarray(at, at + mostMessageBytes)]));
     }
   }
 
-  /** Ends the connection in order. */
+  /** Closes the connection normally. */
   close(): void {
     this.#endedHere = true;
-    // A paused socket would never read the other side's goodbye.
+    // A paused socket would never read the close frame of the server.
     this.#full.clear();
     this.#socket.resume();
     this.#socket.close(1000);
@@ -126,7 +126,7 @@ export class Channels {
     }
   }
 
-  /** What was wrong with the end of the connection, if anything was. 1005: ended without a code, as the API server does. */
+  /** The error of the closed connection, if any. 1005: closed without a code, as the API server does. */
   #fault(code: number): Error | undefined {
     if (this.#lost === undefined && (this.#endedHere || code === 1000 || code === 1005)) return undefined;
     const cause = this.#lost ?? Object.assign(new Error(`the connection ended with code ${String(code)}`), { code: 'ECONNRESET' });
@@ -137,7 +137,7 @@ export class Channels {
     let isAnswered = true;
     this.#socket.on('pong', () => (isAnswered = true));
     const timer = setInterval(() => {
-      // While nobody reads, pongs lie unread as well.
+      // While nobody reads, pongs are not read either.
       if (this.#full.size > 0) {
         isAnswered = true;
         return;

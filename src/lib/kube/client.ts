@@ -39,17 +39,17 @@ import { watchEvents } from './watch.ts';
 import { throwIfAborted } from '../wait.ts';
 import { defined } from '../defined.ts';
 
-/** Answers that break off half-way are asked for again. */
+/** Answers that break off half-way are requested again. */
 const maxBodyTries = 2;
-/** A bookmark comes about once a minute; a watch that is silent for longer than two has lost its connection. */
+/** A bookmark comes about once a minute; a watch that is silent for more than two minutes has lost its connection. */
 const watchIdleMs = 150_000;
-/** The server ends a watch after this; a random part keeps many watches from coming back at once. */
+/** The server ends a watch after this time; a random part prevents that many watches return at once. */
 const watchSeconds = 290;
 
 interface Call extends Omit<TransportRequest, 'repeat' | 'waitWhenBusy' | 'body'> {
   repeat?: TransportRequest['repeat'];
   json?: unknown;
-  /** Of the answer, unpacked; no limit unless told. */
+  /** Limit of the decompressed answer; no limit by default. */
   mostBytes?: number;
 }
 
@@ -108,7 +108,7 @@ class Client implements Cluster {
       this.#call({ method: 'GET', path, signal: options.signal, mostBytes: mostPageBytes });
     const take = (list: WireList<T>, first: boolean): void => {
       if (first) items.length = 0;
-      // Lists of built-in kinds leave out what every single object carries.
+      // In lists of built-in kinds the objects have no apiVersion and kind.
       for (const item of list.items ?? []) items.push(keep(stored(type, { ...item, apiVersion: apiVersionOf(type), kind: type.kind })));
     };
     const page = await readPages({ type, options, read, take });
@@ -155,7 +155,7 @@ class Client implements Cluster {
   ): Promise<Stored<T>> {
     const path = resourcePath(type, { ns, name, subresource: options.subresource, query: writeQuery(options) });
     const headers = { 'Content-Type': 'application/merge-patch+json' };
-    // With a resourceVersion, a repeat of what did arrive would look like somebody else's change.
+    // With a resourceVersion, repeating a patch that had arrived would look like another writer's change.
     const version = (patch['metadata'] as { resourceVersion?: unknown } | undefined)?.resourceVersion;
     const repeat = version === undefined ? 'any' : 'unprocessed';
     return this.#object(type, { method: 'PATCH', path, headers, json: patch, signal: options.signal, repeat }, options);
@@ -211,7 +211,7 @@ class Client implements Cluster {
       limitBytes: options.limitBytes,
     };
     const path = `/api/v1/namespaces/${encodeURIComponent(ns)}/pods/${encodeURIComponent(pod)}/log${queryString(query)}`;
-    // An app may be silent for hours; a dead connection is found by TCP's own probes.
+    // An app may be silent for hours; TCP keep-alive finds a dead connection.
     const idleTimeoutMs = options.follow === true ? 0 : 70_000;
     return this.#answer({ method: 'GET', path, headers: { Accept: '*/*' }, signal: options.signal, idleTimeoutMs });
   }
@@ -305,7 +305,7 @@ class Client implements Cluster {
   }
 
   async #call<R>(call: Call): Promise<R> {
-    // On loopback, packing costs more than it saves.
+    // On loopback, compression costs more than it saves.
     const packed = this.#isLocal ? call : { ...call, headers: { 'Accept-Encoding': 'gzip', ...call.headers } };
     for (let tries = 0; ; tries++) {
       const response = await this.#answer(packed);
@@ -320,7 +320,7 @@ class Client implements Cluster {
   }
 }
 
-/** Something on the way took the upgrade out of the request. */
+/** A proxy on the way removed the upgrade from the request. */
 function notUpgraded(status: number, { server }: Identity): KubeError {
   const message = `The API server at ${server}, or a proxy before it, does not take WebSockets: it answered ${String(status)} instead of an upgrade.`;
   return new KubeError('failed', message, { status, reason: 'UpgradeRequired' });
@@ -335,7 +335,7 @@ export function clusterAt(endpoint: Endpoint, { userAgent = 'kf', ...tuning }: T
   return new Client(endpoint, userAgent, tuning);
 }
 
-/** Finds the API server and the user as kubectl does (kubeconfig, else the pod's service account). Sends nothing yet. */
+/** Finds the API server and the user as kubectl does (kubeconfig, otherwise the pod's service account). Sends no request yet. */
 export async function connect(options: ConnectOptions & Pick<TransportTuning, 'onDate' | 'connectTimeoutMs'>): Promise<Cluster> {
   const { userAgent = 'kf', onDate = () => undefined, connectTimeoutMs } = options;
   return clusterAt(await resolveEndpoint(options), { userAgent, onDate, ...defined({ connectTimeoutMs }) });

@@ -1,4 +1,4 @@
-// What the rest of kf may ask of a Kubernetes API server. `client.ts` answers it over one transport; tests may answer it from memory.
+// The interface to a Kubernetes API server for the rest of kf. `client.ts` implements it over one transport; tests may implement it in memory.
 
 import type { Readable } from 'node:stream';
 import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
@@ -13,25 +13,25 @@ export interface ListOptions {
 }
 
 export interface KeepOptions<T extends KubeObject = KubeObject> extends ListOptions {
-  /** Cuts each object as soon as its page was read, so that a whole list is never held as it came. */
+  /** Trims each object as soon as its page was read, so that a whole list is never held in full. */
   keep?: (object: Stored<T>) => Stored<T>;
 }
 
 export interface TableOptions extends ListOptions {
-  /** What a row's `object` holds: its metadata, or nothing, which makes the answer a tenth of its size. Left out: its metadata. */
+  /** Content of a row's `object`: its metadata, or nothing, which makes the answer a tenth of its size. Default: its metadata. */
   rowObjects?: 'None' | 'Metadata';
 }
 
 export interface ListResult<T extends KubeObject> {
   items: Stored<T>[];
-  /** Where a watch goes on. */
+  /** The version at which a watch continues. */
   resourceVersion: string;
 }
 
 export interface WriteOptions {
-  /** Left out: the program's name, which the API server takes from the User-Agent (`kf`, `kf-controller`). */
+  /** Default: the program's name, which the API server takes from the User-Agent (`kf`, `kf-controller`). */
   fieldManager?: string;
-  /** Nothing is kept; so what comes back of an object that would be new has no resourceVersion, whatever its type says. */
+  /** Nothing is stored, so a returned new object has no resourceVersion, although its type says so. */
   dryRun?: boolean;
   signal?: AbortSignal;
 }
@@ -55,7 +55,7 @@ export interface DeleteOptions {
 }
 
 export interface WatchOptions extends ListOptions {
-  /** From a list; left out: the server's "get state and start at most recent". */
+  /** From a list; default: the server's "get state and start at most recent". */
   resourceVersion?: string;
 }
 
@@ -74,7 +74,7 @@ export interface LogOptions {
   follow?: boolean;
   previous?: boolean;
   timestamps?: boolean;
-  /** RFC 3339; whole seconds count (the kubelet cuts the rest). */
+  /** RFC 3339 with whole seconds (the kubelet drops the rest). */
   sinceTime?: string;
   tailLines?: number;
   limitBytes?: number;
@@ -95,20 +95,20 @@ export interface RawRequest {
   /** Path and query below the API server's URL, e.g. `/api/v1/namespaces/x/services/http:y:5000/proxy/v2/`. */
   path: string;
   headers?: Record<string, string>;
-  /** A function gives the same bytes again each time, so that the request can be sent once more with a renewed credential. */
+  /** A function returns the same bytes each time, so that the request can be repeated with a renewed credential. */
   body?: string | Buffer | Readable | (() => string | Buffer | Readable);
   signal?: AbortSignal;
-  /** Milliseconds without a byte in either direction before the request counts as lost; 0 = never. */
+  /** Milliseconds without a byte in either direction until the request counts as lost; 0 = never. */
   idleTimeoutMs?: number;
 }
 
 export interface ChannelRequest {
   /** Path and query below the API server's URL. */
   path: string;
-  /** Acceptable subprotocols, the best one first. */
+  /** Accepted subprotocols, the preferred one first. */
   protocols: readonly string[];
   signal?: AbortSignal | undefined;
-  /** Between two pings; 20,000 unless told. */
+  /** Interval between pings; default 20,000. */
   pingMs?: number;
 }
 
@@ -119,14 +119,14 @@ export interface RawResponse {
 }
 
 /**
- * One cluster, seen with the rights of one user.
+ * One cluster, with the rights of one user.
  *
- * Every method throws a {@link KubeError} (a KfError: `not-found`, `forbidden`, `conflict`, `unreachable` …) that says whose answer it is.
+ * Every method throws a {@link KubeError} (a KfError: `not-found`, `forbidden`, `conflict`, `unreachable` …) that names the server of the answer.
  */
 export interface Cluster {
   /** The context's name, the server's URL and the kubeconfig user's name, for messages. */
   readonly identity: { context: string; server: string; user: string };
-  /** The object, or undefined when there is none (404). */
+  /** The object, or undefined when it does not exist (404). */
   get<T extends KubeObject>(
     type: ResourceType<T>,
     ns: string | undefined,
@@ -150,20 +150,20 @@ export interface Cluster {
   ): Promise<Stored<T>>;
   /** PUT; needs the object's resourceVersion. */
   replace<T extends KubeObject>(type: ResourceType<T>, object: T, options?: PatchOptions): Promise<Stored<T>>;
-  /** True when something was deleted, false when there was nothing (404). */
+  /** True when something was deleted, false when it did not exist (404). */
   delete(type: ResourceType, ns: string | undefined, name: string, options?: DeleteOptions): Promise<boolean>;
-  /** One watch connection; ends when the server ends it, throws KubeError with `expired` on 410. Reconnecting is the caller's. */
+  /** One watch connection; ends when the server ends it, throws KubeError with `expired` on 410. The caller reconnects. */
   watch<T extends KubeObject>(type: ResourceType<T>, options?: WatchOptions): AsyncIterable<WatchEvent<T>>;
   /** The raw log body of one container. */
   logs(ns: string, pod: string, options?: LogOptions): Promise<Readable>;
   canI(question: AccessQuestion, signal?: AbortSignal): Promise<{ allowed: boolean; reason: string }>;
   /** The user name that the API server sees (SelfSubjectReview). */
   whoAmI(signal?: AbortSignal): Promise<string>;
-  /** Any request over the same transport (service proxy, /version …). Statuses are not judged. */
+  /** Any request over the same transport (service proxy, /version …). No status is an error here. */
   raw(request: RawRequest): Promise<RawResponse>;
   /**
-   * A WebSocket with channels at a path of a pod (exec, attach, portforward), over the same transport. @throws KubeError; also for a server
-   * that answers without an upgrade
+   * A WebSocket with channels at a path of a pod (exec, attach, portforward), over the same transport. @throws KubeError; also when the server
+   * answers without an upgrade
    */
   openChannels(request: ChannelRequest): Promise<Channels>;
   close(): void;

@@ -1,4 +1,4 @@
-// How long a connection may take to open, and how it is kept.
+// Time limits for opening a connection, and keep-alive.
 
 import type { ClientRequest } from 'node:http';
 import { abortError } from '../wait.ts';
@@ -9,7 +9,7 @@ export function codeError(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
-/** Ends a request whose connection does not open in time. Returns what stops the clock. */
+/** Aborts a request whose connection does not open in time. Returns a function that stops the timer. */
 export function limitConnecting(req: ClientRequest, connectTimeoutMs: number): () => void {
   const connecting = setTimeout(
     () => req.destroy(codeError('ETIMEDOUT', `no connection within ${String(connectTimeoutMs)} ms`)),
@@ -17,7 +17,7 @@ export function limitConnecting(req: ClientRequest, connectTimeoutMs: number): (
   );
   const connected = (): void => clearTimeout(connecting);
   req.on('socket', (socket) => {
-    // A kept-alive socket serves many requests: each would leave a listener behind that never fires.
+    // A kept-alive socket serves many requests, and each would leave a listener behind that never fires.
     if (socket.connecting) socket.once('connect', connected);
     else connected();
     socket.setKeepAlive(true, keepAliveProbeMs);
@@ -25,7 +25,7 @@ export function limitConnecting(req: ClientRequest, connectTimeoutMs: number): (
   return connected;
 }
 
-/** The limits of a request for an upgrade; the connection that comes of it has its own. */
+/** The limits of a request for an upgrade; the resulting connection has its own. */
 export function limitOpening(req: ClientRequest, connectTimeoutMs: number, signal: AbortSignal | undefined): void {
   const connected = limitConnecting(req, connectTimeoutMs);
   const onAbort = (): void => void (signal !== undefined && req.destroy(abortError(signal)));

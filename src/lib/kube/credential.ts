@@ -1,9 +1,9 @@
-// What a request carries to be known, and the files that it comes from.
+// The credential of a request, and the files that it comes from.
 
 import { readFileSync } from 'node:fs';
 import { KfError, messageOf } from '../errors.ts';
 
-/** What one request carries. */
+/** The credential of one request. */
 export interface Credential {
   /** The Authorization header's value. */
   authorization?: string;
@@ -13,9 +13,9 @@ export interface Credential {
 }
 
 export interface CredentialSource {
-  /** The credential of the next request; one that is about to expire is renewed first. */
+  /** The credential of the next request; renewed first if it is about to expire. */
   get(): Promise<Credential>;
-  /** After a 401. True when a credential came that differs from the refused one. */
+  /** After a 401. True when there is now another credential than the refused one. */
   renew(refused: Credential): Promise<boolean>;
 }
 
@@ -28,7 +28,7 @@ export function readCredentialFile(path: string, what: string): string {
   }
 }
 
-/** PEM from base64 (`…-data`), else from the file. */
+/** PEM from base64 (`…-data`), otherwise from the file. */
 export function pemOf(data: string | undefined, file: string | undefined, what: string): string | undefined {
   if (data !== undefined && data !== '') return Buffer.from(data, 'base64').toString('utf8');
   return file === undefined ? undefined : readCredentialFile(file, what);

@@ -1,4 +1,4 @@
-// Where a user's credentials come from, and how they are renewed: fixed values, token files, exec plugins, legacy auth providers.
+// The sources of a user's credentials and their renewal: fixed values, token files, exec plugins, legacy auth providers.
 
 import { pemOf, readCredentialFile, sameCredential } from './credential.ts';
 import type { Credential, CredentialSource } from './credential.ts';
@@ -12,7 +12,7 @@ export function fixedCredential(credential: Credential): CredentialSource {
   return { get: () => Promise.resolve(credential), renew: () => Promise.resolve(false) };
 }
 
-/** A bearer token in a file that somebody else renews (projected service account tokens). */
+/** A bearer token in a file that another program renews (projected service account tokens). */
 export function tokenFileCredential(path: string, fallback: Credential = {}, now: () => number = Date.now): CredentialSource {
   let current: Credential | undefined;
   let readAt = 0;
@@ -28,7 +28,7 @@ export function tokenFileCredential(path: string, fallback: Credential = {}, now
       try {
         return read();
       } catch (error) {
-        // A file that is being replaced: the last token may still be good.
+        // The file is being replaced; the last token may still be valid.
         if (current !== undefined) return current;
         throw error;
       }
@@ -45,7 +45,7 @@ function clientCertificate(user: UserEntry): Credential {
   return { ...defined({ cert, key }) };
 }
 
-/** The source for the user of a context, by kubectl's order: token file, token, password, exec plugin, auth provider, certificate alone. */
+/** The source for the user of a context, in kubectl's order: token file, token, password, exec plugin, auth provider, only a certificate. */
 export async function credentialSourceOf(
   selected: SelectedContext,
   env: Readonly<Record<string, string | undefined>>,

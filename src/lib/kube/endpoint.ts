@@ -1,4 +1,4 @@
-// One API server and one user, ready to be talked to: from the kubeconfig, else from the pod's own service account.
+// The connection settings of one API server and one user: from the kubeconfig, otherwise from the pod's own service account.
 
 import { join } from 'node:path';
 import { KfError } from '../errors.ts';
@@ -12,16 +12,16 @@ import { proxyFor } from './proxy.ts';
 import { defined } from '../defined.ts';
 
 export interface ConnectOptions {
-  /** The context's name; left out: the current one. */
+  /** The context's name; default: the current one. */
   context?: string | undefined;
-  /** Another user of the kubeconfig than the context's. */
+  /** A user of the kubeconfig in place of the context's. */
   user?: string | undefined;
   /** One kubeconfig file, in place of KUBECONFIG and ~/.kube/config. */
   kubeconfig?: string;
   env: Readonly<Record<string, string | undefined>>;
-  /** Sent with every request, so that the audit log tells who asked. */
+  /** Sent with every request, so that the audit log shows the program. */
   userAgent?: string;
-  /** Where a pod finds its own token; for tests. */
+  /** The folder with a pod's own token; for tests. */
   serviceAccountDir?: string;
 }
 
@@ -30,7 +30,7 @@ export interface Endpoint {
   url: URL;
   /** The namespace of the context, or of the pod. */
   namespace: string | undefined;
-  /** PEM; undefined: the system's authorities. */
+  /** PEM; undefined: the system's certificate authorities. */
   ca: string | undefined;
   insecure: boolean;
   serverName: string | undefined;
@@ -74,7 +74,7 @@ async function endpointOf(selected: SelectedContext, env: ConnectOptions['env'])
   };
 }
 
-/** The API server as a pod sees it, or undefined outside of a pod. */
+/** The API server for a program in a pod, or undefined outside of a pod. */
 function inCluster({ env, serviceAccountDir = defaultServiceAccountDir }: ConnectOptions): Endpoint | undefined {
   const host = env['KUBERNETES_SERVICE_HOST'];
   const port = env['KUBERNETES_SERVICE_PORT'];
@@ -94,7 +94,7 @@ function inCluster({ env, serviceAccountDir = defaultServiceAccountDir }: Connec
   };
 }
 
-/** Why no kubeconfig leads to a cluster: files that are not there, or that name no context. */
+/** Why no kubeconfig leads to a cluster: missing files, or files without a context. */
 function whyNone(config: Kubeconfig): string {
   const missing = config.missing.length === 0 && config.files.length > 0 ? [] : [missingFiles(config)];
   return [...missing, ...config.files.map((file) => `${file} has no context`)].join(', ');

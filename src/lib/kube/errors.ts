@@ -1,4 +1,4 @@
-// What the API server, or the way to it, answers instead of a result, as sentences for people and facts for code.
+// Errors of the API server and of the connection to it, as sentences for users and facts for code.
 
 import { KfError } from '../errors.ts';
 import type { FailureClass, KfErrorOptions } from '../errors.ts';
@@ -28,14 +28,14 @@ export interface Identity {
   user: string;
 }
 
-/** A right that somebody lacks, as the API server named it. */
+/** A missing right, as the API server named it. */
 export interface MissingRight {
   user: string;
   verb: string;
   /** `pods`, `pods/log`. */
   resource: string;
   group: string;
-  /** Absent: at the scope of the cluster. */
+  /** Absent: cluster-scoped. */
   ns?: string;
 }
 
@@ -48,7 +48,7 @@ export interface KubeErrorFacts {
   missingRight?: MissingRight;
 }
 
-/** An answer of Kubernetes that is no result. */
+/** An error answer of Kubernetes. */
 export class KubeError extends KfError {
   readonly status: number;
   readonly reason: string;
@@ -71,7 +71,7 @@ export class KubeError extends KfError {
   }
 }
 
-// The narrowed statuses keep a "no" from reading as "no KubeError at all".
+// The type guards narrow only the status, so that a false result does not mean "not a KubeError".
 
 export function isNotFound(error: unknown): error is KubeError & { status: 404 } {
   return error instanceof KubeError && error.status === 404;
@@ -86,7 +86,7 @@ export function isAlreadyExists(error: unknown): error is KubeError & { status: 
   return error instanceof KubeError && error.status === 409 && error.reason === 'AlreadyExists';
 }
 
-/** Somebody else changed the object (resourceVersion, uid or field manager); not AlreadyExists. */
+/** Another writer changed the object (resourceVersion, uid or field manager); not AlreadyExists. */
 export function isConflict(error: unknown): error is KubeError & { status: 409 } {
   return error instanceof KubeError && error.status === 409 && error.reason !== 'AlreadyExists';
 }
@@ -126,7 +126,7 @@ export function describeRight(right: Omit<MissingRight, 'user'>): string {
   return `may not ${right.verb} "${qualified(right.resource, right.group)}" ${place}`;
 }
 
-/** The command that shows whether the right is there, and who can give it. */
+/** The command that checks the right, and who can grant it. */
 export function rightHints(right: Omit<MissingRight, 'user'>, identity: Identity | undefined): string[] {
   const scope = right.ns === undefined ? ' --all-namespaces' : ` --namespace ${right.ns}`;
   const context = identity === undefined ? '' : ` --context ${identity.context}`;
@@ -235,7 +235,7 @@ export function connectionCode(error: unknown): string {
   return typeof code === 'string' ? code : '';
 }
 
-/** No answer: which server, by which context, why, and how to look. */
+/** No answer: names the server, the context, the cause, and how to investigate. */
 export function unreachableError(error: unknown, identity: Identity, proxy?: string): KubeError {
   const code = connectionCode(error);
   const why = connectionTexts[code] ?? (error instanceof Error && error.message !== '' ? error.message : String(error));

@@ -17,7 +17,7 @@ interface ExecStatus {
   expirationTimestamp?: string;
 }
 
-/** Renewed this long before it expires, so that no request leaves with a token that dies on the way. */
+/** A token is renewed this long before it expires, so that it does not expire on its way. */
 const leewayMs = 15_000;
 const clusterConfigExtension = 'client.authentication.k8s.io/exec';
 
@@ -49,7 +49,7 @@ function pluginFailed(entry: ExecEntry, why: string, cause?: unknown): KfError {
   });
 }
 
-/** Runs the plugin; its stderr goes to ours, since it may tell the person where to log in. */
+/** Runs the plugin; its stderr goes to ours, because it may say where to log in. */
 function run(entry: ExecEntry, env: Env, info: string, interactive: boolean): Promise<string> {
   return new Promise((resolve, reject) => {
     const extra = Object.fromEntries((entry.env ?? []).map(({ name, value }) => [name, value]));
@@ -87,7 +87,7 @@ function parseAnswer(entry: ExecEntry, text: string): ExecStatus {
   return answer.status;
 }
 
-/** Asks the plugin when first needed, again shortly before `expirationTimestamp` and after a 401; concurrent requests share one run. */
+/** Runs the plugin on first use, again shortly before `expirationTimestamp`, and after a 401; concurrent requests share one run. */
 export function execCredential(entry: ExecEntry, selected: SelectedContext, env: Env, now: () => number = Date.now): CredentialSource {
   let current: Credential | undefined;
   let expiresAt = Infinity;
@@ -116,7 +116,7 @@ export function execCredential(entry: ExecEntry, selected: SelectedContext, env:
       return current !== undefined && now() < expiresAt - leewayMs ? current : askOnce();
     },
     async renew(refused) {
-      // Another request may have renewed it meanwhile.
+      // Another request may have renewed it in the meantime.
       if (current !== undefined && !sameCredential(current, refused)) return true;
       return !sameCredential(await askOnce(), refused);
     },

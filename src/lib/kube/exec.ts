@@ -1,4 +1,4 @@
-// Commands in containers: what goes in and comes out, and the exit code. Source: https://kubernetes.io/docs/reference/using-api/api-concepts/ and
+// Runs commands in containers, with input, output and exit code. Source: https://kubernetes.io/docs/reference/using-api/api-concepts/ and
 // staging/src/k8s.io/client-go/tools/remotecommand
 
 import type { Readable, Writable } from 'node:stream';
@@ -14,14 +14,14 @@ const channel = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4 } as const
 export interface AttachOptions {
   ns: string;
   pod: string;
-  /** Left out: the pod's only one, or its default. */
+  /** Default: the pod's only container, or its default one. */
   container?: string;
-  /** Whether something will be written to its input. */
+  /** Whether its input will be written to. */
   stdin?: boolean;
-  /** Its output is that of a terminal: all of it on stdout. */
+  /** With a terminal all output is on stdout. */
   tty?: boolean;
   signal?: AbortSignal;
-  /** Between two pings; 20,000 unless told. */
+  /** Interval between pings; default 20,000. */
   pingMs?: number;
 }
 
@@ -29,18 +29,18 @@ export interface ExecOptions extends AttachOptions {
   command: readonly string[];
 }
 
-/** A program of a container that kf is connected with. Its output has to be read: what is not holds everything up. */
+/** A connected program in a container. Its output has to be read: unread output blocks everything. */
 export interface RemoteProcess {
-  /** Undefined unless asked for. */
+  /** Undefined unless requested. */
   stdin: Writable | undefined;
   stdout: Readable;
   /** Empty with a terminal. */
   stderr: Readable;
-  /** How the program ended. Rejects with a KubeError: it could not be started, or the connection was cut and nothing is known of its end. */
+  /** How the program ended. Rejects with a KubeError when it could not be started, or when the connection was cut and its end is unknown. */
   exitCode: Promise<number>;
-  /** The terminal has another size now. */
+  /** Reports a new size of the terminal. */
   resize: (size: { columns: number; rows: number }) => Promise<void>;
-  /** Lets go of it. Kubernetes does not end the program for that. */
+  /** Disconnects from the program. Kubernetes does not end the program for that. */
   close: () => void;
 }
 
@@ -54,12 +54,12 @@ function pathOf(
   return `/api/v1/namespaces/${encodeURIComponent(ns)}/pods/${encodeURIComponent(pod)}/${verb}${query}${argv}`;
 }
 
-/** Runs a command in a container. @throws KubeError that it may not, or that pod or container are not there */
+/** Runs a command in a container. @throws KubeError when that is forbidden, or when pod or container do not exist */
 export function exec(cluster: Cluster, options: ExecOptions): Promise<RemoteProcess> {
   return connect(cluster, pathOf('exec', options, options.command), options);
 }
 
-/** Connects with the program that a container was started with. @throws KubeError as {@link exec} */
+/** Connects to the main program of a container. @throws KubeError as {@link exec} */
 export function attach(cluster: Cluster, options: AttachOptions): Promise<RemoteProcess> {
   return connect(cluster, pathOf('attach', options, []), options);
 }
@@ -69,7 +69,7 @@ async function connect(cluster: Cluster, path: string, { stdin = false, signal, 
   const channels = await cluster.openChannels(request);
   const [stdout, stderr] = [channels.readable(channel.stdout), channels.readable(channel.stderr)];
   const exitCode = exitOf(cluster, channels, signal);
-  // Who lets go of it may not ask how it ended.
+  // A caller that disconnects may not await the exit code.
   exitCode.catch(() => undefined);
   return {
     stdin: stdin ? channels.writable(channel.stdin) : undefined,
@@ -81,12 +81,12 @@ async function connect(cluster: Cluster, path: string, { stdin = false, signal, 
   };
 }
 
-/** The Status on the error channel is the last thing that comes. */
+/** The Status on the error channel comes last. */
 async function exitOf(cluster: Cluster, channels: Channels, signal: AbortSignal | undefined): Promise<number> {
   const chunks: Buffer[] = [];
   const status = channels.readable(channel.error);
   status.on('data', (chunk: Buffer) => chunks.push(chunk));
-  // What cut the connection is told by `closed`.
+  // `closed` reports why the connection was cut.
   status.on('error', () => undefined);
   try {
     await channels.closed;
@@ -99,13 +99,13 @@ async function exitOf(cluster: Cluster, channels: Channels, signal: AbortSignal 
   throw unreachableError(cause, cluster.identity);
 }
 
-/** @throws KubeError that the command could not be run */
+/** @throws KubeError when the command could not be run */
 function exitCodeOf(text: string): number {
   let status: StatusBody;
   try {
     status = JSON.parse(text) as StatusBody;
   } catch {
-    // Runtimes may put a bare sentence there.
+    // Some runtimes send a plain sentence here.
     status = { status: 'Failure', message: text };
   }
   if (status.status === 'Success') return 0;

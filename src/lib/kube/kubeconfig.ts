@@ -1,5 +1,5 @@
-// Reads kubeconfig files as kubectl does: which files, how they merge, what a context points to.
-// Source: https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/
+// Reads kubeconfig files as kubectl does: which files, how they are merged, and what a context refers to. Source:
+// https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/
 
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -11,7 +11,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 export interface ClusterEntry {
   server: string;
-  /** Inline, base64; wins over the file. */
+  /** Inline, base64; takes precedence over the file. */
   'certificate-authority-data'?: string;
   'certificate-authority'?: string;
   'insecure-skip-tls-verify'?: boolean;
@@ -58,7 +58,7 @@ export interface ContextEntry {
 export interface Kubeconfig {
   /** The files that exist, in the order of KUBECONFIG. */
   files: string[];
-  /** Those that do not. */
+  /** Files that do not exist. */
   missing: string[];
   currentContext: string | undefined;
   clusters: Map<string, ClusterEntry>;
@@ -67,12 +67,12 @@ export interface Kubeconfig {
 }
 
 export interface KubeconfigOptions {
-  /** `--kubeconfig`: this file alone, and it must exist. */
+  /** `--kubeconfig`: only this file, which must exist. */
   kubeconfig?: string;
   env: Env;
 }
 
-/** What one context leads to. */
+/** The cluster and user of one context. */
 export interface SelectedContext {
   context: string;
   clusterName: string;
@@ -122,7 +122,7 @@ async function parseFile(path: string, text: string): Promise<FileContent> {
   }
 }
 
-/** Paths count from the folder of the file that names them. */
+/** Paths are relative to the folder of their file. */
 function absolute(folder: string, path: string | undefined): string | undefined {
   return path === undefined || path === '' ? undefined : resolve(folder, path);
 }
@@ -137,7 +137,7 @@ function clusterWithPaths(entry: ClusterEntry, folder: string): ClusterEntry {
 }
 
 function userWithPaths(entry: UserEntry, folder: string): UserEntry {
-  // A command without a separator is looked up in PATH, any other counts from the file's folder.
+  // A command without a separator is looked up in PATH; any other path is relative to the file's folder.
   const exec = entry.exec?.command.includes(sep) === true ? { ...entry.exec, command: resolve(folder, entry.exec.command) } : entry.exec;
   return withoutUndefined<UserEntry>({
     ...entry,
@@ -152,7 +152,7 @@ function addMissing<V>(known: Map<string, V>, entries: readonly (readonly [strin
   for (const [name, value] of entries) if (value !== undefined && !known.has(name)) known.set(name, value);
 }
 
-/** The first file that names something wins, for every entry and for the current context. */
+/** For every entry and for the current context, the first file that has it wins. */
 function mergeInto(config: Kubeconfig, content: FileContent, folder: string): void {
   const current = content['current-context'] ?? '';
   if (config.currentContext === undefined && current !== '') config.currentContext = current;
@@ -166,7 +166,7 @@ function mergeInto(config: Kubeconfig, content: FileContent, folder: string): vo
   addMissing(config.contexts, contexts);
 }
 
-/** Reads and merges the kubeconfig files; no file at all gives an empty configuration. Throws KfError `usage` for one that is broken. */
+/** Reads and merges the kubeconfig files; without a file the configuration is empty. Throws KfError `usage` for a broken file. */
 export async function readKubeconfig(options: KubeconfigOptions): Promise<Kubeconfig> {
   const config: Kubeconfig = {
     files: [],
@@ -195,7 +195,7 @@ function knownUsers({ users }: Kubeconfig): string {
 
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** The files that KUBECONFIG names, or the default one, and that are not there: "the kubeconfig /a/config is not there". */
+/** Names the missing files, of KUBECONFIG or the default one: "the kubeconfig /a/config is not there". */
 export function missingFiles({ missing }: Kubeconfig): string {
   if (missing.length === 0) return 'KUBECONFIG names no file';
   return `the kubeconfig ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not there`;
@@ -207,7 +207,7 @@ function knownContexts(config: Kubeconfig): string {
   return names.length === 0 ? 'The kubeconfig has no contexts.' : `Contexts: ${names.map((name) => `"${name}"`).join(', ')}.`;
 }
 
-/** The context by name, else the current one, with its cluster and user. Throws KfError `usage`, naming what is there. */
+/** The context of that name, or the current one, with its cluster and user. Throws KfError `usage`, naming the existing ones. */
 export function selectContext(config: Kubeconfig, options: { context?: string; user?: string } = {}): SelectedContext {
   const name = options.context ?? config.currentContext;
   if (name === undefined) {

@@ -1,11 +1,11 @@
-// Splits a byte stream into lines; a character that is cut by a chunk's border stays whole.
+// Splits a byte stream into lines; a character that is split between two chunks stays whole.
 
 const newline = 0x0a;
 
 export interface LinesOptions {
-  /** Hand out what stands behind the last newline too. */
+  /** Also return the text after the last newline. */
   keepRest: boolean;
-  /** A line with more bytes is handed out as soon as it has them; what follows up to its newline is dropped. No limit unless told. */
+  /** A longer line is returned as soon as it has this many bytes; the rest up to its newline is dropped. No limit by default. */
   longest?: number;
 }
 
@@ -45,14 +45,14 @@ export async function* linesFrom(
   if (keepRest && size > 0) yield take();
 }
 
-/** The first and the last lines of a log, and how many lie between them. */
+/** The first and the last lines of a log, and the number of lines between them. */
 export interface LogEnds {
   head: string[];
   omitted: number;
   tail: string[];
 }
 
-/** What is kept of the log of something that failed: enough for a cause before a long stack, and for what was said last. */
+/** Lines that are kept of a failed program's log: enough for a cause before a long stack, and for its last lines. */
 const kept = { head: 10, tail: 30, longest: 500 };
 
 /** The kubelet writes its own errors into the body of a log, with status 200 (kubernetes/pkg/kubelet, GetContainerLogs). */
@@ -74,7 +74,7 @@ export async function endsOf(lines: AsyncIterable<string> | Iterable<string>): P
     const line = raw.trimEnd().slice(0, kept.longest);
     if (line === '') blank += 1;
     else {
-      // Only what a line follows counts.
+      // Blank lines count only if another line follows.
       while (blank > 0) {
         add('');
         blank -= 1;
@@ -86,7 +86,7 @@ export async function endsOf(lines: AsyncIterable<string> | Iterable<string>): P
   return { head: first, omitted: count - first.length - last.length, tail: last };
 }
 
-/** Stops a stream after so many bytes. */
+/** Ends a stream after this many bytes. */
 export async function* upTo(stream: AsyncIterable<Buffer>, most: number): AsyncGenerator<Buffer, void, undefined> {
   let left = most;
   for await (const chunk of stream) {

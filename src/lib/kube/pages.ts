@@ -1,4 +1,4 @@
-// Reads a list page by page. A page is bounded by its bytes, whatever its objects weigh: who reads it holds one page at a time.
+// Reads a list page by page. Pages have a limit in bytes, whatever the size of their objects, and the reader holds one page at a time.
 
 import type { ResourceType } from '../api/object.ts';
 import { PageTooLargeError } from './body.ts';
@@ -7,7 +7,7 @@ import { isExpired } from './errors.ts';
 import { resourcePath } from './paths.ts';
 
 const mostObjects = 500;
-/** Above the largest object that etcd takes, so that a page of one always fits. */
+/** More than the largest object that etcd accepts, so that a page with one object always fits. */
 export const mostPageBytes = 8 * 1024 * 1024;
 const mostRestarts = 3;
 
@@ -20,11 +20,11 @@ export interface PageReader<P extends Page> {
   options: TableOptions;
   /** Gets one page. @throws PageTooLargeError */
   read: (path: string) => Promise<P>;
-  /** `first` is true again when the list had to begin anew. */
+  /** `first` is true again when the list had to start again. */
   take: (page: P, first: boolean) => void;
 }
 
-/** Returns the last page. A continue token that became too old starts the list again. */
+/** Returns the last page. If a continue token expired, the list starts again. */
 export async function readPages<P extends Page>({ type, options, read, take }: PageReader<P>): Promise<P> {
   const { ns, labelSelector, fieldSelector, rowObjects: includeObject } = options;
   let limit = mostObjects;

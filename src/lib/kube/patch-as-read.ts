@@ -1,4 +1,5 @@
-// A patch of the very object that was read: made anew from what others wrote meanwhile, and never of another object of the same name.
+// Patches exactly the object that was read: the patch is computed again when others wrote it, and never applied to another object of the same
+// name.
 
 import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
 import type { KfError } from '../errors.ts';
@@ -14,13 +15,13 @@ export interface ObjectPatch {
 
 export interface ReadObject<T extends KubeObject> {
   type: ResourceType<T>;
-  /** As it was read. */
+  /** The object as it was read. */
   object: Stored<T>;
-  /** The error when the object is gone, or another one has its name. */
+  /** The error when the object is gone, or when another object has its name. */
   gone: () => KfError;
 }
 
-/** The object as it is now. @throws what `gone` makes */
+/** The object as it is now. @throws the error of `gone` */
 export async function readSame<T extends KubeObject>(
   cluster: Cluster,
   { type, object, gone }: ReadObject<T>,
@@ -34,9 +35,9 @@ export async function readSame<T extends KubeObject>(
 
 /**
  * Patches an object as it was last seen; see {@link retryOnConflict}.
- * @param patchFor made anew from each version; undefined: nothing to do
- * @returns the object as it is then, and whether it was written
- * @throws what `gone` makes; KubeError 409 when others have been faster for long
+ * @param patchFor computes the patch again for each version; undefined: nothing to do
+ * @returns the resulting object, and whether it was written
+ * @throws the error of `gone`; KubeError 409 after a long series of conflicts
  */
 export async function patchAsRead<T extends KubeObject>(
   cluster: Cluster,

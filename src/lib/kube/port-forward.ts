@@ -1,5 +1,5 @@
-// A connection to a port of a pod, one WebSocket for each. Source: pkg/kubelet/server/portforward/websocket.go: data is on channel 0 and errors on
-// channel 1, and the first message of each is the port.
+// Connects to a port of a pod, with one WebSocket per connection. Source: pkg/kubelet/server/portforward/websocket.go: data is on channel 0 and
+// errors on channel 1, and the first message of each is the port.
 
 import { Duplex } from 'node:stream';
 import type { Readable } from 'node:stream';
@@ -10,7 +10,7 @@ import { defined } from '../defined.ts';
 
 const data = 0;
 const errors = 1;
-/** The tunnel of SPDY in a WebSocket (SPDY/3.1+portforward.k8s.io) would carry many connections; this one is served beside it. */
+/** SPDY tunneled in a WebSocket (SPDY/3.1+portforward.k8s.io) could carry many connections; the API server also serves this simpler protocol. */
 const protocols = ['v4.channel.k8s.io'];
 
 export interface PortForwardOptions {
@@ -18,11 +18,11 @@ export interface PortForwardOptions {
   pod: string;
   port: number;
   signal?: AbortSignal;
-  /** Between two pings; 20,000 unless told. */
+  /** Interval between pings; default 20,000. */
   pingMs?: number;
 }
 
-/** Calls `take` with the bytes after the port's number, two of them. */
+/** Calls `take` with the bytes after the port number, which has two bytes. */
 function afterPort(source: Readable, take: (bytes: Buffer) => void): void {
   let left = 2;
   source.on('data', (chunk: Buffer) => {
@@ -33,9 +33,9 @@ function afterPort(source: Readable, take: (bytes: Buffer) => void): void {
 }
 
 /**
- * Connects with a port of a pod. What the node says of a port that nobody listens on ends the stream with a KubeError.
- * The other side sees no end of what is written: only the end of the whole connection.
- * @throws KubeError that the user may not, or that there is no such pod
+ * Connects to a port of a pod. If nobody listens on the port, the node's message ends the stream with a KubeError. The other side does not see the
+ * end of our input, only the end of the whole connection.
+ * @throws KubeError when the user may not, or when the pod does not exist
  */
 export async function portForward(cluster: Cluster, { ns, pod, port, signal, pingMs }: PortForwardOptions): Promise<Duplex> {
   const path = `/api/v1/namespaces/${encodeURIComponent(ns)}/pods/${encodeURIComponent(pod)}/portforward${queryString({ ports: port })}`;

@@ -1,5 +1,5 @@
-// Proxies before the API server: which one, and the tunnel (CONNECT) through it.
-// An own tunnel, because a proxy's refusal must never look like the API server's answer, and because proxy and API server trust different authorities.
+// Proxies in front of the API server: which one to use, and the tunnel (CONNECT) through it. kf makes the tunnel itself, because a proxy's refusal
+// must not look like the API server's answer, and because proxy and API server trust different authorities.
 
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
@@ -74,7 +74,7 @@ export function proxyFor(server: URL, proxyUrl: string | undefined, env: Env): U
   return proxy;
 }
 
-/** For messages. */
+/** The proxy's URL for messages, without its password. */
 export function withoutPassword(proxy: URL): string {
   return `${proxy.protocol}//${proxy.host}`;
 }
@@ -85,7 +85,10 @@ function connectHeaders(proxy: URL): Record<string, string> {
   return { 'Proxy-Authorization': `Basic ${Buffer.from(pair).toString('base64')}` };
 }
 
-/** Asks the proxy for a tunnel; an https proxy is trusted by the system's authorities, NODE_EXTRA_CA_CERTS and the kubeconfig's. */
+/**
+ * Requests a tunnel from the proxy. For an https proxy, the trusted authorities are the system's, those of NODE_EXTRA_CA_CERTS, and the
+ * kubeconfig's.
+ */
 function openTunnel(proxy: URL, target: string, timeoutMs: number, ca: string | undefined): Promise<Duplex> {
   return new Promise((resolve, reject) => {
     const refused = (why: string): Error => Object.assign(new Error(`the proxy ${withoutPassword(proxy)} ${why}`), { code: 'EPROXY' });
@@ -133,17 +136,17 @@ function openTunnel(proxy: URL, target: string, timeoutMs: number, ca: string | 
 
 type Connected = (error: Error | null, socket: Duplex) => void;
 
-/** The TLS session with the API server inside of the tunnel. */
+/** The TLS session with the API server inside the tunnel. */
 function secured(socket: Duplex, host: string, options: ConnectionOptions): Duplex {
   const { host: _host, port: _port, path: _path, ...tls } = options;
-  // With a socket given, `host` is only what the certificate is compared with: for an address there is no server name to send.
+  // With an open socket, `host` is only compared with the certificate. For an IP address there is no server name to send.
   return tlsConnect({ ...tls, ...(tls.servername === undefined && isIP(host) === 0 ? { servername: host } : {}), host, socket });
 }
 
-/** A keep-alive agent whose connections run through a proxy's tunnel, which must be open in time. */
+/** A keep-alive agent whose connections go through a proxy's tunnel, which must open in time. */
 export function tunnelAgent(proxy: URL, secure: boolean, timeoutMs: number, options: AgentOptions & { ca?: string }): HttpAgent {
   const agent = secure ? new HttpsAgent(options) : new HttpAgent(options);
-  // Without a returned socket Node waits for the callback.
+  // When no socket is returned, Node waits for the callback.
   agent.createConnection = (target: ConnectionOptions, callback?: Connected) => {
     const host = String(target.host);
     openTunnel(proxy, `${isIP(host) === 6 ? `[${host}]` : host}:${String(target.port)}`, timeoutMs, options.ca).then(

@@ -1,4 +1,4 @@
-// What a quota of the namespace refuses for a moment only: the API server counts each object before it makes it.
+// Repeats creates that a quota of the namespace refuses only for a moment: the API server counts each object before it creates it.
 
 import { backoffMs, sleep } from '../wait.ts';
 import { isConflict, KubeError } from './errors.ts';
@@ -6,13 +6,13 @@ import { isConflict, KubeError } from './errors.ts';
 const pauses = { baseMs: 100, maxMs: 1_000 };
 const mostQuotaTries = 12;
 
-/** The quota is too new: the cluster has not counted for it yet. */
+/** The quota is too new: the cluster has not counted its objects yet. */
 const isUncounted = (error: unknown): boolean => error instanceof KubeError && error.message.includes('status unknown for quota');
 
-/** So many objects were made beside this one that the API server gave up writing down its count. Nothing was made. */
+/** So many objects were created at the same time that the API server gave up updating the count. Nothing was created. */
 const isOvertaken = (error: unknown): boolean => isConflict(error) && error.body?.details?.kind === 'resourcequotas';
 
-/** Sends a create again while a quota of the namespace cannot be counted with. */
+/** Repeats a create while a quota of the namespace cannot be evaluated. */
 export async function onceQuotaCounts<T>(send: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

@@ -1,4 +1,4 @@
-// What the API server refuses, in words for people: an invalid object, a quota, a policy, a webhook. Its own texts name GUIDs and Go types.
+// Explains refusals of the API server: an invalid object, a quota, a policy, a webhook. Its own texts name GUIDs and Go types.
 
 import { limitsName } from '../api/group.ts';
 
@@ -72,7 +72,10 @@ function policyRefusal(message: string): Refusal | undefined {
 const nameRule = "should match '^[[:alnum:][:punct:][:print:]]+$'";
 const nameWords = 'must consist of ASCII letters, digits, punctuation and blanks';
 
-/** `Invalid value: 5000: spec.desiredInstances in body should be less than or equal to 1000` as `… must be less than or equal to 1000, and it is 5000` */
+/**
+ * Turns `Invalid value: 5000: spec.desiredInstances in body should be less than or equal to 1000` into `… must be less than or equal to 1000, and
+ * it is 5000`.
+ */
 function readCause({ field = '', message = '' }: Cause): string {
   const [, value, rest = message] = /^(?:Invalid|Unsupported|Duplicate) value: ("(?:[^"\\]|\\.)*"|[^\s:]+): ([^]*)$/.exec(message) ?? [];
   const name = field === '' || field === '<nil>' ? '' : field.replace(/^(spec|data|metadata)\./, '');
@@ -93,7 +96,7 @@ function invalidRefusal(kind: string, causes: readonly Cause[]): Refusal | undef
   return { code: 'failed', text: `the ${kind === '' ? 'object' : kind} is not valid: ${[...told, ...more].join('; ')}`, hints: [] };
 }
 
-/** The refusal in words; undefined for other texts, which are shown as they are. */
+/** The refusal as a sentence; undefined for other texts, which are shown unchanged. */
 export function readRefusal(status: number, message: string, details: { kind?: string; causes?: Cause[] } = {}): Refusal | undefined {
   if (status === 403 || status === 422) {
     const known = quotaRefusal(message) ?? policyRefusal(message);

@@ -1,18 +1,19 @@
-// Changes under the version that was read: whoever was overtaken reads again and decides anew, as client-go's RetryOnConflict does.
+// Changes with the version that was read as a precondition. After a conflict the object is read again and the change computed again, like
+// client-go's RetryOnConflict.
 
 import { sleep, throwIfAborted } from '../wait.ts';
 import { isConflict } from './errors.ts';
 
-/** As long as others keep changing an object; twenty commands at once need a few seconds to get past each other. */
+/** Limit for a series of conflicts. Twenty commands at the same time need a few seconds until all have written. */
 const patienceMs = 30_000;
-/** Each conflict after the first waits a random time up to this, so that many at once do not meet again. */
+/** Each retry after the first conflict waits a random time up to this, so that concurrent writers do not collide again. */
 const spreadMs = 250;
 
 /**
- * Writes a change of an object that was read, again and again while others are faster.
- * @param change writes with the version of what it is given
+ * Writes a change of an object that was read, and repeats it after conflicts.
+ * @param change writes with the version of the object that it gets
  * @param readAgain the object as it is now; throws when it is gone
- * @throws KubeError 409 when others have been faster for 30 s, and what both functions throw
+ * @throws KubeError 409 after 30 s of conflicts, and the errors of both functions
  */
 export async function retryOnConflict<T, R>(
   first: T,

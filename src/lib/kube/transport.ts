@@ -1,4 +1,4 @@
-// The one way on which every byte to and from an API server travels: connections, credentials, proxies, time limits, repeats.
+// The single transport for all requests to an API server: connections, credentials, proxies, time limits, retries.
 
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
@@ -22,37 +22,37 @@ export interface TransportRequest {
   /** Path and query below the server's URL. */
   path: string;
   headers?: OutgoingHttpHeaders;
-  /** A function gives the same bytes again each time; a stream alone can be sent only once. */
+  /** A function returns the same bytes each time; a plain stream can be sent only once. */
   body?: Body | (() => Body);
   signal?: AbortSignal | undefined;
-  /** Milliseconds without a byte in either direction; 0 = no limit; 70,000 unless told (the server's own limit is 60 s). */
+  /** Milliseconds without a byte in either direction; 0 = no limit; default 70,000 (the server's own limit is 60 s). */
   idleTimeoutMs?: number;
   /**
-   * `any`: sending twice does no harm, so a cut connection is tried again.
-   * `unprocessed`: only what the server certainly did not act on is sent again.
+   * `any`: sending twice does no harm, so a cut connection is tried again. `unprocessed`: a request is repeated only when the server certainly did
+   * not act on it.
    */
   repeat: 'any' | 'unprocessed';
-  /** False: busy answers (429, 503) go to the caller. */
+  /** False: busy answers (429, 503) are returned to the caller. */
   waitWhenBusy: boolean;
 }
 
-/** A request that asks the server to go on with WebSocket messages. */
+/** A request that asks the server to continue with WebSocket messages. */
 export interface UpgradeRequest {
   /** Path and query below the server's URL. */
   path: string;
   headers?: OutgoingHttpHeaders;
-  /** Acceptable subprotocols, the best one first. */
+  /** Accepted subprotocols, the preferred one first. */
   protocols: readonly string[];
   signal?: AbortSignal | undefined;
 }
 
 export interface TransportTuning {
-  /** How long a server that answered before may stay away (a restart) before a request fails. */
+  /** How long a server that answered before may be away (a restart) until a request fails. */
   patienceMs?: number;
   connectTimeoutMs?: number;
   /** First pause between two tries; it doubles. */
   backoffBaseMs?: number;
-  /** Hears the `Date` header of every answer. */
+  /** Called with the `Date` header of every answer. */
   onDate?: (date: string | undefined) => void;
 }
 
@@ -60,12 +60,12 @@ interface State {
   tries: number;
   renewed: boolean;
   deadline: number;
-  /** When a refusal was first taken for that of a server that starts. */
+  /** When a refusal first seemed to come from a server that is starting. */
   startingSince?: number;
   lastTry?: boolean;
 }
 
-const idleSocketMs = 30_000; // shorter than the 60 s after which common load balancers forget a connection
+const idleSocketMs = 30_000; // less than the 60 s after which common load balancers drop a connection
 const maxCutTries = 4;
 const maxBusyTries = 10;
 /** A server reads its roles within seconds. */
@@ -86,7 +86,7 @@ function isReplayable(body: TransportRequest['body']): boolean {
   return isPlain(body) || typeof body === 'function';
 }
 
-/** Reads a body of bounded size; more than `limit` bytes are dropped. */
+/** Reads a body up to a limit; bytes after `limit` are dropped. */
 export async function readBody(stream: Readable, limit = Infinity): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -97,7 +97,7 @@ export async function readBody(stream: Readable, limit = Infinity): Promise<Buff
   return Buffer.concat(chunks).subarray(0, limit === Infinity ? size : limit);
 }
 
-/** One API server, one user, for the length of one command. */
+/** One API server and one user, for the duration of one command. */
 export class Transport {
   readonly #endpoint: Endpoint;
   readonly #tuning: Required<TransportTuning>;
@@ -105,7 +105,7 @@ export class Transport {
   #agent: HttpAgent | undefined;
   #agentCredential: Credential = {};
   #answeredOnce = false;
-  /** When the server was last seen to be away. */
+  /** When the server was last found to be away. */
   #awayAt = -Infinity;
 
   constructor(endpoint: Endpoint, tuning: TransportTuning = {}) {
@@ -113,18 +113,18 @@ export class Transport {
     this.#tuning = { patienceMs: 20_000, connectTimeoutMs: 10_000, backoffBaseMs: 150, onDate: () => undefined, ...tuning };
   }
 
-  /** The response as soon as its head is there, whatever its status. Throws KubeError `unreachable`, or what the signal says. */
+  /** The response as soon as its headers have arrived, whatever its status. Throws KubeError `unreachable`, or the signal's reason. */
   send(request: TransportRequest): Promise<IncomingMessage> {
     return this.#send(request, (credential) => this.#once(request, credential));
   }
 
   /**
-   * The open socket, or the response of a server that does not take the upgrade. Connections, credentials, proxies and repeats are those of
-   * other requests. Throws KubeError `unreachable`, or what the signal says.
+   * The open socket, or the response of a server that refuses the upgrade. It uses the same connections, credentials, proxies and retries as other
+   * requests. Throws KubeError `unreachable`, or the signal's reason.
    */
   async upgrade({ path, headers, protocols, signal }: UpgradeRequest): Promise<{ socket?: WebSocket; response: IncomingMessage }> {
     const { openWebSocket } = await import('./websocket.ts');
-    // What the server has not acted on is sent again; a command in a pod may have begun.
+    // A command in a pod may have started, so only a request that the server has not processed is repeated.
     const request: TransportRequest = { method: 'GET', path, signal, repeat: 'unprocessed', waitWhenBusy: true };
     let socket: WebSocket | undefined;
     const response = await this.#send(request, async (credential) => {
@@ -150,7 +150,7 @@ export class Transport {
     for (;;) {
       throwIfAborted(request.signal);
       const credential = await this.#endpoint.credentials.get();
-      // A plugin may have taken its time, and a signal that has fired already fires no more.
+      // A credential plugin may have taken some time, and a signal that has already aborted emits no further event.
       throwIfAborted(request.signal);
       const outcome = await once(credential).catch((error: unknown) => this.#afterFailure(error, request, state));
       if (outcome === undefined) continue;
@@ -165,7 +165,7 @@ export class Transport {
     this.#agent = undefined;
   }
 
-  /** Waits and returns when the request shall be sent again, throws otherwise. */
+  /** Waits and returns when the request should be repeated; throws otherwise. */
   async #afterFailure(error: unknown, request: TransportRequest, state: State): Promise<undefined> {
     throwIfAborted(request.signal);
     const code = connectionCode(error);
@@ -179,13 +179,13 @@ export class Transport {
     return undefined;
   }
 
-  /** Renews after a 401 and waits when the server is busy; true when the request shall be sent again. */
+  /** Renews the credential after a 401, and waits when the server is busy; true when the request should be repeated. */
   async #isRepeated(response: IncomingMessage, request: TransportRequest, credential: Credential, state: State): Promise<boolean> {
     if (response.statusCode === 401 && !state.renewed && isOwnAnswer(response)) {
       state.renewed = true;
       const renewed = await this.#endpoint.credentials.renew(credential);
       if (!renewed || !isReplayable(request.body)) return false;
-      // The rest of a large body is not sent to somebody who has refused it already.
+      // The rest of a large body is not sent to a server that has refused it.
       if (isPlain(request.body)) response.resume();
       else response.destroy();
       return true;
@@ -209,8 +209,8 @@ export class Transport {
   }
 
   /**
-   * An API server that has just started refuses everything until it has read its roles. Everybody may ask whether it is ready: when that is
-   * refused as well, or denied, the refusal says nothing yet. Returns after a pause when it is worth to ask again.
+   * An API server that has just started refuses everything until it has read its roles. Everybody may ask whether it is ready: if that is refused
+   * too, or answered with no, the first refusal does not count yet. Returns after a pause when another try makes sense.
    */
   async #isStarting(request: TransportRequest, credential: Credential, state: State): Promise<boolean> {
     state.startingSince ??= performance.now();
@@ -220,7 +220,7 @@ export class Transport {
     answer?.resume();
     const status = answer?.statusCode ?? 500;
     if (status !== 403 && status < 500) {
-      // It may have become ready between the two answers; who has just seen it away asks once more.
+      // The server may have become ready between the two answers. If it was away shortly before, the request is tried once more.
       const again = state.lastTry !== true && performance.now() - this.#awayAt < startPatienceMs;
       state.lastTry = true;
       return again;
@@ -251,7 +251,7 @@ export class Transport {
       proxy !== undefined
         ? tunnelAgent(proxy, secure, this.#tuning.connectTimeoutMs, options)
         : secure
-          ? // Made once: left to each connection, authorities and keys are parsed again and again.
+          ? // Created once: otherwise each connection would parse authorities and keys again.
             new HttpsAgent({ ...options, secureContext: createSecureContext(material) })
           : new HttpAgent(options);
     this.#agents.add(agent);
@@ -314,11 +314,11 @@ export class Transport {
       req.on('response', (message) => {
         response = message;
         onDate(message.headers.date);
-        // Without a listener an answer that breaks off before anybody reads it would end the process.
+        // Without a listener, an answer that breaks off before it is read would end the process.
         message.on('error', () => undefined);
         resolve(message);
       });
-      // Later errors (an upload that goes on while the refusal is read) find the promise settled.
+      // For later errors (an upload that continues while the refusal is read) the promise is already settled.
       req.on('error', reject);
       req.on('close', () => {
         connected();
@@ -332,7 +332,7 @@ export class Transport {
   }
 }
 
-/** How long a busy server asks to wait, or undefined when the answer stands; a server that starts says 503 without a time. */
+/** How long a busy server asks to wait; undefined when its answer is final. A starting server sends 503 without a time. */
 function busyPauseMs(response: IncomingMessage, mayBeStarting: boolean): number | undefined {
   const status = response.statusCode ?? 0;
   const seconds = Number(response.headers['retry-after'] ?? NaN);
@@ -340,7 +340,7 @@ function busyPauseMs(response: IncomingMessage, mayBeStarting: boolean): number 
   return status === 503 && mayBeStarting ? 0 : undefined;
 }
 
-/** The API server's own 401 carries a Status object; one that came through the service proxy belongs to the service. */
+/** The API server's own 401 has a Status object; a 401 through the service proxy comes from the service. */
 function isOwnAnswer(response: IncomingMessage): boolean {
   return (response.headers['content-type'] ?? '').startsWith('application/json') && response.headers['www-authenticate'] === undefined;
 }

@@ -1,4 +1,5 @@
-// Waits of the CLI: a list, then a watch that goes on through cut connections, expiry and restarts of the API server, until a check is satisfied.
+// Waits of the CLI: a list and then a watch, which continues after cut connections, expiry and restarts of the API server, until a check is
+// satisfied.
 
 import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
 import { abortError, backoffMs, sleep, timeoutError, timerMs } from '../wait.ts';
@@ -7,14 +8,14 @@ import { isExpired, isUnreachable, KubeError } from './errors.ts';
 import { defined } from '../defined.ts';
 
 export interface WatchTarget<T extends KubeObject> {
-  /** Left out: all namespaces, or a cluster-scoped kind. */
+  /** Default: all namespaces, or a cluster-scoped kind. */
   ns?: string | undefined;
   /** One object by name, or those of a label selector; neither: all. */
   name?: string;
   selector?: string;
-  /** The object as the server just returned it: saves the first list. */
+  /** The object as the server has just returned it; saves the first list. */
   known?: Stored<T>;
-  /** No list first: the watch begins with what is there, object by object. For checks that need no complete first state; saves a request. */
+  /** No list first: the watch starts with the existing objects, one by one. For checks that do not need a complete first state; saves a request. */
   withoutList?: boolean;
 }
 
@@ -24,16 +25,16 @@ export interface WatchUntilOptions {
   timeoutMs: number;
   /** What is awaited, as the end of "Timed out after 60 s waiting for …". */
   describe: string | (() => string);
-  /** Told when the API server is away and when it is tried again, for a progress line. */
+  /** Called when the API server is away and tried again, for a progress line. */
   onInterruption?: (error: KubeError) => void;
 }
 
-/** Answers once it has seen enough; undefined means: go on. */
+/** Returns a value when its condition is met; undefined means: continue. */
 export type WatchCheck<T extends KubeObject, R> = (objects: readonly Stored<T>[]) => R | undefined | Promise<R | undefined>;
 
 const keyOf = ({ metadata }: Stored): string => `${metadata.namespace ?? ''}/${metadata.name}`;
 
-/** The current objects of a target, kept right by events. */
+/** The current objects of a target, updated by events. */
 class Mirror<T extends KubeObject> {
   readonly objects = new Map<string, Stored<T>>();
   resourceVersion = '';
@@ -59,7 +60,7 @@ class Mirror<T extends KubeObject> {
   }
 }
 
-/** Errors that a restart or an overload of the API server explains; anything else is the caller's to know. */
+/** Errors of a restart or an overload of the API server; all others are thrown to the caller. */
 function isPassing(error: unknown): error is KubeError {
   return isUnreachable(error) || (error instanceof KubeError && (error.status === 429 || error.status >= 500));
 }
@@ -73,7 +74,7 @@ interface Round<T extends KubeObject, R> {
   withoutList: boolean;
 }
 
-/** One list (unless the place is known) and one watch. */
+/** One list (unless the objects are known) and one watch. */
 async function watchOnce<T extends KubeObject, R>(
   { cluster, type, scope, mirror, check, withoutList }: Round<T, R>,
   progressed: () => void,
@@ -113,18 +114,19 @@ async function watchLoop<T extends KubeObject, R>(
     } catch (error) {
       if (signal.aborted) throw abortError(signal);
       if (isExpired(error)) round.mirror.resourceVersion = '';
-      // A server that has not answered yet is none to wait for: the person has to hear of it.
+      // A server that has never answered is not waited for: the user must see the error.
       else if (isPassing(error) && round.mirror.isFilled) onInterruption?.(error);
       else throw error;
     }
-    // A server that ends watches at once must not be asked in a tight loop.
+    // A server may end watches at once, so there is a pause.
     await sleep(backoffMs(failures++, { baseMs: 50, maxMs: 2_000 }), signal);
   }
 }
 
 /**
- * Follows the target until `check` answers; it is asked for the first state and after every change. Needs list and watch on the kind.
- * Throws KfError `timeout`, what the signal says, or the API server's refusal (403, missing kind). An API server that went away after its first answer is waited for.
+ * Follows the target until `check` returns a value; it is called with the first state and after every change. Needs the rights to list and watch
+ * the kind. Throws KfError `timeout`, the signal's reason, or the API server's refusal (403, missing kind). If the API server goes away after its
+ * first answer, this waits for it.
  */
 export async function watchUntil<T extends KubeObject, R>(
   cluster: Cluster,
@@ -160,7 +162,7 @@ export async function watchUntil<T extends KubeObject, R>(
   }
 }
 
-/** {@link watchUntil} for one object: the check gets it, or undefined while there is none. */
+/** {@link watchUntil} for one object: the check gets it, or undefined while it does not exist. */
 export function watchObject<T extends KubeObject, R>(
   cluster: Cluster,
   type: ResourceType<T>,

@@ -32,7 +32,7 @@ function eventFrom<T extends KubeObject>(
   }
 }
 
-/** Ends when the server, the network or the signal ends it; throws what the server says (KubeError, `expired` on 410). */
+/** Ends when the server, the network or the signal ends it; throws the server's error (KubeError, `expired` on 410). */
 export async function* watchEvents<T extends KubeObject>(
   kind: ResourceType<T>,
   open: () => Promise<Readable>,
@@ -52,7 +52,7 @@ export async function* watchEvents<T extends KubeObject>(
   }
 }
 
-/** A connection that breaks is the end of this watch, as an orderly end is: the next one goes on behind the last event. */
+/** A broken connection ends this watch like a normal end: the next watch continues after the last event. */
 async function* cutIsEnd(lines: AsyncGenerator<string>): AsyncGenerator<string> {
   for (;;) {
     const next = await lines.next().catch(() => undefined);

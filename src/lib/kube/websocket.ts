@@ -1,11 +1,12 @@
-// The only door to `ws`, which frames what travels after an upgrade. Loaded for the commands that need it: docs/decisions/0047-websockets-with-ws.md
+// The only module that uses `ws`, which implements WebSocket framing. Loaded only by commands that need it:
+// docs/decisions/0047-websockets-with-ws.md
 
 import type { Agent, ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { WebSocket } from 'ws';
 
 export interface OpenOptions {
   url: URL;
-  /** Acceptable subprotocols, the best one first. */
+  /** Accepted subprotocols, the preferred one first. */
   protocols: readonly string[];
   headers: OutgoingHttpHeaders;
   agent: Agent;
@@ -15,17 +16,17 @@ export interface OpenOptions {
   prepare: (request: ClientRequest) => void;
 }
 
-/** A server takes the upgrade or answers something else. */
+/** The server accepts the upgrade, or answers with something else. */
 export type Opened = { socket: WebSocket; response: IncomingMessage } | { response: IncomingMessage };
 
-/** Asks for the upgrade. @throws the error of the connection */
+/** Requests the upgrade. @throws the error of the connection */
 export function openWebSocket({ url, protocols, headers, agent, handshakeMs, prepare }: OpenOptions): Promise<Opened> {
   return new Promise((resolve, reject) => {
     const socket = new WebSocket(url, [...protocols], {
       agent,
       headers,
       handshakeTimeout: handshakeMs,
-      // Kubernetes does not offer it, and logs and shells are small.
+      // Kubernetes does not support it, and logs and shells are small.
       perMessageDeflate: false,
       finishRequest: (request) => {
         prepare(request);
@@ -36,7 +37,7 @@ export function openWebSocket({ url, protocols, headers, agent, handshakeMs, pre
     socket.on('upgrade', (answer) => (response = answer));
     socket.on('unexpected-response', (_, answer) => resolve({ response: answer }));
     socket.on('open', () => {
-      // Bytes may be there already, and nobody listens before the promise has been heard.
+      // Bytes may have arrived already, and there is no listener before the promise resolves.
       socket.pause();
       resolve({ socket, response });
     });

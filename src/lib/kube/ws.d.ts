@@ -1,4 +1,4 @@
-// What kf uses of `ws` (https://github.com/websockets/ws/blob/master/doc/ws.md). The package brings no types of its own.
+// The part of `ws` that kf uses (https://github.com/websockets/ws/blob/master/doc/ws.md). The package has no types of its own.
 
 declare module 'ws' {
   import type { EventEmitter } from 'node:events';
