@@ -18,7 +18,8 @@ import { instanceOf } from './pod-state.ts';
 const mostBytes = 16 * 1024 * 1024;
 const longestLine = 4096;
 const none: LogEnds = { head: [], omitted: 0, tail: [] };
-const rememberedPods = 1_000;
+/** More pods than can wait for an image at the same time: the patience of a pod that is forgotten at every look would never end. */
+const rememberedPods = 10_000;
 
 /** The index that {@link podInstances} needs. */
 export const instancesByProcess: Index = index<Pod>(podType, 'process', (pod) => {

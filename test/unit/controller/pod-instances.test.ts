@@ -25,12 +25,21 @@ beforeEach(() => {
   context = { memory: new Memory(), stores: { of: () => pods }, now: () => now } as unknown as Context;
 });
 
+function putPod(name: string, status: NonNullable<Pod['status']>): void {
+  version += 1;
+  const metadata = { name, namespace: 's', uid: name, resourceVersion: String(version), labels: { [labels.guid]: 'p' } };
+  pods.put({ metadata: { ...metadata, creationTimestamp: '2030-01-01T00:00:00Z' }, status });
+}
+
+const problems = (): (Problem | undefined)[] =>
+  podInstances(context)
+    .of('s', 'p', () => ({ startSeconds: 60 }))
+    .map(({ problem }) => problem);
+
 /** The problem of the process's only instance after its pod changed to `status`. */
 function problemWith(status: NonNullable<Pod['status']>): Problem | undefined {
-  version += 1;
-  const metadata = { name: 'a-0', namespace: 's', uid: 'u', resourceVersion: String(version), labels: { [labels.guid]: 'p' } };
-  pods.put({ metadata: { ...metadata, creationTimestamp: '2030-01-01T00:00:00Z' }, status });
-  return podInstances(context).of('s', 'p', () => ({ startSeconds: 60 }))[0]?.problem;
+  putPod('a-0', status);
+  return problems()[0];
 }
 
 const container = { name: 'application', image: 'registry.example/app', imageID: '', ready: false, restartCount: 0 };
@@ -52,5 +61,12 @@ describe('a cause that may pass', () => {
     expect(problemWith(pulling)).toMatchObject({ reason: 'ImagePull', final: false, lookAgainMs: 8 * seconds });
     now += 9 * seconds;
     expect(problemWith(pulling)).toMatchObject({ final: true });
+  });
+
+  test('is final after the patience also when very many pods have one', () => {
+    for (let at = 0; at < 2_000; at += 1) putPod(`a-${at}`, pulling);
+    problems();
+    now += 9 * seconds;
+    expect(problems().every((problem) => problem?.final)).toBe(true);
   });
 });
