@@ -1,4 +1,4 @@
-// One log line with where it came from, and how a pod's labels tell that.
+// One log line with its source, and how the labels of a pod give the source.
 
 import { labels } from '../api/group.ts';
 import type { Pod } from '../api/pod-kind.ts';
@@ -6,7 +6,7 @@ import type { Stored } from '../api/object.ts';
 import { defined } from '../defined.ts';
 
 export interface LogSource {
-  /** STG: a build; KF: a word of kf's own about the stream. */
+  /** STG: a build; KF: a note of kf about the stream. */
   type: 'APP' | 'STG' | 'TASK' | 'KF';
   /** Process type, or the task's name. */
   process?: string;
@@ -26,7 +26,7 @@ export interface LogEntry {
 
 const generationLabel = 'kf.cloudfoundry.org/generation';
 
-/** The contract's pods name the app's own container so; anything beside it was put in by others. */
+/** The name of the app's own container in the contract's pods; other containers were injected. */
 const ownContainer = 'application';
 
 function isOwnContainer(pod: Pod, container: string): boolean {
@@ -35,7 +35,7 @@ function isOwnContainer(pod: Pod, container: string): boolean {
   return own?.name === container;
 }
 
-/** Whose lines a container's lines are; undefined for containers that are not the app's (injected sidecars, foreign pods). */
+/** The source of a container's lines; undefined for containers that are not the app's (injected sidecars, foreign pods). */
 export function sourceOf(pod: Stored<Pod>, container: string): LogSource | undefined {
   const own = pod.metadata.labels ?? {};
   const place = { pod: pod.metadata.name, container };
@@ -56,7 +56,7 @@ export function sourceOf(pod: Stored<Pod>, container: string): LogSource | undef
   };
 }
 
-/** A word of kf's own in the stream. */
+/** A note of kf in the stream. */
 export function noteEntry(text: string, place: { pod: string; container: string }, now: Date = new Date()): LogEntry {
   return { time: now.toISOString().replace('Z', '000000Z'), source: { type: 'KF', ...place }, stream: 'ERR', text };
 }

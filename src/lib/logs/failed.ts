@@ -1,4 +1,4 @@
-// What is left of the log of a version that failed: its pods are gone, its first and last lines stand in the app's status.
+// The kept log of a failed version: its pods are gone, but its first and last lines are in the app's status.
 
 import type { CFApp, DeploymentStatus } from '../api/types.generated.ts';
 import { noteEntry, type LogEntry, type LogSource } from './entry.ts';
@@ -11,13 +11,13 @@ function sourceOf({ process = 'web', pod = '', container = 'application', genera
 }
 
 /**
- * The lines of the version that failed, between two notes of kf's own. None where its pod is still there to be asked.
- * @param read entries that were read from the pods there are
+ * The lines of the failed version, between two notes of kf. Empty while its pod still exists and can be read.
+ * @param read entries of the existing pods
  */
 export function failedVersionEntries(app: CFApp, read: readonly LogEntry[]): LogEntry[] {
   const deployment = app.status?.deployment;
   const { phase, reason, pod = '', since = '', logHead = [], logOmitted = 0, logTail = [] } = deployment ?? {};
-  // A stopped app keeps what the version that failed said before.
+  // A stopped app keeps the log of the failed version.
   const mayHave = phase === 'Failed' || phase === 'Stopped';
   if (deployment === undefined || !mayHave || logTail.length === 0 || read.some(({ source }) => source.pod === pod)) return [];
   const source = sourceOf(deployment);

@@ -1,4 +1,4 @@
-// A log entry as cf prints it. Pure; colours are the terminal's.
+// Formats a log entry as cf does. Pure; the terminal adds colours.
 
 import type { LogEntry, LogSource } from './entry.ts';
 
@@ -22,7 +22,7 @@ export function formatTime(time: string, offsetMinutes?: number): string {
   const instant = Date.parse(time);
   if (Number.isNaN(instant)) return time;
   const offset = offsetMinutes ?? -new Date(instant).getTimezoneOffset();
-  // Whole seconds from the shifted clock; the fraction is cut, not rounded, from the text.
+  // Whole seconds from the shifted clock; the fraction is cut from the text, not rounded.
   const local = new Date(instant + offset * 60_000).toISOString().slice(0, 19);
   const fraction = (/\.(\d+)/.exec(time)?.[1] ?? '').padEnd(2, '0').slice(0, 2);
   const size = Math.abs(offset);
@@ -36,7 +36,7 @@ function withoutReturns(text: string): string {
   return text.slice(0, end);
 }
 
-/** The lines for one entry: three blanks, time, source, stream, text; a text of several lines repeats the header. */
+/** The lines of one entry: three blanks, time, source, stream, text; a text of several lines repeats the header. */
 export function formatLogLines(entry: LogEntry, options: { offsetMinutes?: number } = {}): string[] {
   const header = `   ${formatTime(entry.time, options.offsetMinutes)} [${formatSource(entry.source)}] ${entry.stream} `;
   return entry.text.split('\n').map((text) => `${header}${withoutReturns(text)}`);

@@ -1,4 +1,4 @@
-// Lines of several containers of one pod in the order in which they were written, which is not the one in which connections bring them.
+// Sorts the lines of several containers of one pod by time, because their connections deliver them in another order.
 
 import type { LogEntry } from './entry.ts';
 
@@ -8,8 +8,8 @@ interface Held {
 }
 
 /**
- * Holds each entry back for `holdMs`, and gives out the oldest first. Containers of one pod share their node's clock, so that their times can be
- * compared; entries of one time keep the order in which they came.
+ * Delays each entry by `holdMs` and returns the oldest first. The containers of one pod use the clock of their node, so their times are
+ * comparable; entries with the same time keep their order of arrival.
  */
 export async function* inOrder(stream: AsyncIterable<LogEntry>, holdMs: number): AsyncGenerator<LogEntry> {
   const held: Held[] = [];
@@ -19,7 +19,7 @@ export async function* inOrder(stream: AsyncIterable<LogEntry>, holdMs: number):
   try {
     for (;;) {
       const oldest = held[0];
-      // The oldest by time may not have waited long itself, when an older line than all comes late: it has waited enough.
+      // The entry with the oldest time may have arrived just now; the longest wait of any entry counts.
       const since = Math.min(...held.map(({ arrived }) => arrived));
       const due = new Promise<undefined>((resolve) => {
         if (oldest !== undefined) timer = setTimeout(() => resolve(undefined), Math.max(0, since + holdMs - performance.now()));

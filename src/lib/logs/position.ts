@@ -1,8 +1,8 @@
-// Where in a container's log the reader stands, so that a new connection repeats no line and loses none. Pure.
+// The reader's position in a container's log, so that a new connection repeats no line and loses none. Pure.
 //
-// The API server filters by whole seconds (`sinceTime`) and serves lines in the order of the file. So the reader asks again from a second before
-// its last line, skips up to that very line, and takes everything behind it. When a line younger than all it knows comes first, the last line is
-// no longer served: the file was rotated away in between, and lines may be missing.
+// The API server filters by whole seconds (`sinceTime`) and serves lines in the order of the file. So the reader requests the log from a second
+// before its last line, skips lines up to exactly that one, and takes everything after it. If a line that is newer than all known ones comes
+// first, the last line is no longer served: the file was rotated in between, and lines may be missing.
 
 export interface StampedLine {
   /** RFC 3339 in UTC, nine decimals: sortable as text. */
@@ -12,7 +12,7 @@ export interface StampedLine {
 
 const stamp = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:\d\d) ?/;
 
-/** Splits the timestamp that the kubelet put before a line (in the node's own time zone); undefined when there is none. */
+/** Splits off the timestamp that the kubelet puts before a line (in the node's own time zone); undefined when there is none. */
 export function parseStamped(line: string): StampedLine | undefined {
   const match = stamp.exec(line);
   if (match === null) return undefined;
@@ -23,12 +23,12 @@ export function parseStamped(line: string): StampedLine | undefined {
 
 interface State {
   last: string;
-  /** Lines delivered in a row with exactly that time. */
+  /** Number of consecutive lines with exactly that time. */
   repeats: number;
   newest: string;
 }
 
-/** What a line read through a new connection means. */
+/** The meaning of a line from a new connection. */
 export type LineStatus = 'new' | 'seen' | 'hole';
 
 export class LogPosition {
@@ -68,8 +68,8 @@ export class LogPosition {
   }
 
   /**
-   * Judges the next line of the connection and remembers it when it is new.
-   * `hole`: the last known line is no longer served and this one is younger; it is remembered only when `acceptHole` says so.
+   * Classifies the next line of the connection and remembers it when it is new. `hole`: the last known line is no longer served and this one is
+   * newer; it is remembered only with `acceptHole`.
    */
   take(time: string, acceptHole: boolean): LineStatus {
     if (this.#toSkip === 0 || this.#state === undefined) {

@@ -1,4 +1,4 @@
-// Many writers, one reader, bounded: a slow reader slows the writers down instead of filling memory.
+// A bounded queue with many writers and one reader: a slow reader slows the writers down instead of filling memory.
 
 export class LineQueue<T> {
   readonly #items: T[] = [];
@@ -12,7 +12,7 @@ export class LineQueue<T> {
     this.#capacity = capacity;
   }
 
-  /** Resolves when there is room again; at once after the end, where the item is dropped. */
+  /** Resolves when the queue has space; after its end at once, and the item is dropped. */
   async push(item: T): Promise<void> {
     if (this.#ended) return;
     this.#items.push(item);
@@ -20,7 +20,7 @@ export class LineQueue<T> {
     if (this.#items.length >= this.#capacity) await new Promise<void>((resolve) => this.#writers.push(resolve));
   }
 
-  /** No more items; what is queued is still read. An error is thrown to the reader behind them. */
+  /** No more items are accepted; queued ones are still read. An error is thrown to the reader after them. */
   end(error?: unknown): void {
     if (this.#ended) return;
     this.#ended = true;

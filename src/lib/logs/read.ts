@@ -1,4 +1,4 @@
-// One request for one container's log: lines from a position on, and how it ended.
+// One request for one container's log: the lines from a position on, and how the request ended.
 
 import { defined } from '../defined.ts';
 import type { Cluster } from '../kube/cluster.ts';
@@ -17,11 +17,11 @@ export interface ReadRequest {
   container: string;
   previous: boolean;
   follow: boolean;
-  /** Where a position that is still fresh starts: RFC 3339, or that many last lines. */
+  /** The start for a new position: RFC 3339, or a number of last lines. */
   since?: string | undefined;
   tailLines?: number | undefined;
   signal: AbortSignal;
-  /** False: a hole ends the reading before the first line behind it, for it may turn out to be another life of the container. */
+  /** False: a hole ends the reading before the first line after it, because that line may belong to another run of the container. */
   acceptHole: boolean;
   /** Waits when the reader is slower than the log. */
   onLine(line: StampedLine): Promise<void> | void;
@@ -30,22 +30,24 @@ export interface ReadRequest {
 }
 
 /**
- * `end`: the server ended the log in order (which does not prove that all of it came: a lost kubelet looks the same).
- * `cut`: the connection broke, or no answer came.
- * `refused`: the API server or the kubelet cannot serve it; `message` is theirs.
- * `gone`: there is no such pod.
- * `hole`: the last known line is no longer served, and younger ones are.
+ * How a request ended:
+ *
+ * - `end`: the server ended the log normally (which does not prove that the log is complete: a lost kubelet looks the same).
+ * - `cut`: the connection broke, or there was no answer.
+ * - `refused`: the API server or the kubelet cannot serve the log; `message` is theirs.
+ * - `gone`: the pod does not exist.
+ * - `hole`: the last known line is no longer served, and newer ones are.
  */
 export interface ReadOutcome {
   how: 'end' | 'cut' | 'refused' | 'gone' | 'hole';
   message?: string;
   lines: number;
-  /** The last line that was known before is still served. */
+  /** The last known line is still served. */
   caughtUp: boolean;
 }
 
 function refusal(error: unknown): ReadOutcome {
-  // Without the right, no later try can succeed: the caller's error.
+  // Without the right no later try can succeed, so the caller gets the error.
   if (!(error instanceof KubeError) || isForbidden(error) || error.status === 401) throw error;
   const none = { lines: 0, caughtUp: false };
   const message = error.body?.message ?? error.message;
@@ -53,7 +55,7 @@ function refusal(error: unknown): ReadOutcome {
   return { how: error.status === 400 ? 'refused' : 'cut', message: isUnreachable(error) ? error.message : message, ...none };
 }
 
-/** Reads until the log ends, the connection breaks or the signal aborts. Throws KubeError when the right to read logs lacks. */
+/** Reads until the log ends, the connection breaks or the signal aborts. Throws KubeError when the user has no right to read logs. */
 export async function readLog(request: ReadRequest, position: LogPosition): Promise<ReadOutcome> {
   const { cluster, ns, pod, container, previous, follow, signal } = request;
   const start = position.isFresh
@@ -71,7 +73,7 @@ export async function readLog(request: ReadRequest, position: LogPosition): Prom
   position.connect();
   const outcome: ReadOutcome = { how: 'end', lines: 0, caughtUp: true };
   try {
-    // A rest without a newline is a line only when the container is over; until then it is read again.
+    // A rest without a newline is a line only when the container has ended; until then it is read again.
     for await (const raw of linesFrom(stream as AsyncIterable<Buffer>, { keepRest: !follow, longest: longestLine })) {
       if (signal.aborted) break;
       await takeLine(raw, request, position, outcome);

@@ -1,4 +1,4 @@
-// The last lines of everything a selector's pods said, with the log of each crashed container's life before, ordered by time.
+// The last lines of all pods of a selector, with the log of each crashed container's previous run, ordered by time.
 
 import pLimit from 'p-limit';
 import { podType } from '../api/pod-kind.ts';
@@ -14,7 +14,7 @@ import { statusOf, targetsOf } from './targets.ts';
 import type { LogTarget, PodScope, SourceRule } from './targets.ts';
 
 export interface RecentOptions extends PodScope {
-  /** How many lines in all; the newest are kept. */
+  /** Number of lines in all; the newest are kept. */
   lines: number;
   since?: string;
   sources?: SourceRule;
@@ -24,11 +24,11 @@ export interface RecentOptions extends PodScope {
 export interface RecentLogs {
   /** Oldest first. */
   entries: LogEntry[];
-  /** What could not be read, in the API server's words, with the container. */
+  /** Logs that could not be read, with the API server's message and the container. */
   notes: LogEntry[];
 }
 
-/** Requests in flight; the kubelet reads each log from disk. */
+/** Concurrent requests; the kubelet reads each log from disk. */
 const concurrency = 8;
 
 interface Part {
@@ -36,12 +36,12 @@ interface Part {
   previous: boolean;
 }
 
-/** Which logs exist: a container that never started has none, one that restarted has two. */
+/** The logs that exist: a container that never started has none, one that restarted has two. */
 function partsOf(pod: Stored<Pod>, options: RecentOptions): Part[] {
   return targetsOf([pod], options.sources).flatMap((target) => {
     const status = statusOf(pod, target.container);
     const last = status?.lastState?.terminated?.containerID;
-    // While a restart waits, the last life is served as the current log.
+    // During the back-off before a restart, the last run is served as the current log.
     const hasPrevious = status !== undefined && status.restartCount > 0 && last !== undefined && last !== status.containerID;
     return [...(hasPrevious ? [{ target, previous: true }] : []), { target, previous: false }];
   });
@@ -70,14 +70,14 @@ async function readPart(cluster: Cluster, { target, previous }: Part, options: R
     new LogPosition(),
   );
   throwIfAborted(signal);
-  // A previous log that is no longer kept is nothing to report.
+  // A previous log that is no longer kept is not worth a note.
   const isWorthANote = outcome.how !== 'end' && !(previous && outcome.how !== 'cut');
   return { entries, notes: isWorthANote ? [noteEntry(outcome.message ?? 'The log could not be read to its end.', target)] : [] };
 }
 
 /**
- * A container that ended between the list and the reading is served as the previous life and as the present one. Lives follow each other: a previous
- * one that has lines as young as the present one's first is the same.
+ * If a container ended between the list and the reading, the same run is served as the previous and as the present one. Runs follow each other, so
+ * a previous one with lines as new as the present one's first line is the same run.
  */
 function isServedAgain(parts: readonly Part[], read: readonly RecentLogs[], index: number): boolean {
   const [last, first] = [read[index]?.entries.at(-1), read[index + 1]?.entries[0]];
@@ -91,7 +91,7 @@ export async function recentLogs(cluster: Cluster, options: RecentOptions): Prom
   const parts = items.flatMap((pod) => partsOf(pod, options));
   const read = await pLimit(concurrency).map(parts, (part) => readPart(cluster, part, options, signal));
   const entries = read.flatMap((part, index) => (isServedAgain(parts, read, index) ? [] : part.entries));
-  // Stable: lines of one container with the same time keep their order.
+  // A stable sort: lines of one container with the same time keep their order.
   entries.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
   return { entries: entries.slice(Math.max(0, entries.length - options.lines)), notes: read.flatMap((part) => part.notes) };
 }

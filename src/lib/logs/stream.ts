@@ -11,28 +11,28 @@ import type { LogTarget, PodScope, SourceRule } from './targets.ts';
 
 export interface FollowOptions extends PodScope {
   signal?: AbortSignal;
-  /** Which containers; left out: all of an app's own ones. */
+  /** The containers to read; default: all of an app's own ones. */
   sources?: SourceRule;
   /** RFC 3339: older lines are left out. */
   since?: string;
-  /** Lines of containers that run already: that many last ones, 0 = from now on; left out: all. Pods that come later are read from their first line. */
+  /** Number of last lines of containers that already run, 0 = from now on; default: all. Later pods are read from their first line. */
   tailLines?: number;
-  /** Streams that may be open at once; 50 unless told. */
+  /** Limit of open streams; default 50. */
   maxStreams?: number;
-  /** End by itself once at least one pod was there and all are over and read; else the stream waits for more. */
+  /** The stream ends when there was at least one pod and all have ended and are read; otherwise it waits for more. */
   endWithPods?: boolean;
   /** First pause after a lost connection; for tests. */
   pauseMs?: number;
 }
 
 export interface LogStream extends AsyncIterable<LogEntry> {
-  /** Places where lines may be missing; each was also printed as an entry of type KF. */
+  /** Number of places where lines may be missing; each is also printed as an entry of type KF. */
   readonly holes: number;
-  /** Ends the stream once all known containers are over and read, after `graceMs` at the latest. Resolves when it has ended. */
+  /** Ends the stream when all known containers have ended and are read, after `graceMs` at the latest. Resolves at the end of the stream. */
   finish(graceMs: number): Promise<void>;
 }
 
-/** The watch of the pods may be that much behind another watch. */
+/** The watch of the pods may be this far behind another watch. */
 const settleMs = 300;
 
 class Follower implements LogStream {
@@ -42,12 +42,12 @@ class Follower implements LogStream {
   readonly #queue = new LineQueue<LogEntry>();
   readonly #board = new PodBoard();
   readonly #stop = new AbortController();
-  /** Every target ever taken, and those that are still read. */
+  /** Every target so far, and those that are still read. */
   readonly #known = new Set<string>();
   readonly #active = new Map<string, Promise<void>>();
   #isFinishing = false;
   #isSettled = false;
-  /** The first list is in: what comes later came into being later. */
+  /** The first list has arrived: later pods are new. */
   #listed = false;
   #begun = false;
 
@@ -70,7 +70,7 @@ class Follower implements LogStream {
   async finish(graceMs: number): Promise<void> {
     this.#begin();
     this.#isFinishing = true;
-    // What was waited for may be known before the pod that did it.
+    // The caller may know the awaited event before this watch has seen its pod.
     const settled = setTimeout(
       () => {
         this.#isSettled = true;
@@ -161,9 +161,9 @@ function keyOf({ uid, container }: { uid: string; container: string }): string {
 }
 
 /**
- * Streams the lines of all containers of a selector's pods, also of pods that come later, until the signal aborts, the reader leaves the loop
- * or `finish` is called. Lines of one container keep their order. Nothing is asked of the API server before the first read.
- * The iteration throws KubeError when the user may not read pods or logs, KfError `usage` when too many streams would be open.
+ * Streams the lines of all containers of a selector's pods, including later pods, until the signal aborts, the reader leaves the loop or `finish`
+ * is called. Lines of one container keep their order. No request is sent before the first read. The iteration throws KubeError when the user may
+ * not read pods or logs, KfError `usage` when too many streams would be open.
  */
 export function followLogs(cluster: Cluster, options: FollowOptions): LogStream {
   return new Follower(cluster, options);

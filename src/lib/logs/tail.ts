@@ -1,4 +1,4 @@
-// Follows one container through dropped connections and restarts until its pod is over or gone.
+// Follows one container through dropped connections and restarts until its pod has ended or is gone.
 
 import { podType } from '../api/pod-kind.ts';
 import type { Pod } from '../api/pod-kind.ts';
@@ -17,10 +17,10 @@ export interface TailOptions {
   ns: string;
   board: PodBoard;
   signal: AbortSignal;
-  /** Lines of a container that ran before the stream began: since that time, or that many; neither: all. */
+  /** Lines of a container that ran before the stream began: since that time, or that number; default: all. */
   since?: string | undefined;
   tailLines?: number | undefined;
-  /** Resolves when the consumer has room. */
+  /** Resolves when the consumer can take more. */
   emit(entry: LogEntry): Promise<void>;
   /** A possible hole was found. */
   onHole(): void;
@@ -30,11 +30,11 @@ export interface TailOptions {
 
 interface Life extends ContainerLife {
   position: LogPosition;
-  /** Where the position stood before the connection that ended last. */
+  /** The position before the last ended connection. */
   before: LogPosition;
-  /** Read to its end after it was known to be over. */
+  /** Read to its end after the container had ended. */
   isComplete: boolean;
-  /** The last connection found nothing more and was ended in order: the kubelet does that only when the container is over. */
+  /** The last connection found nothing more and ended normally: the kubelet does that only when the container has ended. */
   endedQuietly: boolean;
 }
 
@@ -44,12 +44,12 @@ interface ReadHow {
   previous: boolean;
   follow: boolean;
   acceptHole: boolean;
-  /** Read for the position only. */
+  /** Read only to find the position. */
   silent?: boolean;
   stop?: AbortSignal;
 }
 
-/** In a pod that restarts nothing, what was served cannot have been another life's: one end in order is enough. */
+/** A pod without restarts has only one life (run) of the container, so one normal end is enough. */
 const hasOneLife = (pod: Pod): boolean => pod.spec?.restartPolicy === 'Never';
 
 class Tail {
@@ -80,7 +80,7 @@ class Tail {
     }
   }
 
-  /** Reads the life as it is now. True when the target is over. */
+  /** Reads the current life. True when the target has ended. */
   async #follow(pod: Pod, isOver: boolean): Promise<boolean> {
     const { board, signal, pauseMs = 200 } = this.#options;
     const life = this.#life;
@@ -98,14 +98,14 @@ class Tail {
     life.isComplete = isOver && (await this.#isAllThereIs(outcome, life));
     if (life.isComplete) return false;
     this.#failures = outcome.lines > 0 ? 0 : this.#failures + 1;
-    // After an end in order the container is most likely over: its status follows within about a second and ends the pause.
+    // After a normal end the container has most likely ended: its status follows within about a second and ends the pause.
     const backoff = backoffMs(Math.max(0, this.#failures - 1), { baseMs: pauseMs, maxMs: pauseMs * 25 });
     await board.news(signal, outcome.how === 'end' ? pauseMs * (life.endedQuietly ? 10 : 5) : backoff);
     if (board.get(this.#target.uid) === undefined && outcome.how === 'cut') await this.#hole(life.position.last);
     return false;
   }
 
-  /** One connection to the current log; given up when the container has begun another life and the connection stays. */
+  /** One connection to the current log; closed when the container has begun another life and the connection stays open. */
   async #readCurrent(life: Life, isOver: boolean): Promise<ReadOutcome> {
     const { board, pauseMs = 200 } = this.#options;
     const left = new AbortController();
@@ -116,7 +116,7 @@ class Tail {
         return pod !== undefined && containerLifeOf(statusOf(pod, this.#target.container))?.id !== life.id;
       };
       while (!isOther() && !ended.signal.aborted) await board.news(ended.signal);
-      // A connection to the old life ends by itself about now. One that goes on had reached the new life before its status did.
+      // A connection to the old life ends by itself about now. A connection that stays open had reached the new life before its status did.
       await sleep(pauseMs * 5, ended.signal).catch(() => undefined);
       left.abort();
     };
@@ -126,29 +126,29 @@ class Tail {
     ended.abort();
     await watching;
     this.#suspected = outcome.how === 'hole' ? life.id : undefined;
-    // Perhaps another life is served already and the pod's status is late: its news come within about a second.
+    // Perhaps another life is already served and the pod's status is late: it arrives within about a second.
     if (outcome.how === 'hole' && !isSuspicious) await board.news(this.#options.signal, pauseMs * 8);
     return outcome;
   }
 
-  /** For a life that is over: nothing more will come of it. */
+  /** For a life that has ended: true when nothing more will come of it. */
   async #isAllThereIs({ how, caughtUp }: ReadOutcome, life: Life): Promise<boolean> {
     if (how === 'cut' || how === 'gone' || how === 'hole') return false;
     if (how === 'end' && caughtUp) return true;
     if (this.#failures < 3) return false;
-    // The kubelet cannot serve what is left: its log was removed or rotated away.
+    // The kubelet cannot serve the rest: the log was removed or rotated.
     await this.#hole(life.position.last);
     return true;
   }
 
-  /** Turns to a new life of the container, after the rest of the one before. */
+  /** Changes to a new life of the container, after the rest of the previous one. */
   async #adopt(seen: ContainerLife, pod: Pod): Promise<void> {
     const old = this.#life;
     let position = new LogPosition();
     const terminated = statusOf(pod, this.#target.container)?.lastState?.terminated;
     const previousIs = (id: string): boolean => terminated?.containerID === id;
     if (old === undefined) {
-      // Died before it was seen: its words come first.
+      // It died before it was seen, so its lines come first.
       if (seen.restarts > 0 && this.#readsFromStart() && !previousIs(seen.id)) await this.#readPrevious(new LogPosition());
     } else {
       if (!old.isComplete && previousIs(old.id)) position = await this.#finishPrevious(old);
@@ -168,15 +168,15 @@ class Tail {
     );
   }
 
-  /** `tailLines: 0`: finds the last line there is, so that a cut before the first new one loses nothing. */
+  /** `tailLines: 0`: finds the present last line, so that a cut before the first new line loses nothing. */
   async #skipOldLines(position: LogPosition): Promise<void> {
     if (this.#target.early && this.#options.tailLines === 0)
       await this.#read(position, { previous: false, follow: false, acceptHole: true, silent: true });
   }
 
   /**
-   * Reads what is left of a life that is over. When the last known line is not in it, the connection had already reached the new life
-   * before its status did; then the rest is read from where that connection began, and the position goes on in the new life.
+   * Reads the rest of a life that has ended. If the last known line is not in it, the connection had reached the new life before its status did;
+   * then the rest is read from the start of that connection, and the position continues in the new life.
    */
   async #finishPrevious(old: Life): Promise<LogPosition> {
     const first = old.position.copy();
@@ -186,7 +186,7 @@ class Tail {
     return old.position;
   }
 
-  /** Retried, since a kubelet that is busy with the restart refuses for a moment. */
+  /** Repeated, because a kubelet that is busy with the restart refuses for a moment. */
   async #readPrevious(position: LogPosition, isProbablyRead = false): Promise<ReadOutcome> {
     const { board, signal, pauseMs = 200 } = this.#options;
     for (let tries = 1; ; tries++) {
@@ -238,7 +238,7 @@ class Tail {
     );
   }
 
-  /** A pod of a set comes back under the same name: what is served now may be another's. */
+  /** A pod of a StatefulSet comes back under the same name, so the served log may be another pod's. */
   async #isGone(): Promise<boolean> {
     const { cluster, ns, signal } = this.#options;
     const now = await cluster.get(podType, ns, this.#target.pod, signal).catch(() => undefined);
@@ -263,8 +263,8 @@ class Tail {
 }
 
 /**
- * Emits every line of one container, in order, until its pod is over, gone, or the signal aborts.
- * Throws KubeError when the user may not read logs.
+ * Emits every line of one container, in order, until its pod has ended or is gone, or the signal aborts. Throws KubeError when the user may not
+ * read logs.
  */
 export function tailContainer(target: LogTarget, options: TailOptions): Promise<void> {
   return new Tail(target, options).run();

@@ -1,4 +1,4 @@
-// Which pods and containers a stream is about: a label selector's pods, followed live.
+// The pods and containers of a stream: a label selector's pods, followed live.
 
 import type { Pod } from '../api/pod-kind.ts';
 import type { Stored } from '../api/object.ts';
@@ -9,7 +9,7 @@ import { watchUntil } from '../kube/watch-list.ts';
 import { sourceOf } from './entry.ts';
 import type { LogSource } from './entry.ts';
 
-/** Picks containers and says what their lines are; undefined leaves one out. */
+/** Selects containers and gives the source of their lines; undefined leaves one out. */
 export type SourceRule = (pod: Stored<Pod>, container: string) => LogSource | undefined;
 
 export interface LogTarget {
@@ -21,7 +21,7 @@ export interface LogTarget {
   early: boolean;
 }
 
-/** One life of a container: it gets a new id at every restart. */
+/** One life (run) of a container: it gets a new id at every restart. */
 export interface ContainerLife {
   id: string;
   restarts: number;
@@ -39,7 +39,7 @@ export function statusOf(pod: Pod, container: string): ContainerStatus | undefin
 
 /** The life whose log the kubelet serves as the current one; undefined before the first start. */
 export function containerLifeOf(status: ContainerStatus | undefined): ContainerLife | undefined {
-  // While a restart waits (back-off), the last life is in lastState and the kubelet still serves it as the current log.
+  // During the back-off before a restart, the last life is in lastState, and the kubelet still serves it as the current log.
   const id = [status?.containerID, status?.state?.terminated?.containerID, status?.lastState?.terminated?.containerID].find(
     (text) => (text ?? '') !== '',
   );
@@ -52,7 +52,7 @@ export function isFinished(pod: Pod): boolean {
   return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 }
 
-/** The pods of a selector as the API server last told, for any number of readers. */
+/** The pods of a selector as the API server last reported them, for any number of readers. */
 export class PodBoard {
   #pods = new Map<string, Stored<Pod>>();
   #waiting = new Set<() => void>();
@@ -76,7 +76,7 @@ export class PodBoard {
     for (const resume of waiting) resume();
   }
 
-  /** Resolves at the next news, after `ms` at the latest, and when the signal aborts. Never rejects. */
+  /** Resolves at the next change, after `ms` at the latest, and when the signal aborts. Never rejects. */
   news(signal: AbortSignal, ms = Infinity): Promise<void> {
     return new Promise((resolve) => {
       if (signal.aborted) {
@@ -99,11 +99,11 @@ export class PodBoard {
 export interface PodScope {
   ns: string;
   selector: string;
-  /** None of the pods is there yet: nothing is listed first. */
+  /** None of the pods exists yet, so the first list is left out. */
   withoutList?: boolean;
 }
 
-/** Keeps the board right until the signal aborts (then resolves). Throws KubeError when the API server refuses. */
+/** Updates the board until the signal aborts (then resolves). Throws KubeError when the API server refuses. */
 export async function followPods(
   cluster: Cluster,
   scope: PodScope,

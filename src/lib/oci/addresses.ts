@@ -1,4 +1,5 @@
-// Which addresses a registry may send us to. A hostile one could point at services that only we can reach: metadata of a cloud, nodes, other pods.
+// Checks the addresses to which a registry refers us. A hostile registry could refer to services that only we can reach: cloud metadata, nodes,
+// other pods.
 
 import { lookup as systemLookup, type LookupAddress } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
@@ -22,7 +23,7 @@ const ranges: [kind: Kind, family: 'ipv4' | 'ipv6', net: string, bits: number][]
   ['private', 'ipv6', 'fc00::', 7],
   ['private', 'ipv6', 'fec0::', 10],
   ['private', 'ipv6', 'ff00::', 8],
-  // Addresses that stand for IPv4 ones (NAT64, 6to4): whoever translates them decides where they lead.
+  // Addresses that stand for IPv4 ones (NAT64, 6to4): the translator decides where they lead.
   ['private', 'ipv6', '64:ff9b::', 96],
   ['private', 'ipv6', '2002::', 16],
 ];
@@ -36,7 +37,7 @@ for (const [kind, family, net, bits] of ranges) {
   lists.set(kind, list);
 }
 
-/** What an IP address is for us. An IPv4 address that is written as an IPv6 one counts as that IPv4 address: `::ffff:10.0.0.1` is private. */
+/** The kind of an IP address. An IPv4 address in IPv6 notation counts as that IPv4 address: `::ffff:10.0.0.1` is private. */
 export function kindOfAddress(address: string): Kind {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   const plain = mapped ?? address;
@@ -46,12 +47,12 @@ export function kindOfAddress(address: string): Kind {
 }
 
 /**
- * Where one conversation with a registry may go. The registry itself may be anywhere but at a link-local address: who names it wants that one. Where
- * it sends us must be public, or the very address that it has itself.
+ * Limits the addresses of one session with a registry. The registry itself may have any address except a link-local one, because the user chose
+ * it. An address to which it refers us must be public, or one of its own.
  */
 export class AddressGuard {
   readonly #registry: string;
-  /** Addresses that the registry's own name has. */
+  /** The addresses of the registry's own name. */
   readonly #own = new Set<string>();
 
   /** @param registry host name of the registry, without a port */
@@ -59,7 +60,7 @@ export class AddressGuard {
     this.#registry = registry.toLowerCase();
   }
 
-  /** For a connection to `hostname`: resolves it and refuses what may not be asked. */
+  /** For a connection to `hostname`: resolves the name and refuses forbidden addresses. */
   readonly lookup: LookupFunction = (hostname, options, callback) => {
     systemLookup(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {
       if (error) return callback(error, []);
@@ -74,13 +75,13 @@ export class AddressGuard {
     });
   };
 
-  /** A URL's host that is an address needs no look-up, and gets none. @throws KfError */
+  /** A URL with an IP address as host causes no look-up, so it is checked here. @throws KfError */
   checkUrl(url: URL): void {
     const host = url.hostname.replace(/^\[|\]$/g, '');
     if (isIP(host) !== 0) this.check(url.hostname, host);
   }
 
-  /** @throws KfError `upload` naming the host and what its address is */
+  /** @throws KfError `upload` naming the host and the kind of its address */
   check(hostname: string, address: string): void {
     const kind = kindOfAddress(address);
     const isRegistry = hostname.toLowerCase() === this.#registry;

@@ -1,11 +1,11 @@
-// Who we are to a registry: one header, and the answers to its challenges (Basic; Bearer with a token server).
+// Authentication to a registry: one header, and the answers to its challenges (Basic; Bearer with a token server).
 
 import { KfError } from '../errors.ts';
 import type { RegistryCredential, RegistryCredentialSource } from './credentials.ts';
 import { registryError } from './errors.ts';
 import { type HttpSendUrl, isLoopback, readUpTo } from './http.ts';
 
-/** What a request needs to do, as token servers spell it: `repository:a/b:pull,push`. */
+/** The rights that a request needs, in the notation of token servers: `repository:a/b:pull,push`. */
 export interface Scope {
   repository: string;
   actions: 'pull' | 'pull,push';
@@ -15,15 +15,15 @@ export interface Scope {
 export type Via = 'direct' | 'proxy';
 
 export interface Authenticator {
-  /** Headers for a request of this scope, as far as known. */
+  /** The known headers for a request of this scope. */
   headers(scope: Scope): Record<string, string>;
-  /** After a 401 with this `WWW-Authenticate`: true when the request may be sent again with new headers. */
+  /** After a 401 with this `WWW-Authenticate`: true when the request may be repeated with new headers. */
   answer(challenge: string | undefined, scope: Scope, signal?: AbortSignal): Promise<boolean>;
 }
 
 /**
- * The only place that names the credential header. The Kubernetes API server takes `Authorization` for itself and strips it from what it
- * proxies, so on that way kf's gate looks for a header of its own.
+ * The only place that names the credential header. The Kubernetes API server uses `Authorization` itself and removes it from proxied requests, so
+ * kf's gate reads another header on that way.
  */
 export function credentialHeader(value: string, via: Via): Record<string, string> {
   return via === 'proxy' ? { 'X-Kf-Authorization': value } : { Authorization: value };
@@ -37,9 +37,9 @@ interface PasswordCredential {
 }
 
 /**
- * The same user and password on every request, without waiting to be asked: kf's own gate.
+ * Sends the same user and password with every request, without a challenge: for kf's own gate.
  *
- * @param renew asked after a refusal; what it gives is used from then on, if it is another one
+ * @param renew called after a refusal; another credential that it returns is used from then on
  */
 export function basicAuthenticator(credential: PasswordCredential, via: Via, renew?: () => Promise<PasswordCredential>): Authenticator {
   let header = credentialHeader(basicValue(credential), via);
@@ -58,11 +58,11 @@ export interface ChallengeOptions {
   /** `host` or `host:port` */
   registry: string;
   credentials: RegistryCredentialSource;
-  /** Reaches token servers. */
+  /** Sends requests to token servers. */
   sendUrl: HttpSendUrl;
 }
 
-/** Answers what any registry may ask (https://distribution.github.io/distribution/spec/auth/token/). Tokens are kept per scope. */
+/** Answers the challenges of any registry (https://distribution.github.io/distribution/spec/auth/token/). Tokens are kept per scope. */
 export function challengeAuthenticator(options: ChallengeOptions): Authenticator {
   const byScope = new Map<string, Record<string, string>>();
   let basic: Record<string, string> | undefined;
@@ -101,8 +101,8 @@ export function parseChallenge(text: string): Challenge | undefined {
 }
 
 /**
- * Where a registry may send us with our password: to its own host always; elsewhere only over TLS and never to an address that is
- * private to this machine or network. A hostile registry could otherwise point at a service only we can reach.
+ * Checks to which token server a registry may refer us with our password: always to its own host; elsewhere only over TLS, and never to an address
+ * that is private to this machine or network. A hostile registry could otherwise refer to a service that only we can reach.
  */
 export function checkedRealm(realm: string, registry: string): URL {
   const refuse = (why: string): KfError =>
@@ -138,7 +138,7 @@ interface TokenQuestion {
 async function fetchToken(options: ChallengeOptions, question: TokenQuestion): Promise<string> {
   const { challenge, credential, scope } = question;
   const url = checkedRealm(challenge.parameters['realm'] ?? '', options.registry);
-  // Our own scope and not the challenge's: a HEAD is challenged for pull alone, and the upload after it would need a second token.
+  // Requests our own scope and not the challenge's: the challenge for a HEAD is only for pull, and the upload after it would need a second token.
   const fields = { service: challenge.parameters['service'] ?? options.registry, scope: scopeText(scope) };
   const signal = question.signal ? { signal: question.signal } : {};
   const request =

@@ -1,4 +1,4 @@
-// Registry credentials as docker keeps them: config.json with auths, credential stores and helpers per registry.
+// Registry credentials in docker's format: config.json with auths, credential stores and helpers per registry.
 
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -10,10 +10,10 @@ import { canonicalRegistry, DOCKER_HUB } from './reference.ts';
 /** User and password, or a refresh token of an OAuth2 token server. */
 export type RegistryCredential = { username: string; password: string } | { identityToken: string };
 
-/** The credential for exactly this registry (`host` or `host:port`), or undefined: ask without one. */
+/** The credential for exactly this registry (`host` or `host:port`), or undefined for none. */
 export type RegistryCredentialSource = (registry: string) => Promise<RegistryCredential | undefined>;
 
-/** The shape of docker's config.json and of a `kubernetes.io/dockerconfigjson` Secret. */
+/** The format of docker's config.json and of a `kubernetes.io/dockerconfigjson` Secret. */
 interface DockerConfig {
   auths?: Record<string, { auth?: string; username?: string; password?: string; identitytoken?: string }>;
   credsStore?: string;
@@ -21,14 +21,14 @@ interface DockerConfig {
 }
 
 export interface HelperOptions {
-  /** Run the programs that the text names; only for a file of the user who runs kf. Others could name any program. */
+  /** Run the helper programs that the text names; only for a file of the user who runs kf. Text of others could name any program. */
   runHelpers?: boolean;
-  /** A helper may open a browser or wait for a keychain that nobody unlocks; default 10 s. */
+  /** A helper may open a browser or wait for a locked keychain; default 10 s. */
   helperTimeoutMs?: number;
 }
 
 const DEFAULT_HELPER_TIMEOUT_MS = 10_000;
-/** What Docker Hub is called in config.json and by helpers, since the days of its first API. */
+/** The name of Docker Hub in config.json and for helpers, from its first API. */
 const DOCKER_HUB_KEY = 'https://index.docker.io/v1/';
 
 /** From `$DOCKER_CONFIG/config.json` or `~/.docker/config.json`; a missing file means no credentials. */
@@ -41,7 +41,7 @@ export function dockerCredentials(env: NodeJS.ProcessEnv = process.env, options:
   };
 }
 
-/** From the text of a config.json; `name` is how messages call it. Throws KfError `usage` when it is not JSON. */
+/** From the text of a config.json; `name` is its name in messages. Throws KfError `usage` when it is not JSON. */
 export function credentialsFromConfig(text: string, name: string, options: HelperOptions = {}): RegistryCredentialSource {
   const config = parseConfig(text, name);
   return async (registry) => {
@@ -60,7 +60,7 @@ async function readConfig(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    // ENOTDIR: a home that is no folder.
+    // ENOTDIR: the home is not a folder.
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return '{}';
     throw new KfError('usage', `The docker configuration '${path}' cannot be read: ${messageOf(error)}.`, { cause: error });
   }
@@ -76,7 +76,7 @@ function parseConfig(text: string, name: string): DockerConfig {
   }
 }
 
-/** Hosts must be equal: a match by part would hand a password to `registry.example.com.evil.net`. */
+/** Hosts must be equal: a partial match would give a password to `registry.example.com.evil.net`. */
 function entryFor<T>(entries: Record<string, T> | undefined, registry: string): T | undefined {
   for (const [key, value] of Object.entries(entries ?? {})) {
     if (hostOfKey(key) === registry) return value;
@@ -90,7 +90,7 @@ function hostOfKey(key: string): string {
   return canonicalRegistry(host ?? '');
 }
 
-/** Old docker clients filled the text up with NUL characters. */
+/** Old docker clients padded the text with NUL characters. */
 function withoutPadding(text: string): string {
   let end = text.length;
   while (text[end - 1] === '\0') end -= 1;

@@ -1,4 +1,4 @@
-// Digests, media types and descriptors: the nouns of the OCI image specification.
+// Digests, media types and descriptors of the OCI image specification.
 
 import { createHash } from 'node:crypto';
 

@@ -1,4 +1,4 @@
-// What registries answer when they refuse, and which of it may be tried again.
+// Error answers of registries, and which of them are worth another try.
 
 import { KfError, messageOf } from '../errors.ts';
 import { type HttpResponse, readUpTo } from './http.ts';
@@ -10,7 +10,7 @@ export interface RegistryErrorEntry {
   detail?: unknown;
 }
 
-/** Worth another try: the list of go-containerregistry, which met them all (499 and 522 are proxies' own). */
+/** Worth another try: go-containerregistry's list, from its experience (499 and 522 come from proxies). */
 const TEMPORARY_STATUSES = new Set([408, 429, 499, 500, 502, 503, 504, 522]);
 const TEMPORARY_ERRNOS = new Set([
   'ECONNRESET',
@@ -24,25 +24,25 @@ const TEMPORARY_ERRNOS = new Set([
   'ERR_STREAM_PREMATURE_CLOSE',
   'ERR_HTTP2_STREAM_ERROR',
 ]);
-/** A registry that answers more than this to an error is not one whose answer helps anybody. */
+/** A longer error body would not help anybody. */
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
 const MAX_TEXT_CHARACTERS = 300;
-/** Of the list in an error's body; a registry gives one. */
+/** Limit for the entries of an error body; registries send one. */
 const MAX_ENTRIES = 5;
 
-/** What is no text counts as none: an object would be written as its type. */
+/** A value that is not a string counts as empty: an object would be printed as its type. */
 const shortText = (value: unknown): string => (typeof value === 'string' ? value.slice(0, MAX_TEXT_CHARACTERS) : '');
 
 export interface RegistryAnswer {
   status: number;
   entries: RegistryErrorEntry[];
-  /** True when the body was a registry's error document, and not a proxy's page. */
+  /** True when the body was a registry's error document and not a proxy's page. */
   fromRegistry: boolean;
   /** Seconds from `Retry-After`, where given as a number. */
   retryAfterSeconds?: number;
 }
 
-/** A registry answered with a status that says no. */
+/** A registry answered with an error status. */
 export class RegistryError extends KfError {
   readonly answer: RegistryAnswer;
 
@@ -80,7 +80,7 @@ export async function registryError(response: HttpResponse, doing: string, isHea
   return new RegistryError(doing, answer, redact(textOf(answer, body)));
 }
 
-/** Whether a failure of any kind (answer, connection, proxy) may pass by itself. An abort never does. */
+/** True for a failure of any kind (answer, connection, proxy) that may go away by itself. Never for an abort. */
 export function isTemporary(error: unknown): boolean {
   if (error instanceof RegistryError) return error.temporary();
   return isConnectionFailure(error);
@@ -95,16 +95,16 @@ export function isConnectionFailure(error: unknown): boolean {
   return error.cause !== undefined && isConnectionFailure(error.cause);
 }
 
-/** A failure without an answer, as people should see it. Answers, aborts and our own errors pass through. */
+/** The message for users of a failure without an answer. Answers, aborts and our own errors are returned unchanged. */
 export function withoutAnswer(error: unknown, doing: string): unknown {
   if (error instanceof KfError || (error instanceof Error && error.name === 'AbortError')) return error;
   return new KfError('upload', `The registry cannot be reached: ${doing}: ${redact(messageOf(error))}.`, { cause: error });
 }
 
-/** A query parameter, with its sign in front and behind, whose value is a secret. */
+/** A query parameter with a secret value, with the character before it and the equals sign. */
 const secretKey = /token|password|secret|signature|credential|key|^.(?:_state|sig)=$/i;
 
-/** Takes credentials out of a text: user information and secret-looking query values of URLs, bearer and basic tokens. */
+/** Removes credentials from a text: user information and secret query values of URLs, bearer and basic tokens. */
 export function redact(text: string): string {
   return text
     .replace(/(:\/\/)[^/\s@]+@/g, '$1')
@@ -148,7 +148,7 @@ function isFull(answer: RegistryAnswer, text: string): boolean {
   return answer.status === 507 || /no space left on device|disk quota exceeded/i.test(text + JSON.stringify(answer.entries));
 }
 
-/** The gate's own words, with figures; other registries give the system's, which say nothing to people. */
+/** The gate's own text, with figures. Other registries give the system's text, which does not help users. */
 function fullText({ entries }: RegistryAnswer): string {
   const said = entries.find(({ message }) => message.startsWith('the registry has no disk space left'));
   return said?.message ?? 'the registry has no disk space left';

@@ -1,5 +1,5 @@
-// How the registry client reaches a registry: one function type, and the direct way over node:http(s). The other way, through the service
-// proxy of a Kubernetes API server, is made by whoever has a cluster connection.
+// The registry client's connection to a registry: one function type, and its direct implementation over node:http(s). The other implementation,
+// through the service proxy of a Kubernetes API server, is in `lib/ops/registry`.
 
 import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
@@ -15,7 +15,7 @@ export interface HttpRequest {
   /** Path and query, from `/v2/` on. */
   path: string;
   headers: Record<string, string>;
-  /** A function gives the same bytes again each time: what renews its own credentials on the way may send the request twice. */
+  /** A function returns the same bytes each time: an implementation that renews its own credentials may send the request twice. */
   body?: HttpBody | (() => HttpBody);
   signal?: AbortSignal;
 }
@@ -27,23 +27,23 @@ export interface HttpResponse {
   body: Readable;
 }
 
-/** Sends one request; statuses are not judged. Throws only when there is no answer. */
+/** Sends one request; no status is an error. Throws only when there is no answer. */
 export type HttpSend = (request: HttpRequest) => Promise<HttpResponse>;
 
 /** As {@link HttpSend}, to an absolute URL: token servers, redirect targets. */
 export type HttpSendUrl = (url: URL, request: Omit<HttpRequest, 'path'>) => Promise<HttpResponse>;
 
 export interface DirectOptions {
-  /** Plain HTTP; default: only for loopback hosts, which is where docker and containerd do so too. */
+  /** Plain HTTP; default: only for loopback hosts, as in docker and containerd. */
   insecure?: boolean;
-  /** PEM certificates trusted beside the system's. */
+  /** PEM certificates that are trusted in addition to the system's. */
   ca?: string[];
   /**
-   * For whoever asks registries that others name: only public addresses, or the registry's own, and of errors only a registry's own words; what
-   * another server says is nobody's business.
+   * For registries that others choose: only public addresses or the registry's own ones, and of error answers only the registry's own text,
+   * because other servers' text could be secret.
    */
   guarded?: boolean;
-  /** Milliseconds without a byte in either direction before the request counts as lost; default two minutes. */
+  /** Milliseconds without a byte in either direction until the request counts as lost; default two minutes. */
   idleTimeoutMs?: number;
 }
 
@@ -59,7 +59,7 @@ const MAX_REDIRECTS = 5;
 const MAX_ERROR_BYTES = 64 * 1024;
 const DEFAULT_IDLE_MS = 120_000;
 
-/** Straight to `registry` (`host` or `host:port`). Redirects of reads are followed, without credentials when they leave the host. */
+/** Connects directly to `registry` (`host` or `host:port`). Redirects of reads are followed, without credentials when they lead to another host. */
 export function directConnection(registry: string, options: DirectOptions = {}): DirectConnection {
   const insecure = options.insecure ?? isLoopback(new URL(`http://${registry}`).hostname);
   const base = `${insecure ? 'http' : 'https'}://${registry}`;
@@ -105,7 +105,7 @@ async function followRedirects(first: URL, request: HttpRequest, sendUrl: HttpSe
     const isRedirect = response.status >= 301 && response.status <= 308 && response.status !== 304;
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (!isRedirect || !isRead || location === undefined || hops === MAX_REDIRECTS) return response;
-    // Not read, since it may have no end.
+    // Not read, because it may be endless.
     response.body.destroy();
     const next = new URL(location, url);
     if (next.origin !== url.origin) headers = withoutCredentials(headers);
@@ -119,7 +119,7 @@ function withoutCredentials(headers: Record<string, string>): Record<string, str
 
 function exchange(outgoing: ClientRequest, body: HttpBody | undefined): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
-    // An answer may come before the body is through (413, 401). The server then cuts the connection, which is no failure any more.
+    // An answer may come before the whole body was sent (413, 401). The server then cuts the connection, which is not a failure any more.
     outgoing.on('response', (incoming) => resolve(responseFrom(incoming)));
     outgoing.on('error', reject);
     outgoing.on('timeout', () => outgoing.destroy(timeoutError()));
@@ -143,7 +143,7 @@ function responseFrom(incoming: IncomingMessage): HttpResponse {
   return { status: incoming.statusCode ?? 0, headers, body: incoming };
 }
 
-/** Of an error only what the registry itself says in the form of the API; a page, or an answer from elsewhere, could be anybody's secret. */
+/** Keeps only error text in the API's format and from the registry itself; a page, or an answer from elsewhere, could be secret. */
 async function withoutForeignWords(response: HttpResponse, isRegistry: boolean): Promise<HttpResponse> {
   const text = isRegistry ? (await readUpTo(response.body, MAX_ERROR_BYTES).catch(() => Buffer.alloc(0))).toString() : '';
   response.body.destroy();
@@ -158,7 +158,7 @@ function isErrorDocument(text: string): boolean {
   }
 }
 
-/** Reads at most `limit` bytes and lets the rest go. */
+/** Reads at most `limit` bytes and drops the rest. */
 export async function readUpTo(body: Readable, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -170,7 +170,7 @@ export async function readUpTo(body: Readable, limit: number): Promise<Buffer> {
   return Buffer.concat(chunks).subarray(0, limit);
 }
 
-/** Reads a body that nobody needs, so that its connection can be used again. */
+/** Reads an unneeded body, so that its connection can be used again. */
 export async function discard(response: HttpResponse): Promise<void> {
   response.body.resume();
   await finished(response.body).catch(() => response.body.destroy());

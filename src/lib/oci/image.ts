@@ -1,10 +1,10 @@
-// An image: a config and a manifest over layers that are already there.
+// Makes an image: a config and a manifest for existing layers.
 
 import { type Blob, type Descriptor, type Digest, jsonBlob, MEDIA_TYPES } from './descriptor.ts';
 import { type Layer, layerDescriptor } from './layer.ts';
 import { defined } from '../defined.ts';
 
-/** What a container starts with; https://github.com/opencontainers/image-spec/blob/v1.1.1/config.md. */
+/** The start settings of a container; https://github.com/opencontainers/image-spec/blob/v1.1.1/config.md. */
 export interface ImageConfig {
   architecture: string;
   os: string;
@@ -18,7 +18,7 @@ export interface ImageConfig {
   exposedPorts?: string[];
 }
 
-/** Config and manifest as blobs; the layers stay where they are. */
+/** Config and manifest as blobs, without the layers. */
 export interface Image {
   config: Blob;
   manifest: Blob;
@@ -52,7 +52,7 @@ export interface ConfigFile {
   history?: { created?: string; created_by?: string; empty_layer?: boolean }[];
 }
 
-/** Fixed, so that equal content gives equal digests. */
+/** Fixed, so that equal content has equal digests. */
 const CREATED = '1970-01-01T00:00:00Z';
 
 /** Pure: equal input gives equal bytes. The lowest layer comes first. */
@@ -82,7 +82,7 @@ function configFile(config: ImageConfig, layers: Layer[]): ConfigFile {
       ...(labels === undefined ? {} : { Labels: sorted(labels) }),
     },
     rootfs: { type: 'layers', diff_ids: layers.map((layer) => layer.diffId) },
-    // One entry per layer: tools that extend an image (the CNB lifecycle among them) pair history with layers.
+    // One entry per layer: tools that extend an image (for example the CNB lifecycle) pair history with layers.
     history: layers.map(() => ({ created: CREATED, created_by: 'kf' })),
   };
 }

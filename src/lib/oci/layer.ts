@@ -12,22 +12,22 @@ export type { DirectoryEntry, FileEntry, LayerEntry, SymlinkEntry } from './tar.
 export type Compression = 'gzip' | 'zstd' | 'none';
 
 export interface LayerOptions {
-  /** The file that is written; on failure an incomplete one stays, for the caller to remove. */
+  /** The output file; after a failure it is incomplete, and the caller removes it. */
   output: string;
   compression: Compression;
   /** gzip 1-9 (default 1: on source code level 6 costs four times the time for a fifth less), zstd 1-19 (default 3). */
   level?: number;
   signal?: AbortSignal;
-  /** Told after every block: bytes of the tar so far. */
+  /** Called after every block with the bytes of the tar so far. */
   progress?: (tarBytes: number) => void;
 }
 
-/** A finished layer. `digest` names the compressed bytes, `diffId` the tar in it; manifests use the first, configs the second. */
+/** A finished layer. `digest` is the hash of the compressed bytes, `diffId` that of the tar; manifests use the first, configs the second. */
 export interface Layer {
   mediaType: string;
   digest: Digest;
   diffId: Digest;
-  /** Bytes as compressed. */
+  /** Compressed size in bytes. */
   size: number;
   path: string;
 }
@@ -53,14 +53,14 @@ export async function layerFromEntries(entries: AsyncIterable<LayerEntry> | Iter
   }
 }
 
-/** Blocks on their way through the compressor: while its thread works on one, the next are read and hashed. */
+/** Number of blocks in the compressor: while its thread works on one, the next ones are read and hashed. */
 const BLOCKS_IN_FLIGHT = 4;
 
 /** Writes the tar into the compressor and returns the tar's digest. */
 async function feed(entries: AsyncIterable<LayerEntry> | Iterable<LayerEntry>, compressor: Duplex, options: LayerOptions): Promise<Digest> {
   const hash = createHash('sha256');
   const pool = new BlockPool();
-  // Uncompressed blocks go on as they are.
+  // Uncompressed blocks are passed on as they are.
   const reusable = options.compression !== 'none';
   const inFlight: Promise<void>[] = [];
   let tarBytes = 0;
@@ -68,7 +68,7 @@ async function feed(entries: AsyncIterable<LayerEntry> | Iterable<LayerEntry>, c
     for await (const block of tarBlocks(entries, pool)) {
       options.signal?.throwIfAborted();
       const written = write(compressor, block).then(() => (reusable ? pool.give(block) : undefined));
-      // Looked at below; a failure that is seen only there must not count as unhandled until then.
+      // The promise is awaited below; until then its failure must not count as unhandled.
       written.catch(() => undefined);
       inFlight.push(written);
       hash.update(block);
@@ -90,7 +90,7 @@ function write(compressor: Duplex, block: Buffer): Promise<void> {
   });
 }
 
-/** Writes what comes out of the compressor into the file. */
+/** Writes the compressor's output into the file. */
 async function store(compressor: Duplex, output: FileHandle): Promise<{ digest: Digest; size: number }> {
   const hash = createHash('sha256');
   let size = 0;

@@ -6,7 +6,7 @@ import { type Descriptor, type Digest, jsonBlob, MEDIA_TYPES } from './descripto
 import type { Image } from './image.ts';
 import { type LayerEntry, tarBlocks } from './tar.ts';
 
-/** An image and the full reference with tag it is stored under, e.g. `kf.local/node:24`; containerd takes that name over. */
+/** An image and its full reference with tag, e.g. `kf.local/node:24`; containerd uses that name. */
 export interface NamedImage {
   image: Image;
   name: string;
@@ -17,7 +17,7 @@ export function writeLayout(archivePath: string, image: Image, name: string): Pr
   return writeLayouts(archivePath, [{ image, name }]);
 }
 
-/** Writes several images into one archive; a layer that they share is in it once. */
+/** Writes several images into one archive; a common layer is written once. */
 export async function writeLayouts(archivePath: string, images: NamedImage[]): Promise<void> {
   await pipeline(tarBlocks(layoutEntries(images)), createWriteStream(archivePath));
 }

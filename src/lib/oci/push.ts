@@ -1,4 +1,4 @@
-// Pushes an image of one layer: how kf carries source code into a registry.
+// Pushes an image of one layer, which is how kf uploads source code.
 
 import { createReadStream } from 'node:fs';
 import type { Blob, Digest } from './descriptor.ts';
@@ -14,12 +14,12 @@ export interface PushOptions {
   tag: string;
   layer: Layer;
   annotations?: Record<string, string>;
-  /** Default linux/amd64 with nothing to run: the image carries files and is never started. */
+  /** Default: linux/amd64 without a command, because the image only carries files and is never started. */
   config?: ImageConfig;
   /** A repository of the same registry that may have the layer. */
   mountFrom?: string;
   chunkBytes?: number;
-  /** Waits between tries that bring nothing forward; see UploadOptions. */
+  /** Pauses between tries without progress; see UploadOptions. */
   stallDelaysMs?: number[];
   memory?: UploadMemory;
   progress?: (bytesSent: number, total: number) => void;
@@ -27,9 +27,9 @@ export interface PushOptions {
 }
 
 export interface PushResult {
-  /** Of the manifest. */
+  /** Digest of the manifest. */
   digest: Digest;
-  /** Layer bytes that went over the wire; 0 when the registry had them. */
+  /** Layer bytes that were sent; 0 when the registry had them. */
   layerBytesSent: number;
   chunkBytes: number;
 }
@@ -37,8 +37,8 @@ export interface PushResult {
 const FILES_ONLY: ImageConfig = { architecture: 'amd64', os: 'linux' };
 
 /**
- * Layer, then config, then manifest, because a registry refuses a manifest whose blobs it does not have.
- * At most 7 requests and one per chunk when nothing fails.
+ * Pushes layer, config and manifest in this order, because a registry refuses a manifest with missing blobs. Without failures this takes at most 7
+ * requests plus one per chunk.
  */
 export async function pushSingleLayerImage(options: PushOptions): Promise<PushResult> {
   const { client, repository, tag, layer, signal } = options;
@@ -82,7 +82,7 @@ function stalls(options: PushOptions): { stallDelaysMs?: number[] } {
 
 const READ_BYTES = 256 * 1024;
 
-/** A layer file; chunks are read from disk while they are sent. */
+/** A layer file as source; chunks are read from disk while they are sent. */
 export function fileSource(layer: Layer): BlobSource {
   return {
     digest: layer.digest,

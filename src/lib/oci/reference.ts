@@ -1,10 +1,10 @@
-// Image references as people type them: `node`, `ghcr.io/a/b:1`, `localhost:5000/x@sha256:…`.
+// Image references as users type them: `node`, `ghcr.io/a/b:1`, `localhost:5000/x@sha256:…`.
 
 import { KfError } from '../errors.ts';
 import { type Digest, isDigest } from './descriptor.ts';
 
 export interface Reference {
-  /** Host and port of the registry as one asks it, e.g. `registry-1.docker.io`, `localhost:5000`. */
+  /** Host and port for requests to the registry, e.g. `registry-1.docker.io`, `localhost:5000`. */
   registry: string;
   /** Path below the registry, e.g. `library/node`. */
   repository: string;
@@ -12,7 +12,7 @@ export interface Reference {
   digest?: Digest;
 }
 
-/** Docker Hub answers under several names; its API lives under this one. */
+/** Docker Hub has several names; its API has this one. */
 export const DOCKER_HUB = 'registry-1.docker.io';
 const DOCKER_HUB_NAMES = new Set(['docker.io', 'index.docker.io', DOCKER_HUB, 'registry.hub.docker.com']);
 
@@ -21,13 +21,13 @@ const REPOSITORY = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.
 const TAG = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
 const HOST = /^(?:\[[0-9a-fA-F:]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)(?::\d{1,5})?$/;
 
-/** The name under which a registry is asked and its credentials are looked up: Docker Hub's aliases become one. */
+/** The name for requests to a registry and for finding its credentials: all aliases of Docker Hub become one name. */
 export function canonicalRegistry(host: string): string {
   const lower = host.toLowerCase();
   return DOCKER_HUB_NAMES.has(lower) ? DOCKER_HUB : lower;
 }
 
-/** Throws KfError `usage` naming the part that is wrong. Without tag and digest the tag is `latest`. */
+/** Throws KfError `usage` naming the wrong part. Without tag and digest the tag is `latest`. */
 export function parseReference(text: string): Reference {
   const [beforeDigest = '', digest, ...more] = text.split('@');
   if (more.length > 0 || (digest !== undefined && !isDigest(digest)))
@@ -47,12 +47,12 @@ export function parseReference(text: string): Reference {
   return reference;
 }
 
-/** Docker Hub's own images have a folder that nobody types. */
+/** Docker Hub's own images are in a folder that users leave out. */
 function fullRepository(registry: string, repository: string): string {
   return registry === DOCKER_HUB && !repository.includes('/') ? `library/${repository}` : repository;
 }
 
-/** The first part is a host when it has a dot or a port or is `localhost`, as docker decides it. */
+/** As in docker, the first part is a host when it has a dot or a port or is `localhost`. */
 function splitName(name: string): { registry: string; repository: string } {
   const slash = name.indexOf('/');
   const first = slash < 0 ? '' : name.slice(0, slash);
@@ -61,7 +61,7 @@ function splitName(name: string): { registry: string; repository: string } {
   return { registry, repository: isHost ? name.slice(slash + 1) : name };
 }
 
-/** The full text: registry, repository, then tag and digest where given. */
+/** The full text: registry, repository, and tag and digest if present. */
 export function formatReference(reference: Reference): string {
   const host = reference.registry === DOCKER_HUB ? 'docker.io' : reference.registry;
   return `${host}/${reference.repository}${reference.tag === undefined ? '' : `:${reference.tag}`}${reference.digest === undefined ? '' : `@${reference.digest}`}`;

@@ -1,4 +1,4 @@
-// A registry as its users see it: blobs and manifests of repositories. Knows nothing of clusters; how bytes travel is given from outside.
+// The client of a registry: blobs and manifests of repositories. It does not know clusters; the connection is a parameter.
 
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -10,7 +10,7 @@ import type { ConfigFile, Manifest } from './image.ts';
 import { RegistrySession, type SessionOptions } from './session.ts';
 import { DEFAULT_CHUNK_BYTES, uploadBlob, type UploadOptions, type UploadResult } from './upload.ts';
 
-/** An index (several platforms), as far as it is read. */
+/** The fields of an index (several platforms) that kf reads. */
 interface Index {
   mediaType?: string;
   manifests: Descriptor[];
@@ -24,16 +24,16 @@ export interface FetchedManifest {
 export interface ResolvedImage {
   /** Digest of the manifest for the platform. */
   digest: Digest;
-  /** Digest that the tag pointed at: the index's when there is one. */
+  /** Digest that the tag pointed to: the index's if there is one. */
   rootDigest: Digest;
   manifest: Manifest;
 }
 
 const MANIFEST_ACCEPT = [MEDIA_TYPES.index, MEDIA_TYPES.manifest, MEDIA_TYPES.dockerIndex, MEDIA_TYPES.dockerManifest].join(', ');
-/** A manifest of 127 layers, and an index of all platforms there are, have less than a tenth of it. What is parsed takes many times its size in memory. */
+/** A manifest of 127 layers, or an index of all platforms, has less than a tenth of it. Parsed JSON takes many times its size in memory. */
 const MAX_MANIFEST_BYTES = 1024 * 1024;
 const MAX_CONFIG_BYTES = 1024 * 1024;
-/** As many pages of tags as anybody reads; a registry could send another one for ever. */
+/** Limit for pages of tags; a registry could send another page for ever. */
 const MAX_TAG_PAGES = 100;
 const MAX_NAMED_PLATFORMS = 20;
 
@@ -65,13 +65,13 @@ export class RegistryClient {
     return response.status === 200 ? Number(response.headers['content-length'] ?? 0) : undefined;
   }
 
-  /** The blob's bytes. The stream fails at its end when they do not hash to `digest`. */
+  /** The blob's bytes. The stream fails at its end when their hash is not `digest`. */
   async getBlob(repository: string, digest: Digest, signal?: AbortSignal): Promise<Readable> {
     const response = await this.#read(repository, blobPath(repository, digest), `reading ${digest} from '${repository}'`, { signal });
     return Readable.from(verified(response.body, digest), { objectMode: false });
   }
 
-  /** Uploads a blob, looking first whether it is there. */
+  /** Uploads a blob unless it exists. */
   async putBlob(options: UploadOptions): Promise<UploadResult> {
     const { repository, source, signal, memory, chunkBytes } = options;
     const there = await this.headBlob(repository, source.digest, signal, 'pull,push');
@@ -81,7 +81,7 @@ export class RegistryClient {
     return { bytesSent: 0, chunkBytes: chunkBytes ?? DEFAULT_CHUNK_BYTES };
   }
 
-  /** What a tag or digest points at, or undefined. */
+  /** The descriptor of a tag or digest, or undefined. */
   async headManifest(repository: string, reference: string, signal?: AbortSignal): Promise<Descriptor | undefined> {
     const scope: Scope = { repository, actions: 'pull' };
     const doing = `looking for '${repository}' ${reference}`;
@@ -91,12 +91,12 @@ export class RegistryClient {
     await discard(response);
     const digest = response.headers['docker-content-digest'] ?? reference;
     if (response.status === 404) return undefined;
-    // The header is optional in the specification; without it the bytes tell.
+    // The header is optional in the specification; without it, the digest is computed.
     if (!isDigest(digest)) return (await this.getManifest(repository, reference, signal))?.descriptor;
     return { mediaType: mediaTypeOf(response), digest, size: Number(response.headers['content-length'] ?? 0) };
   }
 
-  /** A manifest or index with its exact bytes, or undefined when there is none. A digest that does not fit is an error. */
+  /** A manifest or index with its exact bytes, or undefined when there is none. A wrong digest is an error. */
   async getManifest(repository: string, reference: string, signal?: AbortSignal): Promise<FetchedManifest | undefined> {
     const doing = `reading the manifest '${repository}' ${reference}`;
     const options = { headers: { Accept: MANIFEST_ACCEPT }, expect: [200, 404], signal };
@@ -111,7 +111,7 @@ export class RegistryClient {
     return { bytes, descriptor: { mediaType: mediaTypeOf(response), digest, size: bytes.length } };
   }
 
-  /** Stores a manifest under a tag or its digest. Its blobs must be there. */
+  /** Stores a manifest under a tag or its digest. Its blobs must exist. */
   async putManifest(repository: string, reference: string, manifest: Blob, signal?: AbortSignal): Promise<void> {
     const response = await this.#session.request({
       method: 'PUT',
@@ -126,7 +126,7 @@ export class RegistryClient {
     await discard(response);
   }
 
-  /** All tags of a repository; empty when there is no such repository. */
+  /** All tags of a repository; empty when the repository does not exist. */
   async tags(repository: string, signal?: AbortSignal): Promise<string[]> {
     const tags: string[] = [];
     let path: string | undefined = `/v2/${repository}/tags/list`;
@@ -223,7 +223,7 @@ function parseDocument(bytes: Buffer, repository: string): Document {
 
 const isObject = (value: unknown): value is Document => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Entries that are no objects are left out. */
+/** Entries that are not objects are left out. */
 function isIndex(document: Document): document is Document & Index {
   const { manifests } = document;
   if (!Array.isArray(manifests)) return false;

@@ -1,4 +1,4 @@
-// One conversation with one registry: credentials, challenges, tries.
+// A session with one registry: credentials, challenges, retries.
 
 import type { Readable } from 'node:stream';
 import { anonymous, type Authenticator, type Scope } from './auth.ts';
@@ -9,7 +9,7 @@ import { discard, type HttpRequest, type HttpResponse, type HttpSend } from './h
 export interface SessionOptions {
   send: HttpSend;
   authenticator?: Authenticator;
-  /** Waits before the second, third … try of one request; default 1 s, 3 s. */
+  /** Pauses before the second, third … try of one request; default 1 s, 3 s. */
   retryDelaysMs?: number[];
   userAgent?: string;
 }
@@ -18,15 +18,15 @@ export interface RegistryRequest {
   method: string;
   path: string;
   scope: Scope;
-  /** Statuses that are answers. Anything else is thrown as RegistryError. */
+  /** Accepted statuses. Any other is thrown as RegistryError. */
   expect: number[];
   /** Gerund and object for messages. */
   doing: string;
   headers?: Record<string, string>;
-  /** Called once per try, since a stream can be read only once. */
+  /** Called once per try, because a stream can be read only once. */
   body?: () => Buffer | Readable | string;
   signal?: AbortSignal | undefined;
-  /** False for requests that change something half-way (PATCH): the caller looks first how far the server came. */
+  /** False for requests that may take effect in part (PATCH): the caller first asks how much the server has. */
   retry?: boolean;
 }
 
@@ -86,7 +86,7 @@ async function accepted(response: HttpResponse, request: RegistryRequest): Promi
   throw await registryError(response, request.doing, request.method === 'HEAD');
 }
 
-/** Ten percent of jitter, so that many clients that failed together do not come back together. */
+/** Ten percent of jitter, so that many clients that failed together do not return together. */
 function delayFor(error: unknown, delayMs: number): number {
   const asked = error instanceof RegistryError ? (error.answer.retryAfterSeconds ?? 0) * 1000 : 0;
   return Math.min(Math.max(asked, delayMs), Math.max(MAX_RETRY_AFTER_MS, delayMs)) * (1 + Math.random() / 10);

@@ -1,5 +1,5 @@
-// Writes tar archives that are equal byte for byte for equal input. Blocks of 256 KiB are filled straight from the files, which is what
-// keeps 100,000 small files cheap: one buffer per block instead of several stream chunks per file.
+// Writes tar archives whose bytes are equal for equal input. Files are read directly into blocks of 256 KiB, which makes 100,000 small files
+// cheap: one buffer per block instead of several stream chunks per file.
 
 import { createHash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
@@ -17,9 +17,9 @@ interface EntryBase {
 
 export interface FileEntry extends EntryBase {
   type: 'file';
-  /** A path on disk or the content itself. */
+  /** A path on disk, or the content itself. */
   source: string | Buffer;
-  /** What the file was when it was listed; another size or hash (hex SHA-256) at packing time is an error. */
+  /** The state of the file when it was listed; another size or hash (hex SHA-256) at packing time is an error. */
   expect?: { size: number; sha256: string };
 }
 
@@ -36,27 +36,30 @@ export type LayerEntry = FileEntry | DirectoryEntry | SymlinkEntry;
 
 const BLOCK_BYTES = 256 * 1024;
 const RECORD_BYTES = 512;
-/** The largest number that fits the eleven octal digits of a ustar size or the seven of a uid. */
+/** The largest number in the eleven octal digits of a ustar size, and in the seven of a uid. */
 const MAX_OCTAL_SIZE = 0o77777777777;
 const MAX_OCTAL_ID = 0o7777777;
 
-/** Memory for blocks that whoever consumed them gives back. Without that, blocks pile up as garbage: half the memory of a whole push. */
+/**
+ * Reuses the memory of blocks that the consumer returns. Otherwise unused blocks accumulate until garbage collection: half the memory of a whole
+ * push.
+ */
 export class BlockPool {
   readonly #free: ArrayBufferLike[] = [];
 
-  /** An empty block, used before or not. */
+  /** An empty block, new or returned. */
   take(): Buffer {
     const memory = this.#free.pop();
     return memory ? Buffer.from(memory) : Buffer.from(new ArrayBuffer(BLOCK_BYTES));
   }
 
-  /** The block (or a part of it that begins where it begins) is not looked at any more. */
+  /** Returns a block (or a part of it with the same start) that is no longer needed. */
   give(block: Buffer): void {
     this.#free.push(block.buffer);
   }
 }
 
-/** The archive as blocks. Entries come out in the order given; sort before. Times are 0, owner names empty. */
+/** The archive as blocks. Entries keep their order; sort them before. Times are 0, owner names empty. */
 export async function* tarBlocks(
   entries: AsyncIterable<LayerEntry> | Iterable<LayerEntry>,
   pool = new BlockPool(),
@@ -70,7 +73,7 @@ export async function* tarBlocks(
   if (block.length > 0) yield block.take();
 }
 
-/** Collects bytes and gives them out in blocks. A block is not written again once given out, until it comes back through the pool. */
+/** Collects bytes and returns them in blocks. A returned block is not written again until it comes back through the pool. */
 class BlockBuffer {
   readonly #pool: BlockPool;
   #buffer: Buffer;
@@ -128,8 +131,8 @@ function* writeFile(block: BlockBuffer, entry: FileEntry): Generator<Buffer, voi
   }
 }
 
-// Reads are synchronous: for a small file that is several times cheaper than three trips through the thread pool, and between two blocks
-// the consumer (a compressor in the pool) gives the event loop its turn.
+// Reads are synchronous. For a small file that is several times cheaper than three calls in the thread pool, and between two blocks the consumer
+// (a compressor in the pool) lets the event loop continue.
 function* copyFile(block: BlockBuffer, entry: FileEntry, fd: number): Generator<Buffer, void, undefined> {
   const before = fstatSync(fd, { bigint: true });
   const size = Number(before.size);
@@ -153,7 +156,7 @@ function* copyFile(block: BlockBuffer, entry: FileEntry, fd: number): Generator<
   yield* block.pad(size);
 }
 
-/** A listed file that became a link or a pipe meanwhile is not followed and not waited for. Windows knows neither flag. */
+/** A listed file that became a link or a pipe since then is not followed and not waited for. Windows has neither flag. */
 function openSource(entry: FileEntry, path: string): number {
   const follow = entry.expect ? (constants.O_NOFOLLOW ?? 0) : 0;
   try {
@@ -176,7 +179,7 @@ function changed(name: string, cause?: unknown): KfError {
 const TYPE_FLAGS = { file: '0', symlink: '2', directory: '5' } as const;
 const DEFAULT_MODES = { file: 0o644, symlink: 0o777, directory: 0o755 } as const;
 
-/** A ustar header (POSIX.1-1988), with a pax record before it (POSIX.1-2001) for what ustar cannot hold. */
+/** A ustar header (POSIX.1-1988), preceded by a pax record (POSIX.1-2001) for values that do not fit into ustar. */
 function headerOf(entry: LayerEntry, size: number): Buffer {
   const name = entry.type === 'directory' ? `${entry.name}/` : entry.name;
   const target = entry.type === 'symlink' ? entry.target : '';
@@ -196,12 +199,12 @@ function headerOf(entry: LayerEntry, size: number): Buffer {
   return Buffer.concat([paxHeader, body, Buffer.alloc((RECORD_BYTES - (body.length % RECORD_BYTES)) % RECORD_BYTES), header]);
 }
 
-/** Whether a path fits the 100-byte field; longer and non-ASCII ones go into a pax record, which leaves no doubt about the encoding. */
+/** Whether a path fits into the 100-byte field. Longer and non-ASCII paths go into a pax record, whose encoding is clear. */
 function fits(path: string): boolean {
   return path.length <= 100 && !/[^\x20-\x7e]/.test(path);
 }
 
-/** `LENGTH KEY=VALUE\n`, where LENGTH counts its own digits too. */
+/** `LENGTH KEY=VALUE\n`, where LENGTH includes its own digits. */
 function paxRecord(key: string, value: string): string {
   const rest = Buffer.byteLength(` ${key}=${value}\n`);
   let length = rest + String(rest).length;

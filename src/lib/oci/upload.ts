@@ -1,8 +1,8 @@
-// Uploads one blob in chunks that survive cut connections, proxies with body limits and a registry that restarts.
+// Uploads one blob in chunks. The upload survives cut connections, proxies with body limits and a restart of the registry.
 //
 // POST opens a session, PATCH appends, PUT closes it under a digest
-// (https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-a-blob-in-chunks). After every failure the server is asked
-// how far it came (GET on the session), because bytes of a cut PATCH may or may not have been kept.
+// (https://github.com/opencontainers/distribution-spec/blob/v1.1.1/spec.md#pushing-a-blob-in-chunks). After every failure the server is asked for
+// its offset (GET on the session), because it may or may not have kept the bytes of a cut PATCH.
 
 import { Readable } from 'node:stream';
 import { KfError, messageOf } from '../errors.ts';
@@ -12,7 +12,7 @@ import { isConnectionFailure, isTemporary, RegistryError } from './errors.ts';
 import { discard, type HttpResponse } from './http.ts';
 import type { RegistryRequest, RegistrySession } from './session.ts';
 
-/** Bytes that can be read from any place, again if need be. */
+/** Bytes that can be read from any position, repeatedly. */
 export interface BlobSource {
   digest: Digest;
   size: number;
@@ -20,17 +20,17 @@ export interface BlobSource {
   open(start: number, end: number): Buffer | Readable;
 }
 
-/** Where the caller keeps an upload session between two runs of kf. */
+/** Where the caller stores an upload session between two runs of kf. */
 export interface UploadMemory {
   load(): string | undefined;
-  /** Undefined: the session is over. */
+  /** Undefined: the session has ended. */
   save(session: string | undefined): void;
 }
 
 export interface UploadOptions {
   repository: string;
   source: BlobSource;
-  /** What is uploaded, for messages: `the layer`. */
+  /** Name of the blob for messages: `the layer`. */
   what: string;
   /** A repository that may have the blob already (same registry, readable with the same credential). */
   mountFrom?: string;
@@ -39,26 +39,26 @@ export interface UploadOptions {
   memory?: UploadMemory;
   progress?: (bytesSent: number, total: number) => void;
   signal?: AbortSignal;
-  /** Waits between tries that bring nothing forward; each step forward starts the row again. */
+  /** Pauses between tries without progress; any progress starts the list again. */
   stallDelaysMs?: number[];
 }
 
 export interface UploadResult {
-  /** Bytes of accepted chunks; 0 when the blob was there or was mounted. */
+  /** Bytes of accepted chunks; 0 when the blob existed or was mounted. */
   bytesSent: number;
-  /** The size that went through, worth beginning with next time. */
+  /** The chunk size that worked, to begin with next time. */
   chunkBytes: number;
 }
 
 export const DEFAULT_CHUNK_BYTES = 32 * 1024 * 1024;
 export const MIN_CHUNK_BYTES = 512 * 1024;
-/** Together about 50 s: a registry pod that is rescheduled comes back in that time. */
+/** Together about 50 s: a registry pod that is rescheduled is back within that time. */
 const STALL_DELAYS_MS = [200, 1000, 3000, 5000, 8000, 13_000, 20_000];
 const MAX_RESTARTS = 5;
-/** Statuses that do not speak of the size of a body, also when a proxy sends them. */
+/** Statuses that do not depend on the size of a body, also when a proxy sends them. */
 const NOT_ABOUT_SIZE = new Set([401, 404, 405, 407, 416, 429]);
 
-/** Uploads the blob; look with HEAD before. Throws RegistryError or KfError `upload`. */
+/** Uploads the blob; check with HEAD before. Throws RegistryError or KfError `upload`. */
 export async function uploadBlob(session: RegistrySession, options: UploadOptions): Promise<UploadResult> {
   return new BlobUpload(session, options).run();
 }
@@ -77,13 +77,13 @@ class BlobUpload {
   #bytesSent = 0;
   #stalls = 0;
   #restarts = 0;
-  /** The server must be asked how far it came before anything else is sent. */
+  /** The server must be asked for its offset before anything else is sent. */
   #unsure = false;
-  /** The registry could not read the session's state and was asked for another; until a chunk goes through, that is done once. */
+  /** The registry could not read the session's state and was asked for a new one; this is done only once until a chunk succeeds. */
   #renewed = false;
-  /** The last failure was a cut and not an answer: when the server then answers at once, the size of the body is suspected. */
+  /** The last failure was a cut and not an answer. If the server then answers at once, the size of the body may be the cause. */
   #cut = false;
-  /** The request under way carries a body. */
+  /** The current request has a body. */
   #sending = false;
 
   constructor(session: RegistrySession, options: UploadOptions) {
@@ -94,7 +94,7 @@ class BlobUpload {
     this.#chunk = options.chunkBytes ?? DEFAULT_CHUNK_BYTES;
     this.#minChunk = options.minChunkBytes ?? MIN_CHUNK_BYTES;
     const remembered = options.memory?.load();
-    // What comes from a file is looked at twice: only a session of this repository may be continued.
+    // The session comes from a file, so it is checked: only a session of this repository may be continued.
     if (remembered?.startsWith(this.#uploads)) {
       this.#location = remembered;
       this.#unsure = true;
@@ -125,7 +125,7 @@ class BlobUpload {
     return false;
   }
 
-  /** After a lost session: the lost answer may have been the one that said that all is stored. */
+  /** After a lost session: the lost answer may have been the final success. */
   async #isThere(): Promise<boolean> {
     const { repository, source } = this.#options;
     const path = `/v2/${repository}/blobs/${source.digest}`;
@@ -178,7 +178,7 @@ class BlobUpload {
     if (reached <= start) await this.#wait(keptNothing(this.#options));
   }
 
-  /** Closes the session, with everything from `start` on as its body. */
+  /** Closes the session with everything from `start` on as its body. */
   async #finish(start: number): Promise<boolean> {
     const { source } = this.#options;
     const body = start < source.size ? { body: () => this.#counted(source.open(start, source.size), start) } : {};
@@ -205,7 +205,7 @@ class BlobUpload {
     this.#take(response);
   }
 
-  /** Decides what a failure means for the rest of the upload; returns when it is worth going on. */
+  /** Decides how the upload continues after a failure; returns when it can continue. */
   async #recover(error: unknown): Promise<void> {
     if (isAbort(error, this.#options.signal)) throw error;
     const hadBody = this.#sending;
@@ -213,7 +213,8 @@ class BlobUpload {
     this.#sending = false;
     this.#unsure = this.#location !== undefined;
     if (hadBody && error instanceof RegistryError && isAboutSize(error)) return this.#refused(error);
-    // Distribution that restarted without a configured secret cannot read the states that it gave out, but has the bytes: asked, it gives a new one.
+    // A Distribution that restarted without a configured secret cannot read its earlier states, but still has the bytes: it gives a new state on
+    // request.
     if (this.#unsure && !wasAsking && !this.#renewed && error instanceof RegistryError && error.has('BLOB_UPLOAD_INVALID')) {
       this.#renewed = true;
       return;
@@ -221,7 +222,8 @@ class BlobUpload {
     if (this.#unsure && error instanceof RegistryError && isSessionLost(error)) return this.#restart(error);
     const outOfStep = error instanceof RegistryError && error.answer.status === 416;
     if (!outOfStep && !isTemporary(error)) throw error;
-    // After a cut body the server is asked at once; only when it cannot be reached either, or nothing can be halved, is it time to wait.
+    // After a cut body the server is asked at once. The upload waits only if the server cannot be reached either, or if the chunk cannot be
+    // halved.
     this.#cut = hadBody && isCut(error);
     if (!this.#cut || this.#chunk <= this.#minChunk) await this.#wait(error);
   }
@@ -237,7 +239,7 @@ class BlobUpload {
     await sleep(delay, this.#options.signal);
   }
 
-  /** The registry forgot the session (restarted without its volume, cleaned up): begin again, but not for ever. */
+  /** The registry lost the session (restarted without its volume, cleaned up): the upload starts again, a limited number of times. */
   #restart(error: unknown): void {
     if (this.#restarts++ >= MAX_RESTARTS) throw error;
     this.#location = undefined;
@@ -305,19 +307,19 @@ function isAbort(error: unknown, signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true || (error instanceof Error && error.name === 'AbortError');
 }
 
-/** 413 always; another 4xx only when it is a proxy's and not the registry's own (firewalls answer 400 or 403 to a body they dislike). */
+/** Always for 413; for another 4xx only when it comes from a proxy and not from the registry (firewalls answer 400 or 403 to a body they reject). */
 function isAboutSize(error: RegistryError): boolean {
   const { status, fromRegistry } = error.answer;
   if (status === 413) return true;
   return !fromRegistry && status >= 400 && status < 500 && !NOT_ABOUT_SIZE.has(status);
 }
 
-/** BLOB_UPLOAD_INVALID only counts when asking has not helped. */
+/** BLOB_UPLOAD_INVALID counts only when asking for the state has not helped. */
 function isSessionLost(error: RegistryError): boolean {
   return error.answer.status === 404 || error.has('BLOB_UPLOAD_UNKNOWN') || error.has('BLOB_UPLOAD_INVALID') || error.has('DIGEST_INVALID');
 }
 
-/** Proxies that lose patience or memory in the middle of a body answer 502 or 504, or nothing. */
+/** Proxies that run into a time or memory limit in the middle of a body answer 502 or 504, or nothing. */
 function isCut(error: unknown): boolean {
   if (error instanceof RegistryError) return !error.answer.fromRegistry && [408, 502, 504].includes(error.answer.status);
   return isConnectionFailure(error);
@@ -338,7 +340,7 @@ function tooLarge(cause: RegistryError, bytes: number): KfError {
   });
 }
 
-/** `Range: 0-N` means N + 1 bytes; distribution says `0-0` for none at all. */
+/** `Range: 0-N` means N + 1 bytes; distribution sends `0-0` for no bytes. */
 function endOfRange(response: HttpResponse): number | undefined {
   const range = /^(?:bytes=)?0-(\d+)$/.exec(response.headers['range'] ?? '');
   if (!range) return undefined;
@@ -347,8 +349,8 @@ function endOfRange(response: HttpResponse): number | undefined {
 }
 
 /**
- * A Location as path and query below the registry's base. Registries behind a proxy answer with a scheme, host or prefix that is only true
- * on the other side, so of an absolute one only what begins with `/v2/` counts. That also keeps the credential on its host.
+ * The path and query of a Location below the registry's base. Registries behind a proxy answer with a scheme, host or prefix that is right only on
+ * the other side, so only the part of an absolute Location from `/v2/` on counts. That also keeps the credential on its host.
  */
 export function pathOfLocation(location: string, current: string): string {
   const base = new URL(current, 'http://registry.invalid');

@@ -1,10 +1,10 @@
-// Prints a failure: cf's order of streams in text, the envelope in JSON.
+// Prints a failure: in text in cf's order of streams, in JSON as the envelope.
 
 import { BugError, KfError, messageOf } from '../errors.ts';
 import { exitCodeOf } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Anything that was thrown, as a KfError. */
+/** Any thrown value as a KfError. */
 export function toKfError(thrown: unknown): KfError {
   if (thrown instanceof KfError) return thrown;
   if (thrown instanceof Error && thrown.name === 'AbortError') {
@@ -20,7 +20,7 @@ function stackOf(error: KfError): string | undefined {
 
 const textsOf = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
 
-/** The log of a container that a failure carries, with a word where lines are left out; a build's has just been shown while it ran. */
+/** The log of the failed container, with a note where lines are left out; empty for a build, whose log was shown while it ran. */
 function logOf({ code, details }: KfError): string[] {
   if (code === 'build') return [];
   const [head, tail] = [textsOf(details['logHead']), textsOf(details['logTail'])];
@@ -39,12 +39,12 @@ function errorDocument(error: KfError): Record<string, unknown> {
   };
 }
 
-/** How `--json` prints: one document, indented, or one document per line (`logs`). */
+/** The forms of `--json` output: one indented document, or one document per line (`logs`). */
 export type JsonForm = 'document' | 'lines';
 
 const hintLines = ({ hints }: KfError): string[] => (hints.length === 0 ? [] : ['', 'TIP:', ...hints.map((hint) => `   ${hint}`)]);
 
-/** A failure that does not end the command: its message, the last lines of what failed, what to do. */
+/** A failure that does not end the command: its message, the last lines of the failed container, hints. */
 export function failureLines(error: KfError, terminal: Terminal): string[] {
   nameCommands(error, terminal);
   return [error.message, ...logOf(error).map((line) => `   ${line}`), ...hintLines(error)];
@@ -59,7 +59,7 @@ function printText(terminal: Terminal, error: KfError, { withoutFailed = false }
   if (hints.length > 0) terminal.err(hints.join('\n'));
 }
 
-/** The error's commands under the name that kf was started as: who typed `cf` is told `cf push`. What apps wrote stays as it is. */
+/** Shows the error's commands under the name of the program: a user who typed `cf` sees `cf push`. Text of apps is unchanged. */
 function nameCommands(error: KfError, { asStarted }: Terminal): void {
   error.message = asStarted(error.message);
   error.hints.splice(0, error.hints.length, ...error.hints.map((hint) => asStarted(hint)));
@@ -75,7 +75,7 @@ export interface FailureOptions {
   withoutFailed?: boolean;
 }
 
-/** Prints what was thrown. Returns the exit code. Usage errors are printed by the frame, which knows the help. */
+/** Prints a failure and returns the exit code. Usage errors are printed by the frame, which has the help. */
 export function printFailure(terminal: Terminal, error: KfError, options: FailureOptions = {}): number {
   const status = exitCodeOf(error, terminal.env);
   nameCommands(error, terminal);
@@ -84,7 +84,7 @@ export function printFailure(terminal: Terminal, error: KfError, options: Failur
   return status;
 }
 
-/** `{status: 0, result, warnings}` on stdout; after lines, each warning as one more `{warning}`. */
+/** `{status: 0, result, warnings}` on stdout; in line form each warning is one more `{warning}`. */
 export function printResult(terminal: Terminal, result: unknown, json: JsonForm = 'document'): void {
   if (!terminal.json) return;
   if (json === 'document') terminal.document({ status: 0, result: result ?? {}, warnings: terminal.warnings }, 2);

@@ -2,7 +2,7 @@
 
 import type { FailureClass, KfError } from '../errors.ts';
 
-/** The numbers are a promise to scripts: never change one, only add. */
+/** Scripts rely on these numbers: never change one, only add new ones. */
 export const classCodes: Readonly<Record<FailureClass, number>> = {
   failed: 1,
   usage: 2,

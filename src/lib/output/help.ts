@@ -3,14 +3,14 @@
 import type { ArgDefinition, FlagDefinition } from '../cf/definitions.ts';
 import { commandsAs } from './command-name.ts';
 
-/** What help needs of a command's class. */
+/** The data of a command's class that the help needs. */
 export interface HelpSubject {
   name: string;
   summary: string;
   aliases: string[];
   examples: string[];
   seeAlso: string[];
-  /** Variables that no flag stands for. */
+  /** Environment variables without a flag. */
   environment: [variable: string, meaning: string][];
   args: Record<string, ArgDefinition>;
   flags: Record<string, FlagDefinition>;
@@ -30,14 +30,14 @@ function flagUsage(name: string, flag: FlagDefinition): string {
   return flag.required === true ? repeated : `[${repeated}]`;
 }
 
-/** What a usage consists of; no part is broken over two lines. */
+/** The parts of a usage; no part is broken over two lines. */
 function usageParts(subject: HelpSubject, bin: string): string[] {
   const args = Object.entries(subject.args).map(([name, arg]) => (arg.required === true ? name : `[${name}]`));
   const own = Object.entries(subject.flags).filter(([, flag]) => flag.helpGroup !== 'GLOBAL' && flag.hidden !== true);
   return [`${bin} ${subject.name}`, ...args, ...own.map(([name, flag]) => flagUsage(name, flag))];
 }
 
-/** cf breaks the usages of its commands so that a terminal of 80 columns shows them whole, each line at the same indent. */
+/** cf breaks the usages of its commands at 80 columns, each line with the same indent. */
 const usageWidth = 80 - indent.length;
 
 function usageLines(subject: HelpSubject, bin: string): string[] {
@@ -60,7 +60,7 @@ function columns(rows: [string, string][]): string[] {
   return rows.map(([left, right]) => (left.padEnd(width) + right).trimEnd());
 }
 
-/** The lines that a wrong command line is answered with; the rest of the help would push the message out of sight. */
+/** The lines after the error of a wrong command line; the complete help would push the message out of sight. */
 export function usageHelp(subject: HelpSubject, bin: string): string[] {
   return section('USAGE', usageLines(subject, bin));
 }
@@ -90,7 +90,7 @@ export function commandHelp(subject: HelpSubject, bin: string): string[] {
   ];
 }
 
-/** The same for machines: `kf help COMMAND --json`. */
+/** The same as data: `kf help COMMAND --json`. */
 export function describeCommand(subject: HelpSubject, bin: string): Record<string, unknown> {
   const { name, summary, aliases, examples, seeAlso, args, flags } = subject;
   return {

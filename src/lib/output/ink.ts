@@ -1,8 +1,8 @@
-// Colours: chalk where the terminal shows them, else nothing is even loaded.
+// Colours: with chalk if the terminal shows them; otherwise chalk is not even loaded.
 
 export interface Ink {
   bold(text: string): string;
-  /** Names of things: bold cyan, as cf has them. */
+  /** Names of objects: bold cyan, as in cf. */
   name(text: string): string;
   good(text: string): string;
   bad(text: string): string;
@@ -17,7 +17,7 @@ export interface InkQuestion {
   isTTY: boolean;
 }
 
-/** cf's rules: a TTY has colour, `CF_COLOR` forces it, and `NO_COLOR` is obeyed. */
+/** cf's rules: colour on a TTY or with `CF_COLOR`, none with `NO_COLOR`. */
 export function wantsColour({ env, isTTY }: InkQuestion): boolean {
   const forced = env['CF_COLOR']?.toLowerCase();
   if (forced === 'true') return true;

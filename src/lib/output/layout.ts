@@ -1,4 +1,4 @@
-// Lays out what views say, exactly as cf does: a column is as wide as its widest cell plus three blanks, the last one is not padded.
+// Lays out the blocks of views exactly as cf does: a column is as wide as its widest cell plus three blanks, the last one is not padded.
 
 import type { Block, Cell } from '../views/block.ts';
 import type { Ink } from './ink.ts';
@@ -8,11 +8,11 @@ const gap = 3;
 
 export interface LayoutOptions {
   ink: Ink;
-  /** Columns of the terminal; left out: nothing is wrapped, and tables keep all their columns. */
+  /** Columns of the terminal; if left out, nothing is wrapped, and tables keep all columns. */
   columns?: number;
-  /** What a cell's text becomes first. */
+  /** Applied to the text of each cell first. */
   cell?: (text: string) => string;
-  /** What a sentence of kf becomes first. */
+  /** Applied to each sentence of kf first. */
   message?: (text: string) => string;
 }
 
@@ -31,7 +31,7 @@ function widthsOf(rows: readonly Cell[][]): number[] {
   return widths;
 }
 
-/** The rows without as many of the optional columns as it takes to fit; without all of them when not even that helps. */
+/** Removes as many of the optional columns as needed to fit; all of them if even that is not enough. */
 function fitting({ rows, optional = [], indent = '' }: Extract<Block, { type: 'table' }>, columns: number | undefined): Cell[][] {
   const fits = (shown: readonly Cell[][]): boolean =>
     widthsOf(shown).reduce((sum, width) => sum + width + gap, displayWidth(indent)) - gap <= (columns ?? Number.POSITIVE_INFINITY);
@@ -55,7 +55,7 @@ function layOutTable(block: Extract<Block, { type: 'table' }>, { ink, columns }:
   });
 }
 
-/** Breaks at blanks; a word longer than the line stays whole. */
+/** Breaks at blanks; a word longer than the line is not broken. */
 function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let current = '';

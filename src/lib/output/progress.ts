@@ -1,4 +1,4 @@
-// What is under way, as it is shown on a terminal, on plain streams, and with `--json`.
+// Shows progress on a terminal, on plain streams, and with `--json`.
 
 import type { Ora } from 'ora';
 import { formatBytes } from '../api/sizes.ts';
@@ -8,9 +8,9 @@ import { safeName } from './safe-text.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface Display {
-  /** One line of cf's own text: stdout. Without text: an empty line. */
+  /** One line of cf's own text on stdout. Without text: an empty line. */
   say(line?: string): void;
-  /** What runs or is awaited now, replacing the one before: a spinner with elapsed time on a terminal, one stderr line elsewhere. */
+  /** The current step, which replaces the previous one: a spinner with elapsed time on a terminal, otherwise one stderr line. */
   step(text: string): void;
   /** Upload progress of the current step. */
   bytes(progress: ByteProgress): void;
@@ -18,24 +18,24 @@ export interface Display {
   log(line: string): void;
   /** A warning: stderr, and `warnings` in `--json`. */
   warn(text: string): void;
-  /** Ends the current step, e.g. before a result is printed. */
+  /** Ends the current step, for example before a result is printed. */
   done(): void;
 }
 
-/** Before each line of a build, as in cf. */
+/** Before each line of a build log, as in cf. */
 const logIndent = '   ';
 
-/** A line is repeated so often while the same is awaited: a job's log shows that the command lives. */
+/** Interval for repeating a line while the step stays the same: the log of a job then shows that the command is alive. */
 const repeatMs = 10_000;
 
-/** What is awaited, without the figures that move. */
+/** The text of a step without its changing figures. */
 const awaitedOf = (text: string): string => text.replaceAll(/\d+/g, '#');
 const saysSeconds = (text: string): boolean => /\(\d+ of \d+ s\)/.test(text);
 
-/** A stderr line when something new is awaited, else one every 10 s with the latest. stdout lines go where the terminal sends them. */
+/** A stderr line for each new step, then one every 10 s with the latest text. stdout lines go where the terminal sends them. */
 class PlainDisplay implements Display {
   readonly #terminal: Terminal;
-  /** What has been told since the last `done`: steps that take turns are told once each. */
+  /** Steps that were printed since the last `done`: alternating steps are printed once each. */
   readonly #told = new Set<string>();
   #latest = '';
   #repeat: NodeJS.Timeout | undefined;
@@ -57,7 +57,7 @@ class PlainDisplay implements Display {
   }
 
   bytes(_progress: ByteProgress): void {
-    // Moving figures would fill a job's log.
+    // Changing figures would fill a job's log.
   }
 
   log(line: string): void {
@@ -82,7 +82,7 @@ class PlainDisplay implements Display {
   }
 }
 
-/** Shorter waits are not worth a spinner, nor the time to load one. */
+/** Shorter waits are not worth a spinner, or the time to load it. */
 const spinnerDelayMs = 150;
 
 /** A spinner with elapsed seconds on stderr; everything else is printed above it. */
@@ -104,10 +104,10 @@ class LivelyDisplay implements Display {
   }
 
   step(step: string): void {
-    // The spinner writes to the terminal by itself.
+    // The spinner writes to the terminal itself.
     const text = safeName(this.#terminal.asStarted(step));
     if (text === this.#text) return;
-    // Figures that move are the same step still.
+    // With other figures it is still the same step.
     if (awaitedOf(text) !== awaitedOf(this.#text)) {
       this.#bytes = '';
       this.#since = Date.now();
@@ -162,7 +162,7 @@ class LivelyDisplay implements Display {
   }
 }
 
-/** Chooses when there is something to tell that depends on it: a command that only prints never asks what stderr is. */
+/** Chooses the display on first use: a command that only prints never checks stderr. */
 class LazyDisplay implements Display {
   readonly #terminal: Terminal;
   #chosen: Display | undefined;
@@ -202,7 +202,7 @@ class LazyDisplay implements Display {
   }
 }
 
-/** The display that suits the terminal. */
+/** The right display for the terminal. */
 export function openDisplay(terminal: Terminal): Display {
   return new LazyDisplay(terminal);
 }
@@ -216,7 +216,7 @@ function show(display: Display, shown: Shown): void {
   else display.done();
 }
 
-/** Shows what ops report. @param bin the name kf was started as */
+/** Shows the events of ops. @param bin the name of the program as it was started */
 export function reportOn(display: Display, bin: string): Report {
   return (event) => {
     for (const shown of renderEvent(event, bin)) show(display, shown);

@@ -1,4 +1,4 @@
-// Questions to a person. Without a terminal nothing is asked and stdin is not touched.
+// Questions to a user. Without a terminal nothing is asked and stdin is not read.
 
 import { KfError } from '../errors.ts';
 import { safeName } from './safe-text.ts';
@@ -14,10 +14,10 @@ const answers: ReadonlyMap<string, boolean> = new Map([
 
 export interface Question {
   question: string;
-  /** The flag that answers beforehand, e.g. `-f`. */
+  /** The flag that answers the question beforehand, e.g. `-f`. */
   otherwise: string;
   signal: AbortSignal;
-  /** Stdin, unless told. */
+  /** Default: stdin. */
   input?: NodeJS.ReadableStream;
 }
 
@@ -31,7 +31,7 @@ export async function confirm(terminal: Terminal, { question, otherwise, signal,
   }
   const { createInterface } = await import('node:readline');
   const ask = (): void => terminal.ask(`${safeName(question)} [yN]: `);
-  // The terminal itself shows what is typed.
+  // The terminal itself echoes the input.
   const reader = createInterface({ input, signal });
   ask();
   for await (const line of reader) {
@@ -46,7 +46,7 @@ export async function confirm(terminal: Terminal, { question, otherwise, signal,
 }
 
 /**
- * A value that is not shown while it is typed.
+ * Asks for a value without echoing it.
  * @param otherwise how to give it beforehand
  */
 export async function askSecret(terminal: Terminal, name: string, otherwise: string): Promise<string> {

@@ -1,4 +1,4 @@
-// What a push prints of its apps: one after the other as cf does, each under its name when there are several.
+// The output of a push: one app after the other as in cf, each under its name when there are several.
 
 import type { AppDetails } from '../api/results.ts';
 import type { KfError } from '../errors.ts';

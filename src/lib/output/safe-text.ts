@@ -1,13 +1,13 @@
-// Text that others wrote, made harmless for a terminal: apps, builds, and whoever names objects. What is written to a pipe or a file keeps its bytes.
-// Sources: ECMA-48 (control sequences); xterm's "Control Sequences"; Unicode Standard Annex 9 (directional formatting characters).
+// Makes text of others (apps, builds, names of objects) harmless for a terminal. Output to a pipe or a file keeps its bytes. Sources: ECMA-48
+// (control sequences); xterm's "Control Sequences"; Unicode Standard Annex 9 (directional formatting characters).
 
-/** C0 but tab and line feed, DEL, C1, line and paragraph separators, and what turns the direction of writing. */
+/** C0 except tab and line feed, DEL, C1, line and paragraph separators, and characters that change the direction of text. */
 const harmful = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 const harmfulInCell = new RegExp(`[\\t\\n]|${harmful.source}`, 'g');
 
 /**
  * CSI; OSC, DCS, SOS, PM and APC with their end on the same line; other escapes; a line's end; single characters. The classes of each part are
- * disjoint, so nothing backtracks, and what is not complete is met by its single characters.
+ * disjoint, so nothing backtracks, and an incomplete sequence matches as single characters.
  */
 const tokens = new RegExp(
   String.raw`\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-OQ-WYZ\\${'`'}-~]|\n|` + harmful.source,
@@ -16,9 +16,9 @@ const tokens = new RegExp(
 
 const reset = '\x1b[0m';
 const longestColour = 64;
-/** What only hides or moves text: slow and fast blinking, concealed. */
+/** Attributes that only hide or move text: slow and fast blinking, concealed. */
 const refusedAttributes = new Set([5, 6, 8]);
-/** Each attribute's end; 0 ends all. */
+/** The code that ends each attribute; 0 ends all. */
 const endOf = new Map<number, readonly number[]>([
   [22, [1, 2]],
   [23, [3, 20]],
@@ -28,7 +28,7 @@ const endOf = new Map<number, readonly number[]>([
   [55, [53]],
 ]);
 
-/** `^[`, `\x9b`, `\u202e`: to be seen, without an effect. */
+/** `^[`, `\x9b`, `\u202e`: visible and without effect. */
 function visible(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   if (code === 9) return String.raw`\t`;
@@ -38,7 +38,7 @@ function visible(character: string): string {
   return code < 0x100 ? `\\x${code.toString(16)}` : `\\u${code.toString(16).padStart(4, '0')}`;
 }
 
-/** The attributes that a select-graphic-rendition sequence sets, colours as 38, 48 and 58; nothing, when it is none or sets what is refused. */
+/** The attributes of a select-graphic-rendition sequence, colours as 38, 48 and 58; undefined for another sequence, or with a refused attribute. */
 function attributesOf(sequence: string): number[] | undefined {
   const parameters = /^\x1b\[([0-9;:]*)m$/.exec(sequence)?.[1];
   if (parameters === undefined || sequence.length > longestColour) return undefined;
@@ -48,13 +48,13 @@ function attributesOf(sequence: string): number[] | undefined {
     const attribute = Number(part.split(':')[0]);
     if (refusedAttributes.has(attribute)) return undefined;
     attributes.push(attribute);
-    // 38;5;N and 38;2;R;G;B: what follows belongs to the colour.
+    // 38;5;N and 38;2;R;G;B: the following numbers belong to the colour.
     if (part === '38' || part === '48' || part === '58') rest.splice(0, rest[0] === '5' ? 2 : 4);
   }
   return attributes;
 }
 
-/** What is still on after these attributes. */
+/** Updates the set of active attributes. */
 function applyTo(on: Set<number>, attributes: readonly number[]): void {
   for (const attribute of attributes) {
     if (attribute === 0) on.clear();
@@ -70,8 +70,9 @@ function applyTo(on: Set<number>, attributes: readonly number[]): void {
 const isBetween = (value: number, first: number, last: number): boolean => value >= first && value <= last;
 
 /**
- * Text as a terminal may have it: colours pass and end with their line; other complete control sequences are left out; single control characters and
- * what is not complete are shown as `^[`, `\x9b` or `\u202e`. Each call stands alone, so a sequence in two halves passes in neither.
+ * Text that is safe for a terminal: colours are kept and end with their line; other complete control sequences are removed; single control
+ * characters and incomplete sequences are shown as `^[`, `\x9b` or `\u202e`. Each call is independent, so a sequence split over two calls has no
+ * effect.
  */
 export function safeText(text: string): string {
   if (!harmful.test(text)) return text;
@@ -91,12 +92,12 @@ export function safeText(text: string): string {
   return on.size === 0 ? safe : `${safe}${reset}`;
 }
 
-/** A name or a cell of a table as a terminal may have it: one line, and nothing in it goes unseen. */
+/** A name or a table cell that is safe for a terminal: one line, with everything in it visible. */
 export function safeName(text: string): string {
   return text.replace(harmfulInCell, visible);
 }
 
-/** A JSON document with everything escaped that a terminal could obey; its meaning stays. */
+/** A JSON document in which everything is escaped that a terminal could interpret; its meaning stays the same. */
 export function safeJson(document: string): string {
   return document.replace(
     new RegExp(harmful.source, 'g'),

@@ -1,15 +1,15 @@
-// The output of several things that run at the same time, kept together: one is shown as it goes, the others are held back until it is their turn.
+// The output of concurrent tasks, each kept together: one is shown live, the others are buffered until their turn.
 
 import type { ByteProgress } from '../ops/events.ts';
 import type { Block } from '../views/block.ts';
 import type { Display } from './progress.ts';
 import type { Terminal } from './terminal.ts';
 
-/** One of them. What is said of it while another one is shown comes later, in its order. */
+/** The output of one task. While another one is shown, it is buffered in its order. */
 export class OutputBlock implements Display {
   readonly #terminal: Terminal;
   readonly #display: Display;
-  /** Stands before each step, where several are under way. */
+  /** Printed before each step when there are several tasks. */
   readonly #label: string;
   readonly #onEnd: () => void;
   #isShown = false;
@@ -28,7 +28,7 @@ export class OutputBlock implements Display {
     this.#do(() => this.#display.say(line));
   }
 
-  /** Of a block that is held back only the last step counts. */
+  /** Of a buffered block, only the last step counts. */
   step(text: string): void {
     this.#step = this.#label === '' ? text : `${this.#label}: ${text}`;
     if (this.#isShown) this.#display.step(this.#step);
@@ -58,7 +58,7 @@ export class OutputBlock implements Display {
     });
   }
 
-  /** A line for people on stderr; with `--json` the document says it. */
+  /** A line for users on stderr; not with `--json`, whose document has the same content. */
   note(text: string): void {
     this.#do(() => {
       this.#display.done();
@@ -66,13 +66,13 @@ export class OutputBlock implements Display {
     });
   }
 
-  /** Nothing more comes. */
+  /** No more output follows. */
   end(): void {
     this.hasEnded = true;
     this.#onEnd();
   }
 
-  /** From now on what is said of it is seen at once, after what was held back. */
+  /** Prints the buffered output, and from now on everything at once. */
   show(): void {
     if (this.#isShown) return;
     this.#isShown = true;
@@ -87,7 +87,7 @@ export class OutputBlock implements Display {
   }
 }
 
-/** A block per name, shown in the order of the names; of a single one everything passes at once, without a heading. */
+/** A block per name, shown in the order of the names; a single one is printed live, without a heading. */
 export function openBlocks(
   terminal: Terminal,
   display: Display,

@@ -1,4 +1,4 @@
-// The two streams and what may be done with them: the only place of the CLI that writes.
+// The two output streams and their rules: the only place of the CLI that writes.
 
 import { layOut } from './layout.ts';
 import { type Ink, loadInk, plainInk } from './ink.ts';
@@ -16,17 +16,17 @@ interface Stream {
 export interface TerminalOptions {
   env: Env;
   stdout: Stream;
-  /** Opened at the first word on it: most commands never say one. */
+  /** Opened on first use: most commands write nothing to it. */
   stderr: () => Stream;
-  /** True when a person can be asked; looked at only when there is a question. */
+  /** True when a user can be asked; checked only when there is a question. */
   canAsk: () => boolean;
-  /** stdout carries one JSON document and nothing else. */
+  /** stdout has one JSON document and nothing else. */
   json: boolean;
-  /** A text with its commands under the name that kf was started as. */
+  /** Replaces the program's name in the commands of a text. */
   asStarted?: (text: string) => string;
 }
 
-/** Narrower, a line that is drawn again is no line any more. */
+/** On a narrower terminal, a line that is redrawn would wrap. */
 const leastColumns = 20;
 
 export class Terminal {
@@ -53,28 +53,28 @@ export class Terminal {
     return this.#canAsk();
   }
 
-  /** stderr is a terminal, so progress may move. One without a width (a pty that nobody has sized, as jobs get it) has no place to move in. */
+  /** stderr is a terminal that can show moving progress. A terminal without a width (a pty without a size, as in jobs) cannot. */
   get lively(): boolean {
     const { isTTY, columns = 0 } = this.#stderr();
     return isTTY === true && columns >= leastColumns && this.env['CI'] === undefined && this.env['TERM'] !== 'dumb';
   }
 
-  /** A line of cf's text; with `--json` it goes nowhere. */
+  /** A line of cf's text; dropped with `--json`. */
   out(text = ''): void {
     if (!this.json) write(this.#stdout, `${text}\n`);
   }
 
-  /** Text of a question, without a line end: on stdout as cf's, unless that carries a document. */
+  /** Text of a question, without a line end: on stdout as in cf, unless stdout has a document. */
   ask(text: string): void {
     write(this.json ? this.#stderr() : this.#stdout, text);
   }
 
-  /** The result itself as JSON; `space` as of JSON.stringify. */
+  /** The result as JSON; `space` as in JSON.stringify. */
   document(value: unknown, space?: number): void {
     this.#stdout.write(`${safeJson(JSON.stringify(value, null, space))}\n`);
   }
 
-  /** A line for people on stderr. */
+  /** A line for users on stderr. */
   err(text = ''): void {
     write(this.#stderr(), `${text}\n`);
   }
@@ -86,7 +86,7 @@ export class Terminal {
     if (!this.json) this.err(text);
   }
 
-  /** A name within a line of stdout: one line, and on a terminal nothing in it goes unseen. */
+  /** A name within a line of stdout: one line, and on a terminal everything in it is visible. */
   name(text: string): string {
     return this.ink.name(this.#stdout.isTTY === true ? safeName(text) : text);
   }
@@ -100,12 +100,12 @@ export class Terminal {
   }
 }
 
-/** Writes text of others to the user: a terminal gets only its colours, without other control characters; elsewhere every byte stays. */
+/** Writes text of others: a terminal gets only its colours, without other control characters; elsewhere every byte is kept. */
 function write(stream: Stream, text: string): void {
   stream.write(stream.isTTY === true ? safeText(text) : text);
 }
 
-/** @param bin the name kf was started as */
+/** @param bin the name of the program as it was started */
 export async function openTerminal(options: TerminalOptions, bin = 'kf'): Promise<Terminal> {
   const ink = options.json ? plainInk : await loadInk({ env: options.env, isTTY: options.stdout.isTTY === true });
   if (bin === 'kf') return new Terminal(options, ink);

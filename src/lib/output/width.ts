@@ -1,4 +1,4 @@
-// How many cells of a terminal a text takes: ANSI codes none, wide East Asian characters and emoji two.
+// The width of a text in terminal cells: ANSI codes have none, wide East Asian characters and emoji two.
 
 import { stripVTControlCharacters } from 'node:util';
 

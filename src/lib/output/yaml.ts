@@ -3,7 +3,7 @@
 import { stringify } from 'yaml';
 import type { Terminal } from './terminal.ts';
 
-/** Each object as a document that `kubectl apply -f -` takes; nothing with `--json`. */
+/** Prints each object as a document for `kubectl apply -f -`; nothing with `--json`. */
 export function printYaml(terminal: Terminal, objects: readonly unknown[]): void {
   for (const object of objects) terminal.out(`---\n${stringify(object, { aliasDuplicateObjects: false }).trimEnd()}`);
 }

@@ -9,7 +9,7 @@ import { KfError } from '../errors.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { NameAndGuid } from './state.ts';
 
-/** What of a session these look-ups need. */
+/** The part of a session that these look-ups need. */
 interface Reader {
   readonly cluster: Cluster;
   readonly root: string;
@@ -19,11 +19,11 @@ interface Reader {
 
 const toNamed = (object: Stored<CFOrg> | Stored<CFSpace>): NameAndGuid => ({ name: object.spec.displayName, guid: object.metadata.name });
 
-/** The controller made nothing for it, since its GUID is another's: whoever worked in it would work in that other's namespace. */
+/** The controller refused the org or space because its GUID belongs to another one: commands in it would work in the other one's namespace. */
 const isRefused = (item: Stored<CFOrg> | Stored<CFSpace>): boolean =>
   ([reasons.guidTaken, reasons.namespaceNotOurs] as string[]).includes(findCondition(item, conditionTypes.ready)?.reason ?? '');
 
-/** Oldest first: of two with one name only the older can hold it. */
+/** Oldest first: of two with the same name only the older one can have it. */
 function pick(items: (Stored<CFOrg> | Stored<CFSpace>)[], name: string): NameAndGuid | undefined {
   const [first] = items
     .filter((item) => item.spec.displayName === name && item.metadata.deletionTimestamp === undefined && !isRefused(item))
@@ -39,13 +39,13 @@ function didYouMean(name: string, names: string[], command: string): string[] {
 const byName = (items: readonly (Stored<CFOrg> | Stored<CFSpace>)[]): NameAndGuid[] =>
   items.map(toNamed).toSorted((a, b) => a.name.localeCompare(b.name));
 
-/** The objects of all orgs that the user can see, those too that are being deleted. */
+/** All orgs that the user can see, including those that are being deleted. */
 export async function readOrgs({ cluster, root, signal }: Reader): Promise<Stored<CFOrg>[]> {
   const { items } = await cluster.list(kinds.org, { ns: root, signal });
   return items.filter((item) => !isRefused(item));
 }
 
-/** The objects of all spaces of an org, those too that are being deleted. */
+/** All spaces of an org, including those that are being deleted. */
 export async function readSpaces({ cluster, signal }: Reader, org: NameAndGuid): Promise<Stored<CFSpace>[]> {
   const { items } = await cluster.list(kinds.space, { ns: org.guid, signal });
   return items.filter((item) => !isRefused(item));

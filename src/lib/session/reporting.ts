@@ -1,4 +1,4 @@
-// One session that reports elsewhere: apps that are pushed side by side each have a place of their own.
+// A session whose events go elsewhere: concurrent pushes have an output each.
 
 import type { Report } from '../ops/events.ts';
 import type { SpaceSession } from './session.ts';
@@ -9,7 +9,7 @@ export function withReport(session: SpaceSession, report: Report): SpaceSession 
     get(target, key) {
       if (key === 'report') return report;
       const value: unknown = Reflect.get(target, key, target);
-      // Methods work on the session itself: private fields are not seen through a proxy.
+      // Methods run on the session itself, because private fields are not visible through a proxy.
       return typeof value === 'function' ? (value.bind(target) as unknown) : value;
     },
   });

@@ -1,4 +1,4 @@
-// One command's view of where it works: the cluster, the pinned target, org and space by GUID, the installation's facts.
+// The session of one command: the cluster, the saved target, org and space by GUID, and the description of the installation.
 
 import { group, kinds, places } from '../api/group.ts';
 import { configMapType } from '../api/core.ts';
@@ -30,18 +30,18 @@ export interface SessionOptions {
   needs: 'cluster' | 'org' | 'space';
   env: Env;
   signal: AbortSignal;
-  /** The name kf was started as, for hints. */
+  /** The name of the program as it was started, for hints. */
   bin: string;
   report: Report;
-  /** Takes the lines of `-v` and CF_TRACE=true. */
+  /** Receives the lines of `-v` and CF_TRACE=true. */
   trace: (line: string) => void;
   /** `--context`, `--org`, `--space` or their variables. */
   context?: string | undefined;
   org?: string | undefined;
   space?: string | undefined;
-  /** Another of the kubeconfig's users than the remembered one or the context's own. */
+  /** A user of the kubeconfig in place of the saved one or the context's own. */
   kubeconfigUser?: string | undefined;
-  /** For commands that set the target: a pinned context that changed is no error. */
+  /** For commands that set the target: a changed context is not an error. */
   ignorePin?: boolean | undefined;
 }
 
@@ -53,30 +53,33 @@ export interface Session {
   readonly env: Env;
   /** Namespace of orgs and domains. */
   readonly root: string;
-  /** The API server's name of the user, in every sentence and in what is written. */
+  /** The API server's name of the user, for messages and annotations. */
   readonly user: string;
   readonly org?: NameAndGuid;
   readonly space?: NameAndGuid;
-  /** What the installation says about itself; read once. @throws KfError `not-found` when kf is not set up */
+  /** The description of the installation; read once. @throws KfError `not-found` when kf is not set up */
   info(): Promise<KfInfo>;
   /**
-   * The user name for `kf/changed-by`. Every first write asks for it, so this is also where a kf that does not fit the installation ends.
+   * The user name for `kf/changed-by`. Every first write needs it, so this is also where a kf ends whose version does not fit the installation.
    * @throws KfError `conflict`
    */
   changedBy(): Promise<string>;
-  /** Fills org and space from flags, state or what setup made, as far as there are any. Returns why what setup made does not serve, where that is not plain. */
+  /**
+   * Sets org and space from flags, state or setup's defaults, as far as they exist. Returns why the defaults cannot be used, if that is not
+   * obvious.
+   */
   findPlaceIfAny(): Promise<string | undefined>;
-  /** The state as it would be written. */
+  /** The state that would be saved. */
   readonly state: TargetState;
-  /** The kubeconfig knows more clusters than this one. */
+  /** The kubeconfig has other clusters too. */
   hasSeveralClusters(): Promise<boolean>;
-  /** What an error of this session means to people: kf is not set up, or the remembered space is gone. */
+  /** Explains an error of this session to users: kf is not set up, or the saved space is gone. */
   explain(error: KfError): Promise<KfError>;
-  /** Asks whether the remembered space still exists; an empty answer may mean that it does not. @throws KfError `not-found` */
+  /** Checks that the saved space still exists; an empty answer may mean that it does not. @throws KfError `not-found` */
   assertPlaceExists(): Promise<void>;
-  /** Remembers a new target. @throws KfError `failed` when it cannot: the next command would work somewhere else */
+  /** Saves a new target. @throws KfError `failed` when that is not possible: the next command would work somewhere else */
   save(state: TargetState): void;
-  /** The same for a command that is about something else: a warning when it cannot. */
+  /** The same for a command with another purpose: only a warning on failure. */
   saveOrWarn(state: TargetState): void;
   close(): void;
 }
@@ -89,7 +92,7 @@ export interface SpaceSession extends OrgSession {
   readonly space: NameAndGuid;
 }
 
-/** The stored state as far as it speaks of this cluster. @throws KfError when the pinned context leads elsewhere now */
+/** The saved state, if it belongs to this cluster. @throws KfError when the saved context now leads to another one */
 function pinned(stored: TargetState, cluster: Cluster, options: SessionOptions): TargetState {
   const { context, server } = cluster.identity;
   if (stored.context !== context) return { context, server };
@@ -100,7 +103,7 @@ function pinned(stored: TargetState, cluster: Cluster, options: SessionOptions):
   });
 }
 
-/** A remembered context that this kubeconfig lacks: where the name comes from, and how to take another. */
+/** Explains that the saved context is missing in this kubeconfig: where the name comes from, and how to choose another one. */
 function explainPin(error: KfError, stored: TargetState, bin: string): KfError {
   const { missingContext } = error.details;
   if (missingContext === undefined || missingContext !== stored.context) return error;
@@ -116,7 +119,7 @@ const noOrg = (bin: string, why?: string): KfError =>
   });
 const noSpace = (bin: string): KfError => new KfError('usage', `No space targeted, use '${bin} target -s SPACE' to target a space.`);
 
-/** Which cluster was pinned is not known: any other could be the wrong one. */
+/** The saved cluster is unknown, so any cluster could be the wrong one. */
 function assertReadable({ problem }: StoredTarget, options: SessionOptions): void {
   if (problem === undefined || options.ignorePin === true || options.context !== undefined) return;
   throw new KfError('conflict', `The saved target cannot be used: ${problem}`, {
@@ -170,7 +173,7 @@ class OpenSession implements Session {
   org?: NameAndGuid;
   space?: NameAndGuid;
   readonly #options: SessionOptions;
-  /** Where the place comes from: looked up by name, from the stored target, or what setup made. Only the first is sure to be there. */
+  /** The source of the org and space: names that were looked up, the saved target, or setup's defaults. Only looked-up ones certainly exist. */
   #placeFrom: 'names' | 'target' | 'defaults';
   readonly #isUntouched: boolean;
   #info: Promise<KfInfo> | undefined;
@@ -236,7 +239,7 @@ class OpenSession implements Session {
       if (this.#placeFrom === 'defaults') error.hints.push(`${this.bin} target -o ORG -s SPACE`);
     }
     try {
-      // The kinds alone, without the installation's facts: a setup that was cut off, or an uninstall that kept the data.
+      // Only the kinds exist, without kf-info: after an interrupted setup, or an uninstall that kept the data.
       if (error.code === 'not-found') await this.info();
       await this.assertPlaceExists();
       return error;
@@ -260,7 +263,7 @@ class OpenSession implements Session {
     this.cluster.close();
   }
 
-  /** Finds the user's name, and the place at the same time where the command needs one. */
+  /** Finds the user's name, and at the same time org and space if the command needs them. */
   async begin(): Promise<void> {
     const [who] = await Promise.all([
       findUser(this.cluster, this.state, this.signal),
@@ -272,7 +275,7 @@ class OpenSession implements Session {
     rememberUser(this.env, this.cluster, who.name);
   }
 
-  /** @throws KfError in cf's words when what the command needs is not targeted */
+  /** @throws KfError in cf's words when org or space is needed and not targeted */
   async #findPlace(): Promise<void> {
     const { needs, bin } = this.#options;
     const whyNoDefault = await this.findPlaceIfAny();
@@ -290,7 +293,7 @@ class OpenSession implements Session {
       delete this.space;
     }
     if (this.org === undefined) return whyNoDefault;
-    // create-space with KF_SPACE naming the space that is to be: a command about the org asks for no space.
+    // In create-space, KF_SPACE may name the new space; a command about the org needs no space.
     if (this.#options.needs !== 'org' && space !== undefined && space !== this.space?.name) {
       this.#placeFrom = 'names';
       this.space = await findSpace(this, this.org, space);
@@ -299,9 +302,10 @@ class OpenSession implements Session {
   }
 
   /**
-   * The org and space that setup made, if this user can see them. They serve who never chose a target: after a target that failed, or where none
-   * can be remembered, a command would work somewhere else than its user believes. Names that are given are found without a look-up if they are theirs.
-   * @returns why they do not serve, where that is not plain
+   * Uses the org and space that setup created, if this user can see them. They are only for users who never chose a target: after a failed target,
+   * or when none can be saved, a command would otherwise work in another space than its user expects. Given names that equal the defaults need no
+   * look-up.
+   * @returns why they cannot be used, if that is not obvious
    */
   async #takeDefaults(orgName: string | undefined, spaceName: string | undefined): Promise<string | undefined> {
     if (orgName === undefined && !this.#isUntouched) return undefined;
@@ -321,7 +325,7 @@ class OpenSession implements Session {
     return undefined;
   }
 
-  /** Their GUIDs as setup told them, else looked up; nothing, when this user cannot see them. */
+  /** Their GUIDs from kf-info, otherwise looked up; undefined when this user cannot see them. */
   async #findDefaults(
     org: { name: string; guid?: string },
     space: { name: string; guid?: string },

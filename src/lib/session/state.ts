@@ -1,4 +1,4 @@
-// The state file: which cluster, org and space commands work on. cf's key names, so that scripts can read it.
+// The state file: the cluster, org and space of commands. It has cf's key names, so that scripts can read it.
 
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -14,21 +14,21 @@ export interface NameAndGuid {
   guid: string;
 }
 
-/** What is remembered between commands. GUIDs spare look-ups. */
+/** The saved state between commands. GUIDs save look-ups. */
 export interface TargetState {
-  /** The pinned context of the kubeconfig and the server that it led to. */
+  /** The saved context of the kubeconfig and its server. */
   context?: string;
   server?: string;
-  /** The kubeconfig user chosen by `kf auth`, when it is not the context's own. */
+  /** The kubeconfig user that `kf auth` chose, if it is not the context's own. */
   kubeconfigUser?: string;
-  /** The user name that the API server sees, and the kubeconfig user it belongs to. */
+  /** The user name that the API server reported, and its kubeconfig user. */
   user?: string;
   userOf?: string;
   org?: NameAndGuid;
   space?: NameAndGuid;
 }
 
-/** An integer, as cf's; a file with another version is ignored. */
+/** An integer, as in cf; a file with another version is ignored. */
 const configVersion = 1;
 
 interface NamedFields {
@@ -47,26 +47,26 @@ interface StateFile {
 
 const present = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
 
-/** `$CF_HOME/.cf`, else `kf` in the XDG configuration folder. */
+/** `$CF_HOME/.cf`, otherwise `kf` in the XDG configuration folder. */
 function stateFolder(env: Env): string {
   const cfHome = present(env['CF_HOME']);
   if (cfHome !== undefined) return join(cfHome, '.cf');
   return join(present(env['XDG_CONFIG_HOME']) ?? join(present(env['HOME']) ?? homedir(), '.config'), 'kf');
 }
 
-/** Where cf has its state, and scripts look for it. */
+/** The file of cf, where scripts look for it. */
 const sharedFile = (env: Env): string => join(stateFolder(env), 'config.json');
 
-/** Where kf has its own as soon as the shared file is somebody else's. */
+/** kf's own file, used when another program owns the shared file. */
 const ownFile = (env: Env): string => join(stateFolder(env), 'kf.json');
 
-/** The file that a target is read from. */
+/** The file from which the target is read. */
 export function stateFile(env: Env): string {
   const own = ownFile(env);
   return existsSync(own) ? own : sharedFile(env);
 }
 
-/** Something that kf did not write lies in the shared file: cf's own login, or what nobody can tell. */
+/** True when another program wrote the shared file: cf's own login, or unknown content. */
 function isOfAnother(path: string): boolean {
   let text: string;
   try {
@@ -82,13 +82,13 @@ function isOfAnother(path: string): boolean {
   }
 }
 
-/** The file that a target is written to: never one of another program. */
+/** The file to which the target is written: never one of another program. */
 function targetFile(env: Env): string {
   const known = stateFile(env);
   return known !== ownFile(env) && isOfAnother(known) ? ownFile(env) : known;
 }
 
-/** What its user should know, when the next target is the first that lies beside the state of another program. */
+/** A message for the user when this is the first target that is saved beside another program's state. */
 export function whereBeside(env: Env): string | undefined {
   const [before, next] = [stateFile(env), targetFile(env)];
   return before === next ? undefined : `${before} is not of kf and stays as it is; kf remembers its target in ${next}.`;
@@ -112,18 +112,18 @@ function fromFile(file: StateFile): TargetState {
   return defined(entries) as TargetState;
 }
 
-/** What the state file says, and how sure that is. */
+/** The content of the state file, and its reliability. */
 export interface StoredTarget {
   state: TargetState;
-  /** Nobody ever chose a target here: there is no file at all. Only then may what setup made stand in for it. */
+  /** There is no file at all, so no target was ever chosen. Only then setup's defaults may be used. */
   isUntouched: boolean;
-  /** Why the file that is there tells no target: it cannot be read, or another version of kf wrote it. Which cluster it names is then unknown. */
+  /** Why an existing file gives no target: it cannot be read, or another version of kf wrote it. Its cluster is unknown then. */
   problem?: string;
 }
 
 const isMissing = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
 
-/** The target as it was stored. A file of another program (cf's own) names no target of kf's. */
+/** The saved target. A file of another program (cf's own) has no target of kf. */
 export function readStored(env: Env): StoredTarget {
   const path = stateFile(env);
   try {
@@ -137,7 +137,7 @@ export function readStored(env: Env): StoredTarget {
   }
 }
 
-/** The stored target; nothing, when there is none that can be read. */
+/** The saved target; empty if there is none that can be read. */
 export const readState = (env: Env): TargetState => readStored(env).state;
 
 function toFile(state: TargetState): StateFile {
@@ -155,7 +155,7 @@ function removeIfThere(path: string): void {
   if (existsSync(path)) rmSync(path, { force: true });
 }
 
-/** Not `recursive`: Node tries for ever where a parent that exists answers ENOENT (procfs, autofs). */
+/** Not `recursive`: Node loops for ever if an existing parent answers ENOENT (procfs, autofs). */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   const parent = dirname(folder);
@@ -179,7 +179,7 @@ function writeBeside(path: string, state: TargetState): string {
   }
 }
 
-/** Why a target could not be stored here; nothing when it could. It is tried with a file beside the state's, which goes again. */
+/** Why a target could not be saved here; undefined when it could. This is tested with a temporary file beside the state file. */
 export function whyNotStored(env: Env, state: TargetState): string | undefined {
   try {
     removeIfThere(writeBeside(targetFile(env), state));
@@ -190,8 +190,8 @@ export function whyNotStored(env: Env, state: TargetState): string | undefined {
 }
 
 /**
- * Writes the whole state: a file of its own in the same folder, then a rename, so that a reader sees the old or the new one.
- * @returns what is wrong, as a sentence, when it could not be written
+ * Writes the whole state into a new file in the same folder and renames it, so that a reader sees either the old or the new one.
+ * @returns the problem as a sentence when it could not be written
  */
 export function saveState(env: Env, state: TargetState): string | undefined {
   const path = targetFile(env);
@@ -208,5 +208,5 @@ export function saveState(env: Env, state: TargetState): string | undefined {
   }
 }
 
-/** What works without a state file. */
+/** The alternative that needs no state file. */
 export const withoutStateHint = 'KF_CONTEXT, KF_ORG and KF_SPACE say per command where it works.';

@@ -1,4 +1,4 @@
-// The user's name, from one source for every sentence and for what is written: the API server's answer, asked once and remembered with the target.
+// The user's name from one source for all messages and annotations: the API server's answer, requested once and saved with the target.
 
 import { KfError } from '../errors.ts';
 import type { Cluster } from '../kube/cluster.ts';
@@ -8,13 +8,13 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 export interface Who {
   name: string;
-  /** Remembered from an earlier command: whoever the credentials belong to may have changed since. */
+  /** Saved by an earlier command; the owner of the credentials may have changed since. */
   isRemembered: boolean;
-  /** Why the API server did not tell; `name` is the kubeconfig's then. */
+  /** Why the API server did not report the name; `name` is then the kubeconfig's. */
   cause?: KfError;
 }
 
-/** The name as it is remembered for these credentials, else as the API server tells it. */
+/** The name that is saved for these credentials, otherwise the one that the API server reports. */
 export async function findUser(cluster: Cluster, { user, userOf }: TargetState, signal: AbortSignal): Promise<Who> {
   const kubeconfigUser = cluster.identity.user;
   if (userOf === kubeconfigUser && user !== undefined) return { name: user, isRemembered: true };
@@ -22,13 +22,13 @@ export async function findUser(cluster: Cluster, { user, userOf }: TargetState, 
     const name = await cluster.whoAmI(signal);
     return { name: name === '' ? kubeconfigUser : name, isRemembered: false };
   } catch (error) {
-    // Who may not even ask that may still read.
+    // A user without the right to this request may still have the right to read.
     if (!(error instanceof KfError) || (error.code !== 'forbidden' && error.code !== 'not-found')) throw error;
     return { name: kubeconfigUser, isRemembered: false, cause: error };
   }
 }
 
-/** Keeps the name beside the target that is stored for this cluster; without one, nothing is written. */
+/** Saves the name with the target of this cluster; without a target nothing is written. */
 export function rememberUser(env: Env, cluster: Cluster, user: string): void {
   const { context, server, user: userOf } = cluster.identity;
   const stored = readState(env);
@@ -36,7 +36,7 @@ export function rememberUser(env: Env, cluster: Cluster, user: string): void {
   saveState(env, { ...stored, user, userOf });
 }
 
-/** What a refusal means when the remembered name is not that of the credentials any more: the next command takes the new one. */
+/** Explains a refusal when the saved name is no longer that of the credentials: the next command uses the new one. */
 export async function hintOfOtherUser(env: Env, cluster: Cluster, who: Who, signal: AbortSignal): Promise<string | undefined> {
   if (!who.isRemembered) return undefined;
   const now = await cluster.whoAmI(signal).catch(() => who.name);
