@@ -8,18 +8,19 @@ import type { CFApp } from '../../api/types.generated.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { judgeWeb } from '../apps/web-process.ts';
+import { isAtPlace, type RoutePlace } from '../routes/holders.ts';
 import { isTo } from '../services/user-provided.ts';
 import type { AppSnapshot } from './app-snapshot.ts';
 import type { Artifact } from './artifact.ts';
 import type { FoundService } from './preflight.ts';
-import type { WantedRoute } from './route-plan.ts';
 import { envChanges, metadataChanges, processSteps, type ProcessStep } from './settings.ts';
 
 export interface Changes {
   processes: ProcessStep[];
   env: Record<string, string>;
   metadata: ReturnType<typeof metadataChanges>;
-  routes: WantedRoute[];
+  /** Routes that do not lead to the app yet. */
+  routes: RoutePlace[];
   /** Service instances that are to be bound to the app. */
   services: FoundService[];
   /**
@@ -42,7 +43,7 @@ export interface ChangesInput {
   plan: AppPlan;
   push: PushPlan;
   services: FoundService[];
-  routes: WantedRoute[];
+  routes: RoutePlace[];
   facts: AppSnapshot;
   app: Stored<CFApp>;
   artifact: Artifact;
@@ -64,7 +65,7 @@ export function decideChanges({ session, plan, push, services, routes, facts, ap
     processes: processSteps(build === undefined ? withWeb(plan) : plan, facts, startsWeb),
     env: envChanges(plan, facts),
     metadata: metadataChanges(plan, app),
-    routes: routes.filter((route) => !isMapped(facts, route)),
+    routes: routes.filter((place) => !facts.ownRoutes.some((route) => isAtPlace(route, place))),
     services: services.filter(({ instance }) => !artifact.bindings.some((binding) => isTo(binding, instance))),
     restart: droplet && artifact.bindings.length > 0,
     unmap: plan.noRoute && facts.ownRoutes.length > 0,
@@ -103,13 +104,4 @@ function hasCommand(plan: AppPlan, facts: AppSnapshot): boolean {
   const { command } = plan.processes.find(({ type }) => type === webProcess) ?? {};
   const present = facts.processes.find(({ spec }) => spec.processType === webProcess);
   return (command ?? '') !== '' || (present !== undefined && effectiveCommand(present) !== undefined);
-}
-
-function isMapped(facts: AppSnapshot, { host, domain, path }: WantedRoute): boolean {
-  return facts.ownRoutes.some(
-    ({ spec }) =>
-      spec.domainRef.name === domain.metadata.name &&
-      (spec.host ?? '').toLowerCase() === host.toLowerCase() &&
-      (spec.path ?? '').toLowerCase() === path.toLowerCase(),
-  );
 }

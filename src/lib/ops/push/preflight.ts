@@ -14,8 +14,8 @@ import { fitToBuilder } from './builder-offers.ts';
 import { readSnapshot, type AppSnapshot } from './app-snapshot.ts';
 import { assertRoom } from './quota.ts';
 import { assertMayPush, openRegistry } from './rights.ts';
-import { assertRoutesFree } from '../routes/holders.ts';
-import { needsDomains, wantedRoutes, type WantedRoute } from './route-plan.ts';
+import { assertRoutesFree, type RoutePlace } from '../routes/holders.ts';
+import { needsDomains, wantedRoutes } from './route-plan.ts';
 
 /** A service of the plan that was found. */
 export interface FoundService {
@@ -29,7 +29,7 @@ export interface Preflight {
   facts: AppSnapshot;
   /** Oldest first; empty if the push needs none. */
   domains: readonly Stored<CFDomain>[];
-  routes: WantedRoute[];
+  routes: RoutePlace[];
   services: FoundService[];
   /** Set for a new app that is made from source. */
   registry?: RegistryClient;

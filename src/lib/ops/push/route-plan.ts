@@ -7,13 +7,7 @@ import type { CFDomain } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import { splitHostname } from '../../manifest/routes.ts';
-
-export interface WantedRoute {
-  host: string;
-  domain: Stored<CFDomain>;
-  /** With its leading slash, or ''. */
-  path: string;
-}
+import type { RoutePlace } from '../routes/holders.ts';
 
 const adjectives = [
   'bold',
@@ -89,7 +83,7 @@ function noSuchDomain(text: string, domains: readonly Stored<CFDomain>[]): KfErr
   });
 }
 
-function namedRoutes(plan: AppPlan, domains: readonly Stored<CFDomain>[]): WantedRoute[] {
+function namedRoutes(plan: AppPlan, domains: readonly Stored<CFDomain>[]): RoutePlace[] {
   const names = domains.map((domain) => domain.spec.name);
   return plan.routes.map((route) => {
     if (route.port !== undefined || route.protocol === 'tcp') {
@@ -111,7 +105,7 @@ export function needsDomains(plan: AppPlan, hasRoutes: boolean): boolean {
  * The routes that should lead to the app; empty when none are to be added.
  * @param domains oldest first: the first one is the default domain
  */
-export function wantedRoutes(plan: AppPlan, domains: readonly Stored<CFDomain>[], hasRoutes: boolean): WantedRoute[] {
+export function wantedRoutes(plan: AppPlan, domains: readonly Stored<CFDomain>[], hasRoutes: boolean): RoutePlace[] {
   if (plan.noRoute) return [];
   if (plan.routes.length > 0) return namedRoutes(plan, domains);
   if (hasRoutes || !(plan.randomRoute || plan.defaultRoute)) return [];

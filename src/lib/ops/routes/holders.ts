@@ -18,6 +18,12 @@ export interface RoutePlace {
   path: string;
 }
 
+/** True when the route has this address. The case of letters makes no difference. */
+export const isAtPlace = ({ spec }: CFRoute, { host, domain, path }: RoutePlace): boolean =>
+  spec.domainRef.name === domain.metadata.name &&
+  (spec.host ?? '').toLowerCase() === host.toLowerCase() &&
+  (spec.path ?? '').toLowerCase() === path.toLowerCase();
+
 /** Naming the space is only a courtesy; installations with more orgs do without it. */
 const mostOrgs = 20;
 

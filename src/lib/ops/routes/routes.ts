@@ -16,7 +16,7 @@ import { waitForController } from '../controller-wait.ts';
 import type { OpEvent } from '../events.ts';
 import { findDomain, listDomainObjects } from '../find.ts';
 import { waitUntilProgrammed } from './programming.ts';
-import { assertMayTakeEveryHost, explainRefusal, type RoutePlace } from './holders.ts';
+import { assertMayTakeEveryHost, explainRefusal, isAtPlace, type RoutePlace } from './holders.ts';
 import { appNames } from '../rows.ts';
 
 export interface RouteAddress {
@@ -92,17 +92,12 @@ async function findRoute(
     labelSelector: `${labels.domainGuid}=${domain.metadata.name}`,
     signal,
   });
-  return items.find((route) => isAt(route, domain, { host, path }));
+  return items.find((route) => isLiveAt(route, { host, domain, path }));
 }
 
-/** True for a route with this address that is not being deleted. */
-function isAt(route: Stored<CFRoute>, domain: Stored<CFDomain>, { host, path }: { host: string; path: string }): boolean {
-  return (
-    route.metadata.deletionTimestamp === undefined &&
-    route.spec.domainRef.name === domain.metadata.name &&
-    (route.spec.host ?? '').toLowerCase() === host.toLowerCase() &&
-    (route.spec.path ?? '').toLowerCase() === path.toLowerCase()
-  );
+/** True for a route that has this address and is not being deleted. */
+function isLiveAt(route: Stored<CFRoute>, place: RoutePlace): boolean {
+  return route.metadata.deletionTimestamp === undefined && isAtPlace(route, place);
 }
 
 /** Waits until the controller has claimed the address. @throws KfError `conflict` when another route has it */
@@ -197,7 +192,7 @@ export async function ensureRoute(
   const { domain } = place;
   const found = await unlessRefused(
     session,
-    known.find((route) => isAt(route, domain, place)),
+    known.find((route) => isLiveAt(route, place)),
   );
   const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name });
   const isOwn = ({ appRef, processType }: RouteDestination): boolean => appRef.name === app.metadata.name && processType === 'web';
