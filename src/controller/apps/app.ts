@@ -12,7 +12,7 @@ import { keyOf, splitKey } from '../runtime/store.ts';
 import { deploymentOf } from './deployment.ts';
 import { measureDeployment, noteChanges } from '../durations.ts';
 import { appIndexes, appsByDroplet, bindingsByApp, bindingsOf, wantedInstances } from '../relations.ts';
-import { ensureProcesses, processesOf } from './processes.ts';
+import { ensureProcesses, liveProcesses } from './processes.ts';
 import { boundServices, ensureVcapSecrets, forgetVcap, vcapApplicationSecretName, vcapPaceMs, vcapServicesSecretName } from './vcap.ts';
 import { claimName, duplicateRetryMs } from '../names/leases.ts';
 
@@ -158,7 +158,7 @@ function readiness(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], 
 }
 
 async function write(context: Context, app: Stored<CFApp>, { serviceBindings, error }: Findings, claimed: Statement): Promise<void> {
-  const processes = processesOf(context, app);
+  const processes = liveProcesses(context, app);
   const actual = processes.reduce((sum, { status }) => sum + (status?.actualInstances ?? 0), 0);
   const wanted = processes.reduce((sum, process) => sum + wantedInstances(app, process), 0);
   const isIdle = app.spec.desiredState === 'STARTED' && processes.length > 0 && wanted === 0;

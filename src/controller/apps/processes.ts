@@ -1,7 +1,7 @@
 // Creates the processes that an app's droplet names, and updates them when the droplet changes.
 
 import type { Stored } from '../../lib/api/object.ts';
-import { lacksWeb, webProcess } from '../../lib/api/app.ts';
+import { lacksWeb, processesOf, webProcess } from '../../lib/api/app.ts';
 import { annotations, kinds } from '../../lib/api/group.ts';
 import type { CFApp, CFProcess, Droplet } from '../../lib/api/types.generated.ts';
 import { isAlreadyExists } from '../../lib/kube/errors.ts';
@@ -11,13 +11,12 @@ import type { Context } from '../runtime/reconciler.ts';
 import { processesByApp } from '../relations.ts';
 
 /** The app's processes that are not being deleted: `web` first, then by type. */
-export function processesOf(context: Context, app: Stored<CFApp>): Stored<CFProcess>[] {
-  const sortKey = (process: Stored<CFProcess>): string => (process.spec.processType === webProcess ? '' : process.spec.processType);
-  return context.stores
-    .of(kinds.process)
-    .by(processesByApp.name, `${app.metadata.namespace}/${app.metadata.name}`)
-    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-    .toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
+export function liveProcesses(context: Context, app: Stored<CFApp>): Stored<CFProcess>[] {
+  const stored = context.stores.of(kinds.process).by(processesByApp.name, `${app.metadata.namespace}/${app.metadata.name}`);
+  return processesOf(
+    app,
+    stored.filter(({ metadata }) => metadata.deletionTimestamp === undefined),
+  );
 }
 
 async function create(context: Context, app: Stored<CFApp>, type: string, detectedCommand: string, instances?: number): Promise<void> {
@@ -52,7 +51,7 @@ export async function ensureProcesses(context: Context, app: Stored<CFApp>, drop
   const types = new Map((droplet.processTypes ?? []).map(({ type, command }) => [type, command]));
   const webInstances = lacksWeb(droplet) ? 0 : undefined;
   if (!types.has(webProcess)) types.set(webProcess, '');
-  const present = new Map(processesOf(context, app).map((process) => [process.spec.processType, process]));
+  const present = new Map(liveProcesses(context, app).map((process) => [process.spec.processType, process]));
   for (const [type, command] of types) {
     const process = present.get(type);
     if (process === undefined) await create(context, app, type, command, type === webProcess ? webInstances : undefined);

@@ -15,7 +15,7 @@ import { Remembered } from '../runtime/memory.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { routesByApp } from '../relations.ts';
-import { processesOf } from './processes.ts';
+import { liveProcesses } from './processes.ts';
 import { serviceCredentialsOf } from '../services/instance.ts';
 import { isNamespaceOf } from '../tenancy/ownership.ts';
 import { paceMs } from '../runtime/secrets.ts';
@@ -71,7 +71,7 @@ const limitsOf = ({ memoryMB, diskQuotaMB }: Pick<Stored<CFProcess>['spec'], 'me
 function vcapOfProcess(context: Context, app: Stored<CFApp>, process: Stored<CFProcess> | undefined): Record<string, unknown> {
   if (process !== undefined)
     return { process_id: process.metadata.name, process_type: process.spec.processType, ...limitsOf(process.spec) };
-  const web = processesOf(context, app).find(({ spec }) => spec.processType === webProcess);
+  const web = liveProcesses(context, app).find(({ spec }) => spec.processType === webProcess);
   return { ...limitsOf(web?.spec ?? context.info().processDefaults), users: null };
 }
 
