@@ -91,7 +91,7 @@ function duplicateText(named: NamedObject): string {
   }
 }
 
-// Orgs and routes are unique in the whole installation, so their Leases lie in the root namespace, where domains are too.
+// The names of orgs and routes are unique in the whole installation: their Leases are in the root namespace, where orgs and domains are as well.
 function leaseNamespace(named: NamedObject): string {
   if (named.entity === 'route') return named.object.spec.domainRef.namespace ?? '';
   return named.object.metadata.namespace;
@@ -100,9 +100,9 @@ function leaseNamespace(named: NamedObject): string {
 function leaseFor(named: NamedObject, claim: NameClaim): Lease {
   const ns = leaseNamespace(named);
   const type = claimedKinds[claim.entityType];
-  // In one namespace the garbage collector frees the name together with its owner.
-  const isBeside = ns === named.object.metadata.namespace && type !== undefined;
-  return claimLease(ns, claim, named.object, isBeside ? { ownerReferences: [ownerReference(type, named.object, false)] } : {});
+  // The garbage collector frees the name when its owner goes. Owner references work only within one namespace.
+  const canBeOwned = ns === named.object.metadata.namespace && type !== undefined;
+  return claimLease(ns, claim, named.object, canBeOwned ? { ownerReferences: [ownerReference(type, named.object, false)] } : {});
 }
 
 /** The Lease by which `owner` holds a name. */
