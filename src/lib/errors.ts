@@ -1,4 +1,4 @@
-// The one error type that people see, and the one for our own mistakes.
+// The error type that users see, and the one for our own mistakes.
 
 /** Classes of failure: `error.code` in `--json`; numbered by `KF_EXIT_CODES=class` (docs/exit-codes.md). */
 export type FailureClass =
@@ -18,16 +18,16 @@ export type FailureClass =
   | 'bug';
 
 export interface KfErrorOptions {
-  /** Commands or facts that lead on, one per line; a command stands alone so that it can be pasted. */
+  /** Commands or facts that help, one per line; a command has a line of its own so that it can be pasted. */
   hints?: string[];
-  /** Exit code in cf's numbering; 1 unless told. */
+  /** Exit code in cf's numbering; default 1. */
   exitCode?: number;
-  /** Facts for machines, put beside the message in `--json`. */
+  /** Facts for programs, next to the message in `--json`. */
   details?: Record<string, unknown>;
   cause?: unknown;
 }
 
-/** A failure that a person can act on. `message` is a full sentence without a type name or a stack. */
+/** A failure that a user can act on. `message` is a full sentence without a type name or a stack. */
 export class KfError extends Error {
   readonly code: FailureClass;
   readonly hints: string[];
@@ -44,7 +44,7 @@ export class KfError extends Error {
   }
 }
 
-/** A state that the code holds impossible: our mistake, printed with its stack. */
+/** A state that should be impossible: our mistake, printed with its stack. */
 export class BugError extends KfError {
   constructor(message: string, options: KfErrorOptions = {}) {
     super('bug', message, options);
@@ -52,7 +52,7 @@ export class BugError extends KfError {
   }
 }
 
-/** The message of anything that was thrown. */
+/** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

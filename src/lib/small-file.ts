@@ -1,22 +1,22 @@
-// Files that people write: manifests, variables, settings, .cfignore. They are read into memory and parsed in one go, so they have a limit.
+// Files that people write: manifests, variables, settings, .cfignore. They are read into memory and parsed at once, so they have a limit.
 
 import { open } from 'node:fs/promises';
 import { KfError } from './errors.ts';
 
-/** Ten thousand apps fit into it; reading it as YAML takes two seconds at worst. */
+/** Enough for ten thousand apps; parsing it as YAML takes at most two seconds. */
 export const smallFileBytes = 1024 * 1024;
 
 export interface SmallFile {
   path: string;
   /** As the user named it. */
   asGiven: string;
-  /** What it is, with its article: "a manifest". */
+  /** Its kind, with an article: "a manifest". */
   what: string;
 }
 
 /**
- * The text of a file, also of a pipe or a device, which have no size beforehand.
- * @throws KfError `usage` when it is larger than such a file may be; what the system says when it cannot be read
+ * The text of a file, also of a pipe or a device, whose size is not known beforehand.
+ * @throws KfError `usage` when it is too large; the system's error when it cannot be read
  */
 export async function readSmallFile({ path, asGiven, what }: SmallFile): Promise<string> {
   const file = await open(path, 'r');

@@ -1,4 +1,4 @@
-// This program's version: put in by the bundle, read from package.json when run from source.
+// This program's version: set by the bundler, or read from package.json when run from source.
 
 import { readFileSync } from 'node:fs';
 

@@ -1,19 +1,19 @@
-// Waiting: the one polling loop, pauses that end with the command, and back-off.
+// Waiting: the only polling loop, pauses that end with the command, and back-off.
 
 import { KfError } from './errors.ts';
 
 export interface WaitOptions {
   signal?: AbortSignal | undefined;
   timeoutMs: number;
-  /** Between two looks; 500 unless told. */
+  /** Between two calls; default 500. */
   intervalMs?: number;
   /** What is awaited, as the end of "Timed out after 5 s waiting for …". */
   describe: string | (() => string);
-  /** What is thrown when the time is up; a KfError `timeout` with `describe` unless told. */
+  /** The error when the time is up; default: a KfError `timeout` with `describe`. */
   late?: () => Error;
 }
 
-/** What an aborted signal means to people: its own KfError, a time limit, or Ctrl-C. */
+/** The error of an aborted signal for users: its own KfError, a time limit, or Ctrl-C. */
 export function abortError(signal: AbortSignal): KfError {
   const reason: unknown = signal.reason;
   if (reason instanceof KfError) return reason;
@@ -22,7 +22,7 @@ export function abortError(signal: AbortSignal): KfError {
   return new KfError('interrupted', 'The command was interrupted.', { exitCode: 130, cause: reason });
 }
 
-/** Throws what {@link abortError} makes of the signal once it is aborted. */
+/** Throws the {@link abortError} of the signal if it is aborted. */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) throw abortError(signal);
 }
@@ -46,10 +46,10 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** Node's timers take 32 bits; a longer time, meant as "never", would be over at once. */
+/** Node's timers have 32 bits; a longer time, meant as "never", would end at once. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/** A time limit that a timer can keep: as asked, at most 24 days. */
+/** A time limit that a timer supports: the given one, at most 24 days. */
 export const timerMs = (ms: number): number => Math.min(ms, longestTimerMs);
 
 /** Milliseconds before try number `attempt` (0 = first repeat): doubling from `baseMs` to `maxMs`, a quarter of it random. */
@@ -67,13 +67,13 @@ function inWords(ms: number): string {
   return rest === 0 ? `${String((seconds - rest) / 60)} min` : `${String((seconds - rest) / 60)} min ${String(rest)} s`;
 }
 
-/** The error of a wait that took too long. */
+/** The error of a wait whose time was up. */
 export function timeoutError(timeoutMs: number, describe: WaitOptions['describe'], cause?: unknown): KfError {
   const what = typeof describe === 'string' ? describe : describe();
   return new KfError('timeout', `Timed out after ${inWords(timeoutMs)} waiting for ${what}.`, { details: { timeoutMs }, cause });
 }
 
-/** What a wait brings; undefined when its time was up. */
+/** The result of a wait; undefined when its time was up. */
 export async function unlessLate<T>(waiting: Promise<T>): Promise<T | undefined> {
   try {
     return await waiting;
@@ -83,7 +83,7 @@ export async function unlessLate<T>(waiting: Promise<T>): Promise<T | undefined>
   }
 }
 
-/** Asks again and again until `check` answers with something, the time is up (KfError `timeout`) or the signal aborts. */
+/** Calls `check` repeatedly until it returns a value, the time is up (KfError `timeout`) or the signal aborts. */
 export async function waitFor<T>(check: () => Promise<T | undefined>, options: WaitOptions): Promise<T> {
   const deadline = performance.now() + options.timeoutMs;
   for (;;) {

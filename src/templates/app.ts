@@ -22,13 +22,13 @@ export interface AppInput {
   namespace: string;
   displayName: string;
   lifecycle: Lifecycle;
-  /** The push that claims the name: `kf/push-id` and when it began. */
+  /** The push that claims the name: `kf/push-id`, and when it began. */
   pushId?: string;
   annotations?: Record<string, string>;
   labels?: Record<string, string>;
 }
 
-/** A stopped app; pushing starts it. */
+/** A stopped app; the push starts it. */
 export function buildApp(input: AppInput, author: Authorship): CFApp {
   const push =
     input.pushId === undefined ? {} : { [annotations.pushId]: input.pushId, [annotations.pushStarted]: author.now.toISOString() };
@@ -51,7 +51,7 @@ export function buildApp(input: AppInput, author: Authorship): CFApp {
   });
 }
 
-/** The environment Secret that belongs to the app. `app` has been created: its uid is known. */
+/** The environment Secret of the app. `app` exists already: its uid is known. */
 export function buildEnvSecret(app: Stored<CFApp>, env: Record<string, string>, author: Authorship): Secret {
   const guid = app.metadata.name;
   return {
@@ -74,7 +74,7 @@ export interface ProcessInput {
   type: string;
   memoryMB: number;
   diskQuotaMB: number;
-  /** Left out: 1 for web, else 0. */
+  /** Default: 1 for web, otherwise 0. */
   instances?: number | undefined;
   command?: string | undefined;
   healthCheck?: CFProcessSpec['healthCheck'] | undefined;

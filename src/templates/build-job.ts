@@ -21,9 +21,9 @@ export interface BuildJobInput {
   /** User of the builder image, numeric. */
   uid: number;
   gid: number;
-  /** Source image by digest, as the push port knows it. */
+  /** Source image by digest, with the host of the push port. */
   source: string;
-  /** The only registry that gets to see the build's credential. */
+  /** The only registry that gets the build's credential. */
   registryHost: string;
   lifecycle: LifecycleInput;
   /** Text of an order.toml. */
@@ -36,7 +36,7 @@ export interface BuildJobInput {
   env: BuildVariable[];
   /** Secret for the literals among `env`, a key per variable. */
   literalEnvSecret?: string;
-  /** Secrets shown to buildpacks below /platform/bindings. */
+  /** Secrets that buildpacks can read below /platform/bindings. */
   bindings: string[];
   pullSecrets: string[];
   memoryMB: number;
@@ -44,7 +44,7 @@ export interface BuildJobInput {
   timeoutSeconds: number;
 }
 
-/** How long a finished build's pod, and with it its log, stays readable. */
+/** How long a finished build's pod, and its log, can be read. */
 export const finishedBuildTtlSeconds = 6 * 3600;
 
 export const buildContainers = { source: 'source', registry: 'registry', build: 'build' } as const;
@@ -192,7 +192,7 @@ function podSpec(input: BuildJobInput): PodSpec {
   };
 }
 
-/** One pod, never a second try: a build does not start again by itself. */
+/** One pod, never a second try: a build is not repeated automatically. */
 export function buildJob(input: BuildJobInput): Job {
   const marks = { [labels.buildWorkloadName]: input.name, [labels.buildGuid]: input.name, [labels.appGuid]: input.appGuid };
   return {

@@ -29,7 +29,7 @@ export const releaseFile = 'build-ended';
 /** Its content after that. */
 export const released = { built: 'built', failed: 'failed' } as const;
 
-/** Exit code of a container that ended because another one failed: never the cause. */
+/** Exit code of a container that ended because another one failed; it is never the cause. */
 export const endedByOther = 99;
 
 /** Version of the CNB platform API that the scripts use; lifecycle 0.20 and later support it. */
@@ -39,12 +39,12 @@ export const platformApi = '0.14';
 export const registryKeys = { username: 'username', password: 'password', auth: 'auth' } as const;
 
 export interface LifecycleInput {
-  /** Where the droplet goes, with a tag. */
+  /** The reference of the droplet, with a tag. */
   target: string;
   runImage?: string;
-  /** A droplet of the same app whose layers may be used again. */
+  /** An earlier droplet of the same app whose layers may be reused. */
   previousImage?: string;
-  /** Registries to be asked over plain HTTP. */
+  /** Registries that are reached over plain HTTP. */
   insecureRegistries: string[];
 }
 
@@ -62,7 +62,7 @@ await() {
 }
 `;
 
-/** A metadata.toml with more bytes is not packed into the container's report. */
+/** A larger metadata.toml is not included in the container's report. */
 const mostMetadata = 256 * 1024;
 
 /** Quotes a word for a POSIX shell. */

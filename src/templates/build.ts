@@ -28,7 +28,7 @@ export interface PackageInput extends Marks {
   guid: string;
   app: Stored<CFApp>;
   type: 'bits' | 'docker';
-  /** bits: reference by digest behind the push port; docker: as typed. */
+  /** bits: reference by digest behind the push port; docker: as the user typed it. */
   image: string;
   /** Names of pull secrets. */
   pullSecrets?: string[];
@@ -56,7 +56,7 @@ export interface BuildInput extends Marks {
   lifecycle: Lifecycle;
   stagingMemoryMB: number;
   stagingDiskMB: number;
-  /** Hash of all inputs; an equal key means that the build need not run again. */
+  /** Hash of all inputs; with an equal key the build need not run again. */
   buildKey?: string | undefined;
   /** Name of the Secret made by {@link buildBuildEnvSecret}. */
   envSecretName?: string | undefined;
@@ -87,7 +87,7 @@ export function buildBuild(input: BuildInput, author: Authorship): CFBuild {
   });
 }
 
-/** The environment of one build, written once. `build` has been created: its uid is known. */
+/** The environment of one build, written once. `build` exists already: its uid is known. */
 export function buildBuildEnvSecret(build: Stored<CFBuild>, env: Record<string, string>, author: Authorship): Secret {
   return {
     apiVersion: apiVersionOf(secretType),

@@ -1,10 +1,10 @@
-// The short pod that looks into the builder image and reports what it holds.
+// The short-lived pod that reads the builder image and reports its contents.
 
 import type { Pod } from '../lib/api/pod-kind.ts';
 import { labels } from '../lib/api/group.ts';
 
 export const builderPodName = 'kf-builder-info';
-/** The image that a builder pod looks at. */
+/** The image that a builder pod reads. */
 export const builderImageAnnotation = 'kf.cloudfoundry.org/builder-image';
 
 // The kubelet keeps 4096 bytes of it.
@@ -17,7 +17,7 @@ printf 'uid=%s\\ngid=%s\\nmachine=%s\\nstack=%s\\ndescription=%s\\norder=%s\\n' 
   "\${CNB_USER_ID:-}" "\${CNB_GROUP_ID:-}" "$(uname -m)" "\${CNB_STACK_ID:-\${ID:-linux}-\${VERSION_ID:-0}}" "\${PRETTY_NAME:-}" "$O" > /dev/termination-log
 `;
 
-/** Runs as any user that is not root: it only reads. */
+/** Runs as any user except root, because it only reads. */
 export function builderPod(namespace: string, image: string): Pod {
   return {
     apiVersion: 'v1',

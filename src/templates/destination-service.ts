@@ -1,4 +1,4 @@
-// The Service that leads a route destination to one generation of its process.
+// The Service from a route destination to one generation of its process.
 
 import type { Stored } from '../lib/api/object.ts';
 import type { Service } from '../lib/api/core.ts';

@@ -1,4 +1,4 @@
-// The HTTPRoute of a CFRoute: weights over generations, and one rule per generation by which the controller tries it.
+// The HTTPRoute of a CFRoute: weights of the generations, and one rule per generation for the controller's probes.
 
 import type { Stored } from '../lib/api/object.ts';
 import { createHash } from 'node:crypto';
@@ -8,7 +8,7 @@ import { kinds, labels } from '../lib/api/group.ts';
 import type { CFRoute } from '../lib/api/types.generated.ts';
 import { ownerReference } from './metadata.ts';
 
-/** Header that leads a request to one generation, whatever the weights are. */
+/** Header that sends a request to one generation, whatever the weights are. */
 export const generationHeader = 'kf-generation';
 
 export interface RouteBackend {
@@ -24,24 +24,24 @@ export interface HttpRouteInput {
   fqdn: string;
   gateway: { namespace: string; name: string };
   backends: readonly RouteBackend[];
-  /** `status.serving` of each process as it went into the weights, by process GUID. */
+  /** The `status.serving` of each process that the weights were computed from, by process GUID. */
   serving: Readonly<Record<string, string>>;
   /** Some process behind the route wants instances. */
   serves: boolean;
-  /** The gateway can mark answers (feature HTTPRouteResponseHeaderModification): a probe then knows its own answer. */
+  /** The gateway can mark answers (feature HTTPRouteResponseHeaderModification), so a probe can identify the generation that answered. */
   marks: boolean;
-  /** The gateway takes regular expressions for paths: `/Pay` and `/pay` are then one, as they are one name. */
+  /** The gateway accepts regular expressions for paths, so that `/Pay` and `/pay` are the same, as they are one name. */
   pathExpressions: boolean;
   /** The HTTPRoute as it is now. */
   live?: Stored<HttpRoute> | undefined;
 }
 
-/** Annotation by which a process sees that its weights have reached the route. */
+/** Annotation that shows a process that its weights have reached the route. */
 export function servingAnnotation(processGuid: string): string {
   return `serving.kf.cloudfoundry.org/${processGuid}`;
 }
 
-/** Rules beyond this are refused by the Gateway API. */
+/** The Gateway API allows no more rules. */
 const mostRules = 16;
 
 function marked(generation: string): RouteFilter {
@@ -49,8 +49,8 @@ function marked(generation: string): RouteFilter {
 }
 
 /**
- * What a path's requests look like. Names of routes do not tell capitals from small letters, so matching must not either; where the gateway knows
- * prefixes only, the path is matched as it was written and in small letters.
+ * The matches for a path. Names of routes do not distinguish capitals, so matching must not either. If the gateway knows only prefixes, the path
+ * is matched as it was written and in small letters.
  */
 function pathMatches(path: string, pathExpressions: boolean): RouteMatch[] {
   let length = path.length;
@@ -63,14 +63,17 @@ function pathMatches(path: string, pathExpressions: boolean): RouteMatch[] {
   return [{ path: { type: 'RegularExpression', value: `(?i)^${quoted}(/.*)?$` } }];
 }
 
-/** A form that comes back after another is told from its first time: the gateway may still have that one loaded, and load the other before it. */
+/**
+ * A form that comes back after another one gets a new revision: the gateway may still have its first occurrence loaded, and load the other form
+ * before it.
+ */
 function revisionFor(form: string, live: Stored<HttpRoute> | undefined): string {
   const before = revisionOf(live);
   if (before === undefined) return form;
   return before.split('-')[0] === form ? before : `${form}-${String(live?.metadata.generation ?? 0)}`;
 }
 
-/** The HTTPRoute of a route that holds its host, also while nothing serves it: the gateway then tells that it knows so. */
+/** The HTTPRoute of a route that has its host, also while nothing serves it: the gateway then reports that it has loaded the route. */
 export function buildHttpRoute({
   route,
   fqdn,
@@ -97,13 +100,13 @@ export function buildHttpRoute({
     ...(marks ? { filters: [marked(backend.generation)] } : {}),
     backendRefs: [reference(backend, 1)],
   }));
-  // All weights 0 would be "no backend": then every backend gets its share, and the gateway answers for those without pods.
+  // If all weights were 0, there would be no backend. Then every backend gets a share, and the gateway answers for those without pods.
   const isSilent = backends.every(({ weight }) => weight === 0);
   const main: RouteRule = {
     matches: paths,
     backendRefs: backends.map((backend) => reference(backend, isSilent ? 1 : backend.weight)),
   };
-  // Where nothing shall answer there is no rule for plain requests: they get the page for unknown routes.
+  // If the route must not answer, there is no rule for plain requests: they get the page for unknown routes.
   const rules = serves && backends.length > 0 ? [...probes, main] : probes;
   const form = createHash('sha256')
     .update(JSON.stringify([fqdn, parent, paths, rules]))

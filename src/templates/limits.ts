@@ -1,4 +1,4 @@
-// How much an org and a space may hold: a ResourceQuota, so that one tenant can fill neither the nodes nor the controller's memory for all.
+// The limits of an org and a space, as a ResourceQuota: one tenant must not fill the nodes or the controller's memory for all.
 
 import type { ResourceQuota } from '../lib/api/core.ts';
 import { annotations, labels, limitsName } from '../lib/api/group.ts';
@@ -6,24 +6,24 @@ import { parseQuantity } from '../lib/api/sizes.ts';
 
 const group = 'korifi.cloudfoundry.org';
 
-/** By resource, as `spec.hard` of a ResourceQuota names it. */
+/** Limits by resource, as in `spec.hard` of a ResourceQuota. */
 export type Limits = Record<string, string>;
 
 const ofKinds = (counts: Record<string, number>): Limits =>
   Object.fromEntries(Object.entries(counts).map(([plural, count]) => [`count/${plural}.${group}`, String(count)]));
 
-/** docs/decisions/0015-sizes-and-counts.md says how they go together with the controller's memory. */
+/** docs/decisions/0015-sizes-and-counts.md says how they relate to the controller's memory. */
 const defaults = {
-  // A manager may make developers of the org's own namespace too: they may write Secrets there. A space without anything takes room of the controller, too.
+  // A manager can make developers of the org's own namespace too, who may write Secrets there. Empty spaces also take memory of the controller.
   org: { 'count/rolebindings.rbac.authorization.k8s.io': '200', 'count/secrets': '100', ...ofKinds({ cfspaces: 20 }) },
   space: {
-    // Those that run or wait: apps, tasks and builds together.
+    // Running and waiting ones: apps, tasks and builds together.
     pods: '64',
     'requests.memory': '16Gi',
-    // What an instance may write is kept free for it on its node, whatever it does write.
+    // The scheduler reserves the full disk limit of an instance on its node, whatever the instance writes.
     'requests.ephemeral-storage': '64Gi',
     'count/pods': '400',
-    // With the 600 KiB that policy kf-sizes lets a Secret have, they stay well below the 2 GiB of etcd.
+    // With the 600 KiB that policy kf-sizes allows for a Secret, they stay well below the 2 GiB of etcd.
     'count/secrets': '2000',
     'count/configmaps': '100',
     'count/services': '600',
@@ -46,29 +46,30 @@ const defaults = {
   },
 } as const satisfies Record<string, Limits>;
 
-/** How many tasks of an app that have ended are kept, where setup says nothing: a month of nightly runs (docs/decisions/0036). */
+/** How many finished tasks of an app are kept by default: a month of nightly runs (docs/decisions/0036). */
 export const defaultTasksKept = 30;
 
 export type LimitedPlace = keyof typeof defaults;
 
 /**
- * The limits of a place: the defaults, with those that the operator names instead of or beside them. A limit that is empty is none.
- * @param withKinds false leaves kf's own kinds out
+ * The limits of an org or space: the defaults, overridden and extended by the operator's. An empty limit means none.
+ * @param withKinds false leaves out kf's own kinds
  */
 export function limitsOf(place: LimitedPlace, named: Limits = {}, withKinds = true): Limits {
   const all: Limits = { ...defaults[place], ...named };
   return Object.fromEntries(Object.entries(all).filter(([resource, limit]) => limit !== '' && (withKinds || !resource.endsWith(group))));
 }
 
-/** So many full spaces an org may hold the content of, however many it spreads it over. Secrets are a matter of etcd's 2 GiB, which one space comes near. */
+/** The total of an org, in full spaces, however many spaces it has. All Secrets share etcd's 2 GiB, and one full space comes close to that. */
 const fullSpaces = (resource: string): number => (resource === 'count/secrets' ? 1 : 2);
-/** Not shared out: copies of the org's own roles are in each of its spaces. */
+/** Not divided: each space has copies of the org's own roles. */
 const ofEachSpace = new Set(['count/rolebindings.rbac.authorization.k8s.io']);
 
 /**
- * What all spaces of an org together may hold: of each count what two spaces may (of Secrets one), unless the operator names another total. A total that is empty is none.
+ * The limits of all spaces of an org together: twice the limit of one space for each count (once for Secrets), unless the operator sets another
+ * total. An empty total means none.
  * @param space the limits of one space
- * @param withKinds false leaves kf's own kinds out
+ * @param withKinds false leaves out kf's own kinds
  */
 export function totalsOf(space: Limits, named: Limits = {}, withKinds = true): Limits {
   const counts = Object.entries(space).filter(([resource]) => resource.startsWith('count/') && !ofEachSpace.has(resource));
@@ -79,7 +80,7 @@ export function totalsOf(space: Limits, named: Limits = {}, withKinds = true): L
   return Object.fromEntries(Object.entries(all).filter(([resource, limit]) => limit !== '' && (withKinds || !resource.endsWith(group))));
 }
 
-/** Remembers in an annotation what it was made with: what an operator changed is told from that. */
+/** Records the written limits in an annotation, so that changes by an operator can be recognized. */
 export function buildLimits(ns: string, limits: Limits): ResourceQuota {
   return {
     apiVersion: 'v1',
@@ -94,7 +95,7 @@ export function buildLimits(ns: string, limits: Limits): ResourceQuota {
   };
 }
 
-/** A quota that limits nothing: the cluster counts by it what the namespace holds. */
+/** A quota without limits: with it the cluster counts the contents of the namespace. */
 export function buildCounter(ns: string, limits: Limits): ResourceQuota {
   const hard = Object.fromEntries(Object.keys(limits).map((resource) => [resource, '1P']));
   const { metadata, ...quota } = buildLimits(ns, hard);

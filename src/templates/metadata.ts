@@ -1,4 +1,4 @@
-// What every object that the CLI creates has in common: kind, index labels, who made it, owner.
+// The common parts of all objects that the CLI creates: kind, index labels, author, owner.
 
 import { annotations, contractVersion } from '../lib/api/group.ts';
 import { indexLabels } from '../lib/api/labels.ts';
@@ -7,7 +7,7 @@ import type { KubeObject, ObjectMeta, OwnerReference, ResourceType, Stored } fro
 
 /** Who creates the object, and when. */
 export interface Authorship {
-  /** The user name that the API server sees; a policy refuses any other. */
+  /** The user name that the API server sees; a policy rejects any other. */
   changedBy: string;
   now: Date;
 }
@@ -17,7 +17,7 @@ export function authorOf(author: Authorship): Record<string, string> {
   return { [annotations.creationVersion]: contractVersion, [annotations.changedBy]: author.changedBy };
 }
 
-/** A reference to an owner that the server has seen. Never `blockOwnerDeletion`: that needs a right on finalizers. */
+/** A reference to an owner that exists on the server. Never with `blockOwnerDeletion`, which needs a right on finalizers. */
 export function ownerReference(type: ResourceType, owner: Stored, controller = true): OwnerReference {
   return {
     apiVersion: apiVersionOf(type),
@@ -34,14 +34,14 @@ interface Parts<T extends KubeObject> {
   author: Authorship;
 }
 
-/** The complete object: given labels and annotations win over the computed ones. */
+/** The complete object: given labels and annotations override the computed ones. */
 export function assemble<T extends KubeObject>(type: ResourceType<T>, { metadata, body, author }: Parts<T>): T {
   const object = { apiVersion: apiVersionOf(type), kind: type.kind, metadata, ...body } as T;
   const labels = { ...indexLabels(object, { now: author.now }), ...metadata.labels };
   return { ...object, metadata: { ...metadata, labels, annotations: { ...authorOf(author), ...metadata.annotations } } };
 }
 
-/** Texts as a Secret's `data`. */
+/** Encodes texts as the `data` of a Secret. */
 export function encoded(texts: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, Buffer.from(text, 'utf8').toString('base64')]));
 }

@@ -1,4 +1,4 @@
-// The namespaces behind orgs and spaces, and the accounts that apps and tasks run as.
+// The namespaces of orgs and spaces, and the service accounts of apps and tasks.
 
 import type { Stored } from '../lib/api/object.ts';
 import type { Namespace, ServiceAccount } from '../lib/api/core.ts';
@@ -16,14 +16,14 @@ function namespace(name: string, marks: Record<string, string>, notes: Record<st
   };
 }
 
-/** Labels and annotations, as Korifi sets them. */
+/** The namespace of an org, with the same labels and annotations as in Korifi. */
 export function orgNamespace(org: Stored<CFOrg>): Namespace {
   const name = org.metadata.name;
   const marks = { [labels.orgName]: sha224(org.spec.displayName), [labels.orgGuid]: name };
   return namespace(name, marks, { [annotations.orgName]: org.spec.displayName });
 }
 
-/** `org` is the CFOrg whose namespace the space lives in; without it the org's plain name is left out. */
+/** `org` is the CFOrg of the space; without it the label with the org's name is left out. */
 export function spaceNamespace(space: Stored<CFSpace>, org: Stored<CFOrg> | undefined): Namespace {
   const name = space.metadata.name;
   const marks = {

@@ -1,4 +1,5 @@
-// Who talks to whom in a space: apps and tasks to their own space, the gateway and the internet; builds only to what a build needs.
+// The NetworkPolicies of a space: apps and tasks may connect to their own space, the gateway and the internet; builds only to the addresses that a
+// build needs.
 
 import { labels } from '../lib/api/group.ts';
 import type { KfInfo, NetworkSettings } from '../lib/api/kf-info.ts';
@@ -24,22 +25,25 @@ export function networkPolicy(namespace: string, name: string, spec: NetworkPoli
   };
 }
 
-/** The gateway's pods: setup's own by their label, those of another one by its namespace. */
+/** The gateway's pods: setup's own by their label, others by their namespace. */
 function gatewayPeer({ gateway }: KfInfo): NetworkPeer {
   return gateway.internalAddress === undefined ? namespacePeer(gateway.namespace) : namespacePeer(gateway.namespace, app('kf-gateway'));
 }
 
-/** The controller asks an instance itself where no gateway of kf's answers for it: with one of the operator's, and for an app without route. */
+/**
+ * The controller sends requests directly to an instance when kf's own gateway does not serve it: with a gateway of the operator, and for an app
+ * without a route.
+ */
 function controllerPeer({ controller }: KfInfo): NetworkPeer {
   return namespacePeer(controller.namespace, app('kf-controller'));
 }
 
-/** Ports at which a gateway takes requests for apps: that of setup's own, and the usual ones of others. */
+/** Ports at which a gateway accepts requests for apps: that of setup's own, and the usual ones of others. */
 function gatewayPorts({ gateway }: KfInfo): NetworkPort[] {
   return (gateway.internalAddress === undefined ? [80, 443, 8000, 8443, 10_080, 10_443] : [8000]).map(tcp);
 }
 
-/** NodeLocal DNSCache listens there on every node that has it; nothing else is asked at that address. */
+/** NodeLocal DNSCache listens here on every node that has it; nothing else uses this address. */
 const nodeLocalDns = '169.254.20.10/32';
 
 function nameService(settings: NetworkSettings): Egress {
@@ -56,12 +60,12 @@ function nameService(settings: NetworkSettings): Egress {
 export interface SpaceNetwork {
   info: KfInfo;
   settings: NetworkSettings;
-  /** Addresses of nodes and of the API server; those that could count as internet are left out of it. */
+  /** Addresses of nodes and of the API server; those that would count as internet are excluded from it. */
   closed: readonly string[];
   builds: readonly BuildTarget[];
 }
 
-/** Something that builds may reach beside DNS and the push port. */
+/** A target that builds may reach in addition to DNS and the push port. */
 export interface BuildTarget {
   /** A range, a namespace, or the internet. */
   to: { range: string } | { namespace: string } | 'internet';

@@ -1,16 +1,16 @@
-// The environment that an app's container gets: Korifi's variables and those of cf.
+// The environment of an app's container: the variables of Korifi and of cf.
 
 import type { EnvVar } from '../lib/api/types.generated.ts';
 import { defined } from '../lib/defined.ts';
 
-/** What VCAP_APPLICATION says of every instance of a process. */
+/** The fields of VCAP_APPLICATION for every instance of a process. */
 export interface VcapApplication {
   [key: string]: unknown;
   application_id: string;
   application_name: string;
 }
 
-/** What VCAP_SERVICES lists per service. Keys are the contract's. */
+/** The fields of VCAP_SERVICES per service. The keys are the contract's. */
 export interface VcapService {
   label: string;
   name: string;
@@ -40,19 +40,19 @@ export interface ProcessEnvInput {
   lifecycle: 'buildpack' | 'docker';
 }
 
-/** Escapes `$` against the expansion that the kubelet does in plain values. */
+/** Escapes `$`, because the kubelet expands variables in plain values. */
 function literal(text: string): string {
   return text.replaceAll('$', '$$$$');
 }
 
-/** VCAP_APPLICATION with what only the running instance knows, expanded by the kubelet from variables that stand before it. */
+/** VCAP_APPLICATION with the fields that only the running instance knows; the kubelet expands them from variables defined before. */
 function vcapApplicationValue(application: VcapApplication, port: number | undefined): string {
   const text = JSON.stringify({ ...application, host: '0.0.0.0', ...defined({ port }) });
   const open = literal(text).slice(0, -1);
   return `${open},"instance_id":"$(CF_INSTANCE_GUID)","instance_index":$(CF_INSTANCE_INDEX)}`;
 }
 
-/** Variables of AppWorkload.spec.env: the user's first, so that the platform's own win where a name occurs twice. */
+/** Variables of AppWorkload.spec.env: the user's first, so that the platform's override those of the same name. */
 export function buildProcessEnv(input: ProcessEnvInput): EnvVar[] {
   const port = input.ports[0];
   const platform: EnvVar[] = [
@@ -61,7 +61,7 @@ export function buildProcessEnv(input: ProcessEnvInput): EnvVar[] {
     ...(port === undefined ? [] : ['PORT', 'VCAP_APP_PORT'].map((name) => ({ name, value: String(port) }))),
     { name: 'VCAP_APPLICATION', value: vcapApplicationValue(input.vcapApplication, port) },
   ];
-  // A docker image keeps its own home and user; a buildpack app sees what cf shows it, at the places of a CNB image.
+  // A docker image keeps its own home and user; a buildpack app gets the same values as in cf, for the paths of a CNB image.
   const home = [
     { name: 'HOME', value: '/workspace' },
     { name: 'TMPDIR', value: '/tmp' },
@@ -80,7 +80,7 @@ export function buildProcessEnv(input: ProcessEnvInput): EnvVar[] {
   return [...defaults, ...fromSecret, ...platform];
 }
 
-/** Variables that the runner adds: who this instance is. They stand first, because others refer to them. */
+/** Variables that the runner adds, about the instance. They come first, because others refer to them. */
 export function buildInstanceEnv(ports: readonly number[], hasServices: boolean): EnvVar[] {
   const field = (name: string, fieldPath: string): EnvVar => ({ name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } });
   const port = ports[0];
@@ -110,7 +110,7 @@ export function vcapServicesValue(services: readonly VcapService[]): string {
 
 const databaseSchemes: Record<string, string> = { mysql: 'mysql2', mysql2: 'mysql2', postgres: 'postgres', postgresql: 'postgres' };
 
-/** DATABASE_URL: the first credential `uri` of a database, as cf gives it; undefined when no service has one. */
+/** DATABASE_URL: the first credential `uri` of a database, as in cf; undefined when no service has one. */
 export function databaseUrl(services: readonly VcapService[]): string | undefined {
   for (const { credentials } of services) {
     const uri = credentials['uri'];

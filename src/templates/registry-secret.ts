@@ -1,4 +1,4 @@
-// Secrets with registry credentials: what the kubelet, the CLI and a build use.
+// Secrets with registry credentials for the kubelet, the CLI and builds.
 
 import type { Secret } from '../lib/api/core.ts';
 import { labels, places } from '../lib/api/group.ts';
@@ -42,7 +42,7 @@ export function pushSecret(ns: string, credential: BasicCredential): Secret {
   };
 }
 
-/** For one build, in the form that the CNB lifecycle reads (CNB_REGISTRY_AUTH) and as plain user and password. */
+/** For one build, in the format of the CNB lifecycle (CNB_REGISTRY_AUTH) and as plain user and password. */
 export function buildRegistrySecret(
   where: { ns: string; name: string; owner: OwnerReference },
   pushHost: string,

@@ -1,14 +1,14 @@
-// RoleBindings that the controller makes in the namespaces of orgs and spaces.
+// RoleBindings that the controller creates in the namespaces of orgs and spaces.
 
 import type { Stored } from '../lib/api/object.ts';
 import type { RoleBinding } from '../lib/api/core.ts';
 import { annotations, labels } from '../lib/api/group.ts';
 import { defined } from '../lib/defined.ts';
 
-/** The ClusterRole with everything the controller does inside one org or space. */
+/** The ClusterRole with the controller's rights inside one org or space. */
 export const controllerRole = 'kf-controller-space';
 
-/** Gives the controller its rights in a namespace that it made. */
+/** Gives the controller its rights in a namespace that it created. */
 export function controllerRoleBinding(ns: string, account: { namespace: string; name: string }): RoleBinding {
   return {
     apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -19,12 +19,12 @@ export function controllerRoleBinding(ns: string, account: { namespace: string; 
   };
 }
 
-/** True when the binding is an original that child namespaces get a copy of. */
+/** True when the binding is an original that is copied to child namespaces. */
 export function isPropagated(binding: RoleBinding): boolean {
   return binding.metadata.annotations?.[annotations.propagateRole] === 'true';
 }
 
-/** The copy of `original` in a child namespace as Korifi makes it: same name, role and subjects. */
+/** The copy of `original` in a child namespace as in Korifi: same name, role and subjects. */
 export function copiedRoleBinding(original: Stored<RoleBinding>, ns: string): RoleBinding {
   const { name, namespace, labels: marks, annotations: notes } = original.metadata;
   return {
@@ -41,7 +41,7 @@ export function copiedRoleBinding(original: Stored<RoleBinding>, ns: string): Ro
   };
 }
 
-// Notes of other tools about the original are not copied, as in Korifi.
+// Labels and annotations of other tools are not copied, as in Korifi.
 function withoutTools(entries: Record<string, string> | undefined): Record<string, string> {
   const foreign = ['meta.helm.sh/', 'kapp.k14s.io/', 'kubectl.kubernetes.io/'];
   return Object.fromEntries(Object.entries(entries ?? {}).filter(([key]) => !foreign.some((prefix) => key.startsWith(prefix))));

@@ -10,9 +10,9 @@ import { defined } from '../lib/defined.ts';
 export interface DestinationInput {
   guid: string;
   appGuid: string;
-  /** Left out: web. */
+  /** Default: web. */
   processType?: string | undefined;
-  /** Left out: the controller takes the droplet's first port, else 8080. */
+  /** Default: the controller uses the droplet's first port, otherwise 8080. */
   port?: number | undefined;
 }
 
@@ -39,7 +39,7 @@ export function buildRoute(input: RouteInput, author: Authorship): CFRoute {
     domainRef: defined({ name: domain.metadata.name, namespace: domain.metadata.namespace }),
     destinations: input.destinations ?? [],
   };
-  // Only an operator may write this: for everybody else the API server refuses the route.
+  // Only an operator may set this; for all others the API server rejects the route.
   const wildcard = input.host === '*' ? { [annotations.wildcard]: 'allowed' } : {};
   const notes = { [annotations.appGuids]: appGuidsOf({ metadata: {}, spec }), ...wildcard };
   return assemble(kinds.route, {

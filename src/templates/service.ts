@@ -14,7 +14,7 @@ export interface UserProvidedInput {
   guid: string;
   namespace: string;
   displayName: string;
-  /** Name of the Secret that holds the credentials: any fresh name. */
+  /** Name of the Secret with the credentials: any unused name. */
   secretName: string;
   tags?: string[];
   syslogDrainUrl?: string | undefined;
@@ -39,7 +39,7 @@ export function buildUserProvidedInstance(input: UserProvidedInput, author: Auth
   });
 }
 
-/** The credentials of a user-provided instance, a JSON object under one key. `instance` has been created: its uid is known. */
+/** The credentials of a user-provided instance, a JSON object under one key. `instance` exists already: its uid is known. */
 export function buildCredentialsSecret(
   instance: Stored<CFServiceInstance>,
   credentials: Record<string, unknown>,
@@ -64,7 +64,7 @@ export interface BindingInput {
   guid: string;
   app: Stored<CFApp>;
   instance: Stored<CFServiceInstance>;
-  /** Name of the binding, where it shall differ from the instance's. */
+  /** Name of the binding, if it differs from the instance's. */
   displayName?: string | undefined;
 }
 

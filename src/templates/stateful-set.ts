@@ -1,4 +1,4 @@
-// The runner's objects: the immutable StatefulSet of one generation, and the budget over all generations of a process.
+// The runner's objects: the immutable StatefulSet of one generation, and the PodDisruptionBudget for all generations of a process.
 
 import type { Stored } from '../lib/api/object.ts';
 import { createHash } from 'node:crypto';
@@ -14,12 +14,12 @@ import { defined } from '../lib/defined.ts';
 /** Contract 6.4: in every space; it has no rights and no token. */
 const appAccount = 'korifi-app';
 const defaultDrainSeconds = 4;
-/** What an app gets to end by itself after the drain, as in cf. */
+/** The time that an app has to stop by itself after the drain, as in cf. */
 const ownGraceSeconds = 10;
-/** How long a pod stays bound to a node that went silent. */
+/** How long a pod stays bound to a node that is silent. */
 const nodeLossSeconds = 30;
 
-/** The generation's hash; an AppWorkload that somebody else made has one by its name. */
+/** The generation's hash; for an AppWorkload that somebody else made, a hash of its name. */
 export function generationOf(workload: Stored<AppWorkload>): string {
   return workload.metadata.labels?.[labels.generation] ?? createHash('sha256').update(workload.metadata.name).digest('hex').slice(0, 10);
 }
@@ -55,7 +55,7 @@ function container(workload: Stored<AppWorkload>): Container {
   return {
     name: 'application',
     image: spec.image,
-    // Names of droplets are digests: what the node has is what was asked for.
+    // Droplets are referenced by digest, so a cached image is always the right one.
     imagePullPolicy: 'IfNotPresent',
     ...defined({ command: spec.command }),
     env: [...instanceEnv, ...(spec.env ?? [])] as NonNullable<Container['env']>,
@@ -65,7 +65,7 @@ function container(workload: Stored<AppWorkload>): Container {
     ...probe('readinessProbe', spec.readinessProbe),
     ...probe('livenessProbe', spec.livenessProbe),
     ...(drain > 0 ? { lifecycle: { preStop: { sleep: { seconds: drain } } } } : {}),
-    // The last lines of a container that ends stay with the pod, for whoever asks why.
+    // The last lines of an ended container stay in its status, for later questions about the cause.
     terminationMessagePolicy: 'FallbackToLogsOnError',
     securityContext: {
       allowPrivilegeEscalation: false,
@@ -107,7 +107,7 @@ function podSpec(workload: Stored<AppWorkload>): PodSpec {
   };
 }
 
-/** Everything follows from the AppWorkload alone, so a deleted set comes back as it was. */
+/** Depends only on the AppWorkload, so a deleted set is created again with the same content. */
 export function buildStatefulSet(workload: Stored<AppWorkload>): StatefulSet {
   const { spec } = workload;
   const { name, namespace } = workload.metadata;
@@ -145,7 +145,7 @@ export function buildStatefulSet(workload: Stored<AppWorkload>): StatefulSet {
   };
 }
 
-/** Half of the process's pods stay while nodes are drained, whatever generation they are of; pods that do not run may always go. */
+/** While nodes are drained, half of the process's pods stay, of any generation; pods that do not run may always be evicted. */
 export function buildBudget(process: Stored<CFProcess>): PodDisruptionBudget {
   const { name, namespace } = process.metadata;
   return {

@@ -1,4 +1,4 @@
-// A task's run: the TaskWorkload that says what shall run, and the Job that runs it once.
+// A task's run: the TaskWorkload with the command, and the Job that runs it once.
 
 import type { Job } from '../lib/api/core.ts';
 import { annotations, contractVersion, kinds, labels } from '../lib/api/group.ts';
@@ -16,11 +16,11 @@ export interface TaskInput {
   env: EnvVar[];
 }
 
-/** How long a finished task's pod, and with it its log, stays readable; as long as a build's. */
+/** How long a finished task's pod, and its log, can be read; as long as a build's. */
 export const finishedTaskTtlSeconds = 6 * 3600;
 const taskAccount = 'korifi-task';
 
-/** What a task is told: the app's variables and services as they are when it starts. */
+/** The environment of a task: the app's variables and services at the time of its start. */
 export function buildTaskEnv(app: Stored<CFApp>, variables: readonly string[], memoryMB: number): EnvVar[] {
   const name = app.metadata.name;
   const secret = (variable: string, of: string): EnvVar => ({ name: variable, valueFrom: { secretKeyRef: { name: of, key: variable } } });
@@ -57,7 +57,7 @@ export function buildTaskWorkload({ app, task, command, droplet, memoryMB, diskM
   };
 }
 
-/** One pod, one try: a task never starts again by itself. How long it stays when it has ended is set once its end is written down. */
+/** One pod, one try: a task is not repeated automatically. Its TTL is set only when the task's end is in its status. */
 export function buildTaskJob(workload: Stored<TaskWorkload>): Job {
   const { name, namespace, labels: marks = {} } = workload.metadata;
   const { spec } = workload;

@@ -1,4 +1,4 @@
-// A generation of a process: what it is made of, its hashes, and the AppWorkload with its frozen Secrets.
+// A generation of a process: its inputs, its hashes, and the AppWorkload with its frozen Secrets.
 
 import { createHash } from 'node:crypto';
 import { processDefaults, effectiveCommand } from '../lib/api/app.ts';
@@ -10,7 +10,7 @@ import type { AppWorkload, CFApp, CFProcess, Droplet, EnvVar, Probe } from '../l
 import { ownerReference } from './metadata.ts';
 import { defined } from '../lib/defined.ts';
 
-/** What a running generation follows: a change of it makes a new one. */
+/** Inputs whose change makes a new generation. */
 export interface LiveInputs {
   image: string;
   pullSecrets: string[];
@@ -32,7 +32,7 @@ export interface LiveInputs {
   architecture: string;
 }
 
-/** A binding as it is frozen: the content of its mount secret. */
+/** A frozen binding: the content of its mount secret. */
 export interface FrozenBinding {
   guid: string;
   name: string;
@@ -40,9 +40,9 @@ export interface FrozenBinding {
   data: Record<string, string>;
 }
 
-/** What is copied when a generation is made; a later change of it reaches nothing that runs. */
+/** Inputs that are copied when a generation is made; later changes do not reach running instances. */
 export interface FrozenInputs {
-  /** Base64 by key: the user's variables and the platform's that are secret. */
+  /** Base64 by key: the user's variables, and the secret ones of the platform. */
   env: Record<string, string>;
   bindings: FrozenBinding[];
   vcapApplication: Record<string, unknown>;
@@ -59,7 +59,7 @@ export function liveHash(live: LiveInputs): string {
   ]); // prettier-ignore
 }
 
-/** The generation's name: 10 hex over everything that its pods are made of, and over whose they are. */
+/** The generation's name: 10 hex digits of a hash over all inputs of its pods and the name of their process. */
 export function generationHash(process: string, live: LiveInputs, frozen: FrozenInputs): string {
   const bindings = frozen.bindings.map(({ guid, name, data }) => [guid, name, sorted(data)]);
   return digest([process, liveHash(live), sorted(frozen.env), bindings, sorted(frozen.vcapApplication), frozen.drainSeconds]);
@@ -71,7 +71,7 @@ function command(app: Stored<CFApp>, process: Stored<CFProcess>): string[] {
   return app.spec.lifecycle.type === 'docker' ? ['/bin/sh', '-c', text] : ['/cnb/lifecycle/launcher', text];
 }
 
-/** Live inputs of a process; defaults of the contract (4.6) fill what is empty. */
+/** Live inputs of a process; defaults of the contract (4.6) replace empty fields. */
 export function liveInputs(app: Stored<CFApp>, process: Stored<CFProcess>, droplet: Droplet, ports: number[]): LiveInputs {
   const { healthCheck, readinessHealthCheck, processType } = process.spec;
   const { data } = healthCheck;
@@ -119,7 +119,7 @@ function probe(check: { type: string; path: string }, port: number | undefined, 
   return { ...how, periodSeconds: times.period, failureThreshold: times.failures, timeoutSeconds: times.timeout };
 }
 
-/** Probes: each second until the first success, then rarely for life, and for readiness with some patience. */
+/** Probes: each second until the first success, then rarely for liveness, and for readiness with some tolerance. */
 function probes(live: LiveInputs): Pick<AppWorkload['spec'], 'startupProbe' | 'livenessProbe' | 'readinessProbe'> {
   const { healthCheck } = live;
   const port = live.ports[0];
@@ -145,7 +145,7 @@ export interface WorkloadInput {
   env: EnvVar[];
 }
 
-/** Names of what belongs to one generation. */
+/** Names of the objects of one generation. */
 export function generationNames(
   process: Stored<CFProcess>,
   hash: string,
@@ -154,7 +154,7 @@ export function generationNames(
   return { workload, env: `${workload}-env`, binding: (index) => `${workload}-b-${String(index)}` };
 }
 
-/** The AppWorkload, without instances: they come once its Secrets are there. */
+/** The AppWorkload, without instances: they are started when its Secrets exist. */
 export function buildAppWorkload({ app, process, live, frozen, env }: WorkloadInput, hash: string): AppWorkload {
   const names = generationNames(process, hash);
   const { name, namespace } = process.metadata;
@@ -203,7 +203,7 @@ export function buildAppWorkload({ app, process, live, frozen, env }: WorkloadIn
   };
 }
 
-/** A copy that belongs to one generation: immutable, gone with the AppWorkload. */
+/** A copy for one generation: immutable, deleted with the AppWorkload. */
 export function buildFrozenSecret(workload: Stored<AppWorkload>, name: string, data: Record<string, string>): Secret {
   const { namespace } = workload.metadata;
   return {
@@ -221,7 +221,7 @@ export function buildFrozenSecret(workload: Stored<AppWorkload>, name: string, d
   };
 }
 
-/** All copies of a generation, the one with its environment last. */
+/** All copies of a generation; the one with its environment is the last. */
 export function buildFrozenSecrets(
   workload: Stored<AppWorkload>,
   names: ReturnType<typeof generationNames>,

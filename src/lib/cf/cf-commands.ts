@@ -1,6 +1,9 @@
-// Every command of the cf CLI: what help lists, what an alias means, and what to use instead of the ones that kf does not have yet.
+// Every command of the cf CLI: the entries of help, the aliases, and alternatives for those that kf does not have yet.
 
-/** Name, alias; for a command that kf lacks: its label in help and the way out. A command of kf has both empty: its own summary is its label. */
+/**
+ * Name, alias; for a command that kf does not have: its label in help and the alternative. Both are empty for a command of kf, whose own summary
+ * is the label.
+ */
 export type CfCommand = readonly [name: string, alias: string, label: string, instead: string];
 
 /** By the headings of `cf help -a`, in its order. */

@@ -1,9 +1,9 @@
-// Flags of cf that kf's commands do not have, each with what to do instead. Loaded only when a command line names an unknown flag.
+// Flags of cf that kf's commands do not have, each with an alternative. Loaded only for a command line with an unknown flag.
 
 import { KfError } from '../errors.ts';
 import { notThereYet } from './usage.ts';
 
-/** A flag that will not come: what decides it in kf, and the command for that. */
+/** A flag that kf will never have: where kf decides this, and the command for it. */
 interface Elsewhere {
   because: string;
   hint: string;
@@ -26,13 +26,13 @@ const credentials: Elsewhere = {
 };
 const users: Elsewhere = { because: 'users are those of the kubeconfig', hint: 'kf auth USER' };
 
-/** Flags of cf v6, whose place manifests have taken. */
+/** Flags of cf v6, which manifests have replaced. */
 const named: Elsewhere = {
   because: "routes are named in the manifest, or mapped by 'map-route'",
   hint: 'kf push APP --no-route, then kf map-route APP DOMAIN -n HOST',
 };
 
-/** By command, then by the flag as it is typed without its dashes; a text says what to use until the flag is there. */
+/** By command, then by the typed flag without its dashes; a text is the alternative until kf has the flag. */
 export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | Elsewhere>>>> = {
   api: { 'skip-ssl-validation': verification },
   plugins: { checksum: 'npm view PLUGIN dist.integrity', outdated: 'npm outdated in the folder of the plugins' },
@@ -72,7 +72,7 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
   'unmap-route': { port: 'kf has HTTP routes only: kf unmap-route APP DOMAIN -n HOST --path PATH' },
 };
 
-/** What is said of a flag that cf has and kf has not; undefined for a flag that cf does not have either. @param typed without its dashes */
+/** The error for a flag that cf has and kf does not; undefined for a flag that cf does not have either. @param typed without its dashes */
 export function cfFlagError(command: string, typed: string): KfError | undefined {
   const found = cfFlags[command]?.[typed];
   if (found === undefined) return undefined;

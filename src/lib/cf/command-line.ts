@@ -1,4 +1,4 @@
-// How cf reads a command line (the rules of go-flags): flags and arguments in any order, and its error texts.
+// Parses a command line as cf does (the rules of go-flags): flags and arguments in any order, and its error texts.
 
 import { incorrectUsage } from './usage.ts';
 
@@ -13,7 +13,7 @@ export interface FlagSpec {
 }
 
 export interface ArgSpec {
-  /** As usage prints it, e.g. `APP_NAME`. */
+  /** As printed in the usage, e.g. `APP_NAME`. */
   name: string;
   required: boolean;
 }
@@ -27,7 +27,7 @@ export interface CommandLine {
 export interface CommandLineRules {
   flags: FlagSpec[];
   args: ArgSpec[];
-  /** One unknown flag makes data of all short flags and unknown long ones (`set-env A NAME -value`). */
+  /** With one unknown flag, all short flags and unknown long ones are data (`set-env A NAME -value`). */
   dashesAreData?: boolean;
 }
 
@@ -138,7 +138,7 @@ function checkArgs(args: string[], specs: ArgSpec[]): void {
   if (extra !== undefined) throw incorrectUsage(`unexpected argument "${extra}"`);
 }
 
-/** Splits `argv` (without the command's name) by cf's rules. @throws KfError `usage` in cf's words */
+/** Parses `argv` (without the command's name) by cf's rules. @throws KfError `usage` in cf's words */
 export function readCommandLine(argv: string[], rules: CommandLineRules): CommandLine {
   let reader = new Reader(argv, rules, false);
   try {

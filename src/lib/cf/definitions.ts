@@ -1,10 +1,10 @@
-// Reads a command line against a command's declared flags and arguments: cf's syntax, then each value's own parser, environment and default.
+// Parses a command line by a command's declared flags and arguments: cf's syntax, then each value's own parser, environment and default.
 
 import { readCommandLine } from './command-line.ts';
 import { incorrectUsage } from './usage.ts';
 import { defined } from '../defined.ts';
 
-/** What is used of an oclif flag. */
+/** The fields of an oclif flag that kf uses. */
 export interface FlagDefinition {
   type: 'boolean' | 'option';
   char?: string;
@@ -22,7 +22,7 @@ export interface FlagDefinition {
   parse?: (input: never, context: never, options: never) => Promise<unknown>;
 }
 
-/** What is used of an oclif argument. */
+/** The fields of an oclif argument that kf uses. */
 export interface ArgDefinition {
   required?: boolean;
   default?: unknown;
@@ -38,7 +38,7 @@ export interface Declared {
 
 export interface ReadOptions {
   env: Readonly<Record<string, string | undefined>>;
-  /** Handed to the parsers, as oclif does. */
+  /** Passed to the parsers, as oclif does. */
   context: unknown;
 }
 

@@ -1,4 +1,4 @@
-// Values that are JSON on the command line or in a file.
+// Values that are JSON, on the command line or in a file.
 
 import { KfError } from '../errors.ts';
 import { readSmallFile } from '../small-file.ts';
@@ -13,7 +13,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Undefined for a text that names no file. @throws KfError for one that is too large */
+/** Undefined for a text that does not name a file. @throws KfError for a file that is too large */
 async function readText(path: string): Promise<string | undefined> {
   try {
     return await readSmallFile({ path, asGiven: path, what: 'a file of JSON' });

@@ -1,4 +1,4 @@
-// cf's variables for how long to wait.
+// cf's environment variables for time limits.
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -10,20 +10,20 @@ const timeouts = {
 
 export type TimeoutVariable = keyof typeof timeouts;
 
-/** The milliseconds that the user asks for; undefined when the variable is not set, or is no number above 0 (then cf takes its own, too). */
+/** The user's time limit in milliseconds; undefined when the variable is not set, or is not a number above 0 (cf then uses its default, too). */
 export function askedMs(env: Env, variable: TimeoutVariable): number | undefined {
   const text = env[variable]?.trim() ?? '';
   const value = text === '' ? Number.NaN : Number(text);
   return Number.isFinite(value) && value > 0 ? value * timeouts[variable].unitMs : undefined;
 }
 
-/** What is asked for, else the standard value, in milliseconds. */
+/** The user's time limit, otherwise the default, in milliseconds. */
 export function timeoutFrom(env: Env, variable: TimeoutVariable): number {
   const { standard, unitMs } = timeouts[variable];
   return askedMs(env, variable) ?? standard * unitMs;
 }
 
-/** A sentence for each of these variables that is set to something that counts for nothing. Other variables are passed over. */
+/** A sentence for each of these variables that is set to an ignored value. Other variables are skipped. */
 export function timeoutWarnings(env: Env, variables: readonly string[]): string[] {
   const unread = (Object.keys(timeouts) as TimeoutVariable[]).filter(
     (name) => variables.includes(name) && (env[name] ?? '') !== '' && askedMs(env, name) === undefined,

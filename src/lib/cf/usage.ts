@@ -1,4 +1,4 @@
-// Errors of a wrongly typed command line, in cf's words.
+// Errors of a wrong command line, in cf's words.
 
 import { KfError, type KfErrorOptions } from '../errors.ts';
 

@@ -1,4 +1,4 @@
-// Values as cf takes them on a command line: sizes, numbers, lists.
+// Values in cf's command-line formats: sizes, numbers, lists.
 
 import { parseMegabytes } from '../api/sizes.ts';
 import { incorrectUsage } from './usage.ts';

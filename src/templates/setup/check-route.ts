@@ -1,4 +1,4 @@
-// The route by which setup proves that requests reach the cluster from where the CLI runs.
+// The route with which setup tests that requests from the CLI's machine reach the cluster.
 
 import type { KubeObject } from '../../lib/api/object.ts';
 import { controllerName } from './controller.ts';
@@ -6,13 +6,13 @@ import { gatewayName } from './gateway.ts';
 import { gatewayNamespace } from './namespaces.ts';
 import { systemNamespace, type SetupPlan } from './options.ts';
 
-/** Host that only this check of this installation uses: another cluster behind the same address does not answer it. */
+/** A host that only this check of this installation uses, so that another cluster behind the same address does not answer. */
 export function checkHost(plan: SetupPlan): string {
   const own = plan.org.guid === undefined ? '' : `-${plan.org.guid.slice(0, 8)}`;
   return `kf-setup-check${own}.${plan.domain}`;
 }
 
-/** Leads `checkHost` to the controller's `/healthz`. */
+/** Routes `checkHost` to the controller's `/healthz`. */
 export function buildCheckRoute(plan: SetupPlan): KubeObject {
   const spec = {
     parentRefs: [{ namespace: gatewayNamespace(plan), name: plan.gateway.existing?.name ?? gatewayName }],

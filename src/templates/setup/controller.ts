@@ -1,4 +1,4 @@
-// The controller: its bundle in an immutable ConfigMap named by content, and the Deployment that runs it on a stock Node image.
+// The controller: its bundle in an immutable ConfigMap named by its content, and a Deployment that runs it on a stock Node image.
 
 import { createHash } from 'node:crypto';
 import type { KubeObject } from '../../lib/api/object.ts';
@@ -41,7 +41,7 @@ export function buildController(plan: SetupPlan, bundle: { name: string }): Kube
     name: 'controller',
     image: plan.controllerImage ?? plan.images.node,
     imagePullPolicy: 'IfNotPresent',
-    // The heap stays well below the container's limit, so that the process collects garbage before the kernel ends it.
+    // The heap limit is well below the container's limit, so that the process collects garbage before the kernel kills it.
     command: ['node', `--max-old-space-size=${Math.floor(plan.controllerMemoryMB * heapShare)}`, '/kf/controller.mjs'],
     env,
     ports: [{ name: 'http', containerPort: httpPort }],

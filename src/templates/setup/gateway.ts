@@ -1,4 +1,4 @@
-// Traefik as Gateway API implementation, for clusters that bring none of their own.
+// Traefik as the Gateway API implementation for clusters that have none.
 
 import type { KubeObject } from '../../lib/api/object.ts';
 import { gatewayNamespace, needsHostPorts } from './namespaces.ts';
@@ -9,7 +9,7 @@ import { buildDeployment, buildService, buildServiceAccount } from './workload.t
 export const gatewayName = 'kf';
 export const traefikName = 'kf-gateway';
 const className = 'kf-traefik';
-/** The listener's port must be the entry point's port for Traefik; outside it is mapped to 80. */
+/** Traefik requires that the listener's port is the entry point's port; outside it is mapped to 80. */
 const webPort = 8000;
 const adminPort = 8080;
 
@@ -53,7 +53,7 @@ function access(namespace: string): KubeObject[] {
   ];
 }
 
-/** Of all headers of a request together; what web servers usually take. */
+/** Limit for all headers of a request together, as in common web servers. */
 const headerBytes = 16 * 1024;
 
 function traefik(plan: SetupPlan): Record<string, unknown> {
@@ -64,10 +64,11 @@ function traefik(plan: SetupPlan): Record<string, unknown> {
     args: [
       `--entrypoints.web.address=:${webPort}`,
       `--entrypoints.traefik.address=:${adminPort}`,
-      // Of 1 MB by default, 560 connections whose headers have no end took all of its memory. With so much, those that one pod can open do not.
+      // With the default of 1 MB, 560 connections with endless headers used all of Traefik's memory. With this limit, the connections that one pod
+      // can open do not.
       `--entrypoints.web.http.maxheaderbytes=${headerBytes}`,
       '--providers.kubernetesgateway=true',
-      // Traefik waits 2 s between two configurations unless told; a new route then answers late.
+      // By default Traefik waits 2 s between two configurations, which would delay new routes.
       '--providers.providersthrottleduration=100ms',
       '--ping=true',
       '--global.checknewversion=false',
@@ -88,7 +89,7 @@ function traefik(plan: SetupPlan): Record<string, unknown> {
 }
 
 function gateway(plan: SetupPlan, gatewayClassName: string, port: number): KubeObject {
-  // Anybody's HTTPRoute in any namespace could take a host otherwise; only kf's namespaces bear the mark, and only its controller routes there.
+  // Otherwise an HTTPRoute of any namespace could take a host. Only kf's namespaces have this label, and only its controller makes routes there.
   const allowedRoutes = {
     namespaces: { from: 'Selector', selector: { matchLabels: { [managedByLabel]: 'kf' } } },
     kinds: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute' }],
@@ -101,7 +102,7 @@ function gateway(plan: SetupPlan, gatewayClassName: string, port: number): KubeO
   };
 }
 
-/** Nothing for an existing Gateway, a Gateway for an existing class, else Traefik with class, Gateway and Service. */
+/** Nothing for an existing Gateway, a Gateway for an existing class, otherwise Traefik with class, Gateway and Service. */
 export function buildGateway(plan: SetupPlan): KubeObject[] {
   if (plan.gateway.existing !== undefined) return [];
   if (plan.gateway.className !== undefined) return [gateway(plan, plan.gateway.className, 80)];

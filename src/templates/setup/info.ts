@@ -1,4 +1,4 @@
-// `kf-info`: what every command reads to know this installation.
+// `kf-info`: the description of an installation, which every command reads.
 
 import { annotations, places } from '../../lib/api/group.ts';
 import type { KfInfo, NetworkSettings } from '../../lib/api/kf-info.ts';
@@ -39,7 +39,7 @@ export function kfInfo(plan: SetupPlan): KfInfo {
     gateway: {
       namespace,
       name: plan.gateway.existing?.name ?? gatewayName,
-      // Of a gateway that somebody else runs only what every one must have is taken for granted.
+      // For a gateway that somebody else runs, only required features are assumed.
       features: ['HTTPRouteBackendWeight', ...(own ? ['HTTPRouteResponseHeaderModification', 'kf:PathRegularExpression'] : [])],
       ...(own ? { internalAddress: `http://${traefikName}.${namespace}.svc` } : {}),
       externalUrl: {
@@ -58,7 +58,10 @@ export function kfInfo(plan: SetupPlan): KfInfo {
   };
 }
 
-/** The environment of every build. Everybody may read kf-info, and a mirror's address may hold a password: so it lies apart, for the controller alone. */
+/**
+ * The environment of every build. Everybody may read kf-info, and a mirror's address may contain a password, so this is a separate object for the
+ * controller only.
+ */
 export function buildInstallationEnv(plan: SetupPlan): KubeObject {
   const { buildEnv, buildEnvRevision } = plan;
   const metadata = {
@@ -69,12 +72,12 @@ export function buildInstallationEnv(plan: SetupPlan): KubeObject {
   return { apiVersion: 'v1', kind: 'Secret', metadata, ...{ type: 'Opaque', data: encoded(buildEnv) } };
 }
 
-/** Without the nodes: those change, and the controller sees them itself. In one order, so that the same facts are the same text. */
+/** Without the nodes: they change, and the controller reads them itself. In a fixed order, so that equal facts give equal text. */
 function networkSettings({ enforced, egress, ingress, dns, apiServer, ipv6 }: SetupNetwork): NetworkSettings {
   return { ...defined({ enforced }), egress, ingress, dns, apiServer, ipv6 };
 }
 
-/** The ConfigMap; that everybody may read it is in manifests/roles.yaml. */
+/** The ConfigMap; manifests/roles.yaml lets everybody read it. */
 export function buildInfo(plan: SetupPlan): KubeObject[] {
   const data = { 'info.json': `${JSON.stringify(kfInfo(plan), null, 2)}\n` };
   return [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kf-info', namespace: rootNamespace }, ...{ data } }];

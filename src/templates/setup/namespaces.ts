@@ -1,4 +1,4 @@
-// The namespaces that belong to the installation itself.
+// The namespaces of the installation itself.
 
 import type { KubeObject } from '../../lib/api/object.ts';
 import { managedByLabel, nodeNamespace, rootNamespace, systemNamespace, type SetupPlan } from './options.ts';
@@ -18,12 +18,12 @@ function namespace(name: string, level: 'restricted' | 'privileged'): KubeObject
   };
 }
 
-/** True when the gateway that setup installs binds ports of the nodes. */
+/** True when setup's gateway binds ports of the nodes. */
 export function needsHostPorts(plan: SetupPlan): boolean {
   return plan.gateway.existing === undefined && plan.gateway.className === undefined && plan.gateway.exposure === 'hostport';
 }
 
-/** Where Traefik lives: beside the controller, or apart when it needs the host. */
+/** Traefik's namespace: the controller's, or a separate one when it needs host ports. */
 export function gatewayNamespace(plan: SetupPlan): string {
   return plan.gateway.existing?.namespace ?? (needsHostPorts(plan) ? nodeNamespace : systemNamespace);
 }

@@ -1,4 +1,5 @@
-// Who may connect to kf's own pods. What they connect to is not restricted: the controller asks any registry that an app names.
+// Policies for connections to kf's own pods. Their outgoing connections are not restricted, because the controller reads any registry that an app
+// names.
 
 import { labels } from '../../lib/api/group.ts';
 import type { KubeObject } from '../../lib/api/object.ts';
@@ -15,8 +16,8 @@ const port = (number: number) => ({ protocol: 'TCP' as const, port: number });
 const pods = (name: string) => ({ matchLabels: { app: name } });
 
 /**
- * Nodes, the API server among them: everything that is no pod. Where no Node object names the pods' ranges that is everything, and the ports rest
- * on their credentials and on the policies of the spaces.
+ * Nodes and the API server: every address that is not a pod. If no Node object names the pods' ranges, that is every address, and the ports are
+ * protected only by credentials and by the policies of the spaces.
  */
 function nodePeers({ nodes, ipv6 }: SetupNetwork): NetworkPeer[] {
   const block = (cidr: string, isOwn: (range: string) => boolean): NetworkPeer => {
@@ -28,7 +29,7 @@ function nodePeers({ nodes, ipv6 }: SetupNetwork): NetworkPeer[] {
     block('0.0.0.0/0', (range) => !isV6(range)),
     ...(ipv6 ? [block('::/0', isV6)] : []),
     ...nodes.addresses.filter((address) => ipv6 || !isV6(address)).map((address) => ({ ipBlock: { cidr: hostRange(address) } })),
-    // Where the API server stands outside of the cluster, an agent in here connects for it.
+    // If the API server runs outside of the cluster, an agent in this namespace connects for it.
     namespacePeer('kube-system'),
   ];
 }
@@ -51,27 +52,27 @@ function registryPolicy(network: SetupNetwork): NetworkPolicy {
   });
 }
 
-/** The check of setup leads through the gateway to the controller, and so do requests that no app answers to the pages. */
+/** Setup's check goes through the gateway to the controller, and requests without an app go to the pages. */
 const behindGateway = [controllerName, pagesName];
 
-/** Label of the pods that serve a Gateway, where its implementation runs them in the Gateway's own namespace (GEP-1762). */
+/** Label of the pods of a Gateway, if its implementation runs them in the Gateway's own namespace (GEP-1762). */
 export const servedGatewayLabel = 'gateway.networking.k8s.io/gateway-name';
 
-/** Pods that a class of the operator's may run beside its Gateway: at which ports they listen is theirs to choose. */
+/** Pods that the operator's GatewayClass may run beside its Gateway. Their ports are not known. */
 const classPolicy = networkPolicy(systemNamespace, 'kf-gateway-class', {
   podSelector: { matchLabels: { [servedGatewayLabel]: gatewayName } },
   policyTypes: ['Ingress'],
   ingress: [{}],
 });
 
-/** Pods of a gateway: Traefik's, else all of the Gateway's namespace and whatever the operator says that apps are reached from. */
+/** Pods of a gateway: Traefik's, otherwise all of the Gateway's namespace and all sources that the operator names for apps. */
 function gatewayPeers({ gateway, network }: SetupPlan, namespace: string): NetworkPeer[] {
   const isOwn = gateway.existing === undefined && gateway.className === undefined;
   if (isOwn) return [namespacePeer(namespace, { app: traefikName })];
   return [namespacePeer(namespace), ...(network?.ingress ?? []).map(peerNamed)];
 }
 
-/** Closes kf's own namespace but for what is named; nothing when the plan wants no policies. */
+/** Blocks connections to kf's own namespace except the named ones; empty when the plan has no policies. */
 export function buildSystemPolicies(plan: SetupPlan): KubeObject[] {
   const { network, gateway } = plan;
   if (network === undefined) return [];

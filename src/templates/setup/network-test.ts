@@ -1,4 +1,4 @@
-// The pods by which setup finds out whether the cluster's network enforces NetworkPolicies: one listens, others connect to it.
+// The pods with which setup tests whether the cluster's network enforces NetworkPolicies: one listens, others connect to it.
 
 import type { Pod } from '../../lib/api/pod-kind.ts';
 import type { NetworkPolicy } from '../../lib/api/network-policy.ts';
@@ -10,7 +10,7 @@ const port = 8080;
 
 const listener = `require('node:net').createServer((socket) => socket.end()).listen(${port}, '::')`;
 
-/** Tries until the outcome is the one that is expected, or 5 s are over, and leaves the last outcome as the container's message. */
+/** Tries until the outcome is the expected one or 5 s are over, and writes the last outcome as the container's termination message. */
 const connector = `
 const net = require('node:net');
 const deadline = Date.now() + 5000;
@@ -53,19 +53,19 @@ function pod(labelled: { name: string; app: string }, image: string, script: str
   } as Pod;
 }
 
-/** The pod that others connect to. */
+/** The pod to which the others connect. */
 export function buildListener(name: string, image: string): Pod {
   return pod({ name, app: name }, image, listener, {});
 }
 
 export type Reach = 'open' | 'closed';
 
-/** A pod that connects to an address until it finds it as expected, and tells how it found it last. Several may have one `app`. */
+/** A pod that connects to an address until the outcome is as expected, and reports the last outcome. Several pods may have the same `app`. */
 export function buildConnector(labelled: { name: string; app: string }, image: string, input: { address: string; expected: Reach }): Pod {
   return pod(labelled, image, connector, { ADDRESS: input.address, EXPECTED: input.expected });
 }
 
-/** Lets one pod connect to the other; without it kf's own namespace is closed. */
+/** Allows connections from one pod to the other; without it, kf's own namespace is closed. */
 export function buildTestPolicy(name: string, from: string): NetworkPolicy {
   return networkPolicy(systemNamespace, name, {
     podSelector: { matchLabels: { app: name } },

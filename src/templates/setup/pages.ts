@@ -1,4 +1,5 @@
-// What answers where no app does: a program of its own, so that strangers' requests reach neither the controller nor the registry, and its absence takes nothing from apps.
+// The server of the page for hosts without an app. It is a separate program, so that requests of strangers reach neither the controller nor the
+// registry, and apps do not depend on it.
 
 import type { KubeObject } from '../../lib/api/object.ts';
 import { buildDeployment, buildService, buildServiceAccount } from './workload.ts';
@@ -11,8 +12,8 @@ export const pagesName = 'kf-pages';
 const httpPort = 8080;
 
 /**
- * The route that any other beats. With kf's own gateway it takes every host; a Gateway of the operator's may serve others too, so there it takes the
- * default domain's only.
+ * The route with the lowest priority. With kf's own gateway it matches every host; an operator's Gateway may serve other hosts too, so there it
+ * matches only the default domain's.
  */
 function unknownRoutes(plan: SetupPlan): KubeObject {
   const isForeign = plan.gateway.existing !== undefined;

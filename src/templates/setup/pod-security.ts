@@ -1,4 +1,4 @@
-// The pod and container settings that PodSecurity "restricted" asks for, once.
+// The pod and container settings that PodSecurity "restricted" requires.
 
 export const restrictedPod = {
   runAsNonRoot: true,

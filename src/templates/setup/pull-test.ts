@@ -4,7 +4,7 @@ import type { Secret } from '../../lib/api/core.ts';
 import type { Pod } from '../../lib/api/pod-kind.ts';
 import { restrictedContainer, restrictedPod } from './pod-security.ts';
 
-/** @param node where it runs; chosen by the scheduler when left out */
+/** @param node the node that pulls; if left out, the scheduler chooses */
 export function buildPullTest(namespace: string, name: string, image: string, pullSecret: string, node?: string): Pod {
   const onNode = { matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] };
   const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [onNode] } } };
@@ -24,7 +24,7 @@ export function buildPullTest(namespace: string, name: string, image: string, pu
   } as Pod;
 }
 
-/** The credential of the pull test, for this test alone. */
+/** The credential of the pull test, only for this test. */
 export function buildPullSecret(namespace: string, name: string, dockerConfig: string): Secret {
   return {
     apiVersion: 'v1',

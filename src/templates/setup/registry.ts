@@ -10,11 +10,11 @@ import { defined } from '../../lib/defined.ts';
 export const registryName = 'kf-registry';
 const pushPort = 5000;
 const pullPort = 5001;
-/** Shared by both containers. A socket of this kind takes 208 KiB of an answer that is not read, a connection over the loopback 3.9 MB. */
+/** Shared by both containers. A Unix socket buffers 208 KiB of an unread answer, a loopback connection 3.9 MB. */
 const socketFolder = '/run/kf-registry';
 const socketPath = `${socketFolder}/registry.sock`;
 
-// Unfinished uploads are the gate's to clear: it knows which go on.
+// The gate removes unfinished uploads, because it knows which ones continue.
 const storageConfig = `version: 0.1
 log: {level: warn, accesslog: {disabled: true}}
 storage:
@@ -27,12 +27,12 @@ http:
   relativeurls: true
 `;
 
-/** `localhost:<nodePort>/`: what the kubelet is told to pull; containerd takes it over plain HTTP. */
+/** `localhost:<nodePort>/`: the prefix of images for the kubelet; containerd pulls from it over plain HTTP. */
 export function pullPrefix(plan: SetupPlan): string {
   return plan.registry === undefined ? `localhost:${plan.nodePort}/` : `${plan.registry.host}/${plan.registry.prefix}`;
 }
 
-/** Host (and port) under which pods and the service proxy reach the push port. */
+/** Host (and port) of the push port for pods and the service proxy. */
 export function pushHost(plan: SetupPlan): string {
   return plan.registry === undefined ? `${registryName}.${systemNamespace}.svc:${pushPort}` : plan.registry.host;
 }
@@ -53,14 +53,14 @@ function containers(plan: SetupPlan): Record<string, unknown>[] {
       image: plan.images.registry,
       imagePullPolicy: 'IfNotPresent',
       args: ['/etc/kf-registry/config.yml'],
-      // The official image's entrypoint adds `serve` before a file; an own image may have none, so the program is named.
+      // The official image's entrypoint adds `serve` before a file; another image may have no entrypoint, so the program is named.
       command: ['registry', 'serve'],
       env: [
         { name: 'OTEL_TRACES_EXPORTER', value: 'none' },
-        // Go would let its heap grow to twice of what is in use.
+        // Without it, Go lets its heap grow to twice the memory in use.
         { name: 'GOMEMLIMIT', value: '768MiB' },
       ],
-      // 128 exchanges, all that the gate lets through at a time, hold up to 5 MB each: src/controller/gate/exchanges.ts.
+      // The gate allows 128 exchanges at a time, and each holds up to 5 MB: src/controller/gate/exchanges.ts.
       resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { memory: '1Gi' } },
       securityContext: restrictedContainer,
       volumeMounts: [
@@ -86,7 +86,7 @@ function containers(plan: SetupPlan): Record<string, unknown>[] {
         { name: 'push', containerPort: pushPort },
         { name: 'pull', containerPort: pullPort },
       ],
-      // Ready at once; not ready once it has been nearly full for a while.
+      // Ready at once; not ready after it has been nearly full for a while.
       readinessProbe: { httpGet: { path: '/readyz', port: pushPort }, periodSeconds: 1, failureThreshold: 60 },
       // 160 MiB for itself, and up to 4 MiB in the kernel for each of 128 clients that stop reading.
       resources: { requests: { cpu: '10m', memory: '48Mi' }, limits: { memory: '672Mi' } },
@@ -101,7 +101,7 @@ function containers(plan: SetupPlan): Record<string, unknown>[] {
   ];
 }
 
-/** Everything of the registry but its key, which is made once and never applied over. */
+/** All objects of the registry except its key, which is created once and never overwritten. */
 export function buildRegistry(plan: SetupPlan, bundle: { name: string; hash: string }): KubeObject[] {
   const at = (name: string) => ({ namespace: systemNamespace, name, app: registryName });
   return [

@@ -1,4 +1,4 @@
-// The Deployment shape shared by the controller, the registry and the gateway.
+// The common Deployment of the controller, the registry and the gateway.
 
 import type { KubeObject } from '../../lib/api/object.ts';
 import { defined } from '../../lib/defined.ts';
@@ -12,7 +12,7 @@ export interface DeploymentInput {
   podSecurity?: Record<string, unknown>;
   annotations?: Record<string, string>;
   strategy?: 'Recreate' | 'RollingUpdate';
-  /** Mount the account's token; only who talks to the API server does. */
+  /** Mounts the account's token; only for programs that use the API server. */
   token: boolean;
   graceSeconds?: number;
 }
@@ -24,7 +24,7 @@ export interface PortInput {
   nodePort?: number;
 }
 
-/** One replica, restarted in place, with the label `app` = its name. */
+/** One replica, replaced in place, with the label `app` = its name. */
 export function buildDeployment(input: DeploymentInput): KubeObject & { spec: unknown } {
   const labels = { app: input.name };
   return {
@@ -56,12 +56,12 @@ export function buildServiceAccount(namespace: string, name: string): KubeObject
   return { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace }, ...{ automountServiceAccountToken: false } };
 }
 
-/** A Service in front of `buildDeployment`'s pods. */
+/** A Service for the pods of `buildDeployment`. */
 export function buildService(
   where: { namespace: string; name: string; app: string },
   type: 'ClusterIP' | 'NodePort' | 'LoadBalancer',
   ports: PortInput[],
-  /** Send requests to pods that are not ready too: they say why. */
+  /** Also sends requests to pods that are not ready, because they report why. */
   publishNotReady = false,
 ): KubeObject & { spec: unknown } {
   return {
