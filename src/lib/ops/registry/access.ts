@@ -84,7 +84,7 @@ export async function readPushCredential(cluster: Cluster, space: string, signal
   const text = (key: string): string => Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
   const credential = { username: text('username'), password: text('password') };
   if (credential.username === '' || credential.password === '') {
-    throw new KfError('upload', `The space has no credential for the registry yet (Stored<Secret> '${pushSecretName}').`, {
+    throw new KfError('upload', `The space has no credential for the registry yet (Secret '${pushSecretName}').`, {
       hints: ['kubectl -n kf-system get deployment kf-controller', 'kf setup'],
     });
   }

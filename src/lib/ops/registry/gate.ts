@@ -29,13 +29,9 @@ export async function readRegistryKeys(
   const secret = await getKeys(cluster, info.controller.namespace);
   const current = secret?.data?.[registryKeyFields.current];
   if (secret === undefined || current === undefined)
-    throw new KfError(
-      'not-found',
-      `The key of the registry is missing (Stored<Secret> '${info.controller.namespace}/${registryKeySecretName}').`,
-      {
-        hints: ['kf setup'],
-      },
-    );
+    throw new KfError('not-found', `The key of the registry is missing (Secret '${info.controller.namespace}/${registryKeySecretName}').`, {
+      hints: ['kf setup'],
+    });
   return { secret, current: Buffer.from(current, 'base64') };
 }
 
