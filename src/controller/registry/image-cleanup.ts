@@ -131,6 +131,8 @@ async function cleanUp(context: Context, key: Buffer, signal: AbortSignal): Prom
 /** Cleans up when apps or spaces change, and every hour. @param keys shared with the reconcilers of spaces and builds */
 export function imagesReconciler(keys: RegistryKeys): Reconciler {
   let cleanedAt = -Infinity;
+  let isRunning = false;
+  let hasChanged = false;
   return {
     name: 'images',
     workers: 1,
@@ -142,11 +144,18 @@ export function imagesReconciler(keys: RegistryKeys): Reconciler {
       const left = cleanedAt + pauseMs - context.now();
       if (left > 0) return { requeueAfterMs: left };
       const outcome = context.outside('images of deleted apps', cleanupTimeoutMs, (signal) => cleanUp(context, key, signal));
-      if (outcome === undefined) return undefined;
-      cleanedAt = context.now();
+      if (outcome === undefined) {
+        // What changes while a cleanup runs may come too late for it.
+        hasChanged = isRunning;
+        isRunning = true;
+        return undefined;
+      }
+      const isLate = hasChanged;
+      [isRunning, hasChanged, cleanedAt] = [false, false, context.now()];
       if (!outcome.ok) context.log.warn('images of deleted apps stay for now', { error: messageOf(outcome.error) });
       else if (outcome.value > 0) context.log.info('removed images of deleted apps', { repositories: outcome.value });
-      return { requeueAfterMs: outcome.ok ? intervalMs : pauseMs * 3 };
+      if (!outcome.ok) return { requeueAfterMs: pauseMs * 3 };
+      return { requeueAfterMs: isLate ? pauseMs : intervalMs };
     },
   };
 }

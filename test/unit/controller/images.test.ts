@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { gateKeeper, orphansOf, removeOrphans, type Living } from '../../../src/controller/registry/image-cleanup.ts';
+import { gateKeeper, imagesReconciler, orphansOf, removeOrphans, type Living } from '../../../src/controller/registry/image-cleanup.ts';
+import type { Context } from '../../../src/controller/runtime/reconciler.ts';
 import { Readable } from 'node:stream';
 
 const cluster: Living = {
@@ -77,4 +78,28 @@ test('all pages of the gate are processed, one after the other', async () => {
     'GET /kf/repositories?after=s-1/known-packages',
     'DELETE /kf/repositories/s-2/gone-cache',
   ]);
+});
+
+describe('the next cleanup', () => {
+  const reconciledWith = async (...outcomes: ({ ok: true; value: number } | undefined)[]) => {
+    let now = 1_800_000_000_000;
+    const log = { info: () => undefined, warn: () => undefined };
+    const context = { now: () => now, outside: () => outcomes.shift(), log } as unknown as Context;
+    const reconciler = imagesReconciler({ read: () => Promise.resolve(Buffer.from('k')) });
+    let result;
+    while (outcomes.length > 0) {
+      result = await reconciler.reconcile('/registry', context);
+      now += 500;
+    }
+    return result;
+  };
+  const ended = { ok: true, value: 0 } as const;
+
+  test('comes after an hour when nothing changes', async () => {
+    expect(await reconciledWith(undefined, ended)).toEqual({ requeueAfterMs: 3_600_000 });
+  });
+
+  test('comes soon when an app was deleted while the one before ran', async () => {
+    expect(await reconciledWith(undefined, undefined, ended)).toEqual({ requeueAfterMs: 20_000 });
+  });
 });
