@@ -4,7 +4,7 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { findCondition } from '../../lib/api/conditions.ts';
-import { httpRouteType, revisionOf, type HttpRoute } from '../../lib/api/gateway.ts';
+import { httpRouteType, isAboutRevision, revisionOf, type HttpRoute } from '../../lib/api/gateway.ts';
 import { conditionTypes, reasons, type DeploymentFailure } from '../../lib/api/group.ts';
 import type { KfInfo } from '../../lib/api/kf-info.ts';
 import type { Condition, Stored } from '../../lib/api/object.ts';
@@ -138,7 +138,7 @@ export function isSettled(route: Stored<CFRoute>, live: Stored<HttpRoute> | unde
   const revision = revisionOf(live);
   if (revision === undefined) return true;
   const known = findCondition(route, conditionTypes.programmed);
-  if (known?.message.endsWith(`${revision}.`) !== true) return false;
+  if (known === undefined || !isAboutRevision(known.message, revision)) return false;
   return known.status === 'True' || known.reason === reasons.notAnswered;
 }
 

@@ -5,6 +5,7 @@ import type { Stored } from '../../lib/api/object.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import {
   httpRouteType,
+  isAboutRevision,
   mainBackends,
   revisionHeader,
   revisionOf,
@@ -92,7 +93,7 @@ export class Programming {
     const revision = revisionOf(live);
     if (live === undefined || revision === undefined) return {};
     const before = findCondition(route, conditionTypes.programmed);
-    const isKnown = before?.status === 'True' && before.message.endsWith(`${revision}.`);
+    const isKnown = before?.status === 'True' && isAboutRevision(before.message, revision);
     // The form is the same in another generation of the route: the change made no difference for the gateway.
     if (isKnown) return { statement: said('True', before.reason, before.message) };
     return this.#prove(context, route, live, this.#attemptsOf(context, route, live, revision));

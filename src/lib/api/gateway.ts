@@ -76,6 +76,14 @@ export function revisionOf(route: HttpRoute | undefined): string | undefined {
   return revisionOfHost(filters.find(({ type }) => type === 'RequestRedirect')?.requestRedirect?.hostname);
 }
 
+/**
+ * True when a message of the route's condition `Programmed` is about this revision. The controller ends each such message with the revision; the CLI and
+ * the rollout compare it with the revision that the HTTPRoute has now.
+ */
+export function isAboutRevision(message: string, revision: string): boolean {
+  return message.endsWith(`${revision}.`);
+}
+
 /** Where requests without a header of kf's go. */
 export function mainBackends(route: HttpRoute | undefined): BackendReference[] {
   const main = (route?.spec?.rules ?? []).filter(({ matches = [] }) => matches.every(({ headers }) => headers === undefined));

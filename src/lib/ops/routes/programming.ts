@@ -1,7 +1,7 @@
 // Waits until the gateway has loaded what a command wrote, so that the change has its effect when the command prints OK.
 
 import { currentCondition, findCondition } from '../../api/conditions.ts';
-import { httpRouteType, mainBackends, revisionOf } from '../../api/gateway.ts';
+import { httpRouteType, isAboutRevision, mainBackends, revisionOf } from '../../api/gateway.ts';
 import { conditionTypes, kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
@@ -53,9 +53,9 @@ async function isSilent(session: SpaceSession, app: Stored<CFApp>, route: Stored
   if (fresh === undefined || live === undefined) return true;
   const own = (fresh.spec.destinations ?? []).filter(({ appRef }) => appRef.name === app.metadata.name);
   const reachesApp = mainBackends(live).some((backend) => own.some(({ guid }) => backend.name.startsWith(`s-${guid}-`)));
-  // The controller's message ends with the revision that the gateway has loaded.
   const message = findCondition(fresh, conditionTypes.programmed)?.message ?? '';
-  return !reachesApp && message.endsWith(`${revisionOf(live) ?? '?'}.`);
+  const revision = revisionOf(live);
+  return !reachesApp && revision !== undefined && isAboutRevision(message, revision);
 }
 
 /**
