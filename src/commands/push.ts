@@ -38,9 +38,9 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
     const { pushAll, readPushPlan } = await import('../lib/ops/push/index.ts');
     const plan = await readPushPlan(workingFolder(), planFlags(args.APP_NAME, flags));
     const session = await this.spaceSession();
+    const { org, space, user } = session;
     const names = plan.apps.map((app) => app.name);
-    this
-      .say`Pushing app${names.length > 1 ? 's' : ''} ${names.join(', ')} to org ${session.org.name} / space ${session.space.name} as ${session.user}...`;
+    this.say`Pushing app${names.length > 1 ? 's' : ''} ${names.join(', ')} to org ${org.name} / space ${space.name} as ${user}...`;
     if (plan.manifest !== undefined) this.say`Applying manifest file ${plan.manifest.asGiven}...`;
     for (const warning of plan.warnings) this.display.warn(warning);
     const outputOf = openPushOutput({ terminal: this.terminal, display: this.display, bin: this.frame.bin }, names);
