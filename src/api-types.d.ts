@@ -1,4 +1,4 @@
-// Types of `@kf/cli/api`, shipped as dist/api.d.ts. A test holds them to what src/api.ts exports.
+// Types of `@kf/cli/api`, shipped as dist/api.d.ts. A test compares them with the exports of src/api.ts.
 
 import type { Command } from '@oclif/core';
 
@@ -13,7 +13,7 @@ export interface KubeObject {
   metadata: { name?: string; namespace?: string; uid?: string; labels?: Record<string, string>; annotations?: Record<string, string> };
 }
 
-/** Names a kind of objects. */
+/** Identifies a kind of objects. */
 export interface ResourceType<T extends KubeObject = KubeObject> {
   readonly group: string;
   readonly version: string;
@@ -62,7 +62,7 @@ export interface NameAndGuid {
   guid: string;
 }
 
-/** Where a command works. A space's GUID is its namespace. */
+/** The target of a command. A space's GUID is its namespace. */
 export interface Session {
   readonly cluster: Cluster;
   readonly signal: AbortSignal;
@@ -76,10 +76,10 @@ export interface SpaceSession extends Session {
 }
 
 export interface KfErrorOptions {
-  /** Commands or facts that lead on, one per line. */
+  /** Commands or facts that help, one per line. */
   hints?: string[];
   exitCode?: number;
-  /** Facts for machines: `error.details` of `--json`. */
+  /** Facts for programs: `error.details` of `--json`. */
   details?: Record<string, unknown>;
   cause?: unknown;
 }
@@ -87,7 +87,7 @@ export interface KfErrorOptions {
 /** Classes of failure: `error.code` of `--json`. */
 export type FailureClass = 'usage' | 'not-found' | 'forbidden' | 'conflict' | 'timeout' | 'unreachable' | 'failed';
 
-/** A failure that a person can act on: printed without a stack. */
+/** A failure that a user can act on: printed without a stack. */
 export declare class KfError extends Error {
   constructor(code: FailureClass, message: string, options?: KfErrorOptions);
 }
@@ -104,7 +104,7 @@ export declare const table: (header: string[], rows: Cell[][]) => Block;
 
 /**
  * An oclif command with kf's command line, target, streams and `--json`.
- * @typeParam T what `run` returns, and `--json` prints as `result`
+ * @typeParam T the type of the result of `run`, which `--json` prints as `result`
  */
 export declare abstract class KfCommand<T> extends Command {
   static seeAlso: string[];
@@ -116,11 +116,11 @@ export declare abstract class KfCommand<T> extends Command {
   protected readonly signal: AbortSignal;
   /** A line of text on stdout: `` this.say`Getting apps of ${org}...` ``. */
   protected say(parts: TemplateStringsArray, ...names: string[]): void;
-  /** The first line as cf has it: `` this.announce`Deleting app ${name}` `` adds the place of the session and the user. */
+  /** The first line as in cf: `` this.announce`Deleting app ${name}` `` adds org, space and user. */
   protected announce(parts: TemplateStringsArray, ...names: string[]): void;
   /** `OK` and an empty line. */
   protected ok(): void;
   protected print(blocks: readonly Block[]): void;
-  /** Asks yes or no. @param otherwise the flag that says yes beforehand */
+  /** Asks yes or no. @param otherwise the flag that answers yes beforehand */
   protected confirm(question: string, otherwise?: string): Promise<boolean>;
 }

@@ -1,4 +1,4 @@
-// What plugins may use of kf: `import { KfCommand } from '@kf/cli/api'`. docs/plugins.md describes it; src/api-types.d.ts has its types.
+// The API of kf for plugins: `import { KfCommand } from '@kf/cli/api'`. docs/plugins.md describes it; src/api-types.d.ts has its types.
 
 export * as Args from '@oclif/core/args';
 export * as Flags from '@oclif/core/flags';

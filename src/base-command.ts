@@ -1,4 +1,4 @@
-// What every command shares: cf's way of reading the command line, the target, the two streams, JSON, interruption.
+// The common base of all commands: cf's command-line syntax, the target, the two streams, JSON, interruption.
 
 import { Command } from '@oclif/core/command';
 import type { Input, ParserOutput } from '@oclif/core/interfaces';
@@ -17,39 +17,39 @@ import type { Terminal } from './lib/output/terminal.ts';
 import type { OrgSession, Session, SpaceSession } from './lib/session/session.ts';
 import type { Block } from './lib/views/block.ts';
 
-/** What oclif's types say of parsed flags and arguments. */
+/** oclif's types of parsed flags and arguments. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the bound of oclif's own generics
 type Output = Record<string, any>;
 
 /** For commands that set the target. */
 export interface ClusterSessionOptions {
-  /** A pinned context that leads elsewhere now is no error. */
+  /** A changed context is not an error. */
   ignorePin?: boolean | undefined;
-  /** Org and space stay as they are remembered: flags of these names mean something else here. */
+  /** Org and space stay as they are saved: flags of these names have another meaning here. */
   keepPlace?: boolean;
-  /** Instead of `--context`. */
+  /** In place of `--context`. */
   context?: string | undefined;
-  /** Another of the kubeconfig's users. */
+  /** Another user of the kubeconfig. */
   kubeconfigUser?: string | undefined;
 }
 
-/** How long a command may tidy up after an interruption. */
+/** How long a command may clean up after an interruption. */
 const graceMs = 1000;
 
-/** @typeParam T what `--json` carries as `result` */
+/** @typeParam T the type of `result` in `--json` */
 export abstract class KfCommand<T> extends Command {
   static override baseFlags = globalFlags;
   static override enableJsonFlag = true;
   static seeAlso: string[] = [];
-  /** Environment variables that no flag stands for, with their meaning. */
+  /** Environment variables without a flag, with their meaning. */
   static environment: [variable: string, meaning: string][] = [];
   /** The command changes something in the cluster. */
   static changes = false;
-  /** The command installs or removes kf: that kf is not there is no news, and explains none of its errors. */
+  /** The command installs or removes kf, so a missing kf does not explain its errors. */
   static isAboutInstallation = false;
-  /** What `--json` prints: one document with the result, or what the command prints itself while it runs, one document per line. */
+  /** The output of `--json`: one document with the result, or documents that the command prints while it runs, one per line. */
   static json: JsonForm = 'document';
-  /** `set-env`: what looks like an unknown flag is data. */
+  /** `set-env`: text that looks like an unknown flag is data. */
   static dashesAreData = false;
 
   #frame: Frame | undefined;
@@ -60,13 +60,13 @@ export abstract class KfCommand<T> extends Command {
   #global: { context?: string; org?: string; space?: string; verbose?: boolean } = {};
 
   constructor(argv: string[], program: Program) {
-    // A test counts what commands read of it: the name alone.
+    // Commands use only the name in it; a test checks that.
     super(argv, program as Command['config']);
   }
 
   abstract override run(): Promise<T>;
 
-  /** What oclif's own runner calls; kf's frame calls `execute` itself. Both end in the same output and exit code. */
+  /** Called by oclif's own runner; kf's frame calls `execute` directly. Both have the same output and exit code. */
   protected override async _run<R>(): Promise<R> {
     const { frameOf } = await import('./frame.ts');
     const code = await this.execute(await frameOf(this.config, this.argv));
@@ -86,7 +86,7 @@ export abstract class KfCommand<T> extends Command {
     } catch (thrown) {
       this.#display?.done();
       const error = await this.#explained(toKfError(thrown));
-      // Before the failure is told: a trace says what is abandoned, and nothing comes after `FAILED`.
+      // Before the failure is printed, because the trace reports abandoned requests, and nothing may follow `FAILED`.
       this.#session?.close();
       return await this.#fail(error);
     } finally {
@@ -94,7 +94,7 @@ export abstract class KfCommand<T> extends Command {
     }
   }
 
-  /** The exit code of a run that did not fail; only `ssh -c` and `curl --fail` have others than 0. */
+  /** The exit code of a successful run; only `ssh -c` and `curl --fail` have others than 0. */
   protected exitCode(_result: T): number {
     return 0;
   }
@@ -116,7 +116,7 @@ export abstract class KfCommand<T> extends Command {
     return (this.#display ??= openDisplay(this.terminal));
   }
 
-  /** Shows what ops report. */
+  /** Shows the progress events of ops. */
   protected get report(): Report {
     return reportOn(this.display, this.frame.bin);
   }
@@ -137,7 +137,7 @@ export abstract class KfCommand<T> extends Command {
     this.display.say(this.#styled(parts, names));
   }
 
-  /** What cf says first: `` this.announce`Deleting app ${name}` `` adds the place of the session and the user, and `...`. */
+  /** cf's first line: `` this.announce`Deleting app ${name}` `` adds org, space and user, and `...`. */
   protected announce(parts: TemplateStringsArray, ...names: string[]): void {
     this.display.say(`${this.#styled(parts, names)}${this.#place()}...`);
   }
@@ -152,7 +152,7 @@ export abstract class KfCommand<T> extends Command {
     return parts.map((part, index) => part + (names[index] === undefined ? '' : this.terminal.name(names[index]))).join('');
   }
 
-  /** ` in org o / space s as user`, as far as the command asked for a place. */
+  /** ` in org o / space s as user`, as far as the command needs them. */
   #place(): string {
     if (this.#session === undefined) throw new Error('a command opens its session before it announces what it does');
     const { org, space, user } = this.#session;
@@ -174,7 +174,7 @@ export abstract class KfCommand<T> extends Command {
     this.terminal.print(blocks);
   }
 
-  /** @param otherwise the flag that says yes beforehand */
+  /** @param otherwise the flag that answers yes beforehand */
   protected async confirm(question: string, otherwise = '-f'): Promise<boolean> {
     const { confirm } = await import('./lib/output/prompt.ts');
     return confirm(this.terminal, { question, otherwise, signal: this.signal });
@@ -192,7 +192,7 @@ export abstract class KfCommand<T> extends Command {
     return (await this.#open('space')) as SpaceSession;
   }
 
-  /** The session of the targeted space, and the modules that the command works with: all are loaded at the same time. */
+  /** The session of the targeted space, and the modules of the command: all are loaded at the same time. */
   protected inSpace<M extends unknown[]>(...modules: { [K in keyof M]: Promise<M[K]> }): Promise<[SpaceSession, ...M]> {
     return Promise.all([this.spaceSession(), ...modules]);
   }
@@ -202,7 +202,7 @@ export abstract class KfCommand<T> extends Command {
     return Promise.all([this.orgSession(), ...modules]);
   }
 
-  /** The same without a place. */
+  /** The same without org and space. */
   protected inCluster<M extends unknown[]>(...modules: { [K in keyof M]: Promise<M[K]> }): Promise<[Session, ...M]> {
     return Promise.all([this.clusterSession(), ...modules]);
   }
@@ -244,7 +244,7 @@ export abstract class KfCommand<T> extends Command {
     return this.#session.explain(error);
   }
 
-  /** Who has several clusters is told which one is about to change. */
+  /** Tells a user with several clusters which one is about to change. */
   async #nameCluster(session: Session): Promise<void> {
     if (!(await session.hasSeveralClusters())) return;
     const { server, context } = session.cluster.identity;
@@ -265,7 +265,7 @@ export abstract class KfCommand<T> extends Command {
     });
   }
 
-  /** A flag of cf that kf lacks is told as such. */
+  /** Explains an unknown flag that cf has and kf does not. */
   async #unlessOfCf(error: KfError): Promise<KfError> {
     const { unknownFlag } = error.details;
     if (typeof unknownFlag !== 'string') return error;
@@ -273,7 +273,7 @@ export abstract class KfCommand<T> extends Command {
     return cfFlagError(this.id ?? '', unknownFlag) ?? error;
   }
 
-  /** The command's result, or the reason of the interruption when it does not end by itself in time. */
+  /** The command's result, or the reason of the interruption when the command does not end by itself in time. */
   async #untilInterrupted(running: Promise<T>): Promise<T> {
     const { signal } = this.frame;
     let timer: NodeJS.Timeout | undefined;
@@ -319,7 +319,7 @@ function ownFirst(own: Record<string, FlagDefinition> = {}, global: Record<strin
   return { ...own, ...Object.fromEntries(Object.entries(global).filter(([name]) => own[name] === undefined)) };
 }
 
-/** What help needs of a command's class. */
+/** The parts of a command's class that help needs. */
 export function helpSubject(command: CommandStatics, name: string): HelpSubject {
   const { flags: declared, args } = declaredBy(command);
   const json =

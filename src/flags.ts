@@ -1,4 +1,4 @@
-// Flags and arguments that commands share, and the ones that every command has.
+// Common flags and arguments, and the flags of every command.
 
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
@@ -8,7 +8,7 @@ import { notThereYet } from './lib/cf/usage.ts';
 
 const GLOBAL = 'GLOBAL';
 
-/** `-i`: as many instances as a process can have. */
+/** `-i`: up to the maximum of instances of a process. */
 export const instancesFlag = () =>
   numberFlag({
     char: 'i',
@@ -28,7 +28,7 @@ export const globalFlags = {
   verbose: Flags.boolean({ char: 'v', summary: 'print API requests', helpGroup: GLOBAL }),
 };
 
-/** Lets a detached negative value pass: `-i -1`. */
+/** Accepts a detached negative value: `-i -1`. */
 function numeric<T extends object>(flag: T): T {
   return Object.assign(flag, { numeric: true });
 }
@@ -64,7 +64,7 @@ export const portFlag = (name: string, summary: string) => numberFlag({ name, le
 const strategies = ['rolling', 'canary'] as const;
 export type Strategy = (typeof strategies)[number];
 
-/** A canary that is not watched would be a promise not kept: it is refused rather than rolled out. */
+/** kf does not watch a canary, so the strategy is rejected and not rolled out as another one. */
 function parseStrategy(text: string): Strategy {
   const strategy = parseChoice(text, '--strategy', strategies);
   if (strategy === 'rolling') return strategy;
@@ -82,7 +82,7 @@ export const processFlag = () => Flags.string({ summary: 'process type', helpVal
 export const forceFlag = () => Flags.boolean({ char: 'f', summary: 'do not ask' });
 export const noWaitFlag = () => Flags.boolean({ summary: 'return when the first new instance of web serves' });
 
-/** Scripts give one to `auth` and `login`, as cf needs it there. */
+/** Scripts pass a password to `auth` and `login`, because cf needs one there. */
 export const passwordNotUsed = 'The password is not used: the kubeconfig holds the credentials.';
 
 /** A required argument; stdin is never read for it. */

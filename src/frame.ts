@@ -1,4 +1,4 @@
-// What a command runs in: the streams, the environment, the interruption, and the name that kf was started as.
+// The environment of a running command: the streams, the variables, the interruption, and the name of the program.
 
 import { openTerminal, type Terminal } from './lib/output/terminal.ts';
 
@@ -6,23 +6,23 @@ export interface Frame {
   terminal: Terminal;
   signal: AbortSignal;
   env: Readonly<Record<string, string | undefined>>;
-  /** The name kf was started as. */
+  /** The name of the program as it was started. */
   bin: string;
 }
 
-/** What a command reads of the configuration that oclif gives it; loading a whole one costs more than most commands. */
+/** The part of oclif's configuration that commands use; loading a complete one costs more than most commands. */
 export interface Program {
   bin: string;
 }
 
 const frames = new WeakMap<Program, Frame>();
 
-/** Commands that oclif runs with this configuration run in this frame. */
+/** Commands that oclif runs with this configuration use this frame. */
 export function setFrame(config: Program, frame: Frame): void {
   frames.set(config, frame);
 }
 
-/** The frame of that configuration, else one of the process's own streams, as for a command that another oclif program runs. */
+/** The frame of that configuration, otherwise a new one with the process's own streams, as for a command that another oclif program runs. */
 export async function frameOf(config: Program, argv: readonly string[]): Promise<Frame> {
   const known = frames.get(config);
   if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-// Finds the command, runs it, maps what happens to streams and an exit code. Loads only what the command line needs.
+// Finds the command, runs it, and maps the result to streams and an exit code. Loads only the modules that the command line needs.
 
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -21,7 +21,7 @@ function isThere(name: string): boolean {
   return /^[a-z][a-z0-9-]*$/.test(name) && existsSync(commandUrl(name));
 }
 
-/** The name kf was started as: `kf`, `cf`, or `kubectl kf`. */
+/** The name of the program as it was started: `kf`, `cf`, or `kubectl kf`. */
 function binaryName(path: string): string {
   const name = basename(path).replace(/\.(js|cmd|exe)$/, '');
   if (name === 'kubectl-kf') return 'kubectl kf';
@@ -31,7 +31,7 @@ function binaryName(path: string): string {
 const withValue = new Set(['--context', '--org', '--space']);
 const globalFlagNames = new Set([...withValue, '--json', '--verbose']);
 
-/** Global flags may stand before the command: they are moved behind it. */
+/** Global flags before the command are moved behind it. */
 function commandFirst(argv: readonly string[]): string[] {
   const before: string[] = [];
   const rest = [...argv];
@@ -53,7 +53,7 @@ interface CommandModule {
 async function loadCommand(name: string): Promise<CommandModule['default']> {
   const own = process.stdout.listeners('error');
   const { default: command } = (await import(commandUrl(name).href)) as CommandModule;
-  // oclif, when it is loaded, adds a listener that throws what it hears: a full disk would end in a stack.
+  // When oclif is loaded, it adds a listener that throws the error: a full disk would end with a stack.
   for (const listener of process.stdout.listeners('error')) {
     if (!own.includes(listener)) process.stdout.off('error', listener as (error: Error) => void);
   }
@@ -63,7 +63,7 @@ async function loadCommand(name: string): Promise<CommandModule['default']> {
 async function printHelp(words: readonly string[], frame: Frame): Promise<number> {
   const { terminal, bin } = frame;
   const [topic, ...rest] = words.filter((word) => !word.startsWith('-'));
-  // `help` and `version` have no flags of their own: all there is to know of them stands in the overview.
+  // `help` and `version` have no flags of their own; the overview has everything about them.
   if (topic === undefined || builtIn.has(topic)) {
     const { listCommands, overviewHelp } = await import('./lib/output/overview.ts');
     const all = words.includes('-a');
@@ -92,7 +92,7 @@ function printDocument(terminal: Terminal, result: unknown): number {
 const builtIn = new Set(['help', 'version']);
 const isAvailable = (name: string): boolean => builtIn.has(name) || isThere(name);
 
-/** The command of a name or an alias, if kf has it. */
+/** The command with that name or alias, if kf has it. */
 async function resolveName(typed: string): Promise<string | undefined> {
   if (isThere(typed)) return typed;
   const { findCommand } = await import('./lib/cf/cf-commands.ts');
@@ -100,7 +100,7 @@ async function resolveName(typed: string): Promise<string | undefined> {
   return name !== undefined && isThere(name) ? name : undefined;
 }
 
-/** A command of an installed plugin; undefined where no plugin has it. Without plugins, nothing of oclif is loaded. */
+/** Runs a command of an installed plugin; undefined when no plugin has it. Without plugins, nothing of oclif is loaded. */
 async function runPlugin(argv: readonly string[], frame: Frame): Promise<number | undefined> {
   const { hasPlugins, pluginFolder } = await import('./lib/ops/plugins/folder.ts');
   if (!hasPlugins(frame.env)) return undefined;
@@ -121,7 +121,7 @@ async function unknownCommand(typed: string, { terminal, bin }: Frame): Promise<
     const { notThereYet } = await import('./lib/cf/usage.ts');
     return printFailure(terminal, notThereYet(`'${name}' (${label})`, instead, { command: name }));
   }
-  // What kf has comes before what it has not, short names before long ones.
+  // Commands of kf come before those that it does not have, short names before long ones.
   const names = allNames().filter((name) => name.length > 1);
   const near = likely(
     typed,
@@ -136,7 +136,7 @@ async function unknownCommand(typed: string, { terminal, bin }: Frame): Promise<
 async function dispatch(argv: readonly string[], frame: Frame): Promise<number> {
   const [typed, ...rest] = commandFirst(argv);
   if (typed === undefined || isHelpFlag(typed)) return printHelp(rest, frame);
-  // Flags of every command, and no command.
+  // The command line has global flags and no command.
   if (globalFlagNames.has(typed)) return printHelp([], frame);
   if (typed === '--version' || typed === '-v' || typed === 'version') return printVersion(frame.terminal, frame.bin);
   if (typed === 'help' || typed === 'h') return printHelp(rest, frame);
@@ -154,10 +154,10 @@ function printVersion(terminal: Terminal, bin: string): number {
   return 0;
 }
 
-/** What a command left running (a watch, a lost request) gets so long after its end. */
+/** How long remaining work of a command (a watch, a lost request) may take after its end. */
 const leftoverMs = 200;
 
-/** Ends the process although something still runs in it, once everything printed has left. */
+/** Ends the process even if work remains, once all output was written. */
 function endSoon(code: number, exit: (code: number) => void): void {
   const look = (): void => {
     const isFlushed = process.stdout.writableLength === 0 && process.stderr.writableLength === 0;
@@ -167,7 +167,7 @@ function endSoon(code: number, exit: (code: number) => void): void {
   setTimeout(look, leftoverMs).unref();
 }
 
-/** SIGINT and SIGTERM abort what runs; what does not end by itself is ended. */
+/** SIGINT and SIGTERM abort the command; if it does not end by itself, the process is ended. */
 function catchSignals(controller: AbortController, exit: (code: number) => void): () => void {
   const end = () => {
     if (controller.signal.aborted) exit(130);
@@ -179,16 +179,16 @@ function catchSignals(controller: AbortController, exit: (code: number) => void)
   return () => void process.off('SIGINT', end).off('SIGTERM', end);
 }
 
-/** As of a program that the signal of a broken pipe has ended: what a shell says of cf, too. */
+/** The exit code of a program that was ended by the signal of a broken pipe; a shell reports it for cf, too. */
 const brokenPipeCode = 141;
 
 interface Output {
   stderr: () => { write(text: string): unknown };
-  /** The exit code, once what was printed has left. */
+  /** The exit code, once all output was written. */
   codeAfter(ended: number): Promise<number>;
 }
 
-/** A reader that goes away (`kf logs | head`) ends the command without a word; an output that takes nothing (a full disk) is a failure. */
+/** A reader that goes away (`kf logs | head`) ends the command without a message; an output that accepts nothing (a full disk) is a failure. */
 function watchOutput(controller: AbortController): Output {
   let failure: NodeJS.ErrnoException | undefined;
   let opened: NodeJS.WriteStream | undefined;
@@ -200,7 +200,7 @@ function watchOutput(controller: AbortController): Output {
   const stderr = (): NodeJS.WriteStream => (opened ??= process.stderr.on('error', fail));
   process.stdout.on('error', fail);
   return {
-    // What is said after that is of the interruption; the cause is told once, at the end.
+    // Later messages are only about the interruption; the cause is reported once, at the end.
     stderr: () => (failure === undefined ? stderr() : { write: () => true }),
     async codeAfter(ended) {
       await flushed();
@@ -223,7 +223,7 @@ async function run(argv: readonly string[], frame: Frame): Promise<number> {
 
 /**
  * Runs one command line. Returns the exit code; only `bin/run.js` sets it.
- * @param exit ends the process at once, for what an interruption does not end in time
+ * @param exit ends the process at once, if an interruption does not end it in time
  */
 export async function start(processArgv: readonly string[], exit: (code: number) => void): Promise<number> {
   const argv = processArgv.slice(2);
@@ -242,7 +242,7 @@ export async function start(processArgv: readonly string[], exit: (code: number)
   const ended = await run(argv, { terminal, signal: controller.signal, env: process.env, bin });
   release();
   const code = await output.codeAfter(ended);
-  // Waits that nobody waits for any more end with the command.
+  // Waits whose result is no longer needed end with the command.
   if (!controller.signal.aborted) controller.abort(new KfError('interrupted', 'The command has ended.'));
   endSoon(code, exit);
   return code;

@@ -1,4 +1,4 @@
-// Commands of plugins: found, loaded and run by oclif. Loaded only where kf has no command of that name, and to list and install plugins.
+// Commands of plugins: found, loaded and run by oclif. Loaded only for a command that kf does not have, and for listing and installing plugins.
 
 import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import { KfError } from './lib/errors.ts';
 import type { PluginDetails } from './lib/ops/plugins/install.ts';
 import { kfVersion } from './lib/version.ts';
 
-/** What plugins import kf by. */
+/** The module name with which plugins import kf. */
 const apiName = '@kf/cli/api';
 
 /** Its file: in the bundle this module is a chunk. */
@@ -17,7 +17,7 @@ const api = import.meta.url.endsWith('.ts') ? new URL('api.ts', import.meta.url)
 
 let isProvided = false;
 
-/** `@kf/cli/api` in a plugin is the one of the kf that runs, wherever the plugin is installed. */
+/** `@kf/cli/api` in a plugin is the API of the running kf, wherever the plugin is installed. */
 function provideApi(): void {
   if (isProvided) return;
   isProvided = true;
@@ -27,7 +27,7 @@ function provideApi(): void {
 /** oclif's configuration with the plugins of a folder, and without kf's own commands. */
 async function loadConfig(folder: string): Promise<Config> {
   provideApi();
-  // The name that oclif reads for the folder of its user's plugins.
+  // The variable in which oclif looks for the folder of user plugins.
   process.env['KF_DATA_DIR'] = folder;
   const pjson = { name: '@kf/cli', version: kfVersion(), oclif: { bin: 'kf', dirname: 'kf' } };
   return Config.load({ root: fileURLToPath(new URL('..', api)), pjson, userPlugins: true, devPlugins: false, ignoreManifest: true });
@@ -50,13 +50,13 @@ export async function loadPlugins(folder: string): Promise<PluginDetails[]> {
   }));
 }
 
-/** oclif has each alias as a command of that name. */
+/** oclif lists each alias as a command of that name. */
 function ofOwnName(config: Config, command: Command.Loadable): Command.Loadable {
   const { commands = [] } = config.plugins.get(command.pluginName ?? '') ?? {};
   return commands.find(({ id, aliases }) => id === command.id || aliases.includes(command.id)) ?? command;
 }
 
-/** The command that the first words name, and the words after it: `kf topic command` is oclif's `topic:command`. */
+/** Finds the command of the first words, and returns the words after it: `kf topic command` is oclif's `topic:command`. */
 function find(config: Config, words: readonly string[]): { command: Command.Loadable; rest: string[] } | undefined {
   for (let count = words.length; count > 0; count -= 1) {
     const command = config.findCommand(words.slice(0, count).join(':'));
@@ -67,7 +67,7 @@ function find(config: Config, words: readonly string[]): { command: Command.Load
 
 const isHelp = (word: string): boolean => word === '-h' || word === '--help';
 
-/** Help in kf's own form, also of a command that is oclif's and not kf's. */
+/** Prints help in kf's own form, also for a command that extends oclif's class and not kf's. */
 async function printHelp(command: Command.Loadable, { terminal, bin }: Frame): Promise<number> {
   const { commandHelp, describeCommand } = await import('./lib/output/help.ts');
   const loaded = await command.load();
@@ -81,14 +81,14 @@ async function printHelp(command: Command.Loadable, { terminal, bin }: Frame): P
   return 0;
 }
 
-/** What oclif adds to errors. */
+/** Fields that oclif adds to errors. */
 interface OfOclif extends Error {
   oclif: { exit?: number };
   code?: string;
   suggestions?: string[];
 }
 
-/** The exit code of a command that ended by itself. @throws KfError for an error of oclif; anything else as it is */
+/** The exit code of a command that ended by itself. @throws KfError for an error of oclif; any other error unchanged */
 function exitCodeOf(thrown: unknown): number {
   if (!(thrown instanceof Error) || !('oclif' in thrown)) throw thrown;
   const { oclif, code, message, suggestions = [] } = thrown as OfOclif;
@@ -99,8 +99,8 @@ function exitCodeOf(thrown: unknown): number {
 
 /**
  * Runs a plugin's command, or prints its help.
- * @param argv the command line; `help COMMAND` too
- * @returns the exit code, or undefined where no plugin has that command
+ * @param argv the command line; also `help COMMAND`
+ * @returns the exit code, or undefined when no plugin has that command
  */
 export async function runPluginCommand(argv: readonly string[], frame: Frame, folder: string): Promise<number | undefined> {
   const config = await loadConfig(folder);

@@ -54,7 +54,7 @@ export default class CreateUserProvidedService extends KfCommand<Result> {
     return { name, created };
   }
 
-  /** JSON, a file, or names whose values are asked for without echo. */
+  /** JSON, a file, or names whose values are prompted for without echo. */
   async #credentials(text: string | undefined): Promise<Record<string, unknown>> {
     if (text === undefined) return {};
     const given = await readJsonOrFile(text, '-p');

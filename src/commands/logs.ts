@@ -26,7 +26,7 @@ export default class Logs extends KfCommand<void> {
     for await (const entry of followAppLogs(session, app)) this.#show(entry);
   }
 
-  /** `--json`: one document per line, as soon as the line is there. */
+  /** `--json`: one document per line, as soon as the line arrives. */
   #show({ entry, source, lines }: PrintedEntry): void {
     const { ink, json } = this.terminal;
     if (json) this.terminal.document({ time: entry.time, source, stream: entry.stream, pod: entry.source.pod, text: entry.text });

@@ -71,14 +71,14 @@ export default class Setup extends KfCommand<SetupResult | SetupPreview> {
     return result;
   }
 
-  /** What stays and what changes of the settings, on stderr: stdout of a dry run is objects. */
+  /** Reports kept and changed settings on stderr, because stdout of a dry run has the objects. */
   #tell(report: SettingsReport): void {
     this.display.done();
     for (const text of settingsLines(report, this.frame.bin)) this.terminal.err(text);
   }
 }
 
-/** Flags that were given, under the names of the settings file. */
+/** The given flags, under the keys of the settings file. */
 function requestFrom(flags: InferredFlags<typeof Setup.flags>): SetupRequest {
   return defined({
     domain: flags.domain,

@@ -16,7 +16,7 @@ export default class Target extends KfCommand<TargetDetails> {
 
   async run(): Promise<TargetDetails> {
     const { flags } = await this.parse(Target);
-    // `-s` alone chooses in the org that `target` shows, which KF_ORG may name.
+    // `-s` alone chooses in the org that `target` shows; KF_ORG may name that org.
     const { space, org = space === undefined ? undefined : this.frame.env['KF_ORG'] || undefined } = flags;
     const { describeTarget, setTarget } = await import('../lib/ops/tenancy/target.ts');
     const session = await this.#open(flags);
@@ -28,7 +28,7 @@ export default class Target extends KfCommand<TargetDetails> {
     return target;
   }
 
-  /** A context that is wrong or a cluster that does not answer must not leave the former place targeted. */
+  /** With a wrong context or a cluster that does not answer, the former org and space must not stay targeted. */
   async #open({ org, space }: { org?: string | undefined; space?: string | undefined }): Promise<Session> {
     try {
       return await this.clusterSession({ ignorePin: true, keepPlace: org !== undefined || space !== undefined });

@@ -1,4 +1,4 @@
-// The flags of `push`, and what they are called in its plan.
+// The flags of `push`, and their names in its plan.
 
 import * as Flags from '@oclif/core/flags';
 import type { InferredFlags } from '@oclif/core/interfaces';

@@ -1,4 +1,4 @@
-// Rules over CFApp, CFProcess and CFRoute: what an app's objects mean, free of any layout.
+// Rules for CFApp, CFProcess and CFRoute, independent of any output layout.
 
 import type { Stored } from './object.ts';
 import { annotations } from './group.ts';
@@ -6,7 +6,7 @@ import type { CFApp, CFProcess, CFRoute, Droplet, InstanceCounts, InstanceStatus
 
 export const webProcess = 'web';
 
-/** Defaults that the contract gives by admission (4.6); ours are given by CLI and controller. */
+/** Defaults that the contract sets by admission (4.6); in kf, CLI and controller set them. */
 export const processDefaults = {
   healthCheckTimeoutSeconds: 60,
   instances: (processType: string): number => (processType === webProcess ? 1 : 0),
@@ -37,7 +37,7 @@ export function effectiveCommand(process: CFProcess): string | undefined {
   return nonEmpty(process.spec.command) ?? nonEmpty(process.spec.detectedCommand);
 }
 
-/** The droplet names processes, and `web` is none of them. One that names none runs by its image's own entry point. */
+/** True when the droplet names processes, but not `web`. A droplet without processes runs by its image's own entry point. */
 export function lacksWeb({ processTypes = [] }: Pick<Droplet, 'processTypes'>): boolean {
   return processTypes.length > 0 && !processTypes.some(({ type }) => type === webProcess);
 }
@@ -46,20 +46,20 @@ export function desiredInstances(process: CFProcess): number {
   return process.spec.desiredInstances ?? processDefaults.instances(process.spec.processType);
 }
 
-/** Bounds that keep an app's objects small, whatever its users ask for; the schemas in tools/crds say the same. */
+/** Limits that keep an app's objects small, whatever its users request; the schemas in tools/crds have the same ones. */
 export const instanceLimits = {
   /** Instances of one process. */
   most: 1000,
-  /** Of these, how many are described one by one in a status. */
+  /** How many of these a status describes in detail. */
   listed: 100,
   /** Characters of an instance's `details`. */
   detailCharacters: 500,
 } as const;
 
-/** Seconds that an instance may take to start: a day. Cloud Foundry allows 180 where its operator has not raised it. */
+/** Seconds that an instance may take to start: a day. Cloud Foundry's default limit is 180. */
 export const mostStartSeconds = 86_400;
 
-/** How many instances of a process are in which state, those that its status does not list included. */
+/** Number of instances of a process by state, including those that its status does not list. */
 export function instanceCountsOf({ status }: CFProcess): InstanceCounts {
   return status?.instanceCounts ?? countInstances(Object.values(status?.instancesStatus ?? {}));
 }
@@ -73,19 +73,19 @@ export interface IndexedInstance extends InstanceStatus {
   index: number;
 }
 
-/** Instances by index; indexes that should exist and have no entry yet are `DOWN`. A stopped app has none. */
+/** Instances by index; expected instances without an entry are `DOWN`. A stopped app has none. */
 export function instancesOf(app: CFApp, process: CFProcess): IndexedInstance[] {
   const known = Object.entries(process.status?.instancesStatus ?? {}).map(([index, status]) => ({ ...status, index: Number(index) }));
   const wanted = app.spec.desiredState === 'STARTED' ? desiredInstances(process) : 0;
   const indexes = new Set(known.map(({ index }) => index));
-  // Beyond what a status lists nothing is known of single instances.
+  // Single instances beyond those listed in the status are unknown.
   for (let index = 0; index < Math.min(wanted, instanceLimits.listed); index += 1) {
     if (!indexes.has(index)) known.push({ index, state: 'DOWN' });
   }
   return known.toSorted((a, b) => a.index - b.index);
 }
 
-/** Revision number in annotation app-rev; 0 where it is missing or not a number. */
+/** Revision number of annotation app-rev; 0 when it is missing or not a number. */
 export function appRevOf(app: CFApp): number {
   const rev = Number(app.metadata.annotations?.[annotations.appRev] ?? '0');
   return Number.isInteger(rev) && rev >= 0 ? rev : 0;

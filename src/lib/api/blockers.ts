@@ -1,27 +1,27 @@
-// What keeps an object that is being deleted: read from the object itself, told in sentences.
+// Explains what blocks the deletion of an object, from the object itself.
 
 import type { Namespace } from './core.ts';
 import type { KubeObject, Stored } from './object.ts';
 
 const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
 
-/** Finalizers that Kubernetes' own controllers set and take away by themselves. */
+/** Finalizers that Kubernetes' own controllers set and remove. */
 const ofKubernetes = (finalizer: string): boolean =>
   ['foregroundDeletion', 'orphan', 'kubernetes'].includes(finalizer) || finalizer.split('/', 1)[0]?.endsWith('kubernetes.io') === true;
 
-/** Finalizers that neither we (`own`) nor Kubernetes itself will take away. */
+/** Finalizers that neither kf (`own`) nor Kubernetes itself removes. */
 export function foreignFinalizers({ metadata }: KubeObject, own: readonly string[] = []): string[] {
   return (metadata.finalizers ?? []).filter((name) => !own.includes(name) && !ofKubernetes(name));
 }
 
-/** `CFOrg 'x' has the finalizer 'y'`, or undefined when nothing foreign holds it. */
+/** `CFOrg 'x' has the finalizer 'y'`, or undefined when it has no foreign finalizer. */
 export function heldBy(kind: string, object: Stored, own: readonly string[] = []): string | undefined {
   const held = foreignFinalizers(object, own);
   if (held.length === 0) return undefined;
   return `${kind} '${object.metadata.name}' has the finalizer${held.length === 1 ? '' : 's'} ${quoted(held)}`;
 }
 
-/** The kinds of what remains, as the API server lists them: `configmaps. has 1 resource instances, widgets.example.org has 2 …`. */
+/** The kinds of the remaining objects, as the API server lists them: `configmaps. has 1 resource instances, widgets.example.org has 2 …`. */
 function remainingKinds(messages: readonly string[]): string[] {
   const parts = messages.flatMap((message) => message.split(/[:,]/)).filter((part) => part.endsWith(' resource instances'));
   const kinds = parts.filter((part) => part.includes(' has ')).map((part) => part.trim().split(' ', 1)[0]?.replace(/\.$/, '') ?? '');
@@ -29,8 +29,8 @@ function remainingKinds(messages: readonly string[]): string[] {
 }
 
 /**
- * What keeps a namespace that is being deleted: its own finalizers, then its content in the API server's words.
- * @param objects what is known to be held inside, each as {@link heldBy} says it
+ * What blocks the deletion of a namespace: its own finalizers, then the API server's text about its content.
+ * @param objects known blocked objects in it, each in the format of {@link heldBy}
  */
 export function namespaceBlockers(namespace: Stored<Namespace>, objects: readonly string[] = []): string {
   const own = heldBy('Namespace', namespace);

@@ -1,4 +1,4 @@
-// Explicit buildpacks: from what the user typed and what the builder has to the text of an order.toml. CLI and controller judge by it.
+// Explicit buildpacks: makes the text of an order.toml from the user's names and the builder's buildpacks. CLI and controller use the same rules.
 
 /** One buildpack of the builder. */
 export interface Offered {
@@ -23,16 +23,16 @@ function find(wanted: string, offered: readonly Offered[]): Offered | undefined 
   return new Set(similar.map((candidate) => candidate.id)).size === 1 ? similar[0] : undefined;
 }
 
-/** The one that takes processes from a Procfile: `kf/procfile`, `paketo-buildpacks/procfile`, `heroku/procfile`. */
+/** The buildpack that reads processes from a Procfile: `kf/procfile`, `paketo-buildpacks/procfile`, `heroku/procfile`. */
 function procfileBuildpack(group: readonly Offered[], offered: readonly Offered[]): Offered | undefined {
   const own = offered.filter(({ id }) => shortName(id) === 'procfile');
   return new Set(own.map(({ id }) => id)).size === 1 && !group.some(({ id }) => shortName(id) === 'procfile') ? own[0] : undefined;
 }
 
 /**
- * An order with one group: the wanted buildpacks in their order, and after them the builder's own for a Procfile where there is one. For cf a Procfile
- * counts whatever buildpack is named, and its processes win. Each is an id of the builder, with or without `@version`, or its last part as cf
- * users write it (`nodejs_buildpack`).
+ * An order with one group: the wanted buildpacks in their order, then the builder's own buildpack for a Procfile, if there is one. In cf a
+ * Procfile counts with every buildpack, and its processes override others. Each wanted one is an id of the builder, with or without `@version`, or
+ * its last part in cf's style (`nodejs_buildpack`).
  */
 export function explicitOrder(wanted: readonly string[], offered: readonly Offered[]): OrderResult {
   const group: Offered[] = [];

@@ -1,4 +1,4 @@
-// Reading and changing metav1.Conditions.
+// Reads and changes metav1.Conditions.
 
 import type { Condition, KubeObject } from './object.ts';
 
@@ -6,12 +6,12 @@ interface Conditioned extends KubeObject {
   status?: { conditions?: Condition[] };
 }
 
-/** The condition of that type, whatever generation it speaks of. */
+/** The condition of that type, for any generation. */
 export function findCondition(object: Conditioned, type: string): Condition | undefined {
   return object.status?.conditions?.find((condition) => condition.type === type);
 }
 
-/** The condition when it speaks of the object's present generation. */
+/** The condition, if it is about the object's present generation. */
 export function currentCondition(object: Conditioned, type: string): Condition | undefined {
   const condition = findCondition(object, type);
   return condition?.observedGeneration === object.metadata.generation ? condition : undefined;
@@ -26,12 +26,10 @@ export function isReady(object: Conditioned): boolean {
   return isTrue(object, 'Ready');
 }
 
-/** What a caller says about a condition; times are kept here. */
+/** A condition from a caller; the times are set here. */
 export type ConditionChange = Omit<Condition, 'lastTransitionTime'>;
 
-/**
- * The conditions with `change` in it. lastTransitionTime moves only when the status does, so that a repeated reconcile writes nothing new.
- */
+/** The conditions with `change`. lastTransitionTime changes only with the status, so that a repeated reconcile writes nothing. */
 export function setCondition(conditions: readonly Condition[] | undefined, change: ConditionChange, now: Date = new Date()): Condition[] {
   const present = conditions ?? [];
   const before = present.find((condition) => condition.type === change.type);

@@ -1,5 +1,5 @@
-// Kubernetes' own kinds as the wire carries them, cut down to the fields that kf reads or writes.
-// Source: https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/
+// The API types of Kubernetes' own kinds, reduced to the fields that kf reads or writes. Source:
+// https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/
 
 import { resource } from './object.ts';
 import type { ClusterObject, KubeObject, ObjectMeta } from './object.ts';
@@ -23,7 +23,7 @@ export interface Secret extends KubeObject {
   immutable?: boolean;
   /** Base64. */
   data?: Record<string, string>;
-  /** Write only: plain text, folded into `data` by the server. */
+  /** Write only: plain text, which the server encodes into `data`. */
   stringData?: Record<string, string>;
 }
 
@@ -225,10 +225,10 @@ export const nodeType = resource<Node>('', 'v1', 'Node', 'nodes', false);
 export const statefulSetType = resource<StatefulSet>('apps', 'v1', 'StatefulSet', 'statefulsets');
 export const deploymentType = resource<Deployment>('apps', 'v1', 'Deployment', 'deployments');
 export const jobType = resource<Job>('batch', 'v1', 'Job', 'jobs');
-/** core/v1 ResourceQuota: how much of what a namespace may hold. */
+/** core/v1 ResourceQuota: the limits of a namespace. */
 export interface ResourceQuota extends KubeObject {
   spec?: { hard?: Record<string, string> };
-  /** `hard`: what is in force. */
+  /** `hard`: the limits in force. */
   status?: { hard?: Record<string, string>; used?: Record<string, string> };
 }
 export const resourceQuotaType = resource<ResourceQuota>('', 'v1', 'ResourceQuota', 'resourcequotas');

@@ -1,15 +1,15 @@
-// What the registry's gate says of itself at `/kf/status`, and of what it stores at `/kf/repositories`.
+// The registry gate's answers at `/kf/status`, about itself, and at `/kf/repositories`, about its contents.
 
 export interface GateStatus {
-  /** Unix seconds by the gate's clock: the one that ends credentials. */
+  /** Unix seconds of the gate's clock, which decides when credentials expire. */
   now: number;
-  /** Ids (`registryKeyId`) of the keys that count. */
+  /** Ids (`registryKeyId`) of the valid keys. */
   keys: string[];
-  /** Of the volume that holds the images, in bytes. */
+  /** Bytes of the volume with the images. */
   room: { total: number; free: number; nearlyFull: boolean };
 }
 
-/** A part of the repositories (`<space>/<name>`), in order. The next part is asked for with `?after=`. */
+/** A part of the repositories (`<space>/<name>`), in order. The next part is requested with `?after=`. */
 export interface RepositoryPage {
   repositories: string[];
   /** Left out on the last page. */

@@ -1,5 +1,4 @@
-// HTTPRoute of the Gateway API as the wire carries it, cut down to the fields that kf writes or reads.
-// Source: https://gateway-api.sigs.k8s.io/reference/spec/
+// The HTTPRoute of the Gateway API, reduced to the fields that kf writes or reads. Source: https://gateway-api.sigs.k8s.io/reference/spec/
 
 import { resource } from './object.ts';
 import type { Condition, KubeObject } from './object.ts';
@@ -45,13 +44,13 @@ export interface HttpRoute extends KubeObject {
 
 export const httpRouteType = resource<HttpRoute>('gateway.networking.k8s.io', 'v1', 'HTTPRoute', 'httproutes');
 
-/** Header by which a request asks which form of a route the gateway has loaded. The gateway answers by itself: no app sees it. */
+/** Header of a request that asks which form of a route the gateway has loaded. The gateway answers it itself: no app sees it. */
 export const revisionHeader = 'kf-route-revision';
 
-/** Below this name, which nobody can have (RFC 6761), lie the addresses that such a request is redirected to. */
+/** Such a request is redirected to an address below this name, which nobody can register (RFC 6761). */
 const revisionDomain = 'loaded.kf.invalid';
 
-/** The rule by which the gateway tells a form of a route. */
+/** The rule with which the gateway reports its form of a route. */
 export function revisionRule(revision: string, paths: readonly RouteMatch[]): RouteRule {
   return {
     matches: paths.map((path) => ({ ...path, headers: [{ type: 'Exact', name: revisionHeader, value: '?' }] })),
@@ -63,14 +62,14 @@ function revisionOfHost(host: string | undefined): string | undefined {
   return host?.endsWith(`.${revisionDomain}`) === true ? host.slice(0, -revisionDomain.length - 1) : undefined;
 }
 
-/** The revision that a gateway's answer names in its Location. */
+/** The revision in the Location of a gateway's answer. */
 export function revisionOfAnswer(location: string | undefined): string | undefined {
-  // Traefik leaves the scheme out (`//host/path`).
+  // Traefik leaves out the scheme (`//host/path`).
   const base = 'http://none.invalid';
   return location !== undefined && URL.canParse(location, base) ? revisionOfHost(new URL(location, base).hostname) : undefined;
 }
 
-/** The form that a route has now; undefined for one that kf 0.1.0 wrote. */
+/** The present form of a route; undefined for one that kf 0.1.0 wrote. */
 export function revisionOf(route: HttpRoute | undefined): string | undefined {
   const filters = (route?.spec?.rules ?? []).flatMap((rule) => rule.filters ?? []);
   return revisionOfHost(filters.find(({ type }) => type === 'RequestRedirect')?.requestRedirect?.hostname);
@@ -84,7 +83,7 @@ export function isAboutRevision(message: string, revision: string): boolean {
   return message.endsWith(`${revision}.`);
 }
 
-/** Where requests without a header of kf's go. */
+/** The backends of requests without kf's headers. */
 export function mainBackends(route: HttpRoute | undefined): BackendReference[] {
   const main = (route?.spec?.rules ?? []).filter(({ matches = [] }) => matches.every(({ headers }) => headers === undefined));
   return main.flatMap(({ backendRefs = [] }) => backendRefs).filter(({ weight = 1 }) => weight > 0);

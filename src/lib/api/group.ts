@@ -1,4 +1,4 @@
-// Every kind, label, annotation, finalizer, field manager, condition and reason that kf uses, in one place.
+// Every kind, label, annotation, finalizer, field manager, condition and reason of kf.
 
 import { resource } from './object.ts';
 import type { KubeObject, ResourceType } from './object.ts';
@@ -25,13 +25,13 @@ import type {
   TaskWorkload,
 } from './types.generated.ts';
 
-/** The API group that kf carries on. */
+/** The API group, taken over from Korifi. */
 export const group = 'korifi.cloudfoundry.org';
 export const version = 'v1alpha1';
 
 /**
- * Value of annotation creation-version: the version of the contract that our objects follow, not kf's own.
- * Readers of the contract refuse rolling deployments of workloads that claim v0.7.1 or less.
+ * Value of annotation creation-version: the version of the contract that our objects follow, not kf's own. Readers of the contract refuse rolling
+ * deployments of workloads with v0.7.1 or less.
  */
 export const contractVersion = 'v0.18.0';
 
@@ -108,7 +108,7 @@ export const labels = {
   propagatedFrom: 'cloudfoundry.org/propagated-from',
   roleGuid: 'cloudfoundry.org/role-guid',
   podIndex: 'apps.kubernetes.io/pod-index',
-  /** `kf` on every namespace that kf made. */
+  /** `kf` on every namespace that kf created. */
   managedBy: kf('managed-by'),
   /** `setup` on everything that `kf setup` applied. */
   partOf: kf('part-of'),
@@ -139,28 +139,28 @@ export const annotations = {
   pushStarted: kf('push-started'),
   buildKey: kf('build-key'),
   envSecret: kf('env-secret'),
-  /** Of a CFServiceBinding: which version of its instance, credentials included, its Secrets show. */
+  /** Of a CFServiceBinding: the version of its instance, including credentials, that its Secrets contain. */
   instanceVersion: kf('instance-version'),
-  /** Of a CFApp: the CFPackage that was pushed with `--no-start` and waits for its first build, and the droplet of that time. */
+  /** Of a CFApp: the CFPackage that was pushed with `--no-start` and waits for its first build, and the droplet at that time. */
   unstaged: kf('unstaged'),
-  /** Of a CFApp: the CFPackage that was pushed last, and the newest one of that time; left out: it is the newest. */
+  /** Of a CFApp: the CFPackage that was pushed last, and the newest one at that time; left out when it is the newest. */
   package: kf('package'),
   applying: kf('applying'),
   deployId: kf('deploy-id'),
   liveHash: kf('live-hash'),
-  /** Of a ResourceQuota: what the controller wrote into it last, as JSON. */
+  /** Of a ResourceQuota: the limits that the controller last wrote, as JSON. */
   defaultLimits: kf('default-limits'),
-  /** Of a ResourceQuota that limits nothing yet: it is there so that the cluster counts what its namespace holds. */
+  /** Of a ResourceQuota without limits: it only makes the cluster count the objects of its namespace. */
   countsUse: kf('counts-use'),
-  /** How many instances a change replaces at a time; 1 where it is missing. */
+  /** How many instances a rollout replaces at a time; default 1. */
   maxInFlight: kf('max-in-flight'),
-  /** Of a build's pod: how the build container ended; the controller writes it once the kubelet has said so. */
+  /** Of a build's pod: how the build container ended; the controller writes it after the kubelet has reported the end. */
   buildEnded: kf('build-ended'),
   imageNotRead: kf('image-not-read'),
-  /** Of a namespace: the uid of the CFOrg or CFSpace that it was made for. */
+  /** Of a namespace: the uid of the CFOrg or CFSpace for which it was created. */
   ownerUid: kf('owner-uid'),
   revision: kf('revision'),
-  /** `allowed` on a route for every host of a domain: a policy lets only operators write it. */
+  /** `allowed` on a route for every host of a domain: a policy lets only operators set it. */
   wildcard: kf('wildcard'),
   leaseEntityType: 'coordination.cloudfoundry.org/entity-type',
   leaseNamespace: 'coordination.cloudfoundry.org/namespace',
@@ -169,7 +169,7 @@ export const annotations = {
   leaseOwnerName: 'coordination.cloudfoundry.org/owner-name',
 } as const;
 
-/** Finalizers of ours; `foreign` are the contract's others (2.4), removed when found. */
+/** Our finalizers; `foreign` are the contract's others (2.4), which are removed when found. */
 export const finalizers = {
   org: 'cfOrg.korifi.cloudfoundry.org',
   space: 'cfSpace.korifi.cloudfoundry.org',
@@ -197,11 +197,11 @@ export const conditionTypes = {
   started: 'Started',
   failed: 'Failed',
   canceled: 'Canceled',
-  /** Of an AppWorkload: everything that its next container needs is there. */
+  /** Of an AppWorkload: all Secrets that its next container needs exist. */
   whole: 'Whole',
 } as const;
 
-/** Condition reasons that more than one piece reads. */
+/** Condition reasons that are used in more than one place. */
 export const reasons = {
   ready: 'Ready',
   claimed: 'Claimed',
@@ -253,7 +253,7 @@ export const deploymentFailures = [
 ] as const;
 export type DeploymentFailure = (typeof deploymentFailures)[number];
 
-/** Fixed places and names (docs/internals.md). */
+/** Fixed names and namespaces (docs/internals.md). */
 export const places = {
   systemNamespace: 'kf-system',
   nodeNamespace: 'kf-node',
@@ -264,7 +264,7 @@ export const places = {
   registryService: 'kf-registry',
   /** In the system namespace: environment of every build, a key per variable. */
   installationEnv: 'kf-build-env',
-  /** In the system namespace: what `kf setup` was asked for, so that the next one keeps it. */
+  /** In the system namespace: the request of `kf setup`, kept for the next one. */
   settings: 'kf-setup',
   settingsKey: 'setup.yaml',
   pullSecret: 'image-registry-credentials',

@@ -1,27 +1,27 @@
-// ConfigMap `cf/kf-info`: what an installation tells its CLIs (docs/internals.md).
+// ConfigMap `cf/kf-info`: the description of an installation for its CLIs (docs/internals.md).
 
 import { KfError, messageOf } from '../errors.ts';
 
-/** The format that this CLI and this controller write and read. */
+/** The format that this version of CLI and controller writes and reads. */
 const infoFormat = 1;
 
-/** The oldest controller that this CLI can work with. */
+/** The oldest controller that this CLI supports. */
 const oldestController = '0.1.0';
 
 export interface KfInfo {
   format: number;
   oldestCli: string;
   controller: { version: string; namespace: string };
-  /** `spaceQuotaBytes`: what the images of one space may take of the in-cluster registry; left out: all there is. */
+  /** `spaceQuotaBytes`: limit for the images of one space in the in-cluster registry; left out: no limit. */
   registry: { namespace: string; service: string; port: number; pushHost: string; pullPrefix: string; spaceQuotaBytes?: number };
   builder: {
     name: string;
     image: string;
     runImage?: string;
     insecureRegistries?: string[];
-    /** Changes with the environment that setup gives every build. The variables may be credentials, so only the controller reads them. */
+    /** Changes with the environment that setup gives every build. The variables may contain credentials, so only the controller reads them. */
     envRevision?: string;
-    /** What 0.1.0 wrote in place of a revision. */
+    /** In 0.1.0 in place of a revision. */
     env?: Record<string, string>;
     digest?: string;
   };
@@ -33,31 +33,31 @@ export interface KfInfo {
     internalAddress?: string;
     externalUrl?: { scheme: 'http' | 'https'; port: number; address?: string };
   };
-  /** Image that runs kf's own programs in the cluster (source container). */
+  /** Image for kf's own programs in the cluster (source container). */
   programImage?: string;
-  /** Org and space that setup made. */
+  /** Org and space that setup created. */
   defaults?: { org: { name: string; guid?: string }; space: { name: string; guid?: string } };
   drainSeconds: number;
   processDefaults: { memoryMB: number; diskQuotaMB: number };
-  /** What the ResourceQuota of each org and space, and all spaces of an org together, name beside their defaults, or otherwise than they do. */
+  /** Limits that override or extend the defaults in the ResourceQuotas of orgs, of spaces, and of all spaces of an org together. */
   limits?: { org?: Record<string, string>; space?: Record<string, string>; orgTotal?: Record<string, string> };
-  /** How many tasks of an app that have ended are kept; left out: the controller's default. */
+  /** How many finished tasks of an app are kept; default: the controller's. */
   tasksKeptPerApp?: number;
   staging: { memoryMB: number; diskMB: number };
   root: string;
-  /** Left out where kf makes no NetworkPolicies. */
+  /** Left out when kf creates no NetworkPolicies. */
   network?: NetworkSettings;
 }
 
-/** What the NetworkPolicies of spaces are made of. */
+/** The input of the spaces' NetworkPolicies. */
 export interface NetworkSettings {
-  /** What the proof of setup saw: that the cluster's network enforces policies, or not; left out while nothing is known. */
+  /** The result of setup's test, whether the cluster's network enforces policies; left out while it is unknown. */
   enforced?: boolean;
-  /** Ranges (CIDR) and names of namespaces that apps may connect to, beside their own space and the internet. */
+  /** Ranges (CIDR) and names of namespaces to which apps may connect, in addition to their own space and the internet. */
   egress: string[];
-  /** Those that may connect to apps, beside their own space and the gateway. */
+  /** Those from which apps accept connections, in addition to their own space and the gateway. */
   ingress: string[];
-  /** Addresses of the cluster's name service beside its pods. */
+  /** Addresses of the cluster's name service, in addition to its pods. */
   dns: string[];
   /** Addresses of the API server. */
   apiServer: string[];
@@ -67,7 +67,7 @@ export interface NetworkSettings {
 
 const setupHint = ['kf setup'];
 
-/** The info of a ConfigMap's text. A newer format is refused before its fields are looked at. */
+/** Parses the ConfigMap's text. A newer format is rejected before its fields are read. */
 export function parseKfInfo(text: string): KfInfo {
   let info: Partial<KfInfo> | null;
   try {
@@ -102,7 +102,7 @@ function numbers(version: string): number[] {
   return (version.replace(/^v/, '').split(/[-+]/)[0] ?? '').split('.').map(Number);
 }
 
-/** Negative, 0 or positive, as sort wants it; pre-release parts do not count. */
+/** Negative, 0 or positive, as for sort; pre-release parts are ignored. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [numbers(a), numbers(b)];
   for (let index = 0; index < 3; index += 1) {
@@ -112,7 +112,7 @@ export function compareVersions(a: string, b: string): number {
   return 0;
 }
 
-/** Refuses to go on when CLI and controller do not understand each other; to be called before the first write. */
+/** Throws when the versions of CLI and controller do not fit together; call it before the first write. */
 export function requireCompatible(info: KfInfo, cliVersion: string): void {
   if (compareVersions(cliVersion, info.oldestCli) < 0) {
     throw new KfError(

@@ -1,4 +1,4 @@
-// Korifi's index labels, by which lists can be filtered. The CLI sets them at creation, and the controller corrects them.
+// Korifi's index labels, for filtering lists. The CLI sets them at creation, and the controller corrects them.
 
 import { findCondition } from './conditions.ts';
 import { group, labels } from './group.ts';
@@ -32,7 +32,7 @@ const ofApp = (object: CFBuild | CFPackage | CFProcess | CFTask | CFServiceBindi
 });
 const displayed = (name: string | undefined): Labels => ({ [labels.displayName]: name === undefined ? undefined : sha224(name) });
 
-/** A label value, or nothing where the text cannot be one (a wildcard host). */
+/** A label value, or undefined for a text that is not a valid one (a wildcard host). */
 const labelValue = (text: string | undefined): string | undefined =>
   text !== undefined && /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/.test(text) ? text : undefined;
 
@@ -90,16 +90,13 @@ const byKind: Record<string, (object: never) => Labels> = {
 };
 
 export interface IndexOptions {
-  /** Creation time of an object that the server has not seen yet. */
+  /** Creation time of an object that is not on the server yet. */
   now?: Date;
-  /** Time of the change that is about to be written, for an object that exists. */
+  /** Time of the coming change of an existing object. */
   updated?: Date;
 }
 
-/**
- * The index labels that a CF object shall carry; for kinds without index labels nothing.
- * A wildcard host has no label: `*` is no label value.
- */
+/** The index labels for a CF object; empty for kinds without index labels. A wildcard host has no label, because `*` is not a valid value. */
 export function indexLabels(object: KubeObject, options: IndexOptions = {}): Record<string, string> {
   const ofKind = byKind[object.kind ?? ''];
   if (ofKind === undefined || object.apiVersion?.startsWith(`${group}/`) !== true) return {};

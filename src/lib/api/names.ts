@@ -1,4 +1,4 @@
-// Names that are computed rather than chosen. The formulas are Korifi's.
+// Computed names, by Korifi's formulas.
 
 import type { Stored } from './object.ts';
 import { createHash } from 'node:crypto';
@@ -21,7 +21,7 @@ export function uuidV5(namespace: string, name: string): string {
   return digest.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** The contract's NamespacedUUID: a GUID that follows from another name and some words. */
+/** The contract's NamespacedUUID: a GUID computed from another name and further strings. */
 export function namespacedUuid(namespace: string, ...segments: string[]): string {
   return uuidV5(uuidV5(dnsNamespace, namespace), segments.join(':').trim());
 }
@@ -31,7 +31,7 @@ export function processGuid(appGuid: string, processType: string): string {
   return namespacedUuid(appGuid, processType);
 }
 
-/** Lower-case hex of SHA-224: what names look like in labels. */
+/** Lower-case hex of SHA-224: the form of names in labels. */
 export function sha224(text: string): string {
   return hex('sha224', text);
 }
@@ -48,12 +48,12 @@ export function statefulSetName(appGuid: string, namespace: string, process: str
   return `${prefix.slice(0, 40)}-${hex('sha256', `${process}-${generation}`).slice(0, 10)}`;
 }
 
-/** Name of the Service that reaches one generation behind a route destination. */
+/** Name of the Service of one generation behind a route destination. */
 export function serviceName(destinationGuid: string, generation: string): string {
   return `s-${destinationGuid}-${generation}`;
 }
 
-/** Label layout of points in time: `2006-01-02T15-04-05`, UTC. */
+/** The format of times in labels: `2006-01-02T15-04-05`, UTC. */
 export function timeLabel(time: Date | string): string {
   return new Date(time).toISOString().slice(0, 19).replaceAll(':', '-');
 }
@@ -64,7 +64,7 @@ export function roleBindingName(cfRole: string, subject: { user: string } | { na
   return `cf-${hex('sha256', `${cfRole}::${who}`)}`;
 }
 
-/** What a name claim is about and under which Lease it is kept. */
+/** The subject of a name claim, and the name of its Lease. */
 export interface NameClaim {
   entityType: string;
   uniqueName: string;
@@ -75,10 +75,10 @@ function claim(entityType: string, uniqueName: string): NameClaim {
   return { entityType, uniqueName, leaseName: `n-${hex('sha1', `${entityType}::${uniqueName}`)}` };
 }
 
-/** Entity type of the Lease by which a space holds a host. */
+/** Entity type of the Lease with which a space holds a host. */
 export const routeHostEntity = 'routehost';
 
-/** Korifi's claims, and one of kf; the Lease's namespace is root for orgs and routes, else the object's own. */
+/** Korifi's claims, and one of kf; the Lease's namespace is root for orgs and routes, otherwise the object's own. */
 export const nameClaims = {
   org: (org: CFOrg): NameClaim => claim('cforg', org.spec.displayName.toLowerCase()),
   space: (space: CFSpace): NameClaim => claim('cfspace', space.spec.displayName.toLowerCase()),
@@ -94,7 +94,7 @@ export const nameClaims = {
   serviceBinding: (binding: Stored<CFServiceBinding>, instanceName: string): NameClaim => {
     const { appRef, service, displayName, type } = binding.spec;
     const name = displayName === undefined || displayName === '' ? instanceName : displayName;
-    // An app mounts each of its bindings under its name, whatever the instance.
+    // An app mounts each binding under its name, whatever the instance.
     if (type === 'app') return claim('servicebinding', ['sb', appRef.name, name].join('::'));
     return claim(
       'servicebinding',
@@ -108,9 +108,9 @@ export function appGuidsOf(route: CFRoute): string {
   return (route.spec.destinations ?? []).map((destination) => destination.appRef.name).join('\n');
 }
 
-/** Host plus domain, lower case, and that plus the path. */
+/** `fqdn`: host plus domain, in lower case; `uri`: the same with the path. */
 export function addressOf(route: CFRoute, domain: CFDomain): { fqdn: string; uri: string } {
-  // The dot that may end a domain's name says the same as none.
+  // A dot at the end of a domain's name changes nothing.
   const fqdn = `${(route.spec.host ?? '').toLowerCase()}.${domain.spec.name.toLowerCase().replace(/\.$/, '')}`;
   return { fqdn, uri: fqdn + (route.spec.path ?? '') };
 }
@@ -120,7 +120,7 @@ export function podSelectorOf(process: Stored<CFProcess>): string {
   return `${labels.guid}=${process.metadata.name}`;
 }
 
-/** Edits between two words; two neighbouring letters swapped count as one edit. */
+/** Number of edits between two words; a swap of two neighbouring letters is one edit. */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
@@ -137,14 +137,14 @@ function distance(a: string, b: string): number {
   return previous[b.length] ?? 0;
 }
 
-/** Edits from one name to the other; undefined when they are not near (a third of the letters may differ). */
+/** Number of edits from one name to the other; undefined when more than a third of the letters differ. */
 function nearness(wanted: string, candidate: string): number | undefined {
   const edits = distance(wanted.toLowerCase(), candidate.toLowerCase());
   const limit = Math.max(1, Math.floor(Math.max(wanted.length, candidate.length) / 3));
   return edits <= limit ? edits : undefined;
 }
 
-/** The candidate that a mistyped name most likely means; undefined when none is near. */
+/** The candidate that a mistyped name most likely means; undefined when none is similar. */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   let best: { name: string; edits: number } | undefined;
   for (const candidate of candidates) {
@@ -154,10 +154,10 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   return best?.name;
 }
 
-/** At most so many words are suggested for one that is not known. */
+/** Limit of suggestions for an unknown word. */
 const mostLikely = 3;
 
-/** What a word may mean: first what begins with it, then what is near, the nearest first. @param candidates in order of preference */
+/** Likely meanings of a word: first names that begin with it, then similar ones, the most similar first. @param candidates in order of preference */
 export function likely(typed: string, candidates: readonly string[]): string[] {
   const begun = candidates.filter((name) => name.startsWith(typed.toLowerCase()));
   const near = candidates

@@ -1,4 +1,4 @@
-// NetworkPolicy of networking.k8s.io/v1, as far as kf writes it, and the addresses that no policy opens.
+// NetworkPolicy of networking.k8s.io/v1, as far as kf writes it, and the addresses that no policy allows as internet.
 
 import { BlockList, isIP } from 'node:net';
 import { resource } from './object.ts';
@@ -31,7 +31,7 @@ export interface NetworkPolicy extends KubeObject {
 
 export const networkPolicyType = resource<NetworkPolicy>('networking.k8s.io', 'v1', 'NetworkPolicy', 'networkpolicies');
 
-/** Where cluster, machines and cloud live, never the internet: private, shared and link-local addresses (RFC 1918, 6598, 3927, 4193, 4291). */
+/** Addresses of clusters, machines and clouds, never of the internet: private, shared and link-local ones (RFC 1918, 6598, 3927, 4193, 4291). */
 const insideRanges = {
   ipv4: ['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
   ipv6: ['::/127', 'fc00::/7', 'fe80::/10'],
@@ -45,7 +45,7 @@ for (const family of ['ipv4', 'ipv6'] as const) {
   }
 }
 
-/** True for an address that no pod reaches as part of the internet. */
+/** True for an address that does not count as internet. */
 export function isInside(address: string): boolean {
   return inside.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }
@@ -56,8 +56,8 @@ export function hostRange(address: string): string {
 }
 
 /**
- * The internet as peers: everything but {@link insideRanges} and some addresses more, which may be any.
- * @param ipv6 without it only IPv4 is named, since what enforces policies may know no other
+ * The internet as peers: everything except {@link insideRanges} and the given addresses, which may be any.
+ * @param ipv6 without it only IPv4 is named, because the network plugin may not know IPv6
  */
 export function internet(closed: readonly string[], ipv6: boolean): NetworkPeer[] {
   const more = [...new Set(closed)].filter((address) => isIP(address) > 0 && !isInside(address)).sort();

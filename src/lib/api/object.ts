@@ -1,4 +1,4 @@
-// The shape that every Kubernetes object shares, what is known of one that the API server sent, and the descriptor that ties a type to its URL.
+// The common fields of all Kubernetes objects, the type of an object from the API server, and the descriptor that connects a type with its URL.
 
 import { KfError } from '../errors.ts';
 
@@ -26,14 +26,14 @@ export interface ObjectMeta {
   finalizers?: string[];
 }
 
-/** Any object, as kf writes it or as the API server sends it. Wire types of single kinds extend it. */
+/** Any object, as kf writes it or as the API server sends it. The types of single kinds extend it. */
 export interface KubeObject {
   apiVersion?: string;
   kind?: string;
   metadata: ObjectMeta;
 }
 
-/** An object of a kind that lives outside of namespaces. */
+/** An object of a cluster-scoped kind. */
 export interface ClusterObject extends KubeObject {
   metadata: ObjectMeta & { namespace?: never };
 }
@@ -44,14 +44,14 @@ interface StoredMeta {
   resourceVersion: string;
 }
 
-/** A kind has fields of its own; a type without them stands for objects of any kind, in namespaces or not. */
+/** A kind has fields of its own; a type without any stands for objects of any kind, namespaced or not. */
 type IsAnyKind<T extends KubeObject> = keyof T extends keyof KubeObject ? true : false;
 type StoredNamespace<T extends KubeObject> =
   IsAnyKind<T> extends true ? unknown : T['metadata'] extends { namespace?: never } ? unknown : { metadata: { namespace: string } };
 
 /**
- * An object that came from the API server: it has a name, a uid, a version and, where its kind lives in one, a namespace. {@link stored} is the
- * only way from a {@link KubeObject} to it; clusters and caches give nothing else.
+ * An object that came from the API server: it has a name, a uid, a version and, if its kind is namespaced, a namespace. Only {@link stored} makes
+ * one from a {@link KubeObject}; clusters and caches return nothing else.
  */
 export type Stored<T extends KubeObject = KubeObject> = T & { metadata: StoredMeta } & StoredNamespace<T>;
 
@@ -70,14 +70,17 @@ export interface LocalReference {
   name: string;
 }
 
-/** One kind of one API group version; `T` is carried for the compiler only. */
+/** One kind of one API group version; only the compiler uses `T`. */
 export interface ResourceType<T extends KubeObject = KubeObject> {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** Its objects are computed for each answer (metrics, reviews) and kept nowhere: whatever {@link Stored} says, they have no uid and no version. */
+  /**
+   * The API server computes its objects for each answer (metrics, reviews) and does not store them: in spite of {@link Stored}, they have no uid
+   * and no version.
+   */
   readonly computed?: true;
   /** Never present at run time. */
   readonly wireType?: T;
@@ -105,7 +108,7 @@ export function computedResource<T extends KubeObject>(
   return { group, version, kind, plural, namespaced, computed: true };
 }
 
-/** The object as one that the API server keeps. @throws KfError when it lacks what every such object has */
+/** The object as a stored one. @throws KfError when a field is missing that every stored object has */
 export function stored<T extends KubeObject>(type: ResourceType<T>, object: T): Stored<T> {
   if (type.computed === true) return object as Stored<T>;
   const { name, namespace, uid, resourceVersion } = object.metadata;

@@ -1,4 +1,4 @@
-// The kind Pod. Apart from the other kinds: only the rooms that know pods may import it (.dependency-cruiser.mjs); all others ask for instances.
+// The kind Pod, in a file of its own: only the modules that handle pods may import it (.dependency-cruiser.mjs); all others use instances.
 
 import { resource, type KubeObject } from './object.ts';
 import type { PodSpec, PodStatus } from './pod.ts';

@@ -1,5 +1,5 @@
-// A pod's spec and status as the wire carries them, cut down to the fields that kf reads or writes.
-// Source: https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#pod-v1-core
+// A pod's spec and status, reduced to the fields that kf reads or writes. Source:
+// https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#pod-v1-core
 
 import type { ObjectMeta } from './object.ts';
 
@@ -201,7 +201,7 @@ export interface ContainerStatus {
   restartCount: number;
   image: string;
   imageID: string;
-  /** `<runtime>://<id>`; absent until the container was created once. */
+  /** `<runtime>://<id>`; absent until the container was first created. */
   containerID?: string;
   state?: ContainerState;
   lastState?: ContainerState;

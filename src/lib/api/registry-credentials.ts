@@ -1,36 +1,36 @@
-// Credentials of the in-cluster registry: a scope as user, its HMAC as password, so that the gate needs no store (docs/internals.md).
+// Credentials of the in-cluster registry: the scope is the user name and its HMAC the password, so the gate needs no store (docs/internals.md).
 
 import { createHash, createHmac } from 'node:crypto';
 
-/** Where and what: Secret `kf-registry-push` of a space and its keys. */
+/** Secret `kf-registry-push` of a space. */
 export const pushSecretName = 'kf-registry-push';
 
-/** Secret in the system namespace with the gate's keys: one that signs, and beside it, while keys change, the next and the one before. */
+/** Secret in the system namespace with the gate's keys: the signing one, and during a rotation the next and the previous one. */
 export const registryKeySecretName = 'kf-registry-key';
-/** Keys of that Secret. `previous` counts until `previousUntil` (Unix seconds as text), by the gate's clock. */
+/** Keys of that Secret. `previous` is valid until `previousUntil` (Unix seconds as text), by the gate's clock. */
 export const registryKeyFields = { current: 'key', next: 'next', previous: 'previous', previousUntil: 'previous-until' } as const;
 
-/** Reads of one space at the pull port, until a moment (Unix seconds). */
+/** Reads of one space at the pull port, with an expiry in Unix seconds. */
 export function pullUser(space: string, untilSeconds: number): string {
   return `pull.${space}.${untilSeconds}`;
 }
 
-/** Reads and uploads of one space at the push port, until a moment (Unix seconds). */
+/** Reads and uploads of one space at the push port, with an expiry in Unix seconds. */
 export function pushUser(space: string, untilSeconds: number): string {
   return `push.${space}.${untilSeconds}`;
 }
 
-/** Reads and uploads of one app's repositories at the push port, until a moment (Unix seconds). */
+/** Reads and uploads of one app's repositories at the push port, with an expiry in Unix seconds. */
 export function buildUser(space: string, app: string, untilSeconds: number): string {
   return `build.${space}.${app}.${untilSeconds}`;
 }
 
-/** The gate's own questions (its state, what it stores) and the removal of what is left of deleted apps, until a moment (Unix seconds). */
+/** Requests for the gate's state and contents, and the removal of the remains of deleted apps, with an expiry in Unix seconds. */
 export function keeperUser(untilSeconds: number): string {
   return `keeper.${untilSeconds}`;
 }
 
-/** Names a key without telling it. */
+/** Identifies a key without revealing it. */
 export function registryKeyId(key: Buffer): string {
   return createHash('sha256').update('kf-registry-key-id').update(key).digest('hex').slice(0, 12);
 }
@@ -40,7 +40,7 @@ export function registryPassword(key: Buffer, user: string): string {
   return createHmac('sha256', key).update(user).digest('base64url');
 }
 
-/** Value of the `auths` document that a kubelet, the CNB lifecycle and docker read. */
+/** The `auths` document for a kubelet, the CNB lifecycle and docker. */
 export function dockerConfigJson(host: string, user: string, password: string): string {
   const auth = Buffer.from(`${user}:${password}`).toString('base64');
   return JSON.stringify({ auths: { [host]: { username: user, password, auth } } });

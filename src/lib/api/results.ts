@@ -1,4 +1,4 @@
-// What use cases return: the shapes that views print and `--json` carries. Sizes in bytes or MB as named, times RFC 3339.
+// The results of ops: views print them, and `--json` contains them. Sizes in bytes or MB as named, times RFC 3339.
 
 export type AppState = 'started' | 'stopped';
 
@@ -17,10 +17,10 @@ export interface AppSummary {
   routes: string[];
 }
 
-/** How the process of an instance ended last. */
+/** How the last process of an instance ended. */
 export interface LastEnd {
   exitCode?: number;
-  /** Kubernetes' word for it: `Error`, `OOMKilled`, `Completed` … */
+  /** Kubernetes' reason: `Error`, `OOMKilled`, `Completed` … */
   reason?: string;
   at?: string;
 }
@@ -32,12 +32,12 @@ export interface InstanceDetails {
   /** Cores. */
   cpu?: number;
   memoryBytes?: number;
-  /** What this instance runs with: the process' own sizes may have changed since. Left out where it is not known. */
+  /** The sizes with which this instance runs; those of the process may have changed since. Left out when unknown. */
   memoryMB?: number;
   diskMB?: number;
   ready?: boolean;
   restarts?: number;
-  /** Left out while it never ended, or where the user may not see pods. */
+  /** Left out when it never ended, or when the user may not see pods. */
   lastEnd?: LastEnd;
   details?: string;
   pod?: string;
@@ -96,7 +96,7 @@ export interface RouteSummary {
   protocol: string;
   apps: string[];
   url: string;
-  /** Why the route does not work, when it does not. */
+  /** Why the route does not work, if so. */
   problem?: string;
 }
 
@@ -116,9 +116,9 @@ export interface PlaceSummary {
 export interface EnvDetails {
   vcapServices: Record<string, unknown>;
   vcapApplication: Record<string, unknown>;
-  /** What `set-env` and manifests gave. */
+  /** The variables of `set-env` and of manifests. */
   variables: Record<string, string>;
-  /** Secrets that should be there and are not, by the part that they hold. */
+  /** Missing Secrets, by the part that they should hold. */
   missing?: { vcapServices?: string; vcapApplication?: string; variables?: string };
 }
 

@@ -1,12 +1,12 @@
-// CF roles, the ClusterRoles behind them and how the role of a user is bound, as in Korifi.
+// CF roles, their ClusterRoles and their bindings to users, as in Korifi.
 
 export interface CfRole {
-  /** As in RoleBinding names and cf's API. */
+  /** As in the names of RoleBindings and in cf's API. */
   readonly name: string;
   readonly clusterRole: string;
-  /** Where a binding of it belongs. */
+  /** The namespace in which a binding belongs. */
   readonly scope: 'root' | 'org' | 'space';
-  /** Copied by the controller into the namespaces below. */
+  /** The controller copies it into the child namespaces. */
   readonly propagated: boolean;
 }
 
@@ -29,7 +29,7 @@ export const cfRoles = {
 
 export type Subject = { user: string } | { namespace: string; name: string };
 
-/** The subject that a user name as the API server knows it stands for: `system:serviceaccount:<ns>:<name>` is a service account. */
+/** The subject of a user name from the API server: `system:serviceaccount:<ns>:<name>` is a service account. */
 export function subjectOf(userName: string): Subject {
   const match = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(userName);
   return match === null ? { user: userName } : { namespace: match[1] ?? '', name: match[2] ?? '' };

@@ -1,10 +1,10 @@
-// Sizes as people write them for cf (`256M`, `1G`) and as the API carries them (whole megabytes, bytes).
+// Sizes as users write them for cf (`256M`, `1G`) and as the API has them (whole megabytes, bytes).
 
 import { KfError } from '../errors.ts';
 
 const units: Record<string, number> = { B: 0, K: 1, KB: 1, M: 2, MB: 2, G: 3, GB: 3, T: 4, TB: 4 };
 
-/** Bytes of a text such as `512K`, or undefined when it is no size with a unit. */
+/** Bytes of a text such as `512K`, or undefined when it is not a size with a unit. */
 export function parseBytes(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*([a-z]{1,2})$/i.exec(text.trim());
   const power = units[match?.[2]?.toUpperCase() ?? ''];
@@ -12,13 +12,13 @@ export function parseBytes(text: string): number | undefined {
   return Math.floor(Number(match[1]) * 1024 ** power);
 }
 
-/** Whole megabytes of a text such as `1G`; undefined for no size, for 0 and for less than a megabyte. */
+/** Whole megabytes of a text such as `1G`; undefined for other texts, for 0 and for less than a megabyte. */
 export function parseMegabytes(text: string): number | undefined {
   const bytes = parseBytes(text);
   return bytes === undefined || bytes < 1024 ** 2 ? undefined : Math.floor(bytes / 1024 ** 2);
 }
 
-/** Bytes per second of a log rate: a size, `0`, or -1 for unlimited; undefined when it is none of them. */
+/** Bytes per second of a log rate: a size, `0`, or -1 for unlimited; undefined for other texts. */
 export function parseLogRate(text: string): number | undefined {
   if (text === '-1' || text === '0') return Number(text);
   return parseBytes(text);
@@ -43,7 +43,7 @@ const quantityUnits: Record<string, number> = {
   Ei: 1024 ** 6,
 };
 
-/** A quantity of Kubernetes (`500m`, `2Gi`, `1e3`) as a number; undefined when it is none. */
+/** A Kubernetes quantity (`500m`, `2Gi`, `1e3`) as a number; undefined for other texts. */
 export function parseQuantity(text: string | undefined): number | undefined {
   const match = /^(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)([a-zA-Z]{0,2})$/.exec(text ?? '');
   const factor = quantityUnits[match?.[2] ?? '-'];

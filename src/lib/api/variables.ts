@@ -1,13 +1,14 @@
-// Which environment variables an app can have: names that a Secret and a container take, and that the platform leaves free; values that a process can be given.
+// The environment variables that an app can have: their names must be valid for a Secret and a container and not be used by the platform; a
+// process must be able to get their values.
 
-/** Keys of a Secret that every supported Kubernetes takes for a variable's name. */
+/** Keys of a Secret that every supported Kubernetes accepts as a variable's name. */
 const namePattern = /^[-._a-zA-Z][-._a-zA-Z0-9]{0,252}$/;
-/** Linux gives a process no longer `NAME=value` (MAX_ARG_STRLEN, with the NUL at its end). */
+/** Linux allows no longer `NAME=value` for a process (MAX_ARG_STRLEN, including the final NUL). */
 const longestBytes = 131_071;
-/** What a Secret can hold. */
+/** The capacity of a Secret. */
 const mostBytes = 1_000_000;
 
-/** Why a variable cannot be the user's, as a sentence; undefined for one that can. */
+/** Why the user cannot have a variable, as a sentence; undefined for a valid one. */
 export function variableProblem(name: string, value = ''): string | undefined {
   if (name === '') return 'A variable needs a name.';
   if (name === 'PORT' || name.startsWith('VCAP_') || name.startsWith('VMC_'))
@@ -21,7 +22,7 @@ export function variableProblem(name: string, value = ''): string | undefined {
   return undefined;
 }
 
-/** Why these variables cannot stand together; undefined when they can. */
+/** Why these variables cannot be used together; undefined when they can. */
 export function variablesProblem(variables: Readonly<Record<string, string>>): string | undefined {
   const bytes = Object.entries(variables).reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0);
   return bytes > mostBytes ? `The variables of an app take ${mostBytes} bytes together at most, and these have ${bytes}.` : undefined;

@@ -1,16 +1,16 @@
-// A hint to push again is typed as it stands: it carries what the command line of this push said.
+// Hints to push again can be pasted: they contain the flags of this push.
 
 import type { PushFlags } from './plan.ts';
 
-/** As a POSIX shell takes it for one word. */
+/** Quotes one word for a POSIX shell. */
 const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`);
 
 const megabytes = (size: number | undefined): string | undefined => (size === undefined ? undefined : `${size}M`);
 
-/** A variable's value may be a secret, and a hint ends in the log of a job. */
+/** A variable's value may be a secret, and hints appear in the logs of jobs. */
 const withoutValue = (variable: string): string => `${variable.split('=')[0] ?? ''}=VALUE`;
 
-/** A flag of push: its spellings, first the one that a hint takes, and what was given with it. */
+/** A flag of push: its spellings, the first one for hints, and its values. */
 interface Repeated {
   spellings: readonly string[];
   given: (flags: PushFlags) => string | number | boolean | readonly string[] | undefined;
@@ -47,7 +47,7 @@ function wordsOf({ spellings: [flag = ''], given }: Repeated, flags: PushFlags):
 }
 
 /**
- * A text with each `push NAME` in it completed by the flags of this push. Flags that the text itself names stay as it names them: they are its advice.
+ * Adds the flags of this push to each `push NAME` in a text. Flags that the text itself names stay, because they are its advice.
  * @param text a hint, such as `kf push shop -s STACK`
  */
 export function repeatPush(text: string, flags: PushFlags): string {

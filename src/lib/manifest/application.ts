@@ -11,11 +11,11 @@ import { plainOf } from './tree.ts';
 import type { Located, LocatedMap, Position } from './tree.ts';
 import { defined } from '../defined.ts';
 
-/** An app as the manifest has it, before flags. */
+/** An app of the manifest, before flags. */
 export interface ManifestApp extends Omit<AppPlan, 'name' | 'lifecycle' | 'defaultRoute'> {
   name?: string;
   nameAt: Position;
-  /** Where the path was named. */
+  /** The position of the path in the manifest. */
   pathAt: Position;
   notYet: NotYet[];
   defaultRoute?: boolean;
@@ -53,7 +53,7 @@ const retired = {
   inherit: 'Use a YAML anchor (&name, *name, <<) instead.',
 };
 
-/** Whether a key means something in an entry of `applications`, or once did. */
+/** True for a key that has, or once had, a meaning in an entry of `applications`. */
 export const isAppKey = (key: string): boolean => {
   const known = key.replaceAll('_', '-');
   return appKeys.includes(known) || known in retired;
@@ -61,7 +61,7 @@ export const isAppKey = (key: string): boolean => {
 
 const features = ['ssh', 'revisions', 'service-binding-k8s', 'file-based-vcap-services'];
 
-/** The keys of an app, as flags may be told that they conflict with one. */
+/** Reads one entry of `applications`, before flags are applied. */
 export function readApplication(map: LocatedMap, problems: Problems): ManifestApp {
   const fields = new Fields(map, { noun: 'an application', keys: appKeys, retired, lenient: true }, problems);
   const name = fields.text('name');
@@ -110,7 +110,7 @@ function readDocker(fields: Fields, problems: Problems): ManifestApp['docker'] {
   return image === undefined ? undefined : { image, ...defined({ username: docker.text('username') }) };
 }
 
-/** Undefined: not named. `default` and `null` as the single entry mean detection, as in the flag. */
+/** Undefined: not named. A single entry `default` or `null` means detection, as in the flag. */
 function readBuildpacks(fields: Fields): string[] | undefined {
   const single = fields.text('buildpack');
   const listed = fields.value('buildpacks') === undefined ? undefined : fields.texts('buildpacks');
@@ -209,7 +209,7 @@ function readFeatures(fields: Fields, problems: Problems): Record<string, boolea
   );
 }
 
-/** Names and values as Kubernetes takes them; names below the platform's own domains are the platform's. */
+/** Names and values must be valid for Kubernetes; names below the platform's own domains are reserved. */
 function metadataProblem(key: string, name: string, value: string): string | undefined {
   const [, prefix, short = ''] = /^(?:([^/]*)\/)?(.*)$/.exec(name) ?? [];
   const isName = /^[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?$/;

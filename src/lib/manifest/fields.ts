@@ -8,13 +8,13 @@ import type { Located, LocatedEntry, LocatedMap, LocatedScalar, Position } from 
 
 const shown = 10;
 
-/** What is said of a place of the manifest, while the push goes on. */
+/** A remark about a position in the manifest; the push continues. */
 export interface Remark {
   at: Position;
   text: string;
 }
 
-/** Problems of one file, gathered so that all are told at once. */
+/** The problems of one file, collected so that all are reported at once. */
 export class Problems {
   readonly #file: string;
   #remarks: Remark[] = [];
@@ -30,7 +30,7 @@ export class Problems {
     if (hint !== undefined) this.#hints.add(hint);
   }
 
-  /** Something that has no effect. */
+  /** Adds a remark about something without effect. */
   remark(at: Position, text: string): void {
     this.#remarks.push({ at, text });
   }
@@ -53,13 +53,13 @@ export class Problems {
 }
 
 export interface FieldsOptions {
-  /** What the map describes, as in "is no key of an application". */
+  /** The noun for the map, as in "is no key of an application". */
   noun: string;
-  /** Keys in their spelling with dashes; `a_b` is taken for `a-b`. */
+  /** Keys with dashes; `a_b` is read as `a-b`. */
   keys: readonly string[];
-  /** What to say about keys that once meant something. */
+  /** Messages about keys that once had a meaning. */
   retired?: Readonly<Record<string, string>>;
-  /** Cloud Foundry ignores keys that it does not know here, so they are remarked and left out. */
+  /** Cloud Foundry ignores unknown keys here, so they get a remark and are left out. */
   lenient?: boolean;
 }
 
@@ -98,7 +98,7 @@ export class Fields {
     }
   }
 
-  /** The value of a key; keys with null count as absent unless `command: null` is asked for by isNull. */
+  /** The value of a key; keys with null count as absent. `isNull` asks for `command: null`. */
   value(key: string): Located | undefined {
     const value = this.#entries.get(key)?.value;
     return value === undefined || isNull(value) ? undefined : value;
@@ -109,7 +109,7 @@ export class Fields {
     return value !== undefined && isNull(value);
   }
 
-  /** Where a key's value stands. */
+  /** The position of a key's value. */
   positionOf(key: string): Position {
     return this.#entries.get(key)?.value.at ?? this.at;
   }
@@ -132,7 +132,7 @@ export class Fields {
     return undefined;
   }
 
-  /** Where a truth value is meant, `y` and `n` are ones too. */
+  /** For a boolean, `y` and `n` are valid too. */
   boolean(key: string): boolean | undefined {
     const value = this.value(key);
     if (value === undefined) return undefined;
@@ -203,7 +203,7 @@ export class Fields {
   }
 }
 
-/** A number, or the digits of a quoted one. */
+/** A number, also from a quoted one. */
 function numberOf({ value, text }: LocatedScalar): number {
   if (typeof value === 'number') return value;
   return /^\d+$/.test(text) ? Number(text) : Number.NaN;

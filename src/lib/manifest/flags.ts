@@ -1,11 +1,11 @@
-// Rules of push's flags among each other and against the manifest (cf-behaviour 4.7).
+// Rules for push's flags, with each other and with the manifest (cf-behaviour 4.7).
 
 import { incorrectUsage } from '../cf/usage.ts';
 import type { ManifestApp } from './application.ts';
 import type { HealthCheckPlan, ProcessPlan, PushFlags } from './plan.ts';
 import { defined } from '../defined.ts';
 
-/** Spellings as cf's messages have them. */
+/** The spellings in cf's messages. */
 const names = {
   dockerImage: '--docker-image, -o',
   path: '--path, -p',
@@ -101,13 +101,13 @@ const several: Flag[] = [
   'instanceSteps',
 ];
 
-/** @throws KfError `usage` when a flag would have to hold for several apps */
+/** @throws KfError `usage` for a flag that cannot apply to several apps */
 export function checkSeveral(flags: PushFlags): void {
   if (!several.some((flag) => isGiven(flags, flag))) return;
   throw incorrectUsage('Command line flags (except -f and --no-start) cannot be applied when pushing multiple apps from a manifest file.');
 }
 
-/** @throws KfError `usage` when a flag contradicts what the manifest says of the app */
+/** @throws KfError `usage` when a flag contradicts the app's manifest */
 export function checkAgainst(flags: PushFlags, app: ManifestApp): void {
   const clash = (flag: string, property: string) =>
     incorrectUsage(`The flag option ${flag} cannot be used with the manifest property ${property}`);
@@ -132,7 +132,7 @@ export function checkAgainst(flags: PushFlags, app: ManifestApp): void {
   }
 }
 
-/** The web process with the flags over it. */
+/** The web process, overridden by the flags. */
 function withFlags(web: ProcessPlan, flags: PushFlags): ProcessPlan {
   const command = flags.command === 'default' || flags.command === 'null' ? null : flags.command;
   const healthCheck = healthCheckWith(web.healthCheck, flags);
@@ -141,7 +141,7 @@ function withFlags(web: ProcessPlan, flags: PushFlags): ProcessPlan {
   return { ...rest, ...defined({ command, memoryMB, diskQuotaMB, instances, logRateLimitBPS, timeoutSeconds, healthCheck }) };
 }
 
-/** Another type than http takes the endpoint away. */
+/** Another type than http removes the endpoint. */
 function healthCheckWith(before: HealthCheckPlan | undefined, { healthCheckType, endpoint }: PushFlags): HealthCheckPlan | undefined {
   if (healthCheckType === undefined && endpoint === undefined) return before;
   const { endpoint: kept, ...rest } = before ?? {};
@@ -149,7 +149,7 @@ function healthCheckWith(before: HealthCheckPlan | undefined, { healthCheckType,
   return { ...rest, ...defined({ type, endpoint: type === undefined || type === 'http' ? (endpoint ?? kept) : undefined }) };
 }
 
-/** Flags go to the web process; one is added when only flags speak of it. */
+/** Flags apply to the web process; one is added if only flags name it. */
 export function processesWith(processes: ProcessPlan[], flags: PushFlags): ProcessPlan[] {
   const web = processes.find((process) => process.type === 'web');
   const changed = withFlags(web ?? { type: 'web' }, flags);

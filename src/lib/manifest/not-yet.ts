@@ -1,5 +1,5 @@
-// Keys that cf knows and kf reads, but does not support. It refuses a key that the app needs to work, and ignores other keys with a warning; a key that
-// has no effect in cf either causes a warning too.
+// Keys of cf that kf reads but does not support. A key that the app needs to work is an error; other keys are ignored with a warning. Keys without
+// an effect in cf also cause a warning.
 
 import type { AppPlan } from './plan.ts';
 import type { Position } from './tree.ts';
@@ -7,11 +7,11 @@ import type { Position } from './tree.ts';
 export interface NotYet {
   at: Position;
   text: string;
-  /** The app would run without something that it was written for. */
+  /** The app would run without a feature that it needs. */
   refused: boolean;
 }
 
-/** Features that kf has always, or has not: `service-binding-k8s` is how every binding comes. */
+/** Features that kf does not have. Others it always has: every binding works like `service-binding-k8s`. */
 const missingFeatures = ['ssh', 'revisions', 'file-based-vcap-services'];
 
 type Known = Pick<AppPlan, 'docker' | 'services' | 'routes' | 'sidecars' | 'features'>;

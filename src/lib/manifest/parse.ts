@@ -1,4 +1,4 @@
-// The text of a manifest → its apps. No files are read here.
+// Parses the text of a manifest into its apps. Reads no files.
 
 import { KfError } from '../errors.ts';
 import { nearest } from '../api/names.ts';
@@ -14,7 +14,7 @@ import type { Variables } from './variables.ts';
 const topLevel = ['applications', 'version'];
 const none = 'Manifest must have at least one application.';
 
-/** What has no effect at the top, in cf as here; people write keys of an app there by mistake. */
+/** A remark about a top-level key without effect, in cf as in kf; users write keys of an app there by mistake. */
 function topLevelRemark({ key }: LocatedEntry): string {
   const near = nearest(key, topLevel);
   const ofApp = isAppKey(key) ? " A setting of an app belongs into its entry under 'applications'." : '';
@@ -23,14 +23,14 @@ function topLevelRemark({ key }: LocatedEntry): string {
 
 export interface ParsedManifest {
   apps: ManifestApp[];
-  /** What has no effect at its top. */
+  /** Remarks about its top-level keys. */
   remarks: Remark[];
 }
 
 /**
  * The apps of a manifest.
  *
- * @param file name of the file as errors shall show it
+ * @param file name of the file for errors
  * @throws KfError `usage` with file:line:column for each problem
  */
 export function parseManifest(file: string, text: string, variables: Variables = new Map()): ParsedManifest {
@@ -56,7 +56,7 @@ export function parseManifest(file: string, text: string, variables: Variables =
   return { apps, remarks };
 }
 
-/** Anchors to be used below may stand at the top under any name, as may keys that begin with `x-`. */
+/** At the top level, anchors for later use may have any name, and so may keys that begin with `x-`. */
 function checkTop(manifest: LocatedMap, problems: Problems): void {
   for (const entry of manifest.entries) {
     if (entry.key === 'version') {

@@ -1,6 +1,6 @@
-// What a push shall do, read from manifest, variables and flags: typed, complete, and free of YAML.
+// The plan of a push, from manifest, variables and flags: typed, complete, and independent of YAML.
 
-/** Left out everywhere below: keep what the app has. */
+/** Everywhere below, a missing field means: keep the app's value. */
 export interface HealthCheckPlan {
   type?: 'http' | 'port' | 'process';
   endpoint?: string;
@@ -10,7 +10,7 @@ export interface HealthCheckPlan {
 
 export interface ProcessPlan {
   type: string;
-  /** null: back to the command that the build detects. */
+  /** null: use the command that the build detects again. */
   command?: string | null;
   user?: string;
   instances?: number;
@@ -18,7 +18,7 @@ export interface ProcessPlan {
   diskQuotaMB?: number;
   /** Bytes per second, -1 for unlimited. */
   logRateLimitBPS?: number;
-  /** How long a start may take. */
+  /** Time limit for a start. */
   timeoutSeconds?: number;
   healthCheck?: HealthCheckPlan;
   readinessHealthCheck?: HealthCheckPlan;
@@ -40,7 +40,7 @@ export interface ServicePlan {
 export interface RoutePlan {
   /** As written. */
   text: string;
-  /** Host and domain together; which part is the domain is known only to the cluster: see splitHostname. */
+  /** Host and domain together; only the cluster knows which part is the domain: see splitHostname. */
   hostname: string;
   /** With its leading slash. */
   path?: string;
@@ -56,7 +56,7 @@ export interface AppPlan {
   /** The path as the user wrote it, for messages. */
   pathAsGiven?: string;
   docker?: { image: string; username?: string };
-  /** Absolute path of a ready droplet. */
+  /** Absolute path of a finished droplet. */
   droplet?: string;
   lifecycle: 'buildpack' | 'docker';
   /** Empty: detect. */
@@ -66,7 +66,7 @@ export interface AppPlan {
   services: ServicePlan[];
   /** Empty: none named. */
   routes: RoutePlan[];
-  /** Decided in this order: noRoute, routes, randomRoute, defaultRoute; the last two only for an app without routes. */
+  /** Checked in this order: noRoute, routes, randomRoute, defaultRoute; the last two only for an app without routes. */
   noRoute: boolean;
   randomRoute: boolean;
   defaultRoute: boolean;
@@ -88,16 +88,16 @@ export interface PushPlan {
   instanceSteps?: number[];
   start: boolean;
   wait: boolean;
-  /** Build, but neither route nor start. */
+  /** Only build, without a route or a start. */
   task: boolean;
   redactEnv: boolean;
-  /** As they were typed: hints repeat them. */
+  /** As the user typed them, for hints. */
   flags: PushFlags;
-  /** What the manifest says and this push leaves out, as `file:line:column: text`. */
+  /** Settings of the manifest that this push ignores, as `file:line:column: text`. */
   warnings: string[];
 }
 
-/** The command line of a push, as its flags are parsed. */
+/** The parsed flags of a push. */
 export interface PushFlags {
   name?: string | undefined;
   manifest?: string | undefined;
@@ -112,7 +112,7 @@ export interface PushFlags {
   buildpacks?: string[] | undefined;
   stack?: string | undefined;
   lifecycle?: string | undefined;
-  /** `default` and `null` mean: back to the detected one. */
+  /** `default` and `null` mean: use the detected command again. */
   command?: string | undefined;
   instances?: number | undefined;
   memoryMB?: number | undefined;

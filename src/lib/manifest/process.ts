@@ -1,4 +1,4 @@
-// Process keys of a manifest: at the level of an app (they mean web) or in `processes` (cf-behaviour 4.4).
+// Process keys of a manifest: of an app (for its web process) or in `processes` (cf-behaviour 4.4).
 
 import { instanceLimits, mostStartSeconds } from '../api/app.ts';
 import { Fields } from './fields.ts';
@@ -51,7 +51,7 @@ function commandOf(fields: Fields): string | null | undefined {
   return fields.refuse('command', `command must have 1 to 4096 characters; it has ${command.length}.`);
 }
 
-/** The plan of one process; `processKeys` must be among the keys of `fields`. */
+/** The plan of one process; `fields` must include `processKeys`. */
 function readProcess(type: string, fields: Fields): ProcessPlan {
   return {
     type,
@@ -69,7 +69,7 @@ function readProcess(type: string, fields: Fields): ProcessPlan {
   };
 }
 
-/** All processes of an app. An entry of type web replaces the app-level keys completely, as in cf. */
+/** All processes of an app. An entry of type web completely replaces the app-level keys, as in cf. */
 export function readProcesses(app: Fields, problems: Problems): ProcessPlan[] {
   const listed: ProcessPlan[] = [];
   for (const item of app.list('processes')) {

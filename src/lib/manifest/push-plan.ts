@@ -1,4 +1,4 @@
-// Manifest, flags and working folder → the plan of a push.
+// Makes the plan of a push from manifest, flags and working folder.
 
 import { isAbsolute, resolve } from 'node:path';
 import { KfError } from '../errors.ts';
@@ -16,10 +16,10 @@ import { defined } from '../defined.ts';
 export interface ReadManifest {
   /** Absolute. */
   path: string;
-  /** As it was named, or the absolute path of the default one. */
+  /** The name that the user gave, or the absolute path of the default one. */
   asGiven: string;
   apps: ManifestApp[];
-  /** What has no effect at its top. */
+  /** Remarks about its top-level keys. */
   remarks: Remark[];
 }
 
@@ -62,13 +62,13 @@ export function planPush({ workingFolder, flags, manifest }: PlanInput): PushPla
 
 const mostWarnings = 20;
 
-/** As many as a person reads, and how many more there are. */
+/** As many warnings as a user reads, and the number of the others. */
 function shortened(warnings: string[]): string[] {
   const rest = warnings.length - mostWarnings;
   return rest <= 0 ? warnings : [...warnings.slice(0, mostWarnings), `... and ${rest} more`];
 }
 
-/** An app that is known by flags only. */
+/** An app that only flags describe. */
 function emptyApp(): ManifestApp {
   const nowhere = { line: 1, column: 1 };
   return {
@@ -88,7 +88,7 @@ function emptyApp(): ManifestApp {
   };
 }
 
-/** The apps that this push is about, each with its name. */
+/** The apps of this push, each with its name. */
 function chooseApps(apps: ManifestApp[], flags: PushFlags, manifest: ReadManifest | undefined): (ManifestApp & { name: string })[] {
   const { name } = flags;
   if (name !== undefined && !/^[-\w]+$/.test(name)) {
@@ -158,7 +158,7 @@ function buildpacksOf(app: ManifestApp, { buildpacks }: PushFlags): string[] | u
 
 type Source = Pick<AppPlan, 'path' | 'pathAsGiven' | 'droplet'>;
 
-/** A path of the manifest counts from the manifest's folder, `-p` and the default from the working folder. */
+/** A path in the manifest is relative to the manifest's folder; `-p` and the default are relative to the working folder. */
 function sourceOf(
   app: ManifestApp,
   flags: PushFlags,

@@ -1,4 +1,4 @@
-// The one part of the manifest layer that touches files: finds and reads the manifest and the files of variables.
+// The only file of the manifest layer that reads files: finds and reads the manifest and the files of variables.
 
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -69,8 +69,8 @@ export async function readManifest(workingFolder: string, flags: PushFlags): Pro
 }
 
 /**
- * Reads everything that a push is told by files and flags.
- * @throws KfError `usage`; also when a path that it names does not exist
+ * Reads all input of a push from files and flags.
+ * @throws KfError `usage`; also when a named path does not exist
  */
 export async function readPushPlan(workingFolder: string, flags: PushFlags): Promise<PushPlan> {
   const plan = planPush({ workingFolder, flags, manifest: await readManifest(workingFolder, flags) });

@@ -1,10 +1,10 @@
-// Routes as a manifest writes them: `[scheme://]host.domain[:port][/path]` (cf-behaviour 4.6).
+// Routes in a manifest: `[scheme://]host.domain[:port][/path]` (cf-behaviour 4.6).
 
 import type { RoutePlan } from './plan.ts';
 
 const form = /^(?:(https?|tcp):\/\/)?([^:/\s]+)(?::(\d+))?(\/\S*)?$/i;
 
-/** The parts of a route's text; undefined when it is no route. */
+/** The parts of a route's text; undefined when it is not a route. */
 export function parseRoute(text: string): Pick<RoutePlan, 'text' | 'hostname' | 'path' | 'port' | 'protocol'> | undefined {
   const match = form.exec(text);
   if (match === null) return undefined;
@@ -21,8 +21,8 @@ export function parseRoute(text: string): Pick<RoutePlan, 'text' | 'hostname' | 
 }
 
 /**
- * Which part of a hostname is the domain: all of it (no host) where such a domain exists, else what follows the first label.
- * Undefined when there is no such domain.
+ * Finds the domain in a hostname: all of it (no host) if such a domain exists, otherwise the part after the first label. Undefined when there is
+ * no such domain.
  */
 export function splitHostname(hostname: string, domains: readonly string[]): { host: string; domain: string } | undefined {
   const known = (name: string): string | undefined => domains.find((domain) => domain.toLowerCase() === name.toLowerCase());

@@ -1,4 +1,4 @@
-// What a plain scalar of YAML means: cf reads manifests with go-yaml, which is YAML 1.1 without base 60, single-letter truth values and lone dots.
+// The value of a plain YAML scalar. cf reads manifests with go-yaml, which is YAML 1.1 without base 60, single-letter booleans and lone dots.
 // Source: gopkg.in/yaml.v2 and v3, resolve.go.
 
 const words = new Map<string, boolean | null>([
@@ -10,11 +10,11 @@ const words = new Map<string, boolean | null>([
 const decimal = /^[-+]?(?:0|[1-9][0-9]*)$/;
 const octal = /^([-+]?)0o?([0-7]+)$/;
 const otherBase = /^([-+]?)(0[xb][0-9a-fA-F]+)$/;
-/** A point needs a digit beside it. */
+/** A point needs a digit next to it. */
 const float = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 const longestNumber = 400;
 
-/** Truth values, null and numbers; any other text is itself. A number that JSON does not know stays a text. */
+/** Booleans, null and numbers; any other text is a string. A number that JSON cannot represent stays a string. */
 export function plainScalar(source: string): string | number | boolean | null {
   const word = words.get(source);
   if (word !== undefined) return word;

@@ -1,4 +1,4 @@
-// A YAML file as a tree in which every key and value knows its line and column; aliases and merge keys are resolved.
+// A YAML file as a tree in which every key and value has its line and column; aliases and merge keys are resolved.
 
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
 import type { Alias, Document, Node, ParsedNode, Scalar, YAMLMap } from 'yaml';
@@ -13,7 +13,7 @@ export interface Position {
 export interface LocatedScalar {
   kind: 'scalar';
   value: string | number | boolean | null;
-  /** What the value becomes where a text is wanted: a plain one as it is written, and nothing for null. */
+  /** The value where a string is wanted: a plain one as it is written, and empty for null. */
   text: string;
   at: Position;
 }
@@ -40,7 +40,7 @@ export interface LocatedMap {
 
 export type Located = LocatedScalar | LocatedList | LocatedMap;
 
-/** Enough for any manifest; aliases of aliases end here instead of in exhausted memory, as do variables of variables. */
+/** Enough for any manifest. It stops aliases of aliases, and variables of variables, before they exhaust the memory. */
 export const mostValues = 100_000;
 const mostLevels = 100;
 
@@ -50,10 +50,10 @@ export function located(file: string, at: Position, text: string): string {
 }
 
 /**
- * The tree of a YAML text, or undefined for an empty one. The text has a limited size (`lib/small-file.ts`): what is done here takes a time that
- * grows with it, and cannot be interrupted.
- * @param invalid what is said of bad YAML, before its fault; what cf says of a manifest unless told
- * @throws KfError `usage` with `invalid`, and where the fault is
+ * The tree of a YAML text, or undefined for an empty one. The text has a limited size (`lib/small-file.ts`), because parsing takes time in
+ * proportion to it and cannot be interrupted.
+ * @param invalid message about invalid YAML, before its fault; default: cf's message about a manifest
+ * @throws KfError `usage` with `invalid`, and the position of the fault
  */
 export function parseTree(
   file: string,
@@ -62,14 +62,14 @@ export function parseTree(
 ): Located | undefined {
   const lines = new LineCounter();
   try {
-    // The library compares each key of a map with each other; the reader below does so by a set.
+    // The library would compare each key of a map with every other; the reader below uses a set.
     const options = { version: '1.1', merge: true, intAsBigInt: true, prettyErrors: false, uniqueKeys: false, lineCounter: lines } as const;
     const document = parseDocument(text, options);
     throwIfBroken({ file, invalid }, document, lines);
     if (document.contents === null) return undefined;
     return new Reader(file, document, lines).convert(document.contents, { line: 1, column: 1 });
   } catch (error) {
-    // Neither the library nor this reader keeps a list of what is open: thousands of levels end in the stack's limit.
+    // Neither the library nor this reader limits the depth: thousands of levels overflow the stack.
     if (!(error instanceof RangeError)) throw error;
     throw new KfError('usage', `${file}: its lists and maps are nested in more than ${mostLevels} levels.`, { cause: error });
   }
@@ -84,7 +84,7 @@ function throwIfBroken({ file, invalid }: { file: string; invalid: string }, doc
   }
 }
 
-/** What each alias stands for: the last anchor of its name before it. One walk for all, where the library would take one for each. */
+/** The target of each alias: the last anchor of its name before it. One walk for all aliases; the library would walk once for each. */
 function targetsOf(document: Document.Parsed): Map<Alias, Node> {
   const anchors = new Map<string, Node>();
   const targets = new Map<Alias, Node>();
@@ -169,7 +169,7 @@ class Reader {
     const name = this.convert(key, mapAt);
     const keyAt = this.#position(key, mapAt);
     if (name.kind !== 'scalar') return this.#refuse(keyAt, 'A key cannot be a list or a map.');
-    // A key is a name as it is written: `N` and `on` are no truth values. Only at the top anchors are asked for.
+    // A key is a string as it is written: `N` and `on` are not booleans. Anchors matter only at the top level.
     const written = isScalar(key) ? key.source : undefined;
     return { key: written ?? name.text, keyAt, value: converted, anchored: this.#level === 1 && hasAnchor(value) };
   }
@@ -199,7 +199,7 @@ function hasAnchor(node: Node | null): boolean {
   return isMap<Node, Node | null>(node) && node.items.some((pair) => hasAnchor(pair.value));
 }
 
-/** A plain scalar means what Go's YAML makes of it (see plainScalar), and its text is what is written; quoted and tagged ones are the library's. */
+/** A plain scalar has the value of Go's YAML (see plainScalar), and its text is the source; the library reads quoted and tagged ones. */
 function scalarOf(node: Scalar): { value: LocatedScalar['value']; text: string } {
   const { value, source = '', type, tag } = node as { value: unknown; source?: string; type?: string; tag?: string };
   if (type === 'PLAIN' && tag === undefined) {
@@ -212,7 +212,7 @@ function scalarOf(node: Scalar): { value: LocatedScalar['value']; text: string }
   return { value: isNumber ? Number(value) : typeof value === 'boolean' ? value : source, text: source };
 }
 
-/** The tree as plain data: for service parameters and the values of variables. */
+/** The tree as plain data, for service parameters and the values of variables. */
 export function plainOf(tree: Located): unknown {
   if (tree.kind === 'scalar') return tree.value;
   if (tree.kind === 'list') return tree.items.map(plainOf);

@@ -38,13 +38,13 @@ function parseVars(path: string, text: string): Located | undefined {
   }
 }
 
-/** Numbers, booleans, lists and maps are taken as YAML; any other text stays as typed, without wrapping quotes. */
+/** Numbers, booleans, lists and maps are read as YAML; any other text stays as typed, without its quotes. */
 function valueOfFlag(text: string): Located {
   let parsed: Located | undefined;
   try {
     parsed = parseTree('--var', text);
   } catch (error) {
-    // A text that is no YAML is a text.
+    // A text that is not YAML is a string.
     if (!(error instanceof KfError)) throw error;
   }
   if (parsed !== undefined && !(parsed.kind === 'scalar' && typeof parsed.value === 'string')) return parsed;
@@ -53,8 +53,8 @@ function valueOfFlag(text: string): Located {
 }
 
 /**
- * The tree with every placeholder replaced; a value that is one placeholder takes the variable's type.
- * @throws KfError `usage`: all variables that lack, or a variable that cannot stand inside a text
+ * The tree with all placeholders replaced; a value that is only a placeholder gets the variable's type.
+ * @throws KfError `usage`: all missing variables, or a variable that cannot be part of a text
  */
 export function substitute(file: string, tree: Located, variables: Variables): Located {
   const missing = new Set<string>();
@@ -67,7 +67,7 @@ export function substitute(file: string, tree: Located, variables: Variables): L
   return result;
 }
 
-/** More than any manifest holds; a variable that stands in very many places would else fill the memory. */
+/** More than any manifest has; otherwise a variable in very many places could fill the memory. */
 const mostCharacters = 8 * 1024 * 1024;
 
 class Substitution {
@@ -130,7 +130,7 @@ class Substitution {
     return text;
   }
 
-  /** The value of a variable, placed where its placeholder stands. */
+  /** The value of a variable, with the position of its placeholder. */
   #moved(tree: Located, at: Position): Located {
     this.#values += 1;
     if (this.#values > mostValues)

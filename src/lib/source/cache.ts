@@ -1,4 +1,4 @@
-// The folder where packing keeps what makes the next push cheap. A home that cannot be written costs speed, never the push.
+// The folder in which packing stores data that makes the next push faster. If the home is not writable, the push is slower but still works.
 
 import { accessSync, constants, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,14 +7,14 @@ import { messageOf } from '../errors.ts';
 
 export interface SourceCache {
   dir: string;
-  /** Removes the folder when it was only a stand-in. */
+  /** Removes the folder if it is a temporary replacement. */
   close(): void;
 }
 
-/** Leftovers of killed runs are removed after this. */
+/** Files of killed runs are removed after this time. */
 const STALE_MS = 24 * 60 * 60 * 1000;
 
-/** `preferred` if it can be made and written, else a temporary folder for this run, with a warning. */
+/** `preferred` if it can be created and written, otherwise a temporary folder for this run, with a warning. */
 export function openSourceCache(preferred: string, warn?: (message: string) => void): SourceCache {
   try {
     mkdirSync(preferred, { recursive: true, mode: 0o700 });
@@ -28,7 +28,7 @@ export function openSourceCache(preferred: string, warn?: (message: string) => v
   }
 }
 
-/** Indexes stay for ever (they are small and one per folder); packed layers and unfinished files do not. */
+/** Indexes stay for ever (they are small, and there is one per folder); packed layers and unfinished files do not. */
 function sweep(dir: string): void {
   const oldest = Date.now() - STALE_MS;
   for (const name of readdirSync(dir)) {

@@ -1,4 +1,4 @@
-// The content hash of a folder: equal for equal source, whoever packs it and however it is compressed.
+// The content hash of a folder: equal for equal source, independent of the machine and the compression.
 
 import { createHash, type Hash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
@@ -11,9 +11,9 @@ import { type HashedEntry, type IndexListing, StatIndexReader, StatIndexWriter }
 import { defined } from '../defined.ts';
 
 export interface ListOptions {
-  /** Where the stat index lives; made when missing. */
+  /** The folder of the stat index; created if it does not exist. */
   cacheDir: string;
-  /** Who named the folder, for the message when it does not exist. */
+  /** Whether a flag or the manifest names the folder, for the message when it does not exist. */
   namedBy?: 'flag' | 'manifest';
   warn?: (message: string) => void;
   /** Entries and bytes of files so far. */
@@ -21,7 +21,7 @@ export interface ListOptions {
   signal?: AbortSignal;
 }
 
-/** A folder as it was found. Close it when done. */
+/** A folder at the time of listing. Close it when done. */
 export interface SourceListing {
   root: string;
   /** `sha256:` and 64 hex digits; see {@link hashEntry}. */
@@ -30,18 +30,18 @@ export interface SourceListing {
   files: number;
   /** Of all files. */
   bytes: number;
-  /** Of files that had to be read because the index did not know them. */
+  /** Bytes of files that had to be read because the index did not have them. */
   bytesRead: number;
-  /** For the layer, with what each file must still be when it is packed. */
+  /** Entries for the layer, with the expected state of each file at packing time. */
   layerEntries(): Generator<LayerEntry, void, undefined>;
   close(): void;
 }
 
-/** Bytes that are hashed between two turns of the event loop: some 20 ms. */
+/** Bytes that are hashed before the event loop gets a turn: some 20 ms. */
 const BYTES_PER_TURN = 32 * 1024 * 1024;
 const BUFFER_BYTES = 256 * 1024;
 
-/** Lists and hashes a folder. Throws KfError `usage` (no such folder, nothing in it) or `upload`. */
+/** Lists and hashes a folder. Throws KfError `usage` (folder missing or empty) or `upload`. */
 export async function listSource(path: string, options: ListOptions): Promise<SourceListing> {
   const root = resolveSourceRoot(path, options.namedBy);
   const known = new StatIndexReader(options.cacheDir, root);
@@ -77,15 +77,15 @@ export async function listSource(path: string, options: ListOptions): Promise<So
   };
 }
 
-/** The walk names its own failures; what is left is the index that cannot be written. */
+/** The walk reports its own failures; the remaining one is an index that cannot be written. */
 function fromSystem(error: unknown, cacheDir: string): unknown {
   if (!(error instanceof Error) || typeof (error as NodeJS.ErrnoException).syscall !== 'string') return error;
   return new KfError('upload', `The list of files cannot be kept in '${cacheDir}': ${error.message}.`, { cause: error });
 }
 
 /**
- * One line per entry: type, what matters of the mode, path, and link target or content. Of the mode only "executable by its owner" counts, as
- * in git: the rest follows the umask of whoever checked the source out, and two machines would never agree.
+ * One line per entry: type, the relevant part of the mode, path, and link target or content. Of the mode only "executable by its owner" counts, as
+ * in git: the rest depends on the umask at the checkout, so two machines would have different hashes.
  */
 function hashEntry(hash: Hash, entry: HashedEntry): void {
   const executable = entry.type === 'file' && (entry.mode & 0o100) !== 0;

@@ -1,5 +1,5 @@
-// Unpacks the layer of a source image where it is built. The archive is taken as hostile: nothing is written outside of the target folder,
-// through a link, or as anything but files, folders and links.
+// Unpacks the layer of a source image in the build. The archive is not trusted: nothing is written outside of the target folder or through a link,
+// and only files, folders and links are created.
 
 import { closeSync, fchmodSync, openSync, rmSync, writeSync } from 'node:fs';
 import { chmod, link, lstat, mkdir, readlink, rm, symlink } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { KfError, messageOf } from '../errors.ts';
 import { MEDIA_TYPES } from '../oci/descriptor.ts';
 
 export interface ExtractOptions {
-  /** Of the layer; decides how it is decompressed. */
+  /** Media type of the layer; decides the decompression. */
   mediaType: string;
   /** Real path of an existing folder. */
   target: string;
@@ -24,14 +24,14 @@ export interface ExtractResult {
   bytes: number;
 }
 
-/** Throws KfError `upload` for what an honest archive does not hold; what was written until then stays. */
+/** Throws KfError `upload` for content that a normal archive does not have; files that were written before stay. */
 export async function extractLayer(layer: Readable, options: ExtractOptions): Promise<ExtractResult> {
   const extraction = new Extraction(options.target);
   const reader = extract();
   const abort = options.signal ? { signal: options.signal } : {};
   const decompressed = decompressor(options.mediaType);
   const feeding = decompressed ? pipeline(layer, decompressed, reader, abort) : pipeline(layer, reader, abort);
-  // The reader fails first when the layer is cut, and its error says less than the layer's own.
+  // When the layer is cut, the reader fails first, with a less useful error than the layer's own.
   const failure = feeding.then(
     () => undefined,
     (error: unknown) => error,
@@ -67,7 +67,7 @@ interface EntryBody extends AsyncIterable<Buffer> {
 class Extraction {
   readonly result: ExtractResult = { files: 0, bytes: 0 };
   readonly #target: string;
-  /** Folders that are known to be folders and no links. */
+  /** Folders that are known to be real folders, not links. */
   readonly #folders = new Map<string, number | undefined>([['', undefined]]);
   readonly #links: string[] = [];
 
@@ -81,7 +81,7 @@ class Extraction {
     body.resume();
   }
 
-  /** Folder modes come last (a read-only folder could not be filled), and links are looked at when all is there that they may lead through. */
+  /** Folder modes are set last (a read-only folder could not be filled), and links are checked when everything exists that they may lead through. */
   async finish(): Promise<void> {
     for (const path of this.#links) {
       if (await this.#leaves(path)) {
@@ -90,14 +90,14 @@ class Extraction {
       }
     }
     for (const [path, mode] of [...this.#folders].reverse()) {
-      // Whoever builds must be able to write, whatever the folder was on the laptop.
+      // The user of the build must be able to write, whatever the mode on the developer's machine was.
       if (mode !== undefined) await chmod(join(this.#target, path), mode | 0o700);
     }
   }
 
   async #addAt(path: string, header: Header, body: EntryBody): Promise<void> {
     await this.#makeFolder(posix.dirname(path) === '.' ? '' : posix.dirname(path));
-    // Null where the header has none, whatever the type says.
+    // Null if the header has none, whatever the type says.
     const linkname = (header.linkname as string | null) ?? '';
     switch (header.type) {
       case 'directory':
@@ -127,7 +127,7 @@ class Extraction {
     this.#folders.set(path, undefined);
   }
 
-  // Synchronous: this runs in a program that does nothing else, and small files by the ten thousand are what it gets.
+  // Synchronous: the program does nothing else, and it often writes tens of thousands of small files.
   async #writeFile(path: string, mode: number, body: EntryBody): Promise<void> {
     const fd = this.#create(path);
     try {
@@ -142,7 +142,7 @@ class Extraction {
     this.result.files++;
   }
 
-  /** `wx` opens with O_EXCL, which never follows a link. A later entry of the same name takes the place of the earlier, as tar has it. */
+  /** `wx` opens with O_EXCL, which never follows a link. A later entry of the same name replaces an earlier one, as in tar. */
   #create(path: string): number {
     const full = join(this.#target, path);
     try {
@@ -172,13 +172,13 @@ class Extraction {
     await link(join(this.#target, target), join(this.#target, path));
   }
 
-  /** Makes room for an entry. A folder is never replaced. */
+  /** Removes an existing entry before a new one is written. A folder is never replaced. */
   #clear(path: string): void {
     if (this.#folders.has(path)) throw refused(path, 'a folder lies there');
     rmSync(join(this.#target, path), { force: true });
   }
 
-  /** Follows a link step by step, as the kernel would, and says whether it ever leaves the target folder. */
+  /** Follows a link step by step, as the kernel would, and returns whether it leaves the target folder. */
   async #leaves(start: string): Promise<boolean> {
     const pending = start.split('/');
     const at: string[] = [];
@@ -209,7 +209,10 @@ function withoutSlashes(path: string): string {
   return path.slice(0, end);
 }
 
-/** A relative path without `.` and `..`; `''` is the root itself. The images of Korifi's API name files from the root: as tar does, it is the folder's. */
+/**
+ * A relative path without `.` and `..`; `''` is the root itself. Images of Korifi's API name files from the root; as in tar, that is the target
+ * folder.
+ */
 function safePath(name: string): string {
   const path = withoutSlashes(name.replace(/^(?:\.?\/)+/, ''));
   if (path === '' || path === '.') return '';

@@ -1,4 +1,4 @@
-// Brings a source image to where it is built: manifest by digest, then its layers, verified and unpacked.
+// Fetches a source image in the build: manifest by digest, then its layers, verified and unpacked.
 
 import { KfError } from '../errors.ts';
 import { isDigest } from '../oci/descriptor.ts';
@@ -9,7 +9,7 @@ import { extractLayer, type ExtractResult } from './extract.ts';
 export interface FetchOptions {
   client: RegistryClient;
   repository: string;
-  /** Of the manifest. A tag would let the source change under a build. */
+  /** Digest of the manifest. With a tag, the source could change during a build. */
   digest: string;
   /** Real path of an existing, empty folder. */
   target: string;

@@ -1,4 +1,4 @@
-// Walks the folder of an app in a fixed order and says what belongs to a push.
+// Walks the folder of an app in a fixed order and yields the entries of a push.
 
 import { type BigIntStats, lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { join, posix } from 'node:path';
@@ -25,17 +25,15 @@ export interface SourceEntry {
 }
 
 export interface WalkOptions {
-  /** Told in full sentences what was left out and why. */
+  /** Receives sentences about entries that were left out, and why. */
   warn?: (message: string) => void;
   signal?: AbortSignal;
 }
 
-/** Between two turns of the event loop, in which an interruption is heard. */
+/** Time before the event loop gets a turn, in which an interruption is noticed. */
 const msPerTurn = 25;
 
-/**
- * The real path of a folder that is to be pushed (the folder itself may be a link). Throws KfError `usage` when there is none, in cf's words.
- */
+/** The real path of a folder to push (the folder itself may be a link). Throws KfError `usage` when it does not exist, in cf's words. */
 export function resolveSourceRoot(path: string, namedBy: 'flag' | 'manifest' = 'flag'): string {
   let root: string;
   try {
@@ -59,8 +57,8 @@ export function resolveSourceRoot(path: string, namedBy: 'flag' | 'manifest' = '
 }
 
 /**
- * Everything that a push takes from `root` (a real path), parents before children, names of a folder sorted by their UTF-8 bytes.
- * Links are not followed. Throws KfError `upload` for links that leave the folder and for what cannot be read.
+ * All entries that a push takes from `root` (a real path), parents before children, names of a folder sorted by their UTF-8 bytes. Links are not
+ * followed. Throws KfError `upload` for links that leave the folder and for unreadable entries.
  */
 export async function* walkSource(root: string, options: WalkOptions = {}): AsyncGenerator<SourceEntry, void, undefined> {
   const walk: Walk = { root, rules: parseIgnoreRules(readIgnoreFile(root)), warn: options.warn ?? (() => undefined) };
@@ -79,7 +77,7 @@ export function emptySource(path: string): KfError {
   return new KfError('usage', `No app files found in '${path}'`);
 }
 
-/** Looks no further than the first entry. @throws KfError `usage` when a push of the folder would take nothing */
+/** Reads only until the first entry. @throws KfError `usage` when a push of the folder would take nothing */
 export async function assertSource(path: string, signal?: AbortSignal): Promise<void> {
   const walking = walkSource(resolveSourceRoot(path), defined({ signal }));
   const { done } = await walking.next();
@@ -87,7 +85,7 @@ export async function assertSource(path: string, signal?: AbortSignal): Promise<
   if (done === true) throw emptySource(path);
 }
 
-/** The order in which {@link walkSource} gives paths: as if `/` came before every other character, else by code points. */
+/** The order of the paths of {@link walkSource}: `/` comes before every other character, the others are sorted by code points. */
 export function comparePaths(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {
@@ -109,8 +107,8 @@ interface Walk {
   warn: (message: string) => void;
 }
 
-// Synchronous on purpose: one trip through the thread pool per file costs more than the stat itself. What stays at home is told too, as nothing, so
-// that a tree of which all is ignored can be left as well.
+// Synchronous on purpose: one call in the thread pool per file costs more than the stat itself. An ignored entry yields undefined, so that the
+// walk can also be interrupted in a tree in which everything is ignored.
 function* walkFolder(walk: Walk, folder: string): Generator<SourceEntry | undefined, void, undefined> {
   for (const name of readFolder(walk.root, folder)) {
     const path = folder === '' ? name : `${folder}/${name}`;
@@ -136,7 +134,7 @@ function entryOf(walk: Walk, path: string, stats: BigIntStats): SourceEntry | un
   return undefined;
 }
 
-/** On Windows there are no permission bits to speak of; cf makes everything usable by its owner. */
+/** Windows has no useful permission bits; as in cf, the owner may read, write and execute everything. */
 function permissions(stats: BigIntStats): number {
   return (Number(stats.mode) & 0o777) | (process.platform === 'win32' ? 0o700 : 0);
 }
@@ -147,7 +145,7 @@ function kindOf(stats: BigIntStats): string {
   return 'a device';
 }
 
-/** Refuses what cannot mean the same thing in the build: the folder is all that goes there. */
+/** Rejects links that cannot mean the same in the build, because only this folder is sent there. */
 function linkTarget(root: string, path: string): string {
   const target = readlinkSync(join(root, path)).replaceAll(process.platform === 'win32' ? '\\' : '/', '/');
   const resolved = posix.normalize(posix.join(posix.dirname(path), target));
@@ -172,7 +170,7 @@ function statOf(root: string, path: string): BigIntStats {
   try {
     return lstatSync(join(root, path), { bigint: true });
   } catch (error) {
-    // Node replaces bytes that are not UTF-8 by U+FFFD, and then there is no such file.
+    // Node replaces bytes that are not UTF-8 by U+FFFD, and no file has that name.
     if (path.includes('\ufffd'))
       throw new KfError('upload', `The name of '${path}' is not valid UTF-8.`, { details: { file: path }, cause: error });
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw unreadable(path, error);

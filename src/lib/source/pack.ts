@@ -1,5 +1,5 @@
-// Packs a listed folder into one compressed layer on disk, and pushes that. The packed layer and the upload session outlive a killed run, so
-// the next one goes on where it stopped; a successful push removes both.
+// Packs a listed folder into one compressed layer on disk, and pushes it. The packed layer and the upload session survive a killed run, so the
+// next run continues where it stopped; a successful push removes both.
 
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -15,8 +15,8 @@ import { defined } from '../defined.ts';
 export interface PackOptions {
   cacheDir: string;
   /**
-   * Default zstd: measured on 10,000 files of 300 MB it takes 1.3 s and 98 MB where gzip's fastest level takes 3.4 s and 155 MB. Only kf's own
-   * fetch program reads this layer; the tools built on go-containerregistry read it too.
+   * Default zstd: for 10,000 files of 300 MB it was measured at 1.3 s and 98 MB; gzip's fastest level took 3.4 s and 155 MB. Only kf's own fetch
+   * program needs to read this layer; tools based on go-containerregistry can read it too.
    */
   compression?: Compression;
   level?: number;
@@ -27,9 +27,9 @@ export interface PackOptions {
 
 export interface PackedSource {
   layer: Layer;
-  /** True when a layer of an earlier, interrupted run was taken. */
+  /** True when the layer of an earlier, interrupted run was reused. */
   reused: boolean;
-  /** The upload session belongs to the layer and lies beside it. */
+  /** The upload session of the layer is stored next to it. */
   memory: UploadMemory;
   /** Removes layer and session. */
   discard(): void;
@@ -39,7 +39,7 @@ export interface PackedSource {
 export async function packSource(listing: SourceListing, options: PackOptions): Promise<PackedSource> {
   const compression = options.compression ?? 'zstd';
   const kind = `layer-${listing.contentHash.slice('sha256:'.length)}-${compression}`;
-  // Named by its process, so that two pushes of one folder at the same time do not share a layer or an upload session.
+  // The name contains the process id, so that two concurrent pushes of one folder do not share a layer or an upload session.
   const base = join(options.cacheDir, `${kind}.${process.pid}.${randomUUID().slice(0, 8)}`);
   const earlier = takeOver(options.cacheDir, kind, base);
   const layer = earlier ?? (await packNew(listing, base, { ...options, compression }));
@@ -48,14 +48,14 @@ export async function packSource(listing: SourceListing, options: PackOptions): 
 
 export type SourcePushOptions = Omit<PushOptions, 'layer' | 'memory'>;
 
-/** Pushes a packed layer as an image and tidies up. After a failure layer and session stay for the next run. */
+/** Pushes a packed layer as an image and removes its files. After a failure, layer and session stay for the next run. */
 export async function pushSource(packed: PackedSource, options: SourcePushOptions): Promise<PushResult> {
   try {
     const result = await pushSingleLayerImage({ ...options, layer: packed.layer, memory: packed.memory });
     packed.discard();
     return result;
   } catch (error) {
-    // The bytes on disk are not those that were hashed: keeping them would fail every later push too.
+    // The bytes on disk are not those that were hashed. If they stayed, every later push would fail too.
     if (error instanceof RegistryError && error.has('DIGEST_INVALID')) packed.discard();
     throw error;
   }
@@ -72,7 +72,7 @@ async function packNew(listing: SourceListing, base: string, options: PackOption
       ...(progress ? { progress } : {}),
       ...(signal ? { signal } : {}),
     });
-    // Written last: where the description is, the layer is whole.
+    // Written last: when the description exists, the layer is complete.
     writeWhole(`${base}.json`, JSON.stringify(layer));
     return layer;
   } catch (error) {
@@ -87,7 +87,7 @@ function isSystemError(error: unknown): error is Error {
   return error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
 }
 
-/** A whole layer of a process that is no more, renamed to `base`. The rename of its description decides between two that want it. */
+/** Takes a complete layer of a process that has ended and renames it to `base`. If two processes want it, the rename of its description decides. */
 function takeOver(cacheDir: string, kind: string, base: string): Layer | undefined {
   for (const name of namesIn(cacheDir)) {
     const owner = name.startsWith(`${kind}.`) ? /\.(\d+)\.[0-9a-f]+\.json$/.exec(name)?.[1] : undefined;
@@ -102,7 +102,7 @@ function takeOver(cacheDir: string, kind: string, base: string): Layer | undefin
   return undefined;
 }
 
-/** Nothing to take over where nothing can be read; writing will say why. */
+/** An unreadable folder has nothing to take over; the later write reports the cause. */
 function namesIn(dir: string): string[] {
   try {
     return readdirSync(dir);

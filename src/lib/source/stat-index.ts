@@ -1,5 +1,5 @@
-// Remembers the hash of every file of a folder between two pushes, so that an unchanged tree is recognised by its stats alone. One line of
-// JSON per entry in the order of the walk; old and new index are read and written side by side, so 100,000 files cost no memory.
+// Stores the hash of every file of a folder between two pushes, so that an unchanged tree is recognized by its stats alone. It has one line of
+// JSON per entry in the order of the walk; the old and the new index are read and written in parallel, so 100,000 files need no extra memory.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { closeSync, mkdirSync, openSync, readSync, renameSync, unlinkSync, writeSync } from 'node:fs';
@@ -15,8 +15,8 @@ export interface HashedEntry extends SourceEntry {
 const FORMAT = 'kf-stat-index-1';
 const BUFFER_BYTES = 64 * 1024;
 /**
- * A file that changed this shortly before it was hashed may change again within the same time stamp of a coarse file system, so its hash is not
- * trusted by the next run (git calls such entries racy). FAT keeps two seconds, the coarsest in use.
+ * A file that changed this shortly before it was hashed may change again within the same timestamp of a coarse file system, so the next run does
+ * not trust its hash (git calls such entries racy). FAT has two seconds, the coarsest in use.
  */
 const RACY_NS = 2_000_000_000n;
 
@@ -26,7 +26,7 @@ function indexPath(cacheDir: string, root: string): string {
   return join(cacheDir, `index-${key}.jsonl`);
 }
 
-/** Answers from the index of the last run. Ask in the order of the walk. */
+/** Looks up entries in the index of the last run, in the order of the walk. */
 export class StatIndexReader {
   #lines: Iterator<string> | undefined;
   #current: IndexLine | undefined;
@@ -40,7 +40,7 @@ export class StatIndexReader {
     this.#advance();
   }
 
-  /** The hash of a file whose stats are all as they were, else undefined. */
+  /** The hash of a file whose stats have not changed; otherwise undefined. */
   sha256(entry: SourceEntry): string | undefined {
     while (this.#current && comparePaths(this.#current.path, entry.path) < 0) this.#advance();
     const known = this.#current;
@@ -61,12 +61,12 @@ export class StatIndexReader {
   #advance(): void {
     const next = this.#lines?.next();
     this.#current = next === undefined || next.done === true ? undefined : parseLine(next.value);
-    // A line that cannot be read ends the index: what comes after it is only hashed again.
+    // An unreadable line ends the index: the files after it are hashed again.
     if (!this.#current) this.#lines = undefined;
   }
 }
 
-/** Writes the index of this run beside the old one and takes its place when complete. */
+/** Writes the index of this run next to the old one and replaces it when complete. */
 export class StatIndexWriter {
   readonly #path: string;
   readonly #temporary: string;
@@ -81,7 +81,7 @@ export class StatIndexWriter {
     this.#pending = `${headerLine(root)}\n`;
   }
 
-  /** `nowNs`: the wall clock when the entry was looked at. */
+  /** `nowNs`: the wall clock at the time of the entry's stat. */
   add(entry: HashedEntry, nowNs: bigint): void {
     const changed = entry.mtimeNs > entry.ctimeNs ? entry.mtimeNs : entry.ctimeNs;
     this.#pending += `${formatLine(entry, changed < nowNs - RACY_NS)}\n`;
@@ -95,7 +95,7 @@ export class StatIndexWriter {
     return new IndexListing(this.#fd);
   }
 
-  /** Gives up; the old index stays. */
+  /** Discards the new index; the old one stays. */
   discard(): void {
     closeSync(this.#fd);
     unlinkSync(this.#temporary);
@@ -108,7 +108,7 @@ export class StatIndexWriter {
   }
 }
 
-/** The entries of a finished index, as often as wanted. */
+/** The entries of a finished index; can be read repeatedly. */
 export class IndexListing {
   readonly #fd: number;
 
@@ -168,7 +168,7 @@ function openIfThere(path: string): number | undefined {
   }
 }
 
-/** Lines of a file from its beginning, whatever was read from the descriptor before. */
+/** Lines of a file from its beginning, whatever the position of the descriptor. */
 function* linesOf(fd: number): Generator<string, void, undefined> {
   const decoder = new StringDecoder('utf8');
   const buffer = Buffer.allocUnsafe(BUFFER_BYTES);

@@ -16,9 +16,9 @@ export function renderApps(apps: readonly AppSummary[], { stats = true }: { stat
   return [table(header, rows)];
 }
 
-/** Longer ones stand below the table: they would push its last column out of sight. */
+/** Longer ones are printed below the table, because they would push its last column out of sight. */
 const longestCell = 24;
-/** More rows than these say less than a sum does. */
+/** A sum is clearer than more rows than this. */
 const mostRows = 50;
 
 const isBad = ({ state }: InstanceDetails): boolean => state === 'crashed' || state === 'down';
@@ -42,7 +42,7 @@ function instanceRow(process: ProcessDetails, instance: InstanceDetails): Cell[]
 }
 
 const instanceHeader = ['', 'state', 'since', 'cpu', 'memory', 'disk', 'logging', 'cpu entitlement', 'details', 'ready'];
-/** What a narrow terminal loses, least known first: entitlement, logging and disk are measured by nobody here. */
+/** The columns that a narrow terminal loses, the least useful first: kf does not measure entitlement, logging and disk. */
 const lessImportant = [7, 6, 5, 2];
 
 function howItEnded({ exitCode, reason }: LastEnd, memoryMB: number): string {
@@ -51,7 +51,7 @@ function howItEnded({ exitCode, reason }: LastEnd, memoryMB: number): string {
   return code === '' ? `ended (${reason ?? 'cause unknown'})` : `ended with ${code}`;
 }
 
-/** What of an instance has no room in the table: a long cause, and how often and why it was started again. */
+/** Notes that do not fit into the table: a long cause, and how often and why an instance was restarted. */
 function notesOf(process: ProcessDetails, instance: InstanceDetails): Block[] {
   const { index, details = '', restarts = 0, lastEnd, memoryMB = process.memoryMB } = instance;
   const notes: Block[] = details.length > longestCell ? [pairs([`#${index}:`, message(details)])] : [];
@@ -62,17 +62,17 @@ function notesOf(process: ProcessDetails, instance: InstanceDetails): Block[] {
   return [...notes, pairs([`#${index}:`, `restarted ${times}${why}`])];
 }
 
-/** More names than these say less than their number. */
+/** A number is clearer than more names than this. */
 const mostNames = 3;
 
-/** What an instance runs with where that is no more what is set for its process. */
+/** The sizes of an instance that differ from the present ones of its process. */
 function formerSizes(process: ProcessDetails, { memoryMB, diskMB }: InstanceDetails): string {
   const told = (mine: number | undefined, set: number, what: string): string[] =>
     mine === undefined || mine === set ? [] : [`${formatMegabytes(mine)} of ${what}`];
   return [...told(memoryMB, process.memoryMB, 'memory'), ...told(diskMB, process.diskMB, 'disk')].join(' and ');
 }
 
-/** One line for all instances that run with the same sizes of before. The table itself stays as cf prints it. */
+/** One line for all instances with the same earlier sizes. The table itself stays as in cf. */
 function formerSizeLines(process: ProcessDetails): Block[] {
   const alike = Map.groupBy(process.instanceDetails, (instance) => formerSizes(process, instance));
   alike.delete('');
@@ -84,7 +84,7 @@ function formerSizeLines(process: ProcessDetails): Block[] {
 
 const stateRank: Record<InstanceDetails['state'], number> = { crashed: 0, down: 1, starting: 2, running: 3 };
 
-/** All instances, or of very many those in the worst state, and the others as a sum. */
+/** All instances; of very many only those in the worst state, and the others as a sum. */
 function shownOf({ instanceDetails: instances, instances: wanted, running }: ProcessDetails): {
   shown: readonly InstanceDetails[];
   sum: Block[];
@@ -94,7 +94,7 @@ function shownOf({ instanceDetails: instances, instances: wanted, running }: Pro
   const shown = worstFirst.slice(0, mostRows).toSorted((a, b) => a.index - b.index);
   const rest = Map.groupBy(worstFirst.slice(mostRows), ({ state }) => state);
   const sums = [...rest].map(([state, those]) => `${those.length} ${state}`).join(', ');
-  // A status describes the first instances only.
+  // A status describes only the first instances.
   const isWhole = instances.length >= wanted;
   const more = isWhole ? `${sums} (--json lists all)` : `${running} of ${wanted} run in all`;
   return { shown, sum: [line(`... and ${Math.max(instances.length, wanted) - mostRows} more: ${more}`)] };
@@ -130,24 +130,24 @@ function renderDeployment({ deployment }: AppDetails): Block[] {
   return [line(), line(`Active deployment with status DEPLOYING${since}`), pairs(['strategy:', 'rolling'], ...waiting)];
 }
 
-/** The last deployment failed: why, in one sentence. */
+/** Why the last deployment failed, in one sentence. */
 function renderFailure({ deployment }: AppDetails): Block[] {
   if (deployment?.phase !== 'Failed' || deployment.message === undefined) return [];
   return [line(), pairs(['last deployment:', { text: 'failed', style: 'bad' }], ['reason:', message(deployment.message)])];
 }
 
-/** What stands before the app's block when it was just started. */
+/** The lines before the app's block when the app was just started. */
 export function renderWait(): Block[] {
   return [line(), line('Waiting for app to start...'), line()];
 }
 
-/** What `--no-wait` leaves to be done, in cf's words; nothing where all is done. */
+/** What remains to be done after `--no-wait`, in cf's words; empty when nothing remains. */
 export function renderRest({ deployment }: AppDetails, done: string, going: string): Block[] {
   if (deployment?.phase !== 'Pending' && deployment?.phase !== 'Starting') return [];
   return [line(`First instance ${done} correctly, ${going} remaining in the background`), line()];
 }
 
-/** The block that `app`, `push`, `start`, `restart`, `restage` and `scale` end with. @param commands start commands too (push) */
+/** The block at the end of `app`, `push`, `start`, `restart`, `restage` and `scale`. @param commands also print start commands (push) */
 export function renderApp(app: AppDetails, { commands = false }: { commands?: boolean } = {}): Block[] {
   const rows: [string, string][] = [
     ['name:', app.name],

@@ -1,13 +1,13 @@
-// What a view says: lines, tables and key/value rows. `lib/output` lays them out.
+// The output of a view: lines, tables and key/value rows. `lib/output` lays them out.
 
 export type CellStyle = 'bold' | 'name' | 'bad';
-/** A message is a sentence of kf itself: commands in it are named as kf was started. */
+/** A message is a sentence of kf: its commands are shown under the name of the program. */
 export type Cell = string | { text: string; style: CellStyle | 'message' };
 
 export type Block =
   /** One line; '' is an empty one. */
   | { type: 'line'; text: string }
-  /** Rows of cells; the first row is a header when `header` says so. `optional`: columns that a terminal too narrow for all may lose, the first one first. */
+  /** Rows of cells; with `header` the first row is a header. `optional`: columns that a narrow terminal may lose, the first one first. */
   | { type: 'table'; rows: Cell[][]; header: boolean; indent?: string; optional?: readonly number[] }
   /** `key:   value` rows. */
   | { type: 'pairs'; rows: [key: string, value: Cell][] };

@@ -5,12 +5,12 @@ import { line, type Block } from './block.ts';
 
 const isEmpty = (object: Record<string, unknown>): boolean => Object.keys(object).length === 0;
 
-/** A JSON document with its first line behind the name. */
+/** A JSON document whose first line follows the name. */
 function document(name: string, value: Record<string, unknown>): Block[] {
   return `${name}: ${JSON.stringify(value, null, 2)}`.split('\n').map(line);
 }
 
-/** One line per Secret that is gone: "none" would not be true. */
+/** One line per missing Secret: "none" would be wrong. */
 function missingLines(names: (string | undefined)[], what: string): Block[] {
   const gone = names.filter((name) => name !== undefined);
   return gone.map((name) => line(`${what} env variables are missing: the Secret '${name}' is gone.`));

@@ -1,4 +1,4 @@
-// What `kf plugins` shows, as cf does: a row per command.
+// The output of `kf plugins`, as in cf: a row per command.
 
 import { table, type Block } from './block.ts';
 

@@ -1,13 +1,13 @@
-// The sentences of what ops report while they run.
+// The sentences for the progress events of ops.
 
 import { counted, formatBytes } from '../api/sizes.ts';
 import type { ByteProgress, InstallStep, OpEvent } from '../ops/events.ts';
 
-/** What is shown of an event, in this order. */
+/** The output of an event, in this order. */
 export type Shown =
   /** A line of cf's text. */
   | { say: string }
-  /** What runs or is awaited now, in place of the one before. */
+  /** The current step, which replaces the previous one. */
   | { step: string }
   | { bytes: ByteProgress }
   /** A line of a build's log. */
@@ -47,7 +47,7 @@ const directly: Record<Extract<OpEvent, { type: 'acted-directly' }>['what'], str
 
 const largeBytes = 1024 ** 3;
 
-/** Of a source so large that most of it can hardly be the app's. */
+/** Advice for a source so large that most of it is probably not part of the app. */
 function sizeAdvice(files: number, bytes: number): Shown[] {
   if (bytes < largeBytes) return [];
   const size = `${formatBytes(bytes)} in ${counted(files, 'file')}`;
@@ -63,7 +63,7 @@ function scaling(running: number, wanted: number): string {
 }
 
 function noWebProcess({ app, found, push, isPushed }: Extract<OpEvent, { type: 'no-web-process' }>, bin: string): Shown[] {
-  // Who has not just pushed is told where to.
+  // A user who has not just pushed also needs the place.
   const where = isPushed ? '' : ", in the folder of the app's source,";
   const first = found[0] ?? '';
   return [
@@ -74,7 +74,7 @@ function noWebProcess({ app, found, push, isPushed }: Extract<OpEvent, { type: '
 
 type Renderers = { [T in OpEvent['type']]: (event: Extract<OpEvent, { type: T }>, bin: string) => Shown[] };
 
-/** Every type of event has its own; the compiler finds one that lacks. */
+/** One renderer for every type of event; the compiler finds a missing one. */
 const renderers: Renderers = {
   'manifest-applied': () => say('Manifest applied'),
   'stack-replaced': ({ app, stack, builtOn }) =>
@@ -136,7 +136,7 @@ const renderers: Renderers = {
   done: () => [{ done: true }],
 };
 
-/** @param bin the name kf was started as */
+/** @param bin the name of the program as it was started */
 export function renderEvent(event: OpEvent, bin: string): Shown[] {
   const render = renderers[event.type] as (event: OpEvent, bin: string) => Shown[];
   return render(event, bin);

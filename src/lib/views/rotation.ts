@@ -1,4 +1,4 @@
-// What `rotate` prints when it is done.
+// The output of `rotate` at its end.
 
 import { pairs, type Block } from './block.ts';
 

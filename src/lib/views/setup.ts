@@ -1,8 +1,8 @@
-// What setup and uninstall print when they are done.
+// The output of setup and uninstall at their end.
 
 import { line, pairs, type Block } from './block.ts';
 
-/** The parts of an op's result that are shown; `ops/install` returns more for `--json`. */
+/** The printed parts of an op's result; `ops/install` returns more for `--json`. */
 export interface SetupView {
   kubernetes: string;
   version: string;
@@ -26,19 +26,19 @@ export interface NetworkView {
 
 export interface PlanView {
   changes: { action: 'create' | 'change' | 'unchanged'; object: { kind?: string; metadata: { name?: string; namespace?: string } } }[];
-  /** Objects of earlier setups that go. */
+  /** Objects of earlier setups that are removed. */
   removals: string[];
   requests: { cpuMilli: number; memoryMiB: number };
 }
 
-/** Settings that nobody gave now, and those that change. */
+/** Settings that are kept although nobody gave them now, and those that change. */
 export interface SettingsView {
   kept: string[];
   from: 'record' | 'objects' | 'nothing';
   changed: { key: string; before: string; after: string }[];
 }
 
-/** Which settings a setup takes over, and which it changes; nothing where there are none. */
+/** The settings that a setup keeps and those that it changes; empty when there are none. */
 export function settingsLines({ kept, from, changed }: SettingsView, bin: string): string[] {
   const names = kept.join(', ');
   const where =
@@ -63,12 +63,12 @@ function nameOf({ object: { kind = '', metadata } }: PlanView['changes'][number]
   return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name ?? ''}`;
 }
 
-/** What a setup would remove, for a dry run; nothing where everything stays. */
+/** What a setup would remove, for a dry run; empty when it removes nothing. */
 export function removalLines(removals: string[]): string[] {
   return removals.length === 0 ? [] : [`Objects of an earlier setup that would be removed: ${removals.join(', ')}`];
 }
 
-/** What setup is about to write; nothing when there is nothing to write. */
+/** What setup is about to write; empty when nothing is to be written. */
 export function planBlocks({ changes, removals, requests }: PlanView): Block[] {
   const of = (action: string) => changes.filter((change) => change.action === action);
   const [created, changed] = [of('create'), of('change')];
@@ -89,7 +89,7 @@ function networkLine({ policies, enforced }: NetworkView): string {
   return enforced ? 'policies made and enforced' : "policies made, but the cluster's network does not enforce them";
 }
 
-/** What an operator must know of the network after a setup; nothing where policies are enforced. */
+/** What an operator must know about the network after a setup; empty when policies are enforced. */
 export function networkWarnings({ policies, enforced, message }: NetworkView, bin: string): string[] {
   if (policies === 'off' || enforced === true) return [];
   const open = 'apps and builds can reach nodes, the API server and the apps of other spaces.';
