@@ -1,4 +1,5 @@
-// A scripted API server on loopback: the tests say what it answers, it remembers what it was asked. TLS, broken connections and restarts included.
+// A scripted API server on loopback: the test sets the answers, and the server records the requests. It supports TLS, broken connections and
+// restarts.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createPlainServer } from 'node:http';
@@ -11,7 +12,7 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import type { CertificateAuthority } from './certificates.ts';
 
-/** One request, and the ways to answer it. */
+/** One request, and methods to answer it. */
 export class Call {
   readonly method: string;
   readonly path: string;
@@ -51,7 +52,7 @@ export class Call {
     this.response.end(body);
   }
 
-  /** Part of an answer that goes on; resolves when it has left. */
+  /** A part of an unfinished answer; resolves when it was sent. */
   write(chunk: string | Buffer): Promise<void> {
     if (!this.response.headersSent) {
       this.response.writeHead(200, { 'Content-Type': 'application/json' });
@@ -70,12 +71,12 @@ export class Call {
     for (const event of events) await this.write(`${JSON.stringify(event)}\n`);
   }
 
-  /** Breaks the connection, as a dying server or a proxy does. */
+  /** Breaks the connection, as a failing server or a proxy does. */
   drop(): void {
     this.#request.socket.destroy();
   }
 
-  /** Resolves when the other side has gone or the answer has ended. */
+  /** Resolves when the client has disconnected or the answer has ended. */
   get closed(): Promise<void> {
     return new Promise((resolve) => {
       if (this.response.closed) resolve();
@@ -87,7 +88,7 @@ export class Call {
 export type Handler = (call: Call) => void | Promise<void>;
 
 export interface ServerOptions {
-  /** Speaks TLS with a certificate of this authority, which may sign client certificates too. */
+  /** Uses TLS with a certificate of this authority, which may also sign client certificates. */
   authority?: CertificateAuthority;
   /** Names and addresses in its certificate. */
   names?: string[];
@@ -100,7 +101,7 @@ interface Route {
   used: number;
 }
 
-/** What a test lets the kubeconfig say about cluster and user. */
+/** The fields about cluster and user that a test sets in the kubeconfig. */
 export interface KubeconfigParts {
   cluster?: object;
   user?: object;
@@ -109,7 +110,7 @@ export interface KubeconfigParts {
 
 export class ScriptedApiServer {
   readonly calls: Call[] = [];
-  /** Failures of handlers, for the test to look at; a handler that throws answers 500. */
+  /** Errors of handlers, for assertions; a handler that throws answers 500. */
   readonly failures: unknown[] = [];
   readonly #routes: Route[] = [];
   readonly #sockets = new Set<Socket>();
@@ -134,7 +135,7 @@ export class ScriptedApiServer {
     return `${this.#options.authority === undefined ? 'http' : 'https'}://127.0.0.1:${String(this.port)}`;
   }
 
-  /** Takes requests for an upgrade over; without it their connections are broken. */
+  /** Handles requests for an upgrade; without a handler their connections are broken. */
   onUpgrade(take: (request: IncomingMessage, socket: Duplex, head: Buffer) => void): this {
     this.#takeUpgrade = take;
     return this;
@@ -167,7 +168,7 @@ export class ScriptedApiServer {
     this.#server = server;
   }
 
-  /** Stops listening and breaks every connection: the server is being restarted. */
+  /** Stops listening and breaks every connection, as in a restart. */
   async halt(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -189,8 +190,8 @@ export class ScriptedApiServer {
   }
 
   /**
-   * Says what happens on `METHOD path` (a regular expression over the whole text, without the query). Several handlers are used one after the
-   * other, the last one for all that follow. Later rules win over earlier ones.
+   * Sets the answer to `METHOD path` (a regular expression for the whole text, without the query). Several handlers are used one after the other,
+   * the last one for all later requests. Later rules override earlier ones.
    */
   on(pattern: string, ...handlers: Handler[]): this {
     this.#routes.unshift({ pattern: new RegExp(`^${pattern}$`), handlers, used: 0 });
@@ -235,7 +236,7 @@ export class ScriptedApiServer {
     try {
       for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     } catch {
-      return; // the client went away while it sent
+      return; // the client disconnected while it sent
     }
     const call = new Call(request, response, Buffer.concat(chunks).toString('utf8'));
     this.calls.push(call);

@@ -1,4 +1,4 @@
-// What the API server was asked for while a command ran, by its own audit log.
+// The requests that the API server got while a command ran, from its own audit log.
 
 import { open, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,13 +16,13 @@ export interface AuditEntry {
 
 export interface RequestCounts {
   api: number;
-  /** Through the service proxy, to the registry. */
+  /** Through the service proxy to the registry. */
   registry: number;
-  /** `list cfapps`, with how often each came. */
+  /** `list cfapps` → number of requests. */
   byKind: Map<string, number>;
 }
 
-/** Where the audit log ends now: {@link auditFrom} reads what comes after. */
+/** The present end of the audit log: {@link auditFrom} reads the entries after it. */
 export async function auditEnd(): Promise<number> {
   return (await stat(ringEnv('KF_CLUSTER_AUDIT_LOG'))).size;
 }
@@ -40,13 +40,13 @@ export async function auditFrom(offset: number): Promise<AuditEntry[]> {
   }
 }
 
-/** A watch is written down when its connection is gone, a moment after the command. */
+/** A watch is logged when its connection has closed, a moment after the command. */
 const settleMs = 700;
 
 const isPerson = ({ user }: AuditEntry): boolean => user.username.startsWith('system:serviceaccount:kf-test-users:');
 const isRegistry = ({ objectRef }: AuditEntry): boolean => objectRef?.resource === 'services' && objectRef.subresource === 'proxy';
 
-/** What kf wrote, or would: all but reading and the question of who the caller is, which is a POST and leaves nothing. */
+/** The writes of kf, including dry runs: all requests except get, list and the review of the caller's name, which is a POST and stores nothing. */
 export function writesOfKf(entries: readonly AuditEntry[]): AuditEntry[] {
   return entries.filter(
     ({ userAgent, verb, objectRef }) =>
@@ -65,7 +65,7 @@ export function tally(entries: readonly AuditEntry[]): Map<string, number> {
   return byKind;
 }
 
-/** Runs `act` and counts what people (not the controller) asked for meanwhile. */
+/** Runs `act` and counts the requests of users (not of the controller) in that time. */
 export async function countRequests<T>(act: () => Promise<T>): Promise<{ result: T; requests: RequestCounts }> {
   const start = await auditEnd();
   const result = await act();

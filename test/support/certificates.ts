@@ -1,4 +1,4 @@
-// Throw-away certificate authorities and certificates for servers and clients on loopback, made without any program outside of Node.
+// Temporary certificate authorities and certificates for servers and clients on loopback, made only with Node.
 
 import { createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
@@ -66,7 +66,7 @@ interface Signer {
 interface Wish {
   name: Buffer;
   extensions: Buffer[];
-  /** Whole days around today. */
+  /** Whole days relative to today. */
   days: [from: number, to: number];
 }
 
@@ -103,7 +103,7 @@ export class CertificateAuthority {
     this.#signer = { name: own, key: made.own };
   }
 
-  /** For a server that is called by any of the names or IPv4 addresses. */
+  /** For a server with these names or IPv4 addresses. */
   server(names: string[] = ['127.0.0.1', 'localhost'], days: [number, number] = [-1, 30]): Certificate {
     const { cert, key } = issue({ name: subject(names[0] ?? '', []), extensions: [alternativeNames(names)], days }, this.#signer);
     return { cert, key };

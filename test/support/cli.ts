@@ -1,4 +1,4 @@
-// Runs the bundled kf as a child process, with a home of its own and nothing else of this machine but the path.
+// Runs the bundled kf as a child process with its own home, and with nothing of this machine except the PATH.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -18,15 +18,15 @@ export interface CliRun {
 export interface CliOptions {
   env?: Record<string, string>;
   stdin?: string;
-  /** Runs in this folder, which is made and, once the shell is in it, removed. */
+  /** Runs in this folder, which is created, and removed when the shell is in it. */
   removedFolder?: string;
-  /** Sent as soon as this text has appeared on either stream. */
+  /** Sent as soon as this text has appeared on stdout or stderr. */
   kill?: { after: string; signal: NodeJS.Signals };
 }
 
 const bundler = fileURLToPath(new URL('../../tools/bundle.mjs', import.meta.url));
 
-/** A fresh bundle of the CLI in a folder of its own. Call `remove` when the tests are over. */
+/** A new bundle of the CLI in its own folder. Call `remove` after the tests. */
 export function bundleForTests(): { program: string; meta: string; remove: () => void } {
   const folder = mkdtempSync(path.join(tmpdir(), 'kf-bundle-'));
   execFileSync(process.execPath, [bundler, '--cli', folder]);
@@ -39,10 +39,10 @@ const inRemoved = (folder: string, command: readonly string[]): string[] => [
   ...command,
 ];
 
-/** One user: a home folder, a kubeconfig, and what the target was set to. */
+/** One user: a home folder, a kubeconfig, and the saved target. */
 export class Cli {
   readonly home = mkdtempSync(path.join(tmpdir(), 'kf-cli-'));
-  /** What this user's commands get beside the path and the home. */
+  /** The environment of this user's commands, without PATH and home. */
   readonly env: Readonly<Record<string, string>>;
   readonly #program: string;
 

@@ -1,4 +1,4 @@
-// A CONNECT proxy on loopback, plain or TLS, that may look into the traffic with its own authority, cut bodies and break connections.
+// A CONNECT proxy on loopback, plain or with TLS, that can inspect the traffic with its own authority, cut bodies and break connections.
 
 import { createServer, request as plainRequest } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -9,29 +9,29 @@ import type { Duplex } from 'node:stream';
 import type { CertificateAuthority } from './certificates.ts';
 
 export interface ProxyOptions {
-  /** The proxy itself speaks TLS with a certificate of this authority. */
+  /** The proxy itself uses TLS with a certificate of this authority. */
   authority?: CertificateAuthority;
-  /** Opens the tunnels' TLS with certificates of this authority. */
+  /** Intercepts the TLS of the tunnels with certificates of this authority. */
   inspectWith?: CertificateAuthority;
   /** While inspecting: bodies above this many bytes are refused with 413 and the connection is closed. */
   maxBodyBytes?: number;
-  /** Tunnels are broken after that time, whatever they carry. */
+  /** Tunnels are broken after that time, whatever their traffic. */
   maxTunnelMs?: number;
-  /** `user:password` that must come with CONNECT. */
+  /** `user:password` that CONNECT must contain. */
   credentials?: string;
-  /** While inspecting: called with each request before it goes on; whatever it waits for, the request waits for too. `bytes`: of its body. */
+  /** While inspecting: called with each request before it is forwarded; the request waits for the returned promise. `bytes`: size of its body. */
   before?: (method: string, path: string, bytes: number) => Promise<void>;
 }
 
 export class ConnectProxy {
-  /** Targets of all tunnels that were opened. */
+  /** Targets of all opened tunnels. */
   readonly tunnels: string[] = [];
   readonly refused: string[] = [];
   readonly #options: ProxyOptions;
   readonly #server: Server;
   readonly #inspector: Server | undefined;
   readonly #sockets = new Set<Duplex>();
-  /** Where an inspected connection was meant to go, by the socket's remote port. */
+  /** The target of an inspected connection, by the socket's remote port. */
   readonly #targets = new Map<Duplex, string>();
   port = 0;
 
@@ -57,7 +57,7 @@ export class ConnectProxy {
     return `${this.#options.authority === undefined ? 'http' : 'https'}://127.0.0.1:${String(this.port)}`;
   }
 
-  /** Breaks all connections, whatever they carry; later ones are served. */
+  /** Breaks all connections, whatever their traffic; later ones are accepted. */
   breakTunnels(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -107,7 +107,10 @@ export class ConnectProxy {
     socket.once('close', () => upstream.destroy());
   }
 
-  /** Inspecting: the request as read from the tunnel goes on to its target, whose certificate a proxy of this kind does not check. */
+  /**
+   * While inspecting: forwards a request from the tunnel to its target. Like real proxies of this kind, it does not check the target's
+   * certificate.
+   */
   #forward(request: IncomingMessage, response: ServerResponse): void {
     const [host = '', port = ''] = (this.#targets.get(request.socket) ?? '').split(':');
     const chunks: Buffer[] = [];

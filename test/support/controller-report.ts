@@ -1,4 +1,4 @@
-// What a run of the cluster ring did to the controller: its restarts, and the most memory that it held.
+// The state of the controller after a run of the cluster ring: its restarts, and its peak memory.
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -13,19 +13,19 @@ interface Pods {
   }[];
 }
 
-/** Prints the most memory that the container's first process ever had resident, in KiB: `VmHWM` of proc(5). The image has no shell. */
+/** Prints the peak resident memory of the container's first process in KiB: `VmHWM` of proc(5). The image has no shell. */
 const peakProgram = "console.log(/VmHWM:\\s+(\\d+) kB/.exec(require('node:fs').readFileSync('/proc/1/status', 'utf8'))[1])";
 
 export interface ControllerReport {
   pod: string;
   restarts: number;
-  /** Why the container ended last, for example `OOMKilled (137)`. */
+  /** Why the container last ended, for example `OOMKilled (137)`. */
   lastEnd?: string;
-  /** Bytes; left out where the container does not run. */
+  /** Bytes; left out when the container does not run. */
   peakBytes?: number;
 }
 
-/** @param kubeconfig of an admin; the controller's pods as they are now */
+/** Reports on the present pods of the controller. @param kubeconfig of an admin */
 export async function readControllerReport(kubeconfig: string): Promise<ControllerReport[]> {
   const env = { ...process.env, KUBECONFIG: kubeconfig };
   const { stdout } = await execute('kubectl', ['get', 'pods', '-n', namespace, '-l', 'app=kf-controller', '-o', 'json'], { env });
@@ -46,7 +46,7 @@ export async function readControllerReport(kubeconfig: string): Promise<Controll
   );
 }
 
-/** One line for people: `controller kf-controller-…: 0 restarts, at most 93 MiB`. */
+/** One line for the output: `controller kf-controller-…: 0 restarts, at most 93 MiB`. */
 export function controllerLine(report: ControllerReport): string {
   const { pod, restarts, lastEnd, peakBytes } = report;
   const memory = peakBytes === undefined ? 'memory unknown' : `at most ${(peakBytes / 1024 ** 2).toFixed(0)} MiB`;

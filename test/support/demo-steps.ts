@@ -1,4 +1,4 @@
-// Where `npm run demo` keeps what is its own, and what it prints when it is done: lines to paste, and how to clean up.
+// The folder of `npm run demo`, and the lines that it prints at its end: commands to paste, and how to clean up.
 
 import path from 'node:path';
 
@@ -6,20 +6,20 @@ interface Demo {
   /** Path of the installed program. */
   kf: string;
   env: Readonly<Record<string, string | undefined>>;
-  /** A cluster of the demo's own. */
+  /** The demo has its own cluster. */
   own: boolean;
 }
 
-/** The folder of one demo: an installed kf, its home and settings. Demos of other clusters have others, which `--down` leaves alone. */
+/** The folder of one demo: an installed kf, its home and settings. Demos of other clusters have other folders, which `--down` does not touch. */
 export function demoFolder(cache: string, demo: { cluster: string } | { context: string }): string {
   const [kind, name] = 'cluster' in demo ? ['clusters', demo.cluster] : ['contexts', demo.context];
   return path.join(cache, 'demo', kind, encodeURIComponent(name));
 }
 
-/** Text that a shell takes as one word. */
+/** Quotes a text as one word for a shell. */
 export const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
-/** How to go on in a shell. The alias names the Node that runs the demo: the machine's own may be too old for kf. */
+/** The next commands for a shell. The alias names the Node that runs the demo, because the machine's own may be too old for kf. */
 export function nextSteps({ kf, env, own }: Demo): string {
   const shown = ['KUBECONFIG', 'CF_HOME', 'KF_CONTEXT'].filter((name) => env[name] !== undefined);
   const exports = shown.map((name) => `  export ${name}=${quoted(env[name] ?? '')}`).join('\n');

@@ -1,4 +1,4 @@
-// A kubeconfig of somebody who holds one CF role in one org or space and nothing else: what tests run kf as.
+// Makes kubeconfigs of users with exactly one CF role in one org or space; tests run kf with them.
 
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -34,7 +34,7 @@ interface KubeConfig {
   clusters: { name: string; cluster: unknown }[];
 }
 
-/** The role itself, and with it what every CF user has: the user roles of the org and of the root namespace. */
+/** The role itself, and the roles that every CF user has: the user roles of the org and of the root namespace. */
 function grantsOf(role: MemberRole, place: Place | { org: string }): { role: CfRole; namespace: string }[] {
   const space = 'space' in place ? place.space : undefined;
   const own = cfRoles[role];
@@ -44,9 +44,9 @@ function grantsOf(role: MemberRole, place: Place | { org: string }): { role: CfR
 }
 
 /**
- * Makes a service account with one role in one place (and, as every CF user, the user roles of org and root) and writes its kubeconfig.
+ * Creates a service account with one role in one org or space (and, like every CF user, the user roles of org and root) and writes its kubeconfig.
  * @param admin path of a kubeconfig with all rights
- * @returns the user name that the API server knows the account by
+ * @returns the API server's user name of the account
  */
 export async function writeRoleKubeconfig(admin: string, file: string, role: MemberRole, place: Place | { org: string }): Promise<string> {
   const name = `${role.toLowerCase()}-${randomUUID().slice(0, 6)}`;

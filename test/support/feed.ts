@@ -2,7 +2,7 @@
 
 import type { ChildProcess } from 'node:child_process';
 
-/** Gives a program its input. One that has its answer may be gone before the input ends, even before an empty one. */
+/** Writes the input of a program. A program that already has its answer may end before the input does, even before an empty one. */
 export function feed({ stdin }: ChildProcess, input = ''): void {
   stdin?.on('error', () => undefined);
   stdin?.end(input);

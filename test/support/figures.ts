@@ -1,9 +1,9 @@
-// Times that tests measure. They say as much about the machine as about kf, so they are printed and never judged.
+// Times that tests measure. They depend on the machine as much as on kf, so they are printed and never asserted.
 
-/** What takes longer is named in the output of its ring, so that a slow run tells where its time went. */
+/** Longer times are named in the output of their ring, to explain a slow run. */
 const slowMs = 20_000;
 
-/** {@link reportTime}, only when it took long. */
+/** {@link reportTime}, only for long times. */
 export function reportIfSlow(what: string, milliseconds: number): void {
   if (milliseconds > slowMs) reportTime(what, milliseconds);
 }

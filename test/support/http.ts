@@ -1,4 +1,4 @@
-// Requests to apps through the cluster's gateway, as a browser on this machine makes them.
+// Requests to apps through the cluster's gateway, as a browser on this machine sends them.
 
 import { request } from 'node:http';
 
@@ -8,7 +8,7 @@ export interface Answer {
   headers: Record<string, string | string[] | undefined>;
 }
 
-/** GET with the Host header of `host`, at the port where the gateway of the ring's cluster, or another, answers. */
+/** GET with the Host header of `host`, at the gateway's port, of the ring's cluster by default. */
 export function get(
   host: string,
   urlPath = '/',

@@ -1,4 +1,4 @@
-// kf as a user gets it: packed by `npm pack`, installed by `npm install -g` under a prefix of its own.
+// kf as users install it: packed by `npm pack`, installed by `npm install -g` under its own prefix.
 
 import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
@@ -7,13 +7,13 @@ import { promisify } from 'node:util';
 
 const execute = promisify(execFile);
 
-/** npm as it was found when this run began; its own Node is the one on the path. */
+/** Runs the npm that started this run (`npm_execpath`) with the present Node, otherwise the npm from the PATH. */
 function npm(args: string[], cwd: string): Promise<{ stdout: string }> {
   const cli = process.env['npm_execpath'];
   return cli?.endsWith('.js') === true ? execute(process.execPath, [cli, ...args], { cwd }) : execute('npm', args, { cwd });
 }
 
-/** Packs this checkout (which builds it) and installs the tarball below `prefix`; returns the path of the `kf` program. */
+/** Builds and packs this checkout and installs the tarball below `prefix`; returns the path of the `kf` program. */
 export async function installPackedKf(prefix: string): Promise<string> {
   await mkdir(prefix, { recursive: true });
   const { stdout } = await npm(['pack', '--pack-destination', prefix, '--json'], process.cwd());

@@ -1,4 +1,4 @@
-// Runs the installed kf as a user would: a child process from an empty folder, with a home that nobody can write, root neither.
+// Runs the installed kf as a user would: a child process in an empty folder, with a home that nobody, not even root, can write.
 
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -16,18 +16,18 @@ export interface Ran {
 export interface KfOptions {
   env?: Record<string, string>;
   cwd?: string;
-  /** Ends the command; the test fails by its own timeout otherwise. */
+  /** Ends the command after this time; otherwise the test fails by its own timeout. */
   timeoutMs?: number;
 }
 
-/** The ring's own variables. @throws Error when the ring was not started by its runner: a cluster that was not named is never touched */
+/** A variable of the ring. @throws Error when the ring was not started by its runner: a cluster that was not named is never touched */
 export function ringEnv(name: string): string {
   const value = process.env[name];
   if (value === undefined || value === '') throw new Error(`${name} is not set: run this ring by \`npm run test:cluster\`.`);
   return value;
 }
 
-/** No command has more to show. */
+/** More than any command prints. */
 const mostScreen = 4 * 1024 * 1024;
 
 export class Kf {
@@ -41,18 +41,18 @@ export class Kf {
     this.#base = base;
   }
 
-  /** Somebody with a home of their own that cannot be written. Developers and auditors work in the ring's space. */
+  /** A user with a home that cannot be written. Developers and auditors work in the ring's space. */
   static async create(who: 'developer' | 'auditor' | 'admin' = 'developer', extra: Record<string, string> = {}): Promise<Kf> {
     const files = { developer: 'KF_TEST_DEVELOPER', auditor: 'KF_TEST_AUDITOR', admin: 'KF_TEST_KUBECONFIG' };
     return Kf.as(ringEnv(files[who]), { KF_ORG: ringEnv('KF_TEST_ORG'), KF_SPACE: ringEnv('KF_TEST_SPACE'), ...extra });
   }
 
-  /** Whoever a kubeconfig is for; `extra` is their environment, the target among it. */
+  /** The user of a kubeconfig; `extra` is the environment, including the target. */
   static async as(kubeconfig: string, extra: Record<string, string>): Promise<Kf> {
     const env = { KUBECONFIG: kubeconfig, ...extra };
     const folder = await mkdtemp(path.join(tmpdir(), 'kf-home-'));
     const cwd = await mkdtemp(path.join(tmpdir(), 'kf-cwd-'));
-    // A file: nothing can be made below it, and unlike a folder's mode that holds for root too.
+    // A file: nothing can be created below it, not even by root, for whom a folder's mode has no effect.
     const home = path.join(folder, 'home');
     await writeFile(home, '');
     return new Kf(home, cwd, env);
@@ -63,7 +63,7 @@ export class Kf {
     await rm(this.#cwd, { recursive: true, force: true });
   }
 
-  /** The environment of a command: nothing of the test runner's but the path and the cluster. */
+  /** The environment of a command: only the PATH and the cluster from the test runner's. */
   #env(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
     const { PATH } = process.env;
     return { PATH, HOME: this.#home, LANG: 'C.UTF-8', ...this.#base, ...extra };
@@ -87,7 +87,7 @@ export class Kf {
     });
   }
 
-  /** A run that must succeed. */
+  /** Runs a command that must succeed. */
   async ok(...args: string[]): Promise<Ran> {
     const ran = await this.run(args);
     if (ran.code !== 0)
@@ -101,7 +101,10 @@ export class Kf {
     return (JSON.parse(stdout) as { result: T }).result;
   }
 
-  /** A run on a terminal of its own, made by `script`, which every Debian has: everything that a person would see, control characters included. `columns` 0: a terminal that nobody has given a size. */
+  /**
+   * Runs a command on its own terminal, made by `script`, which every Debian has, and returns everything that a user would see, including control
+   * characters. `columns` 0: a terminal without a size.
+   */
   onTerminal(args: string[], columns: number): Promise<{ code: number; screen: string }> {
     const kf = [ringEnv('KF_TEST_BIN'), ...args].map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ');
     const command = `stty rows 40 cols ${columns}; exec ${kf}`;
@@ -128,7 +131,7 @@ export class Kf {
   }
 }
 
-/** kubectl with the ring's admin rights: the other client that judges. */
+/** kubectl with the ring's admin rights: the independent client for assertions. */
 export function kubectl(...args: string[]): Promise<string> {
   const started = performance.now();
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-// A cluster for tests and demo: made when none is given, described to `kf setup`, taken down by its own tool.
+// A cluster for tests and the demo: created if none is given, described for `kf setup`, deleted by its own tool.
 
 import { execFile, spawn } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ function clusterTool(args: string[]): Promise<number> {
   });
 }
 
-/** What a shell makes of `export` lines: the variables of a cluster, and the path with its programs. */
+/** Evaluates `export` lines in a shell: the variables of a cluster, and the PATH with its programs. */
 async function evaluateExports(exports: string): Promise<ClusterEnv> {
   const { stdout } = await execute('sh', ['-c', 'eval "$1" && env -0', 'sh', exports]);
   const entries = stdout
@@ -26,7 +26,7 @@ async function evaluateExports(exports: string): Promise<ClusterEnv> {
   return Object.fromEntries(entries.filter(([name]) => /^(KF_|KUBECONFIG$|PATH$)/.test(name)));
 }
 
-/** Brings the named cluster up (nothing happens when it is) and returns what its `env` exports. */
+/** Starts the named cluster (if it does not run yet) and returns the variables of its `env` command. */
 export async function clusterUp(name: string, ...flags: string[]): Promise<ClusterEnv> {
   const code = await clusterTool(['up', '--name', name, ...flags]);
   if (code !== 0) throw new Error(`The cluster '${name}' did not come up (exit ${code}).`);
@@ -34,7 +34,7 @@ export async function clusterUp(name: string, ...flags: string[]): Promise<Clust
   return evaluateExports(stdout);
 }
 
-/** Builds what no cluster was in need of so far, and the tests are; Go's caches are removed then. */
+/** Builds the programs that only the tests need; Go's caches are removed then. */
 export async function clusterPrepare(): Promise<void> {
   const code = await clusterTool(['prepare']);
   if (code !== 0) throw new Error(`What the tests need could not be built (exit ${code}).`);
@@ -45,7 +45,7 @@ export async function clusterDown(name: string): Promise<void> {
   if (code !== 0) throw new Error(`The cluster '${name}' did not go down (exit ${code}).`);
 }
 
-/** Writes the setup.yaml that names the images which lie in the cluster's own registry; returns its path. */
+/** Writes the setup.yaml that names the images in the cluster's own registry; returns its path. */
 export async function writeSetupFile(folder: string, env: ClusterEnv): Promise<string> {
   const registry = env['KF_CLUSTER_NODE_REGISTRY'] ?? '10.244.0.1:5000';
   const file = path.join(folder, 'setup.yaml');

@@ -1,4 +1,4 @@
-// Plain members of orgs and spaces of their own, for tests that attack: each has one CF role, a token, and nothing else.
+// Plain members of their own orgs and spaces, for tests of attacks: each has one CF role, a token, and nothing else.
 
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -31,20 +31,20 @@ function kubectlWith(kubeconfig: string, args: readonly string[], input?: Input)
   });
 }
 
-/** Applies objects with the ring's admin rights. @throws Error with what kubectl said */
+/** Applies objects with the ring's admin rights. @throws Error with kubectl's message */
 export async function applyAsAdmin(...objects: object[]): Promise<void> {
   const said = await kubectlWith(ringEnv('KF_TEST_KUBECONFIG'), ['apply', '-f', '-'], objects);
   if (said.code !== 0) throw new Error(`kubectl apply: ${said.stderr}`);
 }
 
-/** Somebody with one role in one place. */
+/** A user with one role in one org or space. */
 export interface Member {
-  /** The user name that the API server knows them by. */
+  /** The API server's name of the user. */
   user: string;
   kubeconfig: string;
-  /** kubectl with their token; a refusal is an answer, not an error. */
+  /** kubectl with the user's token; a refusal is a result, not an error. */
   kubectl: (args: readonly string[], input?: Input) => Promise<Said>;
-  /** The installed kf, run as them in their place. */
+  /** The installed kf, run as this user in their org or space. */
   kf: Kf;
 }
 
@@ -63,7 +63,7 @@ export async function conditionOf(
   return status?.conditions?.find((one) => one.type === type);
 }
 
-/** Waits until an object is Ready; the error holds what it said last. */
+/** Waits until an object is Ready; the error contains its last message. */
 export async function untilReady(kind: string, ns: string, name: string): Promise<void> {
   await until(`${kind} ${ns}/${name} to be ready`, async () => {
     const ready = await conditionOf(kind, ns, name);
@@ -76,7 +76,7 @@ const api = 'korifi.cloudfoundry.org/v1alpha1';
 
 type Named = Record<string, unknown> & { metadata: { name: string; namespace: string } };
 
-/** A CFOrg or CFSpace, named by a GUID where none is given. */
+/** A CFOrg or CFSpace, by default named by a new GUID. */
 export function orgObject(name: string = randomUUID(), displayName = `org-${name.slice(0, 8)}`): Named {
   return { apiVersion: api, kind: 'CFOrg', metadata: { name, namespace: 'cf' }, spec: { displayName } };
 }
@@ -85,14 +85,14 @@ export function spaceObject(org: string, name: string = randomUUID(), displayNam
 }
 
 /**
- * Places and people of one test file. `const world = new TestWorld()` at the top, `await world.remove()` in `afterAll`: every org that was made goes
- * with its spaces.
+ * The orgs, spaces and users of one test file. `const world = new TestWorld()` at the top, `await world.remove()` in `afterAll`, which deletes
+ * every created org with its spaces.
  */
 export class TestWorld {
   readonly #orgs: string[] = [];
   readonly #cleanups: (() => Promise<void>)[] = [];
 
-  /** A fresh org; returns its GUID. */
+  /** Creates an org; returns its GUID. */
   async org(): Promise<string> {
     const org = orgObject();
     const { name } = org.metadata;
@@ -102,7 +102,7 @@ export class TestWorld {
     return name;
   }
 
-  /** A fresh space, in a fresh org unless one is given. */
+  /** Creates a space, in a new org unless one is given. */
   async space(org?: string): Promise<Place> {
     const parent = org ?? (await this.org());
     const space = spaceObject(parent);
@@ -111,7 +111,10 @@ export class TestWorld {
     return { org: parent, space: space.metadata.name };
   }
 
-  /** Somebody with one role. Roles of orgs need no space; those of spaces get the user roles of org and root with it, as every CF user. */
+  /**
+   * Creates a user with one role. Roles of orgs need no space; users with roles of spaces also get the user roles of org and root, like every CF
+   * user.
+   */
   async member(role: MemberRole, place: Place | { org: string }): Promise<Member> {
     const folder = await mkdtemp(path.join(tmpdir(), 'kf-member-'));
     const kubeconfig = path.join(folder, 'kubeconfig');
@@ -128,7 +131,7 @@ export class TestWorld {
     return { user, kubeconfig, kf, kubectl: (args, input) => kubectlWith(kubeconfig, args, input) };
   }
 
-  /** Takes away all that was made. */
+  /** Deletes everything that was created. */
   async remove(): Promise<void> {
     for (const cleanup of this.#cleanups) await cleanup();
     for (const org of this.#orgs) await kubectl('delete', 'cforg', '-n', 'cf', org, '--ignore-not-found', '--wait=false');

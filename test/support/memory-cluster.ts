@@ -1,4 +1,4 @@
-// A Cluster without a server: versions, preconditions, status subresource, selectors, owner references and watches as the API server has them.
+// A Cluster without a server. Versions, preconditions, status subresource, selectors, owner references and watches work as in the API server.
 
 import { EventEmitter, on } from 'node:events';
 import { Readable } from 'node:stream';
@@ -71,7 +71,7 @@ const isRelevant =
   (change: Change): boolean =>
     change.type.plural === type.plural && change.version > from && 'object' in change.event && matches(change.event.object, options);
 
-/** Everything is shared by all views of one instance; `writes` records what was sent. */
+/** All views of one instance share its state; `writes` records the writes. */
 export class MemoryCluster implements Cluster {
   readonly identity = { context: 'memory', server: 'memory', user: 'controller' };
   readonly writes: RecordedWrite[] = [];
@@ -81,23 +81,23 @@ export class MemoryCluster implements Cluster {
   intercept: (verb: string, type: ResourceType, name: string) => void | Promise<void> = () => undefined;
   readonly #objects = new Map<string, { type: ResourceType; object: Stored }>();
   readonly #bus = new EventEmitter().setMaxListeners(0);
-  /** Uids of what was deleted. */
+  /** Uids of deleted objects. */
   readonly #gone = new Set<string>();
   #history: Change[] = [];
   #version = 100;
   #watches = new Set<AbortController>();
 
-  /** Ends every watch connection, as a restarting API server does. */
+  /** Ends every watch connection, as a restart of the API server does. */
   cutWatches(): void {
     for (const controller of this.#watches) controller.abort();
   }
 
-  /** Forgets old changes: a watch from before gets 410. */
+  /** Drops old changes: an earlier watch gets 410. */
   compact(): void {
     this.#history = [];
   }
 
-  /** The object as stored, for assertions and for playing other controllers. */
+  /** The stored object, for assertions and for acting as another controller. */
   peek<T extends KubeObject>(type: ResourceType<T>, ns: string | undefined, name: string): Stored<T> | undefined {
     return this.#objects.get(this.#id(type, ns, name))?.object as Stored<T> | undefined;
   }

@@ -1,4 +1,4 @@
-// The pods of an app as kubectl sees them, without those that are on their way out.
+// The pods of an app as kubectl lists them, without terminating ones.
 
 import { kubectlJson, ringEnv } from './kf.ts';
 
@@ -34,7 +34,7 @@ interface App {
   status?: { deployment?: { generations?: { hash: string; process: string; state: string }[] } };
 }
 
-/** Those of the version that serves: the one before it lives on for some seconds. */
+/** Pods of the version that serves: the previous one still exists for some seconds. */
 export async function currentPodsOf(appGuid: string, processType = 'web'): Promise<AppPod[]> {
   const [pods, app] = await Promise.all([
     podsOf(appGuid, processType),

@@ -1,4 +1,4 @@
-// kf against a served cluster for pushes of one app `shop` from the folder `app`: the scene plays controller and registry.
+// kf against a served cluster, for pushes of one app `shop` from the folder `app`: this class acts as controller and registry.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -12,7 +12,7 @@ import { ServedCluster } from './served-cluster.ts';
 
 export const ns = 'space-guid';
 
-/** What a build usually makes. */
+/** The result of a usual build. */
 export const builtWeb: Partial<Droplet> = {
   buildpacks: [{ name: 'kf/nodejs', version: '1' }],
   processTypes: [{ type: 'web', command: 'node server.js' }],
@@ -31,9 +31,9 @@ const condition = (type: string, status: 'True' | 'False', message = '') => ({
 });
 
 export class PushScene {
-  /** What the next build makes; undefined: it goes on for ever. */
+  /** The result of the next build; undefined: the build does not end. */
   droplet: Partial<Droplet> | 'fails' | undefined = builtWeb;
-  /** How the next start fails; undefined: it serves. */
+  /** How the next start fails; undefined: it succeeds. */
   failure: Omit<DeploymentStatus, 'id' | 'phase'> | undefined;
   readonly cluster: ServedCluster;
   readonly cli: Cli;
@@ -71,7 +71,7 @@ export class PushScene {
     this.cli.remove();
   }
 
-  /** What is pushed next. */
+  /** Sets the source of the next push. */
   source(content: string): void {
     writeFileSync(path.join(this.cli.home, 'app', 'server.js'), content);
   }
@@ -97,21 +97,21 @@ export class PushScene {
     return found;
   }
 
-  /** The variables that a build was given. */
+  /** The variables that a build got. */
   variablesOf(build: CFBuild | undefined): Record<string, string> {
     const secret = this.cluster.memory.peek(secretType, ns, build?.metadata.annotations?.[annotations.envSecret] ?? '');
     const entries = Object.entries(secret?.data ?? {}).map(([name, value]) => [name, Buffer.from(value, 'base64').toString()]);
     return Object.fromEntries(entries) as Record<string, string>;
   }
 
-  /** GUIDs of the instances whose bindings were there when the build began. */
+  /** GUIDs of the instances that were bound when the build began. */
   servicesOf(build: CFBuild | undefined): string[] {
     const bindings = new Map(this.cluster.memory.all(kinds.serviceBinding).map(({ metadata, spec }) => [metadata.name, spec.service.name]));
     const { services = [] } = this.cluster.memory.peek(kinds.buildWorkload, ns, nameOf(build))?.spec ?? {};
     return services.map(({ name }) => bindings.get(name ?? '') ?? '');
   }
 
-  /** The package that the app's droplet was made of. */
+  /** The package from which the app's droplet was built. */
   packageThatRuns(): string {
     const droplet = this.app().spec.currentDropletRef?.name;
     return this.builds().find((build) => nameOf(build) === droplet)?.spec.packageRef.name ?? '';
@@ -134,7 +134,7 @@ export class PushScene {
       });
   }
 
-  /** The app's status names the bindings that there are. */
+  /** Lists the existing bindings in the app's status. */
   tellBindings(): void {
     const serviceBindings = this.cluster.memory
       .all(kinds.serviceBinding)
@@ -142,7 +142,7 @@ export class PushScene {
     this.setStatus(kinds.app, nameOf(this.app()), { serviceBindings });
   }
 
-  /** Names and hosts are free, builds end as `droplet` says, and each change of an app comes to its end at once. */
+  /** Names and hosts are free, builds end as `droplet` says, and each change of an app ends at once. */
   #reconcile(verb: string, type: ResourceType, name: string): void {
     if (verb === 'create' && type.plural === kinds.app.plural)
       setTimeout(() => this.setStatus(kinds.app, name, { conditions: [condition('Claimed', 'True')] }), 5);

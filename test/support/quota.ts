@@ -1,4 +1,4 @@
-// Quotas of a space, as the API server counts them.
+// Quotas of a space, as the API server applies them.
 
 import { isDeepStrictEqual } from 'node:util';
 import { kubectlJson } from './kf.ts';
@@ -9,7 +9,7 @@ interface Quota {
   status?: { hard?: Record<string, string>; used?: Record<string, string> };
 }
 
-/** Waits until a ResourceQuota holds as it is written: the API server refuses by its status, which a controller writes a moment later. */
+/** Waits until a ResourceQuota is in force: the API server uses its status, which a controller writes a moment later. */
 export async function untilQuotaHolds(ns: string, name: string): Promise<void> {
   await until(`the quota ${ns}/${name} to hold`, async () => {
     const { spec, status } = await kubectlJson<Quota>('get', 'resourcequota', name, '-n', ns);

@@ -1,4 +1,5 @@
-// A registry in memory for contract tests: strict where real ones are, with switches for everything that goes wrong between laptop and registry.
+// A registry in memory for contract tests. It is strict where real ones are, and can simulate every failure between the developer's machine and a
+// registry.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -8,28 +9,28 @@ export interface SeenRequest {
   method: string;
   path: string;
   headers: IncomingMessage['headers'];
-  /** Of the body, as far as they came. */
+  /** Size of the received part of the body. */
   bytes: number;
 }
 
 export interface Switches {
-  /** Bodies above this get a proxy's 413 page before they are read. */
+  /** Larger bodies get a proxy's 413 page before they are read. */
   maxBodyBytes?: number;
   /** The answer to bodies above `maxBodyBytes`; default 413. */
   refuseStatus?: number;
-  /** The connection is cut when a body has brought this many bytes. */
+  /** The connection is cut after this many bytes of a body. */
   cutAfterBytes?: number;
   /** Whether bytes of a cut body stay in the upload. */
   keepCutBytes?: boolean;
   credential?: { scheme: 'basic' | 'bearer'; username: string; password: string };
-  /** Requests that one bearer token lives for. */
+  /** Number of requests for which one bearer token is valid. */
   tokenUses?: number;
   /** The header that carries the credential; default `authorization`. */
   credentialHeader?: string;
-  /** Chunks are answered as if they were taken, and dropped. */
+  /** Chunks are acknowledged and dropped. */
   keepsNothing?: boolean;
   location?: 'relative' | 'wrong-scheme' | 'prefixed';
-  /** Answers in place of the registry: a status, or `cut`. Asked before everything else. */
+  /** Answers in place of the registry: with a status, or `cut`. Called before everything else. */
   intercept?: (request: SeenRequest, count: number) => number | 'cut' | undefined;
   tagsPerPage?: number;
 }
@@ -67,7 +68,7 @@ export class ScriptedRegistry {
     return `127.0.0.1:${this.#port}`;
   }
 
-  /** Comes back at the port it had. */
+  /** Starts again on the same port. */
   listen(): Promise<void> {
     return new Promise((resolve) => {
       this.#server.listen(this.#port, '127.0.0.1', () => {
@@ -77,7 +78,7 @@ export class ScriptedRegistry {
     });
   }
 
-  /** Goes away with all its connections. */
+  /** Stops and closes all its connections. */
   stop(): Promise<void> {
     return new Promise((resolve) => {
       this.#server.close(() => resolve());
@@ -85,7 +86,7 @@ export class ScriptedRegistry {
     });
   }
 
-  /** As after a restart without a configured secret: session URLs of before cannot be written to, only asked about. */
+  /** Simulates a restart without a configured secret: earlier session URLs cannot be written to, only read. */
   changeSecret(): void {
     this.#secret = randomUUID();
   }
@@ -236,7 +237,7 @@ export class ScriptedRegistry {
     response.end();
   }
 
-  /** False when the connection was cut on the way. */
+  /** False when the connection was cut. */
   async #readBody(seen: SeenRequest, into: Buffer[], request: IncomingMessage): Promise<boolean> {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       const room = (this.switches.cutAfterBytes ?? Infinity) - seen.bytes;
@@ -296,7 +297,7 @@ function refuse(response: ServerResponse, status: number, code: string): void {
   response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }).end(body);
 }
 
-/** A proxy's answer: not a registry's error document, and the connection is not used again. */
+/** A proxy's answer: not a registry's error document, and the connection is not reused. */
 function page(response: ServerResponse, status: number): void {
   response
     .writeHead(status, { 'Content-Type': 'text/html', Connection: 'close' })

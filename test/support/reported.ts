@@ -1,4 +1,4 @@
-// What people read of the events that an op reports.
+// The text that users see for the events of an op.
 
 import type { OpEvent, Report } from '../../src/lib/ops/events.ts';
 import { renderEvent } from '../../src/lib/views/progress.ts';
@@ -8,7 +8,7 @@ export function warningsIn(events: readonly OpEvent[], bin = 'kf'): string[] {
   return events.flatMap((event) => renderEvent(event, bin)).flatMap((shown) => ('warn' in shown ? [shown.warn] : []));
 }
 
-/** A place for events, and the warnings among them. */
+/** Records events, and returns the warnings among them. */
 export function recordEvents(bin = 'kf'): { report: Report; events: OpEvent[]; warnings: () => string[] } {
   const events: OpEvent[] = [];
   return { report: (event) => void events.push(event), events, warnings: () => warningsIn(events, bin) };

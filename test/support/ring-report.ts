@@ -1,4 +1,4 @@
-// What a ring's JSON report says: how many tests passed, and which failed and why.
+// Reads a ring's JSON report: how many tests passed, and which failed and why.
 
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -9,11 +9,11 @@ export interface Counts {
   skipped: number;
 }
 
-/** One test, or one file that did not load, that failed. */
+/** One failed test, or one file that could not be loaded. */
 export interface Failure {
   /** Path of the test file, from the project's directory. */
   file: string;
-  /** The names of its suites and its own; empty for a file that did not load. */
+  /** The names of its suites and its own; empty for a file that could not be loaded. */
   name: string;
   /** The first error, with its first lines of stack. */
   message: string;
@@ -23,7 +23,7 @@ export interface RingReport extends Counts {
   failures: Failure[];
 }
 
-/** The part of vitest's JSON report (the shape is Jest's) that is read here. */
+/** The part of vitest's JSON report (in Jest's format) that is read here. */
 interface VitestReport {
   numPassedTests: number;
   numFailedTests: number;
@@ -53,7 +53,7 @@ function failuresOf(report: VitestReport, directory: string): Failure[] {
   });
 }
 
-/** Where the errors that belong to no test are kept, beside the report of the ring (test/support/unhandled-reporter.ts). */
+/** The file for errors that belong to no test, next to the report of the ring (test/support/unhandled-reporter.ts). */
 export function unhandledFile(report: string): string {
   return `${report}.unhandled`;
 }
@@ -66,11 +66,11 @@ function readUnhandled(report: string): Failure[] {
 }
 
 /**
- * Reads the JSON report that a ring left.
+ * Reads the JSON report of a ring.
  *
- * A ring that ended with an error, though no test failed, counts as one failure; one that left no report fails with the reason why it cannot be read.
+ * A ring that ended with an error without a failed test counts as one failure. A ring without a readable report fails with the reason.
  *
- * @param directory the project's directory, which paths of files are shown from
+ * @param directory the project's directory; paths of files are relative to it
  */
 export function readRingReport(file: string, exitCode: number, directory: string): RingReport {
   const result: RingReport = { passed: 0, failed: 0, skipped: 0, failures: [] };
@@ -90,7 +90,7 @@ export function readRingReport(file: string, exitCode: number, directory: string
   return { ...result, failed: 1 };
 }
 
-/** Lines that name each failure of a ring, to stand at the end of the whole run, where nobody has to look for them. */
+/** Lines that name each failure of a ring, for the end of the whole run, where they are easy to find. */
 export function renderFailures(ring: string, failures: readonly Failure[]): string[] {
   return failures.flatMap((failure) => [
     `FAILED ${ring}: ${failure.file}${failure.name === '' ? '' : ` > ${failure.name}`}`,

@@ -1,4 +1,4 @@
-// What the api and cluster rings need around them.
+// The environment of the api and cluster rings.
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ const keep = process.env['KF_KEEP_CLUSTER'] === '1';
 
 const otherName = process.env['KF_TEST_CLUSTER'];
 
-/** Runs `use` with a control plane alone: etcd, API server, controller manager. `KF_TEST_CLUSTER` names it as in {@link withCluster}, plus `-api`. */
+/** Runs `use` with only a control plane: etcd, API server, controller manager. `KF_TEST_CLUSTER` names it as in {@link withCluster}, plus `-api`. */
 export async function withControlPlane<T>(
   use: (env: ClusterEnv) => Promise<T>,
   name = otherName === undefined ? 'api-ring' : `${otherName}-api`,
@@ -32,7 +32,7 @@ interface SetupOutput {
   result: { org: { guid: string; name: string }; space: { guid: string; name: string } };
 }
 
-/** Runs `kf setup` once for the whole ring; its JSON and duration are kept for the tests of setup. */
+/** Runs `kf setup` once for the whole ring; its JSON and duration are stored for the tests of setup. */
 async function setUp(binary: string, env: ClusterEnv, folder: string): Promise<ClusterEnv> {
   const started = performance.now();
   const file = await writeSetupFile(folder, env);
@@ -60,7 +60,7 @@ async function setUp(binary: string, env: ClusterEnv, folder: string): Promise<C
 
 /**
  * Runs `use` with a whole cluster, the packed and installed kf (`KF_TEST_BIN`), and kf set up in it. `KF_TEST_CLUSTER` names another cluster than
- * the ring's own, for a second run beside it; with `KF_KEEP_CLUSTER=1` it stays.
+ * the ring's own, for a second run in parallel; with `KF_KEEP_CLUSTER=1` the cluster stays.
  */
 export async function withCluster<T>(use: (env: ClusterEnv) => Promise<T>, name = otherName ?? 'cluster-ring'): Promise<T> {
   const folder = await mkdtemp(path.join(tmpdir(), 'kf-ring-'));

@@ -1,4 +1,4 @@
-// A MemoryCluster behind HTTP, so that kf as a child process can talk to it; tests look into the memory and play the controller there.
+// A MemoryCluster behind HTTP, so that kf can use it from a child process; tests read its memory and act as the controller.
 
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
@@ -74,9 +74,9 @@ function tableOf(type: ResourceType, items: readonly KubeObject[]): object {
 export class ServedCluster {
   readonly memory = new MemoryCluster();
   readonly server: ScriptedApiServer;
-  /** What the API server calls the caller. */
+  /** The API server's name of the caller. */
   user = 'alice';
-  /** Kinds whose CRD is not there. */
+  /** Kinds without a CRD. */
   readonly missing = new Set<string>();
 
   private constructor(server: ScriptedApiServer) {
@@ -96,7 +96,7 @@ export class ServedCluster {
     return this.server.stop();
   }
 
-  /** What setup leaves: kf-info, an org with a space, a domain. */
+  /** The objects after a setup: kf-info, an org with a space, a domain. */
   async installed(): Promise<this> {
     const info: Partial<KfInfo> = {
       format: 1,
@@ -124,7 +124,7 @@ export class ServedCluster {
     return this;
   }
 
-  /** Puts an object there, as kubectl would: without index labels. */
+  /** Creates an object as kubectl would: without index labels. */
   async add<T extends KubeObject>(type: ResourceType<T>, object: T): Promise<T> {
     return this.memory.create(type, { apiVersion: `${type.group}/${type.version}`, kind: type.kind, ...object });
   }

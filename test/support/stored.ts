@@ -1,8 +1,8 @@
-// Fixtures as the API server would have sent them.
+// Makes fixtures look as if the API server had sent them.
 
 import type { KubeObject, ObjectMeta, Stored } from '../../src/lib/api/object.ts';
 
-/** The object with the name, namespace, uid and version that it was given, or else with ones that nobody looks at. */
+/** The object with its given name, namespace, uid and version; missing ones get values that no test checks. */
 export function asStored<T extends KubeObject>(object: T): Stored<T> {
   const { name = 'some-name', ...metadata } = object.metadata;
   const complete: Required<Pick<ObjectMeta, 'name' | 'namespace' | 'uid' | 'resourceVersion'>> = {

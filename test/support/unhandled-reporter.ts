@@ -1,11 +1,11 @@
-// Keeps errors that belong to no test (a rejected promise that nobody waits for): vitest's JSON report has none of them.
+// Stores errors that belong to no test (an unhandled rejection), because vitest's JSON report does not contain them.
 
 import { writeFileSync } from 'node:fs';
 import type { Reporter } from 'vitest/node';
 
 type TestRunEnd = NonNullable<Reporter['onTestRunEnd']>;
 
-/** Writes the errors, as a JSON list of texts, to the file that KF_TEST_UNHANDLED names. */
+/** Writes the errors as a JSON list of texts to the file in KF_TEST_UNHANDLED. */
 export default class UnhandledReporter implements Reporter {
   onTestRunEnd(_modules: Parameters<TestRunEnd>[0], errors: Parameters<TestRunEnd>[1]): void {
     const file = process.env['KF_TEST_UNHANDLED'];

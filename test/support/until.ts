@@ -1,12 +1,15 @@
-// Waiting in tests: for a described condition, never for a time.
+// Waits in tests: always for a described condition, never for a fixed time.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { reportIfSlow } from './figures.ts';
 
-/** How long a test of this ring waits for what it names (vitest.config.ts): the limit is there to name it, and judges nothing. */
+/**
+ * How long a test of this ring waits for a named condition (vitest.config.ts). The limit only makes the error name the condition; no test asserts
+ * a time.
+ */
 export const patienceMs = Number(process.env['KF_TEST_PATIENCE_MS'] ?? '30000');
 
-/** Calls `look` until it returns something, and returns that. @throws Error naming what was awaited and the last failure */
+/** Calls `look` until it returns a value, and returns that. @throws Error naming what was awaited and the last failure */
 export async function until<T>(what: string, look: () => Promise<T | undefined | false>, timeoutMs = patienceMs): Promise<T> {
   const started = Date.now();
   const deadline = started + timeoutMs;

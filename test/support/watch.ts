@@ -1,12 +1,12 @@
-// Every state that one object goes through, as the API server's watch tells it. What lasts for a moment only is seen too, however busy the machine is.
+// Every state of one object, from the API server's watch. Short-lived states are seen too, however busy the machine is.
 
 import { spawn } from 'node:child_process';
 import { ringEnv } from './kf.ts';
 
-/** All states since {@link watchObject}, the one of then first. */
+/** All states since {@link watchObject}, the first one of that moment. */
 export interface ObjectWatch<T> {
   readonly states: readonly T[];
-  /** The first state that is so, of those seen already too. @throws Error naming what was awaited and the last state */
+  /** The first state that matches, including earlier ones. @throws Error naming what was awaited and the last state */
   until: (what: string, is: (state: T) => boolean, timeoutMs?: number) => Promise<T>;
   end: () => void;
 }
@@ -20,7 +20,7 @@ interface Waiting<T> {
   reject: (error: Error) => void;
 }
 
-/** Watches one object with the ring's admin rights; returns when its present state has come. `T` has what the caller reads. */
+/** Watches one object with the ring's admin rights; returns when its present state has arrived. `T` has the fields that the caller reads. */
 export async function watchObject<T>(kind: string, ns: string, name: string): Promise<ObjectWatch<T>> {
   const env = { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') };
   const child = spawn('kubectl', ['get', kind, name, '-n', ns, '--watch', '-o', 'json'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
