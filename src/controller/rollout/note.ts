@@ -1,4 +1,4 @@
-// Notes about a version that serves, beside the fact that it serves.
+// Notes of a successful rollout.
 
 import { findCondition } from '../../lib/api/conditions.ts';
 import { conditionTypes, reasons } from '../../lib/api/group.ts';

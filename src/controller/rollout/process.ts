@@ -131,7 +131,10 @@ async function tellWhy(context: Context, app: Stored<CFApp>, process: Stored<CFP
   throw error;
 }
 
-/** Without its droplet, the running version stays as it is, but a change that the user requested cannot start: then this throws. */
+/**
+ * Throws when the app's droplet is missing and the user requested a change, because nothing can be started. Without a request the running version
+ * stays.
+ */
 function assertNoChangeAsked(app: Stored<CFApp>, process: Stored<CFProcess>): void {
   const name = app.spec.currentDropletRef?.name ?? '';
   const { id, reason } = process.status?.rollout ?? {};

@@ -57,7 +57,7 @@ const unmarkedPatienceMs = 1_000;
 export const notServed: ReadonlySet<number> = new Set([502, 503, 504]);
 /**
  * The app may send this status, or the gateway, which the Gateway API requires to send it while it does not know a route's Service or its
- * addresses yet. The answer does not show which of the two sent it. The gateway's own 500 goes away.
+ * addresses yet. The answer does not show which of the two sent it, but the gateway stops sending it after a while.
  */
 export const ownError = 500;
 /** An app that answers with 500 for this long does so by itself, and counts as serving. */

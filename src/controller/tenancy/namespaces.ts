@@ -52,7 +52,7 @@ export async function ensureNamespace(context: Context, owner: Owner, wanted: Na
   return context.cluster.mergePatch(namespaceType, undefined, name, patch, { signal: context.signal });
 }
 
-/** Another namespace of that name may have been created just now; the next reconcile checks whose it is. */
+/** Another owner may have created a namespace of that name just now; the next reconcile checks its owner. */
 async function createNamespace(context: Context, wanted: Namespace): Promise<Stored<Namespace>> {
   try {
     return await context.cluster.create(namespaceType, wanted, { signal: context.signal });

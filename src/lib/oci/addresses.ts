@@ -23,7 +23,7 @@ const ranges: [kind: Kind, family: 'ipv4' | 'ipv6', net: string, bits: number][]
   ['private', 'ipv6', 'fc00::', 7],
   ['private', 'ipv6', 'fec0::', 10],
   ['private', 'ipv6', 'ff00::', 8],
-  // Addresses that stand for IPv4 ones (NAT64, 6to4): the translator decides where they lead.
+  // Addresses that are translated to IPv4 ones (NAT64, 6to4): the translator decides where they lead.
   ['private', 'ipv6', '64:ff9b::', 96],
   ['private', 'ipv6', '2002::', 16],
 ];

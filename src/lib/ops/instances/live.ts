@@ -1,4 +1,4 @@
-// The instances of an app as the cluster shows them now: what the controller wrote, with what their pods and the measurements say.
+// The present instances of an app: the controller's status, extended with data of their pods and measurements.
 
 import { desiredInstances, instanceCountsOf, instancesOf, type IndexedInstance } from '../../api/app.ts';
 import { labels } from '../../api/group.ts';
@@ -22,7 +22,7 @@ const appContainer = 'application';
 const podMetrics = computedResource<PodMetrics>('metrics.k8s.io', 'v1beta1', 'PodMetrics', 'pods');
 const states = { RUNNING: 'running', STARTING: 'starting', CRASHED: 'crashed', DOWN: 'down' } as const;
 
-/** Usage by pod; empty where the cluster measures nothing or the user may not see it. */
+/** Usage by pod; empty when the cluster measures nothing or the user may not read it. */
 async function readUsage({ cluster, space, signal }: SpaceSession, appGuid: string): Promise<Map<string, PodMetrics>> {
   try {
     const { items } = await cluster.list(podMetrics, { ns: space.guid, labelSelector: `${labels.appGuid}=${appGuid}`, signal });
@@ -37,7 +37,7 @@ function appStatusOf(pod: Stored<Pod> | undefined): ContainerStatus | undefined 
   return pod?.status?.containerStatuses?.find(({ name }) => name === appContainer);
 }
 
-/** The limits that a pod was made with; they stay as they are until another takes its place. */
+/** The limits of a pod; they do not change during its life. */
 function sizesOf(pod: Stored<Pod> | undefined): Pick<InstanceDetails, 'memoryMB' | 'diskMB'> {
   const limits = pod?.spec?.containers.find(({ name }) => name === appContainer)?.resources?.limits ?? {};
   const megabytes = (quantity: string | undefined): number | undefined => {
@@ -47,7 +47,7 @@ function sizesOf(pod: Stored<Pod> | undefined): Pick<InstanceDetails, 'memoryMB'
   return defined({ memoryMB: megabytes(limits['memory']), diskMB: megabytes(limits['ephemeral-storage']) });
 }
 
-/** How the app's container ended last; undefined when it never did. */
+/** How the app's container last ended; undefined when it never did. */
 function lastEndOf(status: ContainerStatus | undefined): LastEnd | undefined {
   const ended = status?.state?.terminated ?? status?.lastState?.terminated;
   if (ended === undefined) return undefined;
@@ -58,7 +58,7 @@ function lastEndOf(status: ContainerStatus | undefined): LastEnd | undefined {
 export class LiveInstances {
   readonly #app: Stored<CFApp>;
   readonly #usage: ReadonlyMap<string, PodMetrics>;
-  /** Undefined: not asked for, or not to be seen by this user. */
+  /** Undefined when the pods were not requested, or when this user may not read them. */
   readonly #pods: readonly Stored<Pod>[] | undefined;
 
   private constructor(app: Stored<CFApp>, usage: ReadonlyMap<string, PodMetrics>, pods: readonly Stored<Pod>[] | undefined) {
@@ -67,18 +67,18 @@ export class LiveInstances {
     this.#pods = pods;
   }
 
-  /** What the controller wrote of them, and no more: without a request. */
+  /** Only the instances in the controller's status: needs no request. */
   static told(app: Stored<CFApp>): LiveInstances {
     return new LiveInstances(app, new Map(), undefined);
   }
 
-  /** Also what they use and, with `withPods`, which of them are there: right also while no controller runs. */
+  /** Adds the usage and, with `withPods`, the existing pods, so that the result is right even while no controller runs. */
   static async read(session: SpaceSession, app: Stored<CFApp>, { withPods: asksPods }: { withPods: boolean }): Promise<LiveInstances> {
     const [usage, pods] = await Promise.all([readUsage(session, app.metadata.name), asksPods ? readPods(session, app) : undefined]);
     return new LiveInstances(app, usage, pods);
   }
 
-  /** Those of a process, by index. Instances of a stopped app that are about to end are not listed. */
+  /** The instances of a process, by index. Ending instances of a stopped app are not listed. */
   of(process: Stored<CFProcess>): InstanceDetails[] {
     if (this.#app.spec.desiredState !== 'STARTED') return [];
     const told = instancesOf(this.#app, process);
@@ -87,7 +87,7 @@ export class LiveInstances {
     return there.map((instance) => this.#describe(instance, byName.get(instance.pod ?? '')));
   }
 
-  /** How many of a process run. Pods are complete; a status lists the first instances only, and counts them all. */
+  /** Number of running instances of a process. The list of pods is complete; a status lists only the first instances, but counts all. */
   running(process: Stored<CFProcess>): number {
     if (this.#pods === undefined) return instanceCountsOf(process).running;
     return this.of(process).filter(({ state }) => state === 'running').length;
@@ -105,7 +105,7 @@ export class LiveInstances {
         cpu: parseQuantity(container?.usage?.cpu),
         memoryBytes: parseQuantity(container?.usage?.memory),
         ready: instance.ready ?? (instance.state === 'RUNNING' ? true : undefined),
-        // The pod knows first.
+        // The pod is more up to date than the status.
         restarts: status?.restartCount ?? instance.restarts,
         lastEnd: lastEndOf(status),
         details: instance.details,

@@ -1,4 +1,4 @@
-// What the controller wrote of instances, compared with the pods that are there: right also while no controller runs.
+// Compares the instances in the controller's status with the existing pods, so that the result is right even while no controller runs.
 
 import type { IndexedInstance } from '../../api/app.ts';
 import { podType, type Pod } from '../../api/pod-kind.ts';
@@ -15,7 +15,7 @@ const options = ({ space, signal }: SpaceSession, app: Stored<CFApp>) => ({
   signal,
 });
 
-/** All pods of an app; undefined where the user may not see them. */
+/** All pods of an app; undefined when the user may not read them. */
 export async function readPods(session: SpaceSession, app: Stored<CFApp>): Promise<Stored<Pod>[] | undefined> {
   try {
     return (await session.cluster.list(podType, options(session, app))).items;
@@ -25,7 +25,7 @@ export async function readPods(session: SpaceSession, app: Stored<CFApp>): Promi
   }
 }
 
-/** Ends all instances of these processes; their sets make them anew. */
+/** Deletes all instances of these processes; their StatefulSets create them again. */
 export async function deleteInstances(session: SpaceSession, app: Stored<CFApp>, processGuids: ReadonlySet<string>): Promise<void> {
   const { cluster, space, signal } = session;
   const { items } = await cluster.list(podType, options(session, app));
@@ -49,8 +49,8 @@ function instanceOf(pod: Stored<Pod>): IndexedInstance {
 }
 
 /**
- * Instances whose pod is gone are down, or left out when they are not wanted; pods that nobody has written down yet are there.
- * @param instances by index, as {@link instancesOf} gives them
+ * Instances without a pod are down, or left out when they are not wanted; pods that are not in the status yet are added.
+ * @param instances by index, as {@link instancesOf} returns them
  * @param wanted number of instances that should exist
  */
 export function withPods(
