@@ -22,7 +22,7 @@ const usage = `usage: npm run demo [-- OPTIONS]
   --context NAME   take this cluster of your kubeconfig instead of one of the demo's own
   --down           take the demo's cluster down`;
 
-/** KF_DEMO_CLUSTER: for who must not touch a demo that somebody else has running. */
+/** KF_DEMO_CLUSTER: for users who must not touch another user's running demo. */
 const clusterName = process.env['KF_DEMO_CLUSTER'] ?? 'demo';
 const started = Date.now();
 let running: ChildProcess | undefined;
@@ -113,7 +113,7 @@ const firstLine = (body: string): string => (body.split('\n')[0] ?? '').slice(0,
 
 async function pushYours(prepared: Prepared, folder: string): Promise<void> {
   say(`Your folder ${folder}`);
-  // A cluster of the demo's own has no internet: what npm is to find in there is fetched out here.
+  // The demo's own cluster has no internet, so the packages that npm needs in it are fetched outside.
   if (prepared.own) await fetchPackagesOf(folder, (line) => console.log(line));
   await kf(prepared, 'push', 'yours', '-p', folder);
 }

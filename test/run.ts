@@ -58,7 +58,7 @@ async function check(): Promise<RingReport> {
   };
 }
 
-/** No test waits for a compiler. What cannot be built is told here, and again by the ring that needs it. */
+/** No test waits for a compiler. A failed build is reported here, and again by the ring that needs it. */
 async function prepare(wanted: readonly string[]): Promise<void> {
   const started = Date.now();
   console.log('\n== prepare ==');

@@ -9,7 +9,7 @@ import { listCommands } from '../src/lib/output/overview.ts';
 
 const builtIn: Record<string, string> = { help: 'show all commands, or the help of one', version: 'show the version' };
 
-/** What each class means, for somebody who finds it in a log. A new class without a text here does not compile. */
+/** The meaning of each class, for a user who finds it in a log. A new class without a text here does not compile. */
 const meanings: Readonly<Record<FailureClass, string>> = {
   failed: 'any failure that has no class of its own',
   usage: 'wrong command line, manifest or settings, no target, or a cf command that kf does not have yet; nothing was changed',
@@ -31,7 +31,7 @@ interface CommandClass {
   default: { summary?: string };
 }
 
-/** The file's text with what lies between its two marks replaced. */
+/** The file's text with the part between its two marks replaced. */
 async function withSection(root: string, file: string, name: string, lines: string[]): Promise<{ file: string; text: string }> {
   const text = await readFile(join(root, file), 'utf8');
   const [start, end] = [`<!-- ${name}: written by tools/generate.ts -->\n`, `<!-- end of ${name} -->`];

@@ -1,5 +1,5 @@
-// `node tools/lock.ts [FILE]`: refuses a lockfile that names where packages were fetched from. Integrity says what they are; a mirror of one
-// machine in there would be asked by every other one.
+// `node tools/lock.ts [FILE]`: rejects a lockfile with the addresses from which packages were fetched. Integrity hashes identify the packages;
+// every other machine would otherwise use one machine's mirror.
 
 import { readFileSync } from 'node:fs';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 
 type Grant = string | { verbs: string; names: (string | string[])[] };
-/** Several grants for one resource: rights on all objects beside those on named ones. */
+/** Several grants for one resource: rights on all objects, and rights on named ones. */
 type Table = Record<string, Record<string, Grant | Grant[]>>;
 
 interface RoleEntry {

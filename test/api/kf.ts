@@ -12,7 +12,7 @@ export function kf(...args: string[]): Promise<Answer> {
   return kfWith(process.env['KF_TEST_KUBECONFIG'] ?? '', args);
 }
 
-/** @param kubeconfig of who runs it */
+/** @param kubeconfig of the user */
 export function kfWith(kubeconfig: string, args: readonly string[]): Promise<Answer> {
   const home = mkdtempSync(join(tmpdir(), 'kf-home-'));
   const env = { PATH: process.env['PATH'] ?? '', HOME: home, KUBECONFIG: kubeconfig };

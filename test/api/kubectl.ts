@@ -1,4 +1,4 @@
-// kubectl against the control plane of the api ring: the other client, which judges what ours writes.
+// kubectl against the control plane of the api ring: the independent client that checks our writes.
 
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ export interface Answer {
 export interface Asked {
   /** Objects for `-f -`. */
   input?: object | object[];
-  /** Whom the API server shall take the request for. */
+  /** The user as whom the request is sent. */
   as?: string;
 }
 

@@ -1,5 +1,4 @@
-// Every resource that the quota of a space or an org names is one that Kubernetes counts. A name that it does not know is accepted, stands in the
-// quota's limits, and limits nothing for ever.
+// Kubernetes counts every resource that the quota of a space or an org names. It accepts an unknown name, but such a limit has no effect.
 
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -43,7 +42,7 @@ interface Quota {
 
 const statusOf = async (ns: string) => (await kubectlJson<Quota>(['get', 'resourcequota', limitsName, '-n', ns])).status;
 
-/** What there is of a resource, as the quota writes it. */
+/** The number of objects of a resource, as the quota counts them. */
 async function thereIs(ns: string, resource: string): Promise<string> {
   const [kind, requested = ''] = resource.split('requests.');
   if (kind === '') return requests[requested] ?? '0';

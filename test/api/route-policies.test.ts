@@ -1,4 +1,4 @@
-// Who may write what the gateway reads: by the API server's own word, with more rights than any role of kf's gives.
+// Which users may write the objects that the gateway reads: checked with the real API server, with more rights than any role of kf gives.
 
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

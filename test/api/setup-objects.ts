@@ -11,7 +11,7 @@ export interface Printed {
 /** By `Kind namespace/name`; `kf-info` and `kf-setup` are what their ConfigMaps hold, `kf-bundle` the programs under whatever hash. */
 export type Objects = Record<string, unknown>;
 
-/** Its name beside others of its kind, and what of it is compared. */
+/** Its unique name within its kind, and the compared part of it. */
 export function named(object: Printed): [name: string, object: unknown] {
   const { kind, metadata, data } = object;
   if (metadata.name === 'kf-info' && kind === 'ConfigMap') return ['kf-info', JSON.parse(data?.['info.json'] ?? '') as unknown];

@@ -58,7 +58,7 @@ export interface Option {
   changes: Objects;
   adds?: string[];
   lacks?: string[];
-  /** Settings beside it. */
+  /** Further settings. */
   with?: Settings;
 }
 

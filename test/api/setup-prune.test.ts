@@ -33,7 +33,7 @@ const matchConstraints = { resourceRules: rules };
 const mutation = { patchType: 'ApplyConfiguration', applyConfiguration: { expression: 'Object{}' } };
 const template = { metadata: { labels: { app: 'x' } }, spec: { containers: [{ name: 'x', image: 'none' }] } };
 
-/** One of each kind: what is in it beside its name, and whether it has a namespace. */
+/** One of each kind: its content, and whether it has a namespace. */
 const samples: [apiVersion: string, kind: string, namespace: string | undefined, content: object][] = [
   ['v1', 'ServiceAccount', ns, {}],
   ['v1', 'ConfigMap', ns, {}],

@@ -1,4 +1,4 @@
-// Setup on a cluster that lacks a kind which is not everywhere: the real API server, behind a proxy that does not know the kind.
+// Setup on a cluster without a kind that some clusters do not have: the real API server, behind a proxy that does not know the kind.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';

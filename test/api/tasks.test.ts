@@ -80,7 +80,7 @@ async function runTasks(app: string, from: number, count: number): Promise<void>
   while (missing.length > 0) {
     const input = missing.map((name) => task(name, app, true));
     const { stdout, stderr } = await ask(['create', '-f', '-'], { input, as: developer });
-    // The cluster counts what was deleted while it lets in what is new, and asks then and again to try anew.
+    // The cluster counts deletions while it admits new objects, and sometimes asks to try again.
     expect(stderr.split('\n').filter((line) => line !== '' && !line.includes(countedMeanwhile))).toEqual([]);
     missing = missing.filter((name) => !stdout.includes(`/${name} created`));
   }

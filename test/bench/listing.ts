@@ -1,4 +1,4 @@
-// How fast kf starts and reads, beside kubectl in the same minute: both as the same space developer.
+// How fast kf starts and reads, compared with kubectl in the same minute: both as the same space developer.
 
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';

@@ -1,5 +1,5 @@
-// Pack and upload of 10,000 files (300 MB), beside `tar | zstd` and beside `crane append`: wall time and peak memory of one run each, the
-// best of three. `node test/bench/pack.ts`; crane from $KF_BENCH_CRANE, a registry from $KF_BENCH_REGISTRY (host:port, plain HTTP).
+// Packing and uploading 10,000 files (300 MB), compared with `tar | zstd` and with `crane append`: wall time and peak memory, the best of three
+// runs. `node test/bench/pack.ts`; crane from $KF_BENCH_CRANE, a registry from $KF_BENCH_REGISTRY (host:port, plain HTTP).
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';

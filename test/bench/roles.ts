@@ -1,4 +1,4 @@
-// The demo as somebody who holds only SpaceDeveloper, every read as somebody who holds only SpaceAuditor.
+// The demo as a user with only SpaceDeveloper, and every read as a user with only SpaceAuditor.
 
 import { get } from '../support/http.ts';
 import type { Scene } from './scene.ts';
@@ -47,7 +47,7 @@ const cleanUp = [
   ['delete', app, '-f', '-r'],
 ];
 
-/** What must be refused to an auditor, with the right that lacks. */
+/** Commands that must be refused to an auditor, with the missing right. */
 const refused = [
   ['env', app],
   ['push', 'bench-refused', '-o', 'registry.example.com/none:1'],

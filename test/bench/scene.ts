@@ -1,4 +1,5 @@
-// Who measures, and on what: a space developer and an auditor with homes of their own, who have targeted the space that setup made.
+// The users and the target of the benchmarks: a space developer and an auditor with their own homes, who have targeted the space that setup
+// created.
 
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';

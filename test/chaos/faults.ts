@@ -39,7 +39,7 @@ function descendants(root: number): number[] {
       const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
       children.set(parent, [...(children.get(parent) ?? []), Number(entry)]);
     } catch {
-      // It ended meanwhile.
+      // It has ended by itself.
     }
   }
   const found: number[] = [];

@@ -1,4 +1,4 @@
-// A user who never stops asking: requests to one app through the gateway, one after the other, every failure kept.
+// A user who sends requests to one app through the gateway all the time, one after the other; every failure is recorded.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { get } from '../support/http.ts';

@@ -1,4 +1,4 @@
-// What `kf app` tells of instances: what they use, how often and why they were started again.
+// The instances in `kf app`: their usage, and how often and why they were restarted.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

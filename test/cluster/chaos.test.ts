@@ -92,7 +92,7 @@ describe('an interrupted push', () => {
     const last = await kf.json<{ apps: { guid: string }[] }>(...push);
     expect((await get('chaos-cut.apps.localhost')).status).toBe(200);
     const own = `korifi.cloudfoundry.org/app-guid=${last.apps[0]?.guid ?? ''}`;
-    // Whatever was hit: the content lies in the registry once, and was built at most once after its build had begun.
+    // Whatever failed: the registry has the content once, and it was built at most once after its build had begun.
     expect((await listed('cfpackages', own)).items.length).toBeLessThanOrEqual(3);
     expect((await listed('cfapps')).items.filter(({ spec }) => spec.displayName === 'chaos-cut')).toHaveLength(1);
     const again = await kf.json<{ apps: { unchanged: boolean; layerBytesSent: number }[] }>(...push);

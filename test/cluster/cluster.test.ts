@@ -1,4 +1,4 @@
-// The cluster itself: what the other tests stand on.
+// The cluster itself, on which the other tests depend.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// An update that fails: its cause is told whole and stays readable, and what served before comes back after a stop and a start.
+// A failed update: its cause is reported completely and stays readable, and the version that served before comes back after a stop and a start.
 
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -98,7 +98,7 @@ async function contentOf(repository: string, reference: string, pull: string): P
   return { manifest: await ask(`manifests/${reference}`), tags };
 }
 
-/** A manifest that the registry takes in that repository, and that is not the one that lies there. */
+/** A manifest that the registry would accept in that repository, and that differs from the existing one. */
 const replacement = (): string => JSON.stringify({ ...(JSON.parse(foreign.manifest) as object), annotations: { taken: 'over' } });
 
 interface Endpoint {

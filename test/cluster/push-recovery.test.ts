@@ -1,4 +1,4 @@
-// What an earlier push left half done, and what retention took meanwhile, never holds up the next push.
+// The remains of an earlier push, and deletions by retention since then, never block the next push.
 
 import { randomUUID } from 'node:crypto';
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -37,7 +37,7 @@ const ns = ringEnv('KF_TEST_SPACE_GUID');
 const guidOf = async (app: string): Promise<string> => (await kf.ok('app', app, '--guid')).stdout.trim();
 const appOf = async (app: string): Promise<CFApp> => kubectlJson<CFApp>('get', 'cfapp', await guidOf(app), '-n', ns);
 
-/** Who has written to an app, as the API server keeps it. */
+/** The field managers of an app, as the API server stores them. */
 async function managersOf(app: string): Promise<string[]> {
   interface Managed {
     metadata: { managedFields: { manager: string }[] };

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
 const app = 'behind-slow-gateway';
 const host = `${app}.apps.localhost`;
 const image = `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:1`;
-/** Each instance answers with its pod's name, in which its generation stands. */
+/** Each instance answers with its pod's name, which contains its generation. */
 const program = 'require("http").createServer((_, r) => r.end(require("os").hostname())).listen(process.env.PORT)';
 /** Clients at a time; half of them keep their connections. */
 const clients = 8;
@@ -59,7 +59,7 @@ function ask(agent: Agent): Promise<Asked> {
   });
 }
 
-/** Clients that ask without a pause until told to end. */
+/** Clients that send requests without a pause until `end` is called. */
 function startClients(): { asked: Asked[]; end: () => Promise<void> } {
   const asked: Asked[] = [];
   let isOver = false;

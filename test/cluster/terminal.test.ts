@@ -1,4 +1,4 @@
-// What a person sees: a push on a terminal of its own, beside the same push without one.
+// The output for a user: a push on a terminal, compared with the same push without one.
 
 import { randomBytes } from 'node:crypto';
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';

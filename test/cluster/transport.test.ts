@@ -135,7 +135,7 @@ describe('a CONNECT proxy with its own authority', () => {
   });
 });
 
-/** Asked by kubectl, as somebody who holds nothing but that token. */
+/** Sent by kubectl, as a user who has nothing but that token. */
 async function isAccepted(token: string): Promise<boolean> {
   const file = await kubeconfigWith({}, { token });
   return new Promise((resolve, reject) => {

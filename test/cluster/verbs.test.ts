@@ -29,7 +29,7 @@ const onePod = async (): Promise<AppPod> => {
   return pod;
 };
 
-/** Runs `kf logs` until `isEnough` says of what it has printed that it is; `provoke` makes the app speak. Returns the exit code after SIGINT. */
+/** Runs `kf logs` until `isEnough` is true for its output; `provoke` makes the app write lines. Returns the exit code after SIGINT. */
 async function follow(provoke: () => Promise<unknown>, isEnough: (seen: string) => boolean): Promise<number | null> {
   const follower = kf.start(['logs', 'verbs']);
   const ended = new Promise<number | null>((resolve) => follower.on('exit', (code) => resolve(code)));

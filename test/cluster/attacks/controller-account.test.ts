@@ -36,7 +36,7 @@ function steal(args: string[], input?: object): Promise<Said> {
   });
 }
 
-/** Every attempt is a dry run: the server judges it as the real one, and one that got through would change nothing. */
+/** Every attempt is a dry run: the server checks it like a real one, and a successful attempt changes nothing. */
 const attempt = (input: object): Promise<Said> => steal(['create', '--dry-run=server', '-f', '-'], input);
 
 const rbac = 'rbac.authorization.k8s.io';

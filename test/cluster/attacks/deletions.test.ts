@@ -1,5 +1,5 @@
-// Somebody deletes everything of an app that they can name, one object after the other, while users ask it: no request fails, or the deletion is
-// refused by a sentence. Tried as a developer, and as somebody who was given Kubernetes' own role `edit` in the space beside it.
+// A user deletes all objects of an app, one after the other, while others send requests to it: no request fails, or the deletion is refused with a
+// sentence. Tried as a developer, and as a user with Kubernetes' own role `edit` in the space.
 
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -96,7 +96,7 @@ async function deleteEverything(remove: Delete): Promise<{ gone: Set<string>; re
   return { gone, refusals };
 }
 
-/** kubectl as a user of that name, who has what RoleBindings give them. */
+/** kubectl as a user of that name, with the rights of its RoleBindings. */
 const asUser =
   (name: string): Delete =>
   (kind, object) =>
@@ -178,7 +178,7 @@ describe('what an admin deletes in spite of it', () => {
     const seen = await watchObject<App>('cfapp', space, guid);
     const currentOf = ({ status }: App) => status?.deployment?.generations?.find(({ state }) => state === 'Current');
     const serves = ({ status }: App): boolean => status?.deployment?.phase === 'Serving';
-    // Until the controller has seen the deletion the app's status tells of what was deleted.
+    // Until the controller has seen the deletion, the app's status is about the deleted object.
     const isNew = (state: App): boolean => (currentOf(state)?.uid ?? before.uid) !== before.uid;
     try {
       await kubectl('delete', 'appworkload', before.name, '-n', space, '--wait=false');

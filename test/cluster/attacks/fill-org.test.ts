@@ -1,4 +1,4 @@
-// Attacker: a manager of an org who makes many spaces and fills all of them at once, with the largest objects that there may be.
+// Attacker: a manager of an org who creates many spaces and fills all of them at once, with the largest possible objects.
 
 import { randomUUID } from 'node:crypto';
 import path from 'node:path';
@@ -107,7 +107,7 @@ async function fill(space: string, [kind, , spec]: (typeof kinds)[number]): Prom
   return said.stdout.split('\n').filter((line) => line.endsWith(' created')).length;
 }
 
-/** The cluster counts anew when a quota is written, and misses what is being created just then. */
+/** The cluster counts again when a quota is written, and misses objects that are being created at that moment. */
 const miscounted = 1.1;
 const inAll = async (plural: string): Promise<number[]> =>
   Promise.all(spaces.map(async (space) => (await kubectl('get', plural, '-n', space, '-o', 'name')).split('\n').length - 1));

@@ -1,4 +1,4 @@
-// Attacker: a developer who fills a space to every limit with the largest objects that there may be, and asks for as many instances as possible.
+// Attacker: a developer who fills a space to every limit with the largest possible objects, and requests as many instances as possible.
 
 import { randomUUID } from 'node:crypto';
 import path from 'node:path';
@@ -109,7 +109,7 @@ describe('a space that is filled to its limits', () => {
       );
       expect(most).toBeGreaterThan(0);
       for (let [from, isFull] = [0, false]; !isFull; from += batch) {
-        // The cluster counts anew now and then, from a cache that may lack some objects: then as many more are let in.
+        // The cluster counts again now and then, from a cache in which some objects may be missing; then it admits as many more.
         expect(from, kind).toBeLessThanOrEqual(most + 2 * batch);
         const objects: Input = Array.from({ length: batch }, (_, index) =>
           made(kind, from + index === 0 && kind === 'CFApp' ? app : randomUUID(), spec(from + index)),

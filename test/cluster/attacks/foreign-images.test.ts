@@ -1,5 +1,5 @@
-// Attacker: a developer who knows the pull reference of another space's app, and runs it as an image of their own. On a kubelet that does not ask
-// again who may use an image that is there, nothing but the controller stands in the way.
+// Attacker: a developer who knows the pull reference of another space's app, and runs it as an image of their own. If a kubelet does not check
+// again who may use a cached image, only the controller can prevent that.
 
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

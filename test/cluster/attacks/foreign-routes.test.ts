@@ -1,4 +1,5 @@
-// A developer of one space who wants the requests of another's: by path, by case, by wildcard, by lying in wait, past the controller.
+// Attacker: a developer of one space who wants the requests of another space: by path, by case, by wildcard, by waiting for its host, and without
+// the controller.
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

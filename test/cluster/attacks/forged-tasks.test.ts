@@ -58,7 +58,7 @@ const forged = (more: object = {}): object => ({
   ...more,
 });
 
-/** Creates one; the cluster may ask to try anew while it counts what was deleted. */
+/** Creates one; the cluster may ask to try again while it counts deletions. */
 async function create(member: Member | undefined, object: object): Promise<void> {
   await until('the task to be let in', async () => {
     const said = await member?.kubectl(['create', '-f', '-'], object);

@@ -1,5 +1,5 @@
-// Attacker: a developer who fills the registry, with images, with uploads that nobody ends, and by never deleting anything. And a registry that is
-// full or away all the same: who is told what.
+// Attacker: a developer who fills the registry with images, with unfinished uploads, and by never deleting anything. Also a registry that is full
+// or away: the messages for each user.
 
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -41,7 +41,7 @@ afterAll(async () => {
   await Promise.all([kf.remove(), rm(folder, { recursive: true, force: true })]);
 });
 
-/** Settings of the gate beside those of setup, and waits until it runs with them. */
+/** Sets further settings of the gate, and waits until it runs with them. */
 async function setGate(settings: Record<string, string>): Promise<void> {
   const wanted = { KF_GATE_SPACE_QUOTA: '4294967296', KF_GATE_RESERVE: '', ...settings };
   const words = Object.entries(wanted).map(([name, value]) => (value === '' ? `${name}-` : `${name}=${value}`));
@@ -105,7 +105,7 @@ test('the images of an app are deleted with it, and shared layers and concurrent
   for (const digest of own) await until(`the manifest ${digest} to go`, async () => !(await hasBlob(digest)));
   for (const digest of kept.digests) expect([digest, await hasBlob(digest)]).toEqual([digest, true]);
   expect((await pushes).code).toBe(0);
-  // Its image is whole: a pod of it starts anew.
+  // Its image is complete: a pod of it starts again.
   await kf.ok('restart', names.kept);
 });
 

@@ -28,7 +28,7 @@ interface Namespace {
   metadata: { uid: string; labels: Record<string, string>; annotations: Record<string, string>; deletionTimestamp?: string };
 }
 
-/** What the attack would change: the namespace with its marks, and who has roles there. */
+/** What the attack would change: the namespace with its labels, and its RoleBindings. */
 async function stateOf(ns: string): Promise<unknown> {
   const { metadata } = await kubectlJson<Namespace>('get', 'namespace', ns);
   const { items } = await kubectlJson<{ items: { metadata: { name: string; uid: string } }[] }>('get', 'rolebindings', '-n', ns);

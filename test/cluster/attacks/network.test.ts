@@ -80,7 +80,7 @@ async function neighbour(space: string): Promise<string> {
 
 const spaces = (): string[] => [place.space, foreign.space];
 
-/** Policies that allow everything, beside those of kf: what there would be without any. */
+/** Policies that allow everything, in addition to those of kf: the result without any policy. */
 async function allowEverything(): Promise<void> {
   const spec = { podSelector: {}, policyTypes: ['Ingress', 'Egress'], ingress: [{}], egress: [{}] };
   const policies = [...spaces(), 'kf-system', 'kf-node'].map((namespace) => ({

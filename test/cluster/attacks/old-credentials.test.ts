@@ -1,4 +1,4 @@
-// Attacker: somebody who once had the developer's role in a space and kept its registry credential, and asks from a pod of another one.
+// Attacker: a former developer of a space who kept its registry credential, and uses it from a pod of another space.
 
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// Attacker: who writes an app, a build step or the name of an object that somebody else looks at on a terminal.
+// Attacker: the author of an app, a build step or an object's name that another user prints on a terminal.
 
 import path from 'node:path';
 import { randomUUID } from 'node:crypto';

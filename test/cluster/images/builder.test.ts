@@ -1,4 +1,4 @@
-// The builder image on the cluster: it builds every sample app, and what comes out runs. Images are judged by crane.
+// The builder image on the cluster: it builds every sample app, and the results run. crane checks the images.
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-// Which versions of Node bin/run.js takes, and what the others say: under this Node, which is told to be another.
+// Which versions of Node bin/run.js accepts, and its message for others: under this Node with a faked version.
 
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -13,7 +13,7 @@ afterAll(() => {
   bundle.remove();
 });
 
-/** kf under a Node of that version, as far as `process.versions` tells it. */
+/** Runs kf under a Node whose `process.versions` has that version. */
 function under(version: string, ...args: string[]): ReturnType<Cli['run']> {
   const preload = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`;
   return cli.run(args, { env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(preload)}` } });

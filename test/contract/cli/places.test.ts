@@ -243,7 +243,7 @@ describe('services', () => {
 describe('where nothing is targeted', () => {
   const nowhere = { KF_ORG: '', KF_SPACE: '' };
 
-  /** Setup tells of the org and space that it made. */
+  /** Writes the org and space that setup created into kf-info. */
   async function tellDefaults(org: { name: string; guid: string }, space: { name: string; guid: string }): Promise<void> {
     const map = await cluster.memory.get(configMapType, 'cf', places.info);
     const info = { ...(JSON.parse(map?.data?.[places.infoKey] ?? '{}') as object), defaults: { org, space } };

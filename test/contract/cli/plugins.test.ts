@@ -58,7 +58,7 @@ async function addApp(): Promise<void> {
   await cluster.add(kinds.app, { metadata: { name: 'my-app-guid', namespace: 'space-guid' }, spec });
 }
 
-/** What lies where plugins are installed. */
+/** Files in the folder of plugins. */
 const left = (): string[] => (existsSync(path.join(cli.home, '.cf')) ? readdirSync(path.join(cli.home, '.cf')) : []);
 
 describe('a plugin', () => {

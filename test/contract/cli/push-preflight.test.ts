@@ -1,4 +1,4 @@
-// What can be known of a push is told before anything is written, also of an app that is new.
+// A push reports all problems that can be known before anything is written, also for a new app.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

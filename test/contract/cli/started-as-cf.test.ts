@@ -1,4 +1,4 @@
-// Who started kf as `cf` reads `cf` in every hint: that is what scripts and people then type.
+// A user who started kf as `cf` sees `cf` in every hint, because scripts and users then type it.
 
 import { execFile } from 'node:child_process';
 import { symlinkSync, writeFileSync } from 'node:fs';

@@ -23,7 +23,7 @@ const space = (name: string, ns: string) => ({
 const taken = (word: string, guid: string) =>
   `The GUID '${guid}' belongs to another org or space, so nothing is made for this ${word}. Delete it and create it anew with a GUID of its own.`;
 
-/** Everything that lies in a namespace or is the namespace, but for what changes by itself. */
+/** All objects of a namespace and the namespace itself, without fields that change by themselves. */
 function contentOf(cluster: MemoryCluster, ns: string): unknown {
   const inside = [...cluster.all(roleBindingType), ...cluster.all(secretType)].filter(({ metadata }) => metadata.namespace === ns);
   return structuredClone([cluster.peek(namespaceType, undefined, ns), ...inside]);

@@ -1,5 +1,5 @@
-// Attacker: a registry that somebody names with `--docker-image`, and a pull secret. Neither leads the controller to other places or programs, and
-// nothing that stands there comes back in the build's message.
+// Attacker: a registry that a user names with `--docker-image`, and a pull secret. Neither can direct the controller to other addresses or
+// programs, and no text of such an address appears in the build's message.
 
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,4 +1,4 @@
-// Hosts of a shared domain: one space each, with all paths; nobody lies in wait for them.
+// Hosts of a shared domain belong to one space each, with all paths; nobody can reserve a host that another space has.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { claimsReconciler } from '../../../src/controller/routes/name-sweep.ts';

@@ -96,7 +96,7 @@ describe('an app behind a route', () => {
     const before = scene.cluster.all(kinds.appWorkload)[0]?.metadata.labels?.[labels.generation] ?? '';
     const clock = vi.spyOn(Date, 'now');
     let switchedAt = 0;
-    // The clock stands still from the write that takes the last requests from the old version.
+    // The clock stops at the write that takes the last requests from the old version.
     scene.cluster.intercept = (_verb, type) => {
       const asked = scene.web()?.status?.serving ?? before;
       if (switchedAt > 0 || type.plural !== httpRouteType.plural || new RegExp(`${before}(?!=0)`).test(asked)) return;
@@ -105,7 +105,7 @@ describe('an app behind a route', () => {
     };
     await scene.deploy('good:2');
     await scene.until(() => expect(switchedAt).toBeGreaterThan(0));
-    /** Has the controller look at the app once more, and tells what it then says. */
+    /** Lets the controller reconcile the app once more, and returns the message of the status. */
     const askedAgain = async (id: string): Promise<string | undefined> => {
       await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: id } } });
       await scene.until(() => expect(deployment()?.id).toBe(id));

@@ -42,7 +42,7 @@ describe('Leader', () => {
 
   test('one of two leads; the other takes over at once when the first gives the Lease back', async () => {
     const cluster = new MemoryCluster();
-    // Time stands still: no Lease runs out, however long this takes.
+    // The clock does not move, so no Lease expires, however long this takes.
     const first = contend(cluster, 'one', () => 0);
     await until(() => expect(first.leader.isLeader).toBe(true));
     const second = contend(cluster, 'two', () => 0);

@@ -1,4 +1,4 @@
-// Tasks on a cluster in memory: what a CFTask fixes when it begins, the Job that runs it once, and how its end is told.
+// Tasks on a cluster in memory: the values that a CFTask fixes when it begins, the Job that runs it once, and how its end is reported.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { taskReconciler } from '../../../src/controller/tasks/task.ts';

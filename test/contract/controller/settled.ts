@@ -6,8 +6,8 @@ import type { MemoryCluster } from '../../support/memory-cluster.ts';
 const looks = 25;
 
 /**
- * Returns once nothing but a Lease has been written for 25 looks in a row. The controller works in this very process, and each look gives it its
- * turn: however slow the machine is, what it has to do at once is done by then.
+ * Returns after 25 looks in a row in which only a Lease was written. The controller runs in the same process, and each look gives it a turn. So
+ * its immediate work is done then, however slow the machine is.
  */
 export async function settled(cluster: MemoryCluster): Promise<void> {
   const written = (): number => cluster.writes.filter(({ kind }) => kind !== 'Lease').length;

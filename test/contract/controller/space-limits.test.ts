@@ -9,7 +9,7 @@ const api = 'korifi.cloudfoundry.org/v1alpha1';
 let scene: BuildScene;
 afterEach(() => scene.stop());
 
-/** What an operator wrote into setup.yaml, in an installation that is an hour old unless told. */
+/** The operator's setup.yaml, in an installation that is an hour old by default. */
 async function setUp(cluster: MemoryCluster, space: Limits, ageMs = 3_600_000): Promise<void> {
   const metadata = { creationTimestamp: new Date(Date.now() - ageMs).toISOString() };
   const data = { 'info.json': JSON.stringify({ ...info, limits: { space } }) };
@@ -30,7 +30,7 @@ async function startWithSpace(space: Limits = {}, ageMs?: number): Promise<void>
   await scene.until(() => expect(scene.condition(kinds.space, 'o', 's', 'Ready')?.status).toBe('True'));
 }
 
-/** The controller starts anew, and looks at everything. */
+/** Starts the controller again; it reconciles everything. */
 async function restart(): Promise<void> {
   await scene.stop();
   const { cluster } = scene;

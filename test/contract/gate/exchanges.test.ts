@@ -97,7 +97,7 @@ async function read(socket: Socket, bytes: number): Promise<void> {
   }
 }
 
-/** Reads what is left. Of a connection that is not reset the kernel would keep, for as long as the client likes, what it has not read. */
+/** Reads the remaining bytes. If a connection is not reset, the kernel keeps unread bytes for as long as the client likes. */
 async function wayOfEnding(socket: Socket): Promise<string> {
   const ended = new Promise<string>((resolve) => {
     socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code ?? ''));

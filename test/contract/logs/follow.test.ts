@@ -45,7 +45,7 @@ function follow(options: Partial<FollowOptions> = {}): {
   return { stream, entries, texts: ofKf(false), notes: ofKf(true), done };
 }
 
-/** Ends the life that is followed, and waits until the follower has asked once more and was told that there is nothing more. */
+/** Ends the followed life, and waits until the follower has asked once more and received nothing more. */
 async function endLife(pod: ScriptedPod): Promise<void> {
   const asked = kubelet.logCalls.length;
   await kubelet.stop(pod);

@@ -201,7 +201,7 @@ export class ScriptedKubelet {
 
   async #watch(call: Call): Promise<void> {
     this.#watchers.add(call);
-    // What changed between the list and this watch: told again, as a watch from an older version would.
+    // Sends all pods again, as a watch from an older version would, to include changes between the list and this watch.
     for (const pod of this.#pods.values()) await call.events({ type: 'MODIFIED', object: this.#wire(pod) });
     await call.closed;
     this.#watchers.delete(call);

@@ -55,7 +55,7 @@ interface PackRun {
   peakMiB: number;
 }
 
-/** Through a shell: a process counts the peak of whoever forked it as its own, and this one is large. */
+/** Through a shell: a process inherits the memory peak of its parent, and this process is large. */
 function runPack(program: string, ...args: string[]): Promise<PackRun> {
   return new Promise((resolve, reject) => {
     const child = spawn('sh', ['-c', '"$@"; exit $?', 'sh', process.execPath, program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });

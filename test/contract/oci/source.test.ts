@@ -56,7 +56,7 @@ test('a folder goes up and comes down in the build as it was', async () => {
   expect(readdirSync(cacheDir()).filter((name) => name.startsWith('layer-'))).toEqual([]);
 });
 
-/** Gives what lies in the cache to a process that has ended. */
+/** Assigns the files in the cache to a process that has ended. */
 function killOwner(): void {
   const { pid } = spawnSync('true');
   for (const name of readdirSync(cacheDir()))

@@ -1,4 +1,4 @@
-// Parts are applied in their order and get ready beside each other; one that fails ends the waits of the others.
+// Parts are applied in their order and become ready in parallel; a failed one ends the waits of the others.
 
 import { expect, test } from 'vitest';
 import { configMapType } from '../../../src/lib/api/core.ts';

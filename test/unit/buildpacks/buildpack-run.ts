@@ -1,4 +1,4 @@
-// Runs a phase of one of our buildpacks the way the lifecycle does: in the app's folder, told by CNB_* variables where to write.
+// Runs a phase of one of our buildpacks as the lifecycle does: in the app's folder, with CNB_* variables for the output folders.
 import { spawn } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -47,7 +47,7 @@ export class Workspace {
   #run(buildpack: string, phase: 'detect' | 'build', env: NodeJS.ProcessEnv): Promise<PhaseResult> {
     const folder = join(this.root, 'buildpack');
     cpSync(join(buildpacks, buildpack), folder, { recursive: true });
-    // The builder image puts the web server beside the buildpack.
+    // The builder image has the web server next to the buildpack.
     writeFileSync(join(folder, 'staticserver'), 'the web server', { mode: 0o755 });
     // Not the synchronous form: the npm registry of a test answers from this very process.
     const child = spawn(join(folder, 'bin', phase), {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { deferred, listFaults, oclifVersion } from '../../../tools/oclif-deferred.ts';
 
 const installed = path.resolve('node_modules/@oclif/core');
-/** Files that every command loads, as the bundler tells the check. */
+/** Files that every command loads, as the bundler reports them to the check. */
 const bundled = ['lib/command.js', 'lib/flags.js', 'lib/errors/index.js', ...deferred.map(({ file }) => file)];
 let core: string;
 

@@ -1,4 +1,5 @@
-// The quotas of an org's spaces on a cluster that counts late: what it counts anew when a quota is written misses what was made a moment before.
+// The quotas of an org's spaces on a cluster that counts with a delay: when a quota is written, the cluster counts again and misses the newest
+// objects.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Context } from '../../../src/controller/runtime/reconciler.ts';
@@ -122,7 +123,7 @@ describe('the quota of a space is written again', () => {
     await addSpace('b');
     await pass(5_000);
     for (let number = 0; number < 60; number += 1) made.get('b')?.push(now);
-    // It counts 50 of 60, and nothing has it count anew.
+    // It has counted 50 of 60, and nothing triggers another count.
     await writeStatus('b', given('b'), 50);
     const before = given('b');
     await pass(4_500);

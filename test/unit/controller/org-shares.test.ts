@@ -38,7 +38,7 @@ describe('the total of an org', () => {
   });
 
   test('is not given again while a quota lets in what it does not count', () => {
-    // 40 of 60 are counted, so 20 more would be let in: it is lowered by so many, which has the cluster count anew.
+    // 40 of 60 are counted, so 20 more would be admitted: the limit is lowered by 20, which makes the cluster count again.
     expect(divide(100, 100, [{ ...holding(60, 60), uncounted: 20 }, holding(30, 30)]).shares).toEqual([43, 30]);
     expect(divide(100, 100, [holding(60, 43), holding(30, 30)]).shares).toEqual([63, 33]);
   });

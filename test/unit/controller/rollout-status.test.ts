@@ -23,7 +23,7 @@ interface Given extends Partial<RolloutFacts> {
   isStarted?: boolean;
 }
 
-/** Facts of a version that serves, unless told otherwise. */
+/** Facts of a version that serves, by default. */
 function statusOf({ before, isStarted = true, ...more }: Given = {}): DeploymentStatus {
   const process = {
     metadata: {},

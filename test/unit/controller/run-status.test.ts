@@ -53,11 +53,11 @@ test('a change that cannot begin waits for a while, then has failed, and stays s
   const failed = at(16, first);
   expect(failed).toEqual({ ...first, phase: 'Failed' });
   expect(at(17, failed)).toEqual(failed);
-  // Another cause, or another change, is waited for anew; what is known of generations stays.
+  // The wait starts again for another cause or another change; the status of the generations stays.
   const generations = [{ process: 'web', hash: 'a', state: 'Current' as const, instances: 1, ready: 1 }];
   expect(at(40, { ...first, reason: 'BindingNotReady', generations })).toMatchObject({ phase: 'Pending', generations });
   expect(at(40, { ...failed, id: 'before' })).toMatchObject({ phase: 'Pending', id: 'id' });
-  // What a broker said may stand in it. The schema takes no more, and would refuse the whole status.
+  // It may contain text of a broker. The schema allows no longer message, and would reject the whole status.
   const long = hinderedRollout(process(), 'id', { ...why, message: 'x'.repeat(longestMessage + 1) }, start);
   expect(long.message?.length).toBeLessThanOrEqual(longestMessage);
 });

@@ -20,7 +20,7 @@ function selected(user: SelectedContext['user'] = {}, cluster: Partial<SelectedC
   return { context: 'c', clusterName: 'a', cluster: { server: 'https://a:6443', ...cluster }, userName: 'u', user, namespace: undefined };
 }
 
-/** A plugin that counts its runs in a file, keeps what it was told, and prints what `answer` holds. */
+/** A plugin that counts its runs in a file, stores its input, and prints `answer`. */
 function plugin(answer: string): ExecEntry {
   const script = join(dir, 'plugin');
   writeFileSync(script, `#!/bin/sh\necho run >> ${dir}/runs\nprintf '%s' "$KUBERNETES_EXEC_INFO" > ${dir}/info\ncat ${dir}/answer\n`);

@@ -1,4 +1,4 @@
-// Who is overtaken reads again and decides anew.
+// After a conflict the object is read again and the change computed again.
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { retryOnConflict } from '../../../src/lib/kube/retry-on-conflict.ts';

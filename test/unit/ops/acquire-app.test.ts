@@ -1,4 +1,4 @@
-// First pushes of one name at once: one app is left, whoever takes over whose.
+// Concurrent first pushes of one name: one app remains, whichever push takes over.
 
 import { afterEach, expect, test } from 'vitest';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
@@ -30,7 +30,7 @@ function madeBy(push: string | undefined, name: string): CFApp {
   };
 }
 
-/** As the controller judges. */
+/** Acts as the controller. */
 async function judge(cluster: MemoryCluster, name: string, status: 'True' | 'False'): Promise<void> {
   const conditions = [{ type: 'Claimed', status, reason: 'Test', message: '', lastTransitionTime: new Date().toISOString() }];
   await cluster.mergePatch(kinds.app, ns, name, { status: { conditions } }, { subresource: 'status' });

@@ -1,4 +1,4 @@
-// The one watch of a push: old news is told from new, a later push and a deletion end every wait.
+// The single watch of a push: it ignores old versions, and a later push or a deletion ends every wait.
 
 import { expect, test, vi } from 'vitest';
 import { annotations } from '../../../src/lib/api/group.ts';
@@ -23,7 +23,7 @@ function app(resourceVersion: string, deployId?: string, push = pushId): Stored<
   });
 }
 
-/** A cluster whose watch brings what it is told, and that counts watches. */
+/** A cluster with a scripted watch, which counts watches. */
 class News {
   watches = 0;
   #queue: (WatchEvent<CFApp> | 'end')[] = [];

@@ -1,4 +1,4 @@
-// Who may write an app's settings, and for how long.
+// Which push may write an app's settings, and for how long.
 
 import { expect, test } from 'vitest';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';

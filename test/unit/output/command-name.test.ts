@@ -20,7 +20,7 @@ import { renderApp } from '../../../src/lib/views/apps.ts';
 
 const source = fileURLToPath(new URL('../../../src', import.meta.url));
 
-/** A terminal of who started kf as `cf`, and what was written to it. */
+/** A terminal of a kf that was started as `cf`, and its output. */
 function startedAsCf(json = false): { terminal: Terminal; said: () => string } {
   let all = '';
   const stream = { write: (text: string) => (all += text) };

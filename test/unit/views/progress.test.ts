@@ -40,7 +40,7 @@ it('ops hold none of these sentences', () => {
   const ops = path.resolve(import.meta.dirname, '../../../src/lib/ops');
   const files = readdirSync(ops, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
   expect(files.length).toBeGreaterThan(50);
-  // What cf prints while it works ends in three dots; a warning of an op's own has a type, and no words beside it.
+  // Progress text of cf ends in three dots; a warning of an op has a type and no further text.
   const sentence = /\.\.\.['`]|type: 'warning', message: ['"`]/;
   expect(files.filter((name) => sentence.test(readFileSync(path.join(ops, name), 'utf8')))).toEqual([]);
 });
