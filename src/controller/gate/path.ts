@@ -1,5 +1,5 @@
-// Parses the requests of the registry API version 2 that the gate supports. All others are refused before they reach the registry. Source:
-// https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md#endpoints
+// Parses the requests of the registry API version 2 that the gate supports. All others are refused before they reach the registry.
+// Source: https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md#endpoints
 
 import { defined } from '../../lib/defined.ts';
 

@@ -1,5 +1,5 @@
-// The API types of Kubernetes' own kinds, reduced to the fields that kf reads or writes. Source:
-// https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/
+// The API types of Kubernetes' own kinds, reduced to the fields that kf reads or writes.
+// Source: https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/
 
 import { resource } from './object.ts';
 import type { ClusterObject, KubeObject, ObjectMeta } from './object.ts';

@@ -1,4 +1,5 @@
-// The HTTPRoute of the Gateway API, reduced to the fields that kf writes or reads. Source: https://gateway-api.sigs.k8s.io/reference/spec/
+// The HTTPRoute of the Gateway API, reduced to the fields that kf writes or reads.
+// Source: https://gateway-api.sigs.k8s.io/reference/spec/
 
 import { resource } from './object.ts';
 import type { Condition, KubeObject } from './object.ts';

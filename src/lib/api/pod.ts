@@ -1,5 +1,5 @@
-// A pod's spec and status, reduced to the fields that kf reads or writes. Source:
-// https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#pod-v1-core
+// A pod's spec and status, reduced to the fields that kf reads or writes.
+// Source: https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#pod-v1-core
 
 import type { ObjectMeta } from './object.ts';
 

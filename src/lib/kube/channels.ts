@@ -1,5 +1,5 @@
-// Several streams over one WebSocket: the first byte of a message is the number of its stream. Source:
-// https://github.com/kubernetes/kubernetes/tree/master/staging/src/k8s.io/apimachinery/pkg/util/remotecommand (v4 and v5.channel.k8s.io)
+// Several streams over one WebSocket: the first byte of a message is the number of its stream.
+// Source: https://github.com/kubernetes/kubernetes/tree/master/staging/src/k8s.io/apimachinery/pkg/util/remotecommand (v4 and v5.channel.k8s.io)
 
 import { Readable, Writable } from 'node:stream';
 import type { WebSocket } from 'ws';

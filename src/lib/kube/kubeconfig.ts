@@ -1,5 +1,5 @@
-// Reads kubeconfig files as kubectl does: which files, how they are merged, and what a context refers to. Source:
-// https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/
+// Reads kubeconfig files as kubectl does: which files, how they are merged, and what a context refers to.
+// Source: https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/
 
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';

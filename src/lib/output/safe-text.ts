@@ -1,5 +1,5 @@
-// Makes text of others (apps, builds, names of objects) harmless for a terminal. Output to a pipe or a file keeps its bytes. Sources: ECMA-48
-// (control sequences); xterm's "Control Sequences"; Unicode Standard Annex 9 (directional formatting characters).
+// Makes text of others (apps, builds, names of objects) harmless for a terminal. Output to a pipe or a file keeps its bytes.
+// Sources: ECMA-48 (control sequences); xterm's "Control Sequences"; Unicode Standard Annex 9 (directional formatting characters).
 
 /** C0 except tab and line feed, DEL, C1, line and paragraph separators, and characters that change the direction of text. */
 const harmful = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;

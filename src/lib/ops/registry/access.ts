@@ -78,7 +78,7 @@ function isAway(error: unknown, isOwn: boolean): boolean {
 
 const withoutEnd = (text: string): string => text.replace(/^Error from registry: /, '').replace(/\.$/, '');
 
-/** The push credential of a space. @throws KfError when the controller has not written it, or when the user must not read it */
+/** The push credential of a space. @throws KfError when the controller has not written it, or when the user has no right to read it */
 export async function readPushCredential(cluster: Cluster, space: string, signal?: AbortSignal): Promise<BasicCredential> {
   const secret = await cluster.get(secretType, space, pushSecretName, signal);
   const text = (key: string): string => Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');

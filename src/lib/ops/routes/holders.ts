@@ -27,7 +27,7 @@ export const isAtPlace = ({ spec }: CFRoute, { host, domain, path }: RoutePlace)
 /** Naming the space is only a courtesy; installations with more orgs do without it. */
 const mostOrgs = 20;
 
-/** GUID of the space that has the host; undefined when nobody has it, '' when the caller's role (of kf 0.1.0) must not read that. */
+/** GUID of the space that has the host; undefined when nobody has it, '' when the caller's role (of kf 0.1.0) has no right to read that. */
 async function holderOf({ cluster, root, signal }: SpaceSession, { host, domain }: RoutePlace): Promise<string | undefined> {
   const { fqdn } = addressOf({ metadata: {}, spec: { host, domainRef: {} } }, domain);
   try {

@@ -120,7 +120,7 @@ export async function createSpace(session: Session, org: NameAndGuid, name: stri
   return { place: named(name, guid), created: true };
 }
 
-/** Gives a role to the caller. A caller who must not give roles gets none: users who may create orgs and spaces can see them anyway. */
+/** Gives a role to the caller. A caller without the right to give roles gets none: users who may create orgs and spaces can see them anyway. */
 export async function assignOwnRole(session: Session, role: keyof typeof cfRoles, namespace: string): Promise<boolean> {
   const { cluster, signal } = session;
   const wanted: CfRole = cfRoles[role];
