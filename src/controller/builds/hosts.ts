@@ -17,13 +17,15 @@ const schemePorts: Record<string, number> = { http: 80, https: 443, socks5: 1080
 /** @param text `host` or `host:port` */
 function hostFrom(text: string, defaultPort: number): Host {
   const url = new URL(`http://${text}`);
-  return { name: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? defaultPort : Number(url.port) };
+  // `url.port` is empty for `:80`, the default port of the scheme that stands before it here.
+  const port = /:(\d+)$/.exec(text)?.[1];
+  return { name: url.hostname.replace(/^\[|\]$/g, ''), port: port === undefined ? defaultPort : Number(port) };
 }
 
 /** The hosts of all URLs in a variable's value. The value of a proxy variable may also be a host without a scheme. */
 function hostsInVariable(name: string, value: string): Host[] {
-  const urls = value.matchAll(/\b(https?|socks5|ftp):\/\/(?:[^\s/@,;|"']*@)?([^\s/,;|"'?#]+)/g);
-  const found = [...urls].flatMap(([, scheme = '', host = '']) => tryHost(host, schemePorts[scheme] ?? 443));
+  const urls = value.matchAll(/\b(https?|socks5|ftp):\/\/(?:[^\s/@,;|"']*@)?([^\s/,;|"'?#]+)/gi);
+  const found = [...urls].flatMap(([, scheme = '', host = '']) => tryHost(host, schemePorts[scheme.toLowerCase()] ?? 443));
   if (found.length > 0 || !/_proxy$/i.test(name) || /^no_proxy$/i.test(name)) return found;
   return tryHost(value.trim(), 80);
 }

@@ -4,8 +4,8 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { findCondition } from '../../lib/api/conditions.ts';
-import { httpRouteType, isAboutRevision, revisionOf, type HttpRoute } from '../../lib/api/gateway.ts';
-import { conditionTypes, reasons, type DeploymentFailure } from '../../lib/api/group.ts';
+import { httpRouteType, isLoaded, revisionOf, type HttpRoute } from '../../lib/api/gateway.ts';
+import { conditionTypes, type DeploymentFailure } from '../../lib/api/group.ts';
 import type { KfInfo } from '../../lib/api/kf-info.ts';
 import type { Condition, Stored } from '../../lib/api/object.ts';
 import type { CFProcess, CFRoute } from '../../lib/api/types.generated.ts';
@@ -137,9 +137,7 @@ export function acceptance(route: Stored<HttpRoute>): { accepted: boolean; messa
 export function isSettled(route: Stored<CFRoute>, live: Stored<HttpRoute> | undefined): boolean {
   const revision = revisionOf(live);
   if (revision === undefined) return true;
-  const known = findCondition(route, conditionTypes.programmed);
-  if (known === undefined || !isAboutRevision(known.message, revision)) return false;
-  return known.status === 'True' || known.reason === reasons.notAnswered;
+  return isLoaded(findCondition(route, conditionTypes.programmed), revision);
 }
 
 function hasRule(route: Stored<HttpRoute>, generation: string): boolean {

@@ -1,6 +1,7 @@
 // The HTTPRoute of the Gateway API, reduced to the fields that kf writes or reads.
 // Source: https://gateway-api.sigs.k8s.io/reference/spec/
 
+import { reasons } from './group.ts';
 import { resource } from './object.ts';
 import type { Condition, KubeObject } from './object.ts';
 
@@ -82,6 +83,15 @@ export function revisionOf(route: HttpRoute | undefined): string | undefined {
  */
 export function isAboutRevision(message: string, revision: string): boolean {
   return message.endsWith(`${revision}.`);
+}
+
+/**
+ * True when a route's condition `Programmed` says that the gateway has loaded this revision, or that something else answers in its place, so that there
+ * is nothing to wait for. A statement about another revision, or that the gateway still has an earlier one, does not count.
+ */
+export function isLoaded(programmed: Condition | undefined, revision: string): boolean {
+  if (programmed === undefined || !isAboutRevision(programmed.message, revision)) return false;
+  return programmed.status === 'True' || programmed.reason === reasons.notAnswered;
 }
 
 /** The backends of requests without kf's headers. */

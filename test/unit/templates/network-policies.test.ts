@@ -75,6 +75,19 @@ describe('what builds may reach', () => {
     ]);
   });
 
+  test('a port that is named is opened, also that of another scheme; a scheme may be in capitals', async () => {
+    const env = {
+      NPM_CONFIG_REGISTRY: 'https://10.0.0.2:80/npm/',
+      PIP_INDEX_URL: 'HTTP://10.0.0.3/simple',
+      GOPROXY: 'HTTPS://[fd00::1]:443',
+    };
+    expect((await targets(infoWith({}), env)).found).toEqual([
+      { to: { range: '10.0.0.2/32' }, port: 80 },
+      { to: { range: '10.0.0.3/32' }, port: 80 },
+      { to: { range: 'fd00::1/128' }, port: 443 },
+    ]);
+  });
+
   test('a name that leads to private addresses opens those, one of the internet opens its port', async () => {
     const env = {
       PIP_INDEX_URL: 'https://user:secret@pip.example.com/simple',

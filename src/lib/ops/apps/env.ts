@@ -85,7 +85,7 @@ export async function setEnv(session: SpaceSession, app: Stored<CFApp>, name: st
 /** Returns false when the variable was not set. */
 export async function unsetEnv(session: SpaceSession, app: Stored<CFApp>, name: string): Promise<boolean> {
   const secret = await readSecret(session, app.spec.envSecretName);
-  if (secret?.data?.[name] === undefined) return false;
+  if (secret === undefined || !Object.hasOwn(secret.data ?? {}, name)) return false;
   await patchKey(session, secret, name, null);
   return true;
 }

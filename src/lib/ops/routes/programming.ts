@@ -1,7 +1,7 @@
 // Waits until the gateway has loaded what a command wrote, so that the change has its effect when the command prints OK.
 
 import { currentCondition, findCondition } from '../../api/conditions.ts';
-import { httpRouteType, isAboutRevision, mainBackends, revisionOf } from '../../api/gateway.ts';
+import { httpRouteType, isLoaded, mainBackends, revisionOf } from '../../api/gateway.ts';
 import { conditionTypes, kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
@@ -29,7 +29,7 @@ function notLoaded(route: Stored<CFRoute>, url: string, waitedMs: number): KfErr
  * @throws KfError `accepted` without a controller, `failed` when the gateway refuses the route, `timeout` when it does not load it
  */
 export async function waitUntilProgrammed(session: SpaceSession, route: Stored<CFRoute>, url: string): Promise<void> {
-  const isLoaded = (seen: Stored<CFRoute>): boolean => {
+  const hasLoaded = (seen: Stored<CFRoute>): boolean => {
     const loaded = currentCondition(seen, conditionTypes.programmed);
     if (loaded?.status === 'False') throw new KfError('failed', `The gateway does not take the route ${url}: ${loaded.message}`);
     return loaded?.status === 'True';
@@ -39,7 +39,7 @@ export async function waitUntilProgrammed(session: SpaceSession, route: Stored<C
     url,
   });
   const late = (seen: Stored<CFRoute>, waitedMs: number): KfError | undefined => notLoaded(seen, url, waitedMs);
-  await waitForController(session, { type: kinds.route, object: route, what: `Route ${url}`, late }, isLoaded, progress);
+  await waitForController(session, { type: kinds.route, object: route, what: `Route ${url}`, late }, hasLoaded, progress);
 }
 
 /** True when the gateway has loaded a form of the route that sends no request to the app. The controller has asked the gateway. */
@@ -53,9 +53,8 @@ async function isSilent(session: SpaceSession, app: Stored<CFApp>, route: Stored
   if (fresh === undefined || live === undefined) return true;
   const own = (fresh.spec.destinations ?? []).filter(({ appRef }) => appRef.name === app.metadata.name);
   const reachesApp = mainBackends(live).some((backend) => own.some(({ guid }) => backend.name.startsWith(`s-${guid}-`)));
-  const message = findCondition(fresh, conditionTypes.programmed)?.message ?? '';
   const revision = revisionOf(live);
-  return !reachesApp && revision !== undefined && isAboutRevision(message, revision);
+  return !reachesApp && revision !== undefined && isLoaded(findCondition(fresh, conditionTypes.programmed), revision);
 }
 
 /**
