@@ -102,7 +102,7 @@ async function prepare(context: string | undefined): Promise<Prepared> {
     return { kf: await installPackedKf(path.join(cache, 'kf')), env, setupFlags: [], own: false };
   }
   say(
-    `A cluster of its own${existsSync(path.join(cacheFolder(), 'parts')) ? '' : ' (the first time this compiles Kubernetes: about 8 minutes on two cores; 1.5 GB stay in the cache)'}`,
+    `A cluster of its own${existsSync(path.join(cacheFolder(), 'parts')) ? '' : ' (the first time this compiles Kubernetes: about 6 minutes on two cores; 1.5 GB stay in the cache)'}`,
   );
   const [clusterEnv, binary]: [ClusterEnv, string] = await Promise.all([clusterUp(clusterName), installPackedKf(path.join(cache, 'kf'))]);
   const env = { ...process.env, ...clusterEnv, CF_HOME: path.join(cache, 'home') };
