@@ -28,6 +28,13 @@ export const appIndexes: readonly Index[] = [processesByApp, workloadsByProcess,
 /** False when another object holds the name; true also before the name is claimed for the first time. */
 const mayHoldName = (object: CFRoute | CFServiceBinding): boolean => findCondition(object, conditionTypes.claimed)?.status !== 'False';
 
+/**
+ * Compares two objects: the older one comes first, and of two from the same second the one whose name comes first. A store returns the object that changed
+ * last at the end, so without the names a change would give an environment another order, and pods would be replaced for nothing.
+ */
+export const byAge = (a: Stored, b: Stored): number =>
+  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') || a.metadata.name.localeCompare(b.metadata.name);
+
 /** Bindings to the app, oldest first, without those that are being deleted or whose name another one holds. */
 export function bindingsOf(stores: Stores, app: Stored<CFApp>): Stored<CFServiceBinding>[] {
   return stores
@@ -35,16 +42,13 @@ export function bindingsOf(stores: Stores, app: Stored<CFApp>): Stored<CFService
     .by(bindingsByApp.name, keyOf(app))
     .filter((binding) => binding.metadata.deletionTimestamp === undefined && binding.spec.type === 'app')
     .filter(mayHoldName)
-    .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
+    .toSorted(byAge);
 }
 
 /** Keys of an app's processes. */
 export function processKeys(appKey: string, stores: Stores): string[] {
   return stores.of(kinds.process).by(processesByApp.name, appKey).map(keyOf);
 }
-
-const byAge = (a: Stored<CFRoute>, b: Stored<CFRoute>): number =>
-  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') || a.metadata.name.localeCompare(b.metadata.name);
 
 export interface MappedDestination {
   route: Stored<CFRoute>;

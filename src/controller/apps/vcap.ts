@@ -14,7 +14,7 @@ import { BoundedMap } from '../runtime/bounded-map.ts';
 import { Remembered } from '../runtime/memory.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
-import { routesByApp } from '../relations.ts';
+import { byAge, routesByApp } from '../relations.ts';
 import { liveProcesses } from './processes.ts';
 import { serviceCredentialsOf } from '../services/instance.ts';
 import { isNamespaceOf } from '../tenancy/ownership.ts';
@@ -43,7 +43,7 @@ function urisOf(context: Context, app: Stored<CFApp>): string[] {
   const routes = context.stores.of(kinds.route).by(routesByApp.name, `${app.metadata.namespace}/${app.metadata.name}`);
   return routes
     .filter((route) => findCondition(route, conditionTypes.claimed)?.status !== 'False')
-    .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''))
+    .toSorted(byAge)
     .slice(0, mostUris)
     .flatMap((route) => {
       // A route that was created together with the app may not have been reconciled yet.
