@@ -197,6 +197,10 @@ describe('the message', () => {
       /^The app listens on port 8080, but GET \/health is answered with 404; .*health-check-http-endpoint/,
     ],
     ['Get "http://10.0.0.7:8080/": context deadline exceeded', /too slow to answer: health-check-invocation-timeout/],
+    ['dial tcp 10.0.0.7:8080: i/o timeout', /^The connection was not accepted: nothing answers at that address and port/],
+    ['Get "http://10.0.0.7:8080/": dial tcp 10.0.0.7:8080: i/o timeout (Client.Timeout exceeded)', /^The connection was not accepted/],
+    ['dial tcp 10.0.0.7:8080: connect: no route to host', /^The connection was not accepted/],
+    ['read tcp 10.0.0.1:40000->10.0.0.7:8080: i/o timeout', /takes connections but is too slow to answer/],
     ['something else', /^The last check said: something else$/],
     [undefined, /^The app must listen on 0\.0\.0\.0/],
   ])('of a check that said %j: what to change', (said, expected) => {
