@@ -8,6 +8,7 @@ import { RegistryError } from '../../lib/oci/errors.ts';
 import { directConnection } from '../../lib/oci/http.ts';
 import { formatReference, parseReference } from '../../lib/oci/reference.ts';
 import { RegistryClient } from '../../lib/oci/registry.ts';
+import type { ResolvedImage } from '../../lib/oci/registry.ts';
 import { cutText } from '../../lib/api/text.ts';
 import { tableIn, textIn } from './untrusted.ts';
 import type { UntrustedTable } from './untrusted.ts';
@@ -20,7 +21,7 @@ export interface ImageFacts {
   digest: string;
   user: string;
   ports: number[];
-  /** Left out for an index, which may name images of several architectures. */
+  /** Left out for an index with images of several architectures. */
   architecture?: string;
   /** Text of label `io.buildpacks.build.metadata`; empty when there is none. */
   buildMetadata: string;
@@ -64,8 +65,7 @@ export async function readImage(image: string, options: ReadOptions): Promise<Im
     const found = await client.resolve(repository, digest ?? tag ?? 'latest', options.architecture, options.signal);
     if (found === undefined) throw new KfError('not-found', `The image '${image}' does not exist.`);
     const config = await client.readConfig(repository, found.manifest, options.signal);
-    const isIndex = found.rootDigest !== found.digest;
-    return factsOf({ ...config }, found.rootDigest, isIndex);
+    return factsOf({ ...config }, found);
   } finally {
     connection.close();
   }
@@ -75,7 +75,7 @@ export async function readImage(image: string, options: ReadOptions): Promise<Im
 const mostPorts = 64;
 
 /** @param file the image config as the registry sent it: each of its values may have any type */
-function factsOf(file: UntrustedTable, digest: string, isIndex: boolean): ImageFacts {
+function factsOf(file: UntrustedTable, { rootDigest, hasOtherArchitectures }: ResolvedImage): ImageFacts {
   const config = tableIn(file['config']);
   const ports = Object.keys(tableIn(config['ExposedPorts']))
     .filter((port) => !/\/(udp|sctp)$/.test(port))
@@ -85,11 +85,11 @@ function factsOf(file: UntrustedTable, digest: string, isIndex: boolean): ImageF
     .slice(0, mostPorts);
   const architecture = cutText(textIn(file['architecture']), 63);
   return {
-    digest,
+    digest: rootDigest,
     user: cutText(textIn(config['User']), 255),
     ports,
     buildMetadata: textIn(tableIn(config['Labels'])[buildMetadataLabel]),
-    ...(isIndex || architecture === '' ? {} : { architecture }),
+    ...(hasOtherArchitectures || architecture === '' ? {} : { architecture }),
   };
 }
 

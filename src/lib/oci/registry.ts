@@ -27,6 +27,8 @@ export interface ResolvedImage {
   /** Digest that the tag pointed to: the index's if there is one. */
   rootDigest: Digest;
   manifest: Manifest;
+  /** The index that the tag pointed to has images of further architectures. */
+  hasOtherArchitectures: boolean;
 }
 
 const MANIFEST_ACCEPT = [MEDIA_TYPES.index, MEDIA_TYPES.manifest, MEDIA_TYPES.dockerIndex, MEDIA_TYPES.dockerManifest].join(', ');
@@ -149,8 +151,10 @@ export class RegistryClient {
     const root = await this.getManifest(repository, reference, signal);
     if (!root) return undefined;
     const document = parseDocument(root.bytes, repository);
-    if (!isIndex(document))
-      return { digest: root.descriptor.digest, rootDigest: root.descriptor.digest, manifest: asManifest(document, repository) };
+    if (!isIndex(document)) {
+      const { digest } = root.descriptor;
+      return { digest, rootDigest: digest, manifest: asManifest(document, repository), hasOtherArchitectures: false };
+    }
     const entry = document.manifests.find(({ platform }) => platform?.os === 'linux' && platform.architecture === architecture);
     if (!entry) throw noPlatform(repository, reference, architecture, document);
     if (!isDigest(String(entry.digest)))
@@ -162,6 +166,7 @@ export class RegistryClient {
       digest: entry.digest,
       rootDigest: root.descriptor.digest,
       manifest: asManifest(parseDocument(manifest.bytes, repository), repository),
+      hasOtherArchitectures: document.manifests.some((other) => mayRunOnLinux(other) && other.platform?.architecture !== architecture),
     };
   }
 
@@ -245,6 +250,9 @@ function nextPage(link: string | undefined, current: string): string | undefined
   const url = new URL(target, new URL(current, 'http://registry.invalid'));
   return url.pathname.slice(Math.max(0, url.pathname.indexOf('/v2/'))) + url.search;
 }
+
+/** False for images of other systems, and for attestations, whose platform is `unknown/unknown`. An entry need not name a platform. */
+const mayRunOnLinux = ({ platform }: Descriptor): boolean => (platform?.os ?? 'linux') === 'linux';
 
 function noPlatform(repository: string, reference: string, architecture: string, index: Index): KfError {
   const known = index.manifests.flatMap(({ platform }) =>

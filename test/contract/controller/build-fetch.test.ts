@@ -156,6 +156,19 @@ describe('the fetch program', () => {
       });
     });
 
+    test.each([
+      ['for one architecture with its attestation', [{ os: 'unknown', architecture: 'unknown' }], 'amd64'],
+      ['for one architecture of Linux and for Windows', [{ os: 'windows', architecture: 'arm64' }], 'amd64'],
+      ['for two architectures', [{ os: 'linux', architecture: 'arm64' }], undefined],
+      ['with a manifest for an unnamed platform', [undefined], undefined],
+    ])('gives the architecture of an index %s: only when the image runs on no other', async (_, others, expected) => {
+      const digest = await push(registry, 'x/app', 'amd', { layer: Buffer.from('l') });
+      const entries = [{ digest, platform: { os: 'linux', architecture: 'amd64' } }, ...others.map((platform) => ({ digest, platform }))];
+      const index = registry.putManifest('x/app', 'both', MEDIA_TYPES.index, { manifests: entries });
+      const facts = await read(`${registry.host}/x/app:both`);
+      expect([facts.digest, facts.architecture]).toEqual([index, expected]);
+    });
+
     test('says that an image does not exist, and lets the registry refuse without its credential', async () => {
       await expect(read(`${registry.host}/x/app:none`)).rejects.toThrow(`The image '${registry.host}/x/app:none' does not exist.`);
       await expect(read(`${registry.host}/x/app:1`, [])).rejects.toMatchObject({ answer: { status: 401 } });
