@@ -43,7 +43,7 @@ async function create(input: object, as: string | undefined = controller): Promi
 
 const configMap = (namespace: string, name = 'x') => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace } });
 
-describe("the controller's account writes", () => {
+describe("the controller's account can write", () => {
   test('only in namespaces of orgs and spaces, the root namespace and its own', async () => {
     for (const ns of [org, space, 'cf', 'kf-system']) expect(await create(configMap(ns))).toBe('accepted');
     for (const ns of [foreign, node, 'kube-system'])
@@ -56,12 +56,12 @@ describe("the controller's account writes", () => {
     expect((await ask(['label', 'configmap', '-n', foreign, 'x', 'a=b'], { as: controller })).stderr).toContain(refusal);
   });
 
-  test('and nobody else is kept from it', async () => {
+  test('and the policy affects no other user', async () => {
     expect((await ask(['create', '--dry-run=server', '-f', '-'], { input: configMap(foreign, 'y') })).code).toBe(0);
   });
 });
 
-describe('of namespaces the controller', () => {
+describe('namespaces and the controller', () => {
   const marks = { ...mark, [`${group}/org-guid`]: 'x', 'pod-security.kubernetes.io/enforce': 'restricted' };
   const namespace = (labels: object, annotations: object = { 'kf.cloudfoundry.org/owner-uid': 'u' }) => ({
     apiVersion: 'v1',
@@ -69,7 +69,7 @@ describe('of namespaces the controller', () => {
     metadata: { name: `new-${run}`, labels, annotations },
   });
 
-  test('makes those of orgs and spaces, with their marks and their owner', async () => {
+  test('it creates those of orgs and spaces, with their labels and their owner', async () => {
     expect(await create(namespace(marks))).toBe('accepted');
     expect(await create(namespace(mark))).toContain('The kf controller may only change namespaces of orgs and spaces that kf made');
     expect(await create(namespace({}))).toContain('is none');
@@ -80,15 +80,15 @@ describe('of namespaces the controller', () => {
     ['privileged', { 'pod-security.kubernetes.io/enforce': 'privileged' }],
     ['baseline', { 'pod-security.kubernetes.io/enforce': 'baseline' }],
     ['restricted of an old version', { 'pod-security.kubernetes.io/enforce-version': 'v1.19' }],
-  ])('makes none with PodSecurity %s', async (_what, labels) => {
+  ])('it cannot create one with PodSecurity %s', async (_what, labels) => {
     expect(await create(namespace({ ...marks, ...labels }))).toContain('may only make namespaces with PodSecurity restricted');
   });
 
-  test('makes none without PodSecurity', async () => {
+  test('it cannot create one without PodSecurity', async () => {
     expect(await create(namespace({ ...mark, [`${group}/org-guid`]: 'x' }))).toContain('with PodSecurity restricted');
   });
 
-  test('neither takes over nor deletes any of others', async () => {
+  test('it can neither take over nor delete namespaces of others', async () => {
     const refusal = `The kf controller may only change namespaces of orgs and spaces that kf made, and ${foreign} is none`;
     const takeOver = ['label', 'namespace', foreign, 'kf.cloudfoundry.org/managed-by=kf', `${group}/org-guid=x`];
     expect((await ask(takeOver, { as: controller })).stderr).toContain(refusal);
@@ -99,7 +99,7 @@ describe('of namespaces the controller', () => {
     expect((await ask(unmark, { as: controller })).stderr).toContain(`and ${org} is none`);
   });
 
-  test('neither changes the owner nor weakens PodSecurity of one that it made', async () => {
+  test('it can neither change the owner nor weaken PodSecurity of a namespace that it created', async () => {
     const mine = { ...namespace(marks), metadata: { ...namespace(marks).metadata, name: `mine-${run}` } };
     await kubectl(['create', '-f', '-'], { input: mine, as: controller });
     const change = async (...args: string[]): Promise<string> => (await ask([...args, '--overwrite'], { as: controller })).stderr;
@@ -114,7 +114,7 @@ describe('of namespaces the controller', () => {
   });
 });
 
-describe("the controller's account", () => {
+describe("role bindings of the controller's account", () => {
   const binding = (role: string, subjects: object[], namespace: string | undefined, from?: string, name = 'x') => ({
     apiVersion: `${rbac}/v1`,
     kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
@@ -129,7 +129,7 @@ describe("the controller's account", () => {
   const [admin, developer, own] = ['korifi-controllers-admin', 'korifi-controllers-space-developer', 'kf-controller-space'];
   const alice = [user('alice')];
 
-  test('hands down what lies one level above, and has its own in orgs and spaces', async () => {
+  test('it copies those of the level above, and creates its own in orgs and spaces', async () => {
     expect(await create(binding(admin, alice, org, 'cf'))).toBe('accepted');
     expect(await create(binding(admin, alice, space, org))).toBe('accepted');
     expect(await create(binding(admin, [{ kind: 'ServiceAccount', name: 'ci', namespace: 'people' }], space, org))).toBe('accepted');
@@ -141,20 +141,20 @@ describe("the controller's account", () => {
     ['its own namespace', 'kf-system'],
     ['a namespace of setup that is privileged', node],
     ['a namespace that kf did not make', foreign],
-  ])('binds none in %s, not even its own', async (_what, ns) => {
+  ])('it creates none in %s, not even its own', async (_what, ns) => {
     const refusal = /may only bind roles in namespaces of orgs and spaces|may not write in namespace/;
     expect(await create(binding(own, [account], ns, undefined, own))).toMatch(refusal);
     expect(await create(binding(admin, alice, ns, 'cf'))).toMatch(refusal);
   });
 
-  test('binds none for the whole cluster, and makes no roles', async () => {
+  test('it creates none for the whole cluster, and no roles', async () => {
     expect(await create(binding(admin, alice, undefined, 'cf'))).toContain('may only bind roles in namespaces of orgs and spaces');
     const role = { apiVersion: `${rbac}/v1`, kind: 'Role', metadata: { name: 'x', namespace: org }, rules: [] };
     expect(await create(role)).toContain('may only bind roles in namespaces of orgs and spaces');
     expect(await create({ ...role, kind: 'ClusterRole', metadata: { name: 'x' } })).toContain('may only bind roles');
   });
 
-  test('gives nothing that is not handed down from the level above', async () => {
+  test('it grants nothing that the level above does not hand down', async () => {
     const refusal = 'may only bind the roles of people that the org or the root namespace hands down, and its own role to itself';
     expect(await create(binding(developer, alice, space))).toContain(refusal);
     expect(await create(binding(developer, alice, space, 'cf'))).toContain(refusal);
@@ -185,7 +185,7 @@ describe("the controller's account", () => {
   });
 });
 
-describe('of pods the controller', () => {
+describe('pods and the controller', () => {
   const spec = (more: object = {}) => ({
     automountServiceAccountToken: false,
     containers: [{ name: 'c', image: 'i' }],
@@ -214,13 +214,13 @@ describe('of pods the controller', () => {
     spec: { template: { spec: { restartPolicy: 'Never', ...spec(more) } } },
   });
 
-  test('makes those of apps, tasks and builds', async () => {
+  test('it creates those of apps, tasks and builds', async () => {
     expect(await create(set({ serviceAccountName: 'korifi-app' }))).toBe('accepted');
     expect(await create(job({ serviceAccountName: 'korifi-task' }))).toBe('accepted');
     expect(await create(job())).toBe('accepted');
   });
 
-  test('makes none with a token', async () => {
+  test('it cannot create one with a token', async () => {
     const token = { projected: { sources: [{ serviceAccountToken: { path: 't' } }] }, name: 'v' };
     for (const make of [(more: object) => pod(space, more), set, job]) {
       expect(await create(make({ automountServiceAccountToken: true }))).toContain('may not make pods that get a token of the API server');
@@ -228,12 +228,12 @@ describe('of pods the controller', () => {
     }
   });
 
-  test('makes none that runs as an account with rights', async () => {
+  test('it cannot create one that runs as an account with rights', async () => {
     for (const make of [set, job])
       expect(await create(make({ serviceAccountName: 'deployer' }))).toContain('may not make pods that run as the account deployer');
   });
 
-  test('makes one in kf-system, which neither mounts anything nor passes for another', async () => {
+  test('in kf-system it creates only the pod that reads the builder image, without mounts and without labels of other pods', async () => {
     const look = { name: 'kf-builder-info' };
     const refusal = 'may make no pod in kf-system but the one that looks into the builder image';
     expect(await create(pod('kf-system', {}, { ...look, labels: mark }))).toBe('accepted');
@@ -244,7 +244,7 @@ describe('of pods the controller', () => {
     expect(await create({ ...job(), metadata: { name: 'x', namespace: 'kf-system' } })).toContain(refusal);
   });
 
-  test('makes no Secret that the cluster fills with a token', async () => {
+  test('it cannot create a Secret that the cluster fills with a token', async () => {
     const secret = (type: string) => ({
       apiVersion: 'v1',
       kind: 'Secret',
@@ -257,7 +257,7 @@ describe('of pods the controller', () => {
     expect(await create(secret('Opaque'))).toBe('accepted');
   });
 
-  test('makes no Service that takes addresses or ports of others', async () => {
+  test('it cannot create a Service that takes addresses or ports of others', async () => {
     const service = (more: object) => ({
       apiVersion: 'v1',
       kind: 'Service',

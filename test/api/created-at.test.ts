@@ -62,7 +62,7 @@ beforeAll(async () => {
 
 afterAll(removeLease);
 
-describe('what a developer creates by kubectl', () => {
+describe('an object that a developer creates with kubectl', () => {
   const inSpace = { [labels.spaceGuid]: space, [createdAt]: time };
   const app = { [labels.appGuid]: 'the-app' };
   const healthCheck = { type: 'process', data: { invocationTimeoutSeconds: 1, timeoutSeconds: 1 } };
@@ -83,23 +83,23 @@ describe('what a developer creates by kubectl', () => {
     expect(metadata.labels).toEqual({ [labels.guid]: metadata.name, ...inSpace, ...own });
   });
 
-  test('keeps other labels, and a time that it was given', async () => {
+  test('keeps other labels and a valid creation time', async () => {
     const given = { team: 'a', [createdAt]: '2020-01-01T00-00-00' };
     expect(await createdBy(object('CFApp', appSpec, { name: `given-${run}`, labels: given }))).toMatchObject(given);
   });
 
-  test('gets a time for one that nobody could read', async () => {
+  test('gets a creation time in place of one that is not readable', async () => {
     const unread = { [createdAt]: 'yesterday' };
     expect(await createdBy(object('CFApp', appSpec, { name: `unread-${run}`, labels: unread }))).toMatchObject({ [createdAt]: time });
   });
 
-  test('may leave its name to the API server', async () => {
+  test('can leave its name to the API server', async () => {
     const got = await createdBy(object('CFApp', appSpec, { generateName: 'any-' }));
     expect(got).toMatchObject(inSpace);
     expect(got).not.toHaveProperty([labels.guid]);
   });
 
-  test('is not refused for what cannot be a label', async () => {
+  test('is not refused for a value that cannot be a label', async () => {
     const got = await createdBy(object('CFRoute', { host: 'shop', domainRef: { name: 'd'.repeat(70), namespace: 'cf' } }));
     expect(Object.keys(got).sort()).toEqual([createdAt, labels.guid, labels.routeHost, labels.spaceGuid].sort());
   });
@@ -118,7 +118,7 @@ describe('the API server', () => {
     ...[labels.serviceBrokerDisplayName, labels.serviceOfferingName, labels.servicePlanName],
   ] as string[];
 
-  test('sets at once what the controller would set, but hashes of names', async () => {
+  test('sets the labels at once that the controller would set, except hashes of names', async () => {
     await makeNamespace(org, { [labels.managedBy]: 'kf', [labels.orgGuid]: org });
     const create = async (args: string[], input: object[] = []): Promise<Made[]> => {
       const printed = await kubectl(['create', '--dry-run=server', '-o', 'json', ...args], { input });
@@ -135,8 +135,8 @@ describe('the API server', () => {
   });
 });
 
-describe('a change', () => {
-  test('puts the true time in the place of any other, and labels back', async () => {
+describe('a change of an object', () => {
+  test('sets the true creation time again, and restores labels', async () => {
     const { metadata } = await createIt(object('CFApp', appSpec));
     const wrong = { [createdAt]: '2020-01-01T00-00-00', [labels.guid]: 'another' };
     const patch = JSON.stringify({ metadata: { labels: wrong } });

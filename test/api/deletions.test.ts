@@ -98,7 +98,7 @@ afterAll(async () => {
 });
 
 describe('deleting a single object of a running app', () => {
-  test.each(kindNames)('a %s is refused by a sentence, one by one and all at once', async (kind) => {
+  test.each(kindNames)('a %s is refused with a sentence, alone and in a deletion of all', async (kind) => {
     for (const args of [[], ['--all']]) {
       const { code, stderr } = await remove(kind, space, 'alice', ...args);
       expect([code, stderr]).toEqual([1, expect.stringContaining(`'kept' ${sentence}`)]);
@@ -106,11 +106,11 @@ describe('deleting a single object of a running app', () => {
     }
   });
 
-  test.each(kindNames)('a %s goes for the controller, and for who may remove the policy', async (kind) => {
+  test.each(kindNames)('the controller and users who may remove the policy can delete a %s', async (kind) => {
     for (const user of [controller, 'root']) expect(await remove(kind, space, user)).toMatchObject({ code: 0 });
   });
 
-  test('what belongs to no app, and what lies in namespaces of others, is nobody’s business here', async () => {
+  test('objects that belong to no app or that are in other namespaces can be deleted', async () => {
     expect(await remove('secret', space, 'alice', 'own')).toMatchObject({ code: 0 });
     for (const kind of builtIn) expect(await remove(kind, foreign, 'alice')).toMatchObject({ code: 0 });
   });

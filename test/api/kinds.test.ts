@@ -52,7 +52,7 @@ async function crds(): Promise<Map<string, Crd>> {
 }
 
 describe('the kinds', () => {
-  test('are all there, established, and in category cf', async () => {
+  test('are all installed, established, and in category cf', async () => {
     const all = await crds();
     expect([...all.keys()].sort()).toEqual([
       'AppWorkload',
@@ -114,7 +114,7 @@ describe('the kinds', () => {
     }
   });
 
-  test('have a status of their own, but offerings and plans, whose status the contract has not', async () => {
+  test('have a status subresource, except offerings and plans, for which the contract has none', async () => {
     for (const [kind, crd] of await crds()) {
       const has = crd.spec.versions[0]?.subresources !== undefined;
       expect(has, kind).toBe(!['CFServiceOffering', 'CFServicePlan'].includes(kind));
@@ -123,7 +123,7 @@ describe('the kinds', () => {
 });
 
 describe("the contract's objects", () => {
-  test('are accepted with not one field unknown, and again without a change', async () => {
+  test('are accepted without an unknown field, and unchanged when they are applied again', async () => {
     const apply = ['apply', '-n', ns, '--server-side', '--validate=strict', '-f', contractFile];
     await kubectl(apply);
     // The first change sets the time of creation, for no controller runs here that would have set it.
@@ -138,7 +138,7 @@ describe("the contract's objects", () => {
     expect(versions(after)).toEqual(versions(before));
   });
 
-  test('show their columns to kubectl', async () => {
+  test('show their columns in kubectl', async () => {
     const table = await kubectl(['get', 'cfapps', '-n', ns, 'docker-app']);
     expect(table).toMatch(/^NAME\s+DISPLAY NAME\s+CREATED AT\s+UPDATED AT\s+STATE\s+AGE\n/);
     expect(table).toMatch(/docker-app\s+docker-app\s+[-T\d]+\s+STARTED/);
@@ -160,7 +160,7 @@ describe('a process', () => {
     },
   };
 
-  test('wants one instance when nothing is said, and is scaled like any workload', async () => {
+  test('has one instance by default, and is scaled like any workload', async () => {
     await kubectl(['apply', '--server-side', '-f', '-'], { input: process });
     await kubectl([
       'patch',
@@ -182,7 +182,7 @@ describe('a process', () => {
     expect(scaled.spec.desiredInstances).toBe(3);
   });
 
-  test('cannot want fewer than none', async () => {
+  test('cannot have fewer than 0 instances', async () => {
     const { code, stderr } = await ask([
       'patch',
       'cfprocess',
@@ -207,7 +207,7 @@ describe('a task', () => {
   });
   const create = (name: string, spec: object) => ask(['create', '--validate=strict', '-f', '-'], { input: task(name, spec) });
 
-  test('says its memory, its disk and the process type that it takes the rest from', async () => {
+  test('has its memory, its disk and the process type that gives the other values', async () => {
     const spec = { command: 'rake', processType: 'worker', memoryMB: 128, diskMB: 512, displayName: 'migrate' };
     expect(await create('sized', spec)).toMatchObject({ code: 0 });
     expect(await kubectlJson<object>(['get', 'cftask', '-n', ns, 'sized'])).toMatchObject({ spec });
@@ -216,13 +216,13 @@ describe('a task', () => {
     expect(await kubectlJson<object>(['get', 'cftask', '-n', ns, 'sized'])).toMatchObject({ status });
   });
 
-  test.each(['memoryMB', 'diskMB'])('cannot want less than no %s', async (field) => {
+  test.each(['memoryMB', 'diskMB'])('cannot request less than 0 %s', async (field) => {
     const { code, stderr } = await create(`negative-${field.toLowerCase()}`, { command: 'rake', [field]: -1 });
     expect([code, stderr]).toEqual([1, expect.stringContaining(`spec.${field}`)]);
   });
 });
 
-describe('lists that several write to', () => {
+describe('lists with several writers', () => {
   /** `<kind>.<path>` of every list that is merged by key, with its key. */
   async function keyed(): Promise<Record<string, string>> {
     const found: Record<string, string> = {};
@@ -249,7 +249,7 @@ describe('lists that several write to', () => {
     });
   });
 
-  test('keep what each writer of a status put there, conditions and bindings alike', async () => {
+  test('keep what each writer put into a status, conditions and bindings alike', async () => {
     const lifecycle = { type: 'docker', data: { stack: '' } };
     const named = { apiVersion: `${group}/v1alpha1`, kind: 'CFApp', metadata: { name: 'two-writers', namespace: ns } };
     await kubectl(['create', '-f', '-'], { input: { ...named, spec: { displayName: 'two-writers', desiredState: 'STOPPED', lifecycle } } });
@@ -297,7 +297,7 @@ test('two writers of one route each keep their own destination', async () => {
   expect(spec.destinations.map(({ guid }) => guid)).toEqual(['d1', 'd2']);
 });
 
-test('status written with the object is dropped; written to the subresource it stays', async () => {
+test('a status written with the object is dropped, and one written to the subresource stays', async () => {
   const status = {
     conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }],
     guid: 'o',
@@ -315,7 +315,7 @@ test('status written with the object is dropped; written to the subresource it s
   expect(await kubectlJson<object>(['get', 'cforg', '-n', 'cf', `status-${ns}`])).toMatchObject({ status });
 });
 
-test('everything that the CLI creates is accepted with not one field unknown', async () => {
+test('everything that the CLI creates is accepted without an unknown field', async () => {
   const { status } = await kubectlJson<{ status: { userInfo: { username: string } } }>(['auth', 'whoami']);
   const author = { changedBy: status.userInfo.username, now: new Date() };
   const lifecycle = { type: 'buildpack' as const, data: { stack: '' } };

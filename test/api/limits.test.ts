@@ -115,7 +115,7 @@ describe('an object that would fill memory', () => {
       'at most 131072 characters',
     ],
     ['too many finalizers', app({ finalizers: Object.keys(many(9)).map((key) => `example.com/${key}`) }), 'at most 8 finalizers'],
-  ])('is refused by name: %s', async (_, object, said) => expect(await create(object)).toContain(said));
+  ])('is refused, and the message names the field: %s', async (_, object, said) => expect(await create(object)).toContain(said));
 
   test('is accepted at its limits', async () => {
     expect(await create(process({ command: 'x'.repeat(8_192), desiredInstances: 1_000 }))).toBe('accepted');
@@ -144,7 +144,7 @@ describe('an object that would fill memory', () => {
     expect(await create(far)).toContain('namespaces of at most 63');
   });
 
-  test('grows no more by one field manager after the other', async () => {
+  test('cannot grow through one field manager after the other', async () => {
     const apply = (manager: number) =>
       ask(['apply', '--server-side', `--field-manager=m${manager}`, '-f', '-'], {
         input: { ...app({ name: 'managed', labels: { [`l${manager % 40}`]: 'x' } }), spec: manager === 0 ? app().spec : undefined },
@@ -182,7 +182,7 @@ describe('an object from before the limits that is too large', () => {
   const patch = (name: string, body: object) =>
     ask(['patch', 'cfapp', name, '-n', ns, '--type=merge', '-p', JSON.stringify(body)], { as: 'alice' });
 
-  test('can still be deleted and freed of its finalizers by people', async () => {
+  test('can still be deleted, and people can remove its finalizers', async () => {
     await withoutPolicy(() => kubectl(['create', '-f', '-'], { input: large('from-before') }));
     await kubectl(['delete', 'cfapp', 'from-before', '-n', ns, '--wait=false'], { as: 'alice' });
     expect((await patch('from-before', { metadata: { labels: { more: 'x' } } })).stderr).toContain('labels; at most 64 are possible here');
@@ -191,7 +191,7 @@ describe('an object from before the limits that is too large', () => {
     expect((await ask(['get', 'cfapp', 'from-before', '-n', ns])).stderr).toContain('NotFound');
   });
 
-  test('cannot be created by an update during its deletion either', async () => {
+  test('cannot be enlarged by an update during its deletion either', async () => {
     await kubectl(['create', '-f', '-'], { input: app({ name: 'going', finalizers: ['example.com/held'] }), as: 'alice' });
     await kubectl(['delete', 'cfapp', 'going', '-n', ns, '--wait=false'], { as: 'alice' });
     expect((await patch('going', { metadata: { labels: many(3_000) } })).stderr).toContain('at most 64 are possible here');
@@ -224,7 +224,7 @@ describe('a StatefulSet of a space', () => {
     expect((await ask(patch, { as: 'alice' })).stderr).toContain(refused(1_001));
   });
 
-  test('keeps what it had before the limit, and can be scaled down', async () => {
+  test('keeps a number from before the limit, and can be scaled down', async () => {
     await withoutPolicy(() => kubectl(['create', '-f', '-'], { input: statefulSet('many', 1_200) }), 'kf-instances');
     expect(await ask(['label', 'sts', 'many', '-n', ns, 'a=b'], { as: 'alice' })).toMatchObject({ code: 0 });
     expect((await scale('many', 1_201, 'alice')).stderr).toContain(refused(1_201));

@@ -42,7 +42,7 @@ async function create(input: object, as?: string): Promise<string> {
   return code === 0 ? 'accepted' : stderr;
 }
 
-describe('who changed an object', () => {
+describe('the annotation changed-by', () => {
   const app = (changedBy?: string) => ({
     apiVersion: `${group}/v1alpha1`,
     kind: 'CFApp',
@@ -55,19 +55,19 @@ describe('who changed an object', () => {
   });
   const refusal = 'Annotation kf.cloudfoundry.org/changed-by must name you (alice), not bob';
 
-  test('changed-by can be missing or name the caller, but nobody else', async () => {
+  test('can be missing or name the caller, but nobody else', async () => {
     expect(await create(app(), 'alice')).toBe('accepted');
     expect(await create(app('alice'), 'alice')).toBe('accepted');
     expect(await create(app('bob'), 'alice')).toContain(refusal);
   });
 
-  test('holds for the Secrets of a space too, and not for those of others', async () => {
+  test('is checked in Secrets of a space too, and not in Secrets elsewhere', async () => {
     const secret = (namespace: string) => ({ apiVersion: 'v1', kind: 'Secret', metadata: { ...app('bob').metadata, namespace } });
     expect(await create(secret(space), 'alice')).toContain(refusal);
     expect(await create(secret(foreign), 'alice')).toBe('accepted');
   });
 
-  test('stays when another changes something else, and cannot be forged by a change', async () => {
+  test('stays when another user changes something else, and cannot be forged by a change', async () => {
     await kubectl(['create', '-f', '-'], { input: app('alice'), as: 'alice' });
     const patch = (body: object, as: string) =>
       ask(['patch', 'cfapp', '-n', space, 'signed', '--type=merge', '-p', JSON.stringify(body)], { as });
@@ -123,7 +123,7 @@ describe('objects that users write', () => {
   });
 });
 
-describe('where orgs, domains and spaces can be created', () => {
+describe('places where orgs, domains and spaces can be created', () => {
   const of = (kind: string, namespace: string, spec: object) => ({
     apiVersion: `${group}/v1alpha1`,
     kind,

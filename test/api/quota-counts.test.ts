@@ -65,7 +65,7 @@ async function untilCounted(ns: string, limits: Limits): Promise<void> {
 }
 
 describe.each<LimitedPlace>(['space', 'org'])('the quota of a %s', (place) => {
-  test('names resources that are counted, each of them', async () => {
+  test('names only resources that the cluster counts', async () => {
     const ns = `counts-${place}-${run}`;
     await makeSpaceLike(ns);
     const limits = limitsOf(place);

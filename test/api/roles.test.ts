@@ -178,14 +178,14 @@ test('no role can list or watch secrets, not even the controller', () => {
   }
 });
 
-describe('giving roles', () => {
+describe('granting roles', () => {
   const give = async (giver: string, role: keyof typeof cfRoles): Promise<string> => {
     const input = buildRoleBinding({ role: cfRoles[role], subject: { user: 'new' }, namespace: namespaceOf(giver), guid: 'g' });
     const { code, stderr } = await ask(['create', '--dry-run=server', '-f', '-'], { input, as: giver });
     return code === 0 ? 'given' : stderr;
   };
 
-  test('is up to managers and admins, each for the roles below their own', async () => {
+  test('is allowed to managers and admins, for the roles below their own', async () => {
     expect(await give('space-manager', 'spaceDeveloper')).toBe('given');
     expect(await give('organization-manager', 'spaceDeveloper')).toBe('given');
     expect(await give('organization-manager', 'organizationManager')).toBe('given');
@@ -194,7 +194,7 @@ describe('giving roles', () => {
 
   const refused = /rolebindings.*forbidden|not have.*bind|forbidden.*attempting to grant/s;
 
-  test('is refused beyond that', async () => {
+  test('is refused for any other role', async () => {
     expect(await give('space-manager', 'organizationManager')).toMatch(refused);
     expect(await give('organization-manager', 'admin')).toMatch(refused);
     expect(await give('space-developer', 'spaceDeveloper')).toMatch(refused);
@@ -224,7 +224,7 @@ async function allowed(user: string, questions: Question[]): Promise<Question[]>
 }
 
 describe('every authenticated user', () => {
-  test('may read kf-info and nothing beside it', async () => {
+  test('may read kf-info and nothing else in its namespace', async () => {
     const read = { verb: 'get', resource: 'configmaps', namespace: 'cf', name: 'kf-info' };
     const more = [
       { ...read, name: 'other' },
@@ -265,7 +265,7 @@ describe('the controller', () => {
     expect(await allowed(account, questions)).toEqual(questions);
   });
 
-  test('may touch neither Secrets nor workloads where it has not been bound', async () => {
+  test('may not access Secrets or workloads where its role is not bound', async () => {
     const kept = [
       ['', 'secrets'],
       ['', 'pods'],

@@ -65,7 +65,7 @@ const route = (host: string, annotations: Record<string, string> = {}) => ({
 const allowed = { 'kf.cloudfoundry.org/wildcard': 'allowed' };
 
 describe('a route for every host of a domain', () => {
-  test("is an operator's; a developer's is refused with the reason, whatever it is annotated with", async () => {
+  test('can be created by an operator, and a developer is refused with the reason, whatever the annotations', async () => {
     expect(await create(route('shop'), 'dev')).toBe('accepted');
     const refusal = "A route for every host of a domain ('*') would take the requests of other spaces; only an operator";
     for (const who of ['dev', 'edit']) expect(await create(route('*', allowed), who), who).toContain(refusal);
@@ -73,7 +73,7 @@ describe('a route for every host of a domain', () => {
     expect(await create(route('*', allowed), 'operator')).toBe('accepted');
   });
 
-  test('that is there from before cannot be allowed by a developer', async () => {
+  test('that existed before cannot be allowed by a developer', async () => {
     await kubectl(['create', '-f', '-'], { input: route('*') });
     const annotate = (who: string) =>
       ask(['annotate', 'cfroute', '-n', space, `r-${run}`, `${Object.keys(allowed).join('')}=allowed`, '--overwrite'], {
@@ -86,7 +86,7 @@ describe('a route for every host of a domain', () => {
   });
 });
 
-describe('what the gateway reads', () => {
+describe('the objects that the gateway reads', () => {
   const httpRoute = (namespace: string) => ({
     apiVersion: 'gateway.networking.k8s.io/v1',
     kind: 'HTTPRoute',
@@ -100,11 +100,11 @@ describe('what the gateway reads', () => {
     spec: { from: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', namespace: elsewhere }], to: [{ group: '', kind: 'Service' }] },
   };
 
-  test("is not among a developer's rights", async () => {
+  test("are not writable with a developer's rights", async () => {
     expect(await create(httpRoute(space), 'dev')).toContain('cannot create resource "httproutes"');
   });
 
-  test('is refused in the namespaces of kf also to somebody who holds every right there', async () => {
+  test('are refused in the namespaces of kf even to a user with every right there', async () => {
     const refusal = `What the gateway reads in namespace ${space} is written by kf's controller only`;
     expect(await create(httpRoute(space), 'edit')).toContain(refusal);
     expect(await create(grant, 'edit')).toContain(refusal);
@@ -112,13 +112,13 @@ describe('what the gateway reads', () => {
   });
 });
 
-test('who has a host may be asked by its name, and the names cannot be listed', async () => {
+test('users can ask for the owner of a host by its name, and cannot list the names', async () => {
   const as = `dev-${run}`;
   expect((await ask(['get', 'lease', '-n', 'cf', 'n-none'], { as })).stderr).toContain('NotFound');
   expect((await ask(['get', 'leases', '-n', 'cf'], { as })).stderr).toContain('cannot list resource "leases"');
 });
 
-test.each(['dev', 'edit'])('a domain cannot be made by %s', async (who) => {
+test.each(['dev', 'edit'])('a domain cannot be created by %s', async (who) => {
   const domain = {
     apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
     kind: 'CFDomain',

@@ -52,7 +52,7 @@ async function change(kind: string, patch: object): Promise<string> {
 const route = (message: string) => `${message} of a route cannot be changed; create another route and map it`;
 const binding = (message: string) => `${message} of a binding cannot be changed; unbind and bind anew`;
 
-describe('what cannot be changed', () => {
+describe('immutable fields', () => {
   test.each<[string, object, string]>([
     ['CFApp', { lifecycle: lifecycle('docker') }, 'The lifecycle type of an app cannot be changed; delete the app and push it anew'],
     ['CFPackage', { type: 'docker' }, 'The type of a package cannot be changed'],
@@ -66,7 +66,7 @@ describe('what cannot be changed', () => {
     ['CFServiceBinding', { appRef: { name: 'b' } }, binding('The app')],
     ['CFServiceBinding', { service: { name: 'j' } }, binding('The service instance')],
     ['CFServiceBinding', { service: { namespace: 'm' } }, binding('The service instance')],
-  ])('%s %j', async (kind, spec, message) => {
+  ])('of %s cannot be changed: %j', async (kind, spec, message) => {
     expect(await change(kind, { spec })).toContain(message);
   });
 
@@ -75,7 +75,7 @@ describe('what cannot be changed', () => {
     ['CFRoute', { destinations: [{ guid: 'd', appRef: { name: 'a' }, processType: 'web' }] }],
     ['CFServiceInstance', { displayName: 'renamed', tags: ['x'] }],
     ['CFServiceBinding', { displayName: 'renamed' }],
-  ])('all else of %s can: %j', async (kind, spec) => {
+  ])('are the only ones: all other fields of %s can be changed: %j', async (kind, spec) => {
     expect(await change(kind, { spec })).toBe('accepted');
   });
 });
@@ -83,16 +83,16 @@ describe('what cannot be changed', () => {
 describe('names', () => {
   const guid = 'A'.toLowerCase().repeat(64);
 
-  test('of orgs and spaces must fit a namespace', async () => {
+  test('of orgs and spaces must be valid names of namespaces', async () => {
     expect(await create('CFOrg', {}, guid)).toContain('The GUID of an org may have at most 63 characters, because it names a namespace');
     expect(await create('CFSpace', { displayName: 's' }, guid)).toContain('The GUID of a space may have at most 63 characters');
   });
 
-  test('of apps are words', async () => {
+  test('of apps must be words', async () => {
     expect(await create('CFApp', { displayName: 'my app' })).toContain('spec.displayName');
   });
 
-  test('of orgs may be any printable text', async () => {
+  test('of orgs can be any printable text', async () => {
     expect(await create('CFOrg', { displayName: 'Müller & Söhne' })).toContain('spec.displayName');
     expect(await create('CFOrg', { displayName: 'Miller & Sons' })).toBe('accepted');
   });
@@ -113,7 +113,7 @@ describe('a host', () => {
     expect(await create('CFRoute', { host: 'h'.repeat(64) })).toContain('may not be more than 63 bytes');
   });
 
-  test('cannot be missing or empty, but for tcp', async () => {
+  test('cannot be missing or empty, except for tcp', async () => {
     expect(await create('CFRoute', { host: '' })).toContain('A route needs a host');
     expect(await create('CFRoute', { host: '', protocol: 'tcp' })).toBe('accepted');
   });
@@ -197,7 +197,7 @@ describe('a rule of a security group', () => {
   });
 });
 
-describe('a list that must not repeat itself', () => {
+describe('a list that must not have duplicates', () => {
   test.each<[string, object]>([
     ['CFApp', { lifecycle: { type: 'buildpack', data: { stack: '', buildpacks: ['a', 'a'] } } }],
     ['CFRoute', { destinations: ['web', 'worker'].map((processType) => ({ guid: 'd', appRef: { name: 'a' }, processType })) }],

@@ -36,7 +36,7 @@ async function planned(...args: string[]): Promise<{ objects: Printed[]; byName:
   return { objects, byName: Object.fromEntries(objects.map((object) => named(object))), stderr };
 }
 
-test('setup without options plans what the file asked for, and says which settings stay', async () => {
+test('setup without options plans the settings of the file, and says which settings stay', async () => {
   const first = await planned('-f', file);
   const kept = first.objects.filter(({ metadata }) => ['kf-setup', 'kf-build-env'].includes(metadata.name));
   await kubectl(['apply', '--server-side', '-f', '-'], { input: kept });
@@ -46,7 +46,7 @@ test('setup without options plans what the file asked for, and says which settin
   expect(again.stderr).not.toContain('Settings that change');
 });
 
-test('neither a user nor the controller reads or writes the record', async () => {
+test('neither a user nor the controller can read or write the record', async () => {
   await installRoles();
   const account = 'system:serviceaccount:kf-system:kf-controller';
   await kubectl(['create', 'clusterrolebinding', 'kept-controller', '--clusterrole=kf-controller', `--user=${account}`]);
@@ -62,7 +62,7 @@ test('neither a user nor the controller reads or writes the record', async () =>
   await kubectl(['delete', 'rolebinding', 'kept-system', '-n', 'kf-system']);
 });
 
-test('a flag and a file say what they change, without a password', async () => {
+test('a flag and a file report what they change, without a password', async () => {
   const flagged = await planned('--gateway-port', '9090');
   expect(flagged.stderr).toContain('Settings that change: gatewayPort from 8080 to 9090\n');
   expect(differing((await planned()).byName, flagged.byName)).toEqual(['kf-info', 'kf-setup']);

@@ -67,7 +67,7 @@ describe('the option', () => {
     (_, option) => expectOption(option, defaults),
   );
 
-  test('is tried here, whichever setup.yaml or the command line knows', () => {
+  test('has a test here, for every key of setup.yaml and every flag of kf setup', () => {
     const tried = [...options, ...Object.values(ofOutside)];
     expect(knownKeys.filter((known) => !tried.some(({ key }) => key === known))).toEqual([]);
     const flags = Object.keys(Setup.flags).filter((name) => !['file', 'dry-run', 'output'].includes(name));
@@ -75,14 +75,14 @@ describe('the option', () => {
   });
 });
 
-describe('the way in, when none is named', () => {
+describe('the entry point, when no option names one', () => {
   const namespace = 'kf-exposure';
   const isBalanced = async (): Promise<boolean> => 'Service kf-system/kf-gateway' in (await planned({ gatewayExposure: 'auto' }));
 
   beforeAll(() => makeNamespace(namespace));
   afterAll(() => kubectl(['delete', 'namespace', namespace, '--wait=false']));
 
-  test('is ports of the nodes on a cluster that shows no load balancer, also when asked for by name', async () => {
+  test('is ports of the nodes on a cluster without load balancers, also when an option asks for it', async () => {
     const unnamed = await planned({});
     expect(unnamed['Deployment kf-node/kf-gateway']).toMatchObject(traefikPorts({ name: 'web', containerPort: 8000, hostPort: 80 }));
     expect(unnamed['Service kf-node/kf-gateway']).toMatchObject({ spec: { type: 'ClusterIP' } });
@@ -91,7 +91,7 @@ describe('the way in, when none is named', () => {
     expect(await planned({ gatewayExposure: 'hostport' })).toEqual(unnamed);
   });
 
-  test('is a load balancer where a Service has got an address of one', async () => {
+  test('is a load balancer if a Service has got an address of one', async () => {
     const service = { type: 'LoadBalancer', ports: [{ port: 80 }] };
     await kubectl(['create', '-n', namespace, '-f', '-'], {
       input: { apiVersion: 'v1', kind: 'Service', metadata: { name: 'balanced' }, spec: service },
@@ -103,7 +103,7 @@ describe('the way in, when none is named', () => {
     await kubectl(['delete', 'service', 'balanced', '-n', namespace]);
   });
 
-  test('is a load balancer where a node is of a cloud', async () => {
+  test('is a load balancer if a node belongs to a cloud', async () => {
     const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'kf-cloud-node' }, spec: { providerID: 'aws:///zone/i-1' } };
     await kubectl(['create', '-f', '-'], { input: node });
     const found = await isBalanced();
@@ -112,14 +112,14 @@ describe('the way in, when none is named', () => {
   });
 });
 
-describe('a registry outside', () => {
+describe('a registry outside of the cluster', () => {
   const secrets = ['image-registry-credentials', 'kf-registry-push'];
   const remove = (): Promise<string> => kubectl(['delete', 'secret', '-n', 'cf', '--ignore-not-found', ...secrets]);
 
   beforeAll(() => makeNamespace('cf', { 'kf.cloudfoundry.org/managed-by': 'kf' }));
   afterEach(remove);
 
-  test('is refused while its credentials are missing, by the names of those that are', async () => {
+  test('is refused without its credentials, and the message names the missing ones', async () => {
     const { registry: option } = ofOutside;
     const none = await dryRun({}, ['--registry', String(option.value)]);
     expect(none.code).toBe(1);
@@ -133,7 +133,7 @@ describe('a registry outside', () => {
     );
   });
 
-  test('with its credentials takes the place of the one in the cluster, and may speak plain HTTP', async () => {
+  test('with its credentials replaces the one in the cluster, and may use plain HTTP', async () => {
     for (const name of secrets) await kubectl(['create', 'secret', 'generic', name, '-n', 'cf']);
     await expectOption(ofOutside.registry);
     await expectOption(ofOutside.insecureRegistry);
@@ -176,29 +176,29 @@ describe('a gateway of the operator', () => {
     await kubectl(['delete', 'namespace', 'infra', '--wait=false']);
   });
 
-  test('is refused by name where not even its kind is there', expectRefusals);
+  test('is refused by name if its kind does not exist', expectRefusals);
 
-  test('is refused by name where only its kind is there, which setup then does not bring', async () => {
+  test('is refused by name if only its kind exists, and then setup does not install the kind', async () => {
     await kubectl(['apply', '--server-side', '-f', kinds]);
     await kubectl(['wait', '--for=condition=Established', '-f', kinds, '--timeout=120s']);
     await expectRefusals();
     expect(Object.keys(await planned({})).filter((name) => name.endsWith('gateway.networking.k8s.io'))).toEqual([]);
   });
 
-  test('that is there is used instead of Traefik', async () => {
+  test('that exists is used instead of Traefik', async () => {
     await kubectl(['apply', '--server-side', '-f', '-'], { input: objects });
     await expectOption(ofOutside.gateway);
     await expectOption(ofOutside.gatewayClass);
   });
 
-  test.each(['public', 'infra/', 'a/b/c'])('as %s is a usage error', async (value) => {
+  test.each(['public', 'infra/', 'a/b/c'])('given as %s is a usage error', async (value) => {
     const ran = await dryRun({}, ['--gateway', value]);
     expect(ran.code).toBe(1);
     expect(ran.stderr).toContain(`--gateway takes NAMESPACE/NAME, not '${value}'`);
   });
 });
 
-test("beside Korifi's own controllers setup names them and writes nothing", async () => {
+test("if Korifi's own controllers run, setup names them and writes nothing", async () => {
   await makeNamespace('korifi');
   await kubectl(['create', 'deployment', 'korifi-controllers-controller-manager', '-n', 'korifi', '--image=none']);
   try {

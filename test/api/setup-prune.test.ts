@@ -115,11 +115,11 @@ async function thereOf(objects: Sample[]): Promise<string[]> {
   return names(found.flat());
 }
 
-test('there is a sample of each kind that is removed', () => {
+test('this test has a sample of each kind that is removed', () => {
   expect(samples.map(([, kind]) => kind).toSorted()).toEqual(prunedKinds.map(({ kind }) => kind).toSorted());
 });
 
-test('a dry run names what would be removed, and removes nothing', async () => {
+test('a dry run names the objects to remove, and removes nothing', async () => {
   const { code, stdout, stderr } = await kf('setup', '--dry-run', '--storage-class', 'any');
   expect(code, stderr).toBe(0);
   const [, listed = ''] = /^Objects of an earlier setup that would be removed: (.+)$/m.exec(stderr) ?? [];
@@ -131,7 +131,7 @@ test('a dry run names what would be removed, and removes nothing', async () => {
   expect(await thereOf(marked)).toEqual(names(marked));
 });
 
-test('an object with the mark and outside of the set goes, of each kind; one without it stays, and so do kinds that hold data', async () => {
+test('a labelled object that is not in the set is removed, of each kind, but not one without the label or of a kind that holds data', async () => {
   const served = { hasGatewayApi: true, hasMutatingPolicies: true };
   const parts = await objectsOfParts({ plan: resolvePlan({}, '1.0.0', 'hostport'), programs: {}, served });
   const removed = await prune(cluster, await planPrune(cluster, served, parts));

@@ -73,7 +73,7 @@ afterAll(() => {
 const dryRun = ['setup', '--dry-run', '--storage-class', 'any'];
 const kindsIn = (printed: string): string[] => [...printed.matchAll(/^kind: (\w+)$/gm)].map(([, kind = '']) => kind);
 
-test('policies that set labels are among the objects where the cluster serves their kind', async () => {
+test('policies that set labels are among the objects if the cluster serves their kind', async () => {
   const ran = await kf(...dryRun);
   expect(ran.code, ran.stderr).toBe(0);
   const policies = kindsIn(ran.stdout).filter((kind) => kind.startsWith('Mutating'));
@@ -83,7 +83,7 @@ test('policies that set labels are among the objects where the cluster serves th
   ]);
 });
 
-test('they are left out where it does not, and nothing else is', async () => {
+test('they are left out if it does not, and nothing else is', async () => {
   const [there, here] = [await kf(...dryRun), await kfWith(kubeconfig, dryRun)];
   expect(here.code, here.stderr).toBe(0);
   expect(kindsIn(here.stdout)).toEqual(kindsIn(there.stdout).filter((kind) => !kind.startsWith('Mutating')));

@@ -10,7 +10,7 @@ import { kubectl, kubectlJson, makeNamespace, makeStorageClass } from './kubectl
 
 beforeAll(() => makeStorageClass('any'));
 
-test('setup without a StorageClass says that the registry needs a volume, and how else', async () => {
+test('setup without a StorageClass says that the registry needs a volume, and names alternatives', async () => {
   const ran = await kf('setup', '--dry-run');
   expect(ran.code).toBe(1);
   expect(ran.stdout).toMatch(/FAILED\n$/);
@@ -18,12 +18,12 @@ test('setup without a StorageClass says that the registry needs a volume, and ho
   expect(ran.stderr).toContain('kf setup --registry HOST/PREFIX');
 });
 
-test('a StorageClass that is not there is named, with those that are', async () => {
+test('a StorageClass that does not exist is reported with those that exist', async () => {
   const ran = await kf('setup', '--storage-class', 'other');
   expect([ran.code, ran.stderr]).toEqual([1, expect.stringMatching(/There is no StorageClass 'other'\.[^]*any/)]);
 });
 
-test('who may do only half is told before anything is written', async () => {
+test('a user with only half of the rights gets the missing ones before anything is written', async () => {
   const rules = [
     { apiGroups: [''], resources: ['*'], verbs: ['*'] },
     { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list'] },
@@ -61,7 +61,7 @@ test('who may do only half is told before anything is written', async () => {
   expect(writes.filter(({ requestURI }) => !/dryRun=All/.test(requestURI))).toEqual([]);
 });
 
-test('what is being deleted is waited for, not written into', async () => {
+test('setup waits for an object that is being deleted instead of writing to it', async () => {
   const finalizers = ['example.com/stays'];
   await makeNamespace('kf-system');
   await kubectl(['apply', '--server-side', '-f', '-'], {
@@ -74,7 +74,7 @@ test('what is being deleted is waited for, not written into', async () => {
   expect(ran.stderr).toContain('kubectl wait --for=delete configmap/kf-registry -n kf-system');
 });
 
-test('setup brings the Gateway API where there is none', async () => {
+test('setup installs the Gateway API if there is none', async () => {
   const ran = await kf('setup', '--dry-run', '--storage-class', 'any');
   expect(ran.stderr).not.toContain('FAILED');
   expect(ran.code).toBe(0);
@@ -82,13 +82,13 @@ test('setup brings the Gateway API where there is none', async () => {
   expect(ran.stdout).toContain('name: cfapps.korifi.cloudfoundry.org');
 });
 
-test('images of a mirror are taken by prefix', async () => {
+test('images of a mirror are used by prefix', async () => {
   const ran = await kf('setup', '--dry-run', '--storage-class', 'any', '--image-prefix', 'mirror.example.com/all');
   expect(ran.stdout).toMatch(/image: mirror\.example\.com\/all\/library\/node:24/);
   expect(ran.stdout).not.toContain('image: docker.io/');
 });
 
-test('a command on a cluster without kf names the command that installs it', async () => {
+test('on a cluster without kf a command names the command that installs it', async () => {
   const ran = await kf('target', '-o', 'none');
   expect(ran.code).toBe(1);
   expect(ran.stderr).toContain('kf setup');

@@ -174,7 +174,7 @@ describe('a space that may hold 200 tasks', () => {
     expect((await tasks()).find(({ metadata }) => metadata.name === 'busy-1000')?.status?.sequenceId).toBe(222);
   });
 
-  test('deletes the tasks of a deleted app, also one that runs', async () => {
+  test('deletes the tasks of a deleted app, also a running one', async () => {
     await kubectl(['delete', 'cfapp', '-n', space, 'busy', '--cascade=background'], { as: developer });
     await until('its tasks to go', async () => names(await tasks()).every((name) => name.startsWith('steady-')));
     expect(names(await tasks())).toEqual(['steady-1', 'steady-2', 'steady-3']);

@@ -43,7 +43,7 @@ async function instance(): Promise<Instance> {
   return processes[0]?.instanceDetails[0] ?? { state: 'none' };
 }
 
-test('shows CPU and memory as the cluster measures them, with one request', async () => {
+test('kf app shows CPU and memory as the cluster measures them, with one request', async () => {
   await until('figures of the metrics server', async () => (await instance()).memoryBytes !== undefined);
   const { result, requests } = await countRequests(() => kf.ok('app', app));
   expect(requests.byKind.get('list pods')).toBe(2);
@@ -58,7 +58,7 @@ test('rows fit into a terminal of 80 columns', async () => {
   for (const row of rows) expect(row.replace(/\u001b\[[0-9;]*m/g, '').length).toBeLessThanOrEqual(80);
 });
 
-test('an instance that crashed is shown with number and cause of its crashes', async () => {
+test('an instance that crashed is shown with the number and the cause of its crashes', async () => {
   await get(`${app}.apps.localhost`, '/fall').catch(() => undefined);
   const fell = await until('the restart', async () => {
     const seen = await instance();

@@ -48,7 +48,7 @@ echo SEARCHED
 `;
 
 describe('a build', () => {
-  test('that searches environment, files and processes for credentials finds none', async () => {
+  test('that searches its environment, files and processes for credentials finds none', async () => {
     const ran = await kf.run(['push', 'nosy', '-p', await appWith('nosy', search)]);
     const lines = ran.stdout
       .split('\n')
@@ -58,13 +58,13 @@ describe('a build', () => {
     expect([...new Set(lines)]).toEqual(['ENVIRONMENT 0', 'FILE /tmp/planted', 'KF hand', 'SEARCHED']);
   });
 
-  test('that runs out of memory says so', async () => {
+  test('that runs out of memory reports it', async () => {
     const ran = await kf.run(['push', 'greedy', '-p', await appWith('greedy', 'node -e "const a=[];for(;;)a.push(Buffer.alloc(5e7,1))"')]);
     expect(ran.code).toBe(1);
     expect(ran.stderr).toMatch(/ran out of memory in its build container \(limit 1024 MB\)/);
   });
 
-  test('with a buildpack that the builder lacks names those that it has', async () => {
+  test('with a buildpack that the builder lacks fails and names the buildpacks that the builder has', async () => {
     const ran = await kf.run(['push', 'static', '-p', path.join(fixtures, 'static-site'), '-b', 'cobol_buildpack', '--no-start']);
     expect(ran.code).toBe(1);
     expect(ran.stderr).toMatch(/The builder has no buildpack 'cobol_buildpack'\. It has: .*kf\/staticfile/);
@@ -157,7 +157,7 @@ describe('the ports of the registry', () => {
     }
   }
 
-  test('open to nobody without a credential, and to no credential of another space, whatever is tried', async () => {
+  test('are closed to requests without a credential or with a credential of another space, in every way that was tried', async () => {
     const users = { none: '', push: await credential(mine, 'push'), pull: await credential(mine, 'pull') };
     const repository = `${other.guid}/app-packages`;
     const tries: [string, string][] = [
@@ -187,7 +187,7 @@ describe('the ports of the registry', () => {
     });
   });
 
-  test('let a space read what it pushed, by the pull credential of its own pull port', async () => {
+  test('let a space read what it pushed, with the pull credential at its own pull port', async () => {
     const call = (base: string, method: string, target: string, secret: string) =>
       fetch(base + target, { method, headers: { authorization: `Basic ${Buffer.from(secret).toString('base64')}` } });
     const [push, pull] = [await credential(other.guid, 'push'), await credential(other.guid, 'pull')];

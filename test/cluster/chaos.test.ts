@@ -52,8 +52,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-describe('pushes of one app at once', () => {
-  test('twenty first pushes end with one app that serves; all others name the later one', async () => {
+describe('several pushes of one app at the same time', () => {
+  test('of twenty first pushes one wins and its app serves, and all others name the later push', async () => {
     const runs = await Promise.all(
       Array.from({ length: 20 }, (_, n) => kf.run(['push', 'chaos-twenty', '-o', sample((n % 2) + 1), '-m', '64M'])),
     );
@@ -66,7 +66,7 @@ describe('pushes of one app at once', () => {
     if (apps[0] !== undefined) orphan = await leaveOrphan(apps[0]);
   });
 
-  test('the later push wins with its source and its settings', async () => {
+  test('the later push wins, with its source and its settings', async () => {
     const first = await begun('chaos-twenty', ['push', 'chaos-twenty', '-o', sample(1), '-m', '64M', '--force']);
     await sleep(random() * 700);
     const second = await kf.run(['push', 'chaos-twenty', '-o', sample(2), '-m', '96M']);
@@ -79,7 +79,7 @@ describe('pushes of one app at once', () => {
 });
 
 describe('an interrupted push', () => {
-  test('ends wherever it is hit, and the next one builds on it', async () => {
+  test('ends wherever it is interrupted, and the next push continues from its state', async () => {
     const source = path.join(folder, 'cut');
     await cp(path.resolve('test/fixtures/apps/node-hello'), source, { recursive: true });
     await writeFile(path.join(source, 'data'), randomBytes(24 * 1024 * 1024));
@@ -131,7 +131,7 @@ async function leaveOrphan(holder: Listed['items'][number]): Promise<string> {
 }
 
 describe('one instance behind a route', () => {
-  test('answers every request while it is changed and the controller dies', async () => {
+  test('answers every request while the app changes and the controller is killed', async () => {
     await kf.ok('push', 'chaos-app', '-o', sample(1), '-m', '64M');
     const user = probe('chaos-app.apps.localhost');
     // Both, in an order of chance: a process that is killed again and again only tests how long its kubelet holds it back.
@@ -154,7 +154,7 @@ describe('one instance behind a route', () => {
     expect(failures).toEqual([]);
   });
 
-  test('a push outlives a restart of the API server', async () => {
+  test('a push survives a restart of the API server', async () => {
     const pushing = await begun('chaos-app', ['push', 'chaos-app', '-o', sample(2), '-m', '64M']);
     await sleep(random() * 1200);
     await killApiServer();
@@ -164,7 +164,7 @@ describe('one instance behind a route', () => {
     await answers('chaos-app', 'kf sample 2');
   });
 
-  test('a leader that was frozen writes nothing late, and work goes on', async () => {
+  test('a leader that was frozen writes nothing afterwards, and reconciling continues', async () => {
     await controllerReady();
     expect(signalAll('controller.mjs', 'SIGSTOP')).toBe(1);
     const pushing = kf.run(['restart', 'chaos-app']);
@@ -175,13 +175,13 @@ describe('one instance behind a route', () => {
     await controllerReady();
   });
 
-  test('what a killed push left without a name is gone by now', async () => {
+  test('an app that a killed push left without a name is deleted', async () => {
     expect(orphan).not.toBe('');
     await until('the orphan to go', async () => !(await listed('cfapps')).items.some(({ metadata }) => metadata.name === orphan));
     expect((await listed('cfapps')).items.some(({ spec }) => spec.displayName === 'chaos-twenty')).toBe(true);
   });
 
-  test('what declares a lasting state comes back', async () => {
+  test('objects that declare a lasting state are created again after a deletion', async () => {
     await kf.ok('scale', 'chaos-app', '-i', '2');
     const guid = (await kf.ok('app', 'chaos-app', '--guid')).stdout.trim();
     const hash = await currentGeneration(guid);

@@ -63,7 +63,7 @@ async function hostFirewall(): Promise<string> {
     .join('\n');
 }
 
-describe('a control plane alone', () => {
+describe('a control plane without nodes', () => {
   const names = ['test-plane-a', 'test-plane-b'] as const;
   afterAll(() => Promise.all(names.map((name) => cluster('down', '--name', name))));
 
@@ -82,7 +82,7 @@ describe('a control plane alone', () => {
     expect(new Set(nodes)).toEqual(new Set(['kwok-0', 'kwok-1']));
   });
 
-  test('the other mode under the same name is refused', async () => {
+  test('the other mode is refused under the same name', async () => {
     const result = await cluster('up', '--name', names[0]);
     expect(result.code).toBe(1);
     expect(result.output).toContain('down --name test-plane-a');
@@ -133,7 +133,7 @@ describe('a whole cluster', () => {
     expect(JSON.parse(inside)).toEqual({ byName: 200, seccomp: '2', rootOutside: false, volume: 'kept' });
   });
 
-  test('figures come through the aggregation layer', async () => {
+  test('metrics can be read through the aggregation layer', async () => {
     const figures = await until('figures of the node', async () => {
       const top = await tryRun(stateOf(name).parts['kubectl'] ?? '', [
         '--kubeconfig',
@@ -147,7 +147,7 @@ describe('a whole cluster', () => {
     expect(figures).toMatch(/^kf-node-0 +\d+m /);
   });
 
-  test('the audit log tells who did what, and how long it took', async () => {
+  test('the audit log contains who did what, and how long it took', async () => {
     kubectl(name, 'create', 'configmap', 'seen-by-audit');
     const created = await until('the line of the audit log', () => {
       const lines = readFileSync(clusterPaths(name).auditLog, 'utf8').split('\n').slice(0, -1);
@@ -174,7 +174,7 @@ describe('a whole cluster', () => {
     await until('another scheduler', () => Promise.resolve(pid() !== before));
   });
 
-  test('after a hard kill of everything `up` brings it back with its objects', async () => {
+  test('after all programs were killed `up` starts them again, and the objects are still there', async () => {
     const { init, forwarder } = stateOf(name);
     const all = [...(init ? processesInNamespaces(init) : []), forwarder].filter((mark) => mark !== undefined);
     for (const { pid } of all) await tryRun('kill', ['-9', String(pid)]);
@@ -187,7 +187,7 @@ describe('a whole cluster', () => {
     kubectl(name, 'wait', '--for=condition=Ready', 'pod/after', '--timeout=120s');
   });
 
-  test('killed at any moment, `up` can be run again, and `down` leaves nothing', async () => {
+  test('`up` can be run again after it was killed at any moment, and `down` leaves nothing', async () => {
     for (const afterMs of [500, 2500]) {
       await cluster('down', '--name', name);
       const child = spawn(process.execPath, [program, 'up', '--name', name], { stdio: 'ignore' });

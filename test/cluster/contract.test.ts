@@ -75,7 +75,7 @@ afterAll(async () => {
 });
 
 describe('objects written by hand', () => {
-  test('specs alone become an app that answers through the gateway with its own environment', async () => {
+  test('become an app that answers through the gateway with its own environment, although only specs were written', async () => {
     for (const file of ['1-org.yaml', '2-space.yaml', '3-app.yaml', '4-route.yaml']) await applyAndWait(file);
     await until('the app to answer', async () => (await get('by-hand.apps.localhost')).status === 200);
     const env = await envOf();
@@ -87,7 +87,7 @@ describe('objects written by hand', () => {
     });
   });
 
-  test('every object has the index labels and owners of the contract', async () => {
+  test('have the index labels and owners of the contract', async () => {
     for (const file of await readdir(folder)) {
       if (file.startsWith('5')) continue;
       for (const wanted of await objectsOf(file)) {
@@ -110,7 +110,7 @@ describe('objects written by hand', () => {
     expect(route.metadata.annotations?.['korifi.cloudfoundry.org/app-guids']).toBe('11111111-1111-4111-8111-111111111111');
   });
 
-  test('a label that somebody takes away comes back', async () => {
+  test('get a label back that somebody removed', async () => {
     const app = ['cfapp', '-n', space, '11111111-1111-4111-8111-111111111111'];
     await kubectl('label', ...app, 'korifi.cloudfoundry.org/display-name-', 'korifi.cloudfoundry.org/guid-');
     await until('the labels', async () => {
@@ -119,7 +119,7 @@ describe('objects written by hand', () => {
     });
   });
 
-  test('applied again nothing changes: no object, no pod', async () => {
+  test('change nothing when they are applied again: no object, no pod', async () => {
     const files = ['1-org.yaml', '2-space.yaml', '3-app.yaml', '4-route.yaml'];
     const objects = (await Promise.all(files.map(objectsOf))).flat();
     // What an object says of itself may still change; what it is for may not.
@@ -140,14 +140,14 @@ describe('objects written by hand', () => {
     expect(await snapshot()).toEqual(before);
   });
 
-  test('a process by hand decides about instances and memory', async () => {
+  test('set instances and memory if a process is among them', async () => {
     await applyAndWait('5-process.yaml');
     await until('two instances', async () => (await instances()) === 2);
     await until('their memory', async () => /^128m$/i.test((await envOf())['MEMORY_LIMIT'] ?? ''));
     expect((await apply('5-process.yaml')).trim()).toMatch(/ unchanged$/);
   });
 
-  test('the last object deleted takes everything with it', async () => {
+  test('are deleted with all that belongs to them when the app is deleted', async () => {
     await kubectl('delete', 'cfapp', '-n', space, '11111111-1111-4111-8111-111111111111');
     await until(
       'pods and sets to go',

@@ -71,7 +71,7 @@ const app = (namespace: string): object => ({
 });
 
 describe("the controller's token", () => {
-  test('is its own, and works where it should', async () => {
+  test("is the controller's own, and works where it should", async () => {
     expect((await asController(['auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}'])).stdout).toBe(
       'system:serviceaccount:kf-system:kf-controller',
     );
@@ -116,7 +116,7 @@ describe("the controller's token", () => {
     expect(said.stdout).toBe('');
   });
 
-  test('may not mark, change or delete a namespace that kf did not make', async () => {
+  test('may not label, change or delete a namespace that kf did not make', async () => {
     const mark = ['label', 'namespace', foreign, 'kf.cloudfoundry.org/managed-by=kf', 'korifi.cloudfoundry.org/org-guid=x'];
     for (const args of [mark, ['annotate', 'namespace', foreign, 'a=b'], ['delete', 'namespace', foreign, '--wait=false']]) {
       const said = await asController(args);
@@ -127,7 +127,7 @@ describe("the controller's token", () => {
     expect(left).toContain('Active');
   });
 
-  test('may delete tasks of a space and see how many it may hold, but not change that number', async () => {
+  test('may delete the tasks of a space and read how many it may hold, but not change that number', async () => {
     const canI = async (...question: string[]): Promise<string> =>
       (await asController(['auth', 'can-i', ...question, '-n', space])).stdout.trim();
     expect(await canI('delete', 'cftasks.korifi.cloudfoundry.org')).toBe('yes');
@@ -136,7 +136,7 @@ describe("the controller's token", () => {
     expect(await canI('deletecollection', 'cftasks.korifi.cloudfoundry.org')).toBe('no');
   });
 
-  test('may not become somebody else, enter pods, or change what decides about rights', async () => {
+  test('may not impersonate anybody, run commands in pods, or change objects that decide about rights', async () => {
     const questions = [
       ['create', 'serviceaccounts', '--subresource=token', '-n', space],
       ['impersonate', 'users'],

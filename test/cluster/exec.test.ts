@@ -40,7 +40,7 @@ afterAll(async () => {
 
 const node = (script: string): string[] => ['node', '-e', script];
 
-test('a command has its input, two outputs and an exit code', async () => {
+test('a command gets its input, and returns two outputs and an exit code', async () => {
   const script = `let n = 0; process.stdin.on('data', (chunk) => (n += chunk.length));
     process.stdin.on('end', () => { console.log('read', n); console.error('and', process.argv[1]); process.exitCode = 7; });`;
   const command = [...node(script), '--', 'a b&c=d'];
@@ -49,13 +49,13 @@ test('a command has its input, two outputs and an exit code', async () => {
   expect(await Promise.all([text(stdout), text(stderr), exitCode])).toEqual(['read 3000000\n', 'and a b&c=d\n', 7]);
 });
 
-test('one that ends well has 0, and large output arrives whole', async () => {
+test('a command that succeeds returns 0, and large output arrives completely', async () => {
   const { stdout, exitCode } = await built.exec(cluster, { ns, pod, command: node("process.stdout.write('y'.repeat(5e6))") });
   const output = await text(stdout);
   expect([output.length, /^y+$/.test(output), await exitCode]).toEqual([5_000_000, true, 0]);
 });
 
-test('in a terminal it learns its size', async () => {
+test('a command in a terminal gets the size of the terminal', async () => {
   const script = `process.stdout.on('resize', () => { console.log(process.stdout.columns + 'x' + process.stdout.rows); process.exit(); }); console.log('up'); setInterval(() => {}, 1000)`;
   const process = await built.exec(cluster, { ns, pod, tty: true, stdin: true, command: node(script) });
   process.stdout.once('data', () => void process.resize({ columns: 101, rows: 33 }));
@@ -63,20 +63,20 @@ test('in a terminal it learns its size', async () => {
   expect(await process.exitCode).toBe(0);
 });
 
-test('a program that is not there, a pod that is not there', async () => {
+test('a missing program and a missing pod are reported', async () => {
   const { exitCode } = await built.exec(cluster, { ns, pod, command: ['no-such-program'] });
   await expect(exitCode).rejects.toThrow(/no-such-program.*executable file not found/);
   await expect(built.exec(cluster, { ns, pod: 'no-such-pod', command: ['x'] })).rejects.toMatchObject({ code: 'not-found' });
 });
 
-test('who may not is told which right is missing', async () => {
+test('a user without the right gets the name of the missing right', async () => {
   const developer = await built.connect({ kubeconfig: ringEnv('KF_TEST_DEVELOPER'), env: process.env });
   const refused = built.exec(developer, { ns, pod, command: ['node', '--version'] });
   await expect(refused).rejects.toMatchObject({ code: 'forbidden', missingRight: { resource: 'pods/exec', ns } });
   developer.close();
 });
 
-test('one can be connected with the program that a container was started with', async () => {
+test('the main program of a container can be attached to', async () => {
   const image = (await kubectl('get', 'pod', '-n', ns, pod, '-o', 'jsonpath={.spec.containers[0].image}')).trim();
   const context = {
     allowPrivilegeEscalation: false,
@@ -103,7 +103,7 @@ test('one can be connected with the program that a container was started with', 
   expect([await text(stdout), await exitCode]).toEqual(['got a line\n', 0]);
 });
 
-test('a port of a pod answers HTTP, and one that nobody listens on is told', async () => {
+test('a port of a pod answers HTTP, and a port without a listener is reported', async () => {
   const open = await built.portForward(cluster, { ns, pod, port: 8080 });
   open.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
   expect(await text(open)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);

@@ -21,7 +21,7 @@ afterAll(async () => {
 
 const push = (name: string, ...more: string[]): Promise<Ran> => kf.run(['push', name, '-o', sample(2), '-m', '64M', ...more]);
 
-describe('a version that writes its cause before a long stack and ends', () => {
+describe('a version that prints its cause, then a long stack, and ends', () => {
   const command = 'echo ROOT CAUSE; i=1; while [ $i -le 60 ]; do echo "at frame $i"; i=$((i+1)); done; exit 3';
 
   test('is reported with its first and last lines, and the number of lines between', async () => {
@@ -33,7 +33,7 @@ describe('a version that writes its cause before a long stack and ends', () => {
     expect((await get(`${names.update}.apps.localhost`)).body).toContain('kf sample 1');
   });
 
-  test('its lines stay readable once, with a mark, when its instances are gone', async () => {
+  test('keeps its lines readable once, with a mark, when its instances are gone', async () => {
     const stdout = await until('its instances to be gone', async () => {
       const shown = (await kf.ok('logs', names.update, '--recent')).stdout;
       return shown.includes('The version that failed') ? shown : undefined;
@@ -54,7 +54,7 @@ describe('a version that writes its cause before a long stack and ends', () => {
   });
 });
 
-test('of the examples, hello answers, and broken is told with its line and leaves hello serving', async () => {
+test('of the examples, hello answers, and the failure of broken is reported with its line while hello serves', async () => {
   const { example } = names;
   await kf.ok('push', example, '-p', path.resolve('examples/hello'), '-m', '64M');
   const { code, stderr } = await kf.run(['push', example, '-p', path.resolve('examples/broken')]);
@@ -82,7 +82,7 @@ describe('the message of an app that does not start', () => {
     expect(stderr).not.toContain('0.0.0.0');
   });
 
-  test('that needs more memory names its limit and the flag', async () => {
+  test('that needs more memory names the limit and the flag', async () => {
     const greedy = 'const a = []; for (;;) a.push(Buffer.alloc(8e6, 1));';
     const { code, stderr } = await push(names.memory, '-c', `exec node -e '${greedy}'`, '--no-route', '-u', 'process');
     expect(code).toBe(1);

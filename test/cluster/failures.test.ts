@@ -44,14 +44,14 @@ function expectFailure(ran: Ran, ...causes: (string | RegExp)[]): void {
   for (const cause of causes) expect(ran.stderr).toMatch(cause);
 }
 
-describe('what is typed wrong is told before anything is made', () => {
-  test('keys of the manifest: their places, the nearest key, the allowed ones', async () => {
+describe('a typing error is reported before anything is made', () => {
+  test('keys of the manifest: their positions, the nearest key, the allowed keys', async () => {
     await writeFile(path.join(folder, 'typo.yml'), 'applications:\n- name: failures\n  docker: {imgae: x}\n  instances: many\n');
     const ran = await kf.run(['push', '-f', path.join(folder, 'typo.yml')]);
     expectFailure(ran, /typo\.yml:3:12: 'imgae' .*'image'/, /typo\.yml:4:14: /, /Allowed in docker: image, username/);
   });
 
-  test('text that is no YAML', async () => {
+  test('text that is not YAML', async () => {
     await writeFile(path.join(folder, 'broken.yml'), 'applications:\n- name: "failures\n');
     expectFailure(
       await kf.run(['push', '-f', path.join(folder, 'broken.yml')]),
@@ -59,7 +59,7 @@ describe('what is typed wrong is told before anything is made', () => {
     );
   });
 
-  test('a path that is not there, or holds nothing', async () => {
+  test('a path that does not exist or is empty', async () => {
     const missing = path.join(folder, 'missing');
     const wrong = await kf.run(['push', 'failures', '-p', missing]);
     expect(wrong).toMatchObject({
@@ -75,18 +75,18 @@ describe('what is typed wrong is told before anything is made', () => {
     );
   });
 
-  test('a context, an org, a space that there is not', async () => {
+  test('a context, an org and a space that do not exist', async () => {
     expectFailure(await kf.run(['apps', '--context', 'kf-tset']), /no context "kf-tset"/, /"kf-test"/);
     expectFailure(await kf.run(['apps', '--org', 'nowhere']), "Organization 'nowhere' not found.");
     expectFailure(await kf.run(['apps', '--space', 'failures-elsewere']), "Space 'failures-elsewere' not found.", /failures-elsewhere/);
   });
 
-  test('none of it has made an app', async () => {
+  test('none of these attempts made an app', async () => {
     expect((await kf.ok('apps')).stdout).not.toContain('failures');
   });
 });
 
-describe('what somebody may not do names the right and the user', () => {
+describe('a missing right is reported with its name and the user', () => {
   test.each([
     ['push in a space without a role', ['push', 'failures', '-o', sample, '--space', second.name], /may not list "cfapps\.korifi/],
     ['a space', ['create-space', 'failures-third'], /may not create "cfspaces\.korifi/],
@@ -96,8 +96,8 @@ describe('what somebody may not do names the right and the user', () => {
   });
 });
 
-describe('what others have', () => {
-  test('a host that leads to an app of another space: push and map-route say where it is', async () => {
+describe('a host that another space has', () => {
+  test('is refused by push and map-route, which name the app that has it', async () => {
     const ran = await kf.run(['push', 'failures-taken', '-o', sample, '-m', '128M']);
     expectFailure(
       ran,
@@ -112,7 +112,7 @@ describe('what others have', () => {
     expect(routes.items.filter(({ spec }) => spec.host === 'failures-taken')).toEqual([]);
   });
 
-  test('the same app with a host of its own then starts', async () => {
+  test('does not keep the same app from starting with a host of its own', async () => {
     await writeFile(
       path.join(folder, 'own.yml'),
       `applications:\n- name: failures-taken\n  docker: {image: '${sample}'}\n  memory: 128M\n  routes: [{route: failures-own.apps.localhost}]\n`,
@@ -123,23 +123,23 @@ describe('what others have', () => {
 });
 
 describe('an app that does not start', () => {
-  test('a registry that nobody reaches: the image, and what the node met', async () => {
+  test('because the registry of its image is not reachable: the image and the error of the node are named', async () => {
     const ran = await kf.run(['push', 'failures', '-o', 'localhost:1/kf/none:1', '-m', '128M']);
     expectFailure(ran, /The image localhost:1\/kf\/none:1 cannot be pulled: .*connection refused/);
     reportTime('a registry that nobody reaches is named', ran.milliseconds);
   });
 
-  test('an image that runs as root', async () => {
+  test('because its image runs as root: the image is named', async () => {
     expectFailure(await kf.run(['push', 'failures', '-o', `${registry}/kf/root:1`]), /runs as root, which is not allowed here/);
   });
 
-  test('one that never listens: the port, the last check, its own last line', async () => {
+  test('because it never listens: the port, the last check and its own last line are shown', async () => {
     const ran = await kf.run(['push', 'failures', '-o', `${registry}/kf/silent:1`, '-m', '128M', '-t', '5']);
     expectFailure(ran, /did not answer on port 8080 within 5 s/, /busy with something else/);
     reportTime('an app that never listens is given up after 5 s', ran.milliseconds);
   });
 
-  test('a good image afterwards replaces what never worked', async () => {
+  test('is replaced by a good image afterwards', async () => {
     await kf.ok('push', 'failures', '-o', sample, '-m', '128M', '-t', '30');
     expect((await get('failures.apps.localhost')).status).toBe(200);
   });
@@ -154,19 +154,19 @@ describe('a space with a quota', () => {
   });
   afterAll(() => kubectl('delete', 'quota', 'failures', '-n', second.guid));
 
-  test('refuses a new app that needs more before it is made', async () => {
+  test('refuses a new app that needs more, before the app is made', async () => {
     const ran = await elsewhere.run(['push', 'failures-new', '-o', sample, '-m', '512M', '--no-route']);
     expectFailure(ran, /App 'failures-new' exceeds a quota of space '.*': 1 instance takes 512M of memory, and the quota 'failures' has /);
     expect((await elsewhere.ok('apps')).stdout).not.toContain('failures-new');
   });
 
-  test('refuses a push that needs more, by the name of the quota', async () => {
+  test('refuses a push that needs more, and names the quota', async () => {
     const ran = await elsewhere.run(['push', 'failures-quota', '-o', sample, '-m', '512M', '--no-route']);
     expectFailure(ran, /The quota of the space is used up: .*exceeded quota: failures, requested: limits\.memory=512Mi/);
     reportTime('a push beyond the quota is refused', ran.milliseconds);
   });
 
-  test('lets scale end with its name, and what runs goes on', async () => {
+  test('ends a scale with the name of the quota, and running instances continue', async () => {
     await elsewhere.ok('start', 'elsewhere');
     const ran = await elsewhere.run(['scale', 'elsewhere', '-i', '3']);
     expectFailure(ran, /instance \d of 'web' does not run: The quota of the space is used up: .*exceeded quota: failures/);
@@ -175,7 +175,7 @@ describe('a space with a quota', () => {
     await elsewhere.ok('scale', 'elsewhere', '-i', '1');
   });
 
-  test('refuses a build, and says so at once', async () => {
+  test('refuses a build, and reports it at once', async () => {
     const ran = await elsewhere.run([
       'push',
       'failures-build',

@@ -62,13 +62,13 @@ interface Pushed {
   apps: { built: boolean; layerBytesSent: number }[];
 }
 
-describe('a signal', () => {
+describe('a push that gets a signal', () => {
   test.each([
     ['Packing', 'SIGINT', 6],
     ['Uploading', 'SIGTERM', 40],
     ['Staging', 'SIGINT', 1],
     ['Waiting: ', 'SIGTERM', 1],
-  ] as const)('at "%s" (%s) ends the push with 130, and the same again ends well', async (text, signal, megabytes) => {
+  ] as const)('at "%s" (%s) ends with 130, and the same push succeeds afterwards', async (text, signal, megabytes) => {
     await ballast(megabytes);
     const ended = await interruptAt(text, signal);
     expect(ended.output).toContain(text);
@@ -82,7 +82,7 @@ describe('a signal', () => {
   });
 });
 
-test('a registry that goes away in the middle of the upload is waited for, and what it had got is not sent again', async () => {
+test('an upload waits for a registry that is away, and does not send again what the registry has', async () => {
   // More than one chunk: the first has arrived when the registry goes, the second meets nobody.
   const megabytes = 40;
   await ballast(megabytes);
@@ -141,7 +141,7 @@ describe('an installation whose builder image does not exist', () => {
     await admin.remove();
   });
 
-  test('says so at the push of source, names the image, and still runs ready images', async () => {
+  test('fails a push of source with the name of the image, and still runs ready images', async () => {
     const ran = await kf.run(['push', 'no-builder', '-p', fixture, '--json']);
     expect(ran.code).toBe(1);
     const { error } = JSON.parse(ran.stdout) as { error: { code: string; message: string; details: { reason: string } } };
@@ -152,7 +152,7 @@ describe('an installation whose builder image does not exist', () => {
     expect((await get('interrupted.apps.localhost')).status).toBe(200);
   });
 
-  test('and builds again as soon as it is put right', async () => {
+  test('builds again as soon as the image is corrected', async () => {
     await admin.ok('setup', '-f', ringEnv('KF_TEST_SETUP_FILE'));
     await kf.ok('push', 'no-builder', '-p', fixture, '-m', '128M');
     expect((await get('no-builder.apps.localhost')).status).toBe(200);

@@ -226,7 +226,7 @@ function expectRefused(asked: { attempt: Attempt; answer: Answer }[], statusOf: 
 }
 
 describe('images of another space', () => {
-  test('its own credentials open them: the attempts below fail for the credential alone', async () => {
+  test('can be read with its own credentials, so the attempts below fail only because of the credential', async () => {
     const { push, pull } = await credentialsOf(foreign.space);
     const { packages, digest } = foreign;
     const credentialAt = ({ base }: Endpoint): string => (base === pullEndpoint ? pull : push);
@@ -252,7 +252,7 @@ describe('images of another space', () => {
     },
   );
 
-  test('a layer of theirs cannot be borrowed by a mount into the own space', async () => {
+  test('have layers that cannot be mounted into this space', async () => {
     const { push } = await credentialsOf(own);
     const [answer] = await throughApiServer((base) =>
       runHere([

@@ -76,7 +76,7 @@ async function look(process: string, type: string): Promise<{ own: string[]; sel
 }
 
 describe('the scale of a process', () => {
-  test('is what kubectl scale writes, and counts what runs', async () => {
+  test('is written by kubectl scale, and counts the running instances', async () => {
     expect(await scale(web)).toMatchObject({ spec: { replicas: 1 }, status: { replicas: 1 } });
     await kubectl(['scale', 'cfprocess', web, '--replicas=3']);
     await until('three instances', async () => (await scale(web)).status.replicas === 3);
@@ -105,7 +105,7 @@ describe('the scale of a process', () => {
     expect(worker.selected).toEqual(worker.own);
   });
 
-  test('goes down to none and the process has no pods', async () => {
+  test('can be 0, and then the process has no pods', async () => {
     await kubectl(['scale', 'cfprocess', `${guid}-worker`, '--replicas=0']);
     await until('the worker to end', async () => (await look(`${guid}-worker`, 'worker')).own.length === 0);
     const { spec, status } = await scale(`${guid}-worker`);
@@ -126,7 +126,7 @@ describe('a task written by hand', () => {
 
   const logs = (name: string): Promise<string> => kubectl(['logs', '-l', `${label('task-guid')}=${guid}-${name}`, '--tail=-1']);
 
-  test('runs with the code, the environment and the sizes of its app and succeeds; its pod has what it wrote', async () => {
+  test('runs with the code, the environment and the sizes of its app, succeeds, and its pod has its output', async () => {
     const command = 'echo "painted $COLOUR with $MEMORY_LIMIT in $(ls /app | grep server)"';
     const task = await run('paint', { command, memoryMB: 40, diskMB: 64 }, 'Succeeded');
     expect(task.status).toMatchObject({ sequenceId: 1, memoryMB: 40, diskQuotaMB: 64 });
@@ -146,7 +146,7 @@ describe('a task written by hand', () => {
     expect((await kf.ok('logs', app, '--recent')).stdout).toContain('painted teal with');
   });
 
-  test('whose command fails has failed with its exit code, once, and what it wrote is there', async () => {
+  test('whose command fails has failed with its exit code, runs once, and its output is in the log', async () => {
     const task = await run('fail', { command: 'echo "no paint"; exit 7' }, 'Failed');
     expect(findCondition(task, 'Failed')).toMatchObject({ status: 'True', message: 'Failed with exit code: 7' });
     expect(findCondition(task, 'Succeeded')?.status).not.toBe('True');
@@ -156,7 +156,7 @@ describe('a task written by hand', () => {
     expect(items.map(({ status }) => status.phase)).toEqual(['Failed']);
   });
 
-  test('without a command runs the one of the process type that it names, until it is canceled', async () => {
+  test('without a command runs the command of the process type that it names, until it is canceled', async () => {
     const metadata = { name: `${guid}-work`, namespace: space };
     const object = { apiVersion: api, kind: 'CFTask', metadata, spec: { appRef: { name: guid }, processType: 'worker' } };
     await kubectl(['apply', '-f', '-'], object);

@@ -79,8 +79,8 @@ async function lookingApp(script: string): Promise<string> {
   return source;
 }
 
-describe('what runs', () => {
-  test('-i, -k, -m, -c, -t and -u http are in every pod', async () => {
+describe('flags for processes', () => {
+  test('-i, -k, -m, -c, -t and -u http apply to every pod', async () => {
     const pushed = await push(
       ...(['flags', '-i', '2', '-k', '128M', '-t', '45', '-u', 'http', '--endpoint', '/health'] as const),
       ...['-c', 'MARK="of the command" exec node server.cjs'],
@@ -95,14 +95,14 @@ describe('what runs', () => {
     expect(JSON.parse((await get('flags.apps.localhost', '/env')).body)).toMatchObject({ MARK: 'of the command' });
   });
 
-  test('-u process takes the probes away, and what is not named stays; again it is unchanged', async () => {
+  test('-u process removes the probes and leaves other settings, and the same push again changes nothing', async () => {
     const containers = await containersOf(await push('flags', '-u', 'process'));
     expect(containers.map(probesOf)).toEqual([[], []]);
     expect(containers[0]?.resources.limits['ephemeral-storage']).toBe('128Mi');
     expect((await push('flags', '-u', 'process')).unchanged).toBe(true);
   });
 
-  test('-u port and -c null go back to the start, and -i to one instance', async () => {
+  test('-u port and -c null restore the defaults, and -i 1 leaves one instance', async () => {
     const containers = await containersOf(await push('flags', '-u', 'port', '-c', 'null', '-i', '1'));
     expect(containers).toHaveLength(1);
     const [container] = containers;
@@ -123,15 +123,15 @@ describe('what runs', () => {
     expect(after?.metadata.uid).not.toBe(before?.metadata.uid);
   });
 
-  test('--stack does not go with an image', async () => {
+  test('--stack cannot be combined with an image', async () => {
     const ran = await kf.run(['push', 'flags', '-o', sample(1), '-s', 'kf']);
     expect(ran.code).toBe(1);
     expect(ran.stderr).toContain('Incorrect Usage: The following arguments cannot be used together: --docker-image, -o, --stack, -s');
   });
 });
 
-describe('routes', () => {
-  test('--random-route gives each app a host of its own that answers, and the same one ever after', async () => {
+describe('flags for routes', () => {
+  test('--random-route gives each app its own host that answers, and the same host in every later push', async () => {
     const [one, other] = await Promise.all([push('flags-random', '--random-route'), push('flags-chance', '--random-route')]);
     const [[first = ''], [second = '']] = await Promise.all([hostsOf(one), hostsOf(other)]);
     expect(first).toMatch(/^flags-random-[a-z]+-[a-z]+-[a-z]{2}$/);
@@ -140,7 +140,7 @@ describe('routes', () => {
     expect(await push('flags-random', '--random-route')).toMatchObject({ unchanged: true, routes: [`${first}.apps.localhost`] });
   });
 
-  test('--no-route makes none and takes those that are there away, and the push shows it', async () => {
+  test('--no-route makes no route and unmaps existing routes, and the push shows it', async () => {
     const ran = await kf.ok('push', 'flags-hidden', '-o', sample(1), '-m', '64M', '--no-route');
     expect(ran.stdout).toMatch(/^routes: +$/m);
     const hidden = await kf.json<Pushed>('app', 'flags-hidden');
@@ -151,7 +151,7 @@ describe('routes', () => {
   });
 });
 
-describe('starting', () => {
+describe('flags for the start', () => {
   test('--no-wait ends with the first new instance that serves; the others follow', async () => {
     const command = 'until [ "$CF_INSTANCE_INDEX" = 0 ] || [ -e /tmp/go ]; do sleep 0.1; done; exec node server.cjs';
     const pushed = await push('flags-later', '-i', '3', '--no-wait', '-c', command);
@@ -177,7 +177,7 @@ describe('starting', () => {
     expect((await get('flags-later.apps.localhost')).status).toBe(200);
   });
 
-  test('--no-start makes the app and its route but no pod; start then runs it', async () => {
+  test('--no-start makes the app and its route but no pod, and start then runs it', async () => {
     const pushed = await push('flags-idle', '--no-start');
     expect(pushed.state).toBe('stopped');
     expect([await hostsOf(pushed), await podsOf(pushed.guid)]).toEqual([['flags-idle'], []]);
@@ -185,7 +185,7 @@ describe('starting', () => {
     expect((await get('flags-idle.apps.localhost')).body).toBe('kf sample 1, instance 0\n');
   });
 
-  test('--no-start on an app that runs stops it, with the new settings for its next start', async () => {
+  test('--no-start stops a running app, and its new settings apply to the next start', async () => {
     const { stdout } = await kf.ok('push', 'flags-idle', '-o', sample(1), '-m', '64M', '--no-start', '-k', '150M');
     expect(stdout).toMatch(/Stopping Application\.\.\.\nApplication Stopped\n\nname: +flags-idle\nrequested state: +stopped\n/);
     expect(stdout).toMatch(/instances: +0\/1\n[^]*There are no running instances of this process\.\n/);
@@ -224,7 +224,7 @@ describe('starting', () => {
     await rm(source, { recursive: true });
   });
 
-  test('services of the manifest are seen by its build, which runs again for a new one and for other credentials only', async () => {
+  test('a build sees the services of the manifest, and runs again only for a new service or for other credentials', async () => {
     const look = (end = ''): string => `
       const services = Object.values(JSON.parse(process.env.VCAP_SERVICES)).flat();
       console.log('BUILD SEES', services.map((s) => s.name + '=' + s.credentials.password).sort().join());${end}`;

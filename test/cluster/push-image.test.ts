@@ -92,8 +92,8 @@ describe('push of a ready image', () => {
   });
 });
 
-describe('a push that cannot work says why, and the old version serves on', () => {
-  test('an app that exits: the exit code and its own last line', async () => {
+describe('a push that fails shows the cause, and the old version still serves', () => {
+  test('if the app exits: the exit code and its last line', async () => {
     const ran = await kf.run(['push', 'image-app', '-o', `${registry}/kf/crash:1`]);
     expect(ran.code).toBe(1);
     expect(ran.stdout).toMatch(/FAILED\n$/);
@@ -101,7 +101,7 @@ describe('a push that cannot work says why, and the old version serves on', () =
     expect((await get('image-app.apps.localhost')).status).toBe(200);
   });
 
-  test('an image that is not there', async () => {
+  test('if the image does not exist', async () => {
     const ran = await kf.run(['push', 'nowhere', '-o', `${registry}/kf/nowhere:1`, '--json']);
     expect(ran.code).toBe(1);
     const { error } = JSON.parse(ran.stdout) as { error: { code: string; message: string } };
@@ -109,13 +109,13 @@ describe('a push that cannot work says why, and the old version serves on', () =
     expect(error.message).toContain('kf/nowhere');
   });
 
-  test('an app that listens on the wrong port', async () => {
+  test('if the app listens on the wrong port', async () => {
     const ran = await kf.run(['push', 'wrong-port', '-o', `${registry}/kf/wrongport:1`, '-t', '10']);
     expect(ran.code).toBe(1);
     expect(ran.stderr).toMatch(/8080/);
   });
 
-  test('more memory than any node has', async () => {
+  test('if it needs more memory than any node has', async () => {
     const space = ringEnv('KF_TEST_SPACE_GUID');
     const allow = async (memory: string): Promise<void> => {
       const patch = JSON.stringify({ spec: { hard: { 'requests.memory': memory } } });
@@ -132,7 +132,7 @@ describe('a push that cannot work says why, and the old version serves on', () =
     reportTime('an app larger than every node is refused', ran.milliseconds);
   });
 
-  test('a name in its URL that another app has is no problem once that app is gone', async () => {
+  test('a URL whose name another app has can be used once that app is gone', async () => {
     for (const name of ['nowhere', 'wrong-port', 'too-large']) await kf.ok('delete', name, '-r', '-f');
     const left = await kf.json<{ apps: { name: string }[] }>('apps').then((result) => JSON.stringify(result));
     expect(left).not.toContain('too-large');

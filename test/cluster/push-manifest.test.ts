@@ -83,7 +83,7 @@ afterAll(async () => {
 });
 
 describe('a manifest with two apps', () => {
-  test('gives both apps at once, each on the routes that it names or else on its own name', async () => {
+  test('pushes both apps, each with the routes that the manifest names or else with its own name', async () => {
     pushed = await push();
     expect(pushed.map(({ name, built, unchanged }) => [name, built, unchanged])).toEqual([
       ['mf-image', true, false],
@@ -101,13 +101,13 @@ describe('a manifest with two apps', () => {
       expect([host, at, (await get(`${host}.apps.localhost`, at)).status]).toEqual([host, at, status]);
   });
 
-  test('fills in variables: --var over files, later files over earlier ones, numbers as numbers', async () => {
+  test('gets its variables filled in: --var before files, later files before earlier ones, numbers as numbers', async () => {
     const seen = await env();
     expect(seen).toMatchObject({ COLOUR: 'green', TEXT: 'a green one', SAMPLE_VERSION: '1' });
     expect(await currentPodsOf(guidOf('mf-image'))).toHaveLength(2);
   });
 
-  test('gives the environment as texts, the service and the command', async () => {
+  test('sets the environment as text, the service and the command', async () => {
     const seen = await env();
     expect(seen).toMatchObject({ RATIO: '1.10', SWITCH: 'true', LIST: '[1,"two"]', MARK: 'green', MEMORY_LIMIT: '96m' });
     const services = JSON.parse(seen['VCAP_SERVICES'] ?? '{}') as Record<string, unknown>;
@@ -115,7 +115,7 @@ describe('a manifest with two apps', () => {
     expect(JSON.parse((await get('mf-green.apps.localhost', '/bindings')).body)).toMatchObject({ 'mf-db': credentials });
   });
 
-  test('gives memory, disk and the health check to the pods', async () => {
+  test('sets memory, disk and the health check of the pods', async () => {
     for (const { spec } of await currentPodsOf(guidOf('mf-image'))) {
       const [container] = spec.containers;
       expect(container?.resources.limits).toEqual({ memory: '96Mi', 'ephemeral-storage': '200Mi' });
@@ -126,12 +126,12 @@ describe('a manifest with two apps', () => {
     expect(web?.spec.containers[0]?.startupProbe).toMatchObject({ tcpSocket: { port: 8080 }, failureThreshold: 60 });
   });
 
-  test('builds with the buildpacks that it names alone, and starts web by its command', async () => {
+  test('builds with exactly the buildpacks that it names, and starts web with its command', async () => {
     expect(pushed[1]?.buildpacks.map(({ name }) => name)).toEqual(['kf/procfile']);
     expect((await get('mf-source.apps.localhost')).body).toBe('web green\n');
   });
 
-  test('runs the worker beside web, with its own memory and number, without probes, Service and route', async () => {
+  test('runs the worker beside web, with its own memory and number of instances, without probes, Service and route', async () => {
     const guid = guidOf('mf-source');
     const [webs, workers] = await Promise.all([currentPodsOf(guid), currentPodsOf(guid, 'worker')]);
     expect(webs.map(({ spec }) => spec.containers[0]?.resources.limits['memory'])).toEqual(['64Mi']);
@@ -151,7 +151,7 @@ describe('a manifest with two apps', () => {
     expect(behind).toBe(webs[0]?.metadata.labels['korifi.cloudfoundry.org/guid']);
   });
 
-  test('pushed again is unchanged: no build, no new pod', async () => {
+  test('is unchanged when it is pushed again: no build, no new pod', async () => {
     const uids = async (): Promise<string[]> => {
       const pods = await Promise.all([
         currentPodsOf(guidOf('mf-image')),
@@ -172,7 +172,7 @@ describe('a manifest with two apps', () => {
     expect(await uids()).toEqual(before);
   });
 
-  test('is shown beside what is there: nothing differs', async () => {
+  test('shows no difference from the existing apps', async () => {
     const { stdout } = await kf.ok(...argv());
     expect(stdout.match(/^Manifest applied$/gm)).toHaveLength(2);
     expect(stdout).toMatch(/^ {2}- name: mf-image\n {4}docker:\n {6}image: \S+\/kf\/sample:1\n/m);

@@ -45,7 +45,7 @@ async function appNames(): Promise<string[]> {
 test.each([
   ['a stack that is not there', ['-s', 'unknown'], "Stack 'unknown' not found"],
   ['a buildpack that is not there', ['-b', 'cobol'], "The builder has no buildpack 'cobol'"],
-])('%s is told before an app is made', async (_, flags, text) => {
+])('%s is reported before an app is made', async (_, flags, text) => {
   const ran = await kf.run(['push', 'never', '-p', path.join(fixtures, 'node-hello'), ...flags]);
   expect([ran.code, ran.stderr]).toEqual([1, expect.stringContaining(text)]);
   expect(await appNames()).not.toContain('never');

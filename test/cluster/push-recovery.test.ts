@@ -42,7 +42,7 @@ async function builds(): Promise<Build[]> {
   return (await kubectlJson<{ items: Build[] }>('get', 'cfbuilds', ...own)).items;
 }
 
-test('the content is known, but its package is gone: it is uploaded again', async () => {
+test('a source whose content is known but whose package is gone is uploaded again', async () => {
   const [first] = await builds();
   await kubectl('delete', 'cfpackage', '-n', space(), first?.spec.packageRef.name ?? '');
   await kf.ok('set-env', app, 'COLOR', 'green');

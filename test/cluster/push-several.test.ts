@@ -78,7 +78,7 @@ test('if one fails, the others continue, the exit code is that of the failed one
   expect(text.stdout).toMatch(/^App sev-fast is unchanged[^]*FAILED\n$/m);
 });
 
-test('one that cannot be pushed is told before any is', async () => {
+test('an app that cannot be pushed is reported before any app is pushed', async () => {
   const never = { name: 'sev-never', path: path.join(fixtures, 'node-hello') };
   const ran = await kf.run(['push', '-f', await manifest(never, { ...never, name: 'sev-other', services: ['no-such-db'] })]);
   expect([ran.code, ran.stderr]).toEqual([

@@ -70,7 +70,7 @@ describe('push of source code', () => {
     });
   });
 
-  test('an unchanged folder sends no layer byte and builds nothing', async () => {
+  test('an unchanged folder sends no layer bytes and builds nothing', async () => {
     const push = () => kf.json<PushResult>('push', 'source-app', '-p', path.join(folder, 'hello'), '-m', '128M');
     const { result, requests } = await countRequests(push);
     expect(result.apps[0]).toMatchObject({ unchanged: true, built: false, layerBytesSent: 0 });
@@ -78,14 +78,14 @@ describe('push of source code', () => {
     expect(requests.registry).toBe(0);
   });
 
-  test('one more file is a new build', async () => {
+  test('another file causes a new build', async () => {
     await writeFile(path.join(folder, 'hello', 'changed.txt'), 'changed');
     const pushed = await kf.json<PushResult>('push', 'source-app', '-p', path.join(folder, 'hello'), '-m', '128M');
     expect(pushed.apps[0]).toMatchObject({ unchanged: false, built: true, stack: 'kf' });
     expect((await get('source-app.apps.localhost')).status).toBe(200);
   });
 
-  test('restage builds the same source again, and what was set since then is in force', async () => {
+  test('restage builds the same source again, with the settings of now', async () => {
     await kf.ok('set-env', 'source-app', 'COLOUR', 'green');
     const before = await appOf('source-app');
     const ran = await kf.ok('restage', 'source-app');
@@ -109,7 +109,7 @@ describe('push of source code', () => {
     expect((await get('source-app.apps.localhost')).status).toBe(200);
   });
 
-  test('no buildpack that matches: what was looked for', async () => {
+  test('if no buildpack matches, the push says what it looked for', async () => {
     const ran = await kf.run(['push', 'no-match', '-p', path.join(fixtures, 'no-match'), '--json']);
     const { error } = JSON.parse(ran.stdout) as {
       error: { code: string; message: string; details: { reason: string; logTail: string[] } };
@@ -128,7 +128,7 @@ describe('push of source code', () => {
       expect(error.details.logTail).toContainEqual(expect.stringContaining(text));
   });
 
-  test('the logs of the app and of its build are there afterwards', async () => {
+  test('the logs of the app and of its build can be read afterwards', async () => {
     const { stdout } = await kf.ok('logs', 'source-app', '--recent');
     expect(stdout).toMatch(/^ {3}\S+ \[APP\/PROC\/WEB\/0\] OUT hello listens on port 8080$/m);
     expect(stdout).toMatch(/^ {3}\S+ \[STG\/0\] OUT kf\/nodejs: web process: node server\.js$/m);
@@ -138,13 +138,13 @@ describe('push of source code', () => {
   test.each([
     ['static-site', '<h1>A static site</h1>', 'kf/staticfile'],
     ['binary-app', 'hello from an executable\n', 'kf/binary'],
-  ])('%s is recognised and answers, on the stack that is named', async (app, text, buildpack) => {
+  ])('%s is recognised and answers, on the given stack', async (app, text, buildpack) => {
     const pushed = await kf.json<PushResult>('push', app, '-p', path.join(fixtures, app), '-m', '64M', '-s', 'kf');
     expect(pushed.apps[0]).toMatchObject({ built: true, stack: 'kf', buildpacks: [expect.objectContaining({ name: buildpack })] });
     expect((await get(`${app}.apps.localhost`)).body).toContain(text);
   });
 
-  test('a stack that the builder lacks is refused with those that it has; a push without one keeps stack and build', async () => {
+  test('a stack that the builder lacks is refused with the stacks that it has, and a push without a stack keeps stack and build', async () => {
     const push = ['push', 'static-site', '-p', path.join(fixtures, 'static-site')];
     const ran = await kf.run([...push, '-s', 'unknown']);
     expect([ran.code, ran.stderr]).toEqual([
@@ -156,7 +156,7 @@ describe('push of source code', () => {
   });
 });
 
-test('of two pushes at once the later one wins with its source and its settings, and the earlier one names it', async () => {
+test('of two pushes at the same time the later one wins with its source and its settings, and the earlier one names it', async () => {
   const [early, late] = [path.join(folder, 'early'), path.join(folder, 'late')];
   for (const copy of [early, late]) await cp(path.join(fixtures, 'node-hello'), copy, { recursive: true });
   // Its build goes on until long after the other one has begun.

@@ -46,7 +46,7 @@ afterAll(async () => {
 
 const push = (name: string, ...more: string[]) => kf.run(['push', name, '-o', image, '-m', '64M', ...more]);
 
-test('NotServing: an app takes requests and answers none', async () => {
+test('NotServing: an app accepts requests and answers none', async () => {
   const program = 'require("net").createServer((s) => s.once("data", () => s.end())).listen(process.env.PORT)';
   const { code, stderr } = await push(names.deaf, '-c', `exec node -e '${program}'`);
   const message = `Requests to ${names.deaf}.apps.localhost/ are answered with 502.`;
@@ -54,7 +54,7 @@ test('NotServing: an app takes requests and answers none', async () => {
   expect(await deploymentOf(names.deaf)).toMatchObject({ phase: 'Failed', reason: 'NotServing', message });
 });
 
-test('RouteNotAccepted: the gateway does not take the route', async () => {
+test('RouteNotAccepted: the gateway does not accept the route', async () => {
   await describeGateway({ name: 'absent' });
   const { code, stderr } = await push(names.unrouted);
   const message = `The gateway did not take the route ${names.unrouted}.apps.localhost: no gateway controller looked at it`;

@@ -44,7 +44,7 @@ async function whoAnswers(host: string, ...paths: string[]): Promise<string[]> {
   return [...new Set(answers)];
 }
 
-test.each([1, 2, 3])('map-route says OK when requests get through, unmap-route when none do any more: round %i', async (round) => {
+test.each([1, 2, 3])('map-route says OK when requests reach the app, unmap-route when none do any more: round %i', async (round) => {
   const host = `${name}-${round}`;
   await kf.ok('map-route', name, domain, '-n', host);
   expect(await whoAnswers(host, '/')).toEqual(['app']);
@@ -57,7 +57,7 @@ test.each([1, 2, 3])('map-route says OK when requests get through, unmap-route w
   expect(await whoAnswers(host, '/')).toEqual(['app']);
 });
 
-describe('where nothing answers', () => {
+describe('URLs without an app', () => {
   test("an unknown host gets cf's 404 page", async () => {
     const page = await get(`nobody-${name}.${domain}`);
     expect([page.status, page.headers['x-cf-routererror']]).toEqual([404, 'unknown_route']);

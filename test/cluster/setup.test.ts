@@ -50,7 +50,7 @@ async function versions(): Promise<Record<string, string>> {
 }
 
 describe('kf setup', () => {
-  test('the first run ended with a request answered through the gateway, and asks for little', async () => {
+  test('ends its first run with a request that the gateway answered, and requests few resources', async () => {
     const { result } = JSON.parse(await readFile(ringEnv('KF_TEST_SETUP_RESULT'), 'utf8')) as { result: SetupResult };
     expect(result.reach.reachable).toBe(true);
     expect(result.created).toBeGreaterThan(50);
@@ -61,7 +61,7 @@ describe('kf setup', () => {
   test.each([
     ['with the file of the first', () => ['-f', ringEnv('KF_TEST_SETUP_FILE')], /^(?![^]*Settings that)/],
     ['without options', () => [], /^Settings that stay: .*gatewayPort.*images.*insecureRegistries.* \(others: kf setup -f FILE\)$/m],
-  ] as const)('a second run %s changes nothing and says so', async (_, options, told) => {
+  ] as const)('changes nothing in a second run %s, and says so', async (_, options, told) => {
     const before = await versions();
     const ran = await admin.ok('setup', ...options());
     expect(ran.stderr).toMatch(told);
@@ -72,7 +72,7 @@ describe('kf setup', () => {
     expect(await versions()).toEqual(before);
   });
 
-  test('an installation without a record of its settings is read from its objects: nothing but the record is written', async () => {
+  test('reads an installation without a record of its settings from its objects, and writes only the record', async () => {
     const record = 'ConfigMap kf-system/kf-setup';
     const { [record]: _, ...others } = await versions();
     await kubectl('delete', 'configmap', '-n', 'kf-system', 'kf-setup');
@@ -88,7 +88,7 @@ describe('kf setup', () => {
     await admin.ok('setup', '-f', ringEnv('KF_TEST_SETUP_FILE'));
   });
 
-  test('a further run takes away the rights that 0.1.0 gave the controller', async () => {
+  test('removes the rights that kf 0.1.0 gave the controller', async () => {
     for (const ns of ['cf', 'kf-system']) {
       await kubectl(
         'create',
@@ -109,7 +109,7 @@ describe('kf setup', () => {
     }
   });
 
-  test('a further run takes away what an earlier kf has left running, and names it', async () => {
+  test('removes objects that an earlier kf left running, and names them', async () => {
     const label = 'kf.cloudfoundry.org/part-of=setup';
     await kubectl('create', 'deployment', 'kf-former', '-n', 'kf-system', '--image=none', '--replicas=0');
     await kubectl('create', 'service', 'clusterip', 'kf-former', '-n', 'kf-system', '--tcp=80');
@@ -124,7 +124,7 @@ describe('kf setup', () => {
     expect(await kubectl('get', 'clusterroles', '-o', 'name')).not.toContain('kf-former');
   });
 
-  test('a dry run prints objects that kubectl accepts and writes nothing', async () => {
+  test('with --dry-run prints objects that kubectl accepts, and writes nothing', async () => {
     const before = await versions();
     const { stdout } = await admin.ok('setup', '-f', ringEnv('KF_TEST_SETUP_FILE'), '--dry-run', '-o', 'yaml');
     const child = execute('kubectl', ['apply', '--server-side', '--force-conflicts', '--dry-run=server', '-f', '-'], {
@@ -136,14 +136,14 @@ describe('kf setup', () => {
     expect(await versions()).toEqual(before);
   });
 
-  test('a settings file with a key that is not known names the key and the known ones', async () => {
+  test('names an unknown key of the settings file and the known keys', async () => {
     const ran = await admin.run(['setup', '-f', 'package.json'], { cwd: process.cwd() });
     expect(ran.code).toBe(1);
     expect(ran.stderr).toMatch(/unknown key 'name'/);
     expect(ran.stderr).toContain('gatewayExposure');
   });
 
-  test('a developer may not set up: the missing right is named', async () => {
+  test('refuses a developer and names the missing right', async () => {
     const developer = await Kf.create('developer');
     const ran = await developer.run(['setup', '-f', ringEnv('KF_TEST_SETUP_FILE')]);
     await developer.remove();
@@ -152,7 +152,7 @@ describe('kf setup', () => {
   });
 });
 
-describe('the registry keeps spaces apart', () => {
+describe('the registry separates spaces', () => {
   const gatePath = '/api/v1/namespaces/kf-system/services/http:kf-registry:5000/proxy';
 
   /** Status of a request at the push port through the API server's service proxy, by kubectl's own transport. */

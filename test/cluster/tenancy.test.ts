@@ -45,7 +45,7 @@ afterAll(async () => {
 });
 
 describe('a space', () => {
-  test('and its org begin without a warning in the log of the controller', async () => {
+  test('and its org are created without a warning in the log of the controller', async () => {
     const log = await kubectl('logs', '-n', 'kf-system', 'deployment/kf-controller', '--tail=-1');
     const lines = log.split('\n').filter((line) => line.includes(org) || line.includes(space));
     expect(lines.filter((line) => /"level":"(warn|error)"|"stack"/.test(line))).toEqual([]);
@@ -76,7 +76,7 @@ describe('a space', () => {
     await kubectl('get', 'secret', '-n', space, 'kf-registry-push');
   });
 
-  test('hands the name of twenty apps made at once to exactly one of them', async () => {
+  test('gives the name of twenty apps made at the same time to exactly one of them', async () => {
     const spec = { displayName: 'wanted', desiredState: 'STOPPED', lifecycle: { type: 'buildpack', data: { stack: '' } } };
     const names = Array.from({ length: 20 }, () => randomUUID());
     await Promise.all(names.map((name) => apply({ apiVersion: api, kind: 'CFApp', metadata: { name, namespace: space }, spec })));
@@ -101,8 +101,8 @@ describe('a space', () => {
   });
 });
 
-describe('the end of an org', () => {
-  test('says what blocks it, and takes spaces, namespaces and names with it', async () => {
+describe('the deletion of an org', () => {
+  test('names what blocks it, and removes spaces, namespaces and names with the org', async () => {
     const blocker = {
       apiVersion: 'v1',
       kind: 'ConfigMap',

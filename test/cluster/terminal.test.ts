@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 describe('a push on a terminal', () => {
-  test('shows each step with its seconds and the bytes that went up, in place, and the build log above', async () => {
+  test('shows each step with its seconds and the uploaded bytes in place, and the build log above', async () => {
     const { code, screen } = await kf.onTerminal(['push', 'seen', '-p', folder, '-m', '64M'], 100);
     expect([code, code === 0 ? '' : screen]).toEqual([0, '']);
     // Hidden cursor, and lines that are drawn again.
@@ -35,14 +35,14 @@ describe('a push on a terminal', () => {
     expect(screen).toMatch(/\u001B\[\d+m/);
   });
 
-  test('that has no size prints plain lines, and ends', async () => {
+  test('whose size is unknown prints plain lines, and ends', async () => {
     const { code, screen } = await kf.onTerminal(['push', 'seen', '-p', folder, '-m', '66M'], 0);
     expect(code).toBe(0);
     expect(screen).toContain('Waiting: ');
     expect(screen).not.toMatch(/\u001B\[(?:\?25l|\d*G|\dA|2?K)/);
   });
 
-  test('says the same without one, in plain lines', async () => {
+  test('prints plain lines without control characters if there is no terminal', async () => {
     const ran = await kf.ok('push', 'seen', '-p', folder, '-m', '65M');
     const all = ran.stdout + ran.stderr;
     expect(all).not.toMatch(/\u001B/);

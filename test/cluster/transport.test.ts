@@ -75,7 +75,7 @@ async function throughInspection(options: ProxyOptions = {}, user: Record<string
 const push = ['push', 'transport', '-p', '.', '-m', '128M'];
 
 describe('a CONNECT proxy with its own authority', () => {
-  test('carries a push of source, the app list and followed logs, all of them', async () => {
+  test('carries a push of source, the app list and followed logs', async () => {
     const proxy = await startProxy({ authority });
     const kf = await developer({ HTTPS_PROXY: proxy.url, NODE_EXTRA_CA_CERTS: path.join(folder, 'authority.pem') });
     const ran = await kf.run(push, { cwd: source });
@@ -112,7 +112,7 @@ describe('a CONNECT proxy with its own authority', () => {
     expect(wanted.map((line) => seen.split(line).length - 1)).toEqual(wanted.map(() => 1));
   });
 
-  test('that breaks every connection after two seconds and refuses bodies of more than 1 MB: a push of 6 MB ends well', async () => {
+  test('that breaks every connection after two seconds and refuses bodies of more than 1 MB: a push of 6 MB succeeds', async () => {
     await writeFile(path.join(source, 'ballast.bin'), randomBytes(6 * 1024 * 1024));
     const { kf } = await throughInspection({ maxBodyBytes: 1_000_000, maxTunnelMs: 2_000 });
     const ran = await kf.run([...push, '--json'], { cwd: source });
@@ -122,7 +122,7 @@ describe('a CONNECT proxy with its own authority', () => {
     expect(result.apps[0]?.layerBytesSent).toBeGreaterThan(6_000_000);
   });
 
-  test('that nobody trusts, or that is not there, is named', async () => {
+  test('that is not trusted or does not exist is named', async () => {
     const proxy = await startProxy({ authority });
     const untrusted = await (await developer({ HTTPS_PROXY: proxy.url })).run(['apps']);
     expect(untrusted.code).toBe(1);
@@ -161,7 +161,7 @@ async function revocableToken(name: string): Promise<{ token: string; revoke: ()
   return { token, revoke };
 }
 
-test('a token that ends in the middle of the upload is read again from its file, and the push goes on', async () => {
+test('a token that expires during the upload is read again from its file, and the push continues', async () => {
   await writeFile(path.join(source, 'ballast.bin'), randomBytes(6 * 1024 * 1024));
   const run = randomBytes(3).toString('hex');
   const [first, second] = [await revocableToken(`first-${run}`), await revocableToken(`second-${run}`)];
@@ -185,7 +185,7 @@ test('a token that ends in the middle of the upload is read again from its file,
   await kubectl('delete', 'secret', `second-${run}`, '-n', users);
 });
 
-test('a token that ends for good: the push says whose credentials are not accepted', async () => {
+test('if a token has expired for good, the push names the user whose credentials are refused', async () => {
   const token = await revocableToken(`only-${randomBytes(3).toString('hex')}`);
   await token.revoke();
   const kf = await developer({ KUBECONFIG: await kubeconfigWith({}, { token: token.token }) });

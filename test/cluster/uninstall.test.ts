@@ -129,7 +129,7 @@ describe('without a terminal and without --yes', () => {
   test.each([
     [['uninstall'], '1 app: kept?'],
     [['uninstall', '--keep-data'], 'Apps that go on serving: 1'],
-  ])('%j is refused with what it would do, and deletes nothing', async (args, what) => {
+  ])('%j is refused, lists what it would do, and deletes nothing', async (args, what) => {
     const there = await inventory();
     const ran = await kf.run(args);
     expect(ran.code).toBe(1);
@@ -142,7 +142,7 @@ describe('without a terminal and without --yes', () => {
 });
 
 describe('--keep-data', () => {
-  test('takes the controller, its policies and the finalizers; the app goes on serving in the same pod', async () => {
+  test('removes the controller, its policies and the finalizers, and the app still serves in the same pod', async () => {
     const pods = await appPods();
     expect(pods).toHaveLength(1);
     expect(await finalizers()).not.toEqual([]);
@@ -163,7 +163,7 @@ describe('--keep-data', () => {
     expect((await kf.ok('app', 'kept')).stdout).toMatch(/instances: +1\/1\n/);
   });
 
-  test('a later setup adopts everything without a restart, and kf works as before', async () => {
+  test('lets a later setup adopt everything without a restart, and kf works as before', async () => {
     const pods = await appPods();
     expect(await badAnswersDuring('kept', setup)).toEqual([]);
     expect((await kf.ok('app', 'kept')).stdout).toMatch(/instances: +1\/1\n/);
@@ -182,7 +182,7 @@ async function expectAsBefore(): Promise<void> {
 }
 
 describe('--yes', () => {
-  test('takes all that setup and apps have made, and nothing of anybody else', async () => {
+  test('removes everything that setup and apps made, and nothing else', async () => {
     const { stdout } = await kf.ok('uninstall', '--yes');
     expect(stdout).toMatch(/apps removed: +1\n/);
     expect(stdout).toMatch(/orgs removed: +1\n/);
@@ -192,7 +192,7 @@ describe('--yes', () => {
     );
   });
 
-  test('the same again says that there was nothing to remove, and other commands name kf setup', async () => {
+  test('says at the second run that there was nothing to remove, and other commands name kf setup', async () => {
     const { stdout } = await kf.ok('uninstall', '--yes');
     expect(stdout).toContain('There was nothing to remove.');
     expect((await kf.ok('uninstall', '--keep-data', '--yes')).stdout).toContain('There was nothing to remove.');
@@ -201,7 +201,7 @@ describe('--yes', () => {
     expect(apps.stderr).toContain('kf setup');
   });
 
-  test('after another setup and an uninstall that kept the data, the data go without a controller', async () => {
+  test('deletes the data without a controller, after another setup and an uninstall that kept the data', async () => {
     await setup();
     await push('again');
     expect(await statusOf('again')).toBe(200);

@@ -47,7 +47,7 @@ async function follow(provoke: () => Promise<unknown>, isEnough: (seen: string) 
 }
 
 describe('environment and services', () => {
-  test('set-env reaches the app at its next restart and not before, also when the container or the pod dies', async () => {
+  test('set-env applies at the next restart of the app and not before, also when the container or the pod dies', async () => {
     await kf.ok('set-env', 'verbs', 'COLOUR', 'green');
     expect((await envOf())['COLOUR']).toBeUndefined();
     const before = await onePod();
@@ -66,7 +66,7 @@ describe('environment and services', () => {
     await kf.ok('unset-env', 'verbs', 'COLOUR');
   });
 
-  test('a bound service is in VCAP_SERVICES and as files after a restart, and gone after unbind', async () => {
+  test('a bound service is in VCAP_SERVICES and in files after a restart, and gone after unbind-service', async () => {
     await kf.ok('create-user-provided-service', 'verbs-db', '-p', '{"uri":"postgres://db.example.com/x"}');
     await kf.ok('bind-service', 'verbs', 'verbs-db');
     await kf.ok('restart', 'verbs');
@@ -90,7 +90,7 @@ describe('environment and services', () => {
     expect((await get('verbs.apps.localhost', '/bindings')).body).toBe('{}\n');
   });
 
-  test('env shows what is set', async () => {
+  test('env shows the variables that are set', async () => {
     await kf.ok('set-env', 'verbs', 'SHOWN', 'yes');
     const { stdout } = await kf.ok('env', 'verbs');
     expect(stdout).toMatch(/User-Provided:\nSHOWN: +yes/);
@@ -99,7 +99,7 @@ describe('environment and services', () => {
 });
 
 describe('life cycle and routes', () => {
-  test('stop takes it off its URL, start brings it back, both say when it is so already', async () => {
+  test('stop makes the URL stop answering, start makes it answer again, and both say if nothing was to do', async () => {
     await kf.ok('stop', 'verbs');
     await until('no answer', async () => (await get('verbs.apps.localhost')).status !== 200);
     expect((await kf.ok('stop', 'verbs')).stdout).toContain('is already stopped');
@@ -120,7 +120,7 @@ describe('life cycle and routes', () => {
     expect((await kf.ok('apps')).stdout).toMatch(/verbs\s+started\s+web:1\/1\s+verbs\.apps\.localhost/);
   });
 
-  test('an unknown app: the nearest name is offered', async () => {
+  test('an unknown app is answered with the nearest name', async () => {
     const ran = await kf.run(['app', 'verps']);
     expect(ran.code).toBe(1);
     expect(ran.stderr).toContain("App 'verps' not found.");
@@ -135,7 +135,7 @@ describe('life cycle and routes', () => {
     expect(await follow(ask, (seen) => seen.includes('/while-following'))).toBe(0);
   });
 
-  test('an auditor reads and may not change: the missing right is named', async () => {
+  test('an auditor can read but not change, and the missing right is named', async () => {
     const auditor = await Kf.create('auditor');
     for (const read of [['apps'], ['app', 'verbs'], ['routes'], ['services'], ['spaces'], ['orgs'], ['domains']]) await auditor.ok(...read);
     const ran = await auditor.run(['stop', 'verbs']);
@@ -146,7 +146,7 @@ describe('life cycle and routes', () => {
   });
 });
 
-describe('three instances', () => {
+describe('an app with three instances', () => {
   let pods: AppPod[];
   const said = (index: number): RegExp => new RegExp(`\\[APP/PROC/WEB/${index}\\] OUT GET /env 200$`, 'm');
 
@@ -155,7 +155,7 @@ describe('three instances', () => {
     pods = await currentPodsOf(guid);
   });
 
-  test('each sees what cf promises, with an index and addresses of its own', async () => {
+  test('gives each instance what cf promises, with its own index and addresses', async () => {
     const seen = new Map<string, Record<string, string>>();
     await until('an answer of each', async () => {
       const env = await envOf();
@@ -188,16 +188,16 @@ describe('three instances', () => {
     }
   });
 
-  test('logs follows all of them', async () => {
+  test('has all of them in followed logs', async () => {
     expect(await follow(envOf, (seen) => [0, 1, 2].every((index) => said(index).test(seen)))).toBe(0);
   });
 
-  test('logs --recent has lines of all of them', async () => {
+  test('has all of them in logs --recent', async () => {
     const { stdout } = await kf.ok('logs', 'verbs', '--recent');
     for (const index of [0, 1, 2]) expect(stdout).toMatch(said(index));
   });
 
-  test('stop takes all of them away', async () => {
+  test('has none after a stop', async () => {
     await kf.ok('stop', 'verbs');
     await until('no pod', async () => (await podsOf(guid)).length === 0);
   });

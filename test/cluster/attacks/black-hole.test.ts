@@ -121,7 +121,7 @@ describe('while two hundred builds of another space wait for a registry that doe
     expect((await get(`${app}.apps.localhost`)).status).toBe(200);
   });
 
-  test('so does a push of an image, whose own registry answers', async () => {
+  test('a push of an image from a registry that answers ends long before them too', async () => {
     await victim.ok('push', app, '-o', sample(2), '-m', '64M');
     expect(await unended()).toBeGreaterThan(builds / 4);
     await until('the new version', async () => (await get(`${app}.apps.localhost`)).body.includes('kf sample 2'));

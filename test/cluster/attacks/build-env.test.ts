@@ -24,7 +24,7 @@ test('the environment of builds is not in an object that everybody can read', as
   for (const text of [...Object.keys(data), ...values.filter((value) => value.includes('://'))]) expect(stdout).not.toContain(text);
 });
 
-test('the Secret that holds it is the controller’s alone', async () => {
+test('only the controller can read the Secret with the environment of builds', async () => {
   const said = await member.kubectl(['get', 'secret', '-n', 'kf-system', 'kf-build-env']);
   expect(said.stderr).toContain('forbidden');
   expect(said.code).not.toBe(0);

@@ -156,7 +156,7 @@ describe('somebody with the token of the controller', () => {
     expect(said.code).toBe(1);
   });
 
-  test('cannot weaken or hand over a namespace that is there', async () => {
+  test('cannot weaken an existing namespace or change its owner', async () => {
     for (const args of [
       ['label', 'namespace', space, 'pod-security.kubernetes.io/enforce=privileged', '--overwrite'],
       ['label', 'namespace', space, 'pod-security.kubernetes.io/enforce-version=v1.19', '--overwrite'],

@@ -163,7 +163,7 @@ describe('under load, no request fails', () => {
     expect(told.every((text) => text.includes("'kf restart', 'kf stop', 'kf delete'"))).toBe(true);
   });
 
-  test('and the app can be restarted after all of it, or says what it takes', async () => {
+  test('and the app can be restarted afterwards, or kf says what a restart needs', async () => {
     const ran = await developer.kf.run(['restart', app]);
     expect([ran.code, ran.stderr]).toEqual([1, expect.stringMatching(/droplet was deleted.*'kf push'/s)]);
     expect((await get(host)).status).toBe(200);
@@ -172,8 +172,8 @@ describe('under load, no request fails', () => {
   });
 });
 
-describe('what an admin deletes in spite of it', () => {
-  test('an AppWorkload comes back whole, and the app does not claim to serve meanwhile', async () => {
+describe('objects that an admin deletes anyway', () => {
+  test('an AppWorkload is created again with all its objects, and the app does not report Serving until then', async () => {
     const { metadata: before } = await untilSettled();
     const seen = await watchObject<App>('cfapp', space, guid);
     const currentOf = ({ status }: App) => status?.deployment?.generations?.find(({ state }) => state === 'Current');
@@ -197,7 +197,7 @@ describe('what an admin deletes in spite of it', () => {
     expect(frozen.metadata.ownerReferences?.map(({ uid }) => uid)).toEqual([metadata.uid]);
   });
 
-  test('VCAP_SERVICES, a Service, the HTTPRoute, the set and its budget come back by themselves', async () => {
+  test('VCAP_SERVICES, a Service, the HTTPRoute, the StatefulSet and its budget are created again', async () => {
     await untilSettled();
     const gone: [string, string][] = [['secret', `${guid}-vcap-services`]];
     for (const kind of ['service', 'statefulset', 'poddisruptionbudget'])

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.remove());
 
-test('the quota refuses an app that requests the whole disk of a node, at push and at scale', async () => {
+test('the quota refuses an app that requests the whole disk of a node, in a push and in a scale', async () => {
   const pushed = await attacker.kf.run(['push', 'disk', '-o', sample, '-m', '64M', '-k', '100G']);
   expect([pushed.code, pushed.stderr]).toEqual([1, expect.stringContaining("of disk, and the quota 'kf-limits' has 64G of 64G left")]);
   await attacker.kf.ok('push', 'disk', '-o', sample, '-m', '64M');

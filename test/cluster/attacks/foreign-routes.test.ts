@@ -94,7 +94,7 @@ describe('a host of another space', () => {
   });
 
   test.each([{ host, path: '/login' }, { host: host.toUpperCase() }, { host, path: '/pay' }, { host }])(
-    'is not to be had by an object either: %j',
+    'cannot be taken by an object either: %j',
     async (object) => {
       const { name, refusal } = await plant(object);
       expect(refusal).toBe('');
@@ -103,14 +103,14 @@ describe('a host of another space', () => {
     },
   );
 
-  test.each(['kf-system', 'own', 'victim'])('nor by a domain that is said to lie in %s', async (where) => {
+  test.each(['kf-system', 'own', 'victim'])('cannot be taken by a domain that claims to be in %s', async (where) => {
     const domainNamespace = where === 'own' ? attackers.space : where === 'victim' ? place.space : where;
     const { name } = await plant({ host, domainNamespace });
     expect(await refusalOf(name)).toBe('InvalidDomainRef');
     await expectBank();
   });
 
-  test('nor by a route for every host, whatever it is annotated with', async () => {
+  test('cannot be taken by a route for every host, whatever its annotations', async () => {
     const ran = await attacker.kf.run(['map-route', 'thief', domain, '-n', '*']);
     expect(ran.code).toBe(1);
     expect(ran.stderr).toContain('only an operator');
@@ -119,7 +119,7 @@ describe('a host of another space', () => {
     await expectBank();
   });
 
-  test("nor by an HTTPRoute in the attacker's own space", async () => {
+  test("cannot be taken by an HTTPRoute in the attacker's own space", async () => {
     const said = await attacker.kubectl(['create', '-f', '-'], httpRoute(attackers.space));
     expect(said.stderr).toContain('cannot create resource "httproutes"');
   });
@@ -165,7 +165,7 @@ test('paths that differ only in capitals are the same, for claims and for reques
   expect(answeredBy(await get(url, '/payment'))).toBeUndefined();
 });
 
-test('a host without a destination stays its space’s and answers 404; given up, it goes to nobody who lay in wait', async () => {
+test('a host without a destination stays with its space and answers 404, and when the space gives it up, no waiting route gets it', async () => {
   await victim.kf.ok('unmap-route', 'bank', domain, '-n', host, '--path', '/pay');
   await until('the host to lead nowhere', async () => (await get(url, '/pay')).status === 404);
   const waiting = await plant({ host });
@@ -183,7 +183,7 @@ test('a host without a destination stays its space’s and answers 404; given up
   await expectBank();
 });
 
-test('a route that its owner deletes and holds by a finalizer gets no requests, and keeps nobody who asks after it is gone', async () => {
+test('a deleted route that a finalizer keeps gets no requests, and its host is free when it is gone', async () => {
   const squatted = `squat-${host}`;
   const { name } = await plant({ host: squatted, path: '/login' });
   await until('the squatter to have the host', async () => answeredBy(await get(`${squatted}.${domain}`, '/login')) === '2');

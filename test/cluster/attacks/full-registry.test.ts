@@ -147,7 +147,7 @@ test('a space can use its own quota and no more, with sources and with droplets,
   await member.kf.ok('push', 'fits', '-p', await sourceOf('fits', 100_000), '-m', '64M', '--no-route');
 });
 
-test('a registry that is nearly full says so at push, in its readiness and in setup, and gives out what it has', async () => {
+test('a registry that is nearly full refuses pushes, reports it in its readiness and in setup, and still serves reads', async () => {
   await setGate({ KF_GATE_RESERVE: '9007199254740991' });
   const ran = await kf.run(['push', names.big, '-p', await sourceOf('late', 100_000), '-m', '64M', '--no-route']);
   expect([ran.code, ran.stderr]).toEqual([
@@ -172,7 +172,7 @@ test('a registry that is nearly full says so at push, in its readiness and in se
   await setGate({});
 });
 
-test('a push while the registry is away names it and the next step', async () => {
+test('a push while the registry is away names the registry and the next step', async () => {
   await kubectl('scale', 'deployment', 'kf-registry', '-n', 'kf-system', '--replicas=0');
   await until(
     'the registry to be away',

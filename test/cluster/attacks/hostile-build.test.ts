@@ -51,7 +51,7 @@ test('60,000 spaces after a bracket are parsed like other text, the app runs, an
   expect(await restarts()).toEqual(before);
 });
 
-test('more process types than anybody can use fail that build alone, with a sentence', async () => {
+test('a build with far too many process types fails with a sentence, and no other build does', async () => {
   const before = await restarts();
   await cp(path.resolve('test/fixtures/apps/node-hello'), work, { recursive: true });
   const types = Array.from({ length: 100 }, (_, index) => `t${index}: node server.js`);

@@ -36,7 +36,7 @@ async function stateOf(ns: string): Promise<unknown> {
   return { uid: metadata.uid, labels: metadata.labels, annotations: metadata.annotations, gone: metadata.deletionTimestamp, bindings };
 }
 
-describe('a space that an org manager names', () => {
+describe('a space whose name an org manager chose', () => {
   test.each([
     ["a foreign org's GUID", () => victim.org],
     ["a foreign space's GUID", () => victim.space],
@@ -56,20 +56,20 @@ describe('a space that an org manager names', () => {
     expect(await kubectl('get', 'configmap', '-n', victim.space, 'bank', '-o', 'jsonpath={.data.money}')).toBe('much');
   });
 
-  test('by the GUID of a deleted space gets no namespace and no registry credential', async () => {
+  test('named with the GUID of a deleted space gets no namespace and no registry credential', async () => {
     expect(await attacker.kubectl(['create', '-f', '-'], spaceObject(own, former, 'former'))).toMatchObject({ code: 0 });
     await until('the space to be refused', async () => (await conditionOf('cfspace', own, former))?.reason === 'GuidTaken');
     expect(await kubectl('get', 'namespace', former, '--ignore-not-found')).toBe('');
     expect(await attacker.kubectl(['delete', 'cfspace', '-n', own, former, '--timeout=120s'])).toMatchObject({ code: 0 });
   });
 
-  test.each(['cf', 'kf-system', 'kf-node', 'kube-system', 'default', 'istio-system'])('%s is refused at once', async (name) => {
+  test.each(['cf', 'kf-system', 'kf-node', 'kube-system', 'default', 'istio-system'])('named %s is refused at once', async (name) => {
     const said = await attacker.kubectl(['create', '-f', '-'], spaceObject(own, name));
     expect(said.stderr).toContain('A space must be named by a GUID such as');
     expect(said.code).not.toBe(0);
   });
 
-  test('an admin who names one so can delete it again, and nothing else goes', async () => {
+  test('can be deleted again by an admin who gave it such a name, and nothing else is deleted', async () => {
     for (const name of ['cf', 'kf-system', 'kube-system']) {
       const { uid } = (await kubectlJson<Namespace>('get', 'namespace', name)).metadata;
       await applyAsAdmin(spaceObject(own, name));
@@ -79,7 +79,7 @@ describe('a space that an org manager names', () => {
     }
   });
 
-  test('by a GUID of its own works as ever', async () => {
+  test('named with a new GUID works as before', async () => {
     const guid = randomUUID();
     expect(await attacker.kubectl(['create', '-f', '-'], spaceObject(own, guid))).toMatchObject({ code: 0 });
     await untilReady('cfspace', own, guid);
@@ -126,7 +126,7 @@ describe('the namespace of an org', () => {
   });
 });
 
-describe('a space whose manager removed its finalizer', () => {
+describe('a space whose finalizer its manager removed', () => {
   test('leaves a namespace that is deleted with the org', async () => {
     const org = await world.org();
     const manager = await world.member('organizationManager', { org });
@@ -139,8 +139,8 @@ describe('a space whose manager removed its finalizer', () => {
   });
 });
 
-describe('a namespace that 0.1.0 made', () => {
-  test('gets the uid of its own space, however many of that name there are', async () => {
+describe('a namespace that kf 0.1.0 made', () => {
+  test('gets the uid of its own space, even if several spaces have that name', async () => {
     const { org, space } = await world.space();
     const { uid } = (await kubectlJson<Namespace>('get', 'cfspace', '-n', org, space)).metadata;
     expect(await attacker.kubectl(['create', '-f', '-'], spaceObject(own, space, 'younger'))).toMatchObject({ code: 0 });

@@ -155,13 +155,13 @@ afterAll(async () => {
 const forApps = ['entry of the gateway', 'entry of the gateway on the node', 'internet', 'name of a Service', 'pod of the own space'];
 const forBuilds = ['mirror of buildEnv', 'name of a Service', 'push port', 'registry of the images'];
 
-describe('what code of a space connects to', () => {
-  test('a build step: DNS, the push port, the registry of the images, what buildEnv names; nothing else', async () => {
+describe('connections from code in a space', () => {
+  test('a build step reaches DNS, the push port, the registries of the images and the hosts of buildEnv, and nothing else', async () => {
     const outcomes = await push();
     expect(opened(outcomes), JSON.stringify(outcomes)).toEqual(forBuilds);
   });
 
-  test('an app: DNS, its own space, the gateway, the internet; nothing else', async () => {
+  test('an app reaches DNS, its own space, the gateway and the internet, and nothing else', async () => {
     const looks: string[][] = [];
     await until('all that an app needs to be open', async () => {
       const open = opened(await inApp());
@@ -171,7 +171,7 @@ describe('what code of a space connects to', () => {
     expect(looks.flat().filter((name) => !forApps.includes(name))).toEqual([]);
   });
 
-  test('with an admin\u2019s policy that allows everything the same attempts get through, so it is the policies that stop them', async () => {
+  test('with a policy that allows everything the same attempts succeed, so the policies of kf stop them', async () => {
     await allowEverything();
     // etcd listens on its own node only.
     const all = Object.keys(targets)
@@ -185,8 +185,8 @@ describe('what code of a space connects to', () => {
   });
 });
 
-describe('the policies of a space', () => {
-  test('its developers cannot change, delete or add to them', async () => {
+describe('the NetworkPolicies of a space', () => {
+  test('cannot be changed, deleted or extended by its developers', async () => {
     const refused = async (args: string[], input?: object): Promise<void> => {
       const { code, stderr } = await attacker.kubectl([...args, '-n', place.space], input);
       expect([code, stderr]).toEqual([1, expect.stringContaining('networkpolicies')]);
@@ -198,7 +198,7 @@ describe('the policies of a space', () => {
     await refused(['create', '-f', '-'], { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata, spec });
   });
 
-  test('what an admin changes in them by accident is put back', async () => {
+  test('are restored after an admin has changed them by accident', async () => {
     const specs = async (): Promise<string> =>
       JSON.stringify(
         (await kubectlJson<{ items: { spec: object }[] }>('get', 'networkpolicies', '-n', place.space)).items.map(({ spec }) => spec),

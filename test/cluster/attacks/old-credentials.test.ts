@@ -64,7 +64,7 @@ test('credentials of a space expire, and expired ones or those without an expiry
   expect(await atPullPort({ ...pull, username: `pull.${space}.${endOf(pull) + 1}` })).toBe(401);
 });
 
-test('a credential that nears its end is renewed, in place, and the push after it works', async () => {
+test('a credential that will soon expire is renewed in its Secret, and the next push works', async () => {
   const key = Buffer.from(await secretText('kf-system', 'kf-registry-key', 'key'));
   const username = `push.${space}.${Math.floor(Date.now() / 1000) + 60}`;
   const old = { username, password: registryPassword(key, username) };
@@ -113,7 +113,7 @@ test('no push fails while the key changes, and credentials of the previous key w
   expect(await atPullPort(await pullCredential())).toBe(200);
 });
 
-test('a member of a space may not change the key', async () => {
+test('a member of a space cannot change the key', async () => {
   const ran = await kf.run(['rotate', 'registry-key']);
   expect([ran.code, ran.stderr]).toEqual([1, expect.stringContaining('may not get "secrets" in the namespace "kf-system"')]);
 });

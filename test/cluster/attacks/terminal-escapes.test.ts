@@ -81,8 +81,8 @@ describe('nothing but colours reaches the terminal', () => {
   });
 });
 
-describe('elsewhere', () => {
-  test('a pipe gets the bytes as they are, and --json escapes them', async () => {
+describe('output that does not go to a terminal', () => {
+  test('is unchanged in a pipe, and is escaped with --json', async () => {
     const { stdout } = await victim.kf.ok('logs', 'escapes', '--recent');
     expect(stdout).toContain('app: \x1b]52;c;T1dORUQ=\x1b\\\n');
     expect(stdout).toContain('app: user\u202egpj.exe\n');

@@ -158,7 +158,7 @@ afterAll(async () => {
 
 describe('the images in the registry', () => {
   // Between them these hold every layer of the others.
-  test.each(['registry:3', 'traefik:3.6', 'builder:1', 'sample:1'])('kf/%s is whole', (image) => {
+  test.each(['registry:3', 'traefik:3.6', 'builder:1', 'sample:1'])('kf/%s is complete', (image) => {
     expect(crane('validate', '--remote', `${env('KF_CLUSTER_REGISTRY')}/kf/${image}`)).toContain('PASS');
   });
 
@@ -188,7 +188,7 @@ describe('the builder', () => {
     expect(JSON.parse(await answerOf('node-deps'))).toMatchObject({ app: 'node-deps' });
   });
 
-  test('takes processes from the Procfile, which wins over the start script', async () => {
+  test('takes processes from the Procfile, which has priority over the start script', async () => {
     expect(await build('procfile-worker', 'procfile')).toMatchObject({ exitCode: 0 });
     expect(processesOf('procfile-worker')).toEqual({
       web: ['bash', '-c', 'node server.js --title "from the Procfile"'],
@@ -201,12 +201,12 @@ describe('the builder', () => {
     ['static-site', '<h1>A static site</h1>'],
     ['binary-app', 'hello from an executable'],
     ['node-hello', 'hello from instance 0'],
-  ])('builds %s, which answers', async (app, text) => {
+  ])('builds %s, and the app answers', async (app, text) => {
     expect(await build(app, `build-${app}`)).toMatchObject({ exitCode: 0 });
     expect(await answerOf(app)).toContain(text);
   });
 
-  test('ends with the words of the script that failed', async () => {
+  test('ends a failed build with the words of the script that failed', async () => {
     const result = await build('broken-build', 'broken');
     expect(result.exitCode).toBe(51);
     expect(result.log).toContain('local: the compiler that this package needs is missing');
