@@ -1,18 +1,36 @@
 // What the compiler cannot say: sizes, promises, one way out, names.
 import regexp from 'eslint-plugin-regexp';
+import ts from 'typescript';
 import tseslint from 'typescript-eslint';
 
-/** `...(a === undefined ? {} : { a })` and its kin: one function says it, for one field and for ten. */
+/** Whether a value that is not undefined can be falsy: then `a ? { a } : {}` leaves out more than `defined({ a })` does. */
+const canBeFalsy = (type) => (type.isUnion() ? type.types : [type]).some(({ flags }) => (flags & scalars) !== 0);
+const scalars = ts.TypeFlags.StringLike | ts.TypeFlags.NumberLike | ts.TypeFlags.BooleanLike | ts.TypeFlags.Any | ts.TypeFlags.Unknown;
+
+/** What a condition asks to be there (`a` of `a !== undefined` and of `a`), with the branches for "is there" and "is not". */
+function optionalValue({ test, consequent, alternate }, typeOf) {
+  if (test.type === 'BinaryExpression' && test.right.name === 'undefined')
+    return test.operator === '===' ? [test.left, alternate, consequent] : [test.left, consequent, alternate];
+  const isPlain = test.type === 'Identifier' || test.type === 'MemberExpression' || test.type === 'ChainExpression';
+  return isPlain && !canBeFalsy(typeOf(test)) ? [test, consequent, alternate] : [];
+}
+
+/**
+ * `...(a === undefined ? {} : { a })` and its kin: `a ? { a } : {}`, `{ b: a.b, c: a.c }`, and `{ b: f(a) }` of an object, which is
+ * `defined({ b: a && f(a) })`. What is made of a text or a number keeps its condition, because `''` and `0` are values.
+ */
 const optionalFields = {
   create: ({ report, sourceCode }) => ({
     ConditionalExpression(node) {
-      const { test, consequent, alternate } = node;
-      if (test.type !== 'BinaryExpression' || test.right.name !== 'undefined') return;
-      const [empty, full] = test.operator === '===' ? [consequent, alternate] : [alternate, consequent];
-      if (empty.type !== 'ObjectExpression' || empty.properties.length > 0 || full.type !== 'ObjectExpression') return;
-      const [field, ...others] = full.properties;
-      if (others.length > 0 || field?.type !== 'Property' || field.computed) return;
-      if (sourceCode.getText(field.value) === sourceCode.getText(test.left))
+      const typeOf = (at) => sourceCode.parserServices.getTypeAtLocation(at);
+      const [value, full, empty] = optionalValue(node, typeOf);
+      if (empty?.type !== 'ObjectExpression' || empty.properties.length > 0 || full.type !== 'ObjectExpression') return;
+      const fields = full.properties;
+      if (fields.length === 0 || fields.some((field) => field.type !== 'Property' || field.computed)) return;
+      const textOf = (at) => sourceCode.getText(at.type === 'TSAsExpression' ? at.expression : at).replaceAll('?.', '.');
+      const asked = textOf(value);
+      const isOf = (given) => given === asked || given.startsWith(`${asked}.`);
+      if (fields.every((field) => isOf(textOf(field.value))) || (fields.length === 1 && !canBeFalsy(typeOf(value))))
         report({ node, message: 'Say it with defined() of src/lib/defined.ts.' });
     },
   }),
@@ -66,9 +84,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['src/**/*.ts'],
-    // These still say it the old way.
-    ignores: ['src/*.ts', 'src/commands/**', 'src/lib/{ops,views,logs,session}/**'],
+    files: ['src/**/*.ts', 'tools/**/*.ts'],
     plugins: { kf: { rules: { 'optional-fields': optionalFields } } },
     rules: { 'kf/optional-fields': 'error' },
   },

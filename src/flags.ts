@@ -5,6 +5,7 @@ import * as Flags from '@oclif/core/flags';
 import { instanceLimits } from './lib/api/app.ts';
 import { parseChoice, parseSize, parseWholeNumber } from './lib/cf/values.ts';
 import { notThereYet } from './lib/cf/usage.ts';
+import { defined } from './lib/defined.ts';
 
 const GLOBAL = 'GLOBAL';
 
@@ -39,7 +40,7 @@ interface FlagOptions {
   helpValue: string;
 }
 
-const words = ({ char, summary, helpValue }: FlagOptions) => ({ summary, helpValue, ...(char === undefined ? {} : { char }) });
+const words = ({ char, summary, helpValue }: FlagOptions) => ({ summary, helpValue, ...defined({ char }) });
 
 /** `-m 256M` → 256. */
 export const sizeFlag = (options: FlagOptions) =>

@@ -60,7 +60,7 @@ function container(workload: Stored<AppWorkload>): Container {
     ...defined({ command: spec.command }),
     env: [...instanceEnv, ...(spec.env ?? [])] as NonNullable<Container['env']>,
     ports: ports.map((containerPort) => ({ containerPort })),
-    ...(spec.resources === undefined ? {} : { resources: spec.resources as NonNullable<Container['resources']> }),
+    ...defined({ resources: spec.resources as Container['resources'] }),
     ...probe('startupProbe', spec.startupProbe),
     ...probe('readinessProbe', spec.readinessProbe),
     ...probe('livenessProbe', spec.livenessProbe),

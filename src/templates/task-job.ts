@@ -4,6 +4,7 @@ import type { Job } from '../lib/api/core.ts';
 import { annotations, contractVersion, kinds, labels } from '../lib/api/group.ts';
 import { apiVersionOf, type Stored } from '../lib/api/object.ts';
 import type { CFApp, CFTask, Droplet, EnvVar, TaskWorkload } from '../lib/api/types.generated.ts';
+import { defined } from '../lib/defined.ts';
 import { ownerReference } from './metadata.ts';
 
 export interface TaskInput {
@@ -85,9 +86,9 @@ export function buildTaskJob(workload: Stored<TaskWorkload>): Job {
               imagePullPolicy: 'IfNotPresent',
               command: spec.command,
               env: (spec.env ?? []) as NonNullable<NonNullable<Job['spec']>['template']['spec']['containers'][number]['env']>,
-              ...(spec.resources === undefined
-                ? {}
-                : { resources: { requests: stringsOf(spec.resources.requests), limits: stringsOf(spec.resources.limits) } }),
+              ...defined({
+                resources: spec.resources && { requests: stringsOf(spec.resources.requests), limits: stringsOf(spec.resources.limits) },
+              }),
               terminationMessagePolicy: 'FallbackToLogsOnError',
               securityContext: {
                 allowPrivilegeEscalation: false,

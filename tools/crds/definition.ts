@@ -1,6 +1,7 @@
 // Kind → CustomResourceDefinition as YAML.
 
 import { stringify } from 'yaml';
+import { defined } from '../../src/lib/defined.ts';
 import { typeName } from './schema.ts';
 import type { Kind, Schema } from './schema.ts';
 
@@ -29,9 +30,9 @@ function schemaOf(kind: Kind): Schema {
       kind: { type: 'string', maxLength: 63 },
       metadata: { type: 'object' },
       spec: clean(kind.spec),
-      ...(kind.status ? { status: clean(kind.status) } : {}),
+      ...defined({ status: kind.status && clean(kind.status) }),
     },
-    ...(kind.rules ? { 'x-kubernetes-validations': kind.rules } : {}),
+    ...defined({ 'x-kubernetes-validations': kind.rules }),
   };
 }
 
@@ -39,7 +40,7 @@ function subresources(kind: Kind): Schema {
   const scale = kind.scale && {
     scale: { specReplicasPath: kind.scale.spec, statusReplicasPath: kind.scale.status, labelSelectorPath: kind.scale.selector },
   };
-  return kind.status ? { subresources: { status: {}, ...scale } } : {};
+  return defined({ subresources: kind.status && { status: {}, ...scale } });
 }
 
 /** File name and text of a kind's manifest. */

@@ -157,7 +157,7 @@ async function createWorkload(
     spec: {
       buildRef: { name },
       builderName: context.info().builder.name,
-      ...(registry === undefined ? {} : { source: { registry } }),
+      ...defined({ source: registry && { registry } }),
       ...(buildpacks.length === 0 ? {} : { buildpacks }),
       env: await buildEnvironment(context, build, app),
       services: buildServices(app),

@@ -226,7 +226,7 @@ function passOn(
 ): void {
   const headers = upstreamHeaders(request, path);
   const method = request.method ?? 'GET';
-  const ended = exchange === undefined ? {} : { signal: exchange.signal };
+  const ended = defined({ signal: exchange?.signal });
   const open = (): ClientRequest => {
     const forward = httpRequest({ ...upstream, ...ended, agent, method, path: path.target, headers });
     return bringBack(request, response, forward, path, exchange);

@@ -73,8 +73,7 @@ export function expectationsOf(workload: Stored<AppWorkload> | undefined): Expec
   const memory = resources?.limits?.['memory'];
   return {
     startSeconds: check?.failureThreshold ?? 0,
-    ...defined({ port, path }),
-    ...(memory === undefined ? {} : { memory: String(memory) }),
+    ...defined({ port, path, memory: memory?.toString() }),
     ...(builtImage.test(image) ? { builtProcess: processType } : {}),
   };
 }

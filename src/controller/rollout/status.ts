@@ -127,8 +127,7 @@ function failed(facts: RolloutFacts, before: DeploymentStatus | undefined): Body
     phase: 'Failed',
     reason: problem.reason,
     message: isWoken ? `${problem.message} The version that served last is started in its place.` : problem.message,
-    ...(instance === undefined ? {} : { pod: instance.pod, restarts: instance.restarts }),
-    ...defined({ container: problem.container, exitCode: problem.exitCode }),
+    ...defined({ pod: instance?.pod, restarts: instance?.restarts, container: problem.container, exitCode: problem.exitCode }),
     ...(log === undefined || log.tail.length === 0 ? {} : { logTail: log.tail }),
     ...(log === undefined || log.head.length === 0 ? {} : { logHead: log.head, logOmitted: log.omitted }),
   };

@@ -1,6 +1,7 @@
 // NetworkPolicy of networking.k8s.io/v1, as far as kf writes it, and the addresses that no policy allows as internet.
 
 import { BlockList, isIP } from 'node:net';
+import { defined } from '../defined.ts';
 import { resource } from './object.ts';
 import type { KubeObject } from './object.ts';
 
@@ -83,6 +84,6 @@ export function peerNamed(name: string): NetworkPeer {
 export function namespacePeer(name: string, matchLabels?: Record<string, string>): NetworkPeer {
   return {
     namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } },
-    ...(matchLabels === undefined ? {} : { podSelector: { matchLabels } }),
+    ...defined({ podSelector: matchLabels && { matchLabels } }),
   };
 }

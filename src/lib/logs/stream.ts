@@ -1,5 +1,6 @@
 // The live log of many containers as one stream.
 
+import { defined } from '../defined.ts';
 import { KfError } from '../errors.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { noteEntry } from './entry.ts';
@@ -134,7 +135,7 @@ class Follower implements LogStream {
       onHole: () => {
         this.holes++;
       },
-      ...(this.#options.pauseMs === undefined ? {} : { pauseMs: this.#options.pauseMs }),
+      ...defined({ pauseMs: this.#options.pauseMs }),
     });
     const done = tail.then(
       () => undefined,

@@ -48,7 +48,7 @@ export function planPush({ workingFolder, flags, manifest }: PlanInput): PushPla
   const base = manifest === undefined ? workingFolder : resolve(manifest.path, '..');
   const task = flags.task === true;
   return {
-    ...(manifest === undefined ? {} : { manifest: { path: manifest.path, asGiven: manifest.asGiven } }),
+    ...defined({ manifest: manifest && { path: manifest.path, asGiven: manifest.asGiven } }),
     apps: chosen.map((app) => appPlan(app, flags, { workingFolder, base })),
     ...defined({ strategy: flags.strategy, maxInFlight: flags.maxInFlight, instanceSteps: parseInstanceSteps(flags.instanceSteps) }),
     start: flags.noStart !== true && !task,

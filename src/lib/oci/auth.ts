@@ -1,5 +1,6 @@
 // Authentication to a registry: one header, and the answers to its challenges (Basic; Bearer with a token server).
 
+import { defined } from '../defined.ts';
 import { KfError } from '../errors.ts';
 import type { RegistryCredential, RegistryCredentialSource } from './credentials.ts';
 import { registryError } from './errors.ts';
@@ -77,7 +78,7 @@ export function challengeAuthenticator(options: ChallengeOptions): Authenticator
         return true;
       }
       if (challenge?.scheme !== 'bearer') return false;
-      const token = await fetchToken(options, { challenge, credential, scope, ...(signal ? { signal } : {}) });
+      const token = await fetchToken(options, { challenge, credential, scope, ...defined({ signal }) });
       byScope.set(scopeText(scope), credentialHeader(`Bearer ${token}`, 'direct'));
       return true;
     },
@@ -140,11 +141,11 @@ async function fetchToken(options: ChallengeOptions, question: TokenQuestion): P
   const url = checkedRealm(challenge.parameters['realm'] ?? '', options.registry);
   // Requests our own scope and not the challenge's: the challenge for a HEAD is only for pull, and the upload after it would need a second token.
   const fields = { service: challenge.parameters['service'] ?? options.registry, scope: scopeText(scope) };
-  const signal = question.signal ? { signal: question.signal } : {};
+  const signal = defined({ signal: question.signal });
   const request =
     credential && 'identityToken' in credential
       ? refreshRequest(fields, credential.identityToken)
-      : { method: 'GET', headers: credential ? { Authorization: basicValue(credential) } : {} };
+      : { method: 'GET', headers: defined({ Authorization: credential && basicValue(credential) }) };
   if (request.method === 'GET') for (const [name, value] of Object.entries(fields)) url.searchParams.set(name, value);
   const response = await options.sendUrl(url, { ...request, ...signal });
   if (response.status !== 200) throw await registryError(response, `asking '${url.host}' for a token`);

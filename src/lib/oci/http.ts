@@ -5,6 +5,7 @@ import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request a
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
+import { defined } from '../defined.ts';
 import { KfError } from '../errors.ts';
 import { AddressGuard } from './addresses.ts';
 
@@ -64,8 +65,8 @@ export function directConnection(registry: string, options: DirectOptions = {}):
   const insecure = options.insecure ?? isLoopback(new URL(`http://${registry}`).hostname);
   const base = `${insecure ? 'http' : 'https'}://${registry}`;
   const guard = options.guarded === true ? new AddressGuard(new URL(base).hostname) : undefined;
-  const common = { keepAlive: true, ...(guard ? { lookup: guard.lookup } : {}) };
-  const agents = { 'http:': new HttpAgent(common), 'https:': new HttpsAgent({ ...common, ...(options.ca ? { ca: options.ca } : {}) }) };
+  const common = { keepAlive: true, ...defined({ lookup: guard?.lookup }) };
+  const agents = { 'http:': new HttpAgent(common), 'https:': new HttpsAgent({ ...common, ...defined({ ca: options.ca }) }) };
   const sendUrl: HttpSendUrl = async (url, request) => {
     if (url.protocol !== 'https:' && url.protocol !== 'http:')
       throw new KfError('upload', `The registry '${registry}' sends to a URL that is not HTTP: '${url.protocol}'.`);
@@ -76,7 +77,7 @@ export function directConnection(registry: string, options: DirectOptions = {}):
       headers: request.headers,
       agent: url.protocol === 'https:' ? agents['https:'] : agents['http:'],
       timeout: options.idleTimeoutMs ?? DEFAULT_IDLE_MS,
-      ...(request.signal ? { signal: request.signal } : {}),
+      ...defined({ signal: request.signal }),
     });
     const response = await exchange(outgoing, typeof request.body === 'function' ? request.body() : request.body);
     return guard === undefined || response.status < 300 ? response : withoutForeignWords(response, url.origin === new URL(base).origin);

@@ -63,7 +63,7 @@ export function imageFromLayers(options: { layers: Layer[]; config: ImageConfig;
     mediaType: MEDIA_TYPES.manifest,
     config: config.descriptor,
     layers: options.layers.map(layerDescriptor),
-    ...(options.annotations ? { annotations: sorted(options.annotations) } : {}),
+    ...defined({ annotations: options.annotations && sorted(options.annotations) }),
   };
   return { config, manifest: jsonBlob(MEDIA_TYPES.manifest, manifest), layers: options.layers };
 }
@@ -74,13 +74,15 @@ function configFile(config: ImageConfig, layers: Layer[]): ConfigFile {
     created: CREATED,
     architecture: config.architecture,
     os: config.os,
-    config: {
-      ...defined({ User: user }),
-      ...(exposedPorts === undefined ? {} : { ExposedPorts: Object.fromEntries([...exposedPorts].sort().map((port) => [port, {}])) }),
-      ...(env === undefined ? {} : { Env: Object.entries(env).map(([name, value]) => `${name}=${value}`) }),
-      ...defined({ Entrypoint: entrypoint, Cmd: cmd, WorkingDir: workingDir }),
-      ...(labels === undefined ? {} : { Labels: sorted(labels) }),
-    },
+    config: defined({
+      User: user,
+      ExposedPorts: exposedPorts && Object.fromEntries([...exposedPorts].sort().map((port) => [port, {}])),
+      Env: env && Object.entries(env).map(([name, value]) => `${name}=${value}`),
+      Entrypoint: entrypoint,
+      Cmd: cmd,
+      WorkingDir: workingDir,
+      Labels: labels && sorted(labels),
+    }),
     rootfs: { type: 'layers', diff_ids: layers.map((layer) => layer.diffId) },
     // One entry per layer: tools that extend an image (for example the CNB lifecycle) pair history with layers.
     history: layers.map(() => ({ created: CREATED, created_by: 'kf' })),

@@ -45,7 +45,7 @@ export async function pushSingleLayerImage(options: PushOptions): Promise<PushRe
   const image: Image = imageFromLayers({
     layers: [layer],
     config: options.config ?? FILES_ONLY,
-    ...(options.annotations ? { annotations: options.annotations } : {}),
+    ...defined({ annotations: options.annotations }),
   });
   const upload = await client.putBlob({ ...layerUpload(options), source: fileSource(layer) });
   await client.putBlob({
@@ -64,20 +64,18 @@ function layerUpload(options: PushOptions): Omit<UploadOptions, 'source'> {
   return {
     repository,
     what: 'the layer',
-    ...defined({ mountFrom, chunkBytes }),
-    ...(memory ? { memory } : {}),
-    ...(progress ? { progress } : {}),
+    ...defined({ mountFrom, chunkBytes, memory, progress }),
     ...withSignal(signal),
     ...stalls(options),
   };
 }
 
 function withSignal(signal: AbortSignal | undefined): { signal?: AbortSignal } {
-  return signal ? { signal } : {};
+  return defined({ signal });
 }
 
 function stalls(options: PushOptions): { stallDelaysMs?: number[] } {
-  return options.stallDelaysMs ? { stallDelaysMs: options.stallDelaysMs } : {};
+  return defined({ stallDelaysMs: options.stallDelaysMs });
 }
 
 const READ_BYTES = 256 * 1024;

@@ -8,6 +8,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { extract, type Header } from 'tar-stream';
+import { defined } from '../defined.ts';
 import { KfError, messageOf } from '../errors.ts';
 import { MEDIA_TYPES } from '../oci/descriptor.ts';
 
@@ -28,7 +29,7 @@ export interface ExtractResult {
 export async function extractLayer(layer: Readable, options: ExtractOptions): Promise<ExtractResult> {
   const extraction = new Extraction(options.target);
   const reader = extract();
-  const abort = options.signal ? { signal: options.signal } : {};
+  const abort = defined({ signal: options.signal });
   const decompressed = decompressor(options.mediaType);
   const feeding = decompressed ? pipeline(layer, decompressed, reader, abort) : pipeline(layer, reader, abort);
   // When the layer is cut, the reader fails first, with a less useful error than the layer's own.

@@ -1,5 +1,6 @@
 // Fetches a source image in the build: manifest by digest, then its layers, verified and unpacked.
 
+import { defined } from '../defined.ts';
 import { KfError } from '../errors.ts';
 import { isDigest } from '../oci/descriptor.ts';
 import type { Manifest } from '../oci/image.ts';
@@ -26,7 +27,7 @@ export async function fetchSource(options: FetchOptions): Promise<ExtractResult>
   const total: ExtractResult = { files: 0, bytes: 0 };
   for (const layer of layers) {
     const body = await client.getBlob(repository, layer.digest, signal);
-    const part = await extractLayer(body, { mediaType: layer.mediaType, target, ...(signal ? { signal } : {}) });
+    const part = await extractLayer(body, { mediaType: layer.mediaType, target, ...defined({ signal }) });
     total.files += part.files;
     total.bytes += part.bytes;
   }

@@ -68,9 +68,7 @@ async function packNew(listing: SourceListing, base: string, options: PackOption
     const layer = await layerFromEntries(listing.layerEntries(), {
       output,
       compression,
-      ...defined({ level }),
-      ...(progress ? { progress } : {}),
-      ...(signal ? { signal } : {}),
+      ...defined({ level, progress, signal }),
     });
     // Written last: when the description exists, the layer is complete.
     writeWhole(`${base}.json`, JSON.stringify(layer));

@@ -1,5 +1,7 @@
 // Points in time as cf prints them.
 
+import { defined } from '../defined.ts';
+
 /** `Fri 07 Aug 10:16:20 UTC 2026`, local zone. */
 export function longDate(time: string, timeZone?: string): string {
   const date = new Date(time);
@@ -14,7 +16,7 @@ export function longDate(time: string, timeZone?: string): string {
     year: 'numeric',
     timeZoneName: 'short',
     hourCycle: 'h23',
-    ...(timeZone === undefined ? {} : { timeZone }),
+    ...defined({ timeZone }),
   });
   const part = Object.fromEntries(format.formatToParts(date).map(({ type, value }) => [type, value]));
   return `${part['weekday']} ${part['day']} ${part['month']} ${part['hour']}:${part['minute']}:${part['second']} ${part['timeZoneName']} ${part['year']}`;

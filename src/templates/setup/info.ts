@@ -54,7 +54,7 @@ export function kfInfo(plan: SetupPlan): KfInfo {
     tasksKeptPerApp: plan.tasksKeptPerApp,
     staging: plan.staging,
     defaults: { org: plan.org, space: plan.space },
-    ...(plan.network === undefined ? {} : { network: networkSettings(plan.network) }),
+    ...defined({ network: plan.network && networkSettings(plan.network) }),
   };
 }
 

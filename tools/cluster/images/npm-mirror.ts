@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 
+import { defined } from '../../../src/lib/defined.ts';
 import { run } from '../process.ts';
 import { archiveName } from './npm-package.ts';
 import { readTar } from './tar-reader.ts';
@@ -61,7 +62,7 @@ export function lockedPackages(lockfiles: readonly string[]): NamedPackage[] {
       if (at < 0 || !isServed(entry)) continue;
       const name = entry.name ?? place.slice(at + 'node_modules/'.length);
       const version = entry.version ?? '';
-      found.set(`${name}@${version}`, { name, version, ...(entry.integrity === undefined ? {} : { integrity: entry.integrity }) });
+      found.set(`${name}@${version}`, { name, version, ...defined({ integrity: entry.integrity }) });
     }
   }
   return [...found.values()];

@@ -102,7 +102,7 @@ export async function describeApp(session: SpaceSession, app: Stored<CFApp>, kno
     state: stateOf(app),
     routes: addressesOf(app, routes),
     lifecycle: app.spec.lifecycle.type,
-    ...(build?.metadata.creationTimestamp === undefined ? {} : { lastUploaded: build.metadata.creationTimestamp }),
+    ...defined({ lastUploaded: build?.metadata.creationTimestamp }),
     ...(stack === '' ? {} : { stack }),
     buildpacks: build?.status?.droplet?.buildpacks ?? [],
     ...defined({ dockerImage: image }),

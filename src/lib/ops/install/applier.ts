@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
 import type { KubeObject } from '../../api/object.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { describeObject, kindOf } from './kinds.ts';
@@ -99,7 +100,7 @@ export async function planObjects(cluster: Cluster, set: ObjectSet, objects: Kub
 export async function applyPlanned(cluster: Cluster, set: ObjectSet, planned: PlannedChange[], signal?: AbortSignal): Promise<void> {
   const limit = pLimit(parallelRequests);
   const changes = planned.filter((change) => change.action !== 'unchanged');
-  const options = { fieldManager: set.manager, force: true, ...(signal === undefined ? {} : { signal }) };
+  const options = { fieldManager: set.manager, force: true, ...defined({ signal }) };
   await Promise.all(
     changes.map((change) =>
       limit(async () => {

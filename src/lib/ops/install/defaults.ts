@@ -3,6 +3,7 @@
 import { kinds, labels, places } from '../../api/group.ts';
 import { sha224 } from '../../api/names.ts';
 import type { KubeObject, ResourceType } from '../../api/object.ts';
+import { defined } from '../../defined.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isMissingKind } from '../../kube/errors.ts';
 import { rootNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
@@ -48,7 +49,7 @@ export async function withDefaultGuids(cluster: Cluster, plan: SetupPlan): Promi
   const org = await guidOf(cluster, kinds.org, { ns: rootNamespace, label: labels.orgName }, plan.org.name);
   if (org === undefined) return plan;
   const space = await guidOf(cluster, kinds.space, { ns: org, label: labels.spaceName }, plan.space.name);
-  return { ...plan, org: { ...plan.org, guid: org }, space: { ...plan.space, ...(space === undefined ? {} : { guid: space }) } };
+  return { ...plan, org: { ...plan.org, guid: org }, space: { ...plan.space, ...defined({ guid: space }) } };
 }
 
 /** Removes labels and annotations that depend on time or author: otherwise every setup would be a change. An existing object keeps its own. */
@@ -57,7 +58,7 @@ function stable(object: KubeObject): KubeObject {
   const kept = Object.fromEntries(
     Object.entries(metadata.labels ?? {}).filter(([key]) => key !== labels.createdAt && key !== labels.updatedAt),
   );
-  return { ...object, metadata: { ...metadata, labels: kept, annotations: {}, ...(finalizers === undefined ? {} : { finalizers }) } };
+  return { ...object, metadata: { ...metadata, labels: kept, annotations: {}, ...defined({ finalizers }) } };
 }
 
 /** The default objects of a plan. Until its GUIDs are known, org and space have no object names. */

@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
 import { configMapType } from '../../api/core.ts';
 import { places } from '../../api/group.ts';
+import { defined } from '../../defined.ts';
 import { KfError, messageOf } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
@@ -49,7 +50,7 @@ const recordName = `ConfigMap ${systemNamespace}/${places.settings}`;
 function unreadable(why: string, cause?: unknown): KfError {
   return new KfError('failed', `The settings of this installation (${recordName}) cannot be read: ${why}`, {
     hints: ['kf setup -f setup.yaml', 'Or install the kf that set this cluster up, or a newer one.'],
-    ...(cause === undefined ? {} : { cause }),
+    ...defined({ cause }),
   });
 }
 
@@ -72,7 +73,7 @@ function settingsIn(text: string): SetupRequest {
 
 async function readKept(cluster: Cluster, recorded: RecordedInfo): Promise<KeptSettings> {
   const [record, buildEnv] = await Promise.all([cluster.get(configMapType, systemNamespace, places.settings), readBuildEnv(cluster)]);
-  const env = buildEnv === undefined ? {} : { buildEnv };
+  const env = defined({ buildEnv });
   const text = record?.data?.[places.settingsKey];
   if (text !== undefined) return { settings: { ...settingsIn(text), ...env }, from: 'record' };
   const found = await settingsOfObjects(cluster, recorded);

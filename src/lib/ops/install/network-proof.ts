@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { podType, type Pod } from '../../api/pod-kind.ts';
 import { networkPolicyType } from '../../api/network-policy.ts';
+import { defined } from '../../defined.ts';
 import { messageOf } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { waitFor } from '../../wait.ts';
@@ -106,12 +107,12 @@ export async function settleNetwork(
 ): Promise<NetworkState> {
   const { network } = plan;
   if (network === undefined) return { policies: 'off' };
-  if (proof === undefined) return { policies: 'on', ...(network.enforced === undefined ? {} : { enforced: network.enforced }) };
+  if (proof === undefined) return { policies: 'on', ...defined({ enforced: network.enforced }) };
   context.report({ type: 'install-step', step: 'network-proof' });
   const { enforced, message } = await proof;
   if (enforced !== undefined && enforced !== network.enforced) {
     const [object] = buildInfo({ ...plan, network: { ...network, enforced } });
     if (object !== undefined) await applyPlanned(context.cluster, context.set, [{ action: 'change', object: marked(context.set, object) }]);
   }
-  return { policies: 'on', ...(enforced === undefined ? {} : { enforced }), ...(message === undefined ? {} : { message }) };
+  return { policies: 'on', ...defined({ enforced, message }) };
 }

@@ -4,6 +4,7 @@ import { nodeType, serviceType, type Node, type Service } from '../../api/core.t
 import type { KfInfo } from '../../api/kf-info.ts';
 import { isRange } from '../../api/network-policy.ts';
 import { resource, type KubeObject } from '../../api/object.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { NodeNetwork, SetupNetwork } from '../../../templates/setup/options.ts';
@@ -65,7 +66,7 @@ export async function readNetwork(cluster: Cluster, recorded: KfInfo | undefined
     ipv6: [...own.podRanges, ...own.addresses].some((text) => text.includes(':')),
     dns: clusterAddresses(dns),
     apiServer: slices.items.flatMap(({ endpoints = [] }) => endpoints.flatMap(({ addresses = [] }) => addresses)).sort(),
-    ...(enforced === undefined ? {} : { enforced }),
+    ...defined({ enforced }),
   };
 }
 

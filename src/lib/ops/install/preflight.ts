@@ -5,6 +5,7 @@ import { deploymentType, nodeType, secretType, serviceType, storageClassType } f
 import { podType } from '../../api/pod-kind.ts';
 import { kinds, labels, places } from '../../api/group.ts';
 import { resource, type KubeObject } from '../../api/object.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { servedGatewayLabel } from '../../../templates/setup/network-policies.ts';
@@ -95,7 +96,7 @@ export async function inspectCluster(cluster: Cluster): Promise<ClusterFacts> {
     hasGatewayApi: gatewayApi !== undefined,
     hasMutatingPolicies,
     storageClasses: classes.items.map((item) => item.metadata.name ?? ''),
-    ...(defaultStorageClass === undefined ? {} : { defaultStorageClass }),
+    ...defined({ defaultStorageClass }),
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { podType, type Pod } from '../../api/pod-kind.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { waitFor } from '../../wait.ts';
@@ -79,7 +80,7 @@ export async function provePull(cluster: Cluster, { image, pullSecret, node }: P
       intervalMs: 250,
       describe: image,
       late,
-      ...(signal === undefined ? {} : { signal }),
+      ...defined({ signal }),
     });
   } finally {
     await cluster.delete(podType, systemNamespace, name, { gracePeriodSeconds: 0 });
@@ -120,7 +121,7 @@ export async function proveReach(plan: SetupPlan, timeoutMs: number, signal?: Ab
   const gateway = {
     scheme: 'http' as const,
     port: plan.gateway.port,
-    ...(plan.gateway.address === undefined ? {} : { address: plan.gateway.address }),
+    ...defined({ address: plan.gateway.address }),
   };
   const url = urlOf(gateway, host);
   const deadline = performance.now() + timeoutMs;

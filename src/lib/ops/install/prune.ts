@@ -4,6 +4,7 @@
 import pLimit from 'p-limit';
 import type { Deployment } from '../../api/core.ts';
 import type { KubeObject, ResourceType } from '../../api/object.ts';
+import { defined } from '../../defined.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isConflict } from '../../kube/errors.ts';
 import { parallelRequests } from './applier.ts';
@@ -73,7 +74,7 @@ export async function prune(cluster: Cluster, objects: Removable[]): Promise<str
   const removed: string[] = [];
   for (const { name, type, object } of objects) {
     const { namespace, name: objectName = '', uid } = object.metadata;
-    const isGone = await cluster.delete(type, namespace, objectName, uid === undefined ? {} : { uid }).catch((error: unknown) => {
+    const isGone = await cluster.delete(type, namespace, objectName, defined({ uid })).catch((error: unknown) => {
       if (isConflict(error)) return false;
       throw error;
     });

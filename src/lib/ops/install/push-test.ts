@@ -3,6 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { defined } from '../../defined.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { layerFromEntries } from '../../oci/layer.ts';
 import { pushSingleLayerImage } from '../../oci/push.ts';
@@ -23,7 +24,7 @@ export async function pushTestImage(
     const entries = [{ type: 'file' as const, name: 'kf-pull-test', source: Buffer.from('kf setup\n') }];
     const layer = await layerFromEntries(entries, { output: path.join(folder, 'layer'), compression: 'gzip' });
     const client = connectToPushPort(cluster, { namespace: systemNamespace, service: registryName, port: 5000 }, credential);
-    const pushed = await pushSingleLayerImage({ client, repository, tag: 'latest', layer, ...(signal === undefined ? {} : { signal }) });
+    const pushed = await pushSingleLayerImage({ client, repository, tag: 'latest', layer, ...defined({ signal }) });
     return pushed.digest;
   } finally {
     await rm(folder, { recursive: true, force: true });

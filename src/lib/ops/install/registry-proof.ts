@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { nodeType, secretType, type Node } from '../../api/core.ts';
 import { dockerConfigJson, pullUser, pushUser, registryPassword } from '../../api/registry-credentials.ts';
 import { setupScope } from '../../api/repositories.ts';
+import { defined } from '../../defined.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import { buildPullSecret } from '../../../templates/setup/pull-test.ts';
@@ -52,9 +53,7 @@ export async function proveRegistry(cluster: Cluster, plan: SetupPlan, key: Buff
     const image = `${pullPrefix(plan)}${repository}@${digest}`;
     // If no node accepts pods now (an autoscaler at zero), the scheduler reports what is missing.
     const tests = nodes.length === 0 ? [undefined] : nodes;
-    await Promise.all(
-      tests.map((node) => provePull(cluster, { image, pullSecret: name, ...(node === undefined ? {} : { node }) }, signal)),
-    );
+    await Promise.all(tests.map((node) => provePull(cluster, { image, pullSecret: name, ...defined({ node }) }, signal)));
   } finally {
     await cluster.delete(secretType, systemNamespace, name);
   }

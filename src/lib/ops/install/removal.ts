@@ -4,6 +4,7 @@ import { namespaceBlockers } from '../../api/blockers.ts';
 import { namespaceType, type Namespace } from '../../api/core.ts';
 import { labels } from '../../api/group.ts';
 import type { KubeObject, ResourceType, Stored } from '../../api/object.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { waitFor } from '../../wait.ts';
@@ -45,7 +46,7 @@ export async function listOrNone<T extends KubeObject>(
   labelSelector?: string,
 ): Promise<{ items: T[] }> {
   try {
-    return await cluster.list(type, labelSelector === undefined ? {} : { labelSelector });
+    return await cluster.list(type, defined({ labelSelector }));
   } catch (error) {
     if (error instanceof KfError && error.code === 'not-found') return { items: [] };
     throw error;
@@ -73,7 +74,7 @@ async function removeKindLabelled({ cluster, result }: Removal, kind: string): P
   const { items } = await listOrNone(cluster, type, selector);
   for (const item of items) {
     const { namespace, name = '', uid } = item.metadata;
-    await cluster.delete(type, namespace, name, uid === undefined ? {} : { uid });
+    await cluster.delete(type, namespace, name, defined({ uid }));
     result.removed.push(describeObject({ ...item, kind }));
   }
 }

@@ -1,5 +1,6 @@
 // Turns the operator's request to `kf setup` (flags override setup.yaml, which overrides defaults) into one complete plan.
 
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import { resolveNetwork, type NetworkFacts } from './network.ts';
 import { knownKeys, type SetupRequest } from './settings-schema.ts';
@@ -123,22 +124,22 @@ export function resolvePlan(
     domain,
     gateway: {
       ...(request.gateway === undefined ? {} : { existing: splitGateway(request.gateway) }),
-      ...(request.gatewayClass === undefined ? {} : { className: request.gatewayClass }),
+      ...defined({ className: request.gatewayClass }),
       exposure: reached,
       port: request.gatewayPort ?? standard.gatewayPort,
-      ...(address === undefined ? {} : { address }),
+      ...defined({ address }),
     },
     ...splitRegistry(request),
     nodePort: request.nodePort ?? standard.nodePort,
     registrySize: request.registrySize ?? standard.registrySize,
     registrySpaceQuotaBytes: (request.registrySpaceQuotaMB ?? standard.registrySpaceQuotaMB) * 1024 * 1024,
-    ...(request.storageClass === undefined ? {} : { storageClass: request.storageClass }),
+    ...defined({ storageClass: request.storageClass }),
     insecureRegistries: request.insecureRegistries ?? [],
     buildEnv: request.buildEnv ?? {},
     ...resolveNetwork(request, facts),
     drainSeconds: request.drainSeconds ?? standard.drainSeconds,
     ...sizesIn(request),
-    ...(request.controllerImage === undefined ? {} : { controllerImage: request.controllerImage }),
+    ...defined({ controllerImage: request.controllerImage }),
     org: { name: request.org ?? standard.org },
     space: { name: request.space ?? standard.space },
   };

@@ -3,6 +3,7 @@
 import { deploymentType, type Deployment } from '../../api/core.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import type { KubeObject } from '../../api/object.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { controllerName } from '../../../templates/setup/controller.ts';
@@ -52,10 +53,7 @@ const isOfFirstVersion = ({ limits }: KfInfo): boolean => limits === undefined;
 function containerOf(deployment: Deployment | undefined, name: string): { image?: string; memory?: string } {
   const container = deployment?.spec?.template.spec?.containers.find((one) => one.name === name);
   const memory = container?.resources?.limits?.['memory'];
-  return {
-    ...(container?.image === undefined ? {} : { image: container.image }),
-    ...(memory === undefined ? {} : { memory: String(memory) }),
-  };
+  return defined({ image: container?.image, memory: memory?.toString() });
 }
 
 /** The images, or the mirror that several of them come from. */
@@ -79,13 +77,13 @@ function imagesOf({ info, registry, controller, traefik }: Found): Pick<SetupReq
   // A prefix would also change the images that have their published names.
   const pinned = names.filter((name) => all[name] !== undefined && (prefix === undefined ? given.includes(name) : !isMirrored(name)));
   const images = Object.fromEntries(pinned.map((name) => [name, all[name]])) as Partial<SetupImages>;
-  return { ...(prefix === undefined ? {} : { imagePrefix: prefix }), ...(pinned.length === 0 ? {} : { images }) };
+  return { ...defined({ imagePrefix: prefix }), ...(pinned.length === 0 ? {} : { images }) };
 }
 
 function registryOf({ info, claim }: Found): SetupRequest {
   const storageClass = claim?.spec?.storageClassName;
   const registrySize = claim?.spec?.resources?.requests?.storage;
-  const volume = { ...(storageClass === undefined ? {} : { storageClass }), ...(registrySize === undefined ? {} : { registrySize }) };
+  const volume = defined({ storageClass, registrySize });
   if (info === undefined) return volume;
   const { pushHost, pullPrefix, spaceQuotaBytes } = info.registry;
   const plain = info.builder.insecureRegistries ?? [];
@@ -119,16 +117,13 @@ function informed(info: KfInfo, live: GatewayOfClass | undefined): SetupRequest 
   return {
     domain: info.defaultDomain,
     ...gatewayOf(info, live),
-    ...(info.builder.env === undefined ? {} : { buildEnv: info.builder.env }),
+    ...defined({ buildEnv: info.builder.env }),
     ...(isOfFirstVersion(info) || info.network !== undefined ? {} : { networkPolicies: 'off' }),
-    ...(info.network === undefined ? {} : { appEgress: info.network.egress, appIngress: info.network.ingress }),
+    ...defined({ appEgress: info.network?.egress, appIngress: info.network?.ingress }),
     drainSeconds: info.drainSeconds,
     staging: info.staging,
     processDefaults: info.processDefaults,
-    ...(info.tasksKeptPerApp === undefined ? {} : { tasksKeptPerApp: info.tasksKeptPerApp }),
-    ...(info.limits === undefined ? {} : { limits: info.limits }),
-    ...(org === undefined ? {} : { org: org.name }),
-    ...(space === undefined ? {} : { space: space.name }),
+    ...defined({ tasksKeptPerApp: info.tasksKeptPerApp, limits: info.limits, org: org?.name, space: space?.name }),
   };
 }
 

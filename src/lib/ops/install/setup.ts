@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { KubeObject } from '../../api/object.ts';
+import { defined } from '../../defined.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { SetupPlan } from '../../../templates/setup/options.ts';
 import type { Report } from '../events.ts';
@@ -88,7 +89,7 @@ async function prepare(context: SetupContext, order: SetupOrder): Promise<Prepar
   context.onSettings?.(settings);
   checkStorage(facts, {
     outsideRegistry: plan.registry !== undefined,
-    ...(plan.storageClass === undefined ? {} : { storageClass: plan.storageClass }),
+    ...defined({ storageClass: plan.storageClass }),
   });
   for (const message of await checkPlan(cluster, plan)) context.report({ type: 'warning', message });
   const named = await withDefaultGuids(cluster, plan);

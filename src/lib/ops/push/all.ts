@@ -1,6 +1,7 @@
 // Pushes all apps of a plan: all are checked before anything is written, then they are pushed in parallel.
 
 import type { AppDetails } from '../../api/results.ts';
+import { defined } from '../../defined.ts';
 import { KfError, messageOf, type FailureClass } from '../../errors.ts';
 import { repeatPush } from '../../manifest/again.ts';
 import type { PushPlan } from '../../manifest/plan.ts';
@@ -89,7 +90,7 @@ function thatOf<T>(each: ReadonlyMap<string, T>, name: string): T {
 async function attributesOf({ session, plan, push, found, checked: { facts } }: PreparedPush): Promise<AttributeLine[]> {
   if (found === undefined) return attributeLines(plan, undefined, push);
   const build = facts.builds.find(({ metadata }) => metadata.name === found.spec.currentDropletRef?.name);
-  const { image } = plan.docker === undefined ? {} : await readDroplet(session, found, build === undefined ? {} : { build });
+  const { image } = plan.docker === undefined ? {} : await readDroplet(session, found, defined({ build }));
   return attributeLines(plan, { app: found, facts, image }, push);
 }
 
@@ -115,7 +116,7 @@ async function finish(prepared: PreparedPush, options: PushOptions, output: AppO
   const details = await describeApp(session, app, known);
   const asked = push.wait ? routeToAsk(details) : undefined;
   const answer = asked === undefined ? undefined : await askRoute(await session.info(), asked.route);
-  return { ...details, unchanged, built, layerBytesSent, ...(answer === undefined ? {} : { answer: { ...answer, ...asked?.about } }) };
+  return { ...details, unchanged, built, layerBytesSent, ...defined({ answer: answer && { ...answer, ...asked?.about } }) };
 }
 
 /** One error for all apps, after all have ended, with the code of the first that failed. */

@@ -6,6 +6,7 @@ import { annotations } from '../../api/group.ts';
 import { requireCompatible, type KfInfo } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { kfVersion } from '../../version.ts';
@@ -70,7 +71,7 @@ function switchApp(
 ): Promise<Stored<CFApp>> {
   const lifecycle = lifecycleOf(plan);
   const data = {
-    ...(plan.buildpacks === undefined ? {} : { buildpacks: lifecycle.data.buildpacks ?? null }),
+    ...defined({ buildpacks: plan.buildpacks && (lifecycle.data.buildpacks ?? null) }),
     ...(plan.stack === undefined ? {} : { stack: lifecycle.data.stack }),
   };
   const patch = (live: Stored<CFApp>) => {
@@ -227,7 +228,7 @@ export async function pushApp(prepared: PreparedPush, options: PushOptions): Pro
       guid: follower.app.metadata.name,
       built: artifact.wasBuilt,
       layerBytesSent: artifact.layerBytesSent,
-      known: { ...(build === undefined ? {} : { build }), ...(plan.docker === undefined ? {} : { image: plan.docker.image }) },
+      known: defined({ build, image: plan.docker?.image }),
     };
     const changes = decideChanges({ session, plan, push, services, routes, facts, app: follower.app, artifact });
     const reportApplied = (): void => (push.manifest === undefined ? undefined : session.report({ type: 'manifest-applied' }));

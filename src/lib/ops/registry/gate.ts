@@ -5,6 +5,7 @@ import type { KfInfo } from '../../api/kf-info.ts';
 import { keeperUser, registryKeyFields, registryKeySecretName, registryPassword } from '../../api/registry-credentials.ts';
 import type { GateStatus } from '../../api/gate-status.ts';
 import { isInClusterRegistry } from '../../api/repositories.ts';
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { basicAuthenticator } from '../../oci/auth.ts';
@@ -49,10 +50,7 @@ export async function readGateStatus(
     repository: '',
     actions: 'pull',
   });
-  const response = await throughServiceProxy(
-    cluster,
-    registry,
-  )({ method: 'GET', path: '/kf/status', headers, ...(signal ? { signal } : {}) });
+  const response = await throughServiceProxy(cluster, registry)({ method: 'GET', path: '/kf/status', headers, ...defined({ signal }) });
   const text = (await readUpTo(response.body, mostStatusBytes)).toString();
   if (response.status === 200) return JSON.parse(text) as GateStatus;
   throw new KfError('upload', `The registry does not report its state: HTTP status ${response.status}.`, {
