@@ -13,13 +13,13 @@ const route = (uri: string | undefined, creationTimestamp: string, appGuid = 'a'
     status: { uri },
   } as unknown as CFRoute);
 
-test('web comes first, then the types in order, and other apps not at all', () => {
+test('processes are listed with web first, then by type, and without those of other apps', () => {
   const foreign = { ...process('web'), spec: { ...process('web').spec, appRef: { name: 'b' } } };
   const types = processesOf(app, [process('worker'), process('clock'), foreign, process('web')]).map((each) => each.spec.processType);
   expect(types).toEqual(['web', 'clock', 'worker']);
 });
 
-test('addresses come from the oldest route first and skip routes that have none yet', () => {
+test('addresses are listed from the oldest route on, without routes that have no address yet', () => {
   const routes = [
     route('new', '2026-02-01T00:00:00Z'),
     route(undefined, '2026-01-15T00:00:00Z'),
@@ -29,7 +29,7 @@ test('addresses come from the oldest route first and skip routes that have none 
   expect(addressesOf(app, routes)).toEqual(['old', 'new']);
 });
 
-test('an instance that shall exist and is not reported is down', () => {
+test('an instance that should exist and is not reported is down', () => {
   const web = process('web', { desiredInstances: 2 }, { instancesStatus: { '1': { state: 'RUNNING' } } });
   expect(instancesOf(app, web)).toEqual([
     { index: 0, state: 'DOWN' },
@@ -37,7 +37,7 @@ test('an instance that shall exist and is not reported is down', () => {
   ]);
 });
 
-test('a stopped app is not missing instances', () => {
+test('a stopped app lacks no instances', () => {
   const stopped = { ...app, spec: { ...app.spec, desiredState: 'STOPPED' as const } };
   expect(instancesOf(stopped, process('web', { desiredInstances: 2 }))).toEqual([]);
 });
@@ -47,7 +47,7 @@ test('an empty command counts as none', () => {
   expect(effectiveCommand(process('web'))).toBeUndefined();
 });
 
-test('an app-rev that is no number counts as 0', () => {
+test('an app-rev that is not a number counts as 0', () => {
   const withRev = (rev: string) => ({ ...app, metadata: { annotations: { 'korifi.cloudfoundry.org/app-rev': rev } } });
   expect([withRev('7'), withRev('x'), withRev('-1'), app].map(appRevOf)).toEqual([7, 0, 0, 0]);
 });

@@ -3,22 +3,22 @@ import { foreignFinalizers, heldBy, namespaceBlockers } from '../../../src/lib/a
 import type { Namespace } from '../../../src/lib/api/core.ts';
 import { asStored } from '../../support/stored.ts';
 
-describe('what keeps an object', () => {
+describe('the finalizers that keep an object', () => {
   const object = (...finalizers: string[]) => asStored({ metadata: { name: 'o', finalizers } });
 
-  test('are the finalizers of others, not ours and not those that Kubernetes takes away itself', () => {
+  test('are those of others, not those of kf or those that Kubernetes removes itself', () => {
     const all = ['cfOrg.korifi.cloudfoundry.org', 'foregroundDeletion', 'batch.kubernetes.io/job-tracking', 'example.org/hold'];
     expect(foreignFinalizers(object(...all), ['cfOrg.korifi.cloudfoundry.org'])).toEqual(['example.org/hold']);
   });
 
-  test('is said with kind, name and finalizer', () => {
+  test('are reported with kind, name and finalizer', () => {
     expect(heldBy('CFOrg', object('example.org/a'))).toBe("CFOrg 'o' has the finalizer 'example.org/a'");
     expect(heldBy('CFOrg', object('example.org/a', 'b'))).toBe("CFOrg 'o' has the finalizers 'example.org/a', 'b'");
     expect(heldBy('CFOrg', object('foregroundDeletion'))).toBeUndefined();
   });
 });
 
-describe('what keeps a namespace', () => {
+describe('the reason why a namespace is not gone', () => {
   const condition = (type: string, message: string, status: 'True' | 'False' = 'True') => ({ type, status, message });
   const content = condition(
     'NamespaceContentRemaining',
@@ -28,20 +28,20 @@ describe('what keeps a namespace', () => {
   const namespace = (metadata: object, ...conditions: (typeof content)[]) =>
     asStored<Namespace>({ metadata: { name: 'n', ...metadata }, status: { conditions } });
 
-  test('is first of all its own finalizer', () => {
+  test('is its own finalizer, if it has one', () => {
     expect(namespaceBlockers(namespace({ finalizers: ['example.org/hold'] }))).toBe("Namespace 'n' has the finalizer 'example.org/hold'.");
   });
 
-  test('is its content, in the API server’s words, and the command that shows it', () => {
+  test('is its content, in the API server’s words, with the command that shows it', () => {
     expect(namespaceBlockers(namespace({}, content))).toBe(`${content.message} See: kubectl get configmaps,widgets.example.org -n n`);
   });
 
-  test('is named by object where it is known', () => {
+  test('names the objects if they are known', () => {
     const held = ["CFApp 'a' has the finalizer 'x'"];
     expect(namespaceBlockers(namespace({}, content), held)).toBe(`CFApp 'a' has the finalizer 'x'. ${content.message}`);
   });
 
-  test('reports nothing while the rollout progresses', () => {
+  test('is that its contents are being removed, if nothing blocks them', () => {
     const fine = condition('NamespaceContentRemaining', 'All content successfully removed', 'False');
     expect(namespaceBlockers(namespace({}, fine))).toBe('its contents are being removed.');
   });

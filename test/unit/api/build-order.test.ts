@@ -33,4 +33,4 @@ test.each([
   [['go'], ["The builder has no buildpack 'go'. It has: kf/nodejs, kf/procfile, a/go, b/go."]],
   [['nodejs', 'cobol'], ["The builder has no buildpack 'cobol'. It has: kf/nodejs, kf/procfile, a/go, b/go."]],
   [['https://example.org/x.git'], ["The buildpack 'https://example.org/x.git' is a URL; builds take buildpacks from the builder only."]],
-])('%j means %j', (wanted, group) => expect(groupOf(wanted)).toEqual(group));
+])('for the buildpacks %j the order is %j', (wanted, group) => expect(groupOf(wanted)).toEqual(group));

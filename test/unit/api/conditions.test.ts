@@ -21,17 +21,17 @@ test('an object without status is not ready', () => {
   expect(isReady({ metadata: { generation: 1 } })).toBe(false);
 });
 
-test('the transition time stays while the status stays', () => {
+test('the transition time stays if the status stays', () => {
   const [changed] = setCondition([ready], { ...ready, message: 'still', observedGeneration: 3 }, later);
   expect(changed).toEqual({ ...ready, message: 'still', observedGeneration: 3 });
 });
 
-test('the transition time moves with the status, in whole seconds', () => {
+test('the transition time changes with the status, in whole seconds', () => {
   const [changed] = setCondition([ready], { ...ready, status: 'False', reason: 'Unknown' }, later);
   expect(changed?.lastTransitionTime).toBe('2026-02-01T10:00:00Z');
 });
 
-test('setting a condition leaves the others and the given list as they were', () => {
+test('setting a condition changes neither the other conditions nor the given list', () => {
   const before = Object.freeze([ready]);
   const after = setCondition(before, { type: 'Claimed', status: 'True', reason: 'Claimed', message: '' }, later);
   expect(after.map((condition) => condition.type)).toEqual(['Ready', 'Claimed']);

@@ -13,21 +13,21 @@ const info = {
   staging: {},
 };
 
-test('a complete description is taken, with defaults for what may be left out', () => {
+test('a complete description is accepted, with defaults for optional values', () => {
   expect(parseKfInfo(JSON.stringify(info))).toMatchObject({ root: 'cf', drainSeconds: 4, defaultDomain: 'apps.localhost' });
 });
 
-test('a newer format is refused before anything else is looked at', () => {
+test('a newer format is refused before any other value is read', () => {
   expect(() => parseKfInfo('{"format": 2}')).toThrow(
     'This kf is too old for the cluster: it knows format 1 of kf-info, the cluster has 2.',
   );
 });
 
-test('missing tools are named', () => {
+test('missing programs are named', () => {
   expect(() => parseKfInfo(JSON.stringify({ ...info, gateway: undefined, staging: undefined }))).toThrow('lacks gateway, staging');
 });
 
-test('text that is no JSON points to setup', () => {
+test('text that is not JSON causes a hint to run setup', () => {
   expect(() => parseKfInfo('{')).toThrow('is not valid JSON');
 });
 
@@ -36,7 +36,7 @@ test('versions are compared as numbers', () => {
   expect(compareVersions('v1.2.3-rc.1', '1.2.3')).toBe(0);
 });
 
-test('a CLI older than the cluster allows is refused', () => {
+test('a CLI older than the installation allows is refused', () => {
   const parsed = parseKfInfo(JSON.stringify({ ...info, oldestCli: '0.3.0' }));
   expect(() => requireCompatible(parsed, '0.2.9')).toThrow('This kf (0.2.9) is too old for the cluster');
   expect(() => requireCompatible(parsed, '0.3.0')).not.toThrow();

@@ -71,11 +71,11 @@ describe('the kinds', () => {
     ['CFTask', 12],
     ['CFServiceInstance', 24],
     ['CFServiceBinding', 4],
-  ])('a developer can write no %s of more than %i Ki characters', (kind, most) => {
+  ])('let a developer write no %s of more than %i Ki characters', (kind, most) => {
     expect(largest(kinds.get(kind)?.properties?.['spec']) / 1024).toBeLessThanOrEqual(most);
   });
 
-  test('let the status of a process list as many instances as the controller writes, and no app have more than it may', () => {
+  test('let the status of a process list as many instances as the controller writes, and no app have more than the limit', () => {
     const { spec, status } = kinds.get('CFProcess')?.properties ?? {};
     expect(spec?.properties?.['desiredInstances']?.maximum).toBe(instanceLimits.most);
     expect(status?.properties?.['instancesStatus']?.maxProperties).toBeGreaterThanOrEqual(instanceLimits.listed);

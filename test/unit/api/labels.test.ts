@@ -9,7 +9,7 @@ const of = (kind: string, rest: object, metadata: object = {}) =>
 const base = { 'korifi.cloudfoundry.org/guid': 'guid', 'korifi.cloudfoundry.org/created_at': '2026-08-07T10-16-20' };
 const ready = (status: string) => ({ status: { conditions: [{ type: 'Ready', status }] } });
 
-test('an app is found by space and by the hash of its name', () => {
+test('an app can be found by its space and the hash of its name', () => {
   expect(of('CFApp', { spec: { displayName: 'shop' } })).toEqual({
     ...base,
     'korifi.cloudfoundry.org/space-guid': 'ns',
@@ -18,11 +18,11 @@ test('an app is found by space and by the hash of its name', () => {
   });
 });
 
-test('a ready app has its deployment finalized', () => {
+test('a ready app has a finalized deployment', () => {
   expect(of('CFApp', { spec: { displayName: 'shop' }, ...ready('True') })['korifi.cloudfoundry.org/deployment-status']).toBe('FINALIZED');
 });
 
-test('a build carries its state only once it has one', () => {
+test('a build has the label of its state only if it has a state', () => {
   const spec = { appRef: { name: 'app' }, packageRef: { name: 'package' } };
   expect(of('CFBuild', { spec })).not.toHaveProperty(['korifi.cloudfoundry.org/build-state']);
   expect(of('CFBuild', { spec, status: { state: 'STAGED' } })).toMatchObject({
@@ -33,7 +33,7 @@ test('a build carries its state only once it has one', () => {
   });
 });
 
-test('path and unmapped labels of a route appear with the fields they speak of', () => {
+test('a route has labels for its path and for missing destinations only if they apply', () => {
   const domainRef = { name: 'domain' };
   const bare = of('CFRoute', { spec: { host: 'www', domainRef } });
   expect(bare).not.toHaveProperty(['korifi.cloudfoundry.org/route-path']);
@@ -45,16 +45,16 @@ test('path and unmapped labels of a route appear with the fields they speak of',
   });
 });
 
-test('a wildcard host has no label, because * is no label value', () => {
+test('a wildcard host has no label, because * is not a valid label value', () => {
   expect(of('CFRoute', { spec: { host: '*', domainRef: { name: 'domain' } } })).not.toHaveProperty(['korifi.cloudfoundry.org/route-host']);
 });
 
-test('the creation time of the server wins over the clock', () => {
+test('the creation time of the server has priority over the clock', () => {
   const labels = of('CFDomain', { spec: { name: 'example.com' } }, { creationTimestamp: '2025-01-02T03:04:05Z' });
   expect(labels['korifi.cloudfoundry.org/created_at']).toBe('2025-01-02T03-04-05');
 });
 
-test('kinds of others get no labels', () => {
+test("kinds that are not kf's get no labels", () => {
   expect(indexLabels({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x' } })).toEqual({});
   expect(of('AppWorkload', { spec: {} })).toEqual({});
 });

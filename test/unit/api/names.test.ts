@@ -26,7 +26,7 @@ describe('the test vectors of the contract', () => {
     expect(processGuid(app, 'web')).toBe(process);
   });
 
-  test('a StatefulSet takes forty characters of app and space and ten of a hash', () => {
+  test('a StatefulSet is named after forty characters of app and space and ten of a hash', () => {
     expect(statefulSetName(app, space, process, '0')).toBe('11111111-1111-4111-8111-111111111111-222-b1a4302822');
   });
 
@@ -40,7 +40,7 @@ describe('the test vectors of the contract', () => {
     );
   });
 
-  test('the Lease of an app name is found by its hash', () => {
+  test('the Lease of an app name is named after its hash', () => {
     const object = { metadata: { name: app }, spec: { displayName: 'My-App' } } as CFApp;
     expect(nameClaims.app(object)).toEqual({
       entityType: 'app',
@@ -54,16 +54,16 @@ test('uuidV5 agrees with the example of RFC 9562', () => {
   expect(uuidV5('6ba7b810-9dad-11d1-80b4-00c04fd430c8', 'www.example.com')).toBe('2ed6657d-e927-568b-95e1-2665a8aea6a2');
 });
 
-test('a service account has its namespace in the name of its role binding', () => {
+test("the role binding of a service account has the account's namespace in its name", () => {
   const binding = roleBindingName('space_developer', { namespace: 'ci', name: 'deployer' });
   expect(binding).toBe(roleBindingName('space_developer', { user: 'ci/deployer' }));
 });
 
-test('an app GUID that is no Kubernetes name gives way to the process GUID', () => {
+test('for an app GUID that is not a Kubernetes name the process GUID is used', () => {
   expect(statefulSetName('My App!', space, process, 'ab12')).toMatch(new RegExp(`^${process}-[0-9a-f]{10}$`));
 });
 
-test('every computed name stays within 63 characters', () => {
+test('every computed name has at most 63 characters', () => {
   const generation = '0123456789';
   const names = [
     appWorkloadName(process, generation),
@@ -73,7 +73,7 @@ test('every computed name stays within 63 characters', () => {
   for (const name of names) expect(name.length).toBeLessThanOrEqual(63);
 });
 
-test('the claim of a route ignores the case of host and path, as cf does', () => {
+test('the name lease of a route ignores the case of host and path, as cf does', () => {
   const route = (host: string, path: string) =>
     ({ metadata: {}, spec: { host, path, domainRef: { namespace: 'cf', name: 'd' } } }) as CFRoute;
   expect(nameClaims.route(route('WWW', '/A')).uniqueName).toBe('www::cf::d::/a');
@@ -81,31 +81,31 @@ test('the claim of a route ignores the case of host and path, as cf does', () =>
   expect(nameClaims.routeHost('WWW.example.com')).toEqual(nameClaims.routeHost('www.example.com'));
 });
 
-test('an address is host, domain and path', () => {
+test('an address consists of host, domain and path', () => {
   const route = { metadata: {}, spec: { host: 'Shop', path: '/v1', domainRef: { name: 'd' } } } as CFRoute;
   const domain = { metadata: {}, spec: { name: 'example.com' } } as CFDomain;
   expect(addressOf(route, domain)).toEqual({ fqdn: 'shop.example.com', uri: 'shop.example.com/v1' });
   expect(addressOf(route, { metadata: {}, spec: { name: 'example.com.' } }).fqdn).toBe('shop.example.com');
 });
 
-test('times in labels are UTC without colons', () => {
+test('times in labels are in UTC and without colons', () => {
   expect(timeLabel('2026-08-07T12:16:20.450+02:00')).toBe('2026-08-07T10-16-20');
 });
 
 describe('nearest', () => {
-  test('finds a typing error', () => {
+  test('finds the name behind a typing error', () => {
     expect(nearest('ordrs', ['billing', 'orders', 'shop'])).toBe('orders');
   });
 
-  test('forgives two letters swapped in a short name', () => {
+  test('allows two swapped letters in a short name', () => {
     expect(nearest('bakc', ['front', 'back'])).toBe('back');
   });
 
-  test('takes the closest of several', () => {
+  test('returns the closest of several names', () => {
     expect(nearest('memory', ['memorial', 'memry'])).toBe('memry');
   });
 
-  test('suggests nothing that is far away', () => {
+  test('returns nothing if no name is similar', () => {
     expect(nearest('orders', ['billing', 'shop'])).toBeUndefined();
   });
 });
@@ -117,15 +117,15 @@ describe('likely', () => {
     expect(likely('ap', commands)).toEqual(['app', 'apps', 'apply-manifest']);
   });
 
-  test('then the nearest, in the order given where two are as near', () => {
+  test('then follow the nearest names, in the given order if two are equally near', () => {
     expect(likely('apsp', commands)).toEqual(['app', 'apps']);
   });
 
-  test('are three at most', () => {
+  test('there are at most three names', () => {
     expect(likely('a', ['ab', 'ac', 'ad', 'ae'])).toEqual(['ab', 'ac', 'ad']);
   });
 
-  test('suggests nothing that is far away', () => {
+  test('there is no name if none is similar', () => {
     expect(likely('orders', commands)).toEqual([]);
   });
 });

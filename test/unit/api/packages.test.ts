@@ -13,32 +13,32 @@ const built = (marks: Record<string, string>, packages: CFPackage[]): string | u
   packageToBuild(app(marks), packagesOf(app(), packages))?.metadata.name;
 const [a, b, c] = [source('a', 1), source('b', 2), source('c', 3)];
 
-test('packages of an app are those with their source, newest first; of one second in an order that does not change', () => {
+test('packages of an app are those with source, newest first, in a stable order if two are of the same second', () => {
   const others = [source('other', 9, 'blog'), source('empty', 9, 'shop', '')];
   expect(packagesOf(app(), [a, c, ...others, b, source('d', 3)]).map(({ metadata }) => metadata.name)).toEqual(['d', 'c', 'b', 'a']);
 });
 
 describe('the package that is built next', () => {
-  it('is the newest where nothing else is said', () => {
+  it('is the newest by default', () => {
     expect(built({}, [a, b])).toBe('b');
     expect(built({}, [])).toBeUndefined();
   });
 
-  it('is the one that was pushed again, until a newer one comes', () => {
+  it('is the one that was pushed again, until there is a newer one', () => {
     const mark = { [annotations.package]: packageMark('a', [b, a]) ?? '' };
     expect(built(mark, [a, b])).toBe('a');
     expect(built(mark, [a, b, c])).toBe('c');
     expect(packageMark('b', [b, a])).toBeNull();
   });
 
-  it('is the newest also while an older one waits for its start: that of a later push, whose build failed', () => {
+  it('is the newest even if an older one waits for its start, as after a later push whose build failed', () => {
     const mark = { [annotations.unstaged]: unstagedMark('a', app()) };
     expect(built(mark, [a, b, c])).toBe('c');
     const again = { ...mark, [annotations.package]: packageMark('a', [b, a]) ?? '' };
     expect([built(again, [a, b]), built(again, [a, b, c])]).toEqual(['a', 'c']);
   });
 
-  it('waits for its start until the app has got another droplet', () => {
+  it('counts as waiting for its start until the app has another droplet', () => {
     const running = (droplet: string, mark = ''): CFApp => {
       const { metadata, spec } = app({ [annotations.unstaged]: mark });
       return { metadata, spec: { ...spec, currentDropletRef: { name: droplet } } };
@@ -52,7 +52,7 @@ describe('the package that is built next', () => {
   });
 });
 
-test('an app needs what waits for its start and what was pushed again', () => {
+test('an app needs the package that waits for its start and the one that was pushed again', () => {
   expect(neededPackages(app({ [annotations.unstaged]: 'b/d', [annotations.package]: 'a/c' }))).toEqual(['b', 'a']);
   expect(neededPackages(app())).toEqual([]);
 });

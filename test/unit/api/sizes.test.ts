@@ -12,11 +12,11 @@ test.each([
   expect(parseMegabytes(text)).toBe(megabytes);
 });
 
-test.each(['256', '', 'M', '0M', '512K', '-1M', '1X', '256 MiB'])('%j is no size', (text) => {
+test.each(['256', '', 'M', '0M', '512K', '-1M', '1X', '256 MiB'])('%j is not a size', (text) => {
   expect(parseMegabytes(text)).toBeUndefined();
 });
 
-test('a size without unit is a usage error that names the flag and what was given', () => {
+test('a size without a unit is a usage error that names the flag and the given value', () => {
   expect(() => megabytesOf('12', '-m')).toThrow(
     "-m must be a whole number of megabytes or more, with a unit (M, MB, G, GB, T or TB), not '12'",
   );

@@ -3,7 +3,7 @@ import { mergeResults, renderTable, type Results } from '../../bench/table.ts';
 
 const found = (when: string, measured: string): Results[string] => ({ when, rows: [{ what: 'a | b', reach: '≤ 1 s', measured }] });
 
-test('a bench that did not run keeps what it found, one that ran is new, one that is gone is dropped', () => {
+test('the row of a bench that did not run stays, one that ran is replaced, and one that no longer exists is removed', () => {
   const before = { late: found('1', 'old'), early: found('1', 'old'), gone: found('1', 'old') };
   const merged = mergeResults(['early', 'never', 'late'], before, { late: found('2', 'new') });
   expect(merged).toEqual({ early: found('1', 'old'), late: found('2', 'new') });

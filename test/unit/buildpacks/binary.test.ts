@@ -15,7 +15,7 @@ test('the only executable becomes the web process', async () => {
   expect(workspace.layerFile('launch.toml')).toBe('[[processes]]\ntype = "web"\ncommand = ["./my \\"app\\""]\ndefault = true\n');
 });
 
-test('of two executables none is taken, and the log says how to name one', async () => {
+test('with two executables there is no web process, and the log says how to name one', async () => {
   workspace.write('one', '#!/bin/sh\n', 0o755);
   workspace.write('two', '#!/bin/sh\n', 0o755);
   const result = await workspace.build('binary');
@@ -24,7 +24,7 @@ test('of two executables none is taken, and the log says how to name one', async
   expect(workspace.layerFile('launch.toml')).toBe('');
 });
 
-test('with a Procfile and several executables the processes are left to the Procfile', async () => {
+test('with a Procfile and several executables the Procfile names the processes', async () => {
   workspace.write('one', '#!/bin/sh\n', 0o755);
   workspace.write('two', '#!/bin/sh\n', 0o755);
   workspace.write('Procfile', 'web: ./two\n');

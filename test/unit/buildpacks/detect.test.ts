@@ -8,7 +8,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(workspace.root, { recursive: true, force: true }));
 
-describe('an app without anything known', () => {
+describe('an app that no buildpack matches', () => {
   test.each([
     ['nodejs', 'kf/nodejs: looked for package.json'],
     ['procfile', 'kf/procfile: looked for Procfile'],
@@ -28,7 +28,7 @@ test.each([
   ['staticfile', 'Staticfile'],
   ['staticfile', 'index.html'],
   ['binary', 'Procfile'],
-])('%s takes an app with %s', async (buildpack, file) => {
+])('%s accepts an app with %s', async (buildpack, file) => {
   workspace.write(file, '');
   expect(await workspace.detect(buildpack)).toEqual({ code: 0, output: '' });
 });
@@ -39,7 +39,7 @@ test('staticfile finds index.html in the folder that the build environment names
   expect((await workspace.detect('staticfile', { BP_WEB_SERVER_ROOT: 'public' })).code).toBe(0);
 });
 
-test('binary takes a script with an interpreter line and an ELF file', async () => {
+test('binary accepts a script with an interpreter line and an ELF file', async () => {
   workspace.write('run', '#!/bin/sh\n', 0o755);
   expect((await workspace.detect('binary')).code).toBe(0);
   const other = new Workspace();
@@ -52,7 +52,7 @@ test.each([
   ['a file that is not executable', 'run', '#!/bin/sh\n', 0o644],
   ['an executable file that the kernel cannot start', 'notes.txt', 'just text\n', 0o755],
   ['the wrapper of a build tool', 'mvnw', '#!/bin/sh\n', 0o755],
-])('binary does not take %s', async (_, name, content, mode) => {
+])('binary does not accept %s', async (_, name, content, mode) => {
   workspace.write(name, content, mode);
   expect((await workspace.detect('binary')).code).toBe(100);
 });

@@ -69,7 +69,7 @@ function build(env: NodeJS.ProcessEnv = {}): Promise<PhaseResult> {
   return workspace.build('nodejs', { NPM_CONFIG_REGISTRY: mirror.url, ...env });
 }
 
-test('locked packages go into a launch layer that the app reaches through its node_modules', async () => {
+test('locked packages go into a launch layer that the app uses through its node_modules', async () => {
   writeApp({ dependencies: { greeting: '1.0.0' } });
   const result = await build();
   expect(result.code).toBe(0);
@@ -79,7 +79,7 @@ test('locked packages go into a launch layer that the app reaches through its no
   expect(run.stdout).toBe('hello\n');
 });
 
-test('with the key of the previous build and no content npm does not run at all', async () => {
+test('with the key of the previous build and without content npm does not run', async () => {
   writeApp({ dependencies: { greeting: '1.0.0' } });
   await build();
   // What the lifecycle restores of a launch layer: its description without types, without content.
@@ -95,7 +95,7 @@ test('with the key of the previous build and no content npm does not run at all'
   expect(existsSync(join(workspace.layers, 'modules'))).toBe(false);
 });
 
-test('another lockfile gives another key; another start script does not', async () => {
+test('another lockfile gives another key, and another start script does not', async () => {
   writeApp({ dependencies: { greeting: '1.0.0' } });
   await build();
   const first = workspace.layerFile('modules.toml');
@@ -109,7 +109,7 @@ test('another lockfile gives another key; another start script does not', async 
   expect(workspace.layerFile('modules.toml')).not.toBe(first);
 });
 
-test('the build script finds development packages, which are gone afterwards', async () => {
+test('the build script can use development packages, and they are removed afterwards', async () => {
   writeApp({ dependencies: { greeting: '1.0.0' }, devDependencies: { compiler: '1.0.0' }, scripts: { build: 'compile' } });
   const result = await build();
   expect(result).toMatchObject({ code: 0 });
@@ -124,7 +124,7 @@ test('NODE_ENV=development in the build environment keeps development packages',
   expect(existsSync(join(workspace.app, 'node_modules', 'compiler'))).toBe(true);
 });
 
-test('an app with an install script of its own is installed in its folder, where the script runs', async () => {
+test('an app with its own install script is installed in its folder, where the script runs', async () => {
   writeApp({ dependencies: { greeting: '1.0.0' }, scripts: { postinstall: "node -e \"require('fs').writeFileSync('ran', '')\"" } });
   expect(await build()).toMatchObject({ code: 0 });
   expect(existsSync(join(workspace.app, 'ran'))).toBe(true);
@@ -148,7 +148,7 @@ test('the error of npm is in the log, and the build fails', async () => {
   expect(result.output).toContain('kf/nodejs: npm ci --omit=dev failed with exit code 1');
 });
 
-test('a binding of type npmrc brings the address of the registry', async () => {
+test('a binding of type npmrc sets the address of the registry', async () => {
   writeApp({ dependencies: { greeting: '1.0.0' } });
   const binding = join(workspace.platform, 'bindings', 'registry');
   mkdirSync(binding, { recursive: true });

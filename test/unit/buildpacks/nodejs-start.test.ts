@@ -29,7 +29,7 @@ test('a prestart script runs before the start script', async () => {
   );
 });
 
-test('without a start script server.js is started, else the file that "main" names', async () => {
+test('without a start script server.js is started, and without it the file that "main" names', async () => {
   workspace.write('index.js', '');
   expect(await webCommand({ main: 'index.js' })).toBe('["node", "index.js"]');
   workspace.write('server.js', '');
@@ -44,14 +44,14 @@ test('without anything to start there is no web process, and the log says why', 
   expect(workspace.layerFile('launch.toml')).toBe('');
 });
 
-test('programs of packages are in the PATH at launch and NODE_ENV has a default', async () => {
+test('programs of packages are in the PATH at launch, and NODE_ENV has a default', async () => {
   await webCommand({ scripts: { start: 'next start' } });
   expect(workspace.layerFile('environment/env.launch/PATH.prepend')).toBe(`${workspace.app}/node_modules/.bin`);
   expect(workspace.layerFile('environment/env.launch/NODE_ENV.default')).toBe('production');
   expect(workspace.layerFile('environment.toml')).toContain('launch = true');
 });
 
-test('a package.json that is no JSON fails the build by name', async () => {
+test('a package.json that is not JSON fails the build and is named', async () => {
   workspace.write('package.json', '{"name": ');
   const result = await workspace.build('nodejs');
   expect(result.code).toBe(1);

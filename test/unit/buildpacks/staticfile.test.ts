@@ -18,14 +18,14 @@ test('the server is in a launch layer and serves the app folder by default', asy
   );
 });
 
-test('root and pushstate of the Staticfile are obeyed, quotes and CRLF dropped', async () => {
+test('root and pushstate of the Staticfile are used, without quotes and CRLF', async () => {
   workspace.write('Staticfile', 'root: "dist"\r\npushstate: enabled\r\n');
   workspace.write('dist/index.html', '<p>');
   await workspace.build('staticfile');
   expect(workspace.layerFile('launch.toml')).toContain('command = ["staticserver", "-root", "dist", "-pushstate"]');
 });
 
-test('the Staticfile wins over the build environment, which wins over the default', async () => {
+test('the Staticfile has priority over the build environment, and that over the default', async () => {
   workspace.write('Staticfile', '');
   workspace.write('public/index.html', '<p>');
   workspace.write('dist/index.html', '<p>');

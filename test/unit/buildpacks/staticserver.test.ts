@@ -67,7 +67,7 @@ async function ask(port: number, path: string, headers: Record<string, string>, 
   return { status: response.statusCode ?? 0, headers: response.headers, body: await buffer(response) };
 }
 
-test('a page is served with its type and an ETag that makes the second request cheap', async () => {
+test('a page is served with its type and with an ETag that makes the second request cheap', async () => {
   const { get } = await start();
   const first = await get('/');
   expect(first.status).toBe(200);
@@ -78,7 +78,7 @@ test('a page is served with its type and an ETag that makes the second request c
   expect(second.body).toHaveLength(0);
 });
 
-test('text is compressed for clients that take it, and only for them', async () => {
+test('text is compressed for clients that accept it, and only for them', async () => {
   const { get } = await start();
   const zipped = await get('/', { 'accept-encoding': 'br, gzip;q=0.5' });
   expect(zipped.headers['content-encoding']).toBe('gzip');
@@ -87,14 +87,14 @@ test('text is compressed for clients that take it, and only for them', async () 
   expect((await get('/app.js', { 'accept-encoding': 'gzip' })).headers['content-encoding']).toBeUndefined();
 });
 
-test('a range is answered in part', async () => {
+test('for a range only that part is sent', async () => {
   const { get } = await start();
   const part = await get('/', { range: 'bytes=0-3', 'accept-encoding': 'gzip' });
   expect(part.status).toBe(206);
   expect(part.body.toString()).toBe('<h1>');
 });
 
-test('a folder is redirected to its slash with the query kept, and answered by its index page', async () => {
+test('a folder is redirected to its path with a slash, with the query, and answered with its index page', async () => {
   const { get } = await start();
   const redirect = await get('/docs?a=b');
   expect([redirect.status, redirect.headers.location]).toEqual([301, 'docs/?a=b']);
@@ -112,7 +112,7 @@ test.each(['/.secret', '/Staticfile', '/outside', '/../../etc/passwd', '/%2e%2e/
   },
 );
 
-test('the 404 page of the site is used when there is one', async () => {
+test('the 404 page of the site is used if it exists', async () => {
   const { get } = await start();
   writeFileSync(join(root, '404.html'), 'not here');
   const answer = await get('/gone');
@@ -134,7 +134,7 @@ test('other methods than GET and HEAD are refused, HEAD has no body', async () =
   expect([head.status, head.body.length, head.headers['content-length']]).toEqual([200, 0, String(page.length)]);
 });
 
-test('SIGTERM ends it with 0', async () => {
+test('SIGTERM ends the server with exit code 0', async () => {
   const { process: server } = await start();
   server.kill('SIGTERM');
   const [code] = (await once(server, 'exit')) as [number | null];

@@ -31,7 +31,7 @@ describe('a command line in the syntax of cf', () => {
     ['a dashed value with an equals sign', ['app', '--path=-x'], { path: ['-x'], args: ['app'] }],
     ['a value in double quotes', ['app', '--path', '"a b"'], { path: ['a b'], args: ['app'] }],
     ['a double dash as an argument', ['--'], { args: ['--'] }],
-  ])('takes %s', (_, argv, expected) => {
+  ])('accepts %s', (_, argv, expected) => {
     expect(read(...argv)).toEqual(expected);
   });
 
@@ -44,11 +44,11 @@ describe('a command line in the syntax of cf', () => {
     [['app', '-p', '-f'], "Incorrect Usage: expected argument for flag `-p, --path', but got option `-f'"],
     [['app', '-p', '-1'], "Incorrect Usage: expected argument for flag `-p, --path', but got option `-1'"],
     [['app', '--force=true'], "Incorrect Usage: bool flag `-f, --force' cannot have an argument"],
-  ])('refuses %j in the words of cf', (argv, message) => {
+  ])("refuses %j with cf's message", (argv, message) => {
     expect(() => read(...argv)).toThrow(message);
   });
 
-  it('makes data of what looks like unknown flags where a command says so', () => {
+  it('treats unknown flags as data if the command allows it', () => {
     const lenient = { ...rules, dashesAreData: true, args: ['APP_NAME', 'NAME', 'VALUE'].map((name) => ({ name, required: true })) };
     expect(readCommandLine(['app', 'OPTS', '-Xss512k'], lenient).args).toEqual(['app', 'OPTS', '-Xss512k']);
     expect(readCommandLine(['app', 'OPTS', '--force', '-x'], lenient).flags.has('force')).toBe(true);

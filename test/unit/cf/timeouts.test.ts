@@ -5,12 +5,12 @@ test.each([
   ['10', 600_000],
   ['0.1', 6000],
   [' 1e1 ', 600_000],
-])('CF_STARTUP_TIMEOUT=%s is so many minutes', (text, expected) => {
+])('CF_STARTUP_TIMEOUT=%s is this number of minutes', (text, expected) => {
   expect(timeoutFrom({ CF_STARTUP_TIMEOUT: text }, 'CF_STARTUP_TIMEOUT')).toBe(expected);
   expect(timeoutWarnings({ CF_STARTUP_TIMEOUT: text }, ['CF_STARTUP_TIMEOUT'])).toEqual([]);
 });
 
-test('a timeout that is not asked for is the standard one', () => {
+test('a timeout without a setting has its default', () => {
   expect(askedMs({}, 'CF_STARTUP_TIMEOUT')).toBeUndefined();
   expect(timeoutFrom({}, 'CF_STARTUP_TIMEOUT')).toBe(5 * 60_000);
   expect(timeoutFrom({ CF_STAGING_TIMEOUT: '' }, 'CF_STAGING_TIMEOUT')).toBe(15 * 60_000);
@@ -18,7 +18,7 @@ test('a timeout that is not asked for is the standard one', () => {
   expect(timeoutWarnings({ CF_STAGING_TIMEOUT: '' }, ['CF_STAGING_TIMEOUT'])).toEqual([]);
 });
 
-test.each(['abc', '0', '-1', '15m', 'Infinity', 'NaN'])('%s is no time: the standard one is taken, and that is said', (text) => {
+test.each(['abc', '0', '-1', '15m', 'Infinity', 'NaN'])('%s is not a time, so the default is used, with a warning', (text) => {
   const env = { CF_STARTUP_TIMEOUT: text, CF_STAGING_TIMEOUT: text, CF_DIAL_TIMEOUT: text };
   expect(timeoutFrom(env, 'CF_STARTUP_TIMEOUT')).toBe(5 * 60_000);
   expect(timeoutWarnings(env, ['CF_DIAL_TIMEOUT', 'HOME', 'CF_STAGING_TIMEOUT'])).toEqual([

@@ -9,12 +9,12 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const check = (...args: string[]) => spawnSync(process.execPath, ['tools/lock.ts', ...args], { encoding: 'utf8' });
 
-test('npm run check looks at the lockfile', () => {
+test('npm run check checks the lockfile', () => {
   const checked = spawnSync(process.execPath, ['tools/check.ts', 'lock'], { encoding: 'utf8' });
   expect([checked.status, checked.stdout]).toEqual([0, expect.stringMatching(/^ok +lock /)]);
 });
 
-test('the lockfile names no address of a registry, and npm is told to keep it so', () => {
+test('the lockfile contains no address of a registry, and npm is configured to keep it so', () => {
   expect(check()).toMatchObject({ status: 0, stderr: '' });
   expect(readFileSync('.npmrc', 'utf8')).toMatch(/^omit-lockfile-registry-resolved=true$/m);
 });
@@ -28,7 +28,7 @@ test.each(['http', 'https'])('a lockfile with an address of %s is refused, and t
   expect(stderr).toContain(`${file}:6: "resolved": "${entry.resolved}",`);
 });
 
-test('what lies in a folder or a repository may be resolved', () => {
+test('packages in a folder or a repository may have an address', () => {
   const file = path.join(folder, 'local.json');
   writeFileSync(file, JSON.stringify({ packages: { 'node_modules/a': { resolved: 'packages/a', link: true } } }, undefined, 2));
   expect(check(file).status).toBe(0);

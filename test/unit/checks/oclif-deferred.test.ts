@@ -19,41 +19,41 @@ function change(file: string, edit: (text: string) => string): void {
   writeFileSync(path.join(core, file), edit(readFileSync(path.join(core, file), 'utf8')));
 }
 
-describe('the list of what the bundle defers of oclif', () => {
-  it('fits the oclif that is installed, and gives a reason for each part', () => {
+describe('the list of what the bundle leaves out of oclif', () => {
+  it('fits the installed oclif, and gives a reason for each part', () => {
     expect(listFaults(installed, bundled)).toEqual([]);
     expect(deferred.filter(({ reason }) => !reason.endsWith('.'))).toEqual([]);
   });
 
-  it('is to be read again with another version', () => {
+  it('must be checked again for another version', () => {
     change('package.json', (text) => text.replace(`"${oclifVersion}"`, '"5.9.0"'));
     expect(listFaults(core, bundled)).toEqual([
       `@oclif/core is 5.9.0; the list of what the bundle defers was made for ${oclifVersion}. Read tools/oclif-deferred.ts again.`,
     ]);
   });
 
-  it('names a file that is gone', () => {
+  it('is refused if a file does not exist any more, and names it', () => {
     rmSync(path.join(core, 'lib/parser/index.js'));
     expect(listFaults(core, bundled)).toEqual([
       '@oclif/core has no lib/parser/index.js any more, which the bundle defers. Read tools/oclif-deferred.ts again.',
     ]);
   });
 
-  it('names an export that is gone', () => {
+  it('is refused if an export does not exist any more, and names it', () => {
     change('lib/config/index.js', (text) => text.replaceAll('Config', 'Settings'));
     expect(listFaults(core, bundled)).toEqual([
       "lib/config/index.js of @oclif/core exports no 'Config' any more, which the bundle defers. Read tools/oclif-deferred.ts again.",
     ]);
   });
 
-  it('names a feature without an alternative', () => {
+  it('is refused if a feature has no alternative, and names it', () => {
     change('lib/command.js', (text) => `${text}\nParser.validate();\n`);
     expect(listFaults(core, bundled)).toEqual([
       "lib/command.js of @oclif/core uses 'validate' of lib/parser/index.js, which the bundle defers without it. Read tools/oclif-deferred.ts again.",
     ]);
   });
 
-  it('names a part that nothing asks for', () => {
+  it('is refused if nothing imports a part, and names it', () => {
     expect(
       listFaults(
         core,

@@ -52,7 +52,7 @@ describe("the report of a ring's tests", () => {
     expect(lines).toHaveLength(15);
   });
 
-  it('names a file that did not load, which counts as one failure', () => {
+  it('names a file that did not load, and counts it as one failure', () => {
     const file = written({
       testResults: [
         {
@@ -68,7 +68,7 @@ describe("the report of a ring's tests", () => {
     expect(renderFailures('unit', report.failures)).toEqual(['FAILED unit: test/unit/b.test.ts', '    SyntaxError: no such export']);
   });
 
-  it('fails when the ring ended with an error and names no test, and when it left no report', () => {
+  it('fails when the ring ended with an error and names no test, and when there is no report', () => {
     expect(readRingReport(written({ numPassedTests: 3 }), 1, directory)).toMatchObject({
       passed: 3,
       failed: 1,
@@ -85,7 +85,7 @@ describe("the report of a ring's tests", () => {
     rmSync(unhandledFile(file));
   });
 
-  it('names nothing when all passed', () => {
+  it('names nothing if all tests passed', () => {
     expect(readRingReport(written({ numPassedTests: 3 }), 0, directory)).toEqual({ passed: 3, failed: 0, skipped: 0, failures: [] });
   });
 });

@@ -43,7 +43,7 @@ test('without a terminal, lines say what is built, what is being built and what 
   ]);
 });
 
-test('on a terminal a bar says the same', () => {
+test('on a terminal a bar shows the same', () => {
   const progress = new BuildProgress(parts, { log, terminal }, () => now);
   progress.start('large', ['a', 'b', 'c', 'd']);
   compile(progress, 2);
@@ -61,7 +61,7 @@ test('the bar is cut to the width of the terminal, and removed at the end', () =
   expect(drawn.at(-1)).toBe('\r\u001B[K');
 });
 
-test('a package that an earlier part had is not expected again', () => {
+test('a package that an earlier part contains is not expected again', () => {
   const progress = new BuildProgress(parts, { log }, () => now);
   progress.start('large', ['a', 'b']);
   progress.finish();
@@ -70,7 +70,7 @@ test('a package that an earlier part had is not expected again', () => {
   expect(said.at(-1)).toBe('small (0 s, 0 of 1 packages); 75 %, 1 of 2 parts built, 1 left, 0 s');
 });
 
-test('when all is built, nothing is left', () => {
+test('nothing is left when everything is built', () => {
   const progress = new BuildProgress(parts, { log }, () => now);
   for (const { name } of parts) {
     progress.start(name, []);

@@ -21,16 +21,16 @@ test('modules that the user has downloaded are not downloaded again', () => {
   );
 });
 
-test('without such a folder the proxies of the user are asked', () => {
+test("without a folder of modules the user's proxies are used", () => {
   expect(moduleProxies('https://proxy.example.com,direct', folder)).toBe('https://proxy.example.com,direct');
 });
 
-test('a compiler may take an eighth of the memory, at least 256 MiB and at most 2 GiB', () => {
+test('a compiler may use an eighth of the memory, at least 256 MiB and at most 2 GiB', () => {
   const GiB = 1024 ** 3;
   expect([1, 4, 8, 64].map((size) => compilerMemory(size * GiB))).toEqual(['256MiB', '512MiB', '1024MiB', '2048MiB']);
 });
 
-test('the caches of Go go, the parts stay', () => {
+test('the caches of Go are removed and the built parts stay', () => {
   vi.stubEnv('KF_CACHE', folder);
   for (const file of ['go/build/x', 'go/mod/y', 'parts/pause/pause']) {
     mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
@@ -58,7 +58,7 @@ const shared = [
 ];
 
 test.each(['coredns', 'kwok', 'local-path-provisioner', 'metrics-server', 'netpol', 'traefik'])(
-  'Kubernetes and %s are made of the same versions, so that their packages compile once',
+  'Kubernetes and %s use the same versions of modules, so that their packages are compiled once',
   (part) => {
     const kubernetes = versions('kubernetes');
     const others = [...versions(part)].filter(([module]) => shared.some((pattern) => pattern.test(module)) && kubernetes.has(module));

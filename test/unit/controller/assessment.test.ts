@@ -98,7 +98,7 @@ function viewOf({ instances = [], desired = 1, before, seam = {}, at = 60_000 }:
 
 const assess = (given: Given, proof: Proof = awaited): Promise<Assessment> => new Assessor().assess(viewOf(given).view, proof);
 
-describe('a proof that was refused', () => {
+describe('a refused proof', () => {
   test.each(['NotServing', 'RouteNotAccepted'] as const)('fails the version with its reason %s and an Event of the app', async (reason) => {
     const { view, events } = viewOf({ instances: [instance({ ready: true })] });
     const message = 'Requests to a.example.com/ are answered with 502.';
@@ -109,7 +109,7 @@ describe('a proof that was refused', () => {
 });
 
 describe('an instance that does not work', () => {
-  test('fails the version when nothing but a change helps, with the ends of its log', async () => {
+  test('fails the version if only a change can help, with the first and last lines of its log', async () => {
     const log = { head: ['first'], omitted: 3, tail: ['last'] };
     const one = instance({ problem: crashed });
     const { view, events } = viewOf({ instances: [one], seam: { logEnds: () => Promise.resolve(log) } });
@@ -117,25 +117,25 @@ describe('an instance that does not work', () => {
     expect(events).toEqual([{ reason: 'Crashed', message: 'web: It ended with exit code 1.' }]);
   });
 
-  test('is waited for while it may pass, and looked at when that can change', async () => {
+  test('does not fail the version if the cause may pass, and is checked again when that can have changed', async () => {
     const pulling: Problem = { reason: 'ImagePull', message: 'The registry does not answer.', final: false, lookAgainMs: 300 };
     const { view, soonest, events } = viewOf({ instances: [instance({ problem: pulling })] });
     expect(await new Assessor().assess(view, awaited)).toEqual({ failed: false, awaited: pulling });
     expect([soonest(), events]).toEqual([300, []]);
   });
 
-  test('counts more when it is final, whatever the order of the instances', async () => {
+  test('is the cause before others if its problem is final, whatever the order of the instances', async () => {
     const passing: Problem = { reason: 'ImagePull', message: 'The registry does not answer.', final: false };
     const instances = [instance({ problem: passing }), instance({ index: 1, problem: crashed })];
     expect((await assess({ instances, desired: 2 })).cause?.problem.reason).toBe('Crashed');
   });
 
-  test('of another version, or one whose end has begun, says nothing', async () => {
+  test('is ignored if it is of another version or is terminating', async () => {
     const instances = [instance({ generation: 'bbbbbbbbbb', problem: crashed }), instance({ index: 1, ending: true, problem: crashed })];
     expect(await assess({ instances })).toEqual({ failed: false });
   });
 
-  test('for want of room is waited for while others are about to leave', async () => {
+  test('does not fail the version for lack of resources while other instances are about to end', async () => {
     const waiting = instance({ problem: unschedulable });
     const leaving = instance({ generation: 'bbbbbbbbbb', ending: true, ready: true });
     const surplus = instance({ generation: 'bbbbbbbbbb', ready: true });
@@ -145,10 +145,10 @@ describe('an instance that does not work', () => {
   });
 });
 
-describe('a failure that rests on time', () => {
+describe('a failure by timeout', () => {
   const waiting = [instance({ problem: unschedulable })];
 
-  test('is not given within 12 s after a gap in what the controller sees', async () => {
+  test('is not reported within 12 s after the controller missed changes', async () => {
     const steadySince = () => start + 50_000;
     const early = viewOf({ instances: waiting, at: 61_000, seam: { steadySince } });
     expect(await new Assessor().assess(early.view, awaited)).toEqual({ failed: false, awaited: { ...unschedulable, final: false } });
@@ -156,7 +156,7 @@ describe('a failure that rests on time', () => {
     expect((await assess({ instances: waiting, at: 62_000, seam: { steadySince } })).failed).toBe(true);
   });
 
-  test('of a health check needs a check that failed late, and repeats what it said', async () => {
+  test('of a health check requires a late failed check, and quotes its message', async () => {
     const instances = [instance({ problem: unhealthy })];
     const checked = (at: number) => ({
       lastCheck: () => Promise.resolve({ message: 'HTTP probe failed with statuscode: 404', at: start + at }),
@@ -169,8 +169,8 @@ describe('a failure that rests on time', () => {
   });
 });
 
-describe('instances that should be there and are not', () => {
-  test('are asked about after half a second, and fail the version with what keeps them away', async () => {
+describe('missing instances', () => {
+  test('fail the version after half a second, with the cause', async () => {
     const assessor = new Assessor();
     const seam = { missing: () => Promise.resolve(quota) };
     const first = viewOf({ at: 0, seam });
@@ -180,7 +180,7 @@ describe('instances that should be there and are not', () => {
     expect(await assessor.assess(viewOf({ at: 500, seam }).view, awaited)).toMatchObject({ failed: true, cause: { problem: quota } });
   });
 
-  test('are waited for while others are about to leave', async () => {
+  test('do not fail the version while other instances are about to end', async () => {
     const assessor = new Assessor();
     const given = { instances: [instance({ generation: 'bbbbbbbbbb', ending: true })], seam: { missing: () => Promise.resolve(quota) } };
     await assessor.assess(viewOf({ ...given, at: 0 }).view, awaited);
@@ -188,7 +188,7 @@ describe('instances that should be there and are not', () => {
     expect(said).toEqual({ failed: false, awaited: { ...quota, final: false } });
   });
 
-  test('get half a second again after they had come', async () => {
+  test('get half a second again after they had existed', async () => {
     const assessor = new Assessor();
     const seam = { missing: () => Promise.resolve(quota) };
     await assessor.assess(viewOf({ at: 0, seam }).view, awaited);
@@ -197,10 +197,10 @@ describe('instances that should be there and are not', () => {
   });
 });
 
-describe('what was said before', () => {
+describe('an earlier assessment', () => {
   const bad = [instance({ problem: crashed })];
 
-  test('a version that served is not assessed again, only obstacles to its growth are reported', async () => {
+  test('of a version that served is not repeated, and only obstacles to its growth are reported', async () => {
     const assessor = new Assessor();
     const given = { before: { phase: 'Serving' as const }, instances: [], seam: { missing: () => Promise.resolve(quota) } };
     await assessor.assess(viewOf({ ...given, at: 0 }).view, awaited);
@@ -208,7 +208,7 @@ describe('what was said before', () => {
     expect(await assessor.assess(viewOf({ ...given, instances: bad }).view, awaited)).toEqual({ failed: false });
   });
 
-  test('a version that failed stays so until all its instances are ready and a request has reached it', async () => {
+  test('as failed stays until all instances are ready and a request has reached the version', async () => {
     const before = { phase: 'Failed' as const };
     const well = [instance({ ready: true })];
     expect(await assess({ before, instances: bad })).toEqual({ failed: true });
@@ -216,7 +216,7 @@ describe('what was said before', () => {
     expect(await assess({ before, instances: well }, proven)).toEqual({ failed: false });
   });
 
-  test('holds for its change and its making only', async () => {
+  test('is valid only for the same change and the same AppWorkload', async () => {
     const generations = [{ process: 'web', hash, state: 'Current' as const, instances: 1, ready: 1, uid: 'another' }];
     for (const before of [
       { phase: 'Serving' as const, id: 'earlier' },
@@ -227,12 +227,12 @@ describe('what was said before', () => {
     }
   });
 
-  test('an app that shall have no instances has not failed', async () => {
+  test('as failed does not apply to an app that should have no instances', async () => {
     expect(await assess({ desired: 0, before: { phase: 'Failed' }, instances: bad })).toEqual({ failed: false });
   });
 });
 
-test('a version whose instances are ready and reached by a request works, whatever befell them before', async () => {
+test('a version whose instances are ready and reached by a request works, whatever happened to them before', async () => {
   expect(await assess({ instances: [instance({ ready: true, problem: crashed })] }, proven)).toEqual({ failed: false });
 });
 
@@ -242,12 +242,12 @@ test('the version waits for the same as the probe', async () => {
   expect(said).toEqual({ failed: false, awaited: { reason: 'Serving', message } });
 });
 
-test('ready instances are counted by their version', () => {
+test('ready instances are counted by version', () => {
   const instances = [instance({ ready: true }), instance(), instance({ ready: true, generation: 'bbbbbbbbbb' })];
   expect([readyOf(instances, hash), readyOf(instances, 'bbbbbbbbbb'), readyOf([], hash)]).toEqual([1, 1, 0]);
 });
 
-test('instances are measured by what their workload says', () => {
+test('the expectations of an instance come from its workload', () => {
   expect(expectationsOf(workload)).toEqual({ startSeconds: 60, port: 8080, path: '/health', memory: '128Mi', builtProcess: 'web' });
   const { startupProbe: _check, ...unchecked } = workload.spec;
   expect(expectationsOf({ ...workload, spec: { ...unchecked, image: 'nginx' } })).toEqual({
@@ -268,7 +268,7 @@ describe('an instance is left over', () => {
       },
     }); // prettier-ignore
 
-  test('when its set, or its workload, is another one by now', () => {
+  test('if its StatefulSet or its workload has been replaced', () => {
     const own = instance({ owner: 'set-uid' });
     put('set-uid', 'w-uid');
     expect(isLeftOver(context, workload, own)).toBe(false);

@@ -29,7 +29,7 @@ describe('an image that could not be read', () => {
     ['0ab:1', 'docker.io/library/0ab:1'],
     ['team/cafe', 'team/cafe'],
     ['localhost:5000/a:1', 'localhost:5000/a:1'],
-  ])('(%s) is named as %s, which is no beginning of an ID', (image, expected) => expect(unreadReference(image)).toBe(expected));
+  ])('(%s) is reported as %s, which is not the beginning of an ID', (image, expected) => expect(unreadReference(image)).toBe(expected));
 
   const answer = (status: number) => new RegistryError('reading x', { status, entries: [], fromRegistry: true }, 'status');
   test.each([

@@ -40,7 +40,7 @@ const container = (name: string): Container => pod?.containers.find((one) => one
 const mounts = (name: string): string[] => (container(name).volumeMounts ?? []).map((mount) => mount.name).toSorted();
 
 describe('the build Job', () => {
-  test('runs one pod once, keeps its log after a time-out, and gives no account token', () => {
+  test('runs one pod once, keeps its log after a timeout, and gets no account token', () => {
     expect(buildJob(input).spec).toMatchObject({ backoffLimit: 0, completions: 1, ttlSecondsAfterFinished: 21600 });
     expect(buildJob(input).spec).not.toHaveProperty('activeDeadlineSeconds');
     expect(pod).toMatchObject({
@@ -53,7 +53,7 @@ describe('the build Job', () => {
     expect(buildJob(input).spec?.template.metadata?.annotations).toEqual({ 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false' });
   });
 
-  test('shows the registry credential to the source and registry containers only, and to no environment', () => {
+  test('gives the registry credential to the source and registry containers only, and to no environment', () => {
     expect(mounts('source')).toEqual(['fetch', 'hand', 'registry', 'workspace']);
     expect(mounts('registry')).toEqual(['hand', 'layers', 'registry', 'release', 'workspace']);
     expect(container('build').volumeMounts?.find(({ name }) => name === 'hand')?.readOnly).toBe(true);
@@ -79,7 +79,7 @@ describe('the build Job', () => {
     expect(pod?.volumes?.every((volume) => volume.hostPath === undefined)).toBe(true);
   });
 
-  test('gives the build environment as files, never as variables of a container', () => {
+  test('contains the build environment as files, never as variables of a container', () => {
     const sources = pod?.volumes?.find((volume) => volume.name === 'platform-env')?.projected?.sources;
     expect(sources).toEqual([
       { secret: { name: 'b-1-literals', items: [{ key: 'LITERAL', path: 'LITERAL' }] } },
@@ -94,7 +94,7 @@ describe('the build Job', () => {
     ]);
   });
 
-  test('limits memory of the build container and disk of what it writes', () => {
+  test('limits the memory of the build container and the disk space that it can write', () => {
     expect(container('build').resources).toMatchObject({ limits: { memory: '1024Mi' } });
     // Of what a container writes beside the volumes. No node keeps it free for a build, which else asked for as much as it may have.
     for (const name of ['source', 'registry', 'build'])
@@ -105,7 +105,7 @@ describe('the build Job', () => {
     expect(pod?.volumes?.find((volume) => volume.name === 'layers')?.emptyDir).toEqual({ sizeLimit: '2048Mi' });
   });
 
-  test('hands images and registries to the lifecycle as single words', () => {
+  test('passes images and registries to the lifecycle as single words', () => {
     const script = container('registry').command?.[2] ?? '';
     expect(script).toContain(
       '-insecure-registry=r.svc:5000 -run-image=run -previous-image=r.svc:5000/s/a-1-droplets@sha256:bb r.svc:5000/s/a-1-droplets:b-1',

@@ -25,18 +25,18 @@ const pod = (containers: Partial<Record<'source' | 'registry' | 'build', Contain
   },
 });
 
-describe('outcomeOf', () => {
-  test('is a success with the report when all containers ended well', () => {
+describe('the outcome of a build', () => {
+  test('is a success with the report if all containers succeeded', () => {
     const done = pod({ source: ended(0), build: ended(0), registry: ended(0, 20, { message: `digest=${digest}\nmetadata=\n` }) });
     expect(outcomeOf(done, limits)).toEqual({ state: 'succeeded', report: { digest } });
   });
 
-  test('is a failure when all ended well but nothing was reported', () => {
+  test('is a failure if all containers succeeded but nothing was reported', () => {
     const done = pod({ source: ended(0), build: ended(0), registry: ended(0) });
     expect(outcomeOf(done, limits)).toMatchObject({ state: 'failed', message: 'The build ended without reporting a droplet.' });
   });
 
-  test('runs while a container runs', () =>
+  test('is open while a container runs', () =>
     expect(outcomeOf(pod({ source: ended(0), build: running, registry: running }), limits)).toEqual({ state: 'running' }));
 
   test.each([
@@ -89,16 +89,16 @@ describe('outcomeOf', () => {
       'OutOfMemory',
       'The build ran out of memory in its build container (limit 1024 MB).',
     ],
-  ] as const)('names %s as the cause, while other containers still run or ended because of it', (_, containers, lane, reason, message) => {
+  ] as const)('has %s as its cause, while other containers still run or ended because of it', (_, containers, lane, reason, message) => {
     expect(outcomeOf(pod(containers), limits)).toMatchObject({ state: 'failed', failure: { lane, reason }, message });
   });
 
-  test('of two failed containers the first one counts, and a container that only followed never does', () => {
+  test('has the first of two failed containers as its cause, and never one that only ended because of another', () => {
     const both = pod({ source: ended(1, 12, { message: 'later' }), registry: ended(99, 9), build: ended(51, 11, { message: 'first' }) });
     expect(outcomeOf(both, limits)).toMatchObject({ failure: { lane: 'build' }, message: 'The build failed with exit code 51: first.' });
   });
 
-  test('is a time-out when the pod passed its deadline, whatever its containers say', () => {
+  test('is a timeout if the pod passed its deadline, whatever its containers report', () => {
     const late = pod(
       { source: ended(0), registry: ended(137, 50), build: ended(137, 50) },
       { phase: 'Failed', reason: 'DeadlineExceeded' },
@@ -110,7 +110,7 @@ describe('outcomeOf', () => {
     });
   });
 
-  test("is the pod's own end when it was evicted", () => {
+  test('is the cause of the pod if it was evicted', () => {
     const evicted = pod(
       { build: ended(137, 50) },
       { phase: 'Failed', reason: 'Evicted', message: 'Pod ephemeral local storage usage exceeds the total limit' },
@@ -121,7 +121,7 @@ describe('outcomeOf', () => {
     });
   });
 
-  test('waits and says for what', () => {
+  test('is open while the pod waits, with the reason', () => {
     const unscheduled: Pod['status'] = {
       conditions: [
         {
@@ -161,4 +161,4 @@ test.each([
   ['\u001b[31mERROR: \u001b[0mred', 'red'],
   ['cause\nERROR: failed to build: exit status 1', 'cause'],
   ['', ''],
-])('the last line that says something of %j is %j', (text, line) => expect(lastLine(text)).toBe(line));
+])('the last meaningful line of %j is %j', (text, line) => expect(lastLine(text)).toBe(line));

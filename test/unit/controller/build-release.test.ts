@@ -11,7 +11,7 @@ const pod = (states: Record<string, ContainerState>): Pod =>
 const ended = (exitCode: number): ContainerState => ({ terminated: { exitCode } });
 
 describe('the export of a build', () => {
-  test('is released only by the end of the build container, whatever else ended or is written at the pod', () => {
+  test('is released only by the end of the build container, whatever else ends or is written to the pod', () => {
     expect(releaseOf(pod({ build: { running: {} }, source: ended(0) }))).toBeUndefined();
     expect(releaseOf(pod({ source: ended(0), registry: ended(0) }))).toBeUndefined();
     expect(releaseOf(pod({ build: { waiting: { reason: 'CrashLoopBackOff' } } }))).toBeUndefined();
@@ -19,7 +19,7 @@ describe('the export of a build', () => {
     expect(releaseOf(pod({ build: ended(0), source: ended(0), registry: { running: {} } }))).toBe('built');
   });
 
-  test.each([1, 20, 99, 137, 143])('is called off by exit code %i', (code) => {
+  test.each([1, 20, 99, 137, 143])('is cancelled by exit code %i', (code) => {
     expect(releaseOf(pod({ build: ended(code) }))).toBe('failed');
   });
 });

@@ -43,7 +43,7 @@ describe('commandLine', () => {
   ])('%j is %s', (process, line) => expect(commandLine(process)).toBe(line));
 });
 
-describe('the facts of a droplet', () => {
+describe('the data of a droplet', () => {
   test('come from metadata.toml', () => {
     expect(factsFromMetadata(metadata)).toEqual({
       processTypes: [
@@ -54,7 +54,7 @@ describe('the facts of a droplet', () => {
     });
   });
 
-  test('come from the image label too, whether commands are lists or texts', () => {
+  test('come from the image label too, whether commands are lists or text', () => {
     const label = {
       processes: [
         { type: 'web', command: ['node', 's.js'], direct: true },
@@ -84,8 +84,8 @@ describe('the facts of a droplet', () => {
   });
 });
 
-describe('readBuilderReport', () => {
-  test('gives user, architecture, stack and the buildpacks of the order once each', () => {
+describe('the report about a builder', () => {
+  test('contains user, architecture, stack and each buildpack of the order once', () => {
     const order = gzipSync(
       '[[order]]\n[[order.group]]\nid = "a/x"\nversion = "1"\n[[order.group]]\nid = "b"\nversion = "2"\n[[order]]\n[[order.group]]\nid = "b"\nversion = "2"\n',
     );
@@ -103,7 +103,7 @@ describe('readBuilderReport', () => {
     });
   });
 
-  test('never takes root from an image that says nothing', () => {
+  test('never assumes root for an image without a user', () => {
     expect(readBuilderReport('uid=0\ngid=\nmachine=x86_64\nstack=\norder=\n')).toMatchObject({
       uid: 1000,
       gid: 1000,

@@ -27,7 +27,7 @@ const later = Date.parse('2026-01-01T01:00:00Z');
 const names = (objects: { metadata: { name?: string } }[]) => objects.map((object) => object.metadata.name);
 const six = [1, 2, 3, 4, 5, 6];
 
-test('the newest five droplets and the newest five failures stay, and what still runs', () => {
+test('the newest five droplets, the newest five failures and running builds stay', () => {
   const builds = [
     ...six.map((n) => build(`s${String(n)}`, n, 'STAGED')),
     ...six.map((n) => build(`f${String(n)}`, n + 10, 'FAILED')),
@@ -36,7 +36,7 @@ test('the newest five droplets and the newest five failures stay, and what still
   expect(names(surplusOf(app(), builds, [], later).builds)).toEqual(['s6', 'f6']);
 });
 
-test('the current droplet stays however old it is, and so does its package', () => {
+test('the current droplet and its package stay, however old they are', () => {
   const builds = six.map((n) => build(`s${String(n)}`, n, 'STAGED', `p${String(n)}`));
   const surplus = surplusOf(
     app('s6'),
@@ -47,12 +47,12 @@ test('the current droplet stays however old it is, and so does its package', () 
   expect([names(surplus.builds), names(surplus.packages)]).toEqual([[], []]);
 });
 
-test('packages go when newer ones are there, but not those of a running build or without source', () => {
+test('packages with newer ones are deleted, but not those of a running build or without source', () => {
   const packages = [...six.map((n) => source(`p${String(n)}`, n)), source('p7', 7), source('empty', 40, false)];
   expect(names(surplusOf(app(), [build('run', 1, undefined, 'p7')], packages, later).packages)).toEqual(['p6']);
 });
 
-test('packages whose source never came go after a day', () => {
+test('packages without source are deleted after a day', () => {
   const packages = [source('empty', 40, false), source('current', 40, false)];
   const left = (hours: number) =>
     names(surplusOf(app(), [build('run', 1, undefined, 'current')], packages, Date.parse(at(40)) + hours * 3_600_000).packages);
@@ -60,7 +60,7 @@ test('packages whose source never came go after a day', () => {
   expect(left(25)).toEqual(['empty']);
 });
 
-test('objects of a running push stay, and so do all new ones', () => {
+test('objects of a running push and all new objects stay', () => {
   const builds = six.map((n) => build(`s${String(n)}`, n, 'STAGED'));
   const packages = six.map((n) => source(`p${String(n)}`, n));
   const young = surplusOf(app(), builds, packages, Date.parse(at(0)));
@@ -71,7 +71,7 @@ test('objects of a running push stay, and so do all new ones', () => {
   expect(names(surplusOf(pushed, own, [], later).builds)).toEqual([]);
 });
 
-test('a package that waits for its start stays, however many builds follow, and so does one that was pushed again', () => {
+test('a package that waits for its start or was pushed again stays, however many builds follow', () => {
   const packages = six.map((n) => source(`p${String(n)}`, n));
   const marked = (annotations: Record<string, string>) => ({ ...app('s1'), metadata: { ...app().metadata, annotations } });
   const left = (of: Stored<CFApp>) => names(surplusOf(of, [], [...packages, source('p7', 7)], later).packages);

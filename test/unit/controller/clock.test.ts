@@ -6,19 +6,19 @@ const server = Date.parse('2026-01-01T12:00:00.700Z');
 const header = (ms: number): string => new Date(ms).toUTCString();
 
 describe("the API server's time", () => {
-  test.each([-86_400_000, -30_000, 30_000, 86_400_000])('is followed by a clock that is %i ms off', (off) => {
+  test.each([-86_400_000, -30_000, 30_000, 86_400_000])('is adopted by a clock that is %i ms off', (off) => {
     const clock = new ServerClock(() => server + off);
     clock.observe(header(server));
     expect(Math.abs(clock.now() - server)).toBeLessThanOrEqual(1_000);
   });
 
-  test.each([-1_500, 0, 1_500])('is left alone where the clocks agree but for what a header cannot tell (%i ms)', (off) => {
+  test.each([-1_500, 0, 1_500])('does not correct a clock whose difference is within the precision of the header (%i ms)', (off) => {
     const clock = new ServerClock(() => server + off);
     clock.observe(header(server));
     expect(clock.now()).toBe(server + off);
   });
 
-  test('stays where it is for further answers, also for one that took its time, and for answers without a time', () => {
+  test('is not changed by further answers, by a slow answer, or by answers without a time', () => {
     let local = server + 30_000;
     const clock = new ServerClock(() => local);
     clock.observe(header(server));

@@ -46,7 +46,7 @@ describe('a push', () => {
     expect(await seen('kf_push_duration_seconds', 'outcome="succeeded"')).toEqual([30, 1]);
   });
 
-  test('of a known app is measured from its claim, and its rollout from its last write', async () => {
+  test('of a known app is measured from its push id, and its rollout from its last write', async () => {
     const { context, seen, at } = scene();
     noteChanges(context, appWith({ [annotations.pushId]: 'old', [annotations.deployId]: 'old' }));
     at(10);
@@ -61,7 +61,7 @@ describe('a push', () => {
     expect(await seen('kf_push_duration_seconds', 'outcome="failed"')).toEqual([0, 0]);
   });
 
-  test('whose build fails has failed then; a build of another push says nothing of it', async () => {
+  test('whose build fails has failed then, and a build of another push does not affect it', async () => {
     const { context, seen, at } = scene();
     noteChanges(context, appWith({ [annotations.pushId]: 'p' }, false));
     at(20);

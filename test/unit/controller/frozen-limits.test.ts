@@ -14,7 +14,7 @@ test('an environment that is too large is refused with a sentence', () => {
 });
 
 test.each(['', 'null', '[', '"x"', '{"a":[null,5,{"credentials":null}]}'])(
-  'VCAP_SERVICES that a developer wrote lists no service: %s',
+  'a VCAP_SERVICES that a developer wrote lists no service: %s',
   (text) => {
     let listed: unknown[] = [];
     try {
@@ -26,7 +26,7 @@ test.each(['', 'null', '[', '"x"', '{"a":[null,5,{"credentials":null}]}'])(
   },
 );
 
-test('the copies of a generation are remembered up to a size', () => {
+test('the copies of a generation are cached up to a total size', () => {
   const known = new Map<string, Record<string, string>>();
   remember(known, 'large', { a: 'x'.repeat(200_000) });
   for (let index = 0; index < 10; index += 1) remember(known, `s${index}`, { a: 'x'.repeat(30_000) });

@@ -11,7 +11,7 @@ const cluster: Living = {
 };
 
 describe('repositories without an app', () => {
-  test('are those whose app neither the cache nor the API server has', async () => {
+  test('are those whose app is neither in the cache nor in the API server', async () => {
     const asked: string[] = [];
     const orphans = await orphansOf(
       ['s-1/known-droplets', 's-1/late-packages', 's-1/gone-packages', 's-1/gone-droplets', 's-2/gone-cache'],
@@ -27,18 +27,18 @@ describe('repositories without an app', () => {
     expect(asked).toEqual(['s-1', 's-2']);
   });
 
-  test('are none when the API server does not say which apps there are', async () => {
+  test('are none if the API server does not return the apps', async () => {
     const failing = (): Promise<string[]> => Promise.reject(new Error('the server could not find the requested resource'));
     await expect(orphansOf(['s-1/gone-packages'], { ...cluster, appsOf: failing })).rejects.toThrow('could not find');
     await expect(orphansOf(['s-gone/other'], { ...cluster, spaces: failing })).rejects.toThrow('could not find');
   });
 
-  test('are those with other names whose space is gone, as an earlier version let a push make them', async () => {
+  test('include those with other names whose space is gone, which an earlier version accepted', async () => {
     const repositories = ['s-1/app', 's-late/app', 's-gone/app', 's-gone/a__b-packages', 's-gone/x-packages'];
     expect(await orphansOf(repositories, cluster)).toEqual(['s-gone/x-packages', 's-gone/app', 's-gone/a__b-packages']);
   });
 
-  test('stay where their space does, in place of the test of setup, and where no gate has such a name', async () => {
+  test('exclude those of existing spaces, of the test of setup, and with names that no gate accepts', async () => {
     const repositories = [
       'kf-setup/pull-test',
       'kf-setup/pull-test-packages',
@@ -51,7 +51,7 @@ describe('repositories without an app', () => {
   });
 });
 
-test('an answer of the gate that is no list ends it', async () => {
+test('an answer of the gate that is not a list ends the cleanup', async () => {
   const send = async () => Promise.resolve({ status: 403, headers: {}, body: Readable.from([Buffer.from('{}')]) });
   const keeper = gateKeeper(send, Buffer.from('k'.repeat(32)), 1_800_000_000);
   await expect(keeper.list(AbortSignal.timeout(1_000))).rejects.toThrow("the registry's gate answers GET /kf/repositories with status 403");
@@ -95,11 +95,11 @@ describe('the next cleanup', () => {
   };
   const ended = { ok: true, value: 0 } as const;
 
-  test('comes after an hour when nothing changes', async () => {
+  test('comes after an hour if nothing changes', async () => {
     expect(await reconciledWith(undefined, ended)).toEqual({ requeueAfterMs: 3_600_000 });
   });
 
-  test('comes soon when an app was deleted while the one before ran', async () => {
+  test('comes soon if an app was deleted during the previous one', async () => {
     expect(await reconciledWith(undefined, undefined, ended)).toEqual({ requeueAfterMs: 20_000 });
   });
 });

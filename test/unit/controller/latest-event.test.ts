@@ -16,7 +16,7 @@ function contextWith(items: Pick<KubeEvent, 'reason' | 'message' | 'series' | 'l
   return { asked, context: { cluster: { list } } as unknown as Context };
 }
 
-test('the series, the last time, the first time and the creation are looked at in this order', async () => {
+test('the time of an Event is that of the series, else the last time, the first time or the creation', async () => {
   const { context, asked } = contextWith([
     { reason: 'FailedCreate', message: 'in a series', lastTimestamp: at(1), series: { count: 2, lastObservedTime: at(5) } },
     { reason: 'FailedCreate', message: 'with a last time', lastTimestamp: at(4) },
@@ -28,7 +28,7 @@ test('the series, the last time, the first time and the creation are looked at i
   expect(asked).toEqual([['s', 'involvedObject.uid=u']]);
 });
 
-test('without an Event of the reason there is none', async () => {
+test('if no Event has the reason, there is none', async () => {
   const { context } = contextWith([{ reason: 'Other', message: 'of another reason' }]);
   expect(await latestEvent(context, { ns: 's', uid: 'u' }, 'FailedCreate')).toBeUndefined();
 });

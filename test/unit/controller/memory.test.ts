@@ -5,7 +5,7 @@ import { Memory, Remembered } from '../../../src/controller/runtime/memory.ts';
 
 const part = new Remembered(() => new Map<string, number>());
 
-test('a part is the same at every look, and another controller begins with nothing', () => {
+test('a part is the same object each time, and another controller begins with an empty one', () => {
   const memory = new Memory();
   memory.of(part).set('a', 1);
   expect(memory.of(part).get('a')).toBe(1);

@@ -101,7 +101,7 @@ async function pass(ms: number, meanwhile: () => Promise<void> = () => Promise.r
 }
 
 describe('the quota of a space is written again', () => {
-  test('when what it holds has not changed for two seconds', async () => {
+  test('if the objects of the space have not changed for two seconds', async () => {
     await addSpace('a');
     await addSpace('b');
     expect([given('a'), given('b')]).toEqual([100, 66]);
@@ -118,7 +118,7 @@ describe('the quota of a space is written again', () => {
     expect(await divide()).toEqual([]);
   });
 
-  test('when what it holds differs from what its quota counts and neither has changed for five seconds', async () => {
+  test('if the objects differ from the count of the quota and neither has changed for five seconds', async () => {
     await addSpace('a');
     await addSpace('b');
     await pass(5_000);
@@ -133,7 +133,7 @@ describe('the quota of a space is written again', () => {
     expect(used('b')).toBe(60);
   });
 
-  test('thirty seconds after it was due, if what it holds changes all the time: a new space gets its share', async () => {
+  test('thirty seconds after it was due if the objects change all the time: a new space gets its share', async () => {
     for (const name of ['a', 'b']) await addSpace(name);
     await pass(5_000);
     await create('b', 66);

@@ -6,19 +6,19 @@ const empty = { used: 0, given: 0, inForce: 0, uncounted: 0 };
 const holding = (used: number, given: number, inForce = given): Holding => ({ ...empty, used, given, inForce });
 
 describe('the total of an org', () => {
-  test('is divided equally, with a part for a space to come', () => {
+  test('is divided equally, with a part for a future space', () => {
     expect(divide(200, 100, [empty])).toEqual({ shares: [100], isShort: [false] });
     expect(divide(200, 100, [holding(10, 100), empty])).toEqual({ shares: [100, 63], isShort: [false, false] });
     expect(divide(90, 100, [empty, empty])).toEqual({ shares: [30, 30], isShort: [false, false] });
   });
 
-  test('stays as it is while each space has half of its part left', () => {
+  test('stays divided as it is while each space has half of its part left', () => {
     expect(divide(200, 100, [holding(20, 70), holding(0, 66)]).shares).toEqual([70, 66]);
     // The part is 46: less than 23 are left in the first.
     expect(divide(200, 100, [holding(60, 70), holding(0, 66)]).shares).toEqual([100, 66]);
   });
 
-  test('is taken back first, and given to others when that is in force', () => {
+  test('is reduced in one space first, and given to others when the reduction is in force', () => {
     const before = divide(200, 200, [holding(20, 160), holding(0, 40), empty]);
     expect(before).toEqual({ shares: [65, 40, 0], isShort: [false, false, true] });
     // What was taken back still lets something in.
@@ -26,7 +26,7 @@ describe('the total of an org', () => {
     expect(divide(200, 200, [holding(20, 65), holding(0, 40), empty])).toEqual({ shares: [65, 40, 45], isShort: [false, false, false] });
   });
 
-  test('is zero for everybody when it is used up, and existing objects stay', () => {
+  test('is zero for each space when it is used up, and existing objects stay', () => {
     expect(divide(200, 100, [holding(100, 100), holding(100, 100), empty])).toEqual({
       shares: [100, 100, 0],
       isShort: [false, false, false],
@@ -37,7 +37,7 @@ describe('the total of an org', () => {
     });
   });
 
-  test('is not given again while a quota lets in what it does not count', () => {
+  test('is not given to others while a quota admits objects that it does not count', () => {
     // 40 of 60 are counted, so 20 more would be admitted: the limit is lowered by 20, which makes the cluster count again.
     expect(divide(100, 100, [{ ...holding(60, 60), uncounted: 20 }, holding(30, 30)]).shares).toEqual([43, 30]);
     expect(divide(100, 100, [holding(60, 43), holding(30, 30)]).shares).toEqual([63, 33]);
@@ -74,7 +74,7 @@ describe('the total of an org', () => {
   });
 });
 
-test('the total of an org is what two full spaces hold, of Secrets one, or what the operator names', () => {
+test("the total of an org is twice the limits of a space (once for Secrets), or the operator's value", () => {
   const totals = totalsOf(limitsOf('space'));
   expect(totals).toMatchObject({ 'count/cfapps.korifi.cloudfoundry.org': '200', 'count/secrets': '2000' });
   expect(Object.keys(totals)).not.toContain('requests.memory');

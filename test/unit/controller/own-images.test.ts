@@ -52,7 +52,7 @@ describe('images of the in-cluster registry', () => {
     'kf-registry.elsewhere.svc:5000/foreign/app',
     'kf-registry.kf-system.example.com/foreign/app',
     '10.244.0.1:5000/kf/sample:1',
-  ])('%s lies elsewhere', (image) => {
+  ])('%s is another registry', (image) => {
     expect(foreignImageProblem(gate, 'mine', image)).toBeUndefined();
   });
 
@@ -72,7 +72,7 @@ describe('images of the in-cluster registry', () => {
 
 describe('images of an outside registry', () => {
   test.each(['registry.example', 'REGISTRY.example', 'registry.example:443'])(
-    '%s: below the prefix only those of the own space',
+    '%s: below the prefix only those of the space itself are allowed',
     (host) => {
       expect(foreignImageProblem(outside, 'mine', `${host}/team/kf/foreign/app-droplets${digest}`)).toBeDefined();
       expect(foreignImageProblem(outside, 'mine', `${host}/team/kf/mine/app-droplets${digest}`)).toBeUndefined();

@@ -30,7 +30,7 @@ function ask(method: string, path: string, host: string, sent = ''): Promise<Pag
   });
 }
 
-test("is cf's answer for an unknown route, and says whose answer it is", async () => {
+test("the page is cf's answer for an unknown route, with a header that names the origin", async () => {
   const page = await ask('GET', '/any?a=b', 'shop.apps.example.com:80');
   expect(page.status).toBe(404);
   expect(page.headers).toMatchObject({
@@ -42,13 +42,13 @@ test("is cf's answer for an unknown route, and says whose answer it is", async (
   expect(page.body).toContain('its app is stopped');
 });
 
-test('has no body for HEAD, and takes a POST alike', async () => {
+test('the page has no body for HEAD, and is the same for POST', async () => {
   const head = await ask('HEAD', '/', 'x.example.com');
   expect([head.status, head.body]).toEqual([404, '']);
   expect((await ask('POST', '/', 'x.example.com', 'a'.repeat(1_000_000))).status).toBe(404);
 });
 
-test('shows of a host name only what host names have', async () => {
+test('the page shows only the characters of a host name that are valid there', async () => {
   const { body } = await ask('GET', '/', "<script>'x'</script>");
   expect(body).toContain("Requested route ('?script??x???script?') does not exist.");
   expect((await ask('GET', '/', 'a'.repeat(5_000))).body.length).toBeLessThan(1_000);

@@ -46,14 +46,14 @@ const container = { name: 'application', image: 'registry.example/app', imageID:
 const pulling = { containerStatuses: [{ ...container, state: { waiting: { reason: 'ErrImagePull', message: 'connection reset' } } }] };
 const serving = { conditions: [{ type: 'Ready', status: 'True' as const }], containerStatuses: [{ ...container, ready: true }] };
 
-describe('a cause that may pass', () => {
-  test('is final when it holds longer than the patience', () => {
+describe('a problem of an instance that may pass', () => {
+  test('is final after the time limit', () => {
     expect(problemWith(pulling)).toMatchObject({ reason: 'ImagePull', final: false });
     now += 9 * seconds;
     expect(problemWith(pulling)).toMatchObject({ reason: 'ImagePull', final: true, byTime: true });
   });
 
-  test('gets its whole patience again when it comes back after the pod was ready', () => {
+  test('gets its whole time limit again if it returns after the pod was ready', () => {
     problemWith(pulling);
     now += 2 * seconds;
     expect(problemWith(serving)).toBeUndefined();
@@ -63,7 +63,7 @@ describe('a cause that may pass', () => {
     expect(problemWith(pulling)).toMatchObject({ final: true });
   });
 
-  test('is final after the patience also when very many pods have one', () => {
+  test('is final after the time limit also if very many pods have one', () => {
     for (let at = 0; at < 2_000; at += 1) putPod(`a-${at}`, pulling);
     problems();
     now += 9 * seconds;

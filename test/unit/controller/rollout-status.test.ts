@@ -49,8 +49,8 @@ function statusOf({ before, isStarted = true, ...more }: Given = {}): Deployment
   return rolloutStatus(facts, isStarted);
 }
 
-describe('Serving', () => {
-  test('is said of a version that is ready, reached by a request, and alone behind all routes', () => {
+describe('the phase Serving', () => {
+  test('is reported for a version that is ready, reached by a request, and alone behind all routes', () => {
     expect(statusOf()).toEqual({ id: 'deploy', phase: 'Serving', process: 'web', since: '2026-01-01T00:01:00Z', generations });
   });
 
@@ -62,20 +62,20 @@ describe('Serving', () => {
       { switched: false },
       { reason: 'Instances', message: 'Waiting for all routes to lead to the new version.' },
     ],
-  ])('is not said while %s', (_what, facts, said) => {
+  ])('is not reported while %s', (_what, facts, said) => {
     expect(statusOf(facts)).toMatchObject({ phase: 'Starting', ...said });
   });
 
-  test('carries a note, as that the gateway was not asked', () => {
+  test('carries a note, for example that the gateway could not be asked', () => {
     const note = { reason: 'RouteNotVerified', message: 'The gateway could not be asked from inside the cluster; an instance answered.' };
     expect(statusOf({ note })).toMatchObject({ phase: 'Serving', ...note });
   });
 
-  test('is said of a version that shall have no instances', () => {
+  test('is reported for a version that should have no instances', () => {
     expect(statusOf({ desired: 0, ready: 0, instances: [], proven: false, switched: false }).phase).toBe('Serving');
   });
 
-  test('stays when an instance falls later, for its change and its making only', () => {
+  test('stays if an instance fails later, for the same change and the same AppWorkload only', () => {
     const before: DeploymentStatus = { id: 'deploy', phase: 'Serving', since: earlier, generations };
     const fallen = { ready: 0, proven: false, instances: [instance({ ready: false, state: 'CRASHED' })] };
     expect(statusOf({ ...fallen, before })).toMatchObject({ phase: 'Serving', since: earlier });
@@ -87,19 +87,19 @@ describe('Serving', () => {
 });
 
 describe('a version on its way', () => {
-  test('is Pending while it has no instance that was begun', () => {
+  test('is Pending until an instance has been started', () => {
     const down = instance({ state: 'DOWN', ready: false });
     const others = [instance({ generation: old }), instance({ ending: true })];
     expect(statusOf({ ready: 0, instances: [down, ...others] }).phase).toBe('Pending');
     expect(statusOf({ ready: 0, instances: [instance({ state: 'STARTING', ready: false })] }).phase).toBe('Starting');
   });
 
-  test('says what is awaited', () => {
+  test('reports what it waits for', () => {
     const awaited = { reason: 'ImagePull', message: 'The registry does not answer.', final: false } as const;
     expect(statusOf({ ready: 0, awaited })).toMatchObject({ reason: 'ImagePull', message: 'The registry does not answer.' });
   });
 
-  test('keeps since when it is so, while its phase stays', () => {
+  test('keeps the time of its last change while its phase stays', () => {
     const before: DeploymentStatus = { id: 'deploy', phase: 'Starting', since: earlier };
     expect(statusOf({ switched: false, before }).since).toBe(earlier);
     expect(statusOf({ before }).since).toBe('2026-01-01T00:01:00Z');
@@ -107,11 +107,11 @@ describe('a version on its way', () => {
   });
 });
 
-describe('Failed', () => {
+describe('the phase Failed', () => {
   const problem = { reason: 'Crashed', message: 'It ended with exit code 3.', final: true, container: 'application', exitCode: 3 } as const;
   const failed = { failed: true, ready: 0, proven: false, instances: [instance({ ready: false, state: 'CRASHED', restarts: 2 })] };
 
-  test.each(['NotServing', 'RouteNotAccepted'] as const)('carries the reason %s and its sentence', (reason) => {
+  test.each(['NotServing', 'RouteNotAccepted'] as const)('has the reason %s and its message', (reason) => {
     const cause = { problem: { reason, message: 'Requests to a.example.com/ are answered with 502.', final: true } };
     expect(statusOf({ ...failed, cause })).toEqual({
       id: 'deploy', phase: 'Failed', reason, message: 'Requests to a.example.com/ are answered with 502.', process: 'web',
@@ -119,14 +119,14 @@ describe('Failed', () => {
     }); // prettier-ignore
   });
 
-  test('carries the instance that is the cause and the ends of its log', () => {
+  test('has the instance that is the cause and the first and last lines of its log', () => {
     const log = { head: ['first'], omitted: 7, tail: ['last'] };
     expect(statusOf({ ...failed, cause: { problem, log, instance: failed.instances[0]! } })).toMatchObject({
       pod: 'pod-0', restarts: 2, container: 'application', exitCode: 3, logHead: ['first'], logOmitted: 7, logTail: ['last'],
     }); // prettier-ignore
   });
 
-  test('says that another version is started, until that has an instance', () => {
+  test('mentions that another version is started, until that has an instance', () => {
     const plan = { instances: {}, weights: {}, remove: [], goal: old, complete: false };
     const woken = 'It ended with exit code 3. The version that served last is started in its place.';
     expect(statusOf({ ...failed, plan, cause: { problem } }).message).toBe(woken);
@@ -134,21 +134,21 @@ describe('Failed', () => {
     expect(statusOf({ ...failed, plan, instances, cause: { problem } }).message).toBe('It ended with exit code 3.');
   });
 
-  test('keeps its cause while it stays so', () => {
+  test('keeps its cause while it lasts', () => {
     const first = statusOf({ ...failed, cause: { problem, log: { head: [], omitted: 0, tail: ['last'] } } });
     expect(statusOf({ ...failed, before: { ...first, since: earlier } })).toEqual({ ...first, since: earlier });
   });
 });
 
 describe('a stopped app', () => {
-  test('says how many instances are still to end', () => {
+  test('reports how many instances have not ended', () => {
     expect(statusOf({ isStarted: false, desired: 0, instances: [instance(), instance({ index: 1, ending: true, ready: false })] })).toMatchObject({
       phase: 'Pending', reason: 'Stopping', message: '1 instances are still to end.',
     }); // prettier-ignore
     expect(statusOf({ isStarted: false, desired: 0, instances: [] }).phase).toBe('Stopped');
   });
 
-  test('keeps what the version that failed said', () => {
+  test('keeps the message of the version that failed', () => {
     const before: DeploymentStatus = {
       id: 'earlier',
       phase: 'Failed',
@@ -162,18 +162,18 @@ describe('a stopped app', () => {
   });
 });
 
-describe('of two instances of one index', () => {
+describe('of two instances with one index', () => {
   const shown = (...instances: Instance[]): [string, string][] =>
     Object.entries(instancesStatus(instances, target)).map(([index, { generation = '' }]) => [index, generation]);
 
-  test('the one that runs is shown, then the one of the wanted version', () => {
+  test('the running one is shown, then the one of the wanted version', () => {
     const [wanted, other] = [instance({ state: 'STARTING', ready: false }), instance({ generation: old })];
     expect(shown(wanted, other)).toEqual([['0', old]]);
     expect(shown(other, instance())).toEqual([['0', target]]);
     expect(shown(instance(), other)).toEqual([['0', target]]);
   });
 
-  test('none is shown whose end has begun', () => {
+  test('a terminating one is not shown', () => {
     expect(shown(instance({ ending: true }))).toEqual([]);
     expect(shown(instance({ ending: true }), instance({ generation: old, state: 'DOWN' }))).toEqual([['0', old]]);
   });

@@ -28,7 +28,7 @@ async function end(...names: string[]): Promise<void> {
   await settled();
 }
 
-describe('calls of several spaces', () => {
+describe('calls to other servers for several spaces', () => {
   test('unanswered calls of a space do not delay other spaces', async () => {
     for (let count = 1; count <= 200; count += 1) call('a', `a${count}`);
     await settled();
@@ -49,7 +49,7 @@ describe('calls of several spaces', () => {
     expect(begun.slice(6)).toEqual(['e1']);
   });
 
-  test('spaces take turns, each in the order in which it asked', async () => {
+  test('spaces take turns, each in the order of its requests', async () => {
     for (const space of ['a', 'b']) for (const count of [1, 2, 3, 4]) call(space, `${space}${count}`);
     await settled();
     await end('a1', 'b1', 'a2', 'b2');
@@ -57,7 +57,7 @@ describe('calls of several spaces', () => {
   });
 });
 
-test('the time limit counts from the begin of a call, not from the question', async () => {
+test('the time limit of a call counts from its start, not from its request', async () => {
   const seen: string[] = [];
   const slow = (id: string) =>
     calls.ask(

@@ -68,7 +68,7 @@ const unschedulable = (seconds: number): CoreCondition => ({
   type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes are available: 1 Insufficient memory.', lastTransitionTime: ago(seconds),
 }); // prettier-ignore
 
-describe('why an instance does not serve', () => {
+describe('the reason why an instance does not serve', () => {
   test.each([
     ['a pod that is being made', pod({}), undefined],
     ['a ready pod', pod({ state: running(5), ready: true, restarts: 7 }), undefined],
@@ -136,7 +136,7 @@ describe('why an instance does not serve', () => {
     else expect(problem).toMatchObject(expected);
   });
 
-  test('a stumbling registry becomes the verdict after some patience', () => {
+  test('a registry with temporary errors becomes the reason after some time', () => {
     const stumbling = pod({ state: waiting('ImagePullBackOff', 'i/o timeout') });
     expect(problemOf(stumbling, facts({ firstSeen: () => now - 7_000 }))).toMatchObject({ final: false, lookAgainMs: 1_000 });
     expect(problemOf(stumbling, facts({ firstSeen: () => now - 8_000 }))).toMatchObject({ final: true });
@@ -146,13 +146,13 @@ describe('why an instance does not serve', () => {
     expect(problemOf(pod({ state: running(100) }), facts({ expectations: { startSeconds: 0 } }))).toBeUndefined();
   });
 
-  test('an http check is named with its path', () => {
+  test('an http check is reported with its path', () => {
     const expectations = { startSeconds: 60, port: 8080, path: '/health' };
     expect(problemOf(pod({ state: running(63) }), facts({ expectations }))?.message).toContain('GET /health on port 8080');
   });
 });
 
-describe('instances', () => {
+describe('the reported instances', () => {
   test.each([
     ['RUNNING', pod({ state: running(5), ready: true })],
     ['STARTING', pod({ state: running(1) })],
@@ -165,20 +165,20 @@ describe('instances', () => {
     expect(instanceOf(given, facts()).state).toBe(state);
   });
 
-  test('carry index, generation, restarts and the last exit code', () => {
+  test('have an index, generation, restarts and the last exit code', () => {
     const instance = instanceOf(pod({ state: running(2), lastState: terminated(7, 3), restarts: 4 }), facts());
     expect(instance).toMatchObject({ index: 2, generation: 'abc', restarts: 4, exitCode: 7, ready: false, pod: 'app-space-0123456789-2' });
   });
 });
 
 describe('the message', () => {
-  test('of too little memory: the limit, and the flag that raises it', () => {
+  test('about too little memory names the limit and the flag that raises it', () => {
     const given = pod({ state: terminated(137, 0, { reason: 'OOMKilled' }), restarts: 1 });
     const problem = problemOf(given, { ...facts(), expectations: { ...facts().expectations, memory: '128Mi' } });
     expect(problem?.message).toBe('The app used more memory than its limit of 128M and was ended; -m gives it more.');
   });
 
-  test('of a launcher that had nothing to launch: how to name a command; an image of others may mean anything by that code', () => {
+  test('about a launcher without a command says how to name one, and other images may use its exit code', () => {
     const given = pod({ state: terminated(82, 0), lastState: terminated(82, 1), restarts: 1 });
     const built = problemOf(given, { ...facts(), expectations: { ...facts().expectations, builtProcess: 'web' } });
     expect(built?.message).toBe(
@@ -203,7 +203,7 @@ describe('the message', () => {
     ['read tcp 10.0.0.1:40000->10.0.0.7:8080: i/o timeout', /takes connections but is too slow to answer/],
     ['something else', /^The last check said: something else$/],
     [undefined, /^The app must listen on 0\.0\.0\.0/],
-  ])('of a check that said %j: what to change', (said, expected) => {
+  ])('about a check that reported %j says what to change', (said, expected) => {
     const told = whyUnanswered(said, { startSeconds: 60, port: 8080, path: '/health' });
     expect(told).toMatch(expected);
     if (said?.includes('404') === true) expect(told).not.toContain('0.0.0.0');

@@ -37,7 +37,7 @@ test('a 500 of a gateway that has loaded a route without its Services is not tak
   expect(asked).toEqual([one, one, one, two]);
 }); // prettier-ignore
 
-test('every app behind a route has to answer, and an answer from elsewhere is none', async () => {
+test('every app behind a route must answer, and an answer from another server does not count', async () => {
   const live = httpRoute();
   const { asked, address } = await gateway(
     (generation, count) => (generation === generations[1] && count <= 4 ? { status: 404, marked: false } : { status: 404 }),
@@ -47,7 +47,7 @@ test('every app behind a route has to answer, and an answer from elsewhere is no
   expect(asked.map((line) => line.split(' ')[1])).toEqual([generations[0], ...Array.from({ length: 4 }, () => generations[1])]);
 });
 
-test('an app that answers with 500 by itself is believed after some seconds, and asked seldom until then', async () => {
+test('an app that answers with 500 itself is accepted after some seconds, and is asked seldom until then', async () => {
   const live = httpRoute();
   const { asked, address } = await gateway(
     () => ({ status: 500 }),
@@ -57,7 +57,7 @@ test('an app that answers with 500 by itself is believed after some seconds, and
   expect(asked.length).toBeLessThan(12);
 });
 
-test('all replicas of a gateway that are met have to name the form', async () => {
+test('all replicas of a gateway that answer must name the revision of the route', async () => {
   const live = httpRoute();
   let last = 0;
   const { address } = await gateway(
@@ -68,7 +68,7 @@ test('all replicas of a gateway that are met have to name the form', async () =>
   expect(last).toBe(8);
 });
 
-test('a gateway that took a route late is given its time when it does not answer at first', async () => {
+test('a gateway that loaded a route late gets its time even if it does not answer at first', async () => {
   const live = httpRoute();
   const { address } = await gateway(
     () => ({ status: 200 }),
@@ -82,7 +82,7 @@ test('a gateway that took a route late is given its time when it does not answer
   expect((await statementOf(programming, scene)).reason).toBe('Loaded');
 });
 
-test('a gateway that never answers is taken at its word', async () => {
+test('a gateway whose revision cannot be asked is reported as not verified', async () => {
   const live = httpRoute();
   const { address } = await gateway(
     () => ({ status: 200 }),
@@ -91,7 +91,7 @@ test('a gateway that never answers is taken at its word', async () => {
   expect((await said(address, live)).reason).toBe('NotVerified');
 });
 
-test('a gateway that has an earlier form after 15 s has not loaded the present one, and is asked again soon', async () => {
+test('a gateway with an earlier revision after 15 s has not loaded the present one, and is asked again soon', async () => {
   const before = httpRoute();
   const live = httpRoute(before, true, generations.slice(1));
   const { address } = await gateway(
@@ -104,7 +104,7 @@ test('a gateway that has an earlier form after 15 s has not loaded the present o
   expect(isSettled(withCondition(statement), live)).toBe(false);
 });
 
-test('something else that answers in place of the gateway says nothing of what is loaded: nothing is left to wait for', async () => {
+test('an answer from another server than the gateway proves nothing about the route, and ends the wait', async () => {
   const live = httpRoute();
   const { address } = await gateway(
     () => ({ status: 200 }),
@@ -116,7 +116,7 @@ test('something else that answers in place of the gateway says nothing of what i
   expect(isSettled(withCondition(statement), httpRoute(live, true, generations.slice(1)))).toBe(false);
 });
 
-test('a generation that was away has to answer again when it comes back', async () => {
+test('a generation that was removed must answer again when it returns', async () => {
   const both = httpRoute();
   const second = httpRoute(both, true, generations.slice(1));
   const again = httpRoute(second);
@@ -154,7 +154,7 @@ test('a process is not proven by a 500 of the gateway either', async () => {
   expect(asked).toHaveLength(3);
 });
 
-test('a form that comes back has another revision, so that its first time is not taken for its second', () => {
+test('a form of a route that returns has another revision, so that its first proof does not count again', () => {
   const first = httpRoute();
   const silent = httpRoute(first, false);
   const again = httpRoute(silent);

@@ -49,7 +49,7 @@ function scene(gapBefore?: number) {
   return { context, look, gap: (afterMs: number) => (httpRoutes.steadySince = start + afterMs) };
 }
 
-describe('a gateway that has not looked at a route', () => {
+describe('a gateway that has not processed a route', () => {
   test('is waited for, and then named as the cause', () => {
     const { look } = scene();
     expect(look(0)).toBe('awaited');
@@ -57,7 +57,7 @@ describe('a gateway that has not looked at a route', () => {
     expect(look(15 * seconds + 1)).toBe('refused');
   });
 
-  test('gets the time that its client needs to come back when the API server was away during the push', () => {
+  test('gets the time that its client needs to reconnect if the API server was away during the push', () => {
     const { look, gap } = scene();
     expect(look(0)).toBe('awaited');
     gap(10 * seconds);
@@ -65,7 +65,7 @@ describe('a gateway that has not looked at a route', () => {
     expect(look(121 * seconds)).toBe('refused');
   });
 
-  test('gets it also when the API server was away shortly before', () => {
+  test('gets that time also if the API server was away shortly before', () => {
     const { look } = scene(30 * seconds);
     expect(look(0)).toBe('awaited');
     expect(look(75 * seconds)).toBe('awaited');
@@ -93,12 +93,12 @@ test('a new probe does not use the answer to an earlier one', () => {
   expect([asked[0] === asked[1], asked[1] === asked[2]]).toEqual([true, false]);
 });
 
-describe('a question', () => {
+describe('a request of a probe', () => {
   let server: Server | undefined;
   afterEach(() => server?.close());
 
   test.each(['//127.0.0.1:1/latest/', '//user@127.0.0.1:1/x/', '//', '/../x/'])(
-    'goes to the address that is asked, whatever a path such as %s names',
+    'goes to the given address, whatever a path such as %s names',
     async (path) => {
       const asked: string[] = [];
       const listening = createServer((request, response) => {
@@ -114,7 +114,7 @@ describe('a question', () => {
   );
 });
 
-describe('an endless answer', () => {
+describe('an answer without an end', () => {
   let server: Server | undefined;
   afterEach(() => {
     server?.closeAllConnections();
@@ -146,7 +146,7 @@ describe('an endless answer', () => {
     await closed;
   });
 
-  test('does not keep the command waiting that asks whether a URL answers', async () => {
+  test('does not delay the command that asks whether a URL answers', async () => {
     const { port, closed } = await startEndless();
     const gateway = { scheme: 'http' as const, port, address: '127.0.0.1' };
     expect(await reachThroughGateway(gateway, 'a', '/', 5_000)).toMatchObject({ ok: true, status: 200 });

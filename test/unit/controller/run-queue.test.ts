@@ -6,7 +6,7 @@ describe('WorkQueue', () => {
   afterEach(() => void vi.useRealTimers());
   const queue = () => new WorkQueue({ baseDelayMs: 10, maxDelayMs: 100 });
 
-  test('a key that is added twice is given once', async () => {
+  test('returns a key once if it was added twice', async () => {
     const q = queue();
     q.add('a');
     q.add('a');
@@ -14,7 +14,7 @@ describe('WorkQueue', () => {
     expect(q.depth).toBe(0);
   });
 
-  test('a key that is added while in work is given again only after done', async () => {
+  test('returns a key that was added while it was processed only after done', async () => {
     const q = queue();
     q.add('a');
     await q.get();
@@ -25,7 +25,7 @@ describe('WorkQueue', () => {
     expect(await q.get()).toBe('a');
   });
 
-  test('a waiting getter receives the next key at once', async () => {
+  test('gives the next key at once to a waiting getter', async () => {
     const q = queue();
     const next = q.get();
     q.add('a');
@@ -33,7 +33,7 @@ describe('WorkQueue', () => {
     expect(q.inWork).toBe(1);
   });
 
-  test('namespaces take turns, each in the order in which its keys came', async () => {
+  test('serves namespaces in turns, each in the order of its keys', async () => {
     const q = queue();
     for (const key of ['a/1', 'a/2', 'a/3', 'a/4', 'b/1', 'c/1', 'b/2']) q.add(key);
     expect(q.depth).toBe(7);
@@ -43,7 +43,7 @@ describe('WorkQueue', () => {
     expect([q.depth, q.inWork]).toEqual([0, 7]);
   });
 
-  test('a namespace that adds keys endlessly does not delay other namespaces', async () => {
+  test('does not delay other namespaces if one adds keys endlessly', async () => {
     const q = queue();
     for (let count = 0; count < 200; count += 1) q.add(`a/${count}`);
     await q.get();
@@ -52,7 +52,7 @@ describe('WorkQueue', () => {
     expect([await q.get(), await q.get()]).toContain('b/1');
   });
 
-  test('of two delays the earlier one counts', async () => {
+  test('uses the earlier of two delays', async () => {
     const q = queue();
     q.addAfter('a', 50);
     q.addAfter('a', 500);
@@ -66,7 +66,7 @@ describe('WorkQueue', () => {
     expect(q.depth).toBe(0);
   });
 
-  test('a later, shorter delay replaces a longer one', async () => {
+  test('replaces a longer delay by a later, shorter one', async () => {
     const q = queue();
     q.addAfter('a', 500);
     q.addAfter('a', 20);
@@ -74,7 +74,7 @@ describe('WorkQueue', () => {
     expect(q.depth).toBe(1);
   });
 
-  test('back-off doubles per failure up to its limit and restarts after forget', async () => {
+  test('doubles the back-off per failure up to its limit, and restarts it after forget', async () => {
     const q = queue();
     for (const delay of [10, 20, 40, 80, 100, 100]) {
       q.addRateLimited('a');
@@ -90,7 +90,7 @@ describe('WorkQueue', () => {
     expect(q.depth).toBe(1);
   });
 
-  test('a closed queue ends its getters and takes nothing more', async () => {
+  test('ends its getters when it is closed, and accepts nothing more', async () => {
     const q = queue();
     const next = q.get();
     q.addAfter('b', 10);

@@ -31,8 +31,8 @@ const plan = (state: Partial<RolloutState> & Pick<RolloutState, 'generations'>):
     ...state,
   });
 
-describe('first version', () => {
-  test('all instances start at once', () => {
+describe('the first version of a process', () => {
+  test('starts all instances at once', () => {
     expect(plan({ desired: 3, generations: [generation('new', 0, 0)] })).toMatchObject({
       instances: { new: 3 },
       weights: { new: 1 },
@@ -40,7 +40,7 @@ describe('first version', () => {
     });
   });
 
-  test('is complete when all are ready', () => {
+  test('is complete when all instances are ready', () => {
     expect(plan({ desired: 3, generations: [generation('new', 3, 2)] }).complete).toBe(false);
     expect(plan({ desired: 3, generations: [generation('new', 3, 3)] }).complete).toBe(true);
   });
@@ -53,7 +53,7 @@ describe('first version', () => {
     });
   });
 
-  test('of a stopped app has no instances and stays for the next start', () => {
+  test('of a stopped app has no instances and is kept for the next start', () => {
     expect(plan({ desired: 0, generations: [generation('new', 2, 2)] })).toMatchObject({ instances: { new: 0 }, remove: [] });
   });
 });
@@ -61,7 +61,7 @@ describe('first version', () => {
 describe('a start after a failed update and a stop', () => {
   const served = generation('old', 0, 0, { served: true });
 
-  test('tries the new version, and keeps what served last until that has served', () => {
+  test('tries the new version, and keeps the last version that served until the new one has served', () => {
     for (const routed of [true, false]) {
       const tried = plan({ routed, generations: [served, generation('new', 0, 0)] });
       expect(tried).toMatchObject({ instances: { new: 1, old: 0 }, goal: 'new', remove: [] });
@@ -70,7 +70,7 @@ describe('a start after a failed update and a stop', () => {
     expect(plan({ generations: [served, proven] }).remove).toEqual(['old']);
   });
 
-  test('falls back to what served last when the new version fails', () => {
+  test('returns to the last version that served if the new version fails', () => {
     const failed = plan({ failed: true, generations: [served, generation('new', 1, 0)] });
     expect(failed).toMatchObject({ instances: { new: 0, old: 1 }, weights: { old: 1 }, goal: 'old', remove: [] });
     // Without routes two versions never run side by side: the failed one ends first.
@@ -79,7 +79,7 @@ describe('a start after a failed update and a stop', () => {
     expect(plan({ ...alone, generations: [served, generation('new', 0, 0)] }).instances).toEqual({ new: 0, old: 1 });
   });
 
-  test('keeps one version only, the youngest that served; what never served is nothing to fall back to', () => {
+  test('keeps only one version, the newest that served, and never one that did not serve', () => {
     const older = generation('older', 0, 0, { served: true, created: 0 });
     const broken = generation('broken', 0, 0, { created: 1 });
     expect(plan({ generations: [older, served, broken, generation('new', 0, 0)] }).remove.toSorted()).toEqual(['broken', 'older']);
@@ -87,41 +87,41 @@ describe('a start after a failed update and a stop', () => {
   });
 });
 
-describe('rolling behind routes', () => {
-  test('the new version comes beside the old one, which keeps all requests', () => {
+describe('a rolling change behind routes', () => {
+  test('starts the new version beside the old one, which keeps all requests', () => {
     const next = plan({ generations: [generation('old', 1, 1), generation('new', 0, 0)] });
     expect(next).toMatchObject({ instances: { old: 1, new: 1 }, weights: { old: 1 } });
   });
 
-  test('a ready instance that no request has reached yet gets no weight', () => {
+  test('gives no weight to a ready instance that no request has reached yet', () => {
     const next = plan({ generations: [generation('old', 1, 1), generation('new', 1, 1, { proven: false })] });
     expect(next.weights).toEqual({ old: 1 });
   });
 
-  test('requests move first, the old instance stays until that has settled', () => {
+  test('moves requests first, and the old instance stays until that has settled', () => {
     const generations = [generation('old', 1, 1), generation('new', 1, 1)];
     expect(plan({ generations })).toMatchObject({ instances: { old: 1, new: 1 }, weights: { new: 1 } });
     expect(plan({ generations, settled: { old: 1 } }).instances['old']).toBe(1);
     expect(plan({ generations, settled: { new: 1 } }).instances['old']).toBe(0);
   });
 
-  test('an old version is removed only when its last instance is gone', () => {
+  test('removes an old version only when its last instance is gone', () => {
     const gone = (present: number) => plan({ generations: [generation('old', 0, 0, { present }), generation('new', 1, 1)] });
     expect(gone(1).remove).toEqual([]);
     expect(gone(0).remove).toEqual(['old']);
   });
 
-  test('pods of a crash-looping old version go first, without waiting for the new one', () => {
+  test('stops the pods of a crash-looping old version first, without waiting for the new one', () => {
     expect(plan({ generations: [generation('old', 1, 0), generation('new', 0, 0)] }).instances).toEqual({ old: 0, new: 1 });
   });
 
-  test('scaling down during the change takes old instances only once the rest has settled', () => {
+  test('stops old instances when it is scaled down only after the rest has settled', () => {
     const generations = [generation('old', 3, 3), generation('new', 1, 0)];
     expect(plan({ desired: 1, generations }).instances).toEqual({ old: 3, new: 1 });
     expect(plan({ desired: 1, generations, settled: { old: 1 } }).instances).toEqual({ old: 1, new: 1 });
   });
 
-  test('an interrupted change is replaced by a third version', () => {
+  test('replaces an interrupted change by a third version', () => {
     const generations = [generation('old', 1, 1), generation('half', 1, 0, { created: 1.5 }), generation('new', 0, 0)];
     const next = plan({ generations });
     expect(next.instances).toMatchObject({ old: 1, half: 0 });
@@ -130,7 +130,7 @@ describe('rolling behind routes', () => {
     expect(after).toMatchObject({ instances: { new: 1 }, remove: ['half'] });
   });
 
-  test('a version that is ready but was never reached by a request takes nothing over when a third one comes', () => {
+  test('gives no traffic to a version that was ready but never reached by a request when a third one comes', () => {
     const half = generation('half', 1, 1, { created: 1.5, proven: false });
     const next = plan({ generations: [generation('old', 1, 1), half, generation('new', 0, 0)], settled: { old: 1 } });
     expect(next).toMatchObject({ instances: { old: 1, half: 0, new: 1 }, weights: { old: 1 } });
@@ -140,12 +140,12 @@ describe('rolling behind routes', () => {
     expect(failed).toMatchObject({ goal: 'old', weights: { old: 1 } });
   });
 
-  test('if nothing serves, ready instances do so until the next version is ready', () => {
+  test('uses ready instances of any version if none serves, until the next version is ready', () => {
     const half = generation('half', 1, 1, { created: 1.5, proven: false });
     expect(plan({ generations: [generation('old', 1, 0), half, generation('new', 0, 0)] }).weights).toEqual({ half: 1 });
   });
 
-  test('terminating instances do not count, nor does one instance that will be stopped, but a second one does', () => {
+  test('does not count terminating instances, nor one instance that will be stopped, but counts a second one', () => {
     const after = (leaving: number, ending: number) =>
       plan({
         generations: [
@@ -157,21 +157,21 @@ describe('rolling behind routes', () => {
     expect([after(0, 3), after(1, 3), after(2, 0)]).toEqual([1, 1, 0]);
   });
 
-  test('a step does not wait for the requests of the one before to settle', () => {
+  test('does not wait in a step for the requests of the previous step to settle', () => {
     const generations = [generation('old', 3, 3), generation('new', 1, 1)];
     expect(plan({ desired: 3, generations })).toMatchObject({ instances: { old: 3, new: 2 }, weights: { old: 2, new: 1 } });
     const twice = [generation('old', 3, 3), generation('new', 2, 2)];
     expect(plan({ desired: 3, generations: twice })).toMatchObject({ instances: { old: 3, new: 2 }, weights: { old: 1, new: 2 } });
   });
 
-  test('going back to a version that still serves only scales it up', () => {
+  test('only scales up a version that still serves when it returns to it', () => {
     const generations = [generation('new', 1, 1), generation('half', 1, 0, { created: 3 })];
     expect(plan({ generations }).instances).toEqual({ new: 1, half: 0 });
   });
 });
 
 describe('a failed version', () => {
-  test('is scaled to 0 and kept, the old one serves on', () => {
+  test('is scaled to 0 and kept, and the old version still serves', () => {
     const generations = [generation('old', 1, 1), generation('new', 1, 0)];
     expect(plan({ failed: true, generations })).toMatchObject({
       instances: { old: 1, new: 0 },
@@ -183,7 +183,7 @@ describe('a failed version', () => {
     expect(later).toMatchObject({ remove: [], goal: 'old', complete: true });
   });
 
-  test('that had taken a part of the requests gives it back before it ends', () => {
+  test('that had part of the requests gives it back before it ends', () => {
     const generations = [generation('old', 2, 2), generation('new', 2, 1)];
     const next = plan({ desired: 3, failed: true, generations });
     expect(next.goal).toBe('old');
@@ -193,11 +193,11 @@ describe('a failed version', () => {
     expect(after).toMatchObject({ instances: { old: 3, new: 0 }, weights: { old: 3 } });
   });
 
-  test('does not come back while the old one is unwell for a moment', () => {
+  test('does not return if the old one is unhealthy for a moment', () => {
     expect(plan({ failed: true, generations: [generation('old', 1, 0), generation('new', 0, 0)] }).instances).toEqual({ old: 1, new: 0 });
   });
 
-  test('is tried again when it is no longer held for failed', () => {
+  test('is tried again when it no longer counts as failed', () => {
     expect(plan({ generations: [generation('old', 1, 1), generation('new', 0, 0)] }).instances['new']).toBe(1);
   });
 });
@@ -205,7 +205,7 @@ describe('a failed version', () => {
 describe('a process without routes', () => {
   const worker = (generations: Generation[], desired = 2, failed = false) => plan({ routed: false, desired, failed, generations });
 
-  test('starts with all instances when nothing else runs', () => {
+  test('starts with all instances if nothing else runs', () => {
     expect(worker([generation('new', 0, 0)]).instances).toEqual({ new: 2 });
   });
 
@@ -214,13 +214,13 @@ describe('a process without routes', () => {
     expect(worker([generation('old', 2, 2), generation('new', 1, 1, { proven: false })]).instances).toEqual({ old: 2, new: 1 });
   });
 
-  test('ends the old version once the trial is proven, and grows only when it is gone', () => {
+  test('ends the old version once the new one is proven, and grows only when the old one is gone', () => {
     expect(worker([generation('old', 2, 2), generation('new', 1, 1)]).instances).toEqual({ old: 0, new: 1 });
     expect(worker([generation('old', 0, 0, { present: 1 }), generation('new', 1, 1)]).instances).toEqual({ old: 0, new: 1 });
     expect(worker([generation('old', 0, 0), generation('new', 1, 1)]).instances).toEqual({ old: 0, new: 2 });
   });
 
-  test('keeps the old version when the trial fails', () => {
+  test('keeps the old version if the new one fails', () => {
     expect(worker([generation('old', 2, 2), generation('new', 1, 0)], 2, true)).toMatchObject({
       instances: { old: 2, new: 0 },
       goal: 'old',
@@ -271,7 +271,7 @@ describe('a whole change', () => {
     [3, 2],
     [5, 3],
     [4, 9],
-  ])('of %i instances in steps of %i ends, never serves less and never exceeds the surge', (desired, maxInFlight) => {
+  ])('of %i instances in steps of %i ends, never serves with fewer and never exceeds the surge', (desired, maxInFlight) => {
     const end = play([generation('old', desired, desired), generation('new', 0, 0)], { desired, maxInFlight }, (generations, weights) => {
       const total = generations.reduce((count, item) => count + item.present - item.ending, 0);
       const ready = generations.reduce((count, item) => count + item.ready, 0);
@@ -285,7 +285,7 @@ describe('a whole change', () => {
   });
 });
 
-test('weights survive being printed and read', () => {
+test('weights are the same after they were printed and read', () => {
   expect(printWeights({ b: 2, a: 1 })).toBe('a=1,b=2');
   expect(parseWeights('a=1,b=2')).toEqual({ a: 1, b: 2 });
   expect(parseWeights(undefined)).toEqual({});

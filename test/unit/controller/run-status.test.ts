@@ -19,7 +19,7 @@ import { asStored } from '../../support/stored.ts';
 const running = { state: 'RUNNING' as const, ready: true };
 const quota = { reason: 'QuotaExceeded' as const, message: 'The quota of the space is used up.', final: true };
 
-test('instances that should be there and are not say why', () => {
+test('missing instances are reported with the cause', () => {
   expect(withAbsent({ '1': running }, 3, quota)).toEqual({
     '0': { state: 'DOWN', ready: false, reason: 'QuotaExceeded', details: 'The quota of the space is used up.' },
     '1': running,
@@ -27,7 +27,7 @@ test('instances that should be there and are not say why', () => {
   });
 });
 
-test('without a known cause nothing is said of them', () => {
+test('missing instances without a known cause are not reported', () => {
   expect(withAbsent({ '0': running }, 3, undefined)).toEqual({ '0': running });
 });
 
@@ -62,7 +62,7 @@ test('a change that cannot begin waits for a while, then has failed, and stays s
   expect(long.message?.length).toBeLessThanOrEqual(longestMessage);
 });
 
-test('a generation is another one when its uid is; what 0.1.0 wrote has none', () => {
+test('a generation with another uid is another generation, and those of kf 0.1.0 have no uid', () => {
   const said = (uid?: string): DeploymentStatus => ({
     id: 'x',
     phase: 'Serving',
@@ -73,7 +73,7 @@ test('a generation is another one when its uid is; what 0.1.0 wrote has none', (
   ]); // prettier-ignore
 });
 
-test('a status lists the first instances only and counts them all', () => {
+test('a status lists the first instances only and counts all of them', () => {
   const many = Object.fromEntries(
     Array.from({ length: 1_000 }, (_, index) => [String(index), index < 990 ? running : { state: 'CRASHED' as const }]),
   );
@@ -86,7 +86,7 @@ test('a status lists the first instances only and counts them all', () => {
   expect(absent.instancesStatus['0']?.details).toBe(`${'x'.repeat(499)}\ufffd`);
 });
 
-test('a version whose instances are all ready and that no route leads to alone waits for the routes, not for instances', () => {
+test('a version whose instances are all ready waits for the routes if not all of them lead to it alone', () => {
   const process = { metadata: {}, spec: { processType: 'web' } } as unknown as CFProcess;
   const facts = { process, deployId: 'x', target: 'b', desired: 2, proven: true, switched: false, failed: false } as RolloutFacts;
   const about = { generations: [], instances: [], targetUid: 'u', now: 0 };
@@ -95,7 +95,7 @@ test('a version whose instances are all ready and that no route leads to alone w
   expect(at(2)).toBe('Waiting for all routes to lead to the new version.');
 });
 
-test('a transition bears the time of the API server, as what is measured by it does', async () => {
+test('a transition has the time of the API server, because other times are measured from it', async () => {
   const cluster = new MemoryCluster();
   const made = await cluster.create(kinds.domain, { metadata: { name: 'd', namespace: 'cf' }, spec: { name: 'example.org' } });
   const ahead = Date.parse('2040-01-01T00:00:00Z');

@@ -13,20 +13,20 @@ const store = () => {
 };
 
 describe('Store', () => {
-  test('versions are compared as numbers of any length', () => {
+  test('compares versions as numbers of any length', () => {
     expect(compareVersions('9', '10')).toBeLessThan(0);
     expect(compareVersions('123456789012345678901', '123456789012345678900')).toBeGreaterThan(0);
     expect(compareVersions('7', '7')).toBe(0);
   });
 
-  test('an older version never replaces a newer one of the same object', () => {
+  test('never replaces a newer version of the same object by an older one', () => {
     const s = store();
     s.put(object('a', '12'));
     expect(s.put(object('a', '9'))).toBe(false);
     expect(s.get('ns', 'a')?.metadata.resourceVersion).toBe('12');
   });
 
-  test('an object that left the selector comes back with a later version', () => {
+  test('accepts an object that left the selector with a later version', () => {
     const s = store();
     s.put(object('a', '5'));
     s.remove(object('a', '6'));
@@ -36,13 +36,13 @@ describe('Store', () => {
     expect(s.put(object('a', '21'))).toBe(true);
   });
 
-  test('another object of the same name replaces it whatever its version', () => {
+  test('replaces an object by another one of the same name, whatever its version', () => {
     const s = store();
     s.put(object('a', '12'));
     expect(s.put(object('a', '11', {}, 'other'))).toBe(true);
   });
 
-  test('an object whose deletion was seen does not come back by a late answer', () => {
+  test('does not accept an object again from a late answer after its deletion was seen', () => {
     const s = store();
     s.put(object('a', '5'));
     s.remove(object('a', '6'));
@@ -50,7 +50,7 @@ describe('Store', () => {
     expect(s.size).toBe(0);
   });
 
-  test('indexes follow changes and removals', () => {
+  test('updates indexes on changes and removals', () => {
     const s = store();
     s.put(object('a', '1', { app: 'x' }));
     s.put(object('b', '1', { app: 'x' }));
@@ -61,7 +61,7 @@ describe('Store', () => {
     expect(s.by('app', 'y')).toHaveLength(1);
   });
 
-  test('a list removes what vanished, but not what was written after it was made', () => {
+  test('removes objects that are missing in a list, but not those that were written after the list was made', () => {
     const s = store();
     s.put(object('old', '5'));
     s.put(object('new', '30'));
@@ -81,13 +81,13 @@ describe('merge patches', () => {
     expect(diff(from, to)).toEqual(patch);
   });
 
-  test('a declaration is met by an object with more in it', () => {
+  test('a declaration matches an object with additional fields', () => {
     expect(contains({ a: { b: 1, c: 2 }, d: [{ e: 1, f: 2 }] }, { a: { b: 1 }, d: [{ e: 1 }] })).toBe(true);
     expect(contains({ a: { b: 1 } }, { a: { b: 2 } })).toBe(false);
     expect(contains({ d: [1, 2] }, { d: [1] })).toBe(false);
   });
 
-  test('absent and undefined are equal', () => {
+  test('a missing field and an undefined field are equal', () => {
     expect(isEqual({ a: undefined }, {})).toBe(true);
     expect(isEqual({ a: null }, {})).toBe(false);
   });

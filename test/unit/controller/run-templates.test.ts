@@ -53,7 +53,7 @@ describe('environment', () => {
   const env = (keys: string[], vcap: object = {}) =>
     buildProcessEnv({ ...input, secretKeys: keys, vcapApplication: { ...application, ...vcap } });
 
-  test('the instance index enters VCAP_APPLICATION by expansion, and nothing else in it is expanded', () => {
+  test('the instance index is inserted into VCAP_APPLICATION by expansion, and nothing else in it is expanded', () => {
     const value = env([], { name: 'a $(HOME) $$ b' }).find(({ name }) => name === 'VCAP_APPLICATION')?.value ?? '';
     // As the kubelet does it: `$$` is a dollar, `$(NAME)` a variable.
     const expanded = value.replace(/\$\$|\$\((\w+)\)/g, (match, name: string | undefined) =>
@@ -68,7 +68,7 @@ describe('environment', () => {
     });
   });
 
-  test("the platform's own variables cannot be replaced, HOME and the like can", () => {
+  test("the platform's own variables cannot be replaced, but HOME and others can", () => {
     const variables = env(['PORT', 'HOME', 'COLOUR']);
     expect(variables.filter(({ name }) => name === 'PORT')).toEqual([{ name: 'PORT', value: '8080' }]);
     expect(variables.filter(({ name }) => name === 'HOME')).toEqual([
@@ -82,7 +82,7 @@ describe('environment', () => {
     expect(env([])).toContainEqual({ name: 'MEMORY_LIMIT', value: '256m' });
   });
 
-  test('without a port there is none to be told', () => {
+  test('without a port there is no PORT', () => {
     const names = buildProcessEnv({ ...input, ports: [], secretKeys: [], vcapApplication: application }).map(({ name }) => name);
     expect(names).not.toContain('PORT');
     expect(buildInstanceEnv([], false).map(({ name }) => name)).not.toContain('CF_INSTANCE_PORTS');
@@ -98,7 +98,7 @@ describe('environment', () => {
     label, name: label, tags: [], instance_guid: '', instance_name: '', binding_guid: '', binding_name: null, credentials, syslog_drain_url: null, volume_mounts: [],
   }); // prettier-ignore
 
-  test('services are listed by label, and the first database gives DATABASE_URL', () => {
+  test('services are listed by label, and the first database sets DATABASE_URL', () => {
     const services = [service('mail', { uri: 'smtp://x' }), service('db', { uri: 'mysql://u:p@h/d' })];
     expect(Object.keys(JSON.parse(vcapServicesValue(services)) as object)).toEqual(['mail', 'db']);
     expect(vcapServicesValue([])).toBe('{}');
@@ -115,20 +115,20 @@ describe('generations', () => {
     ['memory', { memoryMB: 513 }],
     ['command', { command: 'node x' }],
     ['health check', { healthCheck: { ...web.spec.healthCheck, type: 'port' as const } }],
-  ])('%s is live: a change makes a new one', (_name, patch) => {
+  ])('%s needs a new generation if it changes', (_name, patch) => {
     expect(changed(patch)).not.toBe(liveHash(live));
   });
 
-  test('the number of instances is not part of it', () => {
+  test('the number of instances is not part of a generation', () => {
     expect(changed({ desiredInstances: 9 })).toBe(liveHash(live));
   });
 
-  test('the hash stays the same over releases of kf', () => {
+  test('the hash stays the same in later releases of kf', () => {
     expect(liveHash(live)).toBe('bd8ede79c7');
     expect(generationHash('process', live, frozen)).toBe('89ebb780f8');
   });
 
-  test('what is frozen decides the name, whatever the order of its keys', () => {
+  test('the frozen data determine the name, whatever the order of their keys', () => {
     const first = generationHash('p', live, { ...frozen, env: { A: '1', B: '2' } });
     expect(generationHash('p', live, { ...frozen, env: { B: '2', A: '1' } })).toBe(first);
     expect(generationHash('p', live, { ...frozen, env: { B: '2', A: '3' } })).not.toBe(first);
@@ -159,7 +159,7 @@ describe('the StatefulSet', () => {
     });
   });
 
-  test('checks each second until the app answers, then rarely', () => {
+  test('has a probe each second until the app answers, then rarely', () => {
     const container = containerOf(workload());
     expect(container?.command).toEqual(['/cnb/lifecycle/launcher', 'npm start']);
     expect(container).toMatchObject({
@@ -172,7 +172,7 @@ describe('the StatefulSet', () => {
     });
   });
 
-  test('variables that refer to the instance stand after those that name it', () => {
+  test('has variables that refer to the instance after those that define it', () => {
     const names = (containerOf(workload({ env: [{ name: 'VCAP_APPLICATION', value: '$(CF_INSTANCE_INDEX)' }] }))?.env ?? []).map(
       ({ name }) => name,
     );
@@ -203,7 +203,7 @@ describe('the HTTPRoute', () => {
       backends: weights.map(([generation, weight]) => ({ service: `s-${generation}`, port: 8080, generation, weight })),
     }); // prettier-ignore
 
-  test('spreads requests by weight and has a rule by which each generation can be asked alone', () => {
+  test('distributes requests by weight and has a rule by which each generation can be asked alone', () => {
     const rules = build([['old', 1], ['new', 0]]).spec?.rules ?? []; // prettier-ignore
     expect(rules).toHaveLength(4);
     expect(rules[1]).toMatchObject({
@@ -213,7 +213,7 @@ describe('the HTTPRoute', () => {
     expect(rules[2]?.backendRefs?.map(({ name, weight }) => [name, weight])).toEqual([['s-old', 1], ['s-new', 0]]); // prettier-ignore
   });
 
-  test('matches a path without regard to capitals where the gateway can, as names of routes are claimed', () => {
+  test('matches a path without regard to case if the gateway can, as the name leases of routes do', () => {
     const path = (written: string) => {
       const own = { ...route, spec: { ...route.spec, path: written } };
       return build([['old', 1]], { route: own, pathExpressions: true }).spec?.rules?.at(-2)?.matches?.[0]?.path;
@@ -227,7 +227,7 @@ describe('the HTTPRoute', () => {
     expect(path('/1/2')).toEqual({ type: 'PathPrefix', value: '/1/2' });
   });
 
-  test('has no rule for plain requests where nothing shall serve, and tells each of its forms by a name of its own', () => {
+  test('has no rule for plain requests if nothing should serve, and gives each of its forms its own name', () => {
     const silent = build([['old', 1]], { serves: false }); // prettier-ignore
     expect(mainBackends(silent)).toEqual([]);
     expect(mainBackends(build([['old', 1], ['new', 0]])).map(({ name }) => name)).toEqual(['s-old']); // prettier-ignore
@@ -242,11 +242,11 @@ describe('the HTTPRoute', () => {
     expect([undefined, '/x', 'http://example.com/'].map(revisionOfAnswer)).toEqual([undefined, undefined, undefined]);
   });
 
-  test('says which weights it carries', () => {
+  test('names its weights', () => {
     expect(build([['old', 1]]).metadata.annotations).toEqual({ 'serving.kf.cloudfoundry.org/p': 'old=1' });
   });
 
-  test('never has weights of 0 only: the gateway would answer with an error of its own', () => {
+  test('never has only weights of 0, because the gateway would answer with an error of its own', () => {
     expect(build([['old', 0]]).spec?.rules?.at(-2)?.backendRefs?.[0]?.weight).toBe(1);
   });
 });

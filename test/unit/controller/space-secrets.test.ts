@@ -19,20 +19,20 @@ describe.each([
   const isGood = (secret: Secret): boolean => isGoodCredential(secret, credential(), key, now);
   const { seconds, renewBelow } = lifetimes[kind];
 
-  test('is not renewed before half of its life or the reserve for an absent controller is left', () => {
+  test('is not renewed before half of its lifetime, or the reserve for an absent controller, is left', () => {
     expect(isGood(signed(now + seconds))).toBe(true);
     expect(isGood(signed(now + renewBelow))).toBe(true);
     expect(isGood(signed(now + renewBelow - 1))).toBe(false);
   });
 
-  test('is renewed when another key signs, when its end is further than any that is given, when it is of another space or changed', () => {
+  test('is renewed when another key signs, when it expires later than any new one, or when it is of another space or changed', () => {
     expect(isGood(signed(now + seconds, other))).toBe(false);
     expect(isGood(signed(now + seconds + 1))).toBe(false);
     expect(isGood(signed(now + seconds, key, 's-2'))).toBe(false);
     expect(isGood({ ...signed(now + seconds), data: { ...signed(now + seconds).data, more: 'eA==' } })).toBe(false);
   });
 
-  test('is renewed when it is of version 0.1.0, without an end', () => {
+  test('is renewed if it is of version 0.1.0, without an expiry time', () => {
     const username = `${kind}.s-1`;
     expect(isGood(credential().secret({ username, password: registryPassword(key, username) }))).toBe(false);
     expect(isGood({ ...credential().secret({ username, password: '' }), data: {} })).toBe(false);

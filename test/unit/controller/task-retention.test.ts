@@ -37,7 +37,7 @@ const going = (tasks: readonly Stored<CFTask>[], options: Partial<KeptTasks> = {
   names(surplusTasks(tasks, { ...kept, ...options }).going);
 
 describe('of the tasks of an app', () => {
-  test('the newest that have ended stay, however they ended, and the oldest go first', () => {
+  test('the newest that have ended stay, however they ended, and the oldest are deleted first', () => {
     const tasks = [task('c', { ended: 30, how: 'Failed' }), task('a', { ended: 10 }), task('d', { ended: 40 }), task('b', { ended: 20 })];
     expect(going(tasks)).toEqual(['d', 'c']);
     expect(going([...tasks, task('other', { app: 'b', ended: 90 })])).toEqual(['d', 'c']);
@@ -49,31 +49,31 @@ describe('of the tasks of an app', () => {
     expect(going(open, { keptPerApp: 0, most: 0 })).toEqual([]);
   });
 
-  test('that took long counts from its end, not from its beginning', () => {
+  test('one that ran long counts from its end, not from its start', () => {
     const long = task('long', { ended: 5, metadata: { creationTimestamp: at(10_000) } });
     expect(going([long, task('a', { ended: 10 }), task('b', { ended: 20 })])).toEqual(['b']);
   });
 
-  test('the one with the last number stays, so that no number is given twice', () => {
+  test('the one with the last number stays, so that no number is used twice', () => {
     const tasks = [task('a', { ended: 10, number: 7 }), task('b', { ended: 20, number: 6 }), task('last', { ended: 90, number: 8 })];
     expect(going(tasks)).toEqual(['b']);
     expect(going([...tasks, task('open', { number: 9 })])).toEqual(['last']);
   });
 
-  test('one that ended a moment ago stays, so that waiting clients see it', () => {
+  test('one that has just ended stays, so that waiting clients see it', () => {
     const tasks = [task('a', { ended: 0 }), task('b', { ended: 0.5 }), task('c', { ended: 1 }), task('d', { ended: 3 })];
     expect(surplusTasks(tasks, kept)).toMatchObject({ going: [{ metadata: { name: 'd' } }], waits: true });
     expect(surplusTasks(tasks.slice(0, 2), kept)).toEqual({ going: [], waits: false });
   });
 
-  test('tasks that are being deleted are neither kept nor deleted again', () => {
+  test('those that are being deleted are neither kept nor deleted again', () => {
     const held = [1, 2, 3].map((n) =>
       task(`held-${n}`, { ended: n, metadata: { deletionTimestamp: at(0), finalizers: ['example.com/x'] } }),
     );
     expect(going([...held, task('a', { ended: 10 }), task('b', { ended: 20 }), task('c', { ended: 30 })])).toEqual(['c']);
   });
 
-  test('all that have ended go when the app is gone', () => {
+  test('all that have ended are deleted if the app is gone', () => {
     const tasks = [task('a', { ended: 0 }), task('b', { ended: 20 }), task('run', {}), task('of-b', { app: 'b', ended: 20 })];
     const isGone = (app: string): boolean => app === 'a';
     expect(going(tasks, { isGone })).toEqual(['b', 'a']);
@@ -105,11 +105,11 @@ describe('of all tasks of a space', () => {
     expect(going(all, { ...wide, most: 0 })).toHaveLength(6);
   });
 
-  test('is computed after the surplus of each app', () => {
+  test('the surplus is computed after that of each app', () => {
     expect(going([...busy, nightly], { keptPerApp: 2, most: 3 })).toEqual(['busy-40', 'busy-30']);
   });
 
-  test('tasks that ended a moment ago are deleted too if the quota requires it', () => {
+  test('those that have just ended are deleted too if the quota requires it', () => {
     const young = [0, 0.1, 0.2].map((ended) => task(`young-${ended}`, { ended }));
     expect(surplusTasks(young, { ...kept, most: 1 })).toMatchObject({
       going: [{ metadata: { name: 'young-0.2' } }, { metadata: { name: 'young-0.1' } }],
@@ -118,32 +118,32 @@ describe('of all tasks of a space', () => {
   });
 });
 
-describe('the most finished tasks of a space', () => {
+describe('the limit of finished tasks of a space', () => {
   const cftasks = 'count/cftasks.korifi.cloudfoundry.org';
   const quota = (hard: Record<string, string>): ResourceQuota => ({ metadata: { name: 'q' }, spec: { hard } });
 
-  test('are half of what those that have not ended leave, so that the next one always has room', () => {
+  test('is half of what the unfinished tasks leave, so that the next task always fits', () => {
     expect(mostFinished([quota({ [cftasks]: '200' })], 0)).toBe(100);
     expect(mostFinished([quota({ [cftasks]: '200' })], 150)).toBe(25);
     expect(mostFinished([quota({ [cftasks]: '200' })], 199)).toBe(0);
     expect(mostFinished([quota({ [cftasks]: '3' })], 9)).toBe(0);
   });
 
-  test('follow the tightest of all quotas of the space, and of all that a task takes of them', () => {
+  test('follows the tightest of all quotas of the space, and all resources that a task needs from them', () => {
     expect(mostFinished([quota({ [cftasks]: '1k' }), quota({ [cftasks]: '10' })], 0)).toBe(5);
     expect(mostFinished([quota({ [cftasks]: '200', 'count/pods': '40' })], 0)).toBe(10);
     expect(mostFinished([quota({ [cftasks]: '200', 'count/jobs.batch': '8' })], 0)).toBe(2);
     expect(mostFinished([quota({ [cftasks]: '200', 'count/taskworkloads.korifi.cloudfoundry.org': '20' })], 2)).toBe(9);
   });
 
-  test('are without a limit where no quota counts tasks', () => {
+  test('does not exist if no quota counts tasks', () => {
     expect(mostFinished([], 5)).toBe(Number.POSITIVE_INFINITY);
     expect(mostFinished([quota({ pods: '3', 'requests.memory': '1Gi', [cftasks]: 'none' }), { metadata: {} }], 5)).toBe(
       Number.POSITIVE_INFINITY,
     );
   });
 
-  test.each([1, 2, 5, 20])('leave room in each of %i spaces that share what their org may hold, and in the org', (count) => {
+  test.each([1, 2, 5, 20])('leaves place in each of %i spaces that share the total of an org, and in the org', (count) => {
     const [total, most] = [400, 200];
     let spaces = Array.from({ length: count }, () => ({ used: 0, uncounted: 0, given: 0, inForce: 0 }));
     for (let round = 0; round < 500; round += 1) {

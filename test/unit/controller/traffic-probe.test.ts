@@ -80,7 +80,7 @@ describe('NotServing', () => {
     expect(proof).toMatchObject({ state: 'refused', reason: 'NotServing' });
   });
 
-  test('is not given to an app that answers before that', async () => {
+  test('is not the reason if the app answers before that', async () => {
     const { address } = await gateway(
       (_generation, count) => ({ status: count <= 100 ? 503 : 404 }),
       () => undefined,
@@ -91,12 +91,15 @@ describe('NotServing', () => {
   test.each([
     ['2 s', 'where no other version serves', 0, 2_000],
     ['15 s', 'where another version serves', 1, 15_000],
-  ])('is not given to an app whose check is that it runs: it counts as serving after %s %s', async (_time, _where, ready, least) => {
-    const { proof, afterMs } = await proofOf(await answering(502), unchecked(ready));
-    expect(proof).toEqual({ state: 'proven', through: 'gateway' });
-    expect(afterMs).toBeGreaterThan(least);
-    expect(afterMs).toBeLessThanOrEqual(least + 100);
-  });
+  ])(
+    'is not the reason if the health check of the app is its process: the app counts as serving after %s %s',
+    async (_time, _where, ready, least) => {
+      const { proof, afterMs } = await proofOf(await answering(502), unchecked(ready));
+      expect(proof).toEqual({ state: 'proven', through: 'gateway' });
+      expect(afterMs).toBeGreaterThan(least);
+      expect(afterMs).toBeLessThanOrEqual(least + 100);
+    },
+  );
 });
 
 describe('RouteNotAccepted', () => {
@@ -110,7 +113,7 @@ describe('RouteNotAccepted', () => {
   };
 
   test.each(['Accepted', 'ResolvedRefs'] as const)(
-    'is the reason when the condition %s stays False, in the words of the gateway',
+    "is the reason when the condition %s stays False, with the gateway's message",
     async (type) => {
       const { proof, afterMs } = await proofOf(contextOf('http://127.0.0.1:9', refusing(type)), processOf('one'));
       expect(proof).toEqual({
@@ -122,7 +125,7 @@ describe('RouteNotAccepted', () => {
     },
   );
 
-  test('is the reason when no gateway controller looks at the route, which is said', async () => {
+  test('is the reason when no gateway controller processes the route, with a message', async () => {
     const { proof } = await proofOf(contextOf('http://127.0.0.1:9', { ...httpRoute(), status: { parents: [] } }), processOf('one'));
     expect(proof).toMatchObject({
       state: 'refused',
@@ -131,7 +134,7 @@ describe('RouteNotAccepted', () => {
     });
   });
 
-  test('is not said of a form that the gateway has not looked at yet', () => {
+  test('is not the reason for a form that the gateway has not processed yet', () => {
     const live = refusing('Accepted');
     const [parent] = live.status?.parents ?? [];
     const old = (parent?.conditions ?? []).map((condition) => ({ ...condition, observedGeneration: 1 }));
@@ -145,7 +148,7 @@ describe('RouteNotAccepted', () => {
   });
 });
 
-describe('where the gateway cannot be asked from inside', () => {
+describe('if the gateway cannot be asked from inside the cluster', () => {
   const instance = async (): Promise<{ address: string; port: number }> => {
     const { address } = await gateway(
       () => ({ status: 200, marked: false }),
@@ -154,13 +157,13 @@ describe('where the gateway cannot be asked from inside', () => {
     return { address: '127.0.0.1', port: Number(new URL(address).port) };
   };
 
-  test('because it has no address, an instance is asked itself', async () => {
+  test('because it has no address, an instance is asked', async () => {
     const { address, port } = await instance();
     const { proof } = await proofOf(contextOf(undefined, httpRoute()), processOf('one'), [instanceAt(address)], port);
     expect(proof).toEqual({ state: 'proven', through: 'instance' });
   });
 
-  test('because it has refused connections for 3 s, an instance is asked itself', async () => {
+  test('because it has refused connections for 3 s, an instance is asked', async () => {
     const { address: closed } = await gateway(
       () => ({ status: 200 }),
       () => undefined,
@@ -183,13 +186,13 @@ describe('where the gateway cannot be asked from inside', () => {
 });
 
 describe('an answer that does not come from the rule of the generation', () => {
-  test('is none where the gateway marks answers, for 15 s', async () => {
+  test('does not count if the gateway marks answers, for 15 s', async () => {
     const { proof, afterMs } = await proofOf(await answering(200, false), processOf('one'));
     expect(proof).toEqual({ state: 'proven', through: 'gateway' });
     expect(afterMs).toBeGreaterThan(15_000);
   });
 
-  test('is a 404 where it cannot mark them, for 1 s', async () => {
+  test('is a 404 if the gateway cannot mark answers, for 1 s', async () => {
     const { proof, afterMs } = await proofOf(await answering(404, false, []), processOf('one'));
     expect(proof).toEqual({ state: 'proven', through: 'gateway' });
     expect(afterMs).toBeGreaterThan(1_000);
@@ -198,7 +201,7 @@ describe('an answer that does not come from the rule of the generation', () => {
   });
 });
 
-test('a route is asked for only once it has the rule of the generation', () => {
+test('a route is tested only when it has the rule of the generation', () => {
   const live = httpRoute(undefined, true, [other]);
   const { context } = contextOf('http://127.0.0.1:9', live);
   expect(revisionOf(live)).toBeDefined();

@@ -9,7 +9,7 @@ const digest = `sha256:${'a'.repeat(64)}`;
 const packed = (text: string): string => gzipSync(text).toString('base64');
 const blanks = ' '.repeat(60_000);
 
-describe('what a build writes', () => {
+describe('output of a build', () => {
   // The second one is valid TOML, which the exporter takes: the parser before this one searched it for a table's name in cubic time.
   test.each([
     ['blanks inside of brackets that never close', `[${blanks}\n`],
@@ -36,7 +36,7 @@ describe('what a build writes', () => {
     expect(() => unpackText('AAAA', 'It')).toThrow('It is not packed with gzip.');
   });
 
-  test('is refused with a sentence where it is too much or none', () => {
+  test('is refused with a sentence if it is too large or missing', () => {
     const types = (count: number, command = 'x'): string =>
       Array.from({ length: count }, (_, index) => `[[processes]]\ntype = "t${index}"\ncommand = ["${command}"]\n`).join('');
     expect(factsFromMetadata(types(dropletLimits.processTypes)).processTypes).toHaveLength(dropletLimits.processTypes);
@@ -52,8 +52,8 @@ describe('what a build writes', () => {
   });
 });
 
-describe('what an image says', () => {
-  test.each(['', '{', '[]', 'null', '"x"', '5'])('is refused where it is no object: %s', (text) =>
+describe('data from an image', () => {
+  test.each(['', '{', '[]', 'null', '"x"', '5'])('is refused if it is not an object: %s', (text) =>
     expect(() => factsFromLabel(text)).toThrow(/^The droplet's label io.buildpacks.build.metadata is not (valid JSON|a JSON object)\.$/),
   );
 
@@ -61,11 +61,11 @@ describe('what an image says', () => {
     { processes: 5, buildpacks: 'x' },
     { processes: [null, 5, [], { type: { a: 1 } }, { command: ['x'] }], buildpacks: [null, 7] },
     { processes: { length: 2 }, buildpacks: { map: 1 } },
-  ])('counts as nothing where it has another shape: %j', (label) =>
+  ])('is ignored if it has another shape: %j', (label) =>
     expect(factsFromLabel(JSON.stringify(label))).toEqual({ processTypes: [], buildpacks: [] }),
   );
 
-  test('has one command per process type, the last', () => {
+  test('has one command per process type, the last one', () => {
     const processes = [
       { type: 'web', command: ['a'] },
       { type: 'web', command: ['b', 5], args: [null, 'c'] },
@@ -73,21 +73,21 @@ describe('what an image says', () => {
     expect(factsFromLabel(JSON.stringify({ processes })).processTypes).toEqual([{ type: 'web', command: 'b "c"'.replaceAll('"', '') }]);
   });
 
-  test('is read as the shapes that are wanted only', () => {
+  test('is reduced to the expected shapes', () => {
     expect(textsIn(['a', 1, null, 'b'])).toEqual(['a', 'b']);
     expect(textsIn(undefined)).toEqual([]);
     expect(() => readJson('x'.repeat(300_000), 'It')).toThrow('It has 300000 characters');
   });
 });
 
-describe('last words', () => {
+describe('the last words of a container', () => {
   test.each([
     ['blanks', blanks],
     ['what a detector prints', `fail: ${'a@'.repeat(2_000)}`],
     ['colours that never end', '\u001b['.repeat(2_000)],
     ['one long line', 'x'.repeat(4_096)],
     ['halves of characters', `${'x'.repeat(499)}${'\u{1F600}'.repeat(100)}`],
-  ])('make a sentence of at most a thousand characters: %s', (_, message) => {
+  ])('become a sentence of at most a thousand characters: %s', (_, message) => {
     const state = { terminated: { exitCode: 20, message, reason: 'Error', finishedAt: '2026-01-01T00:00:00Z' } };
     const status = { name: 'build', image: 'i', imageID: '', ready: false, restartCount: 0, state };
     for (const exitCode of [20, 1]) {
@@ -101,7 +101,7 @@ describe('last words', () => {
     }
   });
 
-  test('of a builder offer what can be read of its order', () => {
+  test('of a builder contain the readable part of its order', () => {
     const order = (text: string) => readBuilderReport(`uid=1\norder=${packed(text)}\n`).buildpacks;
     expect(order('[[order]]\n[[order.group]]\nid = "a"\nversion = "1"\n[[order.group]]\nid = 5\n')).toEqual([{ id: 'a', version: '1' }]);
     expect(order(`[${blanks}`)).toEqual([]);

@@ -26,11 +26,11 @@ function exported(): Described[] {
   return registered.map(({ name, type, labelNames }) => ({ name, type, labels: labelNames }));
 }
 
-test('the page on metrics lists what the controller exports, with types and labels', () => {
+test('the page on metrics lists the metrics of the controller, with types and labels', () => {
   expect(documented().toSorted(byName)).toEqual(exported().toSorted(byName));
 });
 
-test('names are as Prometheus wants them: a prefix, base units, and _total for counters alone', () => {
+test("names follow Prometheus' conventions: a prefix, base units, and _total for counters only", () => {
   for (const { name, type } of exported()) {
     expect(name).toMatch(/^(kf|process)_[a-z_]+$/);
     expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
@@ -43,7 +43,7 @@ test('labels are words of kf, never names of apps, spaces or users', () => {
   expect([...labels].toSorted()).toEqual(['kind', 'lifecycle', 'outcome', 'reconciler', 'verb']);
 });
 
-test('series of outcomes are there from the beginning, so that a first failure is seen as an increase', async () => {
+test('series of outcomes exist from the start, so that a first failure is seen as an increase', async () => {
   const text = await new Metrics().render();
   for (const outcome of ['succeeded', 'failed']) {
     expect(text).toContain(`kf_push_duration_seconds_count{outcome="${outcome}"} 0`);

@@ -25,7 +25,7 @@ function promises(): SecurityPromise[] {
   }));
 }
 
-test('every promise names a test that exists, by file and title', () => {
+test('every row of docs/security-model.md names tests that exist, by file and title', () => {
   const unshown = promises().flatMap(({ promise, shownBy }) =>
     shownBy
       .filter(({ file, title }) => {
@@ -37,7 +37,7 @@ test('every promise names a test that exists, by file and title', () => {
   expect(unshown).toEqual([]);
 });
 
-test('every attack on the cluster ring shows a promise', () => {
+test('every attack of the cluster ring is named in a row of docs/security-model.md', () => {
   const files = readdirSync(new URL('test/cluster/attacks/', root));
   const named = new Set(promises().flatMap(({ shownBy }) => shownBy.map(({ file }) => file)));
   const attacks = files.filter((file) => file.endsWith('.test.ts')).map((file) => `cluster/attacks/${file.slice(0, -'.test.ts'.length)}`);

@@ -26,7 +26,7 @@ test('the table of setup.yaml lists the keys of its schema and no others', () =>
   expect(rows.flatMap(({ keys }) => keys).toSorted()).toEqual(knownKeys.toSorted());
 });
 
-test('the defaults in the table are those that hold', () => {
+test('the defaults in the table are those of the code', () => {
   const told = new Map(rows.flatMap(({ keys, standard: text }) => keys.map((key) => [key, text.replaceAll('`', '')] as const)));
   const { images: _, ...others } = standard;
   const shown = (value: unknown): string => stringify(value, { collectionStyle: 'flow', flowCollectionPadding: false }).trim();
@@ -34,7 +34,7 @@ test('the defaults in the table are those that hold', () => {
   expect(Object.fromEntries(held.map(([key = '']) => [key, told.get(key)]))).toEqual(Object.fromEntries(held));
 });
 
-test('keys within keys stand in the page', () => {
+test('nested keys are on the page', () => {
   const inner = Object.values(settingsSchema).flatMap((rule) => (rule.type === 'map' ? Object.keys(rule.keys) : []));
   expect(inner.filter((key) => !page('setup').includes(key))).toEqual([]);
 });

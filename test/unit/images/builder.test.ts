@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { builderLabels, readBuildpacks } from '../../../tools/cluster/images/builder.ts';
 
-test('every buildpack has an id of its own and both phases as programs', () => {
+test('every buildpack has its own id and both phases as programs', () => {
   const buildpacks = readBuildpacks();
   expect(buildpacks.map(({ id }) => id)).toEqual(['kf/binary', 'kf/nodejs', 'kf/procfile', 'kf/staticfile']);
   for (const { folder } of buildpacks) {
@@ -25,7 +25,7 @@ test('the labels list exactly the buildpacks that the order uses', () => {
   );
 });
 
-test('the Procfile comes last in every group, and no group needs it', () => {
+test('the Procfile comes last in every group, and no group requires it', () => {
   const order = JSON.parse(builderLabels('reg/run:1', 'sha256:0')['io.buildpacks.buildpack.order'] ?? '') as {
     group: { id: string; optional?: boolean }[];
   }[];

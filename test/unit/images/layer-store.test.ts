@@ -25,7 +25,7 @@ test('a layer with equal inputs is packed once and is the same the second time',
   expect(packed).toEqual(['images: packing layer test']);
 });
 
-test('other inputs pack another layer', async () => {
+test('other inputs produce another layer', async () => {
   const first = await layer(['a'], 'one');
   const second = await layer(['b'], 'two');
   expect(second.digest).not.toBe(first.digest);
@@ -55,7 +55,7 @@ test('a recipe that fails leaves nothing behind', async () => {
   expect(readdirSync(join(cacheDir, 'layers'))).toEqual([]);
 });
 
-test('a tree is sorted, its folders come first, and the later of two entries wins', () => {
+test('a tree is sorted, its folders come first, and the later of two equal entries is used', () => {
   const entries: LayerEntry[] = [
     textFile('usr/bin/b', 'old'),
     textFile('etc/a', ''),
@@ -76,6 +76,6 @@ test.each([
   ['lib64/ld.so', 'usr/lib64/ld.so'],
   ['usr/bin/env', 'usr/bin/env'],
   ['library/x', 'library/x'],
-])('%s of a Debian package lies at %s', (name, place) => {
+])('%s of a Debian package is at %s', (name, place) => {
   expect(mergedUsrName(name)).toBe(place);
 });

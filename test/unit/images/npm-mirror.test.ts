@@ -24,7 +24,7 @@ async function publish(name: string, version: string, more: object = {}): Promis
   await layerFromEntries([{ type: 'file', name: 'package/package.json', source: manifest }], { output, compression: 'gzip' });
 }
 
-test('a lockfile names its packages once each, without links, folders of its own and what no registry or no Linux here has', () => {
+test('the packages of a lockfile are listed once each, without links, folders, and packages without a registry or for other systems', () => {
   const lockfile = join(folder, 'package-lock.json');
   const packages = {
     '': { version: '1.0.0' },
@@ -61,7 +61,7 @@ test('a scoped package is found under its encoded name, with an archive of the a
   expect(version?.dist.integrity).toBe(`sha512-${Buffer.from(hash).toString('base64')}`);
 });
 
-test('an archive that comes later is served, also under the address that a lockfile recorded at another registry', async () => {
+test('an archive that was added later is served, also at the address that a lockfile recorded at another registry', async () => {
   mirror = await startNpmMirror({ host: '127.0.0.1', port: 0, tarballDir: folder });
   expect((await fetch(`${mirror.url}late`)).status).toBe(404);
   await publish('late', '1.0.0');
@@ -88,7 +88,7 @@ test('a scoped package and a package of the same name without scope are distingu
   }
 });
 
-test('packages that npm would write to one file are fetched apart', () => {
+test('packages that npm would write to one file are downloaded separately', () => {
   const [scoped, plain, other] = [
     { name: '@types/send', version: '1.0.0' },
     { name: 'types-send', version: '1.0.0' },

@@ -27,7 +27,7 @@ async function built(name: string, text: string, push = true): Promise<BuiltImag
 
 const root = (): string => join(folder, 'storage', 'docker', 'registry', 'v2');
 
-test('a tag leads to the manifest, and every blob lies under its own hash', async () => {
+test('a tag refers to the manifest, and every blob is stored under its own hash', async () => {
   const image = await built('reg:5000/kf/a:1', 'one');
   storeImages([image], join(folder, 'storage'), 'reg:5000');
   expect(readFileSync(join(root(), 'repositories/kf/a/_manifests/tags/1/current/link'), 'utf8')).toBe(image.digest);
@@ -42,7 +42,7 @@ test('a tag leads to the manifest, and every blob lies under its own hash', asyn
   }
 });
 
-test('a tag moves to the newer image and the older stays reachable by digest', async () => {
+test('a tag moves to the newer image, and the older one can still be read by digest', async () => {
   const [older, newer] = [await built('reg:5000/kf/a:1', 'one'), await built('reg:5000/kf/a:1', 'two')];
   storeImages([older], join(folder, 'storage'), 'reg:5000');
   storeImages([newer], join(folder, 'storage'), 'reg:5000');

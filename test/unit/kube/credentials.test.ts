@@ -41,7 +41,7 @@ describe('credentials of a kubeconfig user', () => {
     expect(await source.get()).toEqual({ authorization: `Basic ${Buffer.from('jane:säge').toString('base64')}` });
   });
 
-  test('a token file wins over a token, and is read again after a while', async () => {
+  test('a token file has priority over a token, and is read again after a while', async () => {
     const path = join(dir, 'token');
     writeFileSync(path, 'one\n');
     const source = await credentialSourceOf(selected({ token: 'fixed', tokenFile: path }), {});
@@ -56,7 +56,7 @@ describe('credentials of a kubeconfig user', () => {
     expect(await timed.get()).toEqual({ authorization: 'Bearer two' });
   });
 
-  test('inline certificates win over files', async () => {
+  test('inline certificates have priority over files', async () => {
     const data = Buffer.from('CERT').toString('base64');
     writeFileSync(join(dir, 'key'), 'KEY');
     const source = await credentialSourceOf(
@@ -72,7 +72,7 @@ describe('credentials of a kubeconfig user', () => {
 });
 
 describe('an exec plugin', () => {
-  test('is asked once until its credential is about to expire', async () => {
+  test('is run once until its credential is about to expire', async () => {
     let now = Date.parse('2026-01-01T00:00:00Z');
     const source = execCredential(
       plugin(answer({ token: 'one', expirationTimestamp: '2026-01-01T00:10:00Z' })),
@@ -91,7 +91,7 @@ describe('an exec plugin', () => {
     expect(runs()).toBe(2);
   });
 
-  test('is asked again after a refusal, but not when another request has renewed meanwhile', async () => {
+  test('is run again after a refusal, but not if another request has renewed the credential meanwhile', async () => {
     const source = execCredential(plugin(answer({ token: 'one' })), selected(), process.env);
     const refused = await source.get();
     writeFileSync(join(dir, 'answer'), answer({ token: 'two' }));
@@ -101,7 +101,7 @@ describe('an exec plugin', () => {
     expect(await source.renew(await source.get())).toBe(false);
   });
 
-  test('gets the cluster when it asks for it, and its own settings', async () => {
+  test('gets the cluster if it requests it, and its own settings', async () => {
     const entry = { ...plugin(answer({ clientCertificateData: 'CERT', clientKeyData: 'KEY' })), provideClusterInfo: true };
     const cluster = {
       'certificate-authority-data': Buffer.from('PEM').toString('base64'),
@@ -123,7 +123,7 @@ describe('an exec plugin', () => {
     });
   });
 
-  test('that is not installed shows its install hint', async () => {
+  test('that is not installed causes its install hint to be shown', async () => {
     const entry = { apiVersion: 'client.authentication.k8s.io/v1', command: join(dir, 'nothing'), installHint: 'Install it with brew.' };
     await expect(execCredential(entry, selected(), process.env).get()).rejects.toMatchObject({
       hints: ['Install it with brew.'],
@@ -142,7 +142,7 @@ describe('an exec plugin', () => {
     });
   });
 
-  test('that needs a terminal says so when there is none', async () => {
+  test('that needs a terminal fails with a message if there is none', async () => {
     const entry: ExecEntry = { ...plugin(answer({ token: 'x' })), interactiveMode: 'Always' };
     await expect(execCredential(entry, selected(), process.env).get()).rejects.toThrow('must be used at a terminal');
     expect(runs()).toBe(0);

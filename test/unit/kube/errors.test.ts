@@ -15,8 +15,8 @@ function status(code: number, reason: string, message: string, details: object =
   return JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', message, reason, details, code });
 }
 
-describe('answers of the API server', () => {
-  test('a refusal names who lacks which right where, and who can grant it', () => {
+describe('an answer of the API server', () => {
+  test('that refuses names the missing right, the user, the place, and who can grant it', () => {
     const text =
       'cfapps.korifi.cloudfoundry.org is forbidden: User "jane" cannot list resource "cfapps" in API group "korifi.cloudfoundry.org" in the namespace "space-1"';
     const error = errorFromAnswer(403, status(403, 'Forbidden', text), identity);
@@ -28,7 +28,7 @@ describe('answers of the API server', () => {
     expect(error.missingRight).toEqual({ user: 'jane', verb: 'list', resource: 'cfapps', group: 'korifi.cloudfoundry.org', ns: 'space-1' });
   });
 
-  test('a refusal at the scope of the cluster and of a subresource reads as such', () => {
+  test('that refuses at cluster scope or for a subresource names that', () => {
     const text =
       'pods "x" is forbidden: User "system:serviceaccount:a:b" cannot get resource "pods/log" in API group "" at the cluster scope';
     const error = errorFromAnswer(403, status(403, 'Forbidden', text), identity);
@@ -36,7 +36,7 @@ describe('answers of the API server', () => {
     expect(error.hints.join(' ')).toContain('An administrator of the cluster');
   });
 
-  test('a quota that is used up has its own class', () => {
+  test('about a used up quota has its own class', () => {
     const text = 'pods "x" is forbidden: exceeded quota: q, requested: pods=1, used: pods=5, limited: pods=5';
     expect(errorFromAnswer(403, status(403, 'Forbidden', text), identity)).toMatchObject({
       code: 'quota',
@@ -44,13 +44,13 @@ describe('answers of the API server', () => {
     });
   });
 
-  test('refused credentials name user and context', () => {
+  test('about refused credentials names user and context', () => {
     const error = errorFromAnswer(401, status(401, 'Unauthorized', 'Unauthorized'), identity);
     expect(error.message).toContain('the credentials of the user "jane" (context "prod") are not accepted');
     expect(error.hints).toEqual(['kubectl auth whoami --context prod']);
   });
 
-  test('a missing object and a missing kind are distinguished', () => {
+  test('distinguishes a missing object from a missing kind', () => {
     const object = errorFromAnswer(404, status(404, 'NotFound', 'pods "x" not found', { name: 'x', kind: 'pods' }), identity, '/api/v1/x');
     const kind = errorFromAnswer(404, '404 page not found\n', identity, '/apis/korifi.cloudfoundry.org/v1alpha1/cfapps?limit=500');
     expect([isNotFound(object), isMissingKind(object)]).toEqual([true, false]);
@@ -58,7 +58,7 @@ describe('answers of the API server', () => {
     expect(kind.message).toBe('Error from Kubernetes: this cluster does not know /apis/korifi.cloudfoundry.org/v1alpha1/cfapps.');
   });
 
-  test('the two meanings of 409 are distinguished, 410 means expired', () => {
+  test('distinguishes the two meanings of 409, and 410 means expired', () => {
     const exists = errorFromAnswer(409, status(409, 'AlreadyExists', 'already exists'));
     const changed = errorFromAnswer(409, status(409, 'Conflict', 'the object has been modified'));
     expect([isAlreadyExists(exists), isConflict(exists)]).toEqual([true, false]);
@@ -66,19 +66,19 @@ describe('answers of the API server', () => {
     expect(isExpired(errorFromAnswer(410, status(410, 'Expired', 'too old resource version')))).toBe(true);
   });
 
-  test('a body that is no Status is shown as it is', () => {
+  test('whose body is not a Status is shown as it is', () => {
     expect(errorFromAnswer(500, 'upstream connect error').message).toBe('Error from Kubernetes: upstream connect error.');
     expect(errorFromAnswer(502, '').message).toBe('Error from Kubernetes: HTTP status 502.');
   });
 });
 
-describe('no answer', () => {
+describe('a missing answer', () => {
   test.each([
     ['ECONNREFUSED', 'nothing listens there'],
     ['ENOTFOUND', 'cannot be resolved'],
     ['CERT_HAS_EXPIRED', 'its certificate has expired'],
     ['SELF_SIGNED_CERT_IN_CHAIN', 'not signed by the authority of the kubeconfig'],
-  ])('%s names server, context and what to try', (code, text) => {
+  ])('(%s) names server, context and what to try', (code, text) => {
     const error = unreachableError(Object.assign(new Error('x'), { code }), identity);
     expect(error.message).toContain('Kubernetes does not answer at https://k8s.example.com:6443 (context "prod")');
     expect(error.message).toContain(text);
@@ -86,7 +86,7 @@ describe('no answer', () => {
     expect(error.hints[0]).toBe('kubectl cluster-info --context prod');
   });
 
-  test('an error of several attempts shows the first', () => {
+  test('after several attempts shows the first error', () => {
     const both = new AggregateError([Object.assign(new Error('a'), { code: 'ECONNREFUSED' }), new Error('b')]);
     expect(unreachableError(both, identity).message).toContain('connection refused');
   });

@@ -26,7 +26,7 @@ const cluster = (name: string, server: string, more: object = {}): object => ({ 
 const context = (name: string, clusterName: string, user: string): object => ({ name, context: { cluster: clusterName, user } });
 
 describe('kubeconfig files', () => {
-  test('the first file of KUBECONFIG that names something wins, missing files count as empty', async () => {
+  test('the first file of KUBECONFIG that defines an entry has priority, missing files count as empty', async () => {
     const dir = folder();
     const one = write(join(dir, 'one'), {
       clusters: [cluster('a', 'https://one')],
@@ -46,7 +46,7 @@ describe('kubeconfig files', () => {
     expect(selectContext(config, { context: 'c1' }).cluster.server).toBe('https://one');
   });
 
-  test('paths count from the folder of the file that names them, commands without a slash do not', async () => {
+  test('paths are relative to the file that contains them, except commands without a slash', async () => {
     const dir = folder();
     mkdirSync(join(dir, 'sub'));
     const path = write(join(dir, 'sub', 'config'), {
@@ -66,14 +66,14 @@ describe('kubeconfig files', () => {
     expect(config.users.get('v')?.exec?.command).toBe('plugin');
   });
 
-  test('HOME decides where the default file lies', async () => {
+  test('HOME determines where the default file is', async () => {
     const dir = folder();
     mkdirSync(join(dir, '.kube'));
     write(join(dir, '.kube', 'config'), 'current-context: home\ncontexts:\n- name: home\n  context: {cluster: c, user: u}\n');
     expect((await readKubeconfig({ env: { HOME: dir } })).contexts.get('home')).toEqual({ cluster: 'c', user: 'u' });
   });
 
-  test('a broken file is named with what is wrong', async () => {
+  test('a broken file is named with its error', async () => {
     const path = write(join(folder(), 'config'), 'a: [b\n');
     await expect(readKubeconfig({ kubeconfig: path, env: {} })).rejects.toMatchObject({
       code: 'usage',
@@ -85,7 +85,7 @@ describe('kubeconfig files', () => {
     await expect(readKubeconfig({ kubeconfig: join(folder(), 'none'), env: {} })).rejects.toMatchObject({ code: 'usage' });
   });
 
-  test('an unknown context is answered with those that exist', async () => {
+  test('an unknown context is reported with the existing ones', async () => {
     const path = write(join(folder(), 'config'), {
       clusters: [cluster('a', 'https://a')],
       contexts: [context('blue', 'a', ''), context('green', 'a', '')],
@@ -99,20 +99,20 @@ describe('kubeconfig files', () => {
     ['one', ['/nowhere/config'], 'the kubeconfig /nowhere/config is not there.'],
     ['several', ['/nowhere/a', '/nowhere/b'], 'the kubeconfig /nowhere/a and /nowhere/b are not there.'],
     ['none', [''], 'KUBECONFIG names no file.'],
-  ])('files that are not there are named: %s', async (_, paths, why) => {
+  ])('files that do not exist are named: %s', async (_, paths, why) => {
     const env = { KUBECONFIG: `${paths.join(delimiter)}${delimiter}` };
     await expect(resolveEndpoint({ env })).rejects.toThrow(`No Kubernetes cluster is configured: ${why}`);
     const named = why.charAt(0).toUpperCase() + why.slice(1);
     await expect(resolveEndpoint({ env, context: 'c' })).rejects.toThrow(`The kubeconfig has no context "c". ${named}`);
   });
 
-  test('a file without a context is named beside one that is not there', async () => {
+  test('a file without a context is named together with one that does not exist', async () => {
     const path = write(join(folder(), 'config'), '{}');
     const env = { KUBECONFIG: [path, '/nowhere/config'].join(delimiter) };
     await expect(resolveEndpoint({ env })).rejects.toThrow(`the kubeconfig /nowhere/config is not there, ${path} has no context.`);
   });
 
-  test('a context that leads nowhere says which part is missing', async () => {
+  test('a context with a missing part is reported with that part', async () => {
     const path = write(join(folder(), 'config'), {
       clusters: [cluster('a', 'https://a')],
       contexts: [context('x', 'gone', 'u'), context('y', 'a', 'nobody')],
@@ -124,7 +124,7 @@ describe('kubeconfig files', () => {
 });
 
 describe('the endpoint', () => {
-  test("is the pod's own service account when there is no kubeconfig", async () => {
+  test("is the pod's own service account if there is no kubeconfig", async () => {
     const dir = folder();
     for (const [name, text] of Object.entries({ token: 'abc\n', 'ca.crt': 'PEM', namespace: 'kf-system' })) write(join(dir, name), text);
     const env = { HOME: dir, KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' };
@@ -145,7 +145,7 @@ describe('the endpoint', () => {
     });
   });
 
-  test('carries impersonation as headers', async () => {
+  test('has impersonation as headers', async () => {
     const path = write(join(folder(), 'config'), {
       'current-context': 'x',
       clusters: [cluster('a', 'https://a:6443')],

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { configMapType } from '../../../src/lib/api/core.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
-test('an object whose owner is gone already is collected, one that has another owner stays', async () => {
+test('an object whose owner is already gone is deleted, and one that has another owner stays', async () => {
   const cluster = new MemoryCluster();
   const [gone, alive] = [
     await cluster.create(configMapType, { metadata: { name: 'gone', namespace: 'ns' } }),

@@ -25,7 +25,7 @@ const gone = (): KfError => new KfError('not-found', 'It was deleted meanwhile.'
 const read = () => ({ type: kinds.app, object: app, gone });
 const mark = (key: string) => ({ metadata: { annotations: { [key]: 'yes' } } });
 
-it('decides again with the changes of others', async () => {
+it('the patch is computed again after changes by others', async () => {
   await cluster.mergePatch(kinds.app, ns, 'app', mark('theirs'));
   const seen: (string | undefined)[] = [];
   const { object, isWritten } = await patchAsRead(cluster, read(), (live) => {
@@ -37,11 +37,11 @@ it('decides again with the changes of others', async () => {
   expect(object.metadata.annotations).toMatchObject({ theirs: 'yes', own: 'yes' });
 });
 
-it('writes nothing if there is nothing to do, and reports it', async () => {
+it('nothing is written if there is nothing to do, and that is reported', async () => {
   expect(await patchAsRead(cluster, read(), () => undefined)).toEqual({ object: app, isWritten: false });
 });
 
-it('leaves another object of the same name alone', async () => {
+it('another object of the same name is not changed', async () => {
   await cluster.delete(kinds.app, ns, 'app');
   await expect(patchAsRead(cluster, read(), () => mark('own'))).rejects.toThrow();
   await make();

@@ -54,7 +54,7 @@ describe('the proxy before an API server', () => {
     expect(proxyFor(new URL('https://10.1.2.3'), undefined, { HTTPS_PROXY: 'http://p', NO_PROXY: noProxy }) === undefined).toBe(exempt);
   });
 
-  test('one that kf cannot use is named without its password', () => {
+  test('a proxy that kf cannot use is named without its password', () => {
     expect(() => proxyFor(server, 'socks5://me:secret@s:1080', {})).toThrow('The proxy socks5://s:1080 is of a kind');
   });
 });

@@ -74,14 +74,14 @@ test.each([
   expect(readRefusal(status, message, details)?.text).toBe(text);
 });
 
-test('a quota of kf says that the spaces of an org share', () => {
+test('the message about a quota of kf says that the spaces of an org share it', () => {
   const refused = (quota: string): string[] =>
     readRefusal(403, `pods "x" is forbidden: exceeded quota: ${quota}, requested: pods=1, used: pods=1, limited: pods=1`)?.hints ?? [];
   expect(refused('kf-limits')[0]).toContain('The spaces of an org share its limits');
   expect(refused('other')[0]).toBe('Delete what is not needed, or ask an administrator of the cluster for more.');
 });
 
-test('other texts stay as they are', () => {
+test('other texts are not changed', () => {
   expect(readRefusal(403, 'User "jane" cannot list resource "pods"')).toBeUndefined();
   expect(readRefusal(500, 'exceeded quota: q, requested: a=1, used: a=1, limited: a=1')).toBeUndefined();
 });

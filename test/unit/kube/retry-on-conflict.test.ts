@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
-test('the change is made of each version, until one is written', async () => {
+test('the change is applied to each version, until one is written', async () => {
   const seen: number[] = [];
   const write = async (live: number): Promise<string> => {
     seen.push(live);
@@ -27,7 +27,7 @@ test('the change is made of each version, until one is written', async () => {
   expect(seen).toEqual([0, 1, 2, 3]);
 });
 
-test('an object that others change without a pause is given up, with the conflict', async () => {
+test('for an object that others change all the time kf gives up, with the conflict', async () => {
   const written = retryOnConflict(0, () => Promise.reject(conflict()), readAgain).catch((error: unknown) => error);
   await vi.advanceTimersByTimeAsync(31_000);
   expect(await written).toMatchObject({ status: 409 });
@@ -35,14 +35,14 @@ test('an object that others change without a pause is given up, with the conflic
 });
 
 test.each([apiError(409, 'AlreadyExists', 'exists'), apiError(403, 'Forbidden', 'no'), new Error('gone')])(
-  '%s is no conflict',
+  '%s is not a conflict',
   async (error) => {
     await expect(retryOnConflict(0, () => Promise.reject(error), readAgain)).rejects.toBe(error);
     expect(version).toBe(0);
   },
 );
 
-test('ends with the command', async () => {
+test('the retries end with the command', async () => {
   const ended = new AbortController();
   const write = (): Promise<never> => {
     ended.abort();

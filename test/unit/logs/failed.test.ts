@@ -9,7 +9,7 @@ const app = (deployment: Partial<DeploymentStatus>): CFApp => ({
   status: { deployment: { id: 'x', phase: 'Failed', reason: 'Crashed', pod: 'set-2', since: '2026-01-01T00:00:05Z', ...deployment } },
 });
 
-test('the first and last lines of a version that failed stand between notes, with what is left out counted', () => {
+test('the first and last lines of a version that failed are shown between notes, with the number of missing lines', () => {
   const entries = failedVersionEntries(app({ logHead: ['ROOT CAUSE'], logOmitted: 60, logTail: ['at main'] }), []);
   expect(entries.map(({ source, text }) => [source.type, source.index, text])).toEqual([
     ['KF', undefined, 'The version that failed (Crashed) is gone; it said:'],
@@ -21,14 +21,14 @@ test('the first and last lines of a version that failed stand between notes, wit
   expect(new Set(entries.map(({ time }) => time))).toEqual(new Set(['2026-01-01T00:00:05.000000000Z']));
 });
 
-test('they stay while the app is stopped', () => {
+test('the lines stay while the app is stopped', () => {
   const { deployment } = app({ logTail: ['at main'] }).status ?? {};
   const stopped = app({ ...deployment, phase: 'Stopped' });
   delete stopped.status?.deployment?.reason;
   expect(failedVersionEntries(stopped, [])[0]?.text).toBe('The version that failed is gone; it said:');
 });
 
-test('nothing is repeated of a pod that is still there, and nothing is said of an app that serves', () => {
+test('the lines of an existing pod are not repeated, and nothing is shown of an app that serves', () => {
   const seen: LogEntry = { time: '', source: { type: 'APP', pod: 'set-2', container: 'application' }, stream: 'OUT', text: 'at main' };
   expect(failedVersionEntries(app({ logTail: ['at main'] }), [seen])).toEqual([]);
   expect(failedVersionEntries(app({ phase: 'Serving', logTail: ['at main'] }), [])).toEqual([]);

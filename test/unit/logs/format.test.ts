@@ -14,14 +14,14 @@ const entry = (text: string, more: Partial<LogEntry> = {}): LogEntry => ({
   ...more,
 });
 
-describe('a log line as cf prints it', () => {
-  test('time, source, stream and text behind three blanks', () => {
+describe("a log line in cf's format", () => {
+  test('has time, source, stream and text after three blanks', () => {
     expect(formatLogLines(entry('listening on 8080'), { offsetMinutes: 0 })).toEqual([
       '   2026-08-07T10:16:20.45+0000 [APP/PROC/WEB/0] OUT listening on 8080',
     ]);
   });
 
-  test('a text of several lines repeats the header', () => {
+  test('repeats the header if its text has several lines', () => {
     expect(formatLogLines(entry('one\r\ntwo', { stream: 'ERR' }), { offsetMinutes: 0 })).toEqual([
       '   2026-08-07T10:16:20.45+0000 [APP/PROC/WEB/0] ERR one',
       '   2026-08-07T10:16:20.45+0000 [APP/PROC/WEB/0] ERR two',
@@ -31,15 +31,15 @@ describe('a log line as cf prints it', () => {
   test.each([
     [330, '2026-08-07T15:46:20.45+0530'],
     [-210, '2026-08-07T06:46:20.45-0330'],
-  ])('the time zone is written as an offset (%i min)', (offset, expected) => {
+  ])('has the time zone as an offset (%i min)', (offset, expected) => {
     expect(formatTime('2026-08-07T10:16:20.459123456Z', offset)).toBe(expected);
   });
 
-  test('a time without a fraction gets two digits', () => {
+  test('has two digits for the fraction of a time without one', () => {
     expect(formatTime('2026-08-07T10:16:20Z', 0)).toBe('2026-08-07T10:16:20.00+0000');
   });
 
-  test('staging lines have only the text, and the printer indents them', () => {
+  test('has only the text if it is of staging, and the printer indents it', () => {
     expect(stagingLines(entry('a\nb'))).toEqual(['a', 'b']);
   });
 });
@@ -52,7 +52,7 @@ describe('the source of a container', () => {
     });
   const k = 'korifi.cloudfoundry.org/';
 
-  test('app processes carry type, index and generation', () => {
+  test('has type, index and generation for app processes', () => {
     const labels = { [`${k}process-type`]: 'worker', 'apps.kubernetes.io/pod-index': '2', 'kf.cloudfoundry.org/generation': 'abc' };
     expect(sourceOf(pod(labels), 'application')).toEqual({
       type: 'APP',
@@ -64,18 +64,18 @@ describe('the source of a container', () => {
     });
   });
 
-  test('every container of a build pod is staging', () => {
+  test('is staging for every container of a build pod', () => {
     expect(sourceOf(pod({ [`${k}build-workload-name`]: 'b', [`${k}process-type`]: 'web' }, ['source', 'build']), 'build')).toMatchObject({
       type: 'STG',
       container: 'build',
     });
   });
 
-  test('tasks are named', () => {
+  test('names a task', () => {
     expect(sourceOf(pod({ [`${k}task-guid`]: 't1' }), 'application')).toMatchObject({ type: 'TASK', process: 't1' });
   });
 
-  test('injected sidecars and foreign pods are left out', () => {
+  test('is missing for injected sidecars and other pods', () => {
     expect(sourceOf(pod({ [`${k}process-type`]: 'web' }, ['istio-proxy', 'application']), 'istio-proxy')).toBeUndefined();
     expect(sourceOf(pod({}), 'application')).toBeUndefined();
   });

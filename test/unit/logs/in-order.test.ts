@@ -37,7 +37,7 @@ test('lines are sorted by their times, and lines of the same time keep their ord
   expect(texts).toEqual(['build 1', 'build 2a', 'build 2b', 'registry 3']);
 });
 
-test('a line is held for its time only: the stream need not go on', async () => {
+test('a line is held only for its time, even if the stream does not continue', async () => {
   const source = new Source();
   const lines = inOrder(source, 5);
   source.say(entry(2, 'late'), entry(1, 'early'));

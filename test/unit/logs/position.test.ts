@@ -18,46 +18,46 @@ describe('timestamps', () => {
     expect(parseStamped(line)).toEqual({ time, text });
   });
 
-  test('a line without one is none of the container', () => {
+  test('a line without a timestamp is not from the container', () => {
     expect(parseStamped('unable to retrieve container logs for containerd://abc')).toBeUndefined();
   });
 });
 
-describe('a position', () => {
-  test('asks again from a second before its last line', () => {
+describe('a log position', () => {
+  test('resumes a second before its last line', () => {
     const position = new LogPosition();
     expect(position.sinceTime).toBeUndefined();
     read(position, [at(5, 900)]);
     expect(position.sinceTime).toBe('2026-01-01T00:00:04Z');
   });
 
-  test('skips up to its last line and takes what follows', () => {
+  test('skips lines up to its last one and accepts the next', () => {
     const position = new LogPosition();
     read(position, [at(4), at(5, 1), at(5, 2)]);
     expect(read(position, [at(4), at(5, 1), at(5, 2), at(5, 3), at(6)])).toEqual(['seen', 'seen', 'seen', 'new', 'new']);
   });
 
-  test('counts lines that carry the very same time', () => {
+  test('counts lines with the same time', () => {
     const position = new LogPosition();
     read(position, [at(5), at(5)]);
     expect(read(position, [at(5), at(5), at(5)])).toEqual(['seen', 'seen', 'new']);
     expect(read(position, [at(5), at(5), at(5)])).toEqual(['seen', 'seen', 'seen']);
   });
 
-  test('keeps the order of the file where times run backwards', () => {
+  test('keeps the order of the file if times go backwards', () => {
     const position = new LogPosition();
     read(position, [at(5, 10), at(5, 8)]);
     expect(read(position, [at(5, 10), at(5, 8), at(5, 9), at(5, 11)])).toEqual(['seen', 'seen', 'new', 'new']);
   });
 
-  test('a younger line before the last known one means a hole', () => {
+  test('reports a gap if a younger line comes before the last known one', () => {
     const position = new LogPosition();
     read(position, [at(5)]);
     expect(read(position, [at(7), at(8)])).toEqual(['hole', 'new']);
     expect(position.caughtUp).toBe(true);
   });
 
-  test('a hole that is not accepted yet changes nothing', () => {
+  test('is not changed by a gap that is not accepted yet', () => {
     const position = new LogPosition();
     read(position, [at(5)]);
     position.connect();
@@ -65,7 +65,7 @@ describe('a position', () => {
     expect(read(position, [at(5), at(7)])).toEqual(['seen', 'new']);
   });
 
-  test('a connection that serves nothing of what was known has not caught up', () => {
+  test('has not caught up on a connection that contains no known line', () => {
     const position = new LogPosition();
     read(position, [at(5)]);
     position.connect();
@@ -73,7 +73,7 @@ describe('a position', () => {
     expect(read(position, [at(5), at(6)])).toEqual(['seen', 'new']);
   });
 
-  test('a copy goes its own way', () => {
+  test('does not share its state with a copy', () => {
     const position = new LogPosition();
     read(position, [at(5)]);
     const copy = position.copy();

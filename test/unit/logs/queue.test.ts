@@ -18,7 +18,7 @@ describe('the queue between many writers and one reader', () => {
     expect(room).toBe(true);
   });
 
-  test('items that were queued before the end are still read, then the error follows', async () => {
+  test('items that were queued before the end are still read, and then the error follows', async () => {
     const queue = new LineQueue<string>();
     await queue.push('a');
     queue.end(new Error('over'));
@@ -28,7 +28,7 @@ describe('the queue between many writers and one reader', () => {
     await expect(reader.next()).rejects.toThrow('over');
   });
 
-  test('the end frees waiting writers and a waiting reader', async () => {
+  test('the end releases waiting writers and a waiting reader', async () => {
     const queue = new LineQueue<string>(1);
     const blocked = queue.push('a');
     const other = new LineQueue<string>();

@@ -9,7 +9,7 @@ describe('a hint to push again', () => {
     );
   });
 
-  test('keeps its advice: what it names itself is not repeated', () => {
+  test('keeps its own flags, which are not repeated', () => {
     expect(repeatPush('kf push shop -m 128M -i 1', { path: 'app', memoryMB: 1024 })).toBe('kf push shop -p app -m 128M -i 1');
     expect(repeatPush('Leave the stack out, or: cf push shop -s kf', { path: 'app', stack: 'none' })).toBe(
       'Leave the stack out, or: cf push shop -p app -s kf',
@@ -19,15 +19,15 @@ describe('a hint to push again', () => {
     );
   });
 
-  test('tells no value of a variable', () => {
+  test('contains no value of a variable', () => {
     expect(repeatPush('kf push shop', { vars: ['password=secret', 'n=1'] })).toBe('kf push shop --var password=VALUE --var n=VALUE');
   });
 
-  test('quotes what a shell would take apart', () => {
+  test('quotes arguments for a shell', () => {
     expect(repeatPush('kf push shop', { command: "echo 'it' && $X" })).toBe(String.raw`kf push shop -c 'echo '\''it'\'' && $X'`);
   });
 
-  test('is as it was where nothing was given, and other commands are left alone', () => {
+  test('is unchanged if the push had no flags, and so are hints to other commands', () => {
     expect(repeatPush('kf push shop', { name: 'shop', noStart: false })).toBe('kf push shop');
     expect(repeatPush('kf logs shop --recent', { path: 'app' })).toBe('kf logs shop --recent');
     expect(repeatPush("'kf push' makes a new one", { path: 'app' })).toBe("'kf push' makes a new one");

@@ -33,7 +33,7 @@ const laughs = (name: string, levels: number): string =>
   ].join('\n');
 
 // Each of these took minutes, or the whole memory, where the time grew with the square of the size or worse: none ends within a test's time then.
-describe('a manifest that would keep kf busy is refused by name', () => {
+describe('a manifest that would keep kf busy is refused, and the message names the part', () => {
   test.each([
     [
       'too large',

@@ -68,7 +68,7 @@ sidecars:
     });
   });
 
-  test('has the app-level keys as its web process, and the listed ones', () => {
+  test('has the app-level keys as its web process, and the listed processes', () => {
     expect(app.processes).toEqual([
       {
         type: 'web',
@@ -105,8 +105,8 @@ sidecars:
   });
 });
 
-describe('YAML as cf reads it', () => {
-  test('anchors may stand at the top, and merge keys give way to own ones', () => {
+describe("YAML in cf's dialect", () => {
+  test('can have anchors at the top, and own keys have priority over merge keys', () => {
     const apps = parse(`common: &common
   memory: 128M
   instances: 2
@@ -123,11 +123,11 @@ applications:
     ]);
   });
 
-  test('an anchor below a top-level key excuses it, as does the prefix x-', () => {
+  test('can have unknown top-level keys that contain an anchor or have the prefix x-', () => {
     expect(parse('shared:\n  env: &env {A: b}\nx-note: hello\napplications:\n- {name: a, env: *env}\n')[0]?.env).toEqual({ A: 'b' });
   });
 
-  test.each(['yes', 'On', 'TRUE', 'y', 'Y'])('%s is true where a truth value is meant', (word) => {
+  test.each(['yes', 'On', 'TRUE', 'y', 'Y'])('%s is true where a boolean is expected', (word) => {
     expect(one(`no-route: ${word}`).noRoute).toBe(true);
   });
 
@@ -141,17 +141,17 @@ applications:
     ['A: "007"', '007'],
     ['A: {b: [1, two]}', '{"b":[1,"two"]}'],
     ['A:', ''],
-  ])('env %s becomes %j', (env, text) => {
+  ])('has env %s as %j', (env, text) => {
     expect(one(`env:\n  ${env}`).env).toEqual({ A: text });
   });
 
-  test('invalid YAML is reported with its position', () => {
+  test('is reported with its position if it is invalid', () => {
     expect(failure('applications:\n- name: [a\n').message).toMatch(
       /^Unable to push app because manifest manifest.yml is not valid yaml\.\nmanifest.yml:\d+:\d+: /,
     );
   });
 
-  test('an alias of nothing, of itself, or of too much ends with a message', () => {
+  test('is refused if an alias refers to nothing, to itself, or to too much', () => {
     expect(failure('applications: [*a]').message).toBe("manifest.yml:1:16: There is no anchor '&a'.");
     expect(failure('applications: &a [*a]').message).toBe("manifest.yml:1:19: The anchor '&a' contains itself.");
     const bomb = [
@@ -167,7 +167,7 @@ applications:
   });
 });
 
-describe('keys that have no effect, in cf as in kf, are said and left out', () => {
+describe('keys without an effect in cf and in kf cause a warning and are left out', () => {
   const warned = (body: string): string[] => one(body).notYet.map(({ refused, text }) => `${refused ? 'refused' : 'warned'}: ${text}`);
 
   test.each([
@@ -184,7 +184,7 @@ describe('keys that have no effect, in cf as in kf, are said and left out', () =
     expect(warned(body)).toEqual([`warned: ${text}`]);
   });
 
-  test('each app has its own, with their places', () => {
+  test('in each app, with their positions', () => {
     const [first, second] = parse('applications:\n- name: a\n  x: 1\n- name: b\n  y: 2\n');
     expect([first?.notYet, second?.notYet].map((found) => found?.map(({ at }) => at))).toEqual([
       [{ line: 3, column: 3 }],
@@ -192,7 +192,7 @@ describe('keys that have no effect, in cf as in kf, are said and left out', () =
     ]);
   });
 
-  test('an app setting or anything else at the top', () => {
+  test('as an app setting or any other key at the top level', () => {
     expect(parseManifest('manifest.yml', 'memory: 1G\nfoo: bar\napplications: [{name: a}]\n').remarks.map(({ text }) => text)).toEqual([
       "'memory' is no key of a manifest and has no effect. A setting of an app belongs into its entry under 'applications'.",
       "'foo' is no key of a manifest and has no effect.",
@@ -201,22 +201,22 @@ describe('keys that have no effect, in cf as in kf, are said and left out', () =
     expect(parseManifest('manifest.yml', anchors).remarks).toEqual([]);
   });
 
-  test('not what leaves nothing to push', () => {
+  test('and are an error if no application remains', () => {
     expect(failure('aplications: [{name: a}]\n').message).toBe(
       "manifest.yml:1:1: 'aplications' is no key of a manifest and has no effect. Did you mean 'applications'?\nManifest must have at least one application.",
     );
   });
 });
 
-describe('what cannot be', () => {
-  test('a key that is no part of a docker image, a service, a sidecar, metadata or a feature has its place and the allowed ones', () => {
+describe('an error in a manifest', () => {
+  test('in a docker image, service, sidecar, metadata or feature names the position and the allowed keys', () => {
     const error = failure('applications:\n- name: shop\n  docker: {image: a, usrname: b}\n');
     expect(error.message).toBe("manifest.yml:3:22: 'usrname' is no key of docker. Did you mean 'username'?");
     expect(error.code).toBe('usage');
     expect(error.hints).toEqual(['Allowed in docker: image, username.']);
   });
 
-  test('all problems are reported at once, in the order of the file', () => {
+  test('does not hide the others: all are reported at once, in the order of the file', () => {
     expect(problem('instances: -1\nmemory: 256\nroutes: [{rout: a.b}]').split('\n')).toEqual([
       'manifest.yml:3:14: instances must be a whole number of at least 0.',
       "manifest.yml:4:11: memory must use a supported unit (B, K, KB, M, MB, G, GB, T or TB) and be at least 1M, for example 256M; it is '256'.",
@@ -262,13 +262,13 @@ describe('the rules of cf', () => {
     expect(problem(body)).toContain(message);
   });
 
-  test('a name is refused that no app can have', () => {
+  test('an app name that is not possible is refused', () => {
     expect(failure('applications: [{name: my shop}]').message).toContain(
       "The name of an app consists of letters, digits, '-' and '_'; it is 'my shop'.",
     );
   });
 
-  test('two apps cannot share a name', () => {
+  test('two apps cannot have the same name', () => {
     expect(failure('applications:\n- name: a\n- name: A\n').message).toBe("manifest.yml:3:9: An app named 'A' stands already in line 2.");
   });
 
@@ -276,7 +276,7 @@ describe('the rules of cf', () => {
     expect(failure(text).message).toBe('Manifest must have at least one application.');
   });
 
-  test('only version 1 is known', () => {
+  test('only version 1 is accepted', () => {
     expect(failure('version: 2\napplications: [{name: a}]').message).toBe('manifest.yml:1:10: version can only be 1.');
   });
 
@@ -284,7 +284,7 @@ describe('the rules of cf', () => {
     expect(one('memory: 1G\ninstances: 3\nprocesses:\n- type: web\n  memory: 64M').processes).toEqual([{ type: 'web', memoryMB: 64 }]);
   });
 
-  test('command: null goes back to the detected command, no command says nothing', () => {
+  test('command: null restores the detected command, and without command nothing changes', () => {
     expect(one('command: null').processes).toEqual([{ type: 'web', command: null }]);
     expect(one('stack: x').processes).toEqual([]);
   });

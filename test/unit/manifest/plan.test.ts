@@ -59,16 +59,16 @@ describe('without a manifest', () => {
   });
 });
 
-describe('paths', () => {
-  test('of the manifest count from its folder', () => {
+describe('a path', () => {
+  test('in the manifest is relative to its folder', () => {
     expect(app({}, 'applications: [{name: a, path: ../code}]')).toMatchObject({ path: '/srv/code', pathAsGiven: '../code' });
   });
 
-  test('of the flag count from the working folder and win', () => {
+  test('in a flag is relative to the working folder and has priority', () => {
     expect(app({ path: 'dist' }, 'applications: [{name: a, path: ../code}]')?.path).toBe('/home/me/shop/dist');
   });
 
-  test('left out mean the working folder, not that of the manifest', () => {
+  test('is by default the working folder, not that of the manifest', () => {
     expect(app({}, 'applications: [{name: a}]')?.path).toBe('/home/me/shop');
   });
 });
@@ -82,7 +82,7 @@ describe('the name argument', () => {
     expect(plan({ name: 'back' }, two).apps.map((each) => each.name)).toEqual(['back']);
   });
 
-  test('that matches none is reported with the nearest one', () => {
+  test('that matches no app is reported with the nearest one', () => {
     expect(() => plan({ name: 'bakc' }, two)).toThrow(
       expect.objectContaining({ message: "Could not find app named 'bakc' in manifest", hints: ['kf push back'] }),
     );
@@ -91,47 +91,47 @@ describe('the name argument', () => {
     );
   });
 
-  test('cannot make up for a missing name among several', () => {
+  test('cannot replace a missing name among several apps', () => {
     expect(() => plan({ name: 'a' }, 'applications: [{name: a}, {memory: 1G}]')).toThrow(
       '../deploy/manifest.yml:1:27: Found an application with no name specified.',
     );
   });
 });
 
-describe('flags over the manifest', () => {
+describe('flags beside a manifest', () => {
   const text = 'applications: [{name: a, memory: 1G, instances: 2, processes: [{type: worker, instances: 1}]}]';
 
-  test('go to the web process', () => {
+  test('apply to the web process', () => {
     expect(app({ instances: 0, command: 'null', timeoutSeconds: 5 }, text)?.processes).toEqual([
       { type: 'web', memoryMB: 1024, instances: 0, command: null, timeoutSeconds: 5 },
       { type: 'worker', instances: 1 },
     ]);
   });
 
-  test('make a web process where the manifest has only others', () => {
+  test('make a web process if the manifest has only others', () => {
     expect(app({ memoryMB: 64 }, 'applications: [{name: a, processes: [{type: worker}]}]')?.processes).toEqual([
       { type: 'web', memoryMB: 64 },
       { type: 'worker' },
     ]);
   });
 
-  test('change nothing they do not name', () => {
+  test('change nothing that they do not name', () => {
     expect(app({}, text)?.processes[0]).toEqual({ type: 'web', memoryMB: 1024, instances: 2 });
   });
 
-  test('replace buildpacks, and default empties them', () => {
+  test('replace buildpacks, and default removes them', () => {
     const manifest = 'applications: [{name: a, buildpacks: [x]}]';
     expect(app({ buildpacks: ['y', 'z'] }, manifest)?.buildpacks).toEqual(['y', 'z']);
     expect(app({ buildpacks: ['default'] }, manifest)?.buildpacks).toEqual([]);
   });
 
-  test('of another health check type take the endpoint away', () => {
+  test('for another health check type remove the endpoint', () => {
     const manifest = 'applications: [{name: a, health-check-type: http, health-check-http-endpoint: /x, health-check-interval: 9}]';
     expect(app({ healthCheckType: 'port' }, manifest)?.processes[0]?.healthCheck).toEqual({ type: 'port', intervalSeconds: 9 });
     expect(app({ endpoint: '/y' }, manifest)?.processes[0]?.healthCheck).toEqual({ type: 'http', endpoint: '/y', intervalSeconds: 9 });
   });
 
-  test('of routes: no-route wins, random-route replaces the default one, a task has none', () => {
+  test('for routes: no-route has priority, random-route replaces the default route, a task has no route', () => {
     expect(app({ noRoute: true }, 'applications: [{name: a, random-route: true}]')).toMatchObject({
       noRoute: true,
       randomRoute: false,
@@ -142,7 +142,7 @@ describe('flags over the manifest', () => {
   });
 });
 
-describe('what cannot be combined', () => {
+describe('combinations that are refused', () => {
   test.each<[PushFlags, string]>([
     [{ dockerImage: 'x', path: '.' }, 'The following arguments cannot be used together: --docker-image, -o, --path, -p'],
     [{ dockerImage: 'x', buildpacks: ['y'] }, 'The following arguments cannot be used together: --docker-image, -o, --buildpack, -b'],
@@ -173,7 +173,7 @@ describe('what cannot be combined', () => {
     expect(() => plan(flags, `applications: [${entry}]`)).toThrow(`Incorrect Usage: The flag option ${message}`);
   });
 
-  test('several apps take only the flags that hold for all', () => {
+  test('several apps accept only the flags that apply to all', () => {
     expect(() => plan({ instances: 1 }, two)).toThrow(
       'Incorrect Usage: Command line flags (except -f and --no-start) cannot be applied when pushing multiple apps from a manifest file.',
     );
@@ -191,14 +191,14 @@ describe('canary steps', () => {
   });
 });
 
-describe('what kf cannot do yet', () => {
+describe('settings that kf does not support yet', () => {
   const one = (entry: string) => `applications:\n- name: a\n  ${entry}`;
 
   test.each<[string, string]>([
     ['sidecars: [{name: b, command: c, process_types: [web]}]', '../deploy/manifest.yml:3:13: kf does not support sidecars yet.'],
     ['docker: {image: b, username: c}', '../deploy/manifest.yml:3:11: kf does not support a user for the registry yet'],
     ['services: [{name: b, parameters: {c: d}}]', "../deploy/manifest.yml:3:13: Service 'b' cannot take parameters"],
-  ])('%s is refused with its place: the app would lack what it was written for', (entry, message) => {
+  ])('%s is refused with its position, because the app would not work without it', (entry, message) => {
     expect(() => plan({}, one(entry))).toThrow(message);
     expect(() => plan({ name: 'other' }, `applications:\n- name: other\n- name: a\n  ${entry}`)).not.toThrow();
   });
@@ -211,7 +211,7 @@ describe('what kf cannot do yet', () => {
     ],
     ['routes: [{route: a.example.com, protocol: http2}]', 'requests reach the app by HTTP/1.1'],
     ['cnb-credentials: {a: b}', 'kf does not support credentials for buildpack images yet'],
-  ])('%s is left out, and said', (entry, message) => {
+  ])('%s is left out with a warning', (entry, message) => {
     expect(plan({}, one(entry)).warnings).toEqual([expect.stringContaining(message)]);
   });
 
@@ -223,13 +223,13 @@ describe('what kf cannot do yet', () => {
     ]);
   });
 
-  test('of very many warnings the first are shown', () => {
+  test('a warning lists only the first of very many', () => {
     const many = Array.from({ length: 5000 }, (_, index) => `k${index}: 1\n`).join('');
     const { warnings } = plan({}, `${many}applications: [{name: a}]\n`);
     expect([warnings.length, warnings.at(-1)]).toEqual([21, '... and 4980 more']);
   });
 
-  test('what an app does without anyway needs no word', () => {
+  test('a setting that changes nothing causes no warning', () => {
     const { warnings } = plan({}, one('features: {ssh: false, service-binding-k8s: true}'));
     expect(warnings).toEqual([]);
   });
@@ -238,7 +238,7 @@ describe('what kf cannot do yet', () => {
 describe('metadata', () => {
   const metadata = (text: string) => plan({}, `applications:\n- name: a\n  metadata: ${text}`);
 
-  test('is the labels and annotations of the app; null removes', () => {
+  test('becomes the labels and annotations of the app, and null removes one', () => {
     const { apps } = metadata('{labels: {team: pay, example.com/tier: "1"}, annotations: {note: any text, old: null}}');
     expect(apps[0]).toMatchObject({ labels: { team: 'pay', 'example.com/tier': '1' }, annotations: { note: 'any text', old: null } });
   });

@@ -21,7 +21,7 @@ test('manifest.yml of the working folder is the default, and has priority over m
   expect(plan.manifest).toEqual({ path: join(folder, 'manifest.yml'), asGiven: join(folder, 'manifest.yml') });
 });
 
-test('--no-manifest looks for none', async () => {
+test('--no-manifest reads none', async () => {
   await write('manifest.yml', 'applications: [{name: first}]');
   expect((await readPushPlan(folder, { name: 'x', noManifest: true })).manifest).toBeUndefined();
 });
@@ -34,7 +34,7 @@ test('-f takes a file or a folder', async () => {
   expect((await readPushPlan(folder, { manifest: 'other.yml' })).manifest?.asGiven).toBe('other.yml');
 });
 
-test('a manifest that is not there is named as it was typed', async () => {
+test('a manifest that does not exist is named as it was typed', async () => {
   await mkdir(join(folder, 'empty'));
   await expect(readPushPlan(folder, { manifest: 'nope.yml' })).rejects.toThrow(
     "Incorrect Usage: The specified path 'nope.yml' does not exist.",
@@ -44,7 +44,7 @@ test('a manifest that is not there is named as it was typed', async () => {
   );
 });
 
-test('problems of the default manifest name it by its short name', async () => {
+test('errors in the default manifest name it by its short name', async () => {
   await write('manifest.yml', 'applications: [{instances: x}]');
   await expect(readPushPlan(folder, {})).rejects.toThrow(/^manifest\.yml:1:28: instances must be a whole number/);
 });

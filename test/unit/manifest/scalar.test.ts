@@ -58,13 +58,13 @@ const scalars: [written: string, value: string | number | boolean | null][] = [
 ];
 
 describe('a plain scalar', () => {
-  test.each(scalars)('%j means %j', (written, value) => {
+  test.each(scalars)('%j is read as %j', (written, value) => {
     expect(plainScalar(written)).toBe(value);
   });
 
   const writable = scalars.filter(([written]) => !['', '-', '--'].includes(written));
 
-  test.each(writable)('%j stays as it is written where a text is meant', (written, value) => {
+  test.each(writable)('%j stays as it is written if text is expected', (written, value) => {
     const {
       apps: [app],
     } = parseManifest(
@@ -76,7 +76,7 @@ describe('a plain scalar', () => {
     expect(app?.annotations).toEqual({ a: value === null ? null : written });
   });
 
-  test.each(writable.filter(([, value]) => value !== null))('%j is data in the parameters of a service', (written, value) => {
+  test.each(writable.filter(([, value]) => value !== null))('%j is parsed in the parameters of a service', (written, value) => {
     const {
       apps: [app],
     } = parseManifest('manifest.yml', `applications:\n- name: a\n  services: [{name: s, parameters: {p: ${written} }}]\n`);

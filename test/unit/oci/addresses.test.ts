@@ -23,7 +23,7 @@ test.each([
   ['255.255.255.255', 'private'],
   ['fd12::1', 'private'],
   ['64:ff9b::a9fe:a9fe', 'private'],
-])('%s is %s', (address, kind) => {
+])('the address %s is %s', (address, kind) => {
   expect(kindOfAddress(address)).toBe(kind);
 });
 
@@ -34,22 +34,22 @@ describe('a registry', () => {
     return guard;
   };
 
-  test('may be anywhere but at a link-local address', () => {
+  test('may have any address except a link-local one', () => {
     for (const address of ['93.184.216.34', '10.1.2.3', '127.0.0.1']) expect(() => asked('r.example', address)).not.toThrow();
     expect(() => asked('r.example', '169.254.169.254')).toThrow("The registry 'r.example' is not asked: its address is link-local.");
   });
 
-  test.each(['169.254.169.254', '127.0.0.1', '10.96.0.1', '::1', 'fe80::1', '::ffff:10.0.0.1'])('may not send to %s', (address) => {
+  test.each(['169.254.169.254', '127.0.0.1', '10.96.0.1', '::1', 'fe80::1', '::ffff:10.0.0.1'])('may not redirect to %s', (address) => {
     for (const own of ['93.184.216.34', '10.1.2.3'])
       expect(() => asked('r.example', own).check('elsewhere.example', address)).toThrow(/sends to 'elsewhere.example'/);
   });
 
-  test('may send to public addresses, and to itself under another name or port', () => {
+  test('may redirect to public addresses, and to itself with another name or port', () => {
     expect(() => asked('r.example', '10.1.2.3').check('cdn.example', '93.184.216.34')).not.toThrow();
     expect(() => asked('r.example', '10.1.2.3').check('r2.example', '10.1.2.3')).not.toThrow();
   });
 
-  test('has no second look at a name: its address is checked where the connection is made', async () => {
+  test('is checked when the connection is made, because a name is resolved only then', async () => {
     const guard = new AddressGuard('r.example');
     const error = await new Promise<Error | null>((resolve) => guard.lookup('localhost', { all: true }, resolve));
     expect(error?.message).toContain("sends to 'localhost'");

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { checkedRealm, credentialHeader, parseChallenge } from '../../../src/lib/oci/auth.ts';
 import { credentialsFromConfig, dockerCredentials } from '../../../src/lib/oci/credentials.ts';
 
-test('the credential header depends on the way alone', () => {
+test('the header of the credential depends only on whether the registry is reached through the proxy', () => {
   expect(credentialHeader('Basic x', 'direct')).toEqual({ Authorization: 'Basic x' });
   expect(credentialHeader('Basic x', 'proxy')).toEqual({ 'X-Kf-Authorization': 'Basic x' });
 });
@@ -19,7 +19,7 @@ test.each([
   ['bearer Realm=x , service = "a \\"b\\""', { scheme: 'bearer', parameters: { realm: 'x', service: 'a "b"' } }],
   ['Negotiate', { scheme: 'negotiate', parameters: {} }],
   ['', undefined],
-])('the challenge %j is understood', (text, challenge) => {
+])('the challenge %j is parsed', (text, challenge) => {
   expect(parseChallenge(text)).toEqual(challenge);
 });
 
@@ -29,7 +29,7 @@ test.each([
   ['http://r.io:5000/token', 'r.io:5000'],
   ['http://127.0.0.1:9000/token', '127.0.0.1:5000'],
   ['https://10.0.0.5/token', '10.0.0.5:5000'],
-])('the token server %s is asked for %s', (realm, registry) => {
+])('the token server %s gets a request for %s', (realm, registry) => {
   expect(checkedRealm(realm, registry).href).toBe(realm);
 });
 
@@ -76,11 +76,11 @@ test.each([
   ['xr.io', undefined],
   ['r.io:5000', undefined],
   ['localhost', undefined],
-])('%s gets the credential of exactly its host', async (registry, credential) => {
+])('%s gets only the credential of exactly its host', async (registry, credential) => {
   expect(await credentialsFromConfig(JSON.stringify(config), 'config.json')(registry)).toEqual(credential);
 });
 
-test.each(['{', '[1', '"text"', 'null'])('a docker configuration %j is refused by name', (text) => {
+test.each(['{', '[1', '"text"', 'null'])('a docker configuration %j is refused, and the file is named', (text) => {
   expect(() => credentialsFromConfig(text, '/home/me/config.json')).toThrow(
     /^The docker configuration '\/home\/me\/config\.json' is not valid JSON/,
   );
@@ -109,13 +109,13 @@ function ask(settings: object, registry: string, helperTimeoutMs = 5000) {
   return dockerCredentials({ DOCKER_CONFIG: dir }, { helperTimeoutMs })(registry);
 }
 
-test('a missing config.json means no credentials, also below a home that is no folder', async () => {
+test('a missing config.json means no credentials, also if the home is not a folder', async () => {
   expect(await dockerCredentials({ DOCKER_CONFIG: join(dir, 'none') })('r.io')).toBeUndefined();
   helper('none', 'exit 1');
   expect(await dockerCredentials({ DOCKER_CONFIG: join(dir, 'bin', 'docker-credential-none', 'x') })('r.io')).toBeUndefined();
 });
 
-test('the helper of a registry is asked before the store of all', async () => {
+test('the helper of a registry has priority over the store for all registries', async () => {
   helper('one', 'read server; echo "{\\"Username\\":\\"one\\",\\"Secret\\":\\"$server\\"}"');
   helper('all', 'read server; echo "{\\"Username\\":\\"all\\",\\"Secret\\":\\"$server\\"}"');
   const settings = { credsStore: 'all', credHelpers: { 'r.io': 'one' } };
@@ -123,12 +123,12 @@ test('the helper of a registry is asked before the store of all', async () => {
   expect(await ask(settings, 'docker.io')).toEqual({ username: 'all', password: 'https://index.docker.io/v1/' });
 });
 
-test('a helper may answer with an identity token', async () => {
+test('a helper can return an identity token', async () => {
   helper('t', 'cat >/dev/null; echo \'{"Username":"<token>","Secret":"refresh"}\'');
   expect(await ask({ credsStore: 't' }, 'r.io')).toEqual({ identityToken: 'refresh' });
 });
 
-test('a helper without a credential leaves the word to auths', async () => {
+test('if a helper has no credential, auths is used', async () => {
   helper('none', 'cat >/dev/null; echo "credentials not found in native keychain"; exit 1');
   expect(await ask({ credsStore: 'none', auths: config.auths }, 'r.io')).toEqual({ username: 'user', password: 'pa:ss' });
 });
@@ -143,7 +143,7 @@ test('a helper that hangs is ended after the time limit', async () => {
 test.each([
   ['fails', 'cat >/dev/null; echo "keychain is locked" >&2; exit 2', 'keychain is locked.'],
   ['babbles', 'cat >/dev/null; echo hello', 'did not answer in JSON.'],
-])('a helper that %s is named with what it said', async (name, script, message) => {
+])('a helper that %s is reported with its message', async (name, script, message) => {
   helper(name, script);
   await expect(ask({ credsStore: name }, 'r.io')).rejects.toThrow(message);
 });

@@ -22,7 +22,7 @@ test.each([
   [403, '<html><body><h1>Forbidden</h1> by   WAF.</body></html>', 'status 403, Forbidden by WAF'],
   [503, '{"kind":"Status","message":"no endpoints"}', 'status 503, {"kind":"Status","message":"no endpoints"}'],
   [502, '', 'status 502'],
-])('status %i is told with what the body says', async (status, body, text) => {
+])('status %i is reported with the text of the body', async (status, body, text) => {
   const error = await answer(status, body);
   expect(error).toBeInstanceOf(KfError);
   expect(error).toMatchObject({ code: 'upload', message: `Error from registry: pushing 'a/b': ${text}.` });
@@ -31,7 +31,7 @@ test.each([
 test.each([
   ['text', '{"errors":[{"code":"UNKNOWN","message":"unknown","detail":"write /data/x: no space left on device"}]}'],
   ['an object', '{"errors":[{"code":"UNKNOWN","message":"unknown","detail":{"Err":"no space left on device"}}]}'],
-])('a full volume that is reported as %s is called full and not tried again', async (_, body) => {
+])('a full volume that is reported as %s is reported as full and not tried again', async (_, body) => {
   const error = await answer(500, body);
   expect(error.message).toBe("Error from registry: pushing 'a/b': the registry has no disk space left.");
   expect(error.temporary()).toBe(false);
@@ -56,7 +56,7 @@ test('at most 64 KiB of an answer are read', async () => {
   expect(read).toBeLessThan(256 * 1024);
 });
 
-test('Retry-After is taken over when it is a number', async () => {
+test('Retry-After is used if it is a number', async () => {
   expect((await answer(429, '', { 'retry-after': '7' })).answer.retryAfterSeconds).toBe(7);
   expect((await answer(429, '', { 'retry-after': 'Wed, 21 Oct 2026' })).answer.retryAfterSeconds).toBeUndefined();
 });
@@ -68,7 +68,7 @@ test.each([
   ['an abort', Object.assign(new Error('x'), { name: 'AbortError', code: 'ABORT_ERR' }), false],
   ['a missing file', Object.assign(new Error('x'), { code: 'ENOENT' }), false],
   ['a text', 'ECONNRESET', false],
-])('%s is told apart as a failed connection or not', (_, error, expected) => {
+])('%s is recognised as a failed connection or not', (_, error, expected) => {
   expect(isConnectionFailure(error)).toBe(expected);
 });
 

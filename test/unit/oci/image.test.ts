@@ -33,7 +33,7 @@ async function oneLayerImage(annotations?: Record<string, string>) {
   return { layer, image: imageFromLayers({ layers: [layer], config, ...(annotations ? { annotations } : {}) }) };
 }
 
-test('the config names uncompressed digests, the manifest compressed ones', async () => {
+test('the config contains uncompressed digests, the manifest compressed ones', async () => {
   const { layer, image } = await oneLayerImage({ b: '1', a: '2' });
   const config = JSON.parse(image.config.bytes.toString());
   expect(config).toMatchObject({
@@ -74,7 +74,7 @@ test('unset parts of the config are left out', () => {
   expect(JSON.parse(image.manifest.bytes.toString())).not.toHaveProperty('annotations');
 });
 
-test('a layout archive holds every blob under its digest and the name containerd looks for', async () => {
+test('a layout archive contains every blob under its digest, and the name that containerd looks for', async () => {
   const { layer, image } = await oneLayerImage();
   const archive = join(dir, 'image.tar');
   await writeLayout(archive, image, 'kf.local/a:1');

@@ -47,7 +47,7 @@ test.each<[Compression, (bytes: Buffer) => Buffer, string]>([
   ['gzip', gunzipSync, 'application/vnd.oci.image.layer.v1.tar+gzip'],
   ['zstd', zstdDecompressSync, 'application/vnd.oci.image.layer.v1.tar+zstd'],
   ['none', (bytes) => bytes, 'application/vnd.oci.image.layer.v1.tar'],
-])('a %s layer holds the entries as given and both hashes are right', async (compression, decompress, mediaType) => {
+])('a %s layer contains the given entries, and both hashes are right', async (compression, decompress, mediaType) => {
   const output = join(dir, 'layer');
   const layer = await layerFromEntries(entries(), { output, compression });
   const file = readFileSync(output);
@@ -85,7 +85,7 @@ test('the same entries give the same digests twice', async () => {
   expect({ ...second, path: '' }).toEqual({ ...first, path: '' });
 });
 
-test('files larger than a block and many small ones come out whole', async () => {
+test('files larger than a block and many small files are complete', async () => {
   const big = Buffer.alloc(1_000_003, 'abcdefg');
   writeFileSync(join(dir, 'big'), big);
   const list: LayerEntry[] = [{ type: 'file', name: 'big', source: join(dir, 'big') }];
@@ -100,7 +100,7 @@ test('files larger than a block and many small ones come out whole', async () =>
 test.each([
   ['another size', { size: 3, sha256: '0'.repeat(64) }],
   ['another content', { size: 9, sha256: '0'.repeat(64) }],
-])('a file with %s than when it was listed fails and is named', async (_, expectation) => {
+])('a file that has %s since it was listed fails the packing and is named', async (_, expectation) => {
   writeFileSync(join(dir, 'f'), 'nine byte');
   const list: LayerEntry[] = [{ type: 'file', name: 'src/f', source: join(dir, 'f'), expect: expectation }];
   await expect(layerFromEntries(list, { output: join(dir, 'l'), compression: 'gzip' })).rejects.toMatchObject({
@@ -110,7 +110,7 @@ test.each([
   });
 });
 
-test('a file that is gone when it is packed fails and is named', async () => {
+test('a file that is gone when it is packed fails the packing and is named', async () => {
   const list: LayerEntry[] = [{ type: 'file', name: 'gone', source: join(dir, 'nothing') }];
   await expect(layerFromEntries(list, { output: join(dir, 'l'), compression: 'zstd' })).rejects.toThrow(
     "The file 'gone' changed while it was packed.",

@@ -16,7 +16,7 @@ test.each([
   ['[::1]:5000/x:1', { registry: '[::1]:5000', repository: 'x', tag: '1' }, '[::1]:5000/x:1'],
   [`r.io/x@${digest}`, { registry: 'r.io', repository: 'x', digest }, `r.io/x@${digest}`],
   [`r.io/x:1@${digest}`, { registry: 'r.io', repository: 'x', tag: '1', digest }, `r.io/x:1@${digest}`],
-])('%s is read as docker reads it', (text, reference, formatted) => {
+])('%s is parsed as docker does', (text, reference, formatted) => {
   expect(parseReference(text)).toEqual(reference);
   expect(formatReference(parseReference(text))).toBe(formatted);
 });

@@ -58,16 +58,16 @@ test('an app that was taken over from another first push and does not get the na
   expect(names(await race(madeBy('theirs', 'loser')))).toEqual(['holder']);
 });
 
-test('it is deleted also when the controller has just written to it', async () => {
+test('such an app is deleted even if the controller has just written to it', async () => {
   expect(names(await race(madeBy('theirs', 'loser'), (cluster) => judge(cluster, 'loser', 'False')))).toEqual(['holder']);
 });
 
-test('a later push that has taken it over deletes it', async () => {
+test('such an app stays if a later push has taken it over, which then deletes it', async () => {
   const later = { metadata: { annotations: { [annotations.pushId]: 'later' } } };
   const cluster = await race(madeBy('theirs', 'loser'), async (seen) => void (await seen.mergePatch(kinds.app, ns, 'loser', later)));
   expect(names(cluster)).toEqual(['loser', 'holder']);
 });
 
-test('one that somebody made without a push stays', async () => {
+test('an app that was made without a push stays', async () => {
   expect(names(await race(madeBy(undefined, 'loser')))).toEqual(['loser', 'holder']);
 });

@@ -29,7 +29,7 @@ const info = (externalUrl?: KfInfo['gateway']['externalUrl']): KfInfo =>
     gateway: { namespace: 'kf-node', name: 'kf', features: [], ...(externalUrl === undefined ? {} : { externalUrl }) },
   }) as unknown as KfInfo;
 
-test('the gateway is asked for the first route by its own host and path, and no app', async () => {
+test('the gateway gets a request for the first route with its host and path, and apps are not asked directly', async () => {
   const answer = await askRoute(info({ scheme: 'http', port, address: '127.0.0.1' }), 'hello.apps.localhost/api');
   expect(answer).toEqual({ url: `http://hello.apps.localhost:${port}/api`, reachable: true });
   expect(asked).toEqual(['hello.apps.localhost/api']);
@@ -42,14 +42,14 @@ test('an answer that does not come from this route is reported as such', async (
   expect(renderAnswer(answer ?? none)).toContain('does not lead to the app from here: something answers with 404');
 });
 
-test('no answer is a fact with its cause, not a failure', async () => {
+test('a missing answer is reported with its cause, and is not a failure', async () => {
   server.close();
   const answer = await askRoute(info({ scheme: 'http', port, address: '127.0.0.1' }), 'hello.apps.localhost');
   expect(answer?.status).toBeUndefined();
   expect(renderAnswer(answer ?? none)).toMatch(/^http:\/\/hello\.apps\.localhost:\d+ does not answer from here: .*ECONNREFUSED/);
 });
 
-test('without an outside address of the gateway, and for a wildcard route, nothing is asked', async () => {
+test('without an outside address of the gateway, or for a wildcard route, no request is sent', async () => {
   expect(await askRoute(info(), 'hello.apps.localhost')).toBeUndefined();
   expect(await askRoute(info({ scheme: 'http', port, address: '127.0.0.1' }), '*.apps.localhost')).toBeUndefined();
 });

@@ -56,7 +56,7 @@ class News {
 const options = { timeoutMs: 2000, describe: 'the app' };
 const deployed = (seen: CFApp): string | undefined => seen.metadata.annotations?.[annotations.deployId];
 
-test('nothing is watched before somebody has to wait', async () => {
+test('no watch is opened before it is needed', async () => {
   const news = new News();
   const follower = new AppFollower(news.cluster, app('1', 'old'), pushId);
   expect(await follower.watch(deployed, options)).toBe('old');
@@ -64,7 +64,7 @@ test('nothing is watched before somebody has to wait', async () => {
   follower.stop();
 });
 
-test('after an own write the watch shows nothing from before it', async () => {
+test('after an own write the watch returns nothing older', async () => {
   const news = new News();
   const follower = new AppFollower(news.cluster, app('1'), pushId);
   follower.begin();
@@ -83,7 +83,7 @@ test('after an own write the watch shows nothing from before it', async () => {
   follower.stop();
 });
 
-test('a write that the watch has brought already holds nothing up', async () => {
+test('a write that the watch has already returned delays nothing', async () => {
   const news = new News();
   const follower = new AppFollower(news.cluster, app('1'), pushId);
   news.bring(app('2', 'new'));
@@ -112,7 +112,7 @@ test('a deletion ends the push', async () => {
   follower.stop();
 });
 
-test('a wait that lasts too long names what was awaited', async () => {
+test('a wait that exceeds its time limit names what it waited for', async () => {
   const follower = new AppFollower(new News().cluster, app('1'), pushId);
   await expect(follower.until('the name to be claimed', 20, () => false)).rejects.toMatchObject({
     code: 'timeout',
@@ -121,7 +121,7 @@ test('a wait that lasts too long names what was awaited', async () => {
   follower.stop();
 });
 
-test('a watch that begins at the own write, which it does not bring again, shows what comes after', async () => {
+test('a watch that begins at the own write, which it does not return again, returns later changes', async () => {
   const news = new News();
   const follower = new AppFollower(news.cluster, app('1'), pushId);
   follower.begin();
@@ -176,7 +176,7 @@ test('watches that end immediately are reopened after pauses, and an event reset
   }
 });
 
-test('an API server with trouble of its own is asked again, for the watch and for the app', async () => {
+test('an API server with temporary errors is asked again, for the watch and for the app', async () => {
   vi.useFakeTimers();
   let opened = 0;
   let reads = 0;

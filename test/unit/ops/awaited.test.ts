@@ -7,6 +7,6 @@ test.each([
   ['The gateway does not reach the new version yet (503).', 'the gateway does not reach the new version yet (503)'],
   ['0 of 1 instances are ready.', '0 of 1 instances are ready'],
   ['Then', 'Then'],
-])('what the controller says goes on after "Waiting: ": %s', (message, expected) => {
+])('the message of the controller continues after "Waiting: ": %s', (message, expected) => {
   expect(awaitedIn(message)).toBe(expected);
 });

@@ -27,7 +27,7 @@ function wait(options: Partial<Written<CFOrg>> = {}): Promise<CFOrg> {
   return waitForController(session, written, isDone, () => ({ type: 'awaiting-controller' }));
 }
 
-it('reports what is awaited until the controller has done it', async () => {
+it('the wait is reported until the controller has made the change', async () => {
   const waiting = wait();
   await vi.advanceTimersByTimeAsync(100);
   expect(events).toEqual([{ type: 'awaiting-controller' }]);
@@ -54,7 +54,7 @@ it('a controller that reports what it waits for counts as present, but late', as
   expect(await waiting).toMatchObject({ code: 'timeout', message: 'not after 1000 ms' });
 });
 
-it('ends when the object is deleted', async () => {
+it('the wait ends if the object is deleted', async () => {
   const waiting = wait().catch((error: unknown) => error);
   await vi.advanceTimersByTimeAsync(100);
   await cluster.delete(kinds.org, 'cf', 'org');

@@ -24,6 +24,6 @@ test.each<[string, boolean, DeploymentStatus]>([
   ['a worker that lags behind', true, status('Pending', { process: 'worker', generations: [next(1)] })],
   ['a worker that lags behind a web that starts', false, status('Pending', { process: 'worker', generations: [next(0)] })],
   ['an app without instances', true, status('Serving', {})],
-])('%s: enough is %j', (_case, enough, deployment) => {
+])('%s: enough for --no-wait is %j', (_case, enough, deployment) => {
   expect(hasFirstInstance(deployment)).toBe(enough);
 });

@@ -28,11 +28,11 @@ test('a reported instance stays as long as its pod exists', () => {
   expect(withPods([told(0, 'a')], process, [pod('a', 0)], 1)).toEqual([told(0, 'a')]);
 });
 
-test('a wanted instance whose pod is gone is down, one that is not wanted is left out', () => {
+test('a wanted instance without a pod is down, and one that is not wanted is left out', () => {
   expect(withPods([told(0, 'a'), told(1, 'b')], process, [pod('b', 1, { ending: true })], 1)).toEqual([{ index: 0, state: 'DOWN' }]);
 });
 
-test('unreported pods count as existing, ready or starting', () => {
+test('pods that are not in the status count as instances, ready or starting', () => {
   const seen = withPods(
     [{ index: 0, state: 'DOWN' }],
     process,
@@ -45,7 +45,7 @@ test('unreported pods count as existing, ready or starting', () => {
   ]);
 });
 
-test('two versions that share an index are one instance', () => {
+test('two versions with the same index are one instance', () => {
   expect(withPods([told(0, 'new-0')], process, [pod('old-0', 0, { ready: true }), pod('new-0', 0)], 1)).toEqual([told(0, 'new-0')]);
 });
 

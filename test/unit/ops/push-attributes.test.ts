@@ -47,8 +47,8 @@ function present(
   };
 }
 
-describe('of a new app', () => {
-  test('all is added, with the flags over the manifest', () => {
+describe('the attributes of a new app', () => {
+  test('are all added, with flags before the manifest', () => {
     const body = 'path: dist\nmemory: 1G\nenv: {GREETING: hello}\nservices: [db]\nroutes: [{route: shop.example.com}]\nprocesses: []';
     expect(shown(body, undefined, { memoryMB: 512, instances: 2 })).toEqual([
       '  ---',
@@ -66,13 +66,13 @@ describe('of a new app', () => {
     ]);
   });
 
-  test('values that are no single line are written so that they are', () => {
+  test('are quoted if they are not a single line', () => {
     expect(shown('env: {KEY: "a\\nb"}').at(-1)).toBe('+     KEY: "a\\nb"');
   });
 });
 
-describe('of an app that is there', () => {
-  test('a difference is shown with the old and the new value', () => {
+describe('the attributes of an existing app', () => {
+  test('show a difference with the old and the new value', () => {
     const app = present({
       processes: [web({ memoryMB: 256, desiredInstances: 1, command: 'npm start' })],
       env: { GREETING: 'hello', COLOUR: 'red' },
@@ -101,7 +101,7 @@ describe('of an app that is there', () => {
     ]);
   });
 
-  test('buildpacks, services and metadata', () => {
+  test('include buildpacks, services and metadata', () => {
     const body = 'buildpacks: [python]\nservices: [db, {name: cache, binding_name: fast}]\nmetadata: {labels: {tier: api, team: null}}';
     expect(shown(body, present()).slice(3)).toEqual([
       '    buildpacks:',
@@ -118,7 +118,7 @@ describe('of an app that is there', () => {
     ]);
   });
 
-  test('several processes stand in their list', () => {
+  test('show several processes as a list', () => {
     const app = present({ processes: [web({ memoryMB: 256 })] });
     expect(
       shown('processes:\n- {type: web, memory: 256M}\n- {type: worker, command: work, health-check-type: process}', app).slice(3),
@@ -132,7 +132,7 @@ describe('of an app that is there', () => {
     ]);
   });
 
-  test('an image', () => {
+  test('include an image', () => {
     const app = present({ image: 'registry.example.com/shop:1' });
     expect(shown('docker: {image: "registry.example.com/shop:2"}', app).slice(3)).toEqual([
       '    docker:',
@@ -141,13 +141,13 @@ describe('of an app that is there', () => {
     ]);
   });
 
-  test('no-route takes away what is mapped', () => {
+  test('show with no-route that existing routes are removed', () => {
     expect(shown('no-route: true', present({ uris: ['shop.example.com'] })).at(-1)).toBe('+   no-route: true');
     expect(shown('no-route: true', present()).at(-1)).toBe('    no-route: true');
   });
 });
 
-test('--redact-env hides values, and not that they change', () => {
+test('--redact-env hides values, but not that they change', () => {
   const app = present({ env: { SAME: 'secret one', OTHER: 'secret two' } });
   const lines = shown('env: {SAME: secret one, OTHER: secret three}', app, { redactEnv: true });
   expect(lines.slice(3)).toEqual(['    env:', '      SAME: <redacted>', '-     OTHER: <redacted>', '+     OTHER: <redacted>']);

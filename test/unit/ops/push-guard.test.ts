@@ -10,7 +10,7 @@ import { MemoryCluster } from '../../support/memory-cluster.ts';
 const locked = (lock?: string): CFApp =>
   ({ metadata: { annotations: lock === undefined ? {} : { [annotations.applying]: lock } }, spec: { displayName: 'a' } }) as CFApp;
 
-test("another push's lock holds for ten seconds by the own clock, whatever time it carries", () => {
+test("another push's lock holds for ten seconds by the own clock, whatever time it contains", () => {
   for (const theirTime of [0, Date.now() - 3_600_000, Date.now() + 3_600_000]) {
     let now = 1_000;
     const isLocked = lockJudge('mine', () => now);
@@ -23,7 +23,7 @@ test("another push's lock holds for ten seconds by the own clock, whatever time 
   }
 });
 
-test('a lock that is renewed or changes its owner starts a new period, no lock or the own one does not block', () => {
+test('a lock that is renewed or changes its owner starts a new period, and no lock or the own one does not block', () => {
   let now = 0;
   const isLocked = lockJudge('mine', () => now);
   expect(isLocked(locked('theirs@1'))).toBe(true);
@@ -33,7 +33,7 @@ test('a lock that is renewed or changes its owner starts a new period, no lock o
   expect(isLocked(locked())).toBe(false);
 });
 
-test('a time limit that no timer can hold does not end at once', () => {
+test('a time limit that is too large for a timer does not end at once', () => {
   expect(timerMs(100_000 * 60_000)).toBe(2 ** 31 - 1);
   expect(timerMs(Infinity)).toBe(2 ** 31 - 1);
   expect(timerMs(5)).toBe(5);

@@ -28,7 +28,7 @@ const withWorker = {
   ],
 } as unknown as Partial<AppPlan>;
 
-describe('the message says what a new app exceeds, and names flags that help:', () => {
+describe('the message names what a new app exceeds, and flags that help:', () => {
   it.each([
     ['memory', '256Mi', plan(web({ instances: 1, memoryMB: 512 })), '1 instance takes 512M of memory', '-m 128M -i 1'],
     ['memory', '256Mi', plan(web({ instances: 4, memoryMB: 512 })), '4 instances take 2G of memory', '-m 128M -i 1'],

@@ -19,25 +19,25 @@ const process: CFProcess = {
   },
 };
 
-describe('processChanges', () => {
-  test('finds nothing when the plan says what is there', () => {
+describe('the changes of a process', () => {
+  test('are none if the plan matches the process', () => {
     const plan = { type: 'web', memoryMB: 64, timeoutSeconds: 45, healthCheck: { type: 'http', endpoint: '/health' } } as const;
     expect(processChanges(plan, process)).toEqual({});
   });
 
-  test('takes the endpoint away with the http check, and keeps the rest', () => {
+  test('remove the endpoint with the http check, and keep the rest', () => {
     expect(processChanges({ type: 'web', healthCheck: { type: 'process' } }, process)).toEqual({
       healthCheck: { type: 'process', data: { httpEndpoint: null, invocationTimeoutSeconds: 1, timeoutSeconds: 45 } },
     });
   });
 
-  test('changes one value of the check alone', () => {
+  test('can be a single value of the check', () => {
     expect(processChanges({ type: 'web', timeoutSeconds: 90 }, process)).toEqual({
       healthCheck: { type: 'http', data: { httpEndpoint: '/health', invocationTimeoutSeconds: 1, timeoutSeconds: 90 } },
     });
   });
 
-  test('writes a readiness check with what is named, and once', () => {
+  test('include a readiness check with the given values, once', () => {
     const readinessHealthCheck = { type: 'http' as const, endpoint: '/ready', intervalSeconds: 3 };
     const written = { data: { httpEndpoint: '/ready', intervalSeconds: 3 }, type: 'http' as const };
     const present = { ...process, spec: { ...process.spec, readinessHealthCheck: written } };
@@ -52,7 +52,7 @@ describe('processChanges', () => {
   });
 });
 
-test('labels and annotations that differ are changes, those that are gone already are not', () => {
+test('labels and annotations that differ are changed, and those that are already gone are not', () => {
   const plan = { labels: { team: 'pay', old: null }, annotations: { note: 'new', gone: null } } as unknown as AppPlan;
   const app = { metadata: { labels: { team: 'pay', old: 'x', 'korifi.cloudfoundry.org/app-guid': 'g' }, annotations: { note: 'was' } } };
   expect(metadataChanges(plan, app as unknown as CFApp)).toEqual({ labels: { old: null }, annotations: { note: 'new' } });

@@ -9,13 +9,13 @@ const info = { registry: { pushHost: 'registry.kf-system.svc:5000' }, controller
   typeof readRegistryKeys
 >[1];
 
-test('the push credential of a space is named as a Secret', async () => {
+test('the message about a missing push credential of a space names the Secret', async () => {
   await expect(readPushCredential(new MemoryCluster(), 's-1')).rejects.toThrow(
     "The space has no credential for the registry yet (Secret 'kf-registry-push').",
   );
 });
 
-test("the registry's key is named as a Secret", async () => {
+test('the message about a missing key of the registry names the Secret', async () => {
   await expect(readRegistryKeys(new MemoryCluster(), info)).rejects.toThrow(
     "The key of the registry is missing (Secret 'kf-system/kf-registry-key').",
   );

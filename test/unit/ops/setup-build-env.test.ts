@@ -8,7 +8,7 @@ import { MemoryCluster } from '../../support/memory-cluster.ts';
 const password = 'https://user:secret@npm.example.com/';
 const plan = (buildEnv: Record<string, string>) => resolvePlan({ buildEnv }, '0.2.0', 'hostport');
 
-test('the environment of builds gets a revision that stays while it is the same', async () => {
+test('the environment of builds has a revision that stays while the environment is the same', async () => {
   const cluster = new MemoryCluster();
   const first = await withBuildEnvRevision(cluster, plan({ MIRROR: password }));
   expect(first.buildEnvRevision).toMatch(/^[0-9a-f-]{36}$/);
@@ -18,7 +18,7 @@ test('the environment of builds gets a revision that stays while it is the same'
   expect((await withBuildEnvRevision(cluster, plan({}))).buildEnvRevision).toBeUndefined();
 });
 
-test('what everybody may read holds the revision and no value', async () => {
+test('the public object contains the revision and no value', async () => {
   const full = await withBuildEnvRevision(new MemoryCluster(), plan({ MIRROR: password }));
   const text = JSON.stringify(buildInfo(full));
   expect(text).toContain(full.buildEnvRevision);

@@ -4,12 +4,12 @@ import { needsProof } from '../../../src/lib/ops/install/parts/registry.ts';
 
 const stage = (...actions: ChangeAction[]): PlannedChange[] => actions.map((action) => ({ action, object: { metadata: {} } }));
 
-test('a registry that is new or changed is proven, one that was proven before is not', () => {
+test('a registry that is new or changed is tested, and one that was tested before is not', () => {
   expect(needsProof({ registry: stage('create'), controller: stage('create') })).toBe(true);
   expect(needsProof({ registry: stage('unchanged', 'change'), controller: stage('unchanged') })).toBe(true);
   expect(needsProof({ registry: stage('unchanged'), controller: stage('unchanged', 'change') })).toBe(false);
 });
 
-test('a setup that ended at the proof is followed by one that proves, not by one that installs over it', () => {
+test('a registry is tested again if the previous setup ended at the test', () => {
   expect(needsProof({ registry: stage('unchanged'), controller: stage('create', 'create') })).toBe(true);
 });

@@ -6,7 +6,7 @@ import { parts } from '../../../src/lib/ops/install/parts.generated.ts';
 const part = (name: string, ...requires: string[]) => ({ name, requires });
 const namesOf = (all: { name: string }[]): string[] => all.map(({ name }) => name);
 
-test('parts are installed after those that they require, and else by name', () => {
+test('parts are installed after those that they require, and otherwise by name', () => {
   const given = [
     part('gateway', 'kinds'),
     part('controller', 'kinds'),
@@ -17,7 +17,7 @@ test('parts are installed after those that they require, and else by name', () =
   expect(namesOf(inOrder(given))).toEqual(['registry', 'kinds', 'controller', 'gateway', 'org']);
 });
 
-test('the order does not depend on the one in which they are listed', () => {
+test('the order does not depend on the order of the list', () => {
   expect(namesOf(inOrder(parts.toReversed()))).toEqual(namesOf(inOrder(parts)));
 });
 
@@ -34,13 +34,13 @@ test('a part that requires an unknown part is refused by name', () => {
   expect(() => inOrder([part('a', 'b')])).toThrow("The part 'a' of setup requires 'b', which is no part.");
 });
 
-test('a part bears the name of its file, and each file is a part', () => {
+test('a part has the name of its file, and each file is a part', () => {
   const folder = new URL('../../../src/lib/ops/install/parts/', import.meta.url);
   const files = readdirSync(folder).map((file) => file.replace(/\.ts$/, ''));
   expect(namesOf([...parts])).toEqual(files.toSorted());
 });
 
-test('the registry is there before the kinds, the controller before the default org, and namespaces are removed last', () => {
+test('the registry is installed before the kinds, the controller before the default org, and namespaces are removed last', () => {
   expect(namesOf(inOrder(parts))).toEqual([
     ...['namespaces', 'network', 'settings', 'programs', 'registry', 'kinds', 'network-check'],
     ...['roles', 'policies', 'controller', 'gateway', 'pages', 'org', 'space'],

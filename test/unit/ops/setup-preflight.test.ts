@@ -12,7 +12,7 @@ import { MemoryCluster } from '../../support/memory-cluster.ts';
 const check = (cluster: MemoryCluster, request: SetupRequest): Promise<string[]> =>
   checkPlan(cluster, resolvePlan(request, '0.1.0', 'hostport'));
 
-test('a Gateway or a class that is not there is refused by name', async () => {
+test('a Gateway or a class that does not exist is refused and named', async () => {
   await expect(check(new MemoryCluster(), { gateway: 'infra/public' })).rejects.toThrow(
     "There is no Gateway 'public' in namespace 'infra'.",
   );
@@ -38,18 +38,18 @@ describe('an existing Gateway is accepted', () => {
   };
   const advice = 'namespaces with the label kf.cloudfoundry.org/managed-by=kf only';
 
-  test('without a word when it takes routes of chosen namespaces', async () => {
+  test('without a warning if it accepts routes of selected namespaces', async () => {
     await expect(warningsFor('Selector')).resolves.toEqual([]);
     await expect(warningsFor('Same', 'Selector')).resolves.toEqual([]);
   });
 
-  test('with a warning when everybody could take a host there', async () => {
+  test('with a warning if everybody could take a host there', async () => {
     const [warning = ''] = await warningsFor('Selector', 'All');
     expect(warning).toMatch(/^The Gateway 'infra\/public' takes routes of every namespace: /);
     expect(warning).toContain(advice);
   });
 
-  test.each([[['Same']], [[undefined]]])('with a warning when no app would be reached: %j', async (from) => {
+  test.each([[['Same']], [[undefined]]])('with a warning if no app would be reachable: %j', async (from) => {
     const [warning = ''] = await warningsFor(...from);
     expect(warning).toMatch(/takes routes of its own namespace only, so no app will be reached\. /);
     expect(warning).toContain(advice);
@@ -77,7 +77,7 @@ describe('a Gateway whose pods may run elsewhere', () => {
     }
   });
 
-  test('is no matter where its pods are there, the setting is, or there are no policies', async () => {
+  test('is accepted if its pods run there, if the setting exists, or if there are no policies', async () => {
     expect(await warningsFor({}, 'public')).toEqual([]);
     expect(await warningsFor({ appIngress: ['envoy-gateway-system'] })).toEqual([]);
     expect(await warningsFor({ networkPolicies: 'off' })).toEqual([]);
@@ -100,7 +100,7 @@ test('another default domain than the present one is refused before anything is 
   await expect(check(cluster, {})).resolves.toEqual([]);
 });
 
-test('an outside registry without its credentials is refused, with the commands that bring them', async () => {
+test('an outside registry without its credentials is refused, with the commands that add them', async () => {
   const cluster = new MemoryCluster();
   const type = secretType;
   await cluster.create(type, { apiVersion: 'v1', kind: 'Secret', metadata: { namespace: 'cf', name: 'image-registry-credentials' } });
@@ -130,11 +130,11 @@ test.each(['29', '29+', '9'])('Kubernetes 1.%s is refused, and the message names
   });
 });
 
-test.each(['30', '30+', '36'])('Kubernetes 1.%s is taken', async (minor) => {
+test.each(['30', '30+', '36'])('Kubernetes 1.%s is accepted', async (minor) => {
   await expect(inspectCluster(clusterOf(minor))).resolves.toMatchObject({ exposure: 'hostport', hasGatewayApi: false });
 });
 
-test('policies that set labels are for a cluster that serves them', async () => {
+test('policies that set labels are only for a cluster that serves their kind', async () => {
   const policies = ['mutatingadmissionpolicies', 'mutatingadmissionpolicies/status', 'mutatingadmissionpolicybindings'];
   await expect(inspectCluster(clusterOf('36', ...policies))).resolves.toMatchObject({ hasMutatingPolicies: true });
   const older = clusterOf('35', 'validatingadmissionpolicies', 'mutatingwebhookconfigurations');

@@ -15,7 +15,7 @@ const nodeInfo = {
 const node = (name: string, info: Partial<typeof nodeInfo> = {}, spec: Node['spec'] = {}, conditions = ready): Node =>
   ({ metadata: { name }, spec, status: { conditions, nodeInfo: { ...nodeInfo, ...info } } }) as Node;
 
-test('one node of each class pulls: runtime, system and architecture make a class', () => {
+test('one node of each class pulls the test image, by runtime, system and architecture', () => {
   const nodes = [
     node('a'),
     node('b'),
@@ -26,7 +26,7 @@ test('one node of each class pulls: runtime, system and architecture make a clas
   expect(nodesOfEachClass(nodes)).toEqual(['a', 'arm', 'crio', 'flat']);
 });
 
-test('nodes that take no pods do not count', () => {
+test('nodes that accept no pods do not count', () => {
   const nodes = [
     node('away', {}, {}, [{ type: 'Ready', status: 'Unknown' }]),
     node('cordoned', {}, { unschedulable: true }),

@@ -16,12 +16,12 @@ test.each([
   ['tasksKeptPerApp: 0', "the key 'tasksKeptPerApp' is a whole number from 1 and not 0."],
   ['tasksKeptPerApp: many', `the key 'tasksKeptPerApp' is a whole number from 1 and not "many".`],
   ['nodePort: 70000', "the key 'nodePort' is a port, from 1 to 65535, and not 70000."],
-])('%s is refused as a setting', async (text, message) => {
+])('the setting %s is refused', async (text, message) => {
   writeFileSync(file, `${text}\n`);
   await expect(readSetupFile(file)).rejects.toThrow(`Incorrect Usage: ${file}:1:${text.indexOf(': ') + 3}: ${message}`);
 });
 
-test('ports are taken as they are', async () => {
+test('ports are used as they are', async () => {
   writeFileSync(file, 'gatewayPort: 65535\nnodePort: 30000\n');
   await expect(readSetupFile(file)).resolves.toEqual({ gatewayPort: 65535, nodePort: 30000 });
 });
@@ -61,11 +61,11 @@ test.each([
   ['org: a\norg: b', "setup.yaml:2:1: The key 'org' stands twice in this map."],
   ['- a', 'setup.yaml:1:1: The file must hold a map of settings, {} for none.'],
   ['', 'setup.yaml is empty; it must hold a map of settings, {} for none.'],
-])('%j is refused with its place', (text, message) => {
+])('%j is refused with its position', (text, message) => {
   expect(faults(text)).toEqual([`Incorrect Usage: ${message}`]);
 });
 
-test('bad YAML is no manifest', () => {
+test('bad YAML is reported as an invalid setup file', () => {
   expect(faults('org: [a')[0]).toBe('Incorrect Usage: The file setup.yaml is not valid YAML.');
   expect(faults('org: [a')[1]).toMatch(/^setup\.yaml:1:8: /);
 });

@@ -26,7 +26,7 @@ function kindOfGatewayApi(plural: string, kind: string): KubeObject {
   return { metadata: { name: `${plural}.gateway.networking.k8s.io`, labels: ofSetup }, ...{ spec } };
 }
 
-test('kinds of the Gateway API that setup brought go, but not those that somebody else uses', async () => {
+test('kinds of the Gateway API that setup installed are removed, but not if somebody else uses them', async () => {
   const cluster = new MemoryCluster();
   await cluster.create(crdType, kindOfGatewayApi('httproutes', 'HTTPRoute'));
   await cluster.create(crdType, kindOfGatewayApi('gateways', 'Gateway'));
@@ -39,7 +39,7 @@ test('kinds of the Gateway API that setup brought go, but not those that somebod
   expect(cluster.all(routeType).map(({ metadata }) => metadata.name)).toEqual(['theirs']);
 });
 
-test('a controller that does not run is not waited for: orgs and spaces go with their finalizers and namespaces', async () => {
+test('if the controller does not run, orgs and spaces are deleted with their finalizers and namespaces without a wait', async () => {
   const cluster = new MemoryCluster();
   const finalizers = (kind: string): string[] => [`cf${kind}.korifi.cloudfoundry.org`, 'theirs.example.com/last'];
   await cluster.create(deploymentType, { metadata: { name: 'kf-controller', namespace: 'kf-system', labels: ofSetup } });

@@ -32,11 +32,11 @@ async function stopWhile(status: 'True' | 'False', reason: string, message: stri
   return seen;
 }
 
-test('a gateway that has loaded the present form ends the wait', async () => {
+test('the wait ends when the gateway has loaded the present form', async () => {
   expect(await stopWhile('True', 'Programmed', `The gateway has loaded revision ${revision}.`)).toEqual(['done']);
 });
 
-test('what answers in the place of the gateway is not waited for', async () => {
+test('the wait ends if another server answers in place of the gateway', async () => {
   expect(await stopWhile('False', reasons.notAnswered, `Something else answers; it should have revision ${revision}.`)).toEqual(['done']);
 });
 

@@ -6,7 +6,7 @@ import { unsetEnv } from '../../../src/lib/ops/apps/env.ts';
 import type { SpaceSession } from '../../../src/lib/session/session.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
-test('a variable with the name of a method of every object is not set unless somebody set it', async () => {
+test('a variable named like a method of every object counts as set only if somebody set it', async () => {
   const cluster = new MemoryCluster();
   await cluster.create(secretType, { metadata: { name: 'a-env', namespace: 'space' }, data: { KEY: 'dg==' } });
   const session = { cluster, space: { guid: 'space', name: 'space' }, changedBy: async () => 'somebody' } as unknown as SpaceSession;

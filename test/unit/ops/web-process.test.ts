@@ -24,18 +24,18 @@ const buildpacks = [{ name: 'kf/binary', version: '1' }];
 const worker = [{ type: 'worker', command: 'w' }];
 
 describe('a web process', () => {
-  it('starts what the build found', () => {
+  it('starts the command that the build found', () => {
     expect(judge({ buildpacks, processTypes: [{ type: 'web', command: 'x' }, ...worker] })).toBe(true);
     expect(warnings).toEqual([]);
   });
 
-  it('has nothing to start where the build found other processes only: said, with the command that starts one of them', () => {
+  it('has no command if the build found only other processes, and the message names a flag that starts one of them', () => {
     expect(judge({ buildpacks, processTypes: worker })).toBe(false);
     expect(warnings.join('\n')).toContain("found no process 'web', only: worker");
     expect(warnings.join('\n')).toContain('cf scale my-app --process worker -i 1');
   });
 
-  it('is given a command by a push that says what this one said, or where to type it', () => {
+  it('gets a hint that repeats the push with a command, or names the folder to push from', () => {
     judge({ buildpacks, processTypes: worker });
     expect(warnings[0]).toContain("`cf push my-app -c COMMAND`, in the folder of the app's source, starts one.");
     judge({ buildpacks, processTypes: worker }, { flags: { path: 'app' } });

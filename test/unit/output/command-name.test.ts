@@ -46,10 +46,10 @@ describe('a command in a text', () => {
   });
 });
 
-describe('started as cf, commands are named so', () => {
+describe('kf that was started as cf names commands as cf', () => {
   const error = (): KfError => new KfError('failed', "Run 'kf setup' first.", { hints: ['kf push shop'] });
 
-  it('in a failure, and of several apps in the error of each, but not in the lines of an app', () => {
+  it('in a failure, and in the error of each of several apps, but not in the lines of an app', () => {
     const { terminal, said } = startedAsCf(true);
     const { code, message } = error();
     const apps = [{ name: 'shop', error: { code, message } }, { name: 'bag' }];
@@ -74,7 +74,7 @@ describe('started as cf, commands are named so', () => {
     expect(said()).toContain('   cf push shop\n');
   });
 
-  it('in warnings, and in what is awaited', () => {
+  it('in warnings, and in progress messages', () => {
     const { terminal, said } = startedAsCf();
     const display = openDisplay(terminal);
     display.step("Waiting: the variables, which 'kf set-env' sets");
@@ -83,7 +83,7 @@ describe('started as cf, commands are named so', () => {
     expect(said()).toBe("Waiting: the variables, which 'cf set-env' sets\nSee cf logs.\n");
   });
 
-  it('in what the controller says of an app, but not in what the app is called or runs', () => {
+  it("in messages of the controller about an app, but not in the app's name or command", () => {
     const { terminal, said } = startedAsCf();
     const web = { type: 'web', running: 0, instances: 1, guid: 'g', memoryMB: 64, diskMB: 64, healthCheck: 'port', command: 'kf push' };
     const details = "The app's droplet was deleted; 'kf push' makes a new one.";
@@ -119,7 +119,7 @@ describe('help of a command', () => {
     expect(commandHelp(subject, 'cf')).toEqual(expect.arrayContaining(lines));
   });
 
-  it('says of logs that it prints a document per line', () => {
+  it('of logs says that it prints a document per line', () => {
     expect(commandHelp(helpSubject(Logs, 'logs'), 'cf').join('\n')).toMatch(/^ {3}--json +print one JSON document per line$/m);
     expect(commandHelp(helpSubject(Push, 'push'), 'cf').join('\n')).toMatch(/^ {3}--json +print one JSON document$/m);
   });
@@ -139,7 +139,7 @@ function literalsIn(file: string): string[] {
   return found;
 }
 
-it('what prints by itself names no command of its own: it knows the name that kf was started as', () => {
+it('modules that print name no command themselves, because they know the name that kf was started as', () => {
   const printing = ['base-command.ts', 'main.ts', 'flags.ts', 'commands/*.ts', 'lib/output/*.ts', 'lib/views/*.ts'];
   const files = printing.flatMap((pattern) => globSync(path.join(source, pattern)));
   expect(files.length).toBeGreaterThan(50);

@@ -25,7 +25,7 @@ function record(options: { json?: boolean; env?: Record<string, string> } = {}) 
 describe('a failure', () => {
   const error = new KfError('start', "App 'x' exited with code 1.", { hints: ['kf logs x --recent'], details: { logTail: ['boom'] } });
 
-  it('is the message and the last lines on stderr, then FAILED on stdout, then what to do', () => {
+  it('is the message and the last lines on stderr, then FAILED on stdout, then the hint', () => {
     const { terminal, order } = record();
     expect(printFailure(terminal, error)).toBe(1);
     expect(order).toEqual([
@@ -38,7 +38,7 @@ describe('a failure', () => {
     ]);
   });
 
-  it('shows the first and the last lines of a long log, and counts what is left out', () => {
+  it('shows the first and the last lines of a long log, and counts the others', () => {
     const { terminal, order } = record();
     const details = { logHead: ['ROOT CAUSE'], logOmitted: 60, logTail: ['at main'] };
     printFailure(terminal, new KfError('start', 'It crashed.', { details }));
@@ -70,7 +70,7 @@ describe('a failure', () => {
     ['accepted', 12],
     ['interrupted', 130],
     ['bug', 70],
-  ] as const)('of class %s ends with %i when classes are asked for', (code, expected) => {
+  ] as const)('of class %s ends with %i if exit codes by class are enabled', (code, expected) => {
     const { terminal } = record({ env: { KF_EXIT_CODES: 'class' } });
     expect(printFailure(terminal, new KfError(code, 'no'))).toBe(expected);
   });
@@ -81,7 +81,7 @@ describe('a failure', () => {
     expect(printFailure(terminal, new KfError('interrupted', 'Interrupted.'))).toBe(130);
   });
 
-  it('that is our mistake shows where it happened', () => {
+  it('that is a bug of kf shows the stack', () => {
     const { terminal, order } = record();
     const thrown = toKfError(new TypeError('x is not a function'));
     expect(thrown).toBeInstanceOf(BugError);

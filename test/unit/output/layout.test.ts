@@ -27,7 +27,7 @@ describe('the layout of cf', () => {
     ]);
   });
 
-  it('aligns by what a terminal shows, not by characters', () => {
+  it('aligns by the displayed width, not by characters', () => {
     const lines = layOut(
       [
         table(
@@ -52,7 +52,7 @@ describe('the layout of cf', () => {
     ]);
   });
 
-  it('wraps values on a terminal with a hanging indent and nowhere else', () => {
+  it('wraps values with a hanging indent on a terminal and not elsewhere', () => {
     const rows = pairs(['routes:', 'one.example.com, two.example.com, three.example.com']);
     expect(layOut([rows], { ink: plainInk, columns: 45 })).toEqual([
       'routes:   one.example.com, two.example.com,',

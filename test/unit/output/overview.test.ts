@@ -8,7 +8,7 @@ import { listCommands, overviewHelp } from '../../../src/lib/output/overview.ts'
 const names = readdirSync('src/commands').map((file) => file.replace(/\.ts$/, ''));
 const isAvailable = (name: string): boolean => names.includes(name) || ['help', 'version'].includes(name);
 
-it('shows each command with the summary that its own help shows', async () => {
+it('the overview shows each command with the summary of its own help', async () => {
   const listed = new Map(listCommands({ all: false, isAvailable }).map(({ name, summary }) => [name, summary]));
   for (const name of names) {
     const { default: command } = (await import(`../../../src/commands/${name}.ts`)) as { default: { summary: string } };
@@ -16,12 +16,12 @@ it('shows each command with the summary that its own help shows', async () => {
   }
 });
 
-it('has no label of its own for a command of kf', () => {
+it('the overview has no own label for a command of kf', () => {
   const labelled = [...Object.values(cfCommands), kfCommands].flat().filter(([name, , label]) => names.includes(name) && label !== '');
   expect(labelled).toEqual([]);
 });
 
-it('fits into 80 columns', () => {
+it('the overview fits into 80 columns', () => {
   const lines = layOut(overviewHelp({ bin: 'kf', version: '1.0.0', all: false, isAvailable }), { ink: plainInk, message: (text) => text });
   expect(lines.filter((line) => line.length > 80)).toEqual([]);
 });

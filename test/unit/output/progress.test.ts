@@ -32,7 +32,7 @@ describe('without a terminal', () => {
     display.done();
   });
 
-  it('lines of a build have three blanks before them, as in cf', () => {
+  it('lines of a build are indented by three blanks, as in cf', () => {
     const { display, printed } = record();
     for (const line of stagingLines({ text: 'Exporting\r\nDroplet' })) display.log(line);
     expect(printed).toEqual(['   Exporting\n', '   Droplet\n']);

@@ -43,7 +43,7 @@ describe('a question', () => {
     ['n', false],
     ['no', false],
     ['', false],
-  ])('takes %j for an answer', async (typed, answer) => {
+  ])('accepts %j as an answer', async (typed, answer) => {
     expect((await ask(`${typed}\n`)).answer).toBe(answer);
   });
 
@@ -54,11 +54,11 @@ describe('a question', () => {
     });
   });
 
-  it('goes to stderr where stdout carries a document', async () => {
+  it('is written to stderr if stdout contains a document', async () => {
     expect(await ask('y\n', { json: true })).toEqual({ answer: true, stdout: '', stderr: `${question} [yN]: ` });
   });
 
-  it('shows nothing of a name that a terminal would obey', async () => {
+  it('shows no control characters of a name', async () => {
     expect((await ask('n\n', { text: 'Really delete the app \u001b[2J?' })).stdout).not.toContain('\u001b');
   });
 

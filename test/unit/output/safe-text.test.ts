@@ -11,7 +11,7 @@ function isHarmless(text: string): boolean {
   return !/[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/.test(text.replace(/\x1b\[[0-9;:]*m/g, ''));
 }
 
-describe('text of others on a terminal', () => {
+describe('text from others on a terminal', () => {
   it.each([
     ['plain text', 'plain text'],
     ['tab\tand\nline', 'tab\tand\nline'],
@@ -65,7 +65,7 @@ describe('text of others on a terminal', () => {
     expect(safeText(shown)).toBe(shown);
   });
 
-  it('is harmless in any mixture, and cut into two chunks anywhere', () => {
+  it('is harmless in any mixture, and if it is split into two chunks anywhere', () => {
     const parts = [
       esc,
       '[',
@@ -101,21 +101,21 @@ describe('text of others on a terminal', () => {
     }
   });
 
-  it('takes a time that grows with its length alone', () => {
+  it('takes a time that grows only with its length', () => {
     // Each of these is half a million beginnings of a sequence that never ends: with the square of it no test run would see the end.
     for (const part of [`${esc}[`, `${esc}[1`, `${esc}]`, `${esc}P${esc}`, `${esc}(`, '\x9b'])
       expect(safeText(part.repeat(500_000))).not.toContain(esc);
   });
 });
 
-describe('a name', () => {
-  it('is one line in which nothing goes unseen', () => {
+describe('a printed name', () => {
+  it('is one line without invisible characters', () => {
     expect(safeName(`shop${esc}]0;x\x07\n\tFAILED ${esc}[31m\u202e`)).toBe(String.raw`shop^[]0;x^G\n\tFAILED ^[[31m\u202e`);
   });
 });
 
-describe('JSON', () => {
-  it('escapes what a terminal would obey, and means the same', () => {
+describe('JSON output', () => {
+  it('escapes control characters, and its meaning stays', () => {
     const value = { text: `a${esc}[2J\x9b\u202e\x7f\r\n\u2028日本` };
     const document = safeJson(JSON.stringify(value, null, 2));
     expect(isHarmless(document)).toBe(true);
@@ -124,7 +124,7 @@ describe('JSON', () => {
   });
 });
 
-describe('what is written', () => {
+describe('output', () => {
   const attack = `x${esc}]0;owned\x07\r${esc}[2J\x9b\u202e`;
 
   function record(isTTY: boolean, json = false) {
@@ -163,7 +163,7 @@ describe('what is written', () => {
     expect(seen.out).toContain(String.raw`x^[]0;owned^G^M^[[2J\x9b\u202e`);
   });
 
-  it('keeps its bytes elsewhere', () => {
+  it('is unchanged elsewhere', () => {
     const { terminal, seen } = record(false);
     writeAll(terminal);
     expect(seen.out.split(attack)).toHaveLength(8);
@@ -178,7 +178,7 @@ describe('what is written', () => {
     expect(JSON.parse(seen.out)).toEqual({ name: attack, warnings: [attack] });
   });
 
-  it('aligns columns by what is shown', () => {
+  it('aligns columns by the displayed text', () => {
     const { terminal, seen } = record(true);
     terminal.print([
       table(

@@ -34,7 +34,7 @@ describe('the output of several apps', () => {
     expect(err).toEqual(['b has failed']);
   });
 
-  it('is shown as it goes from the moment that all before it have ended, beginning with its present step', async () => {
+  it('is shown at once when all previous apps have ended, beginning with its present step', async () => {
     const { err, out, block } = await scene('a', 'b', 'c');
     block('b').step('Uploading');
     block('b').step('Staging');

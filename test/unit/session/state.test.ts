@@ -29,7 +29,7 @@ describe('the state file', () => {
     expect(stateFile(env)).toBe(expected);
   });
 
-  it('gives back what was saved, is private and leaves no other file', () => {
+  it('returns the saved values, is private and leaves no other file', () => {
     const env = { CF_HOME: home };
     expect(saveState(env, state)).toBeUndefined();
     expect(readState(env)).toEqual(state);
@@ -41,7 +41,7 @@ describe('the state file', () => {
   it.each([
     ["cf's own", JSON.stringify({ ConfigVersion: 4, AccessToken: 'bearer x', RefreshToken: 'r', Target: 'https://api' })],
     ['what is no JSON', 'half a fi'],
-  ])('of another program (%s) stays as it is: the target lies beside it, and is found there', (_, text) => {
+  ])('of another program (%s) is not changed, and the target is saved and found beside it', (_, text) => {
     const env = { CF_HOME: home };
     const [shared, own] = [path.join(home, '.cf', 'config.json'), path.join(home, '.cf', 'kf.json')];
     mkdirSync(path.join(home, '.cf'));
@@ -55,7 +55,7 @@ describe('the state file', () => {
     expect([readFileSync(shared, 'utf8'), readState(env)]).toEqual([text, {}]);
   });
 
-  it.each(['', '{}\n', 'null'])('with nothing in it (%j) is taken', (text) => {
+  it.each(['', '{}\n', 'null'])('with nothing in it (%j) is used', (text) => {
     const env = { CF_HOME: home };
     mkdirSync(path.join(home, '.cf'));
     writeFileSync(path.join(home, '.cf', 'config.json'), text);

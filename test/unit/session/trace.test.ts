@@ -10,7 +10,7 @@ import { MemoryCluster } from '../../support/memory-cluster.ts';
 const nobody = { print: () => undefined, warn: () => undefined };
 
 describe('a trace', () => {
-  it('has a line per request with its end, and nothing of what a Secret holds', async () => {
+  it('has a line per request with its end, and no data of a Secret', async () => {
     const lines: string[] = [];
     const cluster = traced(new MemoryCluster(), (line) => lines.push(line));
     await cluster.list(kinds.app, { ns: 'space' });
@@ -28,7 +28,7 @@ describe('a trace', () => {
     expect(traceSink({ CF_TRACE: value }, nobody)).toBeUndefined();
   });
 
-  it('goes to the file that CF_TRACE names', () => {
+  it('is written to the file that CF_TRACE names', () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'kf-trace-'));
     const file = path.join(folder, 'trace.log');
     const sink = traceSink({ CF_TRACE: file }, nobody);

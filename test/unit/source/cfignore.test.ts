@@ -50,18 +50,18 @@ test.each(rows)('%s', (_, lines, ignored, kept) => {
 
 const defaults = ['.cfignore', '.DS_Store', '.git', '.gitignore', '.hg', '.svn', '_darcs', 'manifest.yaml', 'manifest.yml'];
 
-test.each(defaults)('%s stays at home at every depth, and so does all below it', (name) => {
+test.each(defaults)('%s is not pushed at any depth, and neither is anything below it', (name) => {
   const rules = parseIgnoreRules();
   for (const path of [name, `a/${name}`, `${name}/x`, `a/${name}/b/c`]) expect(rules.ignores(path)).toBe(true);
   for (const path of [`${name}x`, `x${name}`, `a/x${name}/b`]) expect(rules.ignores(path)).toBe(false);
 });
 
-test('a default cannot be brought back', () => {
+test('a default cannot be negated', () => {
   expect(parseIgnoreRules('!manifest.yml\n!.git').ignores('manifest.yml')).toBe(true);
   expect(parseIgnoreRules('!manifest.yml').prunes('.git')).toBe(true);
 });
 
-test('an ignored folder is read only where something below it could come back', () => {
+test('an ignored folder is read only if a negated rule could match below it', () => {
   expect(parseIgnoreRules('node_modules').prunes('node_modules')).toBe(true);
   expect(parseIgnoreRules('node_modules').prunes('a/node_modules/b')).toBe(true);
   expect(parseIgnoreRules('node_modules').prunes('src')).toBe(false);
@@ -76,18 +76,18 @@ test.each([
   ['many folders', `${'**/'.repeat(30)}b`],
   ['alternatives', '(a|aa)+b'],
   ['counts', 'a{1,16}a{1,16}a{1,16}a{1,16}a{1,16}a{1,16}b'],
-])('%s is matched in a time that grows with the name alone', (_, line) => {
+])('%s is matched in a time that grows only with the name', (_, line) => {
   const rules = parseIgnoreRules(`${line}\nkept`);
   const name = `${'a'.repeat(250)}/`.repeat(15);
   expect(rules.ignores(`${name}c`)).toBe(false);
   expect(rules.ignores(`${name}kept`)).toBe(true);
 });
 
-test('a line that cannot be matched so is refused with its number', () => {
+test('a line that cannot be matched in that time is refused with its number', () => {
   expect(() => parseIgnoreRules('a\n(x{1,99}){1,99}')).toThrow(".cfignore: line 2 ('(x{1,99}){1,99}') repeats something too often");
   expect(() => parseIgnoreRules(`a\nb\n${'x/'.repeat(4000)}`)).toThrow('.cfignore: line 3 has more than 4096 characters.');
 });
 
-test('looking around is no expression of cf, and matches nothing', () => {
+test('lookaround is not supported by cf, and matches nothing', () => {
   expect(parseIgnoreRules('(?=a)a\n(?<!b)a').ignores('a')).toBe(false);
 });

@@ -50,7 +50,7 @@ async function list(path = root, cache = cacheDir()) {
 
 const hash = async (): Promise<string> => (await list()).contentHash;
 
-test('a listing counts and gives the entries of the layer with what they must still be', async () => {
+test('a listing has the totals, and the entries of the layer with the sizes and hashes that they must have', async () => {
   put('a', 'hello');
   put('d/b', '');
   symlinkSync('a', join(root, 'l'));
@@ -116,7 +116,7 @@ test.each<[string, () => void]>([
   expect(await hash()).not.toBe(before);
 });
 
-test('folder names and file names cannot be mistaken for one another', async () => {
+test('names of folders and files cannot be confused', async () => {
   put('a/b', 'x');
   const first = await hash();
   rmSync(join(root, 'a'), { recursive: true });
@@ -124,7 +124,7 @@ test('folder names and file names cannot be mistaken for one another', async () 
   expect(await hash()).not.toBe(first);
 });
 
-test('a file as old as the index trusts is not read again, and a fresh one is', async () => {
+test('a file that is old enough for the index is not read again, and a fresh one is', async () => {
   put('old', '12345');
   waitUntilTrusted();
   put('fresh', '123');
@@ -133,7 +133,7 @@ test('a file as old as the index trusts is not read again, and a fresh one is', 
   expect(await list()).toMatchObject({ bytesRead: 3 });
 });
 
-test('a change that keeps size and modification time is seen', async () => {
+test('a change that keeps size and modification time is detected', async () => {
   put('a', 'one');
   utimesSync(join(root, 'a'), 1000, 1000);
   waitUntilTrusted();
@@ -145,7 +145,7 @@ test('a change that keeps size and modification time is seen', async () => {
   expect(after.contentHash).not.toBe(before);
 });
 
-test('new, changed and missing files between trusted ones do not disturb the index', async () => {
+test('new, changed and missing files between known files do not disturb the index', async () => {
   const names = Array.from({ length: 50 }, (_, i) => `d${i % 7}/f${i}`);
   for (const name of names) put(name, name);
   waitUntilTrusted();
@@ -164,7 +164,7 @@ test.each<[string, (text: string) => string]>([
   ['of another folder', (text) => text.replace(root, `${root}x`)],
   ['filled with noise', () => '\0\xff{"a":'],
   ['empty', () => ''],
-])('an index that is %s costs time and no correctness', async (_, damage) => {
+])('an index that is %s costs time but not correctness', async (_, damage) => {
   for (let i = 0; i < 20; i++) put(`f${i}`, String(i));
   waitUntilTrusted();
   const before = await hash();
@@ -175,7 +175,7 @@ test.each<[string, (text: string) => string]>([
   expect(after.bytesRead).toBeGreaterThan(0);
 });
 
-test('two folders keep two indexes and a run leaves nothing else', async () => {
+test('two folders have two indexes, and a run leaves nothing else', async () => {
   put('a', 'x');
   put('b', 'x', join(dir, 'other'));
   await list();
@@ -184,14 +184,14 @@ test('two folders keep two indexes and a run leaves nothing else', async () => {
   expect(readdirSync(cacheDir())).toEqual([expect.stringMatching(/^index-\w+\.jsonl$/), expect.stringMatching(/^index-\w+\.jsonl$/)]);
 });
 
-test('nothing to push is a usage error in the words of cf, and leaves nothing in the cache', async () => {
+test("an empty folder is a usage error with cf's message, and leaves nothing in the cache", async () => {
   put('.git/config', 'x');
   put('manifest.yml', 'x');
   await expect(list()).rejects.toMatchObject({ code: 'usage', message: `No app files found in '${root}'` });
   expect(readdirSync(cacheDir())).toEqual([]);
 });
 
-test('a cache that cannot be written is a warning, and its stand-in is removed', () => {
+test('a cache that cannot be written causes a warning, and its replacement is removed', () => {
   writeFileSync(join(dir, 'file'), '');
   const warnings: string[] = [];
   const cache = openSourceCache(join(dir, 'file', 'cache'), (message) => warnings.push(message));
@@ -201,7 +201,7 @@ test('a cache that cannot be written is a warning, and its stand-in is removed',
   expect(() => readdirSync(cache.dir)).toThrow('ENOENT');
 });
 
-test('leftovers of killed runs go after a day, indexes stay', () => {
+test('files of killed runs are removed after a day, and indexes stay', () => {
   mkdirSync(cacheDir());
   const dayAgo = Date.now() / 1000 - 25 * 3600;
   for (const name of ['index-1.jsonl', 'index-1.jsonl.x.tmp', 'layer-1-zstd.layer']) {

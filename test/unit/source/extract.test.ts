@@ -63,12 +63,12 @@ test('a read-only folder is filled first, and stays usable for the build', async
   expect(statSync(join(target, 'ro/file')).mode & 0o400).toBe(0o400);
 });
 
-test('setuid bits do not come through', async () => {
+test('setuid bits are removed', async () => {
   await unpack([{ name: 'su', mode: 0o6755, text: 'x' }]);
   expect(statSync(join(target, 'su')).mode & 0o7777).toBe(0o755);
 });
 
-test('a later entry takes the place of an earlier one', async () => {
+test('a later entry replaces an earlier one', async () => {
   await unpack([
     { name: 'a', text: 'first' },
     { name: 'a', text: 'second' },
@@ -87,7 +87,7 @@ test('names that begin with ./ are names like others', async () => {
   expect(readFileSync(join(target, 'a/b'), 'utf8')).toBe('x');
 });
 
-test("names that begin with a slash, as those of Korifi's API, lie in the folder", async () => {
+test("names that begin with a slash, as those of Korifi's API, are unpacked into the folder", async () => {
   await unpack([
     { name: '/', type: 'directory' },
     { name: '/app', type: 'directory' },
@@ -155,7 +155,7 @@ const leadsOutside: [string, Entry[]][] = [
   ],
 ];
 
-test.each(leadsOutside)('%s is refused and nothing outside is touched', async (_, entries) => {
+test.each(leadsOutside)('%s is refused and nothing outside is changed', async (_, entries) => {
   await expect(unpack(entries)).rejects.toMatchObject({
     code: 'upload',
     message: expect.stringMatching(/^The source image holds '.+', which is not unpacked: /),
@@ -164,7 +164,7 @@ test.each(leadsOutside)('%s is refused and nothing outside is touched', async (_
   expect(readFileSync(join(dir, 'outside'), 'utf8')).toBe('untouched');
 });
 
-test('links that run in a circle are kept as they are', async () => {
+test('circular links are kept as they are', async () => {
   await unpack([
     { name: 'a', type: 'symlink', linkname: 'b' },
     { name: 'b', type: 'symlink', linkname: 'a' },
@@ -183,7 +183,7 @@ test.each([
   });
 });
 
-test('a layer of an unknown type is refused by its name', async () => {
+test('a layer of an unknown type is refused, and the type is named', async () => {
   await expect(extractLayer(Readable.from([]), { mediaType: 'application/zip', target })).rejects.toThrow(
     "a layer of type 'application/zip'",
   );

@@ -26,7 +26,7 @@ async function walk(warn?: (message: string) => void): Promise<SourceEntry[]> {
 
 const paths = async (): Promise<string[]> => (await walk()).map(({ path }) => path);
 
-test('files, folders and links come with their kinds, sizes and permission bits', async () => {
+test('files, folders and links are listed with their kinds, sizes and permission bits', async () => {
   put('run.sh', '#!/bin/sh\n', 0o755);
   put('data', '12345', 0o640);
   mkdirSync(join(root, 'empty'));
@@ -39,14 +39,14 @@ test('files, folders and links come with their kinds, sizes and permission bits'
   ]);
 });
 
-test('parents come before children and names sort by their bytes, whatever the folder gives', async () => {
+test('parents come before children and names are sorted by their bytes, whatever the order in the folder', async () => {
   for (const path of ['b/x', 'a.txt', 'a/z', 'a/b/c', 'B', 'é', 'z', '日本', '\u{1f600}', '\uff5e']) put(path);
   const found = await paths();
   expect(found).toEqual(['B', 'a', 'a/b', 'a/b/c', 'a/z', 'a.txt', 'b', 'b/x', 'z', 'é', '日本', '\uff5e', '\u{1f600}']);
   expect([...found].reverse().sort(comparePaths)).toEqual(found);
 });
 
-test('.cfignore of the root decides, and one in a folder does not', async () => {
+test('only the .cfignore of the root is used, not one in a folder', async () => {
   put('.cfignore', 'skip\n!deep/skip/keep');
   put('skip/a');
   put('deep/skip/keep');
@@ -72,7 +72,7 @@ test.each([
   ['..', 'link'],
   ['a/../../x', 'link'],
   ['../../x', 'dir/link'],
-])('a link to %s at %s is refused with its name and a way out', async (target, path) => {
+])('a link to %s at %s is refused with its name and an alternative', async (target, path) => {
   put('dir/file');
   symlinkSync(target, join(root, path));
   await expect(walk()).rejects.toMatchObject({
@@ -82,7 +82,7 @@ test.each([
   });
 });
 
-test('a link that stays inside on a detour is kept', async () => {
+test('a link that reaches a file inside by a detour is kept', async () => {
   put('dir/file');
   symlinkSync('../other/../dir/file', join(root, 'dir', 'link'));
   expect(await paths()).toEqual(['dir', 'dir/file', 'dir/link']);
@@ -122,7 +122,7 @@ test('the pushed folder itself may be a link', () => {
 test.each([
   ['flag', "Incorrect Usage: The specified path './none' does not exist."],
   ['manifest', 'File not found locally, make sure the file exists at given path ./none'],
-] as const)('a missing path that a %s named is reported in its words', (namedBy, message) => {
+] as const)('a missing path from a %s is reported with its origin', (namedBy, message) => {
   expect(() => resolveSourceRoot('./none', namedBy)).toThrow(expect.objectContaining({ code: 'usage', message }));
 });
 
@@ -141,7 +141,7 @@ test('an aborted signal ends the walk of a large folder', async () => {
   ).rejects.toMatchObject({ name: 'AbortError' });
 });
 
-test('a walk of which everything is ignored is left in its midst too', async () => {
+test('a walk in which everything is ignored can be aborted too', async () => {
   // So many lines that this walk takes far longer than the timer of the abort.
   put('.cfignore', `${'x*y*z\n'.repeat(20_000)}*\n!none`);
   for (let i = 0; i < 2000; i++) writeFileSync(join(root, `f${i}`), '');
@@ -150,7 +150,7 @@ test('a walk of which everything is ignored is left in its midst too', async () 
   await expect(assertSource(root, controller.signal)).rejects.toMatchObject({ name: 'AbortError' });
 });
 
-test('a .cfignore that is too large, or none at all, is refused by name', async () => {
+test('a .cfignore that is too large or not a file is refused, and its path is named', async () => {
   put('a');
   put('.cfignore', '#'.repeat(1024 * 1024 + 1));
   await expect(assertSource(root)).rejects.toMatchObject({

@@ -35,7 +35,7 @@ afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 const layersInCache = (): string[] => readdirSync(cacheDir).filter((name) => name.startsWith('layer-'));
 
-test.each(['gzip', 'zstd'] as const)('what is packed with %s comes out as it was', async (compression) => {
+test.each(['gzip', 'zstd'] as const)('a layer that is packed with %s contains the same files when it is unpacked', async (compression) => {
   const listing = await listSource(root, { cacheDir });
   const { layer } = await packSource(listing, { cacheDir, compression });
   const target = join(dir, 'out');
@@ -53,7 +53,7 @@ function killOwner(): void {
   for (const name of layersInCache()) renameSync(join(cacheDir, name), join(cacheDir, name.replace(`.${process.pid}.`, `.${pid}.`)));
 }
 
-test('a layer that a killed run left is taken over with its upload session', async () => {
+test('a layer that a killed run left is used again with its upload session', async () => {
   const listing = await listSource(root, { cacheDir });
   const first = await packSource(listing, { cacheDir });
   first.memory.save('/v2/x/blobs/uploads/1');
@@ -79,7 +79,7 @@ test('an incomplete layer of a killed run is packed again', async () => {
   listing.close();
 });
 
-test('two pushes of one folder at the same time share neither layer nor session', async () => {
+test('two simultaneous pushes of one folder share neither layer nor session', async () => {
   const listing = await listSource(root, { cacheDir });
   const first = await packSource(listing, { cacheDir });
   first.memory.save('/v2/x/blobs/uploads/1');
@@ -90,7 +90,7 @@ test('two pushes of one folder at the same time share neither layer nor session'
   listing.close();
 });
 
-test('a cache that is gone is named', async () => {
+test('a cache that is gone is reported by path', async () => {
   const listing = await listSource(root, { cacheDir });
   const elsewhere = join(dir, 'none');
   await expect(packSource(listing, { cacheDir: elsewhere })).rejects.toMatchObject({
@@ -120,7 +120,7 @@ test.each<[string, string, () => void]>([
       mkdirSync(join(root, 'bin/run'));
     },
   ],
-])('a file that %s since it was listed fails the packing by name and leaves no layer', async (_, file, change) => {
+])('a file that %s since it was listed fails the packing, is named and leaves no layer', async (_, file, change) => {
   const listing = await listSource(root, { cacheDir });
   change();
   await expect(packSource(listing, { cacheDir })).rejects.toMatchObject({

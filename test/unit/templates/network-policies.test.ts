@@ -15,17 +15,17 @@ function infoWith(change: Partial<KfInfo['builder']>): KfInfo {
   return { ...info, builder: { name: 'b', image: 'builder', envRevision: '1', ...change } };
 }
 
-describe('the internet of a policy', () => {
+describe('the internet in a policy', () => {
   const except = (peers: NetworkPeer[], at = 0): string[] => peers[at]?.ipBlock?.except ?? [];
 
-  test('leaves out private, shared and link-local addresses, and those of nodes and the API server', () => {
+  test('excludes private, shared and link-local addresses, and those of nodes and the API server', () => {
     const peers = internet(['198.51.100.1', '198.51.100.1', '10.0.0.9', '2001:db8::1'], false);
     expect(peers).toHaveLength(1);
     expect(except(peers)).toEqual(expect.arrayContaining(['169.254.0.0/16', '10.0.0.0/8', '100.64.0.0/10', '198.51.100.1/32']));
     expect(except(peers).filter((range) => range.startsWith('198.51') || range.includes(':'))).toEqual(['198.51.100.1/32']);
   });
 
-  test('has a second part where pods have IPv6', () => {
+  test('has a second part if pods have IPv6', () => {
     const peers = internet(['2001:db8::1'], true);
     expect(peers.map(({ ipBlock }) => ipBlock?.cidr)).toEqual(['0.0.0.0/0', '::/0']);
     expect(except(peers, 1)).toEqual(['::/127', 'fc00::/7', 'fe80::/10', '2001:db8::1/128']);
@@ -50,7 +50,7 @@ describe('the internet of a policy', () => {
   ])('%s is a range: %s', (text, is) => expect(isRange(text)).toBe(is));
 });
 
-describe('what builds may reach', () => {
+describe('destinations that builds may reach', () => {
   const targets = async (info: KfInfo, env: Record<string, string>, names: Record<string, string[]> = {}) => {
     const asked: string[] = [];
     const hosts = new BuildHosts((name) => {
@@ -62,7 +62,7 @@ describe('what builds may reach', () => {
     return { found: await at(0), at, asked };
   };
 
-  test('by address and port: mirror, proxy and registry of the images', async () => {
+  test('are allowed by address and port: mirror, proxy and registry of the images', async () => {
     const info = infoWith({
       runImage: '10.0.0.1:5000/run:1',
       insecureRegistries: ['10.0.0.1:5000'],
@@ -75,7 +75,7 @@ describe('what builds may reach', () => {
     ]);
   });
 
-  test('a port that is named is opened, also that of another scheme; a scheme may be in capitals', async () => {
+  test('use the named port, also for another scheme, and a scheme may be in capitals', async () => {
     const env = {
       NPM_CONFIG_REGISTRY: 'https://10.0.0.2:80/npm/',
       PIP_INDEX_URL: 'HTTP://10.0.0.3/simple',
@@ -88,7 +88,7 @@ describe('what builds may reach', () => {
     ]);
   });
 
-  test('a name that leads to private addresses opens those, one of the internet opens its port', async () => {
+  test('include private addresses of a name, and for a name on the internet its port', async () => {
     const env = {
       PIP_INDEX_URL: 'https://user:secret@pip.example.com/simple',
       GOPROXY: 'https://go.internal|direct',
@@ -106,7 +106,7 @@ describe('what builds may reach', () => {
     ]);
   });
 
-  test('names are resolved once a minute, and the last addresses stay when DNS fails', async () => {
+  test('use names that are resolved once a minute, and keep the last addresses if DNS fails', async () => {
     const names: Record<string, string[]> = { 'npm.internal': ['10.1.1.1'] };
     const env = { NPM_CONFIG_REGISTRY: 'https://npm.internal/' };
     const { at, asked, found } = await targets(infoWith({}), env, names);
@@ -133,7 +133,7 @@ test('apps and builds of a space are selected by different policies, each pod by
   expect(builds?.spec.ingress).toBeUndefined();
 });
 
-test('ranges of the operator are open to apps and not to builds', () => {
+test('ranges of the operator are allowed for apps and not for builds', () => {
   const named = { ...settings, egress: ['10.20.0.0/16', 'databases'], ingress: ['monitoring'] };
   const [apps, builds] = spacePolicies('s-1', { info: infoWith({}), settings: named, closed: [], builds: [] });
   const database = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'databases' } } };
@@ -144,7 +144,7 @@ test('ranges of the operator are open to apps and not to builds', () => {
   expect(JSON.stringify(builds)).not.toMatch(/databases|10\.20|monitoring/);
 });
 
-test('the controller reaches apps, to ask an instance itself where no gateway of kf answers', () => {
+test('the controller can reach apps, to ask an instance itself if no gateway of kf answers', () => {
   const [apps, builds] = spacePolicies('s-1', { info: infoWith({}), settings, closed: [], builds: [] });
   const controller = {
     namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kf-system' } },
@@ -165,7 +165,7 @@ describe('the policies of kf-system', () => {
       from.map(({ namespaceSelector }) => namespaceSelector?.matchLabels?.['kubernetes.io/metadata.name']),
     );
 
-  test('open the pods that a class of the operator runs for the Gateway there, and no others', () => {
+  test('admit the pods that a class of the operator runs for the Gateway there, and no others', () => {
     expect(policies({ gatewayClass: 'edge' })['kf-gateway-class']?.spec).toEqual({
       podSelector: { matchLabels: { 'gateway.networking.k8s.io/gateway-name': 'kf' } },
       policyTypes: ['Ingress'],
@@ -178,7 +178,7 @@ describe('the policies of kf-system', () => {
     [{}, ['kf-node']],
     [{ gateway: 'infra/public' }, ['infra', 'edge-pods']],
     [{ gatewayClass: 'edge' }, ['kf-system', 'edge-pods']],
-  ])('let in the gateway of %j, where its pods run elsewhere too', (request, from) => {
+  ])('admit the gateway of %j, even if its pods run elsewhere', (request, from) => {
     const named = policies({ ...request, appIngress: ['edge-pods'] });
     expect(namespaces(named['kf-pages'])).toEqual(from);
     expect(namespaces(named['kf-controller'])).toEqual(from);

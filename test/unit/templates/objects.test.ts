@@ -25,7 +25,7 @@ const build = seen(
   ),
 );
 
-test('every object says who made it, after which contract, and carries its index labels', () => {
+test('every object names its maker and the version of the contract, and has its index labels', () => {
   const made: KubeObject[] = [
     app,
     domain,
@@ -51,7 +51,7 @@ test('every object says who made it, after which contract, and carries its index
 });
 
 describe('an app', () => {
-  test('begins stopped at revision 0, under the push that claims its name', () => {
+  test('starts stopped at revision 0, with the id of the push that makes it', () => {
     expect(app.spec).toEqual({ displayName: 'shop', desiredState: 'STOPPED', lifecycle, envSecretName: 'app-env' });
     expect(app.metadata.annotations).toMatchObject({
       'korifi.cloudfoundry.org/app-rev': '0',
@@ -80,14 +80,14 @@ describe('an app', () => {
     expect(buildProcess({ app, type: 'web', instances: 0, ...size }, author).spec.desiredInstances).toBe(0);
   });
 
-  test('leaves out what was not given', () => {
+  test('leaves out fields that were not given', () => {
     expect(Object.keys(buildProcess({ app, type: 'web', memoryMB: 1, diskQuotaMB: 1, command: undefined }, author).spec)).not.toContain(
       'command',
     );
   });
 });
 
-test('package and build carry the hashes that decide whether work can be left out', () => {
+test('package and build have the hashes that decide whether work can be skipped', () => {
   const pkg = buildPackage({ guid: 'package', app, type: 'bits', image: 'r/x@sha256:0', contentHash: 'hash', pushId: 'push' }, author);
   expect(pkg.metadata.annotations).toMatchObject({ 'kf.cloudfoundry.org/content-hash': 'hash', 'kf.cloudfoundry.org/push-id': 'push' });
   expect(build.metadata.annotations).toMatchObject({ 'kf.cloudfoundry.org/build-key': 'key' });
@@ -120,7 +120,7 @@ test('a route names its domain, its apps and that it is mapped', () => {
   });
 });
 
-test('a domain is kept in lower case', () => {
+test('a domain is stored in lower case', () => {
   expect(domain.spec.name).toBe('apps.example.com');
 });
 
@@ -130,7 +130,7 @@ test('credentials are one JSON object that belongs to its instance', () => {
   expect(JSON.parse(Buffer.from(secret.data?.['credentials'] ?? '', 'base64').toString())).toEqual({ uri: 'postgres://x', port: 5432 });
 });
 
-test('a binding joins app and instance and is marked as a provisioned service', () => {
+test('a binding connects app and instance and is marked as a provisioned service', () => {
   const binding = buildAppBinding({ guid: 'binding', app, instance, displayName: 'main-db' }, author);
   expect(binding.metadata.labels).toMatchObject({
     'servicebinding.io/provisioned-service': 'true',

@@ -36,7 +36,7 @@ const app: AppDetails = {
 };
 
 describe('apps', () => {
-  it('prints nothing but a sentence when there are none', () => {
+  it('prints only a sentence if there are none', () => {
     expect(text(renderApps([]))).toBe('No apps found');
   });
 
@@ -50,7 +50,7 @@ describe('apps', () => {
 });
 
 describe('one app', () => {
-  it('is laid out as cf does', () => {
+  it("has cf's layout", () => {
     expect(text(renderApp(app)).split('\n')).toEqual([
       'name:              my-app',
       'requested state:   started',
@@ -88,7 +88,7 @@ describe('one app', () => {
     expect(shown).not.toContain('buildpacks:');
   });
 
-  it('says what a deployment waits for and why one failed', () => {
+  it('shows what a deployment waits for and why one failed', () => {
     const waiting = text(
       renderApp({ ...app, deployment: { id: 'd', phase: 'Starting', message: 'instance 0 to listen', since: '2026-08-07T10:16:20Z' } }),
     );
@@ -116,7 +116,7 @@ describe('the table of instances', () => {
     lastEnd: { exitCode: 137, reason: 'OOMKilled', at: '2026-08-07T10:15:00Z' },
   };
 
-  it('fits a terminal of 80 columns, and has all columns elsewhere', () => {
+  it('fits into a terminal of 80 columns, and has all columns elsewhere', () => {
     const lines = layOut(withInstances([{ ...crashed, details: 'a sentence that is too long for a cell of a table' }]), {
       ink: plainInk,
       columns: 80,
@@ -128,7 +128,7 @@ describe('the table of instances', () => {
     expect(text(withInstances([crashed]))).toMatch(/^ {5}state +since +cpu +memory +disk +logging +cpu entitlement +details +ready$/m);
   });
 
-  it('tells how often and why an instance was started again', () => {
+  it('shows how often and why an instance was restarted', () => {
     expect(text(withInstances([crashed]))).toContain(
       '\n#0:   restarted 3 times; the last time it ran out of memory (limit 256M) at 2026-08-07T10:15:00Z',
     );
@@ -172,7 +172,7 @@ describe('the table of instances', () => {
     expect(shown.filter((row) => /^#\d+ +crashed/.test(row))).toHaveLength(1);
   });
 
-  it('says how many run of more instances than a status lists', () => {
+  it('shows how many instances run if there are more than a status lists', () => {
     const listed = Array.from({ length: 100 }, (_, index) => ({ index, state: 'running' as const }));
     const shown = text(renderApp({ ...app, processes: [{ ...web, instances: 900, running: 850, instanceDetails: listed }] }));
     expect(shown).toContain('\n... and 850 more: 850 of 900 run in all');

@@ -4,7 +4,7 @@ import { renderEnv } from '../../../src/lib/views/env.ts';
 const texts = (env: Parameters<typeof renderEnv>[0]): string => JSON.stringify(renderEnv(env));
 const none = { vcapServices: {}, vcapApplication: {}, variables: {} };
 
-test('an app without variables has none; one whose Secrets are gone misses them', () => {
+test('an app without variables is shown without any, and one whose Secrets are gone is shown as missing them', () => {
   expect(texts(none)).toContain('No user-provided env variables have been set');
   expect(texts(none)).toContain('No system-provided env variables have been set');
   const lost = texts({ ...none, missing: { variables: 'a-env', vcapServices: 'a-vcap-services' } });

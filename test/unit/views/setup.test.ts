@@ -22,7 +22,7 @@ const linesOf = (network: NetworkView): string[] => {
   return layOut(setupBlocks(view), { ink: plainInk });
 };
 
-describe('what setup says of the network', () => {
+describe('the output of setup about the network', () => {
   it.each<[NetworkView, string]>([
     [{ policies: 'off' }, 'no policies'],
     [{ policies: 'on', enforced: true }, 'policies made and enforced'],
@@ -32,7 +32,7 @@ describe('what setup says of the network', () => {
     expect(linesOf(network)).toContain(`network:       ${text}`);
   });
 
-  it('warns if policies are not enforced, or if that is unknown', () => {
+  it('contains a warning if policies are not enforced, or if that is unknown', () => {
     expect(networkWarnings({ policies: 'on', enforced: true }, 'cf')).toEqual([]);
     expect(networkWarnings({ policies: 'off' }, 'cf')).toEqual([]);
     expect(networkWarnings({ policies: 'on', enforced: false }, 'cf')).toEqual([
@@ -51,7 +51,7 @@ describe('what setup says of the network', () => {
   });
 });
 
-it('a rotation is shown as rows of cf', () => {
+it('a rotation is shown in rows as in cf', () => {
   const result = { key: 'new-id', previousKey: 'old-id', previousEnds: '2026-11-21T04:05:13.000Z', spaces: 3 };
   expect(layOut(renderRotation(result), { ink: plainInk })).toEqual([
     'key:              new-id',
