@@ -131,12 +131,17 @@ async function cleanUp(context: Context, key: Buffer, signal: AbortSignal): Prom
 /** Cleans up when apps or spaces change, and every hour. @param keys shared with the reconcilers of spaces and builds */
 export function imagesReconciler(keys: RegistryKeys): Reconciler {
   let cleanedAt = -Infinity;
-  let isRunning = false;
-  let hasChanged = false;
+  let changes = 0;
+  /** {@link changes} when the cleanup began that runs, or whose outcome was not read yet. */
+  let changesBefore: number | undefined;
+  const countChange = (): string[] => {
+    changes += 1;
+    return [onlyKey];
+  };
   return {
     name: 'images',
     workers: 1,
-    watches: [watch<CFApp>(kinds.app, () => [onlyKey]), watch<CFSpace>(kinds.space, () => [onlyKey])],
+    watches: [watch<CFApp>(kinds.app, countChange), watch<CFSpace>(kinds.space, countChange)],
     reconcile: async (_, context) => {
       const key = await keys.read(context);
       // Other users may have images in an outside registry: only the in-cluster one is cleaned up.
@@ -145,13 +150,13 @@ export function imagesReconciler(keys: RegistryKeys): Reconciler {
       if (left > 0) return { requeueAfterMs: left };
       const outcome = context.outside('images of deleted apps', cleanupTimeoutMs, (signal) => cleanUp(context, key, signal));
       if (outcome === undefined) {
-        // What changes while a cleanup runs may come too late for it.
-        hasChanged = isRunning;
-        isRunning = true;
+        changesBefore ??= changes;
         return undefined;
       }
-      const isLate = hasChanged;
-      [isRunning, hasChanged, cleanedAt] = [false, false, context.now()];
+      // What changed after the cleanup had begun may have come too late for it. The event of such a change and the end of the cleanup can lead to the
+      // same one reconcile, so reconciles do not tell.
+      const isLate = changes !== changesBefore;
+      [changesBefore, cleanedAt] = [undefined, context.now()];
       if (!outcome.ok) context.log.warn('images of deleted apps stay for now', { error: messageOf(outcome.error) });
       else if (outcome.value > 0) context.log.info('removed images of deleted apps', { repositories: outcome.value });
       if (!outcome.ok) return { requeueAfterMs: pauseMs * 3 };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { gateKeeper, imagesReconciler, orphansOf, removeOrphans, type Living } from '../../../src/controller/registry/image-cleanup.ts';
-import type { Context } from '../../../src/controller/runtime/reconciler.ts';
+import type { Context, Stores } from '../../../src/controller/runtime/reconciler.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
 import { Readable } from 'node:stream';
 
 const cluster: Living = {
@@ -81,25 +82,32 @@ test('all pages of the gate are processed, one after the other', async () => {
 });
 
 describe('the next cleanup', () => {
-  const reconciledWith = async (...outcomes: ({ ok: true; value: number } | undefined)[]) => {
-    let now = 1_800_000_000_000;
+  const ended = { ok: true, value: 0 } as const;
+  const stores = {} as Stores;
+
+  /** The result of the last reconcile. `deleted` is the event of a deleted app; each reconcile takes one step, at which the cleanup has ended or not. */
+  async function resultAfter(...steps: ('deleted' | 'runs' | 'ended')[]) {
+    const outcomes = steps.filter((step) => step !== 'deleted').map((step) => (step === 'ended' ? ended : undefined));
     const log = { info: () => undefined, warn: () => undefined };
-    const context = { now: () => now, outside: () => outcomes.shift(), log } as unknown as Context;
+    const context = { now: () => 1_800_000_000_000, outside: () => outcomes.shift(), log } as unknown as Context;
     const reconciler = imagesReconciler({ read: () => Promise.resolve(Buffer.from('k')) });
     let result;
-    while (outcomes.length > 0) {
-      result = await reconciler.reconcile('/registry', context);
-      now += 500;
+    for (const step of steps) {
+      if (step !== 'deleted') result = await reconciler.reconcile('/registry', context);
+      else expect(reconciler.watches[0]?.keys({ metadata: { name: 'a' } } as Stored, stores)).toEqual(['/registry']);
     }
     return result;
-  };
-  const ended = { ok: true, value: 0 } as const;
+  }
 
   test('comes after an hour if nothing changes', async () => {
-    expect(await reconciledWith(undefined, ended)).toEqual({ requeueAfterMs: 3_600_000 });
+    expect(await resultAfter('deleted', 'runs', 'ended')).toEqual({ requeueAfterMs: 3_600_000 });
   });
 
   test('comes soon if an app was deleted during the previous one', async () => {
-    expect(await reconciledWith(undefined, undefined, ended)).toEqual({ requeueAfterMs: 20_000 });
+    expect(await resultAfter('deleted', 'runs', 'deleted', 'runs', 'ended')).toEqual({ requeueAfterMs: 20_000 });
+  });
+
+  test('comes soon if an app was deleted between the end of the previous one and the read of its outcome', async () => {
+    expect(await resultAfter('deleted', 'runs', 'deleted', 'ended')).toEqual({ requeueAfterMs: 20_000 });
   });
 });
