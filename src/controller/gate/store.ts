@@ -119,6 +119,14 @@ export class ImageStore {
     return usage;
   }
 
+  /** The number of a space's unfinished uploads. Counting stops at `most`. */
+  async uploadsIn(space: string, most: number): Promise<number> {
+    let uploads = 0;
+    for (const name of await this.#namesOf(space))
+      for await (const _ of this.#uploadsOf(join(this.#repositories, space, name))) if ((uploads += 1) >= most) return uploads;
+    return uploads;
+  }
+
   /** Removes a repository; the next sweep removes the blobs that only it referred to. False when it did not exist. */
   async removeRepository(space: string, name: string): Promise<boolean> {
     if (!(await this.hasRepository(space, name))) return false;

@@ -22,22 +22,25 @@ export interface UploadRules {
 
 /** Forwards everything except the newest chunk, so that the registry cannot take the body for complete before `beforeEnd`. */
 class UploadBody extends Transform {
-  readonly #isTooMuch: (bytes: number) => boolean;
+  readonly #isTooMuch: (bytes: number) => Promise<boolean>;
   readonly #beforeEnd: (digest: string) => Promise<void>;
   readonly #hash = createHash('sha256');
   #last: Buffer | undefined;
 
-  constructor(isTooMuch: (bytes: number) => boolean, beforeEnd: (digest: string) => Promise<void>) {
+  constructor(isTooMuch: (bytes: number) => Promise<boolean>, beforeEnd: (digest: string) => Promise<void>) {
     super();
     this.#isTooMuch = isTooMuch;
     this.#beforeEnd = beforeEnd;
   }
 
   override _transform(chunk: Buffer, _: BufferEncoding, done: TransformCallback): void {
-    if (this.#isTooMuch(chunk.length)) {
-      done(new Error('no space left'));
-      return;
-    }
+    this.#isTooMuch(chunk.length).then(
+      (isTooMuch) => (isTooMuch ? done(new Error('no space left')) : this.#forwardBefore(chunk, done)),
+      (error: unknown) => done(error as Error),
+    );
+  }
+
+  #forwardBefore(chunk: Buffer, done: TransformCallback): void {
     this.#hash.update(chunk);
     const before = this.#last;
     this.#last = chunk;
@@ -138,10 +141,10 @@ export async function sendUpload(
     onceAnswered(forward, await commits.begin(commit.digest ?? bodyDigest, space));
   };
   let come = 0;
-  const body = new UploadBody((bytes) => {
+  const body = new UploadBody(async (bytes) => {
     onPiece();
     come += bytes;
-    const tooMuch = come > most ? tooLarge : capacity.take(space, bytes);
+    const tooMuch = come > most ? tooLarge : await capacity.take(space, bytes);
     if (tooMuch !== undefined) refuse(tooMuch);
     return tooMuch !== undefined;
   }, beforeEnd);
