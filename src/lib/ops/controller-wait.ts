@@ -4,6 +4,7 @@ import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
 import { KfError } from '../errors.ts';
 import { watchObject } from '../kube/watch-list.ts';
 import type { Session } from '../session/session.ts';
+import { unlessLate } from '../wait.ts';
 import type { OpEvent } from './events.ts';
 
 /** A controller that has not reacted to a change after this time counts as absent. It is the time that another replica needs to become the leader. */
@@ -86,6 +87,23 @@ export async function waitForController<T extends KubeObject>(
   } finally {
     report({ type: 'done' });
   }
+}
+
+/**
+ * Waits until an object that is being deleted is gone, and reports that.
+ * @param what the object in a report: `shop.example.com`
+ * @returns false when that takes longer than `patienceMs`
+ */
+export async function waitUntilDeleted<T extends KubeObject>(
+  { cluster, signal, report }: Pick<Session, 'cluster' | 'signal' | 'report'>,
+  { type, object, what, patienceMs = absentAfterMs }: Omit<Written<T>, 'late'>,
+): Promise<boolean> {
+  const { namespace, name, uid } = object.metadata;
+  report({ type: 'awaiting-deletion', name: what });
+  const check = (seen: Stored<T> | undefined): true | undefined => (seen?.metadata.uid === uid ? undefined : true);
+  const options = { timeoutMs: patienceMs, signal, describe: `the deletion of '${what}'` };
+  const waiting = watchObject(cluster, type, { ns: namespace, name, known: object }, check, options);
+  return (await unlessLate(waiting).finally(() => report({ type: 'done' }))) === true;
 }
 
 function nobodyTookUp(what: string, cause: unknown): KfError {

@@ -8,6 +8,7 @@ import { packagesOf } from '../../api/packages.ts';
 import type { CFApp, CFBuild, CFPackage, CFProcess, CFRoute, CFServiceBinding } from '../../api/types.generated.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
+import { isLive } from '../routes/holders.ts';
 import { appBindings, toldBindings } from '../services/user-provided.ts';
 
 export interface AppSnapshot {
@@ -16,6 +17,7 @@ export interface AppSnapshot {
   processes: Stored<CFProcess>[];
   /** All routes of the space, including the app's own. For a new app they are read only if the space has routes at a host that it wants. */
   routes: Stored<CFRoute>[];
+  /** Routes that lead to the app: neither refused nor being deleted. */
   ownRoutes: Stored<CFRoute>[];
   /** Builds of the app, newest first. */
   builds: Stored<CFBuild>[];
@@ -84,7 +86,7 @@ export async function readSnapshot(session: SpaceSession, plan: AppPlan, app: St
     isNew: false,
     processes: processesOf(app, processes.items),
     routes: routes.items,
-    ownRoutes: routesOf(app, routes.items),
+    ownRoutes: routesOf(app, routes.items).filter(isLive),
     builds: builds.items.toSorted(newestFirst),
     packages,
     bindings,

@@ -1,10 +1,10 @@
 // Decides what a push has to write: what the plan names and the cluster does not have yet. The decision comes before the lock is taken.
 
-import { effectiveCommand, webProcess } from '../../api/app.ts';
+import { effectiveCommand, routesOf, webProcess } from '../../api/app.ts';
 import { annotations } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import { packageMark, unstagedMark } from '../../api/packages.ts';
-import type { CFApp } from '../../api/types.generated.ts';
+import type { CFApp, CFRoute } from '../../api/types.generated.ts';
 import type { AppPlan, PushPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { judgeWeb } from '../apps/web-process.ts';
@@ -28,8 +28,8 @@ export interface Changes {
    * a restart gives them to the instances.
    */
   restart: boolean;
-  /** The app loses all its routes. */
-  unmap: boolean;
+  /** Routes that the app loses. */
+  unmap: Stored<CFRoute>[];
   /** The app gets another droplet. */
   droplet: boolean;
   /** Annotations that say which package is built next; null removes one. */
@@ -68,7 +68,8 @@ export function decideChanges({ session, plan, push, services, routes, facts, ap
     routes: routes.filter((place) => !facts.ownRoutes.some((route) => isAtPlace(route, place))),
     services: services.filter(({ instance }) => !artifact.bindings.some((binding) => isTo(binding, instance))),
     restart: droplet && artifact.bindings.length > 0,
-    unmap: plan.noRoute && facts.ownRoutes.length > 0,
+    // A refused route is unmapped too: it would lead to the app as soon as it gets its address.
+    unmap: plan.noRoute ? routesOf(app, facts.routes).filter(({ metadata }) => metadata.deletionTimestamp === undefined) : [],
     droplet,
     marks: {
       [annotations.unstaged]: build === undefined ? unstagedMark(pushedPackage, app) : null,
@@ -91,7 +92,7 @@ function withWeb(plan: AppPlan): AppPlan {
 export function isNothing(changes: Changes): boolean {
   const { processes, env, metadata, routes, services, unmap, droplet, state } = changes;
   const entries = [env, metadata.labels, metadata.annotations].reduce((sum, record) => sum + Object.keys(record).length, 0);
-  return processes.length + entries + routes.length + services.length === 0 && !unmap && !droplet && !state;
+  return processes.length + entries + routes.length + services.length + unmap.length === 0 && !droplet && !state;
 }
 
 /** True when the app has the marks already. */

@@ -55,7 +55,7 @@ async function writeSettings(
     Promise.all(changes.routes.map((route) => ensureRoute(session, app, route, facts.routes))),
     writeProcesses(session, info, app, changes.processes),
     writeEnv(session, app, facts, changes.env),
-    changes.unmap ? unmapAll(session, app, facts.ownRoutes) : undefined,
+    unmapAll(session, app, changes.unmap),
     ...changes.services.map(({ instance, bindingName }) => ensureBinding(session, app, instance, { bindingName })),
   ]);
   return routes;
@@ -134,7 +134,7 @@ async function apply(
       changes,
     };
     const switched = await switchApp(session, locked, plan, target.droplet, deploy);
-    return { switched, routes: [...(changes.unmap ? [] : facts.ownRoutes), ...added] };
+    return { switched, routes: [...(plan.noRoute ? [] : facts.ownRoutes), ...added] };
   } catch (error) {
     const release = () => ({ metadata: { annotations: { [annotations.applying]: null } } });
     await writeAsHolder(session.cluster, locked, target.pushId, release).catch(() => undefined);

@@ -1,8 +1,9 @@
 // Finds out which space has a host that this space wants. It is asked before anything is written, and the answer uses names that the caller may
 // read.
 
+import { findCondition } from '../../api/conditions.ts';
 import { leaseType } from '../../api/core.ts';
-import { annotations, kinds, reasons } from '../../api/group.ts';
+import { annotations, conditionTypes, kinds, reasons } from '../../api/group.ts';
 import { addressOf, nameClaims } from '../../api/names.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFDomain, CFRoute } from '../../api/types.generated.ts';
@@ -24,7 +25,13 @@ export const isAtPlace = ({ spec }: CFRoute, { host, domain, path }: RoutePlace)
   (spec.host ?? '').toLowerCase() === host.toLowerCase() &&
   (spec.path ?? '').toLowerCase() === path.toLowerCase();
 
-/** Naming the space is only a courtesy; installations with more orgs do without it. */
+/** True for a route that the controller has refused, because its address is not free or its domain does not exist: it leads nowhere. */
+export const isRefused = (route: Stored<CFRoute>): boolean => findCondition(route, conditionTypes.claimed)?.status === 'False';
+
+/** True for a route that has its address, or gets it, and is not being deleted. */
+export const isLive = (route: Stored<CFRoute>): boolean => route.metadata.deletionTimestamp === undefined && !isRefused(route);
+
+/** The name of another space in the error is optional; with more orgs than this it would cost too many requests. */
 const mostOrgs = 20;
 
 /** GUID of the space that has the host; undefined when nobody has it, '' when the caller's role (of kf 0.1.0) has no right to read that. */

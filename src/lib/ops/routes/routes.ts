@@ -12,11 +12,11 @@ import { KfError } from '../../errors.ts';
 import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
 import type { Session, SpaceSession } from '../../session/session.ts';
 import { buildDestination, buildRoute } from '../../../templates/route.ts';
-import { waitForController } from '../controller-wait.ts';
+import { waitForController, waitUntilDeleted } from '../controller-wait.ts';
 import type { OpEvent } from '../events.ts';
 import { findDomain, listDomainObjects } from '../find.ts';
 import { waitUntilProgrammed } from './programming.ts';
-import { assertMayTakeEveryHost, explainRefusal, isAtPlace, type RoutePlace } from './holders.ts';
+import { assertMayTakeEveryHost, explainRefusal, isAtPlace, isLive, isRefused, type RoutePlace } from './holders.ts';
 import { appNames } from '../rows.ts';
 
 export interface RouteAddress {
@@ -81,23 +81,12 @@ function assertHost(host: string, domain: string): void {
   throw new KfError('usage', `The host '${host}' is no valid name: letters, digits and '-', at most 63 of them.`);
 }
 
-async function findRoute(
-  session: SpaceSession,
-  domain: Stored<CFDomain>,
-  { host, path }: RouteAddress,
-): Promise<Stored<CFRoute> | undefined> {
+/** The space's routes with this address; more than one while one is being deleted or refused. */
+async function routesAt(session: SpaceSession, domain: Stored<CFDomain>, { host, path }: RouteAddress): Promise<Stored<CFRoute>[]> {
   const { cluster, space, signal } = session;
-  const { items } = await cluster.list(kinds.route, {
-    ns: space.guid,
-    labelSelector: `${labels.domainGuid}=${domain.metadata.name}`,
-    signal,
-  });
-  return items.find((route) => isLiveAt(route, { host, domain, path }));
-}
-
-/** True for a route that has this address and is not being deleted. */
-function isLiveAt(route: Stored<CFRoute>, place: RoutePlace): boolean {
-  return route.metadata.deletionTimestamp === undefined && isAtPlace(route, place);
+  const labelSelector = `${labels.domainGuid}=${domain.metadata.name}`;
+  const { items } = await cluster.list(kinds.route, { ns: space.guid, labelSelector, signal });
+  return items.filter((route) => isAtPlace(route, { host, domain, path }));
 }
 
 /** Waits until the controller has claimed the address. @throws KfError `conflict` when another route has it */
@@ -166,14 +155,24 @@ async function createMapped(
   }
 }
 
-/** The route, if it was not refused. A refused route is deleted, because only a new route asks again. */
-async function unlessRefused(
-  { cluster, space, signal }: SpaceSession,
-  route: Stored<CFRoute> | undefined,
-): Promise<Stored<CFRoute> | undefined> {
-  if (route === undefined || findCondition(route, 'Claimed')?.status !== 'False') return route;
-  const { name, uid } = route.metadata;
-  await cluster.delete(kinds.route, space.guid, name, { signal, uid });
+/**
+ * The live route of those at an address. Refused routes are deleted, because only a new route asks for the address again. A route that is being
+ * deleted keeps its address until it is gone, so this waits for that.
+ * @returns undefined when a new route can be made
+ * @throws KfError `conflict` when the end of an earlier route takes too long
+ */
+async function liveRoute(session: SpaceSession, present: readonly Stored<CFRoute>[], url: string): Promise<Stored<CFRoute> | undefined> {
+  const live = present.find(isLive);
+  if (live !== undefined) return live;
+  const { cluster, space, signal } = session;
+  for (const route of present) {
+    const { name, uid, deletionTimestamp } = route.metadata;
+    if (deletionTimestamp === undefined) await cluster.delete(kinds.route, space.guid, name, { signal, uid });
+    else if (!isRefused(route) && !(await waitUntilDeleted(session, { type: kinds.route, object: route, what: url })))
+      throw new KfError('conflict', `Route '${url}' is still being deleted; its address is free when it is gone.`, {
+        hints: [`kubectl get cfroute -n ${space.guid} ${name} -o yaml`],
+      });
+  }
   return undefined;
 }
 
@@ -190,10 +189,9 @@ export async function ensureRoute(
   known: readonly Stored<CFRoute>[],
 ): Promise<Stored<CFRoute>> {
   const { domain } = place;
-  const found = await unlessRefused(
-    session,
-    known.find((route) => isLiveAt(route, place)),
-  );
+  const address = { ...place, domain: domain.spec.name };
+  const atPlace = known.filter((route) => isAtPlace(route, place));
+  const found = await liveRoute(session, atPlace, urlOf(address));
   const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name });
   const isOwn = ({ appRef, processType }: RouteDestination): boolean => appRef.name === app.metadata.name && processType === 'web';
   const add = async (route: Stored<CFRoute>): Promise<Stored<CFRoute>> =>
@@ -203,11 +201,9 @@ export async function ensureRoute(
     return await createMapped(session, place, destination);
   } catch (error) {
     // Another app of this space, perhaps of the same manifest, created the route first.
-    const theirs =
-      error instanceof KfError && error.code === 'conflict'
-        ? await findRoute(session, domain, { ...place, domain: domain.spec.name })
-        : undefined;
-    if (theirs === undefined || findCondition(theirs, 'Claimed')?.status !== 'True') throw error;
+    const present = error instanceof KfError && error.code === 'conflict' ? await routesAt(session, domain, address) : [];
+    const theirs = present.find((route) => isLive(route) && findCondition(route, 'Claimed')?.status === 'True');
+    if (theirs === undefined) throw error;
     return add(theirs);
   }
 }
@@ -231,7 +227,7 @@ export async function mapRoute(
   assertHost(options.host, domain.spec.name);
   const url = urlOf({ ...options, domain: domain.spec.name });
   const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name, port: options.port });
-  const route = await unlessRefused(session, await findRoute(session, domain, options));
+  const route = await liveRoute(session, await routesAt(session, domain, options), url);
   if (route === undefined) {
     await assertMayTakeEveryHost(session, { ...options, domain });
     onStep('create', url);
@@ -252,7 +248,7 @@ export async function mapRoute(
 /** Returns false when the route was not mapped to the app. @throws KfError `not-found` in cf's words when the route does not exist */
 export async function unmapRoute(session: SpaceSession, app: Stored<CFApp>, address: RouteAddress): Promise<boolean> {
   const domain = await findDomain(session, address.domain);
-  const route = await findRoute(session, domain, address);
+  const route = (await routesAt(session, domain, address)).find(({ metadata }) => metadata.deletionTimestamp === undefined);
   if (route === undefined) {
     const { host, path } = address;
     const what =

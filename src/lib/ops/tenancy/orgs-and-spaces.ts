@@ -9,11 +9,10 @@ import { cfRoles, subjectOf, type CfRole } from '../../api/roles.ts';
 import type { CFOrg, CFSpace } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { isAlreadyExists } from '../../kube/errors.ts';
-import { watchObject } from '../../kube/watch-list.ts';
 import { readOrgs, readSpaces } from '../../session/places.ts';
 import type { Session } from '../../session/session.ts';
 import type { NameAndGuid } from '../../session/state.ts';
-import { waitForController, whereControllerIs } from '../controller-wait.ts';
+import { waitForController, waitUntilDeleted, whereControllerIs } from '../controller-wait.ts';
 import type { OpEvent } from '../events.ts';
 import { buildOrg, buildRoleBinding, buildSpace } from '../../../templates/tenancy.ts';
 
@@ -60,31 +59,14 @@ async function holderOf<T extends Place>(
   const same = places.filter(({ spec }) => spec.displayName.toLowerCase() === name.toLowerCase());
   const holder = same.find(({ metadata }) => metadata.deletionTimestamp === undefined);
   if (holder !== undefined) return named(holder.spec.displayName, holder.metadata.name);
-  for (const going of same) await waitUntilGone(session, type, going);
-  return undefined;
-}
-
-async function waitUntilGone<T extends Place>(
-  { cluster, signal, report, bin }: Session,
-  type: ResourceType<T>,
-  going: Stored<T>,
-): Promise<void> {
-  const { namespace, name } = going.metadata;
-  const title = `'${going.spec.displayName}'`;
-  report({ type: 'awaiting-deletion', name: going.spec.displayName });
-  const check = (seen: Stored<T> | undefined): true | undefined => (seen?.metadata.uid === going.metadata.uid ? undefined : true);
-  const where = { ns: namespace, name, known: going };
-  try {
-    await watchObject(cluster, type, where, check, { timeoutMs: readyPatienceMs, signal, describe: `the end of ${title}` });
-  } catch (error) {
-    if (!(error instanceof KfError) || error.code !== 'timeout') throw error;
-    throw new KfError('conflict', `${title} is still being deleted; its name is free when it is gone.`, {
-      cause: error,
-      hints: [type.kind === kinds.org.kind ? `${bin} orgs` : `${bin} spaces`],
+  for (const object of same) {
+    const what = object.spec.displayName;
+    if (await waitUntilDeleted(session, { type, object, what, patienceMs: readyPatienceMs })) continue;
+    throw new KfError('conflict', `'${what}' is still being deleted; its name is free when it is gone.`, {
+      hints: [type.kind === kinds.org.kind ? `${session.bin} orgs` : `${session.bin} spaces`],
     });
-  } finally {
-    report({ type: 'done' });
   }
+  return undefined;
 }
 
 const named = (name: string, guid: string): NameAndGuid => ({ name, guid });

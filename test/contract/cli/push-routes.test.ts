@@ -1,0 +1,91 @@
+// An app's own route counts as mapped only while it leads to the app: one that was refused, or that is being deleted, does not.
+
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { leaseType } from '../../../src/lib/api/core.ts';
+import { annotations, kinds, reasons } from '../../../src/lib/api/group.ts';
+import { nameClaims } from '../../../src/lib/api/names.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
+import type { CFRoute } from '../../../src/lib/api/types.generated.ts';
+import { bundleForTests } from '../../support/cli.ts';
+import { ns, PushScene } from '../../support/push-scene.ts';
+
+const bundle = bundleForTests();
+const fqdn = 'shop.apps.localhost';
+const push = ['push', 'shop', '-o', 'registry.example.com/shop:1'];
+let scene: PushScene;
+
+beforeEach(async () => {
+  scene = await PushScene.start(bundle.program);
+  await scene.ok(...push);
+});
+afterEach(() => scene.stop());
+afterAll(() => bundle.remove());
+
+function route(): Stored<CFRoute> {
+  const [found] = scene.cluster.memory.all(kinds.route);
+  if (found === undefined) throw new Error('there is no route');
+  return found;
+}
+
+/** The controller's refusal of the route: another route has the host. */
+function refuse({ metadata }: Stored<CFRoute>): void {
+  const message = `Route already exists with host 'shop' for domain 'apps.localhost'.`;
+  const claimed = { type: 'Claimed', status: 'False', reason: reasons.duplicateName, message, lastTransitionTime: '' };
+  scene.setStatus(kinds.route, metadata.name, { conditions: [{ ...claimed, observedGeneration: metadata.generation }], uri: null });
+}
+
+/** Resolves when the command begins to wait for a change of a route. */
+function routesWatched(): Promise<void> {
+  const { memory } = scene.cluster;
+  const { intercept } = memory;
+  return new Promise((resolve) => {
+    memory.intercept = (verb, type, name) => {
+      if (verb === 'watch' && type.plural === kinds.route.plural) resolve();
+      return intercept(verb, type, name);
+    };
+  });
+}
+
+it('a push whose own route was refused fails when another space has the host', async () => {
+  refuse(route());
+  await scene.cluster.add(leaseType, {
+    metadata: {
+      name: nameClaims.routeHost(fqdn).leaseName,
+      namespace: 'cf',
+      annotations: { [annotations.leaseOwnerNamespace]: 'another-space' },
+    },
+    spec: { holderIdentity: 'none' },
+  });
+  const run = await scene.cli.run(push);
+  expect(run.stderr).toContain("Route already exists with host 'shop' for domain 'apps.localhost'. Another space has this host");
+  expect(run.code).toBe(1);
+});
+
+it('a push whose own route was refused makes it again when the host is free', async () => {
+  const refused = route();
+  refuse(refused);
+  await scene.ok(...push);
+  expect(scene.cluster.memory.all(kinds.route)).toHaveLength(1);
+  expect(route()).toMatchObject({ spec: { host: 'shop' }, status: { conditions: [{ type: 'Claimed', status: 'True' }, {}, {}] } });
+  expect(route().metadata.uid).not.toBe(refused.metadata.uid);
+});
+
+it.each([[push], [['map-route', 'shop', 'apps.localhost', '-n', 'shop']]])(
+  '%j waits for the end of a route, and makes it again',
+  async (args) => {
+    const { memory } = scene.cluster;
+    const going = route();
+    const { name } = going.metadata;
+    await memory.mergePatch(kinds.route, ns, name, { metadata: { finalizers: ['example.com/slow'] } });
+    await memory.delete(kinds.route, ns, name);
+    const watched = routesWatched();
+    const running = scene.cli.run(args);
+    await Promise.race([watched, running]);
+    expect(memory.all(kinds.route)).toHaveLength(1);
+    await memory.mergePatch(kinds.route, ns, name, { metadata: { finalizers: null } });
+    const run = await running;
+    expect(run).toMatchObject({ code: 0, stderr: expect.stringContaining("Waiting: 'shop.apps.localhost' is being deleted") });
+    expect(memory.all(kinds.route)).toHaveLength(1);
+    expect(route().metadata.uid).not.toBe(going.metadata.uid);
+  },
+);
