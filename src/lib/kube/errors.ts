@@ -104,6 +104,11 @@ export function isUnreachable(error: unknown): error is KubeError & { code: 'unr
   return error instanceof KubeError && error.code === 'unreachable';
 }
 
+/** An error of a restart or an overload of the API server: a later try may succeed. */
+export function isTransient(error: unknown): error is KubeError {
+  return isUnreachable(error) || (error instanceof KubeError && (error.status === 429 || error.status >= 500));
+}
+
 /** The text of kube-apiserver's RBAC refusals (staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go). */
 const rbacRefusal =
   /User "([^"]*)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)" (?:in the namespace "([^"]+)"|at the cluster scope)/;

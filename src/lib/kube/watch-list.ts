@@ -4,7 +4,7 @@
 import type { KubeObject, ResourceType, Stored } from '../api/object.ts';
 import { abortError, backoffMs, sleep, timeoutError, timerMs } from '../wait.ts';
 import type { Cluster, ListOptions, WatchEvent } from './cluster.ts';
-import { isExpired, isUnreachable, KubeError } from './errors.ts';
+import { isExpired, isTransient, type KubeError } from './errors.ts';
 import { defined } from '../defined.ts';
 
 export interface WatchTarget<T extends KubeObject> {
@@ -60,11 +60,6 @@ class Mirror<T extends KubeObject> {
   }
 }
 
-/** Errors of a restart or an overload of the API server; all others are thrown to the caller. */
-function isPassing(error: unknown): error is KubeError {
-  return isUnreachable(error) || (error instanceof KubeError && (error.status === 429 || error.status >= 500));
-}
-
 interface Round<T extends KubeObject, R> {
   cluster: Cluster;
   type: ResourceType<T>;
@@ -115,7 +110,7 @@ async function watchLoop<T extends KubeObject, R>(
       if (signal.aborted) throw abortError(signal);
       if (isExpired(error)) round.mirror.resourceVersion = '';
       // A server that has never answered is not waited for: the user must see the error.
-      else if (isPassing(error) && round.mirror.isFilled) onInterruption?.(error);
+      else if (isTransient(error) && round.mirror.isFilled) onInterruption?.(error);
       else throw error;
     }
     // A server may end watches at once, so there is a pause.

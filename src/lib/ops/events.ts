@@ -50,9 +50,9 @@ type RouteEvent =
   | { type: 'awaiting-claim'; url: string }
   | { type: 'awaiting-route'; url: string }
   | { type: 'awaiting-gateway'; url: string }
-  | { type: 'awaiting-silence' }
+  | { type: 'awaiting-unrouted' }
   /** The gateway has not confirmed that it sends the app no more requests. */
-  | { type: 'not-silent'; app: string };
+  | { type: 'still-routed'; app: string };
 
 /** Events of orgs, spaces and bindings. */
 type ControllerEvent = { type: 'awaiting-controller' } | { type: 'awaiting-binding' } | { type: 'awaiting-deletion'; name: string };

@@ -1,18 +1,24 @@
 // Waits until the gateway has loaded what a command wrote, so that the change has its effect when the command prints OK.
 
+import pLimit from 'p-limit';
+import { routesOf } from '../../api/app.ts';
 import { currentCondition, findCondition } from '../../api/conditions.ts';
 import { httpRouteType, isLoaded, mainBackends, revisionOf } from '../../api/gateway.ts';
 import { conditionTypes, kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
+import { isTransient } from '../../kube/errors.ts';
 import { unlessLate, waitFor } from '../../wait.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { waitForController } from '../controller-wait.ts';
 import type { OpEvent } from '../events.ts';
 
-/** How long a stopped app waits for the gateway to send it no more requests. */
-const silenceTimeoutMs = 20_000;
+/** How long a stop waits for the gateway to send the app no more requests. */
+const unroutedTimeoutMs = 20_000;
+
+/** Each needs two requests. */
+const parallelRoutes = 5;
 
 /** @returns undefined when no controller has looked at the route */
 function notLoaded(route: Stored<CFRoute>, url: string, waitedMs: number): KfError | undefined {
@@ -43,7 +49,7 @@ export async function waitUntilProgrammed(session: SpaceSession, route: Stored<C
 }
 
 /** True when the gateway has loaded a form of the route that sends no request to the app. The controller has asked the gateway. */
-async function isSilent(session: SpaceSession, app: Stored<CFApp>, route: Stored<CFRoute>): Promise<boolean> {
+async function isUnrouted(session: SpaceSession, app: Stored<CFApp>, route: Stored<CFRoute>): Promise<boolean> {
   const { cluster, space, signal } = session;
   const name = route.metadata.name;
   const [fresh, live] = await Promise.all([
@@ -57,22 +63,31 @@ async function isSilent(session: SpaceSession, app: Stored<CFApp>, route: Stored
   return !reachesApp && revision !== undefined && isLoaded(findCondition(fresh, conditionTypes.programmed), revision);
 }
 
+/** Those of the routes over which the gateway may still send requests to the app. */
+async function stillRouted(session: SpaceSession, app: Stored<CFApp>, routes: readonly Stored<CFRoute>[]): Promise<Stored<CFRoute>[]> {
+  const unrouted = await pLimit(parallelRoutes).map(routes, (route) => isUnrouted(session, app, route));
+  return routes.filter((_, index) => unrouted[index] !== true);
+}
+
 /**
- * After a stop: waits until no route leads to the app any more. If the gateway takes too long, this reports it and does not fail: the instances end
- * in any case.
+ * After a stop: waits until no route leads to the app any more. An API server that does not answer for a moment is asked again. If the gateway
+ * takes too long, this reports it and does not fail: the instances end in any case.
  */
-export async function waitUntilSilent(session: SpaceSession, app: Stored<CFApp>): Promise<void> {
+export async function waitUntilUnrouted(session: SpaceSession, app: Stored<CFApp>): Promise<void> {
   const { cluster, space, signal, report } = session;
-  const { items } = await cluster.list(kinds.route, { ns: space.guid, signal });
-  const own = items.filter(({ spec }) => (spec.destinations ?? []).some(({ appRef }) => appRef.name === app.metadata.name));
-  if (own.length === 0) return;
+  let routes: Stored<CFRoute>[] | undefined;
   const check = async (): Promise<true | undefined> => {
-    const silent = await Promise.all(own.map((route) => isSilent(session, app, route)));
-    if (silent.every(Boolean)) return true;
-    report({ type: 'awaiting-silence' });
+    try {
+      routes ??= routesOf(app, (await cluster.list(kinds.route, { ns: space.guid, signal })).items);
+      if (routes.length > 0) routes = await stillRouted(session, app, routes);
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+    }
+    if (routes?.length === 0) return true;
+    report({ type: 'awaiting-unrouted' });
     return undefined;
   };
-  const options = { timeoutMs: silenceTimeoutMs, intervalMs: 150, describe: 'the gateway to send no more requests', signal };
-  const allSilent = await unlessLate(waitFor(check, options)).finally(() => report({ type: 'done' }));
-  if (allSilent === undefined) report({ type: 'not-silent', app: app.spec.displayName });
+  const options = { timeoutMs: unroutedTimeoutMs, intervalMs: 150, describe: 'the gateway to send no more requests', signal };
+  const isDone = await unlessLate(waitFor(check, options)).finally(() => report({ type: 'done' }));
+  if (isDone === undefined) report({ type: 'still-routed', app: app.spec.displayName });
 }
