@@ -18,7 +18,7 @@ export default class App extends KfCommand<AppDetails | { guid: string }> {
     if (flags.guid) {
       const { metadata } = await this.findApp(session, args.APP_NAME);
       this.print([line(metadata.name)]);
-      return { guid: metadata.name ?? '' };
+      return { guid: metadata.name };
     }
     this.announceList`Showing health and status for app ${args.APP_NAME}`;
     const details = await describeApp(session, await this.findApp(session, args.APP_NAME));

@@ -24,6 +24,6 @@ export default class Stop extends KfCommand<Stopped> {
     const { app, changed } = await stopApp(session, await this.findApp(session, name));
     if (!changed) this.print([line(`App ${name} is already stopped.`)]);
     this.ok();
-    return { name, guid: app.metadata.name ?? '', changed };
+    return { name, guid: app.metadata.name, changed };
   }
 }

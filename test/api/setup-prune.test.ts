@@ -6,7 +6,7 @@ import type { KubeObject } from '../../src/lib/api/object.ts';
 import { connect } from '../../src/lib/kube/client.ts';
 import type { Cluster } from '../../src/lib/kube/cluster.ts';
 import { objectsOfParts } from '../../src/lib/ops/install/installation.ts';
-import { describeObject, kindOf, prunedKinds } from '../../src/lib/ops/install/kinds.ts';
+import { describeObject, kindOf, prunedKinds, setupObject } from '../../src/lib/ops/install/kinds.ts';
 import { planPrune, prune } from '../../src/lib/ops/install/prune.ts';
 import { resolvePlan } from '../../src/lib/ops/install/request.ts';
 import { kf } from './kf.ts';
@@ -83,7 +83,7 @@ const marked = samples.map((one) => sample(one, 'marked', mark));
 const unmarked = samples.map((one) => sample(one, 'unmarked', { 'kf.cloudfoundry.org/part-of': 'another' }));
 const bare = samples.map((one) => sample(one, 'bare', {}));
 const last = lasting.map((object) => ({ ...object, metadata: { ...object.metadata, labels: mark } }));
-const names = (objects: KubeObject[]): string[] => objects.map(describeObject).toSorted();
+const names = (objects: Sample[]): string[] => objects.map((object) => describeObject(setupObject(object))).toSorted();
 
 let cluster: Cluster;
 

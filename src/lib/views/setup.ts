@@ -25,7 +25,7 @@ export interface NetworkView {
 }
 
 export interface PlanView {
-  changes: { action: 'create' | 'change' | 'unchanged'; object: { kind?: string; metadata: { name?: string; namespace?: string } } }[];
+  changes: { action: 'create' | 'change' | 'unchanged'; object: { kind: string; metadata: { name: string; namespace?: string } } }[];
   /** Objects of earlier setups that are removed. */
   removals: string[];
   requests: { cpuMilli: number; memoryMiB: number };
@@ -55,12 +55,12 @@ const namedChanges = 12;
 
 function countByKind(changes: PlanView['changes']): string {
   const counts = new Map<string, number>();
-  for (const { object } of changes) counts.set(object.kind ?? '', (counts.get(object.kind ?? '') ?? 0) + 1);
+  for (const { object } of changes) counts.set(object.kind, (counts.get(object.kind) ?? 0) + 1);
   return [...counts].map(([kind, count]) => `${count} ${kind}`).join(', ');
 }
 
-function nameOf({ object: { kind = '', metadata } }: PlanView['changes'][number]): string {
-  return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name ?? ''}`;
+function nameOf({ object: { kind, metadata } }: PlanView['changes'][number]): string {
+  return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
 }
 
 /** What a setup would remove, for a dry run; empty when it removes nothing. */

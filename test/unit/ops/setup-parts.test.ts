@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { setupObject } from '../../../src/lib/ops/install/kinds.ts';
 import { inOrder } from '../../../src/lib/ops/install/part.ts';
 import { parts } from '../../../src/lib/ops/install/parts.generated.ts';
 
@@ -45,4 +46,12 @@ test('the registry is installed before the kinds, the controller before the defa
     ...['namespaces', 'network', 'settings', 'programs', 'registry', 'kinds', 'network-check'],
     ...['roles', 'policies', 'controller', 'gateway', 'pages', 'org', 'space'],
   ]);
+});
+
+test.each([
+  ['a kind', { apiVersion: 'v1', metadata: { name: 'x' } }],
+  ['an apiVersion', { kind: 'Service', metadata: { name: 'x' } }],
+  ['a name', { apiVersion: 'v1', kind: 'Service', metadata: { namespace: 'y' } }],
+])('an object without %s is no object of a setup', (_, object) => {
+  expect(() => setupObject(object)).toThrow(`Setup cannot apply an object without its kind and its name: ${JSON.stringify(object)}`);
 });

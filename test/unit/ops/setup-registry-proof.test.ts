@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Node } from '../../../src/lib/api/core.ts';
+import type { Stored } from '../../../src/lib/api/object.ts';
 import { judgePull } from '../../../src/lib/ops/install/proofs.ts';
 import { nodesOfEachClass } from '../../../src/lib/ops/install/registry-proof.ts';
 
@@ -12,8 +13,12 @@ const nodeInfo = {
   osImage: 'Debian 13',
   operatingSystem: 'linux',
 };
-const node = (name: string, info: Partial<typeof nodeInfo> = {}, spec: Node['spec'] = {}, conditions = ready): Node =>
-  ({ metadata: { name }, spec, status: { conditions, nodeInfo: { ...nodeInfo, ...info } } }) as Node;
+const node = (name: string, info: Partial<typeof nodeInfo> = {}, spec: Node['spec'] = {}, conditions = ready): Stored<Node> =>
+  ({
+    metadata: { name, uid: name, resourceVersion: '1' },
+    spec,
+    status: { conditions, nodeInfo: { ...nodeInfo, ...info } },
+  }) as Stored<Node>;
 
 test('one node of each class pulls the test image, by runtime, system and architecture', () => {
   const nodes = [

@@ -2,17 +2,17 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
-import type { KubeObject } from '../../api/object.ts';
+import type { KubeObject, Stored } from '../../api/object.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import { describeObject, kindOf } from './kinds.ts';
+import { describeObject, kindOf, type SetupObject } from './kinds.ts';
 
 export type ChangeAction = 'create' | 'change' | 'unchanged';
 
 export interface PlannedChange {
   action: ChangeAction;
-  object: KubeObject;
+  object: SetupObject;
 }
 
 export interface ObjectSet {
@@ -34,7 +34,7 @@ function comparable(object: KubeObject): unknown {
 }
 
 /** The object with the label of its set. */
-export function marked(set: ObjectSet, object: KubeObject): KubeObject {
+export function marked(set: ObjectSet, object: SetupObject): SetupObject {
   return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, [set.label.key]: set.label.value } } };
 }
 
@@ -46,17 +46,17 @@ function isYetToBeMade(error: unknown): boolean {
   return error instanceof KfError && error.code === 'not-found';
 }
 
-function leaving(object: KubeObject): KfError {
+function leaving(object: SetupObject): KfError {
   return new KfError('conflict', `${describeObject(object)} is being deleted; what is applied now would go with it.`, {
-    hints: [`kubectl wait --for=delete ${(object.kind ?? '').toLowerCase()}/${object.metadata.name ?? ''}${at(object)}`, 'kf setup'],
+    hints: [`kubectl wait --for=delete ${object.kind.toLowerCase()}/${object.metadata.name}${at(object)}`, 'kf setup'],
   });
 }
 
 const at = ({ metadata }: KubeObject): string => (metadata.namespace === undefined ? '' : ` -n ${metadata.namespace}`);
 
 /** The present object; undefined while it, its namespace or its kind does not exist. */
-async function liveOf(cluster: Cluster, object: KubeObject): Promise<KubeObject | undefined> {
-  const live = await cluster.get(kindOf(object), object.metadata.namespace, object.metadata.name ?? '').catch((error: unknown) => {
+async function liveOf(cluster: Cluster, object: SetupObject): Promise<Stored | undefined> {
+  const live = await cluster.get(kindOf(object), object.metadata.namespace, object.metadata.name).catch((error: unknown) => {
     if (isYetToBeMade(error)) return undefined;
     throw refused(object, error);
   });
@@ -64,7 +64,7 @@ async function liveOf(cluster: Cluster, object: KubeObject): Promise<KubeObject 
   return live;
 }
 
-async function planOne(cluster: Cluster, set: ObjectSet, object: KubeObject): Promise<PlannedChange> {
+async function planOne(cluster: Cluster, set: ObjectSet, object: SetupObject): Promise<PlannedChange> {
   const live = await liveOf(cluster, object);
   try {
     const result = await cluster.apply(kindOf(object), object, { fieldManager: set.manager, force: true, dryRun: true });
@@ -80,7 +80,7 @@ async function planOne(cluster: Cluster, set: ObjectSet, object: KubeObject): Pr
  * Compares each object with the cluster by a dry-run apply. Nothing is written, and missing rights are found before the first write.
  * @throws KfError with every refusal in `details.refused`
  */
-export async function planObjects(cluster: Cluster, set: ObjectSet, objects: KubeObject[]): Promise<PlannedChange[]> {
+export async function planObjects(cluster: Cluster, set: ObjectSet, objects: SetupObject[]): Promise<PlannedChange[]> {
   const limit = pLimit(parallelRequests);
   const plans = await Promise.allSettled(objects.map((object) => limit(() => planOne(cluster, set, marked(set, object)))));
   const refusals = plans.flatMap((plan) => (plan.status === 'rejected' ? [plan.reason as KfError] : []));
@@ -114,7 +114,7 @@ export async function applyPlanned(cluster: Cluster, set: ObjectSet, planned: Pl
   );
 }
 
-function refused(object: KubeObject, error: unknown): KfError {
+function refused(object: SetupObject, error: unknown): KfError {
   const answer = error instanceof KfError ? error : undefined;
   const message = error instanceof Error ? error.message : String(error);
   return new KfError(answer?.code ?? 'failed', `Applying ${describeObject(object)} failed: ${message}`, {

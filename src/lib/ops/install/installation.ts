@@ -1,18 +1,18 @@
 // All parts of an installation: their objects, the plan, and their ordered application and checks.
 
-import type { KubeObject } from '../../api/object.ts';
 import { BugError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { applyPlanned, planObjects, type PlannedChange } from './applier.ts';
+import { setupObject, type SetupObject } from './kinds.ts';
 import { inOrder, type Part, type PartInput, type Proofs, type SetupRun } from './part.ts';
 import { parts } from './parts.generated.ts';
 import { setupSet } from './setup-set.ts';
 
 export interface PartObjects {
   part: Part;
-  objects: KubeObject[];
+  objects: SetupObject[];
   /** Objects of its other choices; they stay where they are. */
-  alternatives: KubeObject[];
+  alternatives: SetupObject[];
 }
 
 export interface PlannedPart {
@@ -23,7 +23,10 @@ export interface PlannedPart {
 /** The objects of all parts, in the order in which they are applied. Only reads files of the package. */
 export function objectsOfParts(input: PartInput): Promise<PartObjects[]> {
   return Promise.all(
-    inOrder(parts).map(async (part) => ({ part, objects: await part.objects(input), alternatives: part.alternatives?.(input) ?? [] })),
+    inOrder(parts).map(async (part) => {
+      const [objects, alternatives] = [await part.objects(input), part.alternatives?.(input) ?? []];
+      return { part, objects: objects.map(setupObject), alternatives: alternatives.map(setupObject) };
+    }),
   );
 }
 

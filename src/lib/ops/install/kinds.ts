@@ -57,9 +57,20 @@ export const prunedKinds: readonly ResourceType[] = known.filter(({ kind }) => !
 
 const byName = new Map(known.map((type) => [`${apiVersionOf(type)}/${type.kind}`, type]));
 
+/** An object that setup applies: it says of which kind it is, and it has a name. */
+export type SetupObject = KubeObject & { apiVersion: string; kind: string; metadata: { name: string } };
+
+/** The object as one that setup can apply. @throws BugError when a template or a manifest left out its kind or its name */
+export function setupObject(object: KubeObject): SetupObject {
+  const { apiVersion, kind, metadata } = object;
+  if (apiVersion === undefined || kind === undefined || metadata.name === undefined)
+    throw new BugError(`Setup cannot apply an object without its kind and its name: ${JSON.stringify({ apiVersion, kind, metadata })}`);
+  return object as SetupObject;
+}
+
 /** The descriptor of an object that setup may apply. @throws BugError for a kind that is not in the table */
-export function kindOf(object: KubeObject): ResourceType {
-  const key = `${object.apiVersion ?? ''}/${object.kind ?? ''}`;
+export function kindOf({ apiVersion, kind }: KubeObject): ResourceType {
+  const key = `${apiVersion}/${kind}`;
   const type = byName.get(key);
   if (type === undefined) throw new BugError(`Setup does not know how to apply ${key}.`);
   return type;
@@ -73,7 +84,7 @@ export function kindNamed(kind: string): ResourceType {
 }
 
 /** `Deployment kf-system/kf-controller`, for plans and messages. */
-export function describeObject(object: KubeObject): string {
-  const { name = '', namespace } = object.metadata;
-  return `${object.kind ?? ''} ${namespace === undefined ? name : `${namespace}/${name}`}`;
+export function describeObject({ kind, metadata }: Pick<SetupObject, 'kind' | 'metadata'>): string {
+  const { name, namespace } = metadata;
+  return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
 }

@@ -13,6 +13,7 @@ import { buildInfo } from '../../../templates/setup/info.ts';
 import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
 import type { Report } from '../events.ts';
 import { applyPlanned, marked, type ObjectSet } from './applier.ts';
+import { setupObject } from './kinds.ts';
 import type { NetworkRequest } from './network.ts';
 
 const podMs = 60_000;
@@ -111,8 +112,12 @@ export async function settleNetwork(
   context.report({ type: 'install-step', step: 'network-proof' });
   const { enforced, message } = await proof;
   if (enforced !== undefined && enforced !== network.enforced) {
-    const [object] = buildInfo({ ...plan, network: { ...network, enforced } });
-    if (object !== undefined) await applyPlanned(context.cluster, context.set, [{ action: 'change', object: marked(context.set, object) }]);
+    const objects = buildInfo({ ...plan, network: { ...network, enforced } }).map((object) => marked(context.set, setupObject(object)));
+    await applyPlanned(
+      context.cluster,
+      context.set,
+      objects.map((object) => ({ action: 'change', object })),
+    );
   }
   return { policies: 'on', ...defined({ enforced, message }) };
 }

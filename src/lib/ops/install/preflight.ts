@@ -4,7 +4,7 @@
 import { deploymentType, nodeType, secretType, serviceType, storageClassType } from '../../api/core.ts';
 import { podType } from '../../api/pod-kind.ts';
 import { kinds, labels, places } from '../../api/group.ts';
-import { resource, type KubeObject } from '../../api/object.ts';
+import { resource, type KubeObject, type ResourceType, type Stored } from '../../api/object.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -95,7 +95,7 @@ export async function inspectCluster(cluster: Cluster): Promise<ClusterFacts> {
     ...exposure,
     hasGatewayApi: gatewayApi !== undefined,
     hasMutatingPolicies,
-    storageClasses: classes.items.map((item) => item.metadata.name ?? ''),
+    storageClasses: classes.items.map((item) => item.metadata.name),
     ...defined({ defaultStorageClass }),
   };
 }
@@ -115,9 +115,14 @@ export function checkStorage(facts: ClusterFacts, wanted: { storageClass?: strin
 }
 
 /** Undefined also while the kind itself does not exist. */
-export async function getIfAny(cluster: Cluster, kind: string, ns: string | undefined, name: string): Promise<KubeObject | undefined> {
+export async function getIfAny<T extends KubeObject>(
+  cluster: Cluster,
+  type: ResourceType<T>,
+  ns: string | undefined,
+  name: string,
+): Promise<Stored<T> | undefined> {
   try {
-    return await cluster.get(kindNamed(kind), ns, name);
+    return await cluster.get(type, ns, name);
   } catch (error) {
     if (error instanceof KfError && error.code === 'not-found') return undefined;
     throw error;
@@ -128,6 +133,7 @@ interface GatewayListeners extends KubeObject {
   spec?: { listeners?: { name: string; protocol: string; allowedRoutes?: { namespaces?: { from?: string; selector?: unknown } } }[] };
 }
 
+const gatewayType = kindNamed('Gateway') as ResourceType<GatewayListeners>;
 const mark = `${labels.managedBy}=kf`;
 
 /**
@@ -136,8 +142,8 @@ const mark = `${labels.managedBy}=kf`;
  * reached.
  * @returns a warning for the operator, or undefined
  */
-export function gatewayWarning(gateway: GatewayListeners): string | undefined {
-  const { namespace = '', name = '' } = gateway.metadata;
+export function gatewayWarning(gateway: Stored<GatewayListeners>): string | undefined {
+  const { namespace, name } = gateway.metadata;
   const listeners = (gateway.spec?.listeners ?? []).filter(({ protocol }) => protocol === 'HTTP' || protocol === 'HTTPS');
   const from = listeners.map(({ allowedRoutes }) => allowedRoutes?.namespaces?.from ?? 'Same');
   const who = `The Gateway '${namespace}/${name}'`;
@@ -165,13 +171,17 @@ async function dataPlaneWarning(cluster: Cluster, { gateway: { existing }, netwo
 
 async function checkGateway(cluster: Cluster, plan: SetupPlan): Promise<string[]> {
   const { existing, className } = plan.gateway;
-  const gateway = existing === undefined ? undefined : await getIfAny(cluster, 'Gateway', existing.namespace, existing.name);
+  const gateway = existing === undefined ? undefined : await getIfAny(cluster, gatewayType, existing.namespace, existing.name);
   if (existing !== undefined && gateway === undefined) {
     throw new KfError('not-found', `There is no Gateway '${existing.name}' in namespace '${existing.namespace}'.`, {
       hints: ['kubectl get gateways -A'],
     });
   }
-  if (existing === undefined && className !== undefined && (await getIfAny(cluster, 'GatewayClass', undefined, className)) === undefined) {
+  if (
+    existing === undefined &&
+    className !== undefined &&
+    (await getIfAny(cluster, kindNamed('GatewayClass'), undefined, className)) === undefined
+  ) {
     throw new KfError('not-found', `There is no GatewayClass '${className}'.`, { hints: ['kubectl get gatewayclasses'] });
   }
   const warnings = [gateway === undefined ? undefined : gatewayWarning(gateway), await dataPlaneWarning(cluster, plan)];
@@ -180,8 +190,7 @@ async function checkGateway(cluster: Cluster, plan: SetupPlan): Promise<string[]
 
 /** The name of the domain cannot change later, because routes contain it. */
 async function checkDomain(cluster: Cluster, wanted: string): Promise<void> {
-  const live = await getIfAny(cluster, kinds.domain.kind, rootNamespace, defaultDomain);
-  const name = (live as { spec?: { name?: string } } | undefined)?.spec?.name;
+  const name = (await getIfAny(cluster, kinds.domain, rootNamespace, defaultDomain))?.spec.name;
   if (name === undefined || name === wanted) return;
   throw new KfError('conflict', `This installation's default domain is '${name}'; it cannot become '${wanted}' in place.`, {
     hints: [`kf setup --domain ${name}`, `kubectl delete cfdomain -n ${rootNamespace} ${defaultDomain}`],

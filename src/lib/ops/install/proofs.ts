@@ -60,9 +60,8 @@ function pullError(node: string | undefined, failure: string): KfError {
  * @throws KfError `failed` with the kubelet's own message, or the scheduler's
  */
 export async function provePull(cluster: Cluster, { image, pullSecret, node }: PullTest, signal?: AbortSignal): Promise<void> {
-  const pod = buildPullTest(systemNamespace, `kf-pull-test-${randomUUID().slice(0, 8)}`, image, pullSecret, node);
-  const name = pod.metadata.name ?? '';
-  await cluster.create(podType, pod);
+  const name = `kf-pull-test-${randomUUID().slice(0, 8)}`;
+  await cluster.create(podType, buildPullTest(systemNamespace, name, image, pullSecret, node));
   try {
     const started = performance.now();
     let failure: string | undefined;

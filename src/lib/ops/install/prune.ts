@@ -3,8 +3,7 @@
 
 import pLimit from 'p-limit';
 import type { Deployment } from '../../api/core.ts';
-import type { KubeObject, ResourceType } from '../../api/object.ts';
-import { defined } from '../../defined.ts';
+import type { ResourceType, Stored } from '../../api/object.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { isConflict } from '../../kube/errors.ts';
 import { parallelRequests } from './applier.ts';
@@ -18,7 +17,7 @@ export interface Removable {
   /** `Deployment kf-system/kf-old`. */
   name: string;
   type: ResourceType;
-  object: KubeObject;
+  object: Stored;
 }
 
 /** False for kinds that this API server certainly does not serve; those are not listed. */
@@ -27,13 +26,11 @@ function isServed({ kind }: ResourceType, { hasMutatingPolicies }: Pick<ClusterF
 }
 
 /** Names of the ConfigMaps that a Deployment mounts. */
-function mountedBy(deployment: Deployment): string[] {
+function mountedBy(deployment: Stored<Deployment>): string[] {
   const { volumes = [] } = (deployment.spec?.template.spec ?? {}) as { volumes?: { configMap?: { name?: string } }[] };
   const { namespace } = deployment.metadata;
   return volumes.flatMap(({ configMap }) =>
-    configMap?.name === undefined
-      ? []
-      : [describeObject({ kind: 'ConfigMap', metadata: { name: configMap.name, namespace: namespace ?? '' } })],
+    configMap?.name === undefined ? [] : [describeObject({ kind: 'ConfigMap', metadata: { name: configMap.name, namespace } })],
   );
 }
 
@@ -65,7 +62,7 @@ export async function planPrune(
   const other = new Set(parts.flatMap(({ alternatives }) => alternatives.map(describeObject)).filter((name) => !wanted.has(name)));
   const marked = await listMarked(cluster, facts);
   const staying = marked.filter(({ name, type }) => type.kind === 'Deployment' && other.has(name));
-  const mounted = new Set(staying.flatMap(({ object }) => mountedBy(object as Deployment)));
+  const mounted = new Set(staying.flatMap(({ object }) => mountedBy(object as Stored<Deployment>)));
   return marked.filter(({ name }) => !wanted.has(name) && !other.has(name) && !mounted.has(name));
 }
 
@@ -73,8 +70,8 @@ export async function planPrune(
 export async function prune(cluster: Cluster, objects: Removable[]): Promise<string[]> {
   const removed: string[] = [];
   for (const { name, type, object } of objects) {
-    const { namespace, name: objectName = '', uid } = object.metadata;
-    const isGone = await cluster.delete(type, namespace, objectName, defined({ uid })).catch((error: unknown) => {
+    const { namespace, name: objectName, uid } = object.metadata;
+    const isGone = await cluster.delete(type, namespace, objectName, { uid }).catch((error: unknown) => {
       if (isConflict(error)) return false;
       throw error;
     });

@@ -26,7 +26,7 @@ export async function extendPullSecrets(cluster: Cluster, nowMs: number): Promis
   const until = Math.floor(nowMs / 1000) + yearSeconds;
   const { items } = await cluster.list(kinds.space);
   for (const { metadata } of items) {
-    const space = metadata.name ?? '';
+    const space = metadata.name;
     // A space that is not ready yet has no credential, and no app.
     if ((await cluster.get(secretType, space, places.pullSecret)) === undefined) continue;
     const username = pullUser(space, until);

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { nodeType, secretType, type Node } from '../../api/core.ts';
 import { dockerConfigJson, pullUser, pushUser, registryPassword } from '../../api/registry-credentials.ts';
 import { setupScope } from '../../api/repositories.ts';
+import type { Stored } from '../../api/object.ts';
 import { defined } from '../../defined.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
@@ -24,12 +25,12 @@ function takesPods(node: Node): boolean {
  * One node of each class. Classes differ in runtime, operating system and architecture, which affect pulls. Nodes that accept no pods do not
  * count.
  */
-export function nodesOfEachClass(nodes: Node[]): string[] {
+export function nodesOfEachClass(nodes: Stored<Node>[]): string[] {
   const classes = new Map<string, string>();
   for (const node of nodes.filter((candidate) => takesPods(candidate))) {
     const { containerRuntimeVersion = '', osImage = '', architecture = '' } = node.status?.nodeInfo ?? {};
     const key = [containerRuntimeVersion, osImage, architecture].join(' ');
-    if (!classes.has(key)) classes.set(key, node.metadata.name ?? '');
+    if (!classes.has(key)) classes.set(key, node.metadata.name);
   }
   return [...classes.values()];
 }

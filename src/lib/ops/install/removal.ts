@@ -44,7 +44,7 @@ export async function listOrNone<T extends KubeObject>(
   cluster: Cluster,
   type: ResourceType<T>,
   labelSelector?: string,
-): Promise<{ items: T[] }> {
+): Promise<{ items: Stored<T>[] }> {
   try {
     return await cluster.list(type, defined({ labelSelector }));
   } catch (error) {
@@ -73,8 +73,8 @@ async function removeKindLabelled({ cluster, result }: Removal, kind: string): P
   const type = kindNamed(kind);
   const { items } = await listOrNone(cluster, type, selector);
   for (const item of items) {
-    const { namespace, name = '', uid } = item.metadata;
-    await cluster.delete(type, namespace, name, defined({ uid }));
+    const { namespace, name, uid } = item.metadata;
+    await cluster.delete(type, namespace, name, { uid });
     result.removed.push(describeObject({ ...item, kind }));
   }
 }
@@ -89,12 +89,12 @@ function describeNamespace(namespace: Stored<Namespace>): string {
 }
 
 /** Removes namespaces that kf has created, and waits until they are gone. */
-export async function removeNamespaces(removal: Removal, what: string, isWanted: (namespace: Namespace) => boolean): Promise<void> {
+export async function removeNamespaces(removal: Removal, what: string, isWanted: (namespace: Stored<Namespace>) => boolean): Promise<void> {
   const left = async (): Promise<Stored<Namespace>[]> => {
     const { items } = await removal.cluster.list(namespaceType, { labelSelector: `${labels.managedBy}=kf` });
     return items.filter(isWanted);
   };
-  const names = (await left()).map(({ metadata }) => metadata.name ?? '');
+  const names = (await left()).map(({ metadata }) => metadata.name);
   for (const name of names) {
     await removal.cluster.delete(namespaceType, undefined, name);
     removal.result.removed.push(`Namespace ${name}`);

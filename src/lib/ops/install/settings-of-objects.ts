@@ -2,7 +2,7 @@
 
 import { deploymentType, type Deployment } from '../../api/core.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
-import type { KubeObject } from '../../api/object.ts';
+import type { KubeObject, ResourceType } from '../../api/object.ts';
 import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
@@ -10,6 +10,7 @@ import { controllerName } from '../../../templates/setup/controller.ts';
 import { gatewayName, traefikName } from '../../../templates/setup/gateway.ts';
 import { nodeNamespace, systemNamespace, type SetupImages } from '../../../templates/setup/options.ts';
 import { registryName } from '../../../templates/setup/registry.ts';
+import { kindNamed } from './kinds.ts';
 import { getIfAny } from './preflight.ts';
 import type { RecordedInfo } from './recorded-info.ts';
 import { isLoopbackDomain, standard, withPrefix, type SetupRequest } from './request.ts';
@@ -39,8 +40,8 @@ async function findObjects(cluster: Cluster, info: KfInfo | undefined): Promise<
     deployment(systemNamespace, controllerName),
     deployment(nodeNamespace, traefikName),
     deployment(systemNamespace, traefikName),
-    getIfAny(cluster, 'PersistentVolumeClaim', systemNamespace, registryName),
-    getIfAny(cluster, 'Gateway', systemNamespace, gatewayName),
+    getIfAny(cluster, kindNamed('PersistentVolumeClaim') as ResourceType<Claim>, systemNamespace, registryName),
+    getIfAny(cluster, kindNamed('Gateway') as ResourceType<GatewayOfClass>, systemNamespace, gatewayName),
   ]);
   return { info, registry, controller, traefik: onNodes ?? balanced, claim, gateway };
 }

@@ -14,7 +14,7 @@ export type { UninstallContext, UninstallResult } from './removal.ts';
 /** The apps that an uninstall would delete, as `org-namespace/name` with their display names. */
 export async function listAppsOfInstallation(cluster: Cluster): Promise<{ space: string; name: string }[]> {
   const { items } = await listOrNone(cluster, kinds.app);
-  return items.map((app) => ({ space: app.metadata.namespace ?? '', name: app.spec.displayName }));
+  return items.map((app) => ({ space: app.metadata.namespace, name: app.spec.displayName }));
 }
 
 /** Removes kf and all its apps from the cluster. @throws KfError `timeout` naming the objects that remain */

@@ -7,7 +7,7 @@ import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { Report } from '../events.ts';
 import { waitFor } from '../../wait.ts';
-import { describeObject, kindOf } from './kinds.ts';
+import { describeObject, kindOf, type SetupObject } from './kinds.ts';
 
 interface Waiter {
   cluster: Cluster;
@@ -47,11 +47,11 @@ export async function waitUntilDone(
 }
 
 /** Waits until a condition of each object is True for its current generation. */
-export async function waitForCondition(waiter: Waiter, objects: KubeObject[], type: string, timeoutMs: number): Promise<void> {
+export async function waitForCondition(waiter: Waiter, objects: SetupObject[], type: string, timeoutMs: number): Promise<void> {
   for (const object of objects) {
     const what = `${describeObject(object)} to be ${type}`;
     await waitUntilDone(waiter, what, timeoutMs, async () => {
-      const live = (await waiter.cluster.get(kindOf(object), object.metadata.namespace, object.metadata.name ?? '')) as
+      const live = (await waiter.cluster.get(kindOf(object), object.metadata.namespace, object.metadata.name)) as
         WithConditions | undefined;
       const condition = live?.status?.conditions?.find((candidate) => candidate.type === type);
       const isCurrent = condition?.observedGeneration === undefined || condition.observedGeneration === live?.metadata.generation;

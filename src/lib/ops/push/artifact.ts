@@ -234,7 +234,7 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
   const isNewest = facts.builds[0] === current && neededPackages(follower.app).length === 0;
   const packages = isNewest ? [] : await readPackages(session, follower.app);
   return {
-    source: current.spec.packageRef.name ?? '',
+    source: current.spec.packageRef.name,
     packages,
     build: current,
     wasBuilt: false,

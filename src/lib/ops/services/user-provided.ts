@@ -48,7 +48,7 @@ export async function listServices(session: SpaceSession): Promise<ServiceSummar
       plan: '',
       boundApps: bindings.items
         .filter((binding) => binding.spec.type === 'app' && binding.spec.service.name === instance.metadata.name)
-        .flatMap((binding) => apps.get(binding.spec.appRef.name ?? '') ?? [])
+        .flatMap((binding) => apps.get(binding.spec.appRef.name) ?? [])
         .toSorted(),
       lastOperation: instance.metadata.deletionTimestamp === undefined ? lastOperationOf(instance) : 'delete in progress',
       broker: '',

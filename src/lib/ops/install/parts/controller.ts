@@ -54,7 +54,7 @@ export async function stripFinalizers(cluster: Cluster): Promise<void> {
       const left = (item.metadata.finalizers ?? []).filter((name) => !own.includes(name));
       if (left.length === (item.metadata.finalizers ?? []).length) continue;
       const metadata = { finalizers: left, resourceVersion: item.metadata.resourceVersion };
-      await cluster.mergePatch<KubeObject>(type, item.metadata.namespace, item.metadata.name ?? '', { metadata });
+      await cluster.mergePatch<KubeObject>(type, item.metadata.namespace, item.metadata.name, { metadata });
     }
   }
 }

@@ -28,13 +28,13 @@ async function removeKinds({ cluster, result }: Removal): Promise<void> {
     const isOurs = group.endsWith('cloudfoundry.org');
     if (!isOurs && left.items.length > 0) {
       result.kept.push({
-        object: `CustomResourceDefinition ${crd.metadata.name ?? ''}`,
+        object: `CustomResourceDefinition ${crd.metadata.name}`,
         reason: `${left.items.length} object(s) of this kind are not of kf`,
       });
       continue;
     }
-    await cluster.delete(crdType, undefined, crd.metadata.name ?? '');
-    result.removed.push(`CustomResourceDefinition ${crd.metadata.name ?? ''}`);
+    await cluster.delete(crdType, undefined, crd.metadata.name);
+    result.removed.push(`CustomResourceDefinition ${crd.metadata.name}`);
   }
 }
 
@@ -43,7 +43,7 @@ async function waitForKinds(removal: Removal): Promise<void> {
   const kept = removal.result.kept.map(({ object }) => object);
   await waitUntilGone(removal, 'the kinds', async () => {
     const { items } = await listOrNone(removal.cluster, crdType, selector);
-    return items.map(({ metadata }) => `CustomResourceDefinition ${metadata.name ?? ''}`).filter((named) => !kept.includes(named));
+    return items.map(({ metadata }) => `CustomResourceDefinition ${metadata.name}`).filter((named) => !kept.includes(named));
   });
 }
 

@@ -12,5 +12,5 @@ export const part: Part = {
   requires: [],
   step: 'namespaces',
   objects: ({ plan }) => buildNamespaces(plan),
-  remove: (removal) => removeNamespaces(removal, 'the namespaces', ({ metadata }) => own.includes(metadata.name ?? '')),
+  remove: (removal) => removeNamespaces(removal, 'the namespaces', ({ metadata }) => own.includes(metadata.name)),
 };

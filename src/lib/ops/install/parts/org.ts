@@ -24,7 +24,7 @@ async function removeOrgs(removal: Removal): Promise<void> {
   const { cluster, result } = removal;
   const { items } = await listOrNone(cluster, kinds.org);
   await Promise.all(
-    items.map((org) => cluster.delete(kinds.org, org.metadata.namespace, org.metadata.name ?? '', { propagation: 'Background' })),
+    items.map((org) => cluster.delete(kinds.org, org.metadata.namespace, org.metadata.name, { propagation: 'Background' })),
   );
   result.orgs = items.length;
   const controller = await cluster.get(deploymentType, systemNamespace, controllerName);
@@ -45,7 +45,7 @@ export const part: Part = {
     const objects = run.changes('org').map(({ object }) => object);
     await waitForCondition(
       run,
-      objects.filter(({ kind = '' }) => !unwatched.includes(kind)),
+      objects.filter(({ kind }) => !unwatched.includes(kind)),
       'Ready',
       60_000,
     );
