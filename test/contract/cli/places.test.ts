@@ -89,6 +89,14 @@ describe('routes', () => {
     expect(routes.stdout).toContain('example-space   shop   apps.localhost          /cart   http       http1                     my-app');
   });
 
+  it('map-route stores the host in lower case, as it shows it', async () => {
+    await addApp();
+    answerCreated(kinds.route, condition('Claimed', 'True'), condition('Programmed', 'True'));
+    const run = await cli.run(['map-route', 'my-app', 'apps.localhost', '-n', 'Shop']);
+    expect([run.code, cluster.memory.all(kinds.route).map(({ spec }) => spec.host)]).toEqual([0, ['shop']]);
+    expect((await cli.run(['routes'])).stdout).toContain('example-space   shop   apps.localhost ');
+  });
+
   it('map-route of an address that somebody else holds fails and leaves nothing behind', async () => {
     await addApp();
     answerCreated(kinds.route, condition('Claimed', 'False', "Route already exists with host 'shop' for domain 'apps.localhost'."));
@@ -173,6 +181,8 @@ describe('routes', () => {
     [['unmap-route', 'my-app', 'apps.localhost', '-n', 'none'], "Route with host 'none' and domain 'apps.localhost' not found."],
     [['map-route', 'my-app', 'apps.localhorst', '-n', 'x'], "Domain 'apps.localhorst' not found."],
     [['map-route', 'my-app', 'apps.localhost'], "Missing host. Routes on domain 'apps.localhost' must have a host."],
+    [['map-route', 'my-app', 'apps.localhost', '-n', 'x', '--path', '/'], "The path '/' of a route is the same as no path; leave it out."],
+    [['map-route', 'my-app', 'apps.localhost', '-n', 'x', '--path', 'a b'], "The path '/a b' of a route contains characters"],
   ])('%j says %s', async (argv, message) => {
     await addApp();
     expect((await cli.run(argv)).stderr).toContain(message);

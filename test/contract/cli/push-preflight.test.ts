@@ -94,6 +94,19 @@ describe('a push of a new app that cannot succeed writes nothing and says why:',
     expect(await refused(manifest('  routes:', '  - route: www.example.org'))).toContain('No domains exist for route www.example.org\n');
   });
 
+  it.each([
+    [
+      'apps.localhost',
+      "Missing host. Routes on domain 'apps.localhost' must have a host.\n\nTIP:\n   Write the route as HOST.apps.localhost.\n",
+    ],
+    ['my_app.apps.localhost', "The host 'my_app' is no valid name: letters, digits and '-', at most 63 of them.\n"],
+    ['shop.apps.localhost/a?b=1', "The path '/a?b=1' of a route cannot contain '?'.\n"],
+    ['shop.apps.localhost/ä', "The path '/ä' of a route contains characters that a URL may not contain; write them percent-encoded.\n"],
+    [`shop.apps.localhost/${'a'.repeat(128)}`, `The path '/${'a'.repeat(128)}' of a route is longer than 128 characters.\n`],
+  ])('a route that cannot be: %s', async (route, text) => {
+    expect(await refused(manifest('  routes:', `  - route: ${route}`))).toBe(text);
+  });
+
   it('a missing right of the user', async () => {
     cluster.server.on('POST .*/selfsubjectaccessreviews', (call) =>
       call.json({ status: { allowed: !call.body.includes('"cfroutes"') } }, 201),

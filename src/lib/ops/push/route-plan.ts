@@ -7,6 +7,7 @@ import type { CFDomain } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import { splitHostname } from '../../manifest/routes.ts';
+import { assertAddress } from '../routes/address.ts';
 import type { RoutePlace } from '../routes/holders.ts';
 
 const adjectives = [
@@ -65,9 +66,18 @@ const nouns = [
 const pick = (words: readonly string[]): string => words[randomInt(words.length)] ?? '';
 const letter = (): string => String.fromCharCode(97 + randomInt(26));
 
-/** `<app>-<adjective>-<noun>-<two letters>` */
-export function randomHost(appName: string): string {
-  return `${appName}-${pick(adjectives)}-${pick(nouns)}-${letter()}${letter()}`;
+/** The longest host name (RFC 1035, 2.3.4). */
+const longestHost = 63;
+
+/** `<app>-<adjective>-<noun>-<two letters>`, with as much of the app's name as a host name takes. */
+function randomHost(appName: string): string {
+  const words = `${pick(adjectives)}-${pick(nouns)}-${letter()}${letter()}`;
+  const name = appName
+    .toLowerCase()
+    .replaceAll('_', '-')
+    .slice(0, longestHost - words.length - 1);
+  const label = /[a-z0-9](?:[-a-z0-9]*[a-z0-9])?/.exec(name)?.[0];
+  return label === undefined ? words : `${label}-${words}`;
 }
 
 function defaultHost(appName: string): string {
@@ -92,7 +102,9 @@ function namedRoutes(plan: AppPlan, domains: readonly Stored<CFDomain>[]): Route
     const split = splitHostname(route.hostname, names);
     const domain = domains.find((candidate) => candidate.spec.name === split?.domain);
     if (split === undefined || domain === undefined) throw noSuchDomain(route.text, domains);
-    return { host: split.host, domain, path: route.path ?? '' };
+    const place = { host: split.host, domain, path: route.path ?? '' };
+    assertAddress(place, `Write the route as HOST.${domain.spec.name}${place.path}.`);
+    return place;
   });
 }
 

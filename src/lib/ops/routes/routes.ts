@@ -15,6 +15,7 @@ import { buildDestination, buildRoute } from '../../../templates/route.ts';
 import { waitForController, waitUntilDeleted } from '../controller-wait.ts';
 import type { OpEvent } from '../events.ts';
 import { findDomain, listDomainObjects } from '../find.ts';
+import { assertAddress } from './address.ts';
 import { waitUntilProgrammed } from './programming.ts';
 import { assertMayTakeEveryHost, explainRefusal, isAtPlace, isLive, isRefused, type RoutePlace } from './holders.ts';
 import { appNames } from '../rows.ts';
@@ -71,14 +72,6 @@ export async function listRoutes(session: SpaceSession): Promise<RouteSummary[]>
       };
     })
     .toSorted((a, b) => (a.url < b.url ? -1 : 1));
-}
-
-function assertHost(host: string, domain: string): void {
-  if (host === '*' || /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/i.test(host)) return;
-  if (host === '') {
-    throw new KfError('usage', `Missing host. Routes on domain '${domain}' must have a host.`, { hints: ['-n HOSTNAME gives one.'] });
-  }
-  throw new KfError('usage', `The host '${host}' is no valid name: letters, digits and '-', at most 63 of them.`);
 }
 
 /** The space's routes with this address; more than one while one is being deleted or refused. */
@@ -142,9 +135,9 @@ async function createMapped(
   destination: RouteDestination,
 ): Promise<Stored<CFRoute>> {
   const { cluster, space, signal } = session;
-  assertHost(host, domain.spec.name);
   const author = { changedBy: await session.changedBy(), now: new Date() };
-  const wanted = buildRoute({ guid: randomUUID(), namespace: space.guid, host, path, domain, destinations: [destination] }, author);
+  const place = { host: host.toLowerCase(), path, domain };
+  const wanted = buildRoute({ guid: randomUUID(), namespace: space.guid, ...place, destinations: [destination] }, author);
   const route = await cluster.create(kinds.route, wanted, { signal });
   try {
     return await waitForClaim(session, route, urlOf({ host, domain: domain.spec.name, path }));
@@ -224,7 +217,7 @@ export async function mapRoute(
   onStep: (step: 'create' | 'created' | 'map', url: string) => void,
 ): Promise<Mapped> {
   const domain = await findDomain(session, options.domain);
-  assertHost(options.host, domain.spec.name);
+  assertAddress({ ...options, domain }, '-n HOSTNAME gives one.');
   const url = urlOf({ ...options, domain: domain.spec.name });
   const destination = buildDestination({ guid: randomUUID(), appGuid: app.metadata.name, port: options.port });
   const route = await liveRoute(session, await routesAt(session, domain, options), url);
