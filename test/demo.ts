@@ -12,6 +12,7 @@ import { parseKfInfo } from '../src/lib/api/kf-info.ts';
 import { messageOf } from '../src/lib/errors.ts';
 import { connect } from '../src/lib/kube/client.ts';
 import { fetchPackagesOf } from '../tools/cluster/npm-mirror.ts';
+import { hasParts } from '../tools/cluster/parts.ts';
 import { demoFolder, nextSteps, quoted } from './support/demo-steps.ts';
 import { installPackedKf } from './support/installed-kf.ts';
 import { clusterDown, clusterPrepare, clusterUp, writeSetupFile, type ClusterEnv } from './support/local-cluster.ts';
@@ -102,7 +103,7 @@ async function prepare(context: string | undefined): Promise<Prepared> {
     return { kf: await installPackedKf(path.join(cache, 'kf')), env, setupFlags: [], own: false };
   }
   say(
-    `A cluster of its own${existsSync(path.join(cacheFolder(), 'parts')) ? '' : ' (the first time this compiles Kubernetes: about 6 minutes on two cores; 1.5 GB stay in the cache)'}`,
+    `A cluster of its own${hasParts() ? '' : ' (the first time this compiles Kubernetes: about 6 minutes on two cores; 1.5 GB stay in the cache)'}`,
   );
   const [clusterEnv, binary]: [ClusterEnv, string] = await Promise.all([clusterUp(clusterName), installPackedKf(path.join(cache, 'kf'))]);
   const env = { ...process.env, ...clusterEnv, CF_HOME: path.join(cache, 'home') };

@@ -20,6 +20,7 @@ interface PartToBuild {
 }
 
 const barWidth = 24;
+const shortestBar = 8;
 const lineEveryMs = 15_000;
 const barEveryMs = 500;
 /** Clears a line of a terminal. */
@@ -34,6 +35,8 @@ export class BuildProgress {
   readonly #seen = new Set<string>();
   readonly #ticker: NodeJS.Timeout;
   #index = -1;
+  /** The packages of the present part are known: it is being compiled. */
+  #listed = false;
   #partStarted = 0;
   #packages: readonly string[] = [];
   #expected = 0;
@@ -47,6 +50,7 @@ export class BuildProgress {
     this.#ticker = setInterval(() => this.show(), output.terminal ? barEveryMs : lineEveryMs);
     this.#ticker.unref();
     this.#say(`building once: ${parts.map(({ name }) => name).join(', ')}`);
+    if (output.terminal) this.show();
   }
 
   /** Begins the next part. Packages that an earlier part had are not compiled again. */
@@ -56,6 +60,7 @@ export class BuildProgress {
     this.#packages = packages;
     this.#expected = packages.filter((id) => !this.#seen.has(id)).length;
     this.#compiled = 0;
+    this.#listed = true;
     this.show();
   }
 
@@ -69,9 +74,10 @@ export class BuildProgress {
     for (const id of this.#packages) this.#seen.add(id);
     const part = this.#parts[this.#index];
     this.#index++;
+    this.#listed = false;
     this.#compiled = 0;
     this.#expected = 0;
-    this.#say(`${part?.name ?? ''}: built in ${this.#seconds(this.#partStarted)}${this.#output.terminal ? '' : `; ${this.#state()}`}`);
+    this.#say(`${part?.name ?? ''}: built in ${this.#seconds(this.#partStarted)}${this.#output.terminal ? '' : `; ${this.#done()}`}`);
   }
 
   /** No part is built any more. */
@@ -80,18 +86,16 @@ export class BuildProgress {
     this.#output.terminal?.write(clearLine);
   }
 
-  /** Draws the bar, or says the same in a line. */
+  /** Draws the bar, or says the same in a line. The bar is shorter where the text needs the room. */
   show(): void {
-    const part = this.#parts[this.#index];
-    if (part === undefined) return;
-    const packages =
-      this.#expected > 0 ? `, ${String(Math.min(this.#compiled, this.#expected))} of ${String(this.#expected)} packages` : '';
-    const text = `${part.name} (${this.#seconds(this.#partStarted)}${packages}); ${this.#state()}`;
+    const text = this.#state();
     const { terminal, log } = this.#output;
     if (!terminal) return log(text);
-    const filled = Math.round(this.#share() * barWidth);
-    const bar = `[${'#'.repeat(filled)}${'-'.repeat(barWidth - filled)}] ${text}`;
-    terminal.write(clearLine + bar.slice(0, (terminal.columns || 80) - 1));
+    const room = (terminal.columns || 80) - 1;
+    const width = Math.min(barWidth, Math.max(shortestBar, room - text.length - '[] '.length));
+    const filled = Math.round(this.#share() * width);
+    const bar = `[${'#'.repeat(filled)}${'-'.repeat(width - filled)}] ${text}`;
+    terminal.write(clearLine + bar.slice(0, room));
   }
 
   #say(line: string): void {
@@ -107,10 +111,18 @@ export class BuildProgress {
     return (built + (this.#parts[this.#index]?.weight ?? 0) * inPart) / total;
   }
 
+  /** The present state. A narrow terminal cuts off its end, so it begins with what matters most. */
   #state(): string {
+    const part = this.#parts[Math.max(this.#index, 0)];
+    if (part === undefined) return this.#done();
+    if (!this.#listed) return `${this.#done()}; fetching the sources of ${part.name}`;
+    const packages = `${String(Math.min(this.#compiled, this.#expected))} of ${String(this.#expected)} packages`;
+    return `${this.#done()}; ${part.name}${this.#expected > 0 ? `: ${packages}` : ''}`;
+  }
+
+  #done(): string {
     const built = Math.max(this.#index, 0);
-    const all = this.#parts.length;
-    return `${String(Math.floor(this.#share() * 100))} %, ${String(built)} of ${String(all)} parts built, ${String(all - built)} left, ${this.#seconds(this.#started)}`;
+    return `${String(Math.floor(this.#share() * 100))} %, ${this.#seconds(this.#started)}; ${String(built)} of ${String(this.#parts.length)} parts built`;
   }
 
   #seconds(since: number): string {

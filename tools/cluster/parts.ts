@@ -100,6 +100,11 @@ export function partPath(paths: PartPaths, name: string): string {
   return path;
 }
 
+/** How the name of a folder ends in which a part is being built. */
+const unfinished = '.tmp';
+
+const partsCache = (): string => join(cacheFolder(), 'parts');
+
 const partsSource = join(import.meta.dirname, 'parts');
 
 /** CPU seconds that each part takes, all built in this order with nothing cached; a part that is not named takes few. The bar goes by them. */
@@ -133,6 +138,11 @@ export async function buildParts(names: readonly string[], output: ProgressOutpu
   return Object.fromEntries(wanted.flatMap((part) => resultsOf(part, partFolder(part, goVersion))));
 }
 
+/** Whether the cache has parts already. */
+export function hasParts(): boolean {
+  return existsSync(partsCache()) && readdirSync(partsCache()).some((name) => !name.endsWith(unfinished));
+}
+
 function knownPart(name: string): Part {
   const part = parts.find((candidate) => candidate.name === name);
   if (!part) throw new Error(`There is no part "${name}".`);
@@ -145,7 +155,7 @@ function resultsOf(part: Part, folder: string): [string, string][] {
 }
 
 function partFolder(part: Part, goVersion: string): string {
-  return join(cacheFolder(), 'parts', `${part.name}-${partHash(part, goVersion)}`);
+  return join(partsCache(), `${part.name}-${partHash(part, goVersion)}`);
 }
 
 function isBuilt(part: Part, goVersion: string): boolean {
@@ -165,6 +175,7 @@ async function buildMissing(wanted: readonly Part[], goVersion: string, output: 
   const missing = wanted.filter((part) => !isBuilt(part, goVersion));
   // Another process has built them in the meantime.
   if (missing.length === 0) return;
+  removeUnfinishedParts();
   const progress = new BuildProgress(
     missing.map(({ name }) => ({ name, weight: cpuSeconds[name] ?? 2 })),
     output,
@@ -190,10 +201,18 @@ function packagesOf(part: Part | undefined): Promise<string[]> {
   return part ? listPackages(part, join(partsSource, part.name)).catch(() => []) : Promise.resolve([]);
 }
 
+/** Removes what an interrupted build left. Only the holder of the lock builds, so nothing of it is in use. */
+export function removeUnfinishedParts(): void {
+  if (!existsSync(partsCache())) return;
+  for (const name of readdirSync(partsCache())) {
+    if (name.endsWith(unfinished)) rmSync(join(partsCache(), name), { recursive: true, force: true });
+  }
+}
+
 /** A part is built in a folder of its own, which is then renamed: nobody sees half of one. */
 async function buildPart(part: Part, folder: string, compiled: () => void): Promise<void> {
   const source = join(partsSource, part.name);
-  const temporary = `${folder}.${String(process.pid)}.tmp`;
+  const temporary = `${folder}.${String(process.pid)}${unfinished}`;
   try {
     rmSync(temporary, { recursive: true, force: true });
     mkdirSync(temporary, { recursive: true });

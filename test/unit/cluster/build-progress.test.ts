@@ -37,9 +37,9 @@ test('without a terminal, lines say what is built, what is being built and what 
   progress.end();
   expect(said).toEqual([
     'building once: large, small',
-    'large (0 s, 0 of 4 packages); 0 %, 0 of 2 parts built, 2 left, 0 s',
-    'large (15 s, 2 of 4 packages); 37 %, 0 of 2 parts built, 2 left, 15 s',
-    'large: built in 20 s; 75 %, 1 of 2 parts built, 1 left, 20 s',
+    '0 %, 0 s; 0 of 2 parts built; large: 0 of 4 packages',
+    '37 %, 15 s; 0 of 2 parts built; large: 2 of 4 packages',
+    'large: built in 20 s; 75 %, 20 s; 1 of 2 parts built',
   ]);
 });
 
@@ -50,7 +50,23 @@ test('on a terminal a bar shows the same', () => {
   now = 15_000;
   progress.show();
   progress.end();
-  expect(lastDrawn()).toBe('[#########---------------] large (15 s, 2 of 4 packages); 37 %, 0 of 2 parts built, 2 left, 15 s');
+  expect(lastDrawn()).toBe('[#########---------------] 37 %, 15 s; 0 of 2 parts built; large: 2 of 4 packages');
+});
+
+test('the bar is shorter on a narrow terminal, so that the text fits', () => {
+  const progress = new BuildProgress(parts, { log, terminal: { ...terminal, columns: 68 } }, () => now);
+  now = 358_000;
+  progress.start('large', ['a', 'b']);
+  progress.end();
+  expect(lastDrawn()).toBe('[----------] 0 %, 358 s; 0 of 2 parts built; large: 0 of 2 packages');
+});
+
+test('before the first part is compiled, the bar says that its sources are fetched', () => {
+  const progress = new BuildProgress(parts, { log, terminal }, () => now);
+  now = 12_000;
+  vi.advanceTimersByTime(500);
+  progress.end();
+  expect(lastDrawn()).toBe('[------------------------] 0 %, 12 s; 0 of 2 parts built; fetching the sources of large');
 });
 
 test('the bar is cut to the width of the terminal, and removed at the end', () => {
@@ -67,7 +83,7 @@ test('a package that an earlier part contains is not expected again', () => {
   progress.finish();
   progress.start('small', ['a', 'b', 'c']);
   progress.end();
-  expect(said.at(-1)).toBe('small (0 s, 0 of 1 packages); 75 %, 1 of 2 parts built, 1 left, 0 s');
+  expect(said.at(-1)).toBe('75 %, 0 s; 1 of 2 parts built; small: 0 of 1 packages');
 });
 
 test('nothing is left when everything is built', () => {
@@ -77,5 +93,5 @@ test('nothing is left when everything is built', () => {
     progress.finish();
   }
   progress.end();
-  expect(said.at(-1)).toBe('small: built in 0 s; 100 %, 2 of 2 parts built, 0 left, 0 s');
+  expect(said.at(-1)).toBe('small: built in 0 s; 100 %, 0 s; 2 of 2 parts built');
 });

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { hasParts, removeUnfinishedParts } from '../../../tools/cluster/parts.ts';
 import { compilerMemory, moduleProxies, removeGoCaches } from '../../../tools/cluster/go-build.ts';
 
 let folder: string;
@@ -38,6 +39,16 @@ test('the caches of Go are removed and the built parts stay', () => {
   }
   removeGoCaches();
   expect([existsSync(path.join(folder, 'go')), existsSync(path.join(folder, 'parts/pause/pause'))]).toEqual([false, true]);
+});
+
+test('what an interrupted build left does not count as built, and is removed', () => {
+  vi.stubEnv('KF_CACHE', folder);
+  expect(hasParts()).toBe(false);
+  mkdirSync(path.join(folder, 'parts', 'kubernetes-0123456789ab.4711.tmp'), { recursive: true });
+  expect(hasParts()).toBe(false);
+  mkdirSync(path.join(folder, 'parts', 'pause-0123456789ab'));
+  removeUnfinishedParts();
+  expect([hasParts(), readdirSync(path.join(folder, 'parts'))]).toEqual([true, ['pause-0123456789ab']]);
 });
 
 const parts = path.join(import.meta.dirname, '../../../tools/cluster/parts');
