@@ -83,10 +83,13 @@ function get(where: { host: string; port: number; address?: string; path: string
   });
 }
 
+const urlOf = (app: string, { domain, port }: { domain: string; port: number }): string =>
+  `http://${app}.${domain}${port === 80 ? '' : `:${port}`}`;
+
 async function showUrl(prepared: Prepared, app: string, urlPath: string, show: (body: string) => string): Promise<void> {
   const { domain, ...gateway } = await readGateway(prepared);
   const host = `${app}.${domain}`;
-  console.log(`\n$ curl http://${host}${gateway.port === 80 ? '' : `:${gateway.port}`}${urlPath}`);
+  console.log(`\n$ curl ${urlOf(app, { domain, port: gateway.port })}${urlPath}`);
   const answer = await get({ ...gateway, host, path: urlPath });
   console.log(`${answer.status}  ${show(answer.body)}`);
   if (answer.status !== 200) throw new Error(`${host} answered ${answer.status}.`);
@@ -144,7 +147,9 @@ async function demo(options: Options, folder: string | undefined): Promise<void>
     await clusterPrepare();
   }
   say('Done. To go on in this shell:');
-  console.log(nextSteps(prepared));
+  const gateway = await readGateway(prepared);
+  const apps = folder === undefined ? ['hello'] : ['hello', 'yours'];
+  console.log(nextSteps({ ...prepared, urls: apps.map((app) => urlOf(app, gateway)) }));
 }
 
 interface Options {

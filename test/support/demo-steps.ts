@@ -8,6 +8,8 @@ interface Demo {
   env: Readonly<Record<string, string | undefined>>;
   /** The demo has its own cluster. */
   own: boolean;
+  /** URLs of the pushed apps. */
+  urls: readonly string[];
 }
 
 /** The folder of one demo: an installed kf, its home and settings. Demos of other clusters have other folders, which `--down` does not touch. */
@@ -20,14 +22,14 @@ export function demoFolder(cache: string, demo: { cluster: string } | { context:
 export const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
 /** The next commands for a shell. The alias names the Node that runs the demo, because the machine's own may be too old for kf. */
-export function nextSteps({ kf, env, own }: Demo): string {
+export function nextSteps({ kf, env, own, urls }: Demo): string {
   const shown = ['KUBECONFIG', 'CF_HOME', 'KF_CONTEXT'].filter((name) => env[name] !== undefined);
   const exports = shown.map((name) => `  export ${name}=${quoted(env[name] ?? '')}`).join('\n');
   return `${exports}
   alias kf=${quoted(`${quoted(process.execPath)} ${quoted(kf)}`)}
 
-  kf app hello                    how it does
-  kf logs hello                   its log as it comes; Ctrl-C ends
+${urls.map((url) => `  curl ${quoted(url)}\n`).join('')}  kf app hello                    its state and its instances
+  kf logs hello                   follows its log; Ctrl-C ends
   kf help                         everything else
   npm run demo -- --path DIR      pushes a folder of your own
 

@@ -23,18 +23,18 @@ const warn = (text: string): Shown[] => [{ warn: text }];
 const installSteps: Record<InstallStep, string> = {
   inspect: 'Looking at the cluster',
   plan: 'Planning',
-  namespaces: 'Making the namespaces',
+  namespaces: 'Creating the namespaces',
   registry: 'Installing the registry',
-  'registry-proof': 'Proving that nodes pull what was pushed',
-  kinds: 'Installing the kinds',
+  'registry-proof': 'Checking that nodes can pull what was pushed',
+  kinds: 'Installing the custom resource definitions',
   controller: 'Installing the controller',
   gateway: 'Installing the gateway',
-  org: 'Making the default domain and org',
-  space: 'Making the default space',
+  org: 'Creating the default domain and org',
+  space: 'Creating the default space',
   'network-proof': 'Checking whether the network enforces NetworkPolicies',
-  'gateway-proof': 'Asking for a URL through the gateway',
+  'gateway-proof': 'Sending a request through the gateway',
   'remove-programs': 'Removing gateway, controller and registry',
-  'remove-kinds': 'Removing policies, kinds and namespaces',
+  'remove-kinds': 'Removing policies, namespaces and custom resource definitions',
   'remove-controller': 'Removing the controller; apps, registry and gateway stay',
 };
 
@@ -130,7 +130,7 @@ const renderers: Renderers = {
       `The registry is nearly full: ${formatBytes(free)} of ${formatBytes(total)} are free, and pushes are refused. Delete apps (their images go with them), or give it more room: registrySize in setup.yaml.`,
     ),
   'credentials-end': ({ day }, bin) =>
-    warn(`Nobody renews the credentials by which nodes pull the images of apps; they end on ${day}, or with the next ${bin} setup.`),
+    warn(`Nobody renews the credentials by which nodes pull the images of apps; they end on ${day}. The next ${bin} setup renews them.`),
 
   warning: ({ message }) => warn(message),
   done: () => [{ done: true }],

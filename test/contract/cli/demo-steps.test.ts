@@ -21,7 +21,13 @@ it('the alias of kf runs where the Node on the path is too old', async () => {
   chmodSync(path.join(bin, 'node'), 0o755);
   const kf = path.join(cli.home, 'an installed kf');
   symlinkSync(bundle.program, kf);
-  const shown = nextSteps({ kf, env: { KUBECONFIG: '/a/kubeconfig', CF_HOME: '/a home' }, own: true });
+  const shown = nextSteps({
+    kf,
+    env: { KUBECONFIG: '/a/kubeconfig', CF_HOME: '/a home' },
+    own: true,
+    urls: ['http://hello.apps.localhost:8080'],
+  });
+  expect(shown).toContain('\n  curl http://hello.apps.localhost:8080\n');
   const pasted = shown.split('\n').filter((line) => /^ +(?:export|alias) /.test(line));
   const script = ['shopt -s expand_aliases', ...pasted, 'kf version', 'echo "$KUBECONFIG, $CF_HOME"'].join('\n');
   const env = { PATH: `${bin}${path.delimiter}${process.env['PATH'] ?? ''}`, HOME: cli.home };

@@ -41,7 +41,7 @@ async function removeKinds({ cluster, result }: Removal): Promise<void> {
 /** A kind is gone only when its last object is; a setup before that would see the kind as existing. */
 async function waitForKinds(removal: Removal): Promise<void> {
   const kept = removal.result.kept.map(({ object }) => object);
-  await waitUntilGone(removal, 'the kinds', async () => {
+  await waitUntilGone(removal, 'the custom resource definitions', async () => {
     const { items } = await listOrNone(removal.cluster, crdType, selector);
     return items.map(({ metadata }) => `CustomResourceDefinition ${metadata.name}`).filter((named) => !kept.includes(named));
   });
