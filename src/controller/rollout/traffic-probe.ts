@@ -15,6 +15,7 @@ import { BoundedMap } from '../runtime/bounded-map.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { routesTo } from '../relations.ts';
 import { defined } from '../../lib/defined.ts';
+import { limitInterimAnswers } from '../../lib/interim-answers.ts';
 
 /**
  * Which way the answer came. `nothing`: neither the gateway nor an instance can be reached from here. `earlier`: the status says that the
@@ -112,6 +113,7 @@ export function ask({ base, host, path, headers: more }: Question, signal: Abort
       const { location } = response.headers;
       resolve({ status: response.statusCode ?? 0, generation: one(response.headers[generationHeader]), location });
     });
+    limitInterimAnswers(request);
     request.on('error', reject);
     request.end();
   });

@@ -7,6 +7,7 @@ import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { defined } from '../defined.ts';
 import { KfError } from '../errors.ts';
+import { limitInterimAnswers } from '../interim-answers.ts';
 import { AddressGuard } from './addresses.ts';
 
 type HttpBody = Buffer | Readable | string;
@@ -123,6 +124,7 @@ function exchange(outgoing: ClientRequest, body: HttpBody | undefined): Promise<
     // An answer may come before the whole body was sent (413, 401). The server then cuts the connection, which is not a failure any more.
     outgoing.on('response', (incoming) => resolve(responseFrom(incoming)));
     outgoing.on('error', reject);
+    limitInterimAnswers(outgoing);
     outgoing.on('timeout', () => outgoing.destroy(timeoutError()));
     if (body instanceof Readable) {
       body.on('error', (error) => outgoing.destroy(error));

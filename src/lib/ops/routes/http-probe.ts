@@ -3,6 +3,7 @@
 import { request } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { defined } from '../../defined.ts';
+import { limitInterimAnswers } from '../../interim-answers.ts';
 
 export interface GatewayAddress {
   scheme: 'http' | 'https';
@@ -63,6 +64,7 @@ export async function reachThroughGateway(
         });
       },
     );
+    limitInterimAnswers(outgoing);
     outgoing.on('timeout', () => {
       resolve({ ok: false, problem: 'timeout', message: `no answer within ${timeoutMs} ms` });
       outgoing.destroy();
