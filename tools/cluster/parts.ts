@@ -1,14 +1,15 @@
 // The programs a cluster is made of: which Go module each comes from, and where the result is cached.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 import { BuildProgress } from './build-progress.ts';
 import type { ProgressOutput } from './build-progress.ts';
 import { cacheFolder } from './cache.ts';
 import { compilePart, copyFolders, goCommand, listPackages, removeGoCaches } from './go-build.ts';
 import type { Part } from './part.ts';
-import { withLock } from './state.ts';
+import { listStates, withLock } from './state.ts';
+import { markUsed, removeUnused } from './unused-parts.ts';
 
 /** Two packages that say which version a program is: the first to people, the second in its user agent. */
 const kubernetesVersion = ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'].flatMap((source) => [
@@ -125,7 +126,7 @@ const cpuSeconds: Record<string, number> = {
 
 /**
  * Builds what is not yet in the cache and returns the paths of all results. Safe to run several times at once: one builds, the others wait for it.
- * When nothing lacks any more, Go's own caches of these builds are removed.
+ * When nothing lacks any more, Go's own caches of these builds are removed; earlier versions that nobody used for two weeks are removed too.
  * @param names part names, see `partSets`
  * @param output takes the progress
  */
@@ -135,12 +136,23 @@ export async function buildParts(names: readonly string[], output: ProgressOutpu
   if (wanted.some((part) => !isBuilt(part, goVersion))) {
     await withLock('parts', () => buildMissing(wanted, goVersion, output), cacheFolder());
   }
+  await keepUsed(wanted, goVersion);
   return Object.fromEntries(wanted.flatMap((part) => resultsOf(part, partFolder(part, goVersion))));
 }
 
 /** Whether the cache has parts already. */
 export function hasParts(): boolean {
   return existsSync(partsCache()) && readdirSync(partsCache()).some((name) => !name.endsWith(unfinished));
+}
+
+async function keepUsed(wanted: readonly Part[], goVersion: string): Promise<void> {
+  const now = Date.now();
+  for (const part of wanted) markUsed(partFolder(part, goVersion), now);
+  await removeUnused(cacheFolder(), {
+    named: parts.map((part) => basename(partFolder(part, goVersion))),
+    inUse: listStates().flatMap((state) => Object.values(state.parts)),
+    now,
+  });
 }
 
 function knownPart(name: string): Part {

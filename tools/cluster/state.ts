@@ -85,6 +85,17 @@ export async function withLock<T>(key: string, action: () => Promise<T>, folder 
   const file = join(folder, `.${key}.lock`);
   mkdirSync(folder, { recursive: true });
   while (!takeLock(file)) await sleep(100);
+  return whileHeld(file, action);
+}
+
+/** As {@link withLock}; but when another process holds the lock, nothing is done. */
+export async function withLockIfFree(key: string, action: () => Promise<void>, folder = clustersFolder()): Promise<void> {
+  const file = join(folder, `.${key}.lock`);
+  mkdirSync(folder, { recursive: true });
+  if (takeLock(file)) await whileHeld(file, action);
+}
+
+async function whileHeld<T>(file: string, action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } finally {
