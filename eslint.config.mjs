@@ -88,6 +88,19 @@ export default tseslint.config(
     plugins: { kf: { rules: { 'optional-fields': optionalFields } } },
     rules: { 'kf/optional-fields': 'error' },
   },
+  {
+    files: ['src/commands/**/*.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector:
+            "CallExpression[callee.property.name='warn'] > MemberExpression > MemberExpression[property.name=/^(terminal|display)$/]",
+          message: 'Commands warn with this.warn().',
+        },
+      ],
+    },
+  },
   { files: ['src/commands/**/*.ts'], rules: { 'max-lines': ['error', { max: 100, skipBlankLines: true, skipComments: true }] } },
   {
     files: ['src/controller/**/main.ts', 'src/controller/main.ts', 'bin/**', 'tools/**', 'test/**'],

@@ -148,6 +148,12 @@ export abstract class KfCommand<T> extends Command {
     this.display.say('');
   }
 
+  /** A warning on stderr, and in `warnings` of `--json`. The only way in which a command warns. */
+  override warn<W extends string | Error>(warning: W): W {
+    this.display.warn(typeof warning === 'string' ? warning : warning.message);
+    return warning;
+  }
+
   #styled(parts: readonly string[], names: readonly string[]): string {
     return parts.map((part, index) => part + (names[index] === undefined ? '' : this.terminal.name(names[index]))).join('');
   }
@@ -218,7 +224,7 @@ export abstract class KfCommand<T> extends Command {
     const { env, signal, bin } = this.frame;
     const { verbose } = this.#global;
     const variables = (this.ctor as typeof KfCommand).environment.map(([name]) => name);
-    for (const warning of timeoutWarnings(env, ['CF_DIAL_TIMEOUT', ...variables])) this.display.warn(warning);
+    for (const warning of timeoutWarnings(env, ['CF_DIAL_TIMEOUT', ...variables])) this.warn(warning);
     const context = options.context ?? this.#global.context;
     const { org = present(env['KF_ORG']), space = present(env['KF_SPACE']) } =
       options.keepPlace === true ? { org: undefined, space: undefined } : this.#global;

@@ -21,7 +21,7 @@ export default class Auth extends KfCommand<Result> {
     const name = args.USERNAME ?? env['CF_USERNAME'];
     if (name === undefined || name === '') throw incorrectUsage('the required argument `USERNAME` was not provided');
     if (args.PASSWORD !== undefined || env['CF_PASSWORD'] !== undefined) {
-      this.terminal.warn(passwordNotUsed);
+      this.warn(passwordNotUsed);
     }
     const { chooseUser } = await import('../lib/ops/tenancy/login.ts');
     const session = await this.clusterSession({ ignorePin: true, kubeconfigUser: name });

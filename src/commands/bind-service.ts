@@ -32,7 +32,7 @@ export default class BindService extends KfCommand<Result> {
     const [cfApp, instance] = await Promise.all([findApp(session, app), findService(session, service)]);
     const name = flags['binding-name'];
     const bound = await bindService(session, cfApp, instance, { bindingName: name });
-    for (const warning of withoutEffect(instance.spec)) this.terminal.warn(warning);
+    for (const warning of withoutEffect(instance.spec)) this.warn(warning);
     if (!bound) this.print([line(`App ${app} is already bound to service instance ${service}.`)]);
     this.ok();
     if (bound) this.print([line(`TIP: Use '${this.frame.bin} restage ${app}' to ensure your env variable changes take effect.`)]);

@@ -20,7 +20,7 @@ export default class CreateOrg extends KfCommand<Result> {
     const [session, { assignOwnRole, createOrg }] = await this.inCluster(import('../lib/ops/tenancy/orgs-and-spaces.ts'));
     this.announce`Creating org ${args.ORG}`;
     const { place, created } = await createOrg(session, args.ORG);
-    if (!created) this.terminal.warn(`Organization '${args.ORG}' already exists.`);
+    if (!created) this.warn(`Organization '${args.ORG}' already exists.`);
     this.ok();
     if (created) {
       this.say`Assigning role OrgManager to user ${session.user} in org ${args.ORG} as ${session.user}...`;

@@ -30,7 +30,7 @@ export default class CreateSpace extends KfCommand<Result> {
     const name = args.SPACE;
     this.announce`Creating space ${name}`;
     const { place, created } = await createSpace(session, org, name);
-    if (!created) this.terminal.warn(`Space '${name}' already exists.`);
+    if (!created) this.warn(`Space '${name}' already exists.`);
     this.ok();
     for (const [title, role] of created ? roles : []) {
       this.say`Assigning role ${title} to user ${user} in org ${org.name} / space ${name} as ${user}...`;

@@ -49,7 +49,7 @@ export default class CreateUserProvidedService extends KfCommand<Result> {
     };
     const created = await createUserProvided(session, { name, credentials, tags: parseList(flags.tags ?? ''), ...urls });
     if (!created) this.print([line(`Service instance ${name} already exists`)]);
-    else for (const warning of withoutEffect({ displayName: name, ...urls })) this.terminal.warn(warning);
+    else for (const warning of withoutEffect({ displayName: name, ...urls })) this.warn(warning);
     this.ok();
     return { name, created };
   }

@@ -31,7 +31,7 @@ export default class Delete extends KfCommand<Result> {
     }
     this.announce`Deleting app ${name}`;
     const app = await findAppIfAny(session, name);
-    if (app === undefined) this.terminal.warn(`App '${name}' does not exist.`);
+    if (app === undefined) this.warn(`App '${name}' does not exist.`);
     const { routes } = app === undefined ? { routes: [] } : await deleteApp(session, app, { routes: flags.routes });
     this.ok();
     return { name, deleted: app !== undefined, routes };

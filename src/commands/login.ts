@@ -20,7 +20,7 @@ export default class Login extends KfCommand<TargetDetails> {
 
   async run(): Promise<TargetDetails> {
     const { flags } = await this.parse(Login);
-    if (flags.password !== undefined) this.terminal.warn(passwordNotUsed);
+    if (flags.password !== undefined) this.warn(passwordNotUsed);
     const [{ chooseUser, contextFor, pinContext }, { describeTarget, setTarget }, { listOrgs }] = await Promise.all([
       import('../lib/ops/tenancy/login.ts'),
       import('../lib/ops/tenancy/target.ts'),

@@ -20,7 +20,7 @@ export default class Logs extends KfCommand<void> {
     if (flags.recent) {
       const { entries, notes } = await readRecentLogs(session, app);
       for (const entry of entries) this.#show(entry);
-      for (const note of notes) this.terminal.warn(note);
+      for (const note of notes) this.warn(note);
       return;
     }
     for await (const entry of followAppLogs(session, app)) this.#show(entry);

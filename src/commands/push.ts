@@ -42,7 +42,7 @@ export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
     const names = plan.apps.map((app) => app.name);
     this.say`Pushing app${names.length > 1 ? 's' : ''} ${names.join(', ')} to org ${org.name} / space ${space.name} as ${user}...`;
     if (plan.manifest !== undefined) this.say`Applying manifest file ${plan.manifest.asGiven}...`;
-    for (const warning of plan.warnings) this.display.warn(warning);
+    for (const warning of plan.warnings) this.warn(warning);
     const outputOf = openPushOutput({ terminal: this.terminal, display: this.display, bin: this.frame.bin }, names);
     return { apps: await pushAll(session, plan, { force: flags.force }, outputOf) };
   }

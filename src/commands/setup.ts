@@ -65,8 +65,8 @@ export default class Setup extends KfCommand<SetupResult | SetupPreview> {
     session.saveOrWarn({ ...session.state, context: pinned, server, org: result.org, space: result.space });
     this.print(setupBlocks(result));
     this.ok();
-    for (const warning of networkWarnings(result.network, this.frame.bin)) this.display.warn(warning);
-    if (!result.reach.reachable) this.display.warn([result.reach.message, ...(result.reach.hints ?? [])].join('\n   '));
+    for (const warning of networkWarnings(result.network, this.frame.bin)) this.warn(warning);
+    if (!result.reach.reachable) this.warn([result.reach.message, ...(result.reach.hints ?? [])].join('\n   '));
     this.terminal.err(`Next: ${this.frame.bin} push APP -p PATH`);
     return result;
   }

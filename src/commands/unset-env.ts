@@ -22,7 +22,7 @@ export default class UnsetEnv extends KfCommand<Result> {
     const { APP_NAME: app, ENV_VAR_NAME: name } = args;
     this.announce`Removing env variable ${name} from app ${app}`;
     const changed = await unsetEnv(session, await this.findApp(session, app), name);
-    if (!changed) this.terminal.warn(`Env variable ${name} was not set.`);
+    if (!changed) this.warn(`Env variable ${name} was not set.`);
     this.ok();
     if (changed) this.print([line(`TIP: Use '${this.frame.bin} restage ${app}' to ensure your env variable changes take effect.`)]);
     return { app, name, changed };
