@@ -13,7 +13,6 @@ import { absentAfterMs, absentAfterMsWhereDoneDirectly, unlessAbsent } from '../
 import { changeApp, newDeployId } from './changes.ts';
 import { waitForFallback } from './fallback.ts';
 import { needsStaging, stageAndStart } from './staging.ts';
-import { waitUntilUnrouted } from '../routes/programming.ts';
 import { startTimeoutMs, startTimeoutOf, waitForRollout } from './rollout-wait.ts';
 
 /** The app after a change, and whether anything had to change. */
@@ -74,8 +73,9 @@ export async function waitUntilStopped(session: SpaceSession, app: Stored<CFApp>
   const watch = (until: AbortSignal): Promise<true> =>
     watchObject(cluster, kinds.app, { ns: space.guid, name, known: app }, check, { ...how, signal: until });
   const seen = await unlessAbsent(signal, watch, absentAfterMsWhereDoneDirectly);
-  if (seen === undefined) await stopDirectly(session, app);
-  else await waitUntilUnrouted(session, app);
+  if (seen === undefined) return stopDirectly(session, app);
+  const { waitUntilUnrouted } = await import('../routes/unrouted.ts');
+  await waitUntilUnrouted(session, app);
 }
 
 /** Marks the app as started, after a build if one is needed. Wait with {@link waitUntilServing}. */
