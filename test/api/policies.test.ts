@@ -121,6 +121,43 @@ describe('objects that users write', () => {
     expect(await create({ ...secret, type: 'Opaque' }, 'dave')).toBe('accepted');
     expect(await create(secret, 'alice')).toBe('accepted');
   });
+
+  describe('RoleBindings of orgs and spaces', () => {
+    const given = (name: string, finalizers?: string[]) => {
+      const made = binding(name, 'korifi-controllers-space-auditor', [user('frank')], space);
+      return { ...made, metadata: { ...made.metadata, ...(finalizers === undefined ? {} : { finalizers }) } };
+    };
+    const remove = (name: string, cascade: string, as: string) =>
+      ask(['delete', 'rolebinding', '-n', space, name, `--cascade=${cascade}`, '--dry-run=server'], { as });
+
+    beforeAll(async () => {
+      await kubectl(['create', '-f', '-'], {
+        input: [
+          binding(`erin-${run}`, 'korifi-controllers-organization-manager', [user('erin')], space),
+          binding('kf-controller-space', 'kf-controller-space', [account], space),
+          given('given'),
+        ],
+      });
+    });
+
+    test('cannot be made to stay in force after their deletion', async () => {
+      expect(await create(given('more'), 'erin')).toBe('accepted');
+      expect(await create(given('more', ['example.com/keep']), 'erin')).toContain('A role binding may have no finalizers here');
+      expect(await create(given('more', ['example.com/keep']))).toBe('accepted');
+      for (const cascade of ['foreground', 'orphan'])
+        expect((await remove('given', cascade, 'erin')).stderr).toContain('A role binding can only be deleted in the background here');
+      expect((await remove('given', 'background', 'erin')).code).toBe(0);
+    });
+
+    test('include one of the controller, which nobody else deletes or replaces', async () => {
+      const refusal = "Role binding kf-controller-space gives kf's controller its rights";
+      expect((await remove('kf-controller-space', 'background', 'erin')).stderr).toContain(refusal);
+      expect((await remove('kf-controller-space', 'background', controller)).code).toBe(0);
+      expect((await remove('kf-controller-space', 'background', 'alice')).code).toBe(0);
+      await kubectl(['delete', 'rolebinding', '-n', space, 'kf-controller-space']);
+      expect(await create(given('kf-controller-space'), 'erin')).toContain(refusal);
+    });
+  });
 });
 
 describe('places where orgs, domains and spaces can be created', () => {

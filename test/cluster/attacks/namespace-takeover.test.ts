@@ -118,8 +118,10 @@ describe('the namespace of an org', () => {
       roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'korifi-controllers-space-auditor' },
       subjects: [{ apiGroup: rbac, kind: 'User', name: attacker.user }],
     };
-    await attacker.kubectl(['delete', 'rolebinding', '-n', own, 'kf-controller-space']);
-    await attacker.kubectl(['create', '-f', '-'], shadow);
+    const removed = await attacker.kubectl(['delete', 'rolebinding', '-n', own, 'kf-controller-space']);
+    const replaced = await attacker.kubectl(['create', '-f', '-'], shadow);
+    for (const said of [removed, replaced])
+      expect(said.stderr).toContain("Role binding kf-controller-space gives kf's controller its rights in this namespace");
     const roleOf = (ns: string) => kubectl('get', 'rolebinding', '-n', ns, 'kf-controller-space', '-o', 'jsonpath={.roleRef.name}');
     await until('the controller to have its rights in the org', async () => (await roleOf(own)) === 'kf-controller-space');
     expect(await roleOf(space)).toBe('kf-controller-space');
