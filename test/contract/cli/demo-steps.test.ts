@@ -14,7 +14,7 @@ afterAll(() => {
   bundle.remove();
 });
 
-it('the alias of kf runs where the Node on the path is too old', async () => {
+it('the alias of kf works if the Node on the path is too old', async () => {
   const bin = path.join(cli.home, "the machine's bin");
   mkdirSync(bin);
   writeFileSync(path.join(bin, 'node'), '#!/bin/sh\necho "this Node is too old" >&2\nexit 1\n');
@@ -37,7 +37,7 @@ it('the alias of kf runs where the Node on the path is too old', async () => {
   expect(said).toMatch(/^kf version \d+\.\d+\.\d+\n\/a\/kubeconfig, \/a home\n$/);
 });
 
-it('taking one demo down leaves what another one has in the same cache', async () => {
+it('demo --down of one demo keeps the data of other demos in the same cache', async () => {
   const cache = path.join(cli.home, 'cache');
   const [mine, another, ofContext] = [{ cluster: 'demo-a' }, { cluster: 'demo-b' }, { context: 'arn:aws:eks:eu/my-cluster' }].map((demo) =>
     demoFolder(cache, demo),

@@ -59,7 +59,7 @@ describe('version and help', () => {
     },
   );
 
-  it('lists what is there, and with -a also what is to come', async () => {
+  it('lists the commands that exist, and with -a also planned ones', async () => {
     const [short, all] = await Promise.all([user().run(['help']), user().run(['help', '-a'])]);
     expect(short.stdout).toMatch(/^ {3}apps, a /m);
     expect(short.stdout).not.toContain('(not yet)');
@@ -68,7 +68,7 @@ describe('version and help', () => {
 });
 
 describe('help for machines', () => {
-  it('is one document: all commands, or all of one', async () => {
+  it('is one JSON document, for all commands or for one', async () => {
     const [all, one] = await Promise.all([user().run(['help', '-a', '--json']), user().run(['scale', '--help', '--json'])]);
     const { commands } = (JSON.parse(all.stdout) as { result: { commands: { name: string; available: boolean }[] } }).result;
     expect(commands).toContainEqual({
@@ -88,7 +88,7 @@ describe('help for machines', () => {
 });
 
 describe('a remembered target that the kubeconfig lacks', () => {
-  it('is named as such, with the ways out', async () => {
+  it('is named as such, with the next commands', async () => {
     const cli = user();
     await cli.run(['target', '-o', 'example-org', '-s', 'example-space']);
     const run = await cli.run(['apps'], { env: { KUBECONFIG: '/nowhere/config' } });
@@ -127,7 +127,7 @@ describe('a wrong command line', () => {
     [['api', 'x', '--skip-ssl-validation'], /^'--skip-ssl-validation' of 'api' has no effect in kf: the kubeconfig says how /],
     [['login', '--skip-ssl-validation'], /^'--skip-ssl-validation' of 'login' has no effect in kf: the kubeconfig says how /],
     [['login', '--sso'], /^'--sso' of 'login' has no effect in kf: the kubeconfig says where credentials come from/],
-  ])('with a flag of cf that the kubeconfig decides says so, and how: %j', async (argv, message) => {
+  ])('with a flag of cf that the kubeconfig replaces names the key there: %j', async (argv, message) => {
     const run = await user().run(argv);
     expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
     expect(run.stderr).toMatch(message);
@@ -138,7 +138,7 @@ describe('a wrong command line', () => {
     [['push', 'app', '-n', 'host'], "'-n' of 'push'"],
     [['push', 'app', '--hostname', 'host'], "'--hostname' of 'push'"],
     [['push', 'app', '-d', 'example.com'], "'-d' of 'push'"],
-  ])('with a flag of cf v6 says what has taken its place: %j', async (argv, subject) => {
+  ])('with a flag of cf v6 names its replacement: %j', async (argv, subject) => {
     expect((await user().run(argv)).stderr).toBe(
       `${subject} has no effect in kf: routes are named in the manifest, or mapped by 'map-route'.\n\nTIP:\n   kf push APP --no-route, then kf map-route APP DOMAIN -n HOST\n`,
     );
@@ -159,7 +159,7 @@ describe('a wrong command line', () => {
       ['map-route', 'a', 'd', '--app-port', '70000'],
       "Incorrect Usage: invalid argument for flag '--app-port': 70000 is too much, at most 65535 is possible",
     ],
-  ])('%j says %s', async (argv, message) => {
+  ])('%j prints %s', async (argv, message) => {
     expect((await user().run(argv)).stderr).toBe(`${message}\n\nTIP:\n   kf help ${argv[0] ?? ''}\n`);
   });
 
@@ -175,7 +175,7 @@ describe('a wrong command line', () => {
     expect(run.stderr).toBe("'resatrt' is not a registered command. See 'kf help -a'\n\nDid you mean?\n      restart\n");
   });
 
-  it('of the beginning of a command names those that begin so', async () => {
+  it('of the beginning of a command names the commands that begin with it', async () => {
     const { stderr } = await user().run(['ap']);
     expect(stderr).toBe("'ap' is not a registered command. See 'kf help -a'\n\nDid you mean?\n      api\n      app\n      apps\n");
   });
@@ -187,13 +187,13 @@ describe('a wrong command line', () => {
     expect(run.stderr).toContain('For now: kubectl exec');
   });
 
-  it('of a strategy that kf does not have yet does not start a rollout', async () => {
+  it('with a strategy that kf does not have yet starts no rollout', async () => {
     const run = await user().run(['push', 'app', '--strategy', 'canary']);
     expect(run).toMatchObject({ code: 1, stdout: 'FAILED\n' });
     expect(run.stderr).toContain("kf does not support '--strategy canary' yet.");
   });
 
-  it('ends with the number of its class when classes are asked for', async () => {
+  it('ends with the exit code of its class if these are enabled', async () => {
     const cli = user({ KF_EXIT_CODES: 'class' });
     expect((await cli.run(['scale'])).code).toBe(2);
     expect((await cli.run(['app', 'x', '--org', 'example-org', '--space', 'example-space'])).code).toBe(3);
@@ -201,7 +201,7 @@ describe('a wrong command line', () => {
 });
 
 describe('the target', () => {
-  it('is needed, in the words of cf', async () => {
+  it("is required, with cf's message", async () => {
     const cli = user();
     expect((await cli.run(['apps'])).stderr).toBe("No org targeted, use 'kf target -o ORG' to target an org.\n");
     expect((await cli.run(['apps', '--org', 'example-org'])).stderr).toBe(
@@ -209,7 +209,7 @@ describe('the target', () => {
     );
   });
 
-  it('is remembered under the names of cf, for its owner only, and spares look-ups', async () => {
+  it("is saved in cf's fields, readable only by its owner, and saves lookups", async () => {
     const cli = user();
     const run = await cli.run(['target', '-o', 'example-org']);
     expect(run).toMatchObject({ code: 0, stderr: '' });
@@ -254,7 +254,7 @@ describe('the target', () => {
     expect(cli.state()).toMatchObject({ OrganizationFields: { Name: '' } });
   });
 
-  it('is not followed when its context leads to another cluster', async () => {
+  it('is not used if its context leads to another cluster', async () => {
     const other = await (await ServedCluster.start()).installed();
     const cli = user();
     await cli.run(['target', '-o', 'example-org']);
@@ -277,7 +277,7 @@ describe('the target', () => {
 });
 
 describe('a cluster', () => {
-  it('that needs a newer kf is not written to', async () => {
+  it('that needs a newer kf is not changed', async () => {
     const newer = await (await ServedCluster.start()).installed();
     const map = newer.memory.peek(configMapType, 'cf', 'kf-info');
     const info = { ...(JSON.parse(map?.data?.['info.json'] ?? '{}') as object), oldestCli: '99.0.0' };
@@ -330,7 +330,7 @@ describe('a cluster', () => {
   });
 });
 
-describe('an output that is not taken', () => {
+describe('an output that cannot be written', () => {
   /** Runs kf in a shell; returns what the shell says of it on stderr. */
   function inShell(command: string): Promise<{ status: string; stdout: string; stderr: string }> {
     const cli = user();
@@ -356,12 +356,12 @@ describe('an output that is not taken', () => {
     expect(full.stderr).toMatch(/^The output cannot be written: ENOSPC.*\nended with 1\n$/);
   });
 
-  it.each(['kf orgs', 'kf orgs --json', 'kf api'])('is told in one sentence by a command that asks the cluster: %s', async (command) => {
+  it.each(['kf orgs', 'kf orgs --json', 'kf api'])('causes one sentence from a command that asks the cluster: %s', async (command) => {
     const full = await inShell(`${command} > /dev/full; echo "ended with $?" >&2`);
     expect(full.stderr).toMatch(/^The output cannot be written: ENOSPC[^\n]*\.\nended with 1\n$/);
   });
 
-  it('is a failure without a word when nothing takes the words either', async () => {
+  it('is a failure without a message if stderr cannot be written either', async () => {
     const full = await inShell('kf apps > /dev/full 2>&1; echo "ended with $?" >&2');
     expect(full.stderr).toBe('ended with 1\n');
   });

@@ -51,7 +51,7 @@ describe('api', () => {
     expect((await cli.run(['api'])).stdout).toContain(`API endpoint:   ${two.server.url}\nAPI version:    v1.36.0\n`);
   });
 
-  it('of something unknown names the contexts', async () => {
+  it('of an unknown name lists the contexts', async () => {
     expect((await cli.run(['api', 'three'])).stderr).toContain("neither a context nor a cluster 'three'. Contexts: 'one', 'two'.");
   });
 
@@ -79,13 +79,13 @@ describe('auth and login', () => {
   it.each([
     ['auth', 'nobody'],
     ['login', '-u', 'nobody'],
-  ])('%s of a user that is not there names it, and those that are', async (...argv) => {
+  ])('%s of a user that does not exist names it, and those that exist', async (...argv) => {
     const run = await cli.run(argv);
     expect(run.code).toBe(1);
     expect(run.stderr).toBe('The kubeconfig has no user "nobody". Users: "alice", "bob".\n\nTIP:\n   kubectl config get-users\n');
   });
 
-  it('login chooses the only org and the only space by itself', async () => {
+  it('login selects the only org and the only space automatically', async () => {
     const run = await cli.run(['login', '-a', 'two']);
     expect(run.code).toBe(0);
     expect(run.stdout).toMatch(/org: {12}example-org\nspace: {10}example-space\n/);
@@ -94,13 +94,13 @@ describe('auth and login', () => {
 });
 
 describe('several clusters', () => {
-  it('are warned about on stderr by commands that change something, not by those that read', async () => {
+  it('cause a warning on stderr from commands that change something, not from others', async () => {
     const place = ['--context', 'two', '--org', 'example-org', '--space', 'example-space'];
     expect((await cli.run(['delete', 'x', '-f', ...place])).stderr).toContain(`Cluster: ${two.server.url} (context 'two')\n`);
     expect((await cli.run(['apps', ...place])).stderr).toBe('');
   });
 
-  it('another context for one command does not take org and space of the target along', async () => {
+  it('another context for one command is not combined with org and space of the target', async () => {
     await cli.run(['target', '-o', 'example-org']);
     expect((await cli.run(['apps', '--context', 'two'])).stderr).toContain('No org targeted');
     expect(cli.state()).toMatchObject({ Target: one.server.url });

@@ -62,7 +62,7 @@ describe('logs --json', () => {
     expect(documents(run.stdout)).toEqual([entry(20, 'one'), entry(21, 'two \x1b[2J')]);
   });
 
-  it('prints a document per line of the last lines too, and warnings after them', async () => {
+  it('prints a document per line for recent lines too, and warnings after them', async () => {
     cluster.memory.logTexts.set(`${ns}/web-0`, `${stamp(20)} one\n${stamp(21)} two\n`);
     const run = await cli.run(['logs', 'shop', '--recent', '--json']);
     expect(run).toMatchObject({ code: 0, stderr: '' });
@@ -72,7 +72,7 @@ describe('logs --json', () => {
     expect(documents(failed.stdout)).toEqual([{ warning: expect.stringContaining('web-0/application: ') as string }]);
   });
 
-  it('ends with a document of the failure', async () => {
+  it('ends with a document about the failure', async () => {
     for (const argv of [
       ['logs', 'nothing', '--json'],
       ['logs', '--json'],
@@ -85,7 +85,7 @@ describe('logs --json', () => {
 });
 
 describe('logs', () => {
-  it('keeps every byte where there is no terminal', async () => {
+  it('keep every byte if there is no terminal', async () => {
     const text = 'a\x1b]0;title\x07b\x1b[2J\x9b\u202e\x1b[31mred\rover';
     cluster.memory.logTexts.set(`${ns}/web-0`, `${stamp(20)} ${text}\n`);
     const run = await cli.run(['logs', 'shop', '--recent']);

@@ -81,7 +81,7 @@ function runPods(): void {
 const replicasOf = (name: string): number | undefined => cluster.memory.peek(statefulSetType, ns, name)?.spec?.replicas;
 
 describe('with the controller down', () => {
-  it('stop empties every set and says that it did so itself', async () => {
+  it('stop scales every StatefulSet to 0 and says that kf did so itself', async () => {
     await addApp('STARTED');
     const run = await cli.run(['stop', 'my-app']);
     expect(run.code).toBe(0);
@@ -90,7 +90,7 @@ describe('with the controller down', () => {
     expect(cluster.memory.peek(kinds.app, ns, 'app')?.spec.desiredState).toBe('STOPPED');
   });
 
-  it('start fills the last version again', async () => {
+  it('start scales the last version up again', async () => {
     await addApp('STOPPED');
     runPods();
     const run = await cli.run(['start', 'my-app', '--json']);
@@ -99,7 +99,7 @@ describe('with the controller down', () => {
     expect([replicasOf('set-new'), replicasOf('set-old')]).toEqual([2, 0]);
   });
 
-  it('scale changes the set that serves', async () => {
+  it('scale changes the StatefulSet that serves', async () => {
     await addApp('STARTED');
     runPods();
     const run = await cli.run(['scale', 'my-app', '-i', '5']);
@@ -120,7 +120,7 @@ describe('with the controller down', () => {
     expect(cluster.memory.peek(podType, ns, 'set-new-0')).toBeUndefined();
   });
 
-  it('app shows the pods that are there, whatever was written of instances before', async () => {
+  it('app shows the existing pods, whatever the status says about instances', async () => {
     await addApp('STARTED');
     const instancesStatus = {
       '0': { state: 'RUNNING' as const, ready: true, pod: 'set-new-0' },

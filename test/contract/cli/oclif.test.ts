@@ -131,7 +131,7 @@ describe('every command under the loader of oclif', () => {
     expect(commands.map(({ id }) => id).filter((id) => !run.has(id))).toEqual([]);
   });
 
-  it('reads nothing of its configuration but the name of the program', async () => {
+  it("reads only the name of the program from oclif's configuration", async () => {
     const read = new Set<string | symbol>();
     const program = new Proxy({ bin: 'kf' }, { get: (target, name) => (read.add(name), Reflect.get(target, name)) });
     const streams = { env: {}, stdout: { write: () => true }, stderr: () => ({ write: () => true }), canAsk: () => false, json: false };
@@ -148,17 +148,17 @@ describe('every command under the loader of oclif', () => {
     for (const argv of day) expect((await compared(...argv)).code, argv.join(' ')).toBe(0);
   });
 
-  it('where it fails', async () => {
+  it('prints the same and ends with the same exit code where it fails', async () => {
     for (const argv of failing) expect((await compared(...argv)).code, argv.join(' ')).not.toBe(0);
   });
 
-  it.each(commands.map(({ id }) => id))('%s with a flag that there is not, with --json and without', async (id) => {
+  it.each(commands.map(({ id }) => id))('gives the same for %s with an unknown flag, with --json and without', async (id) => {
     expect((await compared(id, '--no-such-flag')).code).toBe(1);
     expect((await compared(id, '--no-such-flag', '--json')).code).toBe(1);
   });
 
   const withArguments = commands.filter(({ args }) => Object.values(args).some(({ required }) => required === true));
-  it.each(withArguments.map(({ id }) => id))('%s without its arguments', async (id) => {
+  it.each(withArguments.map(({ id }) => id))('gives the same for %s without its arguments', async (id) => {
     expect((await compared(id)).code).toBe(1);
   });
 });

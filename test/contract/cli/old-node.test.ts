@@ -31,7 +31,7 @@ describe('a Node that is too old', () => {
     },
   );
 
-  it('can read the file that tells it so: plain syntax, and nothing imported before', async () => {
+  it('can parse the file that prints this: plain syntax, and nothing imported before', async () => {
     const source = readFileSync('bin/run.js', 'utf8');
     const code = async (target: string): Promise<string> =>
       (await transform(source, { target, supported: { 'dynamic-import': true } })).code;
@@ -46,7 +46,7 @@ it.each(['22.22.2', '22.23.0', '24.15.0', '24.21.0', '26.0.0', '30.1.0'])('Node 
   expect(stdout).toMatch(/^kf version /);
 });
 
-it("the range of package.json's engines is the one that was tried", () => {
+it("the range of package.json's engines is the tested one", () => {
   const { engines } = JSON.parse(readFileSync(path.resolve('package.json'), 'utf8')) as { engines: { node: string } };
   expect(engines.node).toBe('^22.22.2 || ^24.15.0 || >=26');
 });

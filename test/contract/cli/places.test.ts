@@ -66,7 +66,7 @@ async function addApp(): Promise<void> {
 }
 
 describe('routes', () => {
-  it('map-route creates the route with its destination in one request, and a second time changes nothing', async () => {
+  it('map-route creates the route with its destination in one request, and changes nothing a second time', async () => {
     await addApp();
     answerCreated(kinds.route, condition('Claimed', 'True'), condition('Programmed', 'True'));
     const run = await cli.run(['map-route', 'my-app', 'apps.localhost', '--hostname', 'shop', '--path', 'cart']);
@@ -97,7 +97,7 @@ describe('routes', () => {
     expect((await cli.run(['routes'])).stdout).toContain('example-space   shop   apps.localhost ');
   });
 
-  it('map-route of an address that somebody else holds fails and leaves nothing behind', async () => {
+  it('map-route of an address that another object has fails and leaves nothing behind', async () => {
     await addApp();
     answerCreated(kinds.route, condition('Claimed', 'False', "Route already exists with host 'shop' for domain 'apps.localhost'."));
     const run = await cli.run(['map-route', 'my-app', 'apps.localhost', '-n', 'shop', '--json']);
@@ -108,7 +108,7 @@ describe('routes', () => {
     expect(cluster.memory.all(kinds.route)).toEqual([]);
   });
 
-  it('map-route says OK only when the gateway has loaded the route, and what it waits for before', async () => {
+  it('map-route says OK only when the gateway has loaded the route, and says what it waits for', async () => {
     await addApp();
     const seen = [condition('Claimed', 'True'), condition('Ready', 'True')];
     const answers = [seen, [...seen, condition('Programmed', 'True')]];
@@ -125,7 +125,7 @@ describe('routes', () => {
     expect([run.code, run.stdout.endsWith('...\nOK\n\n')]).toEqual([0, true]);
   });
 
-  it('map-route says why the gateway does not take a route', async () => {
+  it('map-route says why the gateway does not accept a route', async () => {
     await addApp();
     const refused = { ...condition('Programmed', 'False', 'No gateway controller has looked at the route.'), reason: 'NotAccepted' };
     answerCreated(kinds.route, condition('Claimed', 'True'), refused);
@@ -144,7 +144,7 @@ describe('routes', () => {
     expect(cluster.server.callsOf('(POST|PATCH) .*')).toEqual([]);
   });
 
-  it('map-route replaces a route of its space that was refused: so its owner asks again', async () => {
+  it('map-route replaces a refused route of its space, as its owner must', async () => {
     await addApp();
     await cluster.add(kinds.route, {
       metadata: { name: 'refused', namespace: ns, labels: { 'korifi.cloudfoundry.org/domain-guid': 'default-domain' } },
@@ -163,7 +163,7 @@ describe('routes', () => {
     expect([route?.metadata.name === 'refused', others]).toEqual([false, []]);
   });
 
-  it('unmap-route takes the app out and keeps the route; of nothing it is fine', async () => {
+  it('unmap-route removes the app and keeps the route, and succeeds without a route', async () => {
     await addApp();
     answerCreated(kinds.route, { ...condition('Programmed', 'True'), observedGeneration: 2 });
     const destinations = ['my-app-guid', 'other'].map((name) => ({ guid: name, appRef: { name }, processType: 'web' }));
@@ -183,12 +183,12 @@ describe('routes', () => {
     [['map-route', 'my-app', 'apps.localhost'], "Missing host. Routes on domain 'apps.localhost' must have a host."],
     [['map-route', 'my-app', 'apps.localhost', '-n', 'x', '--path', '/'], "The path '/' of a route is the same as no path; leave it out."],
     [['map-route', 'my-app', 'apps.localhost', '-n', 'x', '--path', 'a b'], "The path '/a b' of a route contains characters"],
-  ])('%j says %s', async (argv, message) => {
+  ])('%j prints %s', async (argv, message) => {
     await addApp();
     expect((await cli.run(argv)).stderr).toContain(message);
   });
 
-  it('domains lists what there is', async () => {
+  it('domains lists the existing domains', async () => {
     expect((await cli.run(['domains'])).stdout).toContain(
       'name             availability   internal   protocols\napps.localhost   shared                    http\n',
     );
@@ -196,7 +196,7 @@ describe('routes', () => {
 });
 
 describe('services', () => {
-  it('are made of credentials, bound, listed, unbound and deleted, each of them twice without harm', async () => {
+  it('are made of credentials, bound, listed, unbound and deleted, and a second time nothing fails', async () => {
     await addApp();
     answerCreated(kinds.serviceBinding, condition('Ready', 'True'));
     const credentials = '{"uri":"postgres://db"}';
@@ -217,7 +217,7 @@ describe('services', () => {
     expect((await cli.run(['ds', 'db', '-f'])).stdout).toContain('Service instance db did not exist.\nOK\n');
   });
 
-  it('with a syslog drain or a route service are made, bound, and said to have none', async () => {
+  it('with a syslog drain or a route service are made and bound, with a warning that kf has neither', async () => {
     await addApp();
     answerCreated(kinds.serviceBinding, condition('Ready', 'True'));
     const drain = "Nothing is sent to the syslog drain of 'drain': kf does not support syslog drains yet.\n";
@@ -235,7 +235,7 @@ describe('services', () => {
     ]);
   });
 
-  it('asks for credentials only where there is a terminal', async () => {
+  it('asks for credentials only on a terminal', async () => {
     const run = await cli.run(['cups', 'db', '-p', 'user,password'], { stdin: 'x\ny\n' });
     expect(run.code).toBe(1);
     expect(run.stderr).toContain("'user' is asked for, but there is no terminal to ask on");
@@ -250,7 +250,7 @@ describe('services', () => {
   });
 });
 
-describe('where nothing is targeted', () => {
+describe('without a target', () => {
   const nowhere = { KF_ORG: '', KF_SPACE: '' };
 
   /** Writes the org and space that setup created into kf-info. */
@@ -274,7 +274,7 @@ describe('where nothing is targeted', () => {
     expect(run.stdout).toContain('in org example-org / space example-space');
   });
 
-  it('a default that has gone since is named', async () => {
+  it('a default space that no longer exists is named', async () => {
     await tellDefaults({ name: 'default', guid: 'org-guid' }, { name: 'default', guid: 'gone' });
     const run = await cli.run(['app', 'my-app'], { env: nowhere });
     expect([run.code, run.stderr]).toEqual([
@@ -285,7 +285,7 @@ describe('where nothing is targeted', () => {
 });
 
 describe('orgs and spaces', () => {
-  it('create-org waits until the org is ready; of an existing one it is fine', async () => {
+  it('create-org waits until the org is ready, and succeeds if the org exists', async () => {
     answerCreated(kinds.org, condition('Claimed', 'True'), condition('Ready', 'True'));
     const run = await cli.run(['create-org', 'second-org']);
     expect(run.code).toBe(0);
@@ -294,7 +294,7 @@ describe('orgs and spaces', () => {
     expect(await cli.run(['create-org', 'Second-Org'])).toMatchObject({ code: 0, stderr: "Organization 'Second-Org' already exists.\n" });
   });
 
-  it('create-space gives its maker two roles', async () => {
+  it('create-space gives its creator two roles', async () => {
     answerCreated(kinds.space, condition('Claimed', 'True'), condition('Ready', 'True'));
     const run = await cli.run(['create-space', 'dev', '-o', 'example-org']);
     expect(run.code).toBe(0);
@@ -302,7 +302,7 @@ describe('orgs and spaces', () => {
     expect((await cli.run(['spaces'])).stdout).toContain('name\ndev\nexample-space\n');
   });
 
-  it('create-space waits for the end of a space of that name which is being deleted', async () => {
+  it('create-space waits while a space of that name is being deleted', async () => {
     answerCreated(kinds.space, condition('Claimed', 'True'), condition('Ready', 'True'));
     await cli.run(['create-space', 'dev', '-o', 'example-org']);
     const [old] = (await cluster.memory.list(kinds.space, { ns: 'org-guid' })).items.filter(({ spec }) => spec.displayName === 'dev');

@@ -62,7 +62,7 @@ async function addApp(): Promise<void> {
 const left = (): string[] => (existsSync(path.join(cli.home, '.cf')) ? readdirSync(path.join(cli.home, '.cf')) : []);
 
 describe('a plugin', () => {
-  it('is installed from a tarball, listed, and its command works with the target of kf', async () => {
+  it("is installed from a tarball, listed, and its command works with kf's target", async () => {
     expect(await cli.run(['install-plugin', tarball, '-f'])).toMatchObject({
       code: 0,
       stdout: `Installing plugin ${tarball}...\nOK\n\nPlugin kf-plugin-app-names 1.2.3 successfully installed.\n`,
@@ -79,7 +79,7 @@ describe('a plugin', () => {
     expect(JSON.parse((await cli.run(['app-names', '--upper', '--json'])).stdout)).toEqual({ status: 0, result: ['MY-APP'], warnings: [] });
   });
 
-  it('has help, usage errors and failures in the form of kf', async () => {
+  it("has kf's form of help, usage errors and failures", async () => {
     await cli.run(['install-plugin', tarball, '-f']);
     for (const words of [
       ['help', 'app-names'],
@@ -97,7 +97,7 @@ describe('a plugin', () => {
     expect(none.stderr).toBe("There are no apps in space 'example-space'.\n\nTIP:\n   kf push\n");
   });
 
-  it('of oclif alone runs too, and ends with its own exit code', async () => {
+  it('that uses only oclif runs too, and ends with its own exit code', async () => {
     const text = `import { createRequire } from 'node:module'; const { Command } = createRequire('${path.resolve('package.json')}')('@oclif/core');
       export default class extends Command { async run() { this.log('plain'); if (this.argv[0] === 'bad') this.error('It broke.', { exit: 7 }); this.exit(3); } }`;
     expect((await cli.run(['install-plugin', pack('plain', { 'commands/plain.js': text }, oclif), '-f'])).stderr).toBe('');
@@ -105,7 +105,7 @@ describe('a plugin', () => {
     expect(await cli.run(['plain', 'bad'])).toMatchObject({ code: 7, stdout: 'plain\nFAILED\n', stderr: 'It broke.\n' });
   });
 
-  it('is removed, and its command with it', async () => {
+  it('is removed together with its command', async () => {
     await cli.run(['install-plugin', tarball, '-f']);
     await cli.run(['install-plugin', pack('second', command('second'), oclif), '-f']);
     expect(await cli.run(['uninstall-plugin', 'kf-plugin-app-names'])).toMatchObject({
@@ -124,7 +124,7 @@ describe('a plugin', () => {
     expect(await cli.run(['install-plugin', 'plugins/sample', '-f'])).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('makes no other command load a further file', async () => {
+  it('does not make other commands load further files', async () => {
     const recorder = fileURLToPath(new URL('../../support/loaded-files.mjs', import.meta.url));
     const loaded = async (...argv: string[]): Promise<string[]> => {
       const { stderr } = await cli.run(argv, { env: { NODE_OPTIONS: `--import ${recorder}` } });
@@ -139,7 +139,7 @@ describe('a plugin', () => {
     expect(await loaded('app-names')).toContain('app-names.js');
   });
 
-  it('asks before it is installed, and names the flag to use without a terminal', async () => {
+  it('is installed after a question, and without a terminal kf names the flag to use', async () => {
     const asked = await cli.run(['install-plugin', tarball]);
     expect(asked.code).toBe(1);
     expect(asked.stdout).toContain('Attention: Plugins are programs written by potentially untrusted authors.\n');
@@ -148,7 +148,7 @@ describe('a plugin', () => {
   });
 });
 
-describe('an installation that fails says why and leaves all as it was', () => {
+describe('an installation that fails shows the cause and changes nothing', () => {
   it.each([
     ['without a network', 'some-plugin', 'The npm registry does not answer (ECONNREFUSED), so plugin'],
     ['of a file that there is not', './nowhere.tgz', "There is no file './nowhere.tgz' to install a plugin from."],
@@ -178,12 +178,12 @@ describe('an installation that fails says why and leaves all as it was', () => {
     expect((await cli.run(['plugins', '--json'])).stdout).toContain('"kf-plugin-app-names"');
   });
 
-  it('on the first one, too', async () => {
+  it('also if it is the first installation', async () => {
     expect((await cli.run(['install-plugin', 'some-plugin', '-f'])).code).toBe(1);
     expect(left()).toEqual([]);
   });
 
-  it('where there is no npm', async () => {
+  it('if npm is missing', async () => {
     const run = await cli.run(['install-plugin', tarball, '-f'], { env: { PATH: '/nowhere' } });
     expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no npm on the path') as string });
   });

@@ -23,7 +23,7 @@ async function crashNext(): Promise<void> {
   scene.setStatus(kinds.process, nameOf(process), { instancesStatus: { 0: instance } });
 }
 
-it('of a version that crashes ends with the summary of the app, as in cf, and then the cause', async () => {
+it('a push of a version that crashes ends with the summary of the app, as in cf, and then the cause', async () => {
   await crashNext();
   const run = await scene.cli.run(push);
   expect(run.code).toBe(1);
@@ -36,7 +36,7 @@ it('of a version that crashes ends with the summary of the app, as in cf, and th
   expect(run.stdout).not.toContain('last deployment:');
 });
 
-it('with --json is one document', async () => {
+it('a push of a version that crashes prints one document with --json', async () => {
   await crashNext();
   const { stdout } = await scene.cli.run([...push, '--json']);
   expect(JSON.parse(stdout)).toMatchObject({
@@ -45,7 +45,7 @@ it('with --json is one document', async () => {
   });
 });
 
-it('also says why where the app cannot be read any more', async () => {
+it('a push of a version that crashes shows the cause even if the app cannot be read any more', async () => {
   await crashNext();
   scene.cluster.server.on('GET .*/pods', (call) => call.text('', 500));
   expect((await scene.cli.run(push)).stderr).toContain('Start unsuccessful: The app ended with exit code 7.\n');

@@ -26,7 +26,7 @@ async function pushed(...contents: string[]): Promise<string[]> {
 }
 
 describe('push --no-start', () => {
-  it('uploads the package and makes everything but a build', async () => {
+  it('uploads the package and makes everything except a build', async () => {
     const run = await scene.ok(...push, '--no-start', '-i', '2');
     expect(run.stdout).not.toContain('Staging');
     expect(run.stdout).toMatch(/^requested state: +stopped$/m);
@@ -69,7 +69,7 @@ describe('push --no-start', () => {
     expect([scene.builds().length, scene.packageThatRuns()]).toEqual([2, nameOf(scene.packages()[1])]);
   });
 
-  it('again without a change is unchanged', async () => {
+  it('is unchanged if it is repeated without a change', async () => {
     await scene.ok(...push, '--no-start');
     expect((await scene.ok(...push, '--no-start')).stdout).toContain('App shop is unchanged: nothing uploaded, built or restarted.\n');
     expect(scene.packages()).toHaveLength(1);
@@ -86,7 +86,7 @@ describe('push --no-start', () => {
   });
 });
 
-it('a push of an image that fails names the flag in its way out: without it the working directory would be pushed', async () => {
+it('the hint after a failed push of an image names its flag, because without it the working directory would be pushed', async () => {
   scene.droplet = 'fails';
   const failed = await scene.cli.run(['push', 'img', '--docker-image', 'registry.example.com/a:1']);
   expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('   kf push img --docker-image registry.example.com/a:1\n')]);
@@ -114,7 +114,7 @@ describe('the hint after a build that failed', () => {
   });
 });
 
-describe('what was pushed with --no-start', () => {
+describe('a package that was pushed with --no-start', () => {
   it.each(['start', 'restart', 'restage'])('is built by %s with the current variables', async (verb) => {
     await scene.ok(...push, '--no-start');
     await scene.ok('set-env', 'shop', 'A', 'first');
@@ -128,7 +128,7 @@ describe('what was pushed with --no-start', () => {
     expect(scene.builds()).toHaveLength(1);
   });
 
-  it('takes the place of the droplet of before at the next start', async () => {
+  it('replaces the previous droplet at the next start', async () => {
     await pushed('a');
     scene.source('b');
     await scene.ok(...push, '--no-start');
@@ -196,7 +196,7 @@ describe('what was pushed with --no-start', () => {
     expect(scene.packages()).toHaveLength(2);
   });
 
-  it('starts no web instance when the build finds none, and says so', async () => {
+  it('starts no web instance if the build finds none, and says so', async () => {
     await scene.ok(...push, '--no-start', '-m', '64M');
     scene.droplet = { ...web, processTypes: [{ type: 'worker', command: 'work' }] };
     const run = await scene.ok('start', 'shop');
@@ -204,7 +204,7 @@ describe('what was pushed with --no-start', () => {
     expect(scene.cluster.memory.all(kinds.process).map(({ spec }) => spec.desiredInstances)).toEqual([0]);
   });
 
-  it('is what a tenant names only when it is a package of this app', async () => {
+  it('is ignored if a tenant named it and it is not a package of this app', async () => {
     await scene.ok(...push, '--no-start');
     const [own] = scene.packages();
     const other = { type: 'bits' as const, appRef: { name: 'other-app' }, source: { registry: { image: 'other' } } };
@@ -218,7 +218,7 @@ describe('what was pushed with --no-start', () => {
     expect(scene.packageThatRuns()).toBe(nameOf(own));
   });
 
-  it('is not run when a push has come between', async () => {
+  it('is not used if another push came in between', async () => {
     await scene.ok(...push, '--no-start');
     scene.droplet = undefined;
     const running = scene.cli.run(['start', 'shop']);
@@ -234,7 +234,7 @@ describe('what was pushed with --no-start', () => {
   });
 });
 
-it('a restart of an app that waits for no build asks neither for packages nor for builds, but for its droplet', async () => {
+it('a restart of an app without a waiting package reads neither packages nor builds, only the droplet', async () => {
   await pushed('a');
   scene.cluster.server.calls.length = 0;
   await scene.ok('restart', 'shop');
@@ -262,7 +262,7 @@ describe('restage builds what was pushed last:', () => {
     expect(await restaged()).toBe(c);
   });
 
-  it('the one that runs, when it was pushed again after one whose build failed', async () => {
+  it('the running one, if it was pushed again after one whose build failed', async () => {
     const [a] = await pushed('a');
     scene.droplet = 'fails';
     scene.source('b');
@@ -273,7 +273,7 @@ describe('restage builds what was pushed last:', () => {
     expect(await restaged()).toBe(a);
   });
 
-  it('an image that was pushed again and is the one that runs', async () => {
+  it('an image that was pushed again and that runs', async () => {
     const image = (version: number): string[] => ['push', 'shop', '-o', `registry.example.com/shop:${version}`];
     scene.droplet = { registry: { image: 'one' } };
     await scene.ok(...image(1));
@@ -289,7 +289,7 @@ describe('restage builds what was pushed last:', () => {
     expect(await restaged()).toBe(one);
   });
 
-  it('one whose build failed, after what it needed was set', async () => {
+  it('one whose build failed, after the missing setting was added', async () => {
     const [a, b, again] = await pushed('a', 'b', 'a');
     expect([b === a, again]).toEqual([false, a]);
     scene.droplet = 'fails';
@@ -300,7 +300,7 @@ describe('restage builds what was pushed last:', () => {
   });
 });
 
-it('start builds what was pushed last also when its first build failed', async () => {
+it('start builds the last pushed package also if its first build failed', async () => {
   scene.droplet = 'fails';
   expect((await scene.cli.run(push)).code).toBe(1);
   scene.droplet = web;

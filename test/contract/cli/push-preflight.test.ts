@@ -86,11 +86,11 @@ describe('a push of a new app that cannot succeed writes nothing and says why:',
     expect(await refused([...push, '-b', 'cobol'])).toContain("The builder has no buildpack 'cobol'. It has: kf/nodejs.\n");
   });
 
-  it('a service instance that is not there', async () => {
+  it('a service instance that does not exist', async () => {
     expect(await refused(manifest('  services: [my-db]'))).toContain("Service instance 'my-db' not found\n");
   });
 
-  it('a domain that is not there', async () => {
+  it('a domain that does not exist', async () => {
     expect(await refused(manifest('  routes:', '  - route: www.example.org'))).toContain('No domains exist for route www.example.org\n');
   });
 
@@ -122,7 +122,7 @@ describe('a push of a new app that cannot succeed writes nothing and says why:',
     expect(await refused(push)).toContain('may not create "services/proxy" in the namespace "kf-system".\n');
   });
 
-  it('a registry that does not take the credential', async () => {
+  it('a registry that refuses the credential', async () => {
     registryStatus = 401;
     expect(await refused(push)).toContain('Error from registry: ');
   });
@@ -161,7 +161,7 @@ function refuseNames(): void {
   };
 }
 
-it('a name that another app has but for capitals is refused with the name of that app, and nothing stays behind', async () => {
+it('a name that another app has in other capitals is refused with the name of that app, and nothing stays behind', async () => {
   const spec = { displayName: 'New-App', desiredState: 'STARTED' as const, lifecycle: { type: 'docker' as const, data: { stack: '' } } };
   await cluster.add(kinds.app, { metadata: { name: 'app', namespace: ns }, spec });
   refuseNames();
@@ -174,7 +174,7 @@ it('a name that another app has but for capitals is refused with the name of tha
   expect(cluster.memory.all(kinds.app).map((app) => app.spec.displayName)).toEqual(['New-App']);
 });
 
-it('what a manifest asks for is shown before anything is written, without values of variables where that is wanted', async () => {
+it('the changes of a manifest are shown before anything is written, without values of variables with --redact-env', async () => {
   const spec = { displayName: 'New-App', desiredState: 'STARTED' as const, lifecycle: { type: 'docker' as const, data: { stack: '' } } };
   await cluster.add(kinds.app, { metadata: { name: 'app', namespace: ns }, spec });
   refuseNames();

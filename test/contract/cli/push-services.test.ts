@@ -55,14 +55,14 @@ describe('a push whose manifest names a service', () => {
     names('db');
   });
 
-  it('binds it before the first build, once, and again without a change builds nothing', async () => {
+  it('binds it before the first build, once, and builds nothing if it is repeated without a change', async () => {
     await scene.ok(...push);
     expect(scene.builds().map((build) => scene.servicesOf(build))).toEqual([['db-guid']]);
     expect((await scene.ok(...push)).stdout).toContain('unchanged');
     expect([scene.builds().length, scene.cluster.memory.all(kinds.serviceBinding).length]).toEqual([1, 1]);
   });
 
-  it('builds again when another one was named or bound since, and restarts the app', async () => {
+  it('builds again if another one was named or bound since, and restarts the app', async () => {
     await scene.ok(...push);
     await addService('cache');
     names('db', 'cache');
@@ -79,7 +79,7 @@ describe('a push whose manifest names a service', () => {
     expect((await scene.ok(...push)).stdout).toContain('unchanged');
   });
 
-  it('builds again when its credentials have changed', async () => {
+  it('builds again if its credentials have changed', async () => {
     await scene.ok(...push);
     await changeCredentials();
     await scene.ok(...push);
@@ -103,7 +103,7 @@ describe('a push whose manifest names a service', () => {
     expect(Number(revision())).toBeGreaterThan(Number(before?.[annotations.appRev]));
   });
 
-  it('goes on when another push has bound it at the same moment', async () => {
+  it('continues if another push bound it at the same moment', async () => {
     const { memory } = scene.cluster;
     const play = memory.intercept;
     memory.intercept = (verb, type, name) => {
@@ -122,7 +122,7 @@ describe('a push whose manifest names a service', () => {
     expect((await scene.ok(...push)).stdout).toContain('unchanged');
   });
 
-  it('costs two requests when nothing changes: the service by its name, and the bindings of the app', async () => {
+  it('sends two requests for it if nothing changed: the service by its name, and the bindings of the app', async () => {
     names();
     await scene.ok(...push);
     const without = await requestsOf(...push);
@@ -140,14 +140,14 @@ describe('start after push --no-start', () => {
     await scene.ok('start', 'shop');
   });
 
-  it('builds what the push would: the push after it has nothing to do', async () => {
+  it('builds the same as a push, so that a following push has nothing to do', async () => {
     expect((await scene.ok(...push)).stdout).toContain('unchanged');
     await scene.ok(...push, '--no-start');
     await scene.ok('start', 'shop');
     expect(scene.builds()).toHaveLength(1);
   });
 
-  it('builds again when the credentials have changed, or the service was taken away', async () => {
+  it('builds again if the credentials have changed, or the service was unbound', async () => {
     await scene.ok(...push, '--no-start');
     await changeCredentials();
     await scene.ok('start', 'shop');

@@ -31,7 +31,7 @@ describe('bind-service', () => {
     await cluster.add(kinds.serviceInstance, { metadata: { name: `${name}-guid`, namespace: ns }, spec });
   }
 
-  it('refuses a second binding of one name before anything is written, and names the service that has it', async () => {
+  it('refuses a second binding with one name before anything is written, and names the service that has it', async () => {
     await addApp();
     for (const name of ['db', 'other']) await addService(name);
     const labels = { 'korifi.cloudfoundry.org/app-guid': 'my-app-guid' };

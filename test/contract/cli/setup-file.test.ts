@@ -14,7 +14,7 @@ afterAll(() => {
   bundle.remove();
 });
 
-test('its faults are told with their places, without a request', async () => {
+test('errors in the setup file are reported with their positions, without a request', async () => {
   const server = await ScriptedApiServer.start();
   const cli = new Cli(bundle.program, { KUBECONFIG: server.kubeconfig() });
   const file = path.join(folder, 'setup.yaml');

@@ -52,8 +52,8 @@ const oclif = [
   ...['debug', 'ejs', 'emoji-regex', 'indent-string', 'is-fullwidth-code-point', 'ms', 'string-width', 'supports-color', 'wrap-ansi'],
 ];
 
-describe('what a start loads', () => {
-  it('--version: the frame alone, without any package', () => {
+describe('modules that a start loads', () => {
+  it("--version: only kf's own start module, without any package", () => {
     const files = loadedBy('--version');
     expect(files.length).toBeLessThanOrEqual(6);
     expect(packagesIn(files)).toEqual([]);
@@ -77,7 +77,7 @@ describe('what a start loads', () => {
 });
 
 describe('the bundle', () => {
-  it('has one entry per command, and each alias means what cf means by it', async () => {
+  it("has one entry per command, and each alias has cf's meaning", async () => {
     const commands = Object.keys(meta.outputs).flatMap((name) => /dist\/commands\/(.*)\.js$/.exec(name)?.[1] ?? []);
     const table = new Map([...Object.values(cfCommands), kfCommands].flat().map(([name, alias, , instead]) => [name, { alias, instead }]));
     expect(commands.length).toBeGreaterThan(25);
@@ -91,7 +91,7 @@ describe('the bundle', () => {
     }
   });
 
-  it('has none of the flags that it says to lack', async () => {
+  it('has none of the flags that it reports as missing', async () => {
     for (const [name, flags] of Object.entries(cfFlags)) {
       const { default: command } = (await import(`../../../src/commands/${name}.ts`)) as {
         default: { flags?: Record<string, { char?: string }> };
@@ -101,7 +101,7 @@ describe('the bundle', () => {
     }
   });
 
-  it('says of every cf command that is not there what to use meanwhile', () => {
+  it('names an alternative for every cf command that kf does not have', () => {
     const commands = new Set(Object.keys(meta.outputs).flatMap((name) => /dist\/commands\/(.*)\.js$/.exec(name)?.[1] ?? []));
     const builtIn = ['help', 'version'];
     const lacking = Object.values(cfCommands)
@@ -110,7 +110,7 @@ describe('the bundle', () => {
     expect(lacking).toEqual([]);
   });
 
-  it('reads a kubeconfig that only the YAML library understands', async () => {
+  it('reads a kubeconfig that needs the YAML library', async () => {
     const cli = new Cli(bundle.program);
     const kubeconfig = path.join(cli.home, 'kubeconfig');
     const server = 'https://127.0.0.1:1';
@@ -124,7 +124,7 @@ describe('the bundle', () => {
     expect(ran.stderr).toContain(`Kubernetes does not answer at ${server}`);
   });
 
-  it('stays small where every command starts', () => {
+  it('stays small in the part that every command loads', () => {
     const bytes = (name: string): number =>
       Object.entries(meta.outputs).find(([file]) => file.endsWith(name))?.[1].bytes ?? Number.POSITIVE_INFINITY;
     expect(bytes('dist/main.js')).toBeLessThan(12 * 1024);

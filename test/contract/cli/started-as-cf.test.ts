@@ -59,7 +59,7 @@ function outputOf(argv: string[], env: Record<string, string> = {}): Promise<str
   });
 }
 
-describe('started as cf', () => {
+describe('kf that was started as cf', () => {
   const place = ['--org', 'example-org', '--space', 'example-space'];
 
   it.each([
@@ -91,7 +91,7 @@ describe('started as cf', () => {
     expect(commandsAs(said, 'cf')).toBe(said);
   });
 
-  it('so do those for a cluster without kf', async () => {
+  it('says cf in hints for a cluster without kf too', async () => {
     const said = await outputOf(['apps', ...place], { KF_ROOT_NAMESPACE: 'elsewhere' });
     expect(said).toContain('   cf setup --context test\n');
     expect(commandsAs(said, 'cf')).toBe(said);

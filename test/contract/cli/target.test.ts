@@ -44,34 +44,34 @@ const deleted = (): string[] => cluster.server.callsOf('DELETE .*').map(({ path:
 const noOrg = "No org targeted, use 'kf target -o ORG' to target an org.\n";
 const noSpace = "No space targeted, use 'kf target -s SPACE' to target a space.\n";
 
-describe('what setup made', () => {
-  it('is used and shown if the user never chose a target', async () => {
+describe('the default org and space', () => {
+  it('are used and shown if the user never chose a target', async () => {
     expect((await cli.run(['target'])).stdout).toMatch(/^org: +default\nspace: +default$/m);
     expect((await cli.run(['apps'])).stdout).toContain('in org default / space default as alice...');
   });
 
-  it('is the org in which a space is chosen by its name alone', async () => {
+  it('are the org in which a space is chosen by its name alone', async () => {
     const run = await cli.run(['target', '-s', 'second']);
     expect(run).toMatchObject({ code: 0, stderr: '' });
     expect(run.stdout).toMatch(/^org: +default\nspace: +second$/m);
     expect((await cli.run(['apps'])).stdout).toContain('in org default / space second');
   });
 
-  it('gives way to the org that KF_ORG names, for target -s as for target', async () => {
+  it('give way to the org that KF_ORG names, for target -s as for target', async () => {
     const env = { KF_ORG: 'example-org' };
     expect((await cli.run(['target'], { env })).stdout).toMatch(/^org: +example-org$/m);
     expect((await cli.run(['target', '-s', 'example-space'], { env })).stdout).toMatch(/^org: +example-org\nspace: +example-space$/m);
   });
 });
 
-describe('a target that fails', () => {
+describe('kf target that fails', () => {
   it.each([
     ['the first one', [], ['-o', 'exampel-org'], noOrg],
     ['of another org', ['-o', 'example-org'], ['-o', 'exampel-org'], noOrg],
     ['of another space', ['-o', 'example-org'], ['-s', 'exampel-space'], noSpace],
     ['of both', ['-o', 'example-org'], ['-o', 'example-org', '-s', 'exampel-space'], noSpace],
     ['in a context that is not there', ['-o', 'example-org'], ['-o', 'example-org', '--context', 'tset'], noOrg],
-  ])('leaves the next command nowhere: %s', async (_, before, typo, message) => {
+  ])('leaves nothing targeted for the next command: %s', async (_, before, typo, message) => {
     if (before.length > 0) expect((await cli.run(['target', ...before])).code).toBe(0);
     expect((await cli.run(['target', ...typo])).code).toBe(1);
     const run = await cli.run(['delete', '-f', 'shop']);
@@ -79,7 +79,7 @@ describe('a target that fails', () => {
     expect(deleted()).toEqual([]);
   });
 
-  it('because the server refuses to tell its spaces: nothing stays targeted but the org', async () => {
+  it('because the server refuses to list the spaces leaves only the org targeted', async () => {
     await cli.run(['target', '-o', 'default', '-s', 'second']);
     const pattern = 'GET /apis/korifi.cloudfoundry.org/v1alpha1/namespaces/org-guid/cfspaces';
     cluster.server.on(pattern, (call) => call.fail(403, 'Forbidden', 'cfspaces is forbidden'));
@@ -88,7 +88,7 @@ describe('a target that fails', () => {
     expect(cli.state()).toMatchObject({ OrganizationFields: { Name: 'example-org' }, SpaceFields: { Name: '' } });
   });
 
-  it('a place that a login or an api left out is nowhere too', async () => {
+  it('login and api without a place leave nothing targeted either', async () => {
     expect((await cli.run(['login'])).stdout).toContain("No org or space targeted, use 'kf target -o ORG -s SPACE'");
     expect((await cli.run(['delete', '-f', 'shop'])).stderr).toBe(noOrg);
     await cli.run(['api', '--unset']);
@@ -105,7 +105,7 @@ describe('a target that cannot be saved', () => {
     return how === 'CF_HOME' ? { CF_HOME: file } : { CF_HOME: '', HOME: file };
   }
 
-  it.each([['HOME'], ['CF_HOME']] as const)('ends with 1 where %s cannot be written, and the next command works nowhere', async (how) => {
+  it.each([['HOME'], ['CF_HOME']] as const)('ends with 1 if %s cannot be written, and the next command has no target', async (how) => {
     const env = unwritable(how);
     for (const argv of [
       ['target', '-o', 'example-org'],
@@ -125,13 +125,13 @@ describe('a target that cannot be saved', () => {
     expect((await cli.run(['apps'], { env: { ...env, KF_ORG: 'example-org', KF_SPACE: 'example-space' } })).code).toBe(0);
   });
 
-  it('ends where the system has no folder to make it in, for ever', async () => {
+  it('ends if the system cannot make the folder, instead of trying for ever', async () => {
     // procfs answers that a parent which exists does not: Node's own making of a whole path never ends there.
     const run = await cli.run(['target', '-s', 'second'], { env: { CF_HOME: '', HOME: '/proc/1/nope' } });
     expect([run.code, run.stderr]).toEqual([1, expect.stringContaining('can')]);
   });
 
-  it('because a folder is in its place does not work anywhere either', async () => {
+  it('because a folder has its name leaves no target either', async () => {
     mkdirSync(path.join(cli.stateFile, 'x'), { recursive: true });
     expect((await cli.run(['target', '-o', 'example-org'])).stderr).toContain('The target was not saved');
     expect((await cli.run(['delete', '-f', 'shop'])).stderr).toContain('The saved target cannot be used: ');
@@ -139,13 +139,13 @@ describe('a target that cannot be saved', () => {
   });
 });
 
-describe('a state file that tells no target', () => {
+describe('a state file without a target', () => {
   it.each([
     ['broken JSON', '{', 'The saved target cannot be used: '],
     ['one of another version of kf', JSON.stringify({ ConfigVersion: 99, Kf: { Context: 'c' } }), 'was written by another version of kf.'],
     ["cf's own", JSON.stringify({ ConfigVersion: 4, Target: 'https://api', OrganizationFields: { Name: 'o', GUID: 'g' } }), noOrg],
     ['null', 'null', noOrg],
-  ])('%s: nothing is done in a place of setup', async (_, text, message) => {
+  ])('%s: no command uses the default org and space', async (_, text, message) => {
     mkdirSync(path.dirname(cli.stateFile), { recursive: true });
     writeFileSync(cli.stateFile, text);
     const run = await cli.run(['delete', '-f', 'shop']);
@@ -157,8 +157,8 @@ describe('a state file that tells no target', () => {
   });
 });
 
-describe("a login of cf's own in the same folder", () => {
-  it('is left alone by every command that sets a target, and is told once', async () => {
+describe("cf's own login in the same folder", () => {
+  it('is not changed by any command that sets a target, with one message', async () => {
     const text = JSON.stringify({ ConfigVersion: 4, AccessToken: 'bearer x', RefreshToken: 'r', Target: 'https://api.example.com' });
     mkdirSync(path.dirname(cli.stateFile), { recursive: true });
     writeFileSync(cli.stateFile, text);
@@ -193,7 +193,7 @@ describe("the user's name", () => {
     expect(cluster.server.callsOf('POST .*/selfsubjectreviews')).toHaveLength(1);
   });
 
-  it('that belongs to other credentials by now is told with the refusal, and the next command has it right', async () => {
+  it('that belongs to other credentials now is shown in the refusal, and the next command has the right name', async () => {
     await cli.run(['target', '-o', 'example-org']);
     cluster.user = 'bob';
     const pattern = 'GET /apis/korifi.cloudfoundry.org/v1alpha1/namespaces/space-guid/cfapps';

@@ -49,13 +49,13 @@ it('a fraction of a minute works, and is printed as given', async () => {
   expect(stderr).toContain("Start app timeout: after 0.02 min app 'my-app' still waits for: instance 0 to listen on port 8080\n");
 });
 
-it('a value that is no number causes a warning, and the command continues', async () => {
+it('a value that is not a number causes a warning, and the command continues', async () => {
   judge('Serving');
   const { code, stderr } = await cli.run(['start', 'my-app'], { env: { CF_STARTUP_TIMEOUT: 'abc' } });
   expect([code, stderr]).toEqual([0, "CF_STARTUP_TIMEOUT is 'abc', which is not a number of minutes above 0; 5 minutes are taken.\n"]);
 });
 
-it('a server that does not take the connection is waited for as long as CF_DIAL_TIMEOUT says', async () => {
+it('kf waits for a server that does not accept the connection as long as CF_DIAL_TIMEOUT says', async () => {
   const sockets: Socket[] = [];
   const silent: Server = createServer((socket) => void sockets.push(socket));
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));

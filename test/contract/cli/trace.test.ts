@@ -34,7 +34,7 @@ describe('requests are logged', () => {
     ['-v', ['-v'], {}],
     ['--verbose', ['--verbose'], {}],
     ['CF_TRACE=true', [], { CF_TRACE: 'true' }],
-  ])('by %s, on stdout, and the command ends as without', async (_, flags, env) => {
+  ])('by %s, on stdout, and the exit code stays the same', async (_, flags, env) => {
     for (const argv of commands) {
       const run = await cli.run([...argv, ...flags], { env });
       expect(run, argv.join(' ')).toMatchObject({ code: 0, stderr: '' });
@@ -53,7 +53,7 @@ describe('requests are logged', () => {
     expect(readFileSync(file, 'utf8')).toMatch(request);
   });
 
-  it('before the command’s name as well', async () => {
+  it('also if the flag comes before the command’s name', async () => {
     const run = await cli.run(['-v', 'apps']);
     expect(run.code).toBe(0);
     expect(run.stdout).toMatch(request);
@@ -65,7 +65,7 @@ describe('requests are logged', () => {
     expect(run.stderr).toContain("App 'nothing' not found.\n");
   });
 
-  it('a request that the end of the command abandons before that end, and nothing comes after it', async () => {
+  it('also if the command abandons them at its end, and nothing is logged afterwards', async () => {
     cluster.server.on('POST .*/selfsubjectreviews', () => new Promise<void>(() => undefined));
     const run = await cli.run(['apps', '-v', '--org', 'nowhere']);
     expect(run.code).toBe(1);
@@ -74,14 +74,14 @@ describe('requests are logged', () => {
     expect(run.stdout.endsWith('\nFAILED\n')).toBe(true);
   });
 
-  it('and --json stays one document', async () => {
+  it('and --json still prints one document', async () => {
     const run = await cli.run(['apps', '-v', '--json']);
     expect(run.code).toBe(0);
     expect(JSON.parse(run.stdout)).toMatchObject({ status: 0 });
     expect(run.stderr).toMatch(request);
   });
 
-  it('to a file that cannot be written: a warning, and the command goes on', async () => {
+  it('to a file that cannot be written: with a warning, and the command continues', async () => {
     const run = await cli.run(['apps'], { env: { CF_TRACE: path.join(cli.home, 'nowhere', 'trace.log') } });
     expect(run.code).toBe(0);
     expect(run.stderr).toMatch(/^CF_TRACE: .*nowhere\/trace\.log cannot be written \(ENOENT.*\)\. Requests are not told\.\n$/);

@@ -78,7 +78,7 @@ async function setInstances(process: string, states: ('RUNNING' | 'STARTING' | '
 }
 
 describe('start, stop and restart', () => {
-  it('start waits for the verdict, says what it waits for on stderr and ends with the app', async () => {
+  it('start waits for the rollout, says what it waits for on stderr and ends with the app', async () => {
     await addApp('my-app', 'STOPPED');
     judge({ phase: 'Starting', message: 'instance 0 to listen on port 8080' }, { phase: 'Serving' });
     const run = await cli.run(['start', 'my-app']);
@@ -90,7 +90,7 @@ describe('start, stop and restart', () => {
     expect(appNow()?.spec.desiredState).toBe('STARTED');
   });
 
-  it('start of a started app is fine', async () => {
+  it('start of a started app succeeds', async () => {
     await addApp();
     const run = await cli.run(['start', 'my-app']);
     expect(run).toMatchObject({ code: 0, stderr: '' });
@@ -98,7 +98,7 @@ describe('start, stop and restart', () => {
     expect(cluster.memory.writes.filter(({ verb }) => verb === 'patch')).toEqual([]);
   });
 
-  it('a start that fails prints the cause, the last lines and what to do, and exits 1', async () => {
+  it('a start that fails prints the cause, the last lines and the next step, and exits with 1', async () => {
     await addApp('my-app', 'STOPPED');
     judge({
       phase: 'Failed',
@@ -134,7 +134,7 @@ describe('start, stop and restart', () => {
     expect(run.stdout).toMatch(/^name: +my-app$/m);
   });
 
-  it('a failure has its facts in --json, with the lines that the container wrote last', async () => {
+  it('a failure has its details in --json, with the last lines of the container', async () => {
     await addApp('my-app', 'STOPPED');
     cluster.memory.logTexts.set(`${ns}/p-0`, 'from the container\n');
     judge({ phase: 'Failed', reason: 'Crashed', message: 'It crashed.', pod: 'p-0', container: 'application', exitCode: 7 });
@@ -145,7 +145,7 @@ describe('start, stop and restart', () => {
     expect(error.details['logTail']).toContain('from the container');
   });
 
-  it('stop moves the revision on; a second one changes nothing', async () => {
+  it('stop increases the revision, and a second one changes nothing', async () => {
     await addApp();
     judge({ phase: 'Stopped' });
     expect(await cli.run(['stop', 'my-app'])).toMatchObject({ code: 0, stderr: '' });
@@ -187,7 +187,7 @@ describe('start, stop and restart', () => {
     expect(JSON.stringify(cluster.memory.writes)).not.toContain('STOPPED');
   });
 
-  it('a change that is overtaken by a later one ends and says by whom', async () => {
+  it('a change that is replaced by a later one ends and names it', async () => {
     await addApp();
     const running = cli.run(['restart', 'my-app']);
     await expect.poll(() => appNow()?.metadata.annotations?.[annotations.deployId]).toBeDefined();
@@ -206,7 +206,7 @@ describe('start, stop and restart', () => {
     expect(run.stderr).toContain('Interrupted.');
   });
 
-  it('without a droplet there is nothing to start', async () => {
+  it('start without a droplet is refused', async () => {
     await addApp('my-app', 'STOPPED');
     await cluster.memory.mergePatch(kinds.app, ns, 'my-app-guid', { spec: { currentDropletRef: null } });
     expect((await cli.run(['start', 'my-app'])).stderr).toContain("App 'my-app' has nothing to run yet");
@@ -274,7 +274,7 @@ describe('scale', () => {
     expect(run.stdout).not.toContain('Active deployment');
   });
 
-  it('of memory asks first, and without a terminal says which flag answers', async () => {
+  it('of memory asks first, and without a terminal names the flag', async () => {
     await addApp();
     const run = await cli.run(['scale', 'my-app', '-m', '512M']);
     expect(run.code).toBe(1);
@@ -284,7 +284,7 @@ describe('scale', () => {
     expect(cluster.server.callsOf('PATCH .*')).toHaveLength(0);
   });
 
-  it('of memory changes the process, then rolls', async () => {
+  it('of memory changes the process, then starts a rollout', async () => {
     await addApp();
     judge({ phase: 'Serving' });
     expect((await cli.run(['scale', 'my-app', '-m', '512M', '-f'])).code).toBe(0);
@@ -318,14 +318,14 @@ describe('scale', () => {
     expect(result.processes[0]).toMatchObject({ memoryMB: 96, instanceDetails: [{ memoryMB: 256, diskMB: 1024 }] });
   });
 
-  it('without flags shows the present scale and writes nothing', async () => {
+  it('without flags shows the present size and writes nothing', async () => {
     await addApp();
     const run = await cli.run(['scale', 'my-app']);
     expect(run.stdout).toMatch(/^Showing current scale of app my-app in org/);
     expect(cluster.memory.writes.filter(({ verb }) => verb !== 'create')).toEqual([]);
   });
 
-  it('of an unknown process names those that there are', async () => {
+  it('of an unknown process names the existing ones', async () => {
     await addApp();
     expect((await cli.run(['scale', 'my-app', '-i', '1', '--process', 'wroker'])).stderr).toContain("Processes of app 'my-app': web");
   });
@@ -346,7 +346,7 @@ describe('set-env', () => {
 });
 
 describe('delete', () => {
-  it('says OK also when there is nothing to delete', async () => {
+  it('says OK also if there is nothing to delete', async () => {
     const run = await cli.run(['delete', 'nothing', '-f']);
     expect(run).toMatchObject({ code: 0, stderr: "App 'nothing' does not exist.\n" });
     expect(run.stdout).toBe('Deleting app nothing in org example-org / space example-space as alice...\nOK\n\n');
@@ -363,7 +363,7 @@ describe('delete', () => {
     expect(appNow()).toBeDefined();
   });
 
-  it('-r takes the routes along', async () => {
+  it('-r deletes the routes of the app too', async () => {
     await addApp();
     const destinations = [{ guid: 'd', appRef: { name: 'my-app-guid' }, processType: 'web' }];
     await cluster.add(kinds.route, {
@@ -376,7 +376,7 @@ describe('delete', () => {
 });
 
 describe('apps', () => {
-  it('lists names, states, instances and URLs by name, from rows instead of objects', async () => {
+  it('lists names, states, instances and URLs by name, and reads table rows instead of objects', async () => {
     await addApp('zebra');
     await addApp('ant', 'STOPPED');
     await cluster.memory.mergePatch(kinds.process, ns, 'zebra-guid-web', { status: { actualInstances: 1 } }, { subresource: 'status' });
@@ -398,7 +398,7 @@ describe('apps', () => {
     );
   });
 
-  it('of a cluster with older kinds says that setup brings them up to date', async () => {
+  it('of a cluster with older kinds says that setup updates them', async () => {
     cluster.server.on('GET .*/cfprocesses', (call) =>
       call.json({ kind: 'Table', metadata: {}, columnDefinitions: [{ name: 'Name', type: 'string', priority: 0 }], rows: [] }),
     );
@@ -417,7 +417,7 @@ describe('environment', () => {
     expect(await cli.run(['unset-env', 'my-app', 'OPTS'])).toMatchObject({ code: 0, stderr: 'Env variable OPTS was not set.\n' });
   });
 
-  it('whose Secret is gone is missing, not empty', async () => {
+  it('whose Secret is gone is shown as missing, not as empty', async () => {
     await addApp();
     await cluster.memory.delete(secretType, ns, 'my-app-guid-env');
     const { stdout } = await cli.run(['env', 'my-app']);

@@ -27,7 +27,7 @@ const lease = (name: string, ns: string, entity: string, owner: string): Lease =
   spec: { holderIdentity: 'none' },
 });
 
-describe('claims', () => {
+describe('name leases', () => {
   let scene: BuildScene;
   beforeEach(async () => void (scene = await startScene()));
   afterEach(() => scene.stop());
@@ -35,7 +35,7 @@ describe('claims', () => {
   const appLeases = () =>
     scene.cluster.all(leaseType).filter((item) => item.metadata.annotations?.['coordination.cloudfoundry.org/entity-type'] === 'app');
 
-  test('are the Leases of the contract, and go with their owner', async () => {
+  test('are the Leases of the contract, and are deleted with their owner', async () => {
     await scene.cluster.create(kinds.app, app('a-1', 's-1', 'My-App'));
     await scene.until(() => expect(claimed('a-1')?.status).toBe('True'));
     expect(scene.cluster.peek(leaseType, 's-1', appLease)).toMatchObject({
@@ -55,7 +55,7 @@ describe('claims', () => {
     expect(appLeases()).toEqual([]);
   });
 
-  test('of twenty apps made at once with one name exactly one is effective, and stays it', async () => {
+  test('of twenty apps made at the same time with one name: exactly one app has it, and keeps it', async () => {
     const names = Array.from({ length: 20 }, (_, n) => `a-${String(n)}`);
     await Promise.all(names.map((name, n) => scene.cluster.create(kinds.app, app(name, 's-1', n % 2 === 0 ? 'same' : 'SAME'))));
     await scene.until(() => expect(names.every((name) => claimed(name) !== undefined)).toBe(true));
@@ -70,13 +70,13 @@ describe('claims', () => {
     expect(winners()).toEqual([winner]);
   });
 
-  test('the same name in two spaces is no conflict', async () => {
+  test('the same name in two spaces is not a conflict', async () => {
     await scene.cluster.create(kinds.app, app('a-1', 's-1', 'x'));
     await scene.cluster.create(kinds.app, app('a-2', 's-2', 'x'));
     await scene.until(() => expect([claimed('a-1')?.status, claimed('a-2', 's-2')?.status]).toEqual(['True', 'True']));
   });
 
-  test('follow a rename: the old name is free at once, and whoever waited for it gets it', async () => {
+  test('follow a rename: the old name is free at once, and an object that waits for it gets it', async () => {
     await scene.cluster.create(kinds.app, app('a-1', 's-1', 'old'));
     await scene.until(() => expect(claimed('a-1')?.status).toBe('True'));
     await scene.cluster.create(kinds.app, app('a-2', 's-1', 'old'));
@@ -88,14 +88,14 @@ describe('claims', () => {
     expect(appLeases()).toHaveLength(2);
   });
 
-  test('a name whose owner is gone, or bears another name by now, is taken over', async () => {
+  test('a name whose owner is gone or has another name is taken over', async () => {
     await scene.cluster.create(leaseType, lease(appLease, 's-1', 'app', 'long-gone'));
     await scene.cluster.create(kinds.app, app('a-1', 's-1', 'my-app'));
     await scene.until(() => expect(claimed('a-1')?.status).toBe('True'));
     expect(scene.cluster.peek(leaseType, 's-1', appLease)?.metadata.annotations?.['coordination.cloudfoundry.org/owner-name']).toBe('a-1');
   });
 
-  test('an object that was made anew under its GUID keeps its name when the garbage collector takes what its predecessor left', async () => {
+  test('an object that was made again under its GUID keeps its name when the garbage collector deletes what belonged to the old one', async () => {
     const left = lease(appLease, 's-1', 'app', 'a-1');
     const gone = { apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'CFApp', name: 'a-1', uid: 'gone' };
     await scene.cluster.create(leaseType, { ...left, metadata: { ...left.metadata, ownerReferences: [gone] } });
@@ -104,7 +104,7 @@ describe('claims', () => {
     expect(scene.cluster.peek(leaseType, 's-1', appLease)?.metadata.ownerReferences).toMatchObject([{ uid: made.metadata.uid }]);
   });
 
-  test('a claim that holds is not asked for again on every reconcile', async () => {
+  test('a name lease that an object has is not requested again on every reconcile', async () => {
     await scene.cluster.create(kinds.app, app('a-1'));
     await scene.until(() => expect(claimed('a-1')?.status).toBe('True'));
     let asked = 0;
@@ -114,7 +114,7 @@ describe('claims', () => {
     expect(asked).toBe(0);
   });
 
-  test('the sweep frees Leases of routes that are gone, and of owners that another installation left', async () => {
+  test('the cleanup deletes Leases of routes that are gone, and of owners from another installation', async () => {
     const route = {
       metadata: { name: 'r-1', namespace: 's-1' },
       spec: { host: 'h', domainRef: { name: 'd', namespace: 'cf' }, destinations: [] },

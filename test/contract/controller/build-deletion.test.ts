@@ -22,7 +22,7 @@ afterEach(() => scene.stop());
 const message = (type: typeof kinds.org | typeof kinds.space, ns: string, name: string): string =>
   scene.condition(type, ns, name, 'Ready')?.message ?? '';
 
-test('a finalizer of others on the org itself is named, and the org goes when it does', async () => {
+test('a finalizer of others on the org itself is named, and the org is deleted when it is removed', async () => {
   const finalizers = [...(scene.cluster.peek(kinds.org, 'cf', 'o-1')?.metadata.finalizers ?? []), ...hold];
   await scene.cluster.mergePatch(kinds.org, 'cf', 'o-1', { metadata: { finalizers } });
   await scene.cluster.delete(kinds.org, 'cf', 'o-1');
@@ -34,7 +34,7 @@ test('a finalizer of others on the org itself is named, and the org goes when it
   await scene.until(() => expect(scene.cluster.peek(kinds.org, 'cf', 'o-1')).toBeUndefined());
 });
 
-test('one on a space is named by the space and by its org', async () => {
+test('a finalizer on a space is named by the space and by its org', async () => {
   const finalizers = [...(scene.cluster.peek(kinds.space, 'o-1', 's-1')?.metadata.finalizers ?? []), ...hold];
   await scene.cluster.mergePatch(kinds.space, 'o-1', 's-1', { metadata: { finalizers } });
   await scene.cluster.delete(kinds.org, 'cf', 'o-1');
@@ -44,7 +44,7 @@ test('one on a space is named by the space and by its org', async () => {
   expect(scene.cluster.peek(namespaceType, undefined, 's-1')).toBeUndefined();
 });
 
-test('those on the namespace and on what lies in it are named with their objects', async () => {
+test('finalizers on the namespace and on objects in it are named with their objects', async () => {
   const made = app('a-1');
   await scene.cluster.create(kinds.app, { ...made, metadata: { ...made.metadata, finalizers: hold } });
   await scene.cluster.mergePatch(namespaceType, undefined, 's-1', { metadata: { finalizers: ['example.org/keep'] } });

@@ -86,7 +86,7 @@ describe('the fetch program', () => {
   };
   const has = (path: string): boolean => existsSync(join(root, path));
 
-  test('unpacks the source by digest with the build credential and leaves the marker', async () => {
+  test('unpacks the source by digest with the build credential and writes the marker', async () => {
     const digest = await push(registry, 's/a-packages', 't', { layer: gzipSync(await tar({ 'package.json': '{}', 'src/a.js': 'x' })) });
     expect(await fetch(`${registry.host}/s/a-packages@${digest}`)).toBe(0);
     expect(readFileSync(join(root, 'workspace/src/a.js'), 'utf8')).toBe('x');
@@ -97,13 +97,13 @@ describe('the fetch program', () => {
   test.each([
     ['an image that is gone', (host: string) => `${host}/s/a-packages@sha256:${'0'.repeat(64)}`, /is not in the registry\.$/],
     ['a tag', (host: string) => `${host}/s/a-packages:t`, /is not named by a digest\.$/],
-  ])('says why it cannot take %s, marks the failure and exits 1', async (_, source, message) => {
+  ])('prints why it cannot use %s, marks the failure and exits with 1', async (_, source, message) => {
     expect(await fetch(source(registry.host))).toBe(1);
     expect(readFileSync(join(root, 'message'), 'utf8')).toMatch(message);
     expect([has('hand/fetched'), has('hand/failed')]).toEqual([false, true]);
   });
 
-  test('waits while the network refuses a new pod, and lets the other container begin only after that', async () => {
+  test('waits while the network refuses a new pod, and lets the other container start only after that', async () => {
     const digest = await push(registry, 's/a-packages', 't', { layer: gzipSync(await tar({ a: 'x' })) });
     // Nothing listens on the port yet.
     const probe = createServer().listen(0, '127.0.0.1');
@@ -119,13 +119,13 @@ describe('the fetch program', () => {
     gate.close();
   });
 
-  test('refuses an archive that leads outside', async () => {
+  test('refuses an archive with paths outside of its folder', async () => {
     const digest = await push(registry, 's/a-packages', 't', { layer: gzipSync(await tar({ '../evil': 'x' })) });
     expect(await fetch(`${registry.host}/s/a-packages@${digest}`)).toBe(1);
     expect([has('evil'), has('hand/fetched')]).toEqual([false, false]);
   });
 
-  test('tells its credential to no other registry than the one it is for', async () => {
+  test('sends its credential only to the registry that it is for', async () => {
     const digest = await push(registry, 's/a-packages', 't', { layer: gzipSync(await tar({ a: 'x' })) });
     registry.requests.length = 0;
     expect(await fetch(`${registry.host}/s/a-packages@${digest}`, 'kf-registry.kf-system.svc:5000')).toBe(1);
@@ -138,13 +138,13 @@ describe('the fetch program', () => {
     expect(readFileSync(join(root, 'message'), 'utf8') + lines.join()).not.toMatch(/falsch|geheim/);
   });
 
-  test('names a setting that is missing', () => expect(() => settingsFromEnv({})).toThrow('The variable KF_SOURCE is missing.'));
+  test('names a missing setting', () => expect(() => settingsFromEnv({})).toThrow('The variable KF_SOURCE is missing.'));
 
-  describe('readImage', () => {
+  describe('reading an image', () => {
     const read = (image: string, dockerConfigs: string[] = [JSON.stringify({ auths: { [registry.host]: credential } })]) =>
       readImage(image, { dockerConfigs, insecureRegistries: [registry.host], architecture: 'amd64', signal: AbortSignal.timeout(5_000) });
 
-    test('gives digest, user, TCP ports and labels of a tag', async () => {
+    test('returns digest, user, TCP ports and labels of a tag', async () => {
       const config = { User: '1000', ExposedPorts: { '9090/tcp': {}, '53/udp': {}, '8081': {} }, Labels: { a: 'b' } };
       const digest = await push(registry, 'x/app', '1', { layer: Buffer.from('l'), config });
       expect(await read(`${registry.host}/x/app:1`)).toEqual({
@@ -169,7 +169,7 @@ describe('the fetch program', () => {
       expect([facts.digest, facts.architecture]).toEqual([index, expected]);
     });
 
-    test('says that an image does not exist, and lets the registry refuse without its credential', async () => {
+    test('reports that an image does not exist, or that the registry refuses without a credential', async () => {
       await expect(read(`${registry.host}/x/app:none`)).rejects.toThrow(`The image '${registry.host}/x/app:none' does not exist.`);
       await expect(read(`${registry.host}/x/app:1`, [])).rejects.toMatchObject({ answer: { status: 401 } });
     });

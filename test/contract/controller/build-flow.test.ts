@@ -92,7 +92,7 @@ describe('builds', () => {
     await cluster.mergePatch(kinds.package, 's-1', name, { metadata: { creationTimestamp: long } });
   };
 
-  test('wait until the app tells what was bound a moment before', async () => {
+  test("wait until the app's environment contains a service that was bound a moment before", async () => {
     await cluster.create(kinds.app, app('a-1'));
     const binding = { type: 'app' as const, appRef: { name: 'a-1' }, service: { kind: 'CFServiceInstance', name: 'i-1' } };
     await cluster.create(kinds.serviceBinding, { metadata: { name: 'sb-1', namespace: 's-1' }, spec: binding } as never);
@@ -104,7 +104,7 @@ describe('builds', () => {
     await scene.until(() => expect(cluster.peek(kinds.buildWorkload, 's-1', 'b-1')?.spec.services).toMatchObject([{ name: 'sb-1' }]));
   });
 
-  test('make a Job with its Secret and program, and a droplet of what it reports', async () => {
+  test('make a Job with its Secret and program, and a droplet from its report', async () => {
     await start({ env: { FOO: 'bar' } });
     await scene.until(() => expect(build()?.status?.state).toBe('STAGING'));
     await runPod({ source: ended(0), registry: { running: {} }, build: { running: {} } });
@@ -135,7 +135,7 @@ describe('builds', () => {
     expect(job()).toBeDefined();
   });
 
-  test('show the installation’s, the build’s and VCAP variables, the last of each name', async () => {
+  test('get the installation’s, the build’s and VCAP variables, the last of each name', async () => {
     await start({ env: { FOO: 'bar', MIRROR: 'own' } });
     await scene.until(() =>
       expect(cluster.peek(kinds.buildWorkload, 's-1', 'b-1')?.spec.env).toEqual([
@@ -150,7 +150,7 @@ describe('builds', () => {
     );
   });
 
-  test('are told their stack in CF_STACK, whatever the app says', async () => {
+  test('get their stack in CF_STACK, whatever the app says', async () => {
     await start({ env: { CF_STACK: 'mine' } });
     await scene.until(() => expect(job()).toBeDefined());
     const platform = job()?.spec?.template.spec.volumes?.find(({ name }) => name === 'platform-env');
@@ -160,7 +160,7 @@ describe('builds', () => {
     expect(cluster.peek(secretType, 's-1', 'b-1-literals')?.data).toEqual({ CF_STACK: Buffer.from('kf').toString('base64') });
   });
 
-  test('show the installation’s values to the build alone: neither in the workload nor in its Job', async () => {
+  test('get the installation’s values for the build only: neither the workload nor its Job contains them', async () => {
     await start({ env: { FOO: 'bar' } });
     await scene.until(() => expect(job()).toBeDefined());
     const uid = build()?.metadata.uid;
@@ -175,7 +175,7 @@ describe('builds', () => {
     expect(JSON.stringify(job()?.spec)).toContain('b-1-installation-env');
   });
 
-  test('wait for the environment that the CLI can only make after the build', async () => {
+  test('wait for the environment that the CLI can only make after the build object', async () => {
     const made = await start({ env: { FOO: 'bar' }, late: true });
     await scene.until(() => expect(scene.condition(kinds.build, 's-1', 'b-1', 'Ready')?.reason).toBe('EnvironmentNotThere'));
     expect(job()).toBeUndefined();
@@ -183,7 +183,7 @@ describe('builds', () => {
     await scene.until(() => expect(job()).toBeDefined());
   });
 
-  test('fail when their push ended before it made their environment: nobody waits for ever', async () => {
+  test('fail if their push ended before it made their environment, instead of waiting for ever', async () => {
     await start({ env: { FOO: 'bar' }, late: true });
     await scene.until(() => expect(scene.condition(kinds.build, 's-1', 'b-1', 'Ready')?.reason).toBe('EnvironmentNotThere'));
     const creationTimestamp = new Date(Date.now() - 60_000).toISOString();
@@ -203,7 +203,7 @@ describe('builds', () => {
     );
   });
 
-  test('fail with the cause, end what still runs, and stay failed', async () => {
+  test('fail with the cause, stop what still runs, and stay failed', async () => {
     await start();
     await runPod({ source: ended(0), registry: { running: {} }, build: ended(51, 'npm ci failed\nERROR: failed to build: exit status 1') });
     await scene.until(() =>
@@ -220,7 +220,7 @@ describe('builds', () => {
     expect(succeeded()?.message).toBe('The build failed with exit code 51: npm ci failed.');
   });
 
-  test('say what they wait for, and give up on an image that cannot be pulled', async () => {
+  test('report what they wait for, and fail if an image cannot be pulled', async () => {
     await start();
     const waiting = { waiting: { reason: 'ErrImagePull', message: 'not found' } };
     await runPod({ source: { running: {} }, registry: waiting, build: waiting }, { startTime: new Date().toISOString() });
@@ -233,7 +233,7 @@ describe('builds', () => {
     await scene.until(() => expect(build()?.status?.failure?.reason).toBe('BuilderNotFound'));
   });
 
-  test('tell of a quota that lets no pod in, and leave no Job that would start later', async () => {
+  test('report a quota that admits no pod, and leave no Job that would start later', async () => {
     await start();
     await scene.until(() => expect(job()).toBeDefined());
     const refused = (name: string, second: number, message: string) => ({
@@ -273,7 +273,7 @@ describe('builds', () => {
     expect([build()?.status?.failure?.reason, job()]).toEqual(['InvalidBuildpacks', undefined]);
   });
 
-  test('never start again: neither after a restart of the controller nor when the Job is deleted', async () => {
+  test('never start again, neither after a restart of the controller nor after a deletion of the Job', async () => {
     await start();
     await runPod({ source: { running: {} }, registry: { running: {} }, build: { running: {} } });
     await scene.stop();
@@ -324,7 +324,7 @@ describe('builds', () => {
     expect(build()?.status?.state).toBe('FAILED');
   });
 
-  test('of a ready image whose registry nobody reaches go on with the image as typed, and note it', async () => {
+  test('of a ready image whose registry is not reachable continue with the image as typed, with a note', async () => {
     const docker = { ...app('a-1'), spec: { ...app('a-1').spec, lifecycle: { type: 'docker' as const, data: { stack: '' } } } };
     const owner = await cluster.create(kinds.app, docker);
     await cluster.create(kinds.package, buildPackage({ guid: 'b-1', app: owner, type: 'docker', image: '127.0.0.1:1/x/y:1' }, author));
@@ -341,7 +341,7 @@ describe('builds', () => {
     expect(build()?.metadata.annotations?.[annotations.imageNotRead]).toMatch(/^The registry cannot be reached/);
   });
 
-  test('of the sixth droplet on, the oldest goes with all that belongs to it, once it is not fresh any more', async () => {
+  test('delete the oldest droplet and all that belongs to it from the sixth on, once it is not new any more', async () => {
     for (let n = 1; n <= 6; n += 1) {
       if (n === 6) await backdate('b-1');
       await start({ guid: `b-${String(n)}` });
@@ -353,7 +353,7 @@ describe('builds', () => {
     expect([build('b-1'), job('b-1'), cluster.peek(kinds.buildWorkload, 's-1', 'b-1')]).toEqual([undefined, undefined, undefined]);
   });
 
-  test('learn about a new builder from a short pod before they start', async () => {
+  test('read a new builder in a short pod before they start', async () => {
     const other = { ...info, builder: { ...info.builder, image: 'builder:2' } };
     const map = cluster.peek(configMapType, 'cf', 'kf-info');
     await cluster.mergePatch(configMapType, 'cf', 'kf-info', {
@@ -384,7 +384,7 @@ describe('builds', () => {
     expect(cluster.peek(kinds.runnerInfo, 'cf', 'kf-runner')?.status?.capabilities).toEqual({ rollingDeploy: true });
   });
 
-  test('look into a builder again when the pod that did was evicted', async () => {
+  test('read a builder again if the pod for it was evicted', async () => {
     const other = { ...info, builder: { ...info.builder, image: 'builder:2' } };
     const uid = cluster.peek(configMapType, 'cf', 'kf-info')?.metadata.uid;
     await cluster.mergePatch(configMapType, 'cf', 'kf-info', { metadata: { uid }, data: { 'info.json': JSON.stringify(other) } });

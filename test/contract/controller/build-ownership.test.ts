@@ -36,7 +36,7 @@ async function makeVictim(scene: BuildScene): Promise<void> {
   await scene.until(() => expect(scene.condition(kinds.org, 'cf', 'attacker', 'Ready')?.status).toBe('True'));
 }
 
-describe('a GUID of another', () => {
+describe('a GUID of another object', () => {
   let scene: BuildScene;
   beforeEach(async () => {
     scene = await startScene();
@@ -48,7 +48,7 @@ describe('a GUID of another', () => {
     ['a space of another org', 'bank'],
     ['another org', 'victim'],
     ['its own org', 'attacker'],
-  ])('gives a space named after %s nothing, and its end takes nothing', async (_what, guid) => {
+  ])('gives nothing to a space named after %s, and nothing is deleted with that space', async (_what, guid) => {
     const binding = { name: 'managers', namespace: 'attacker', annotations: { 'cloudfoundry.org/propagate-cf-role': 'true' } };
     await scene.cluster.create(roleBindingType, {
       metadata: binding,
@@ -80,7 +80,7 @@ describe('a GUID of another', () => {
     expect(contentOf(scene.cluster, guid)).toEqual(before);
   });
 
-  test('an org named after a space gets nothing, and its end leaves the space', async () => {
+  test('gives nothing to an org named after a space, and the space stays when the org is deleted', async () => {
     await scene.cluster.create(kinds.org, org('bank'));
     await scene.until(() =>
       expect(scene.condition(kinds.org, 'cf', 'bank', 'Ready')).toMatchObject({ reason: 'GuidTaken', message: taken('org', 'bank') }),
@@ -103,7 +103,7 @@ describe('a GUID of another', () => {
     expect(scene.cluster.peek(secretType, 'bank', 'kf-registry-push')).toBeUndefined();
   });
 
-  test('the namespace bears the uid, a Lease keeps it, and the owner gets its namespace back', async () => {
+  test('is protected by the uid in the namespace and by a Lease, and its owner gets its namespace back', async () => {
     const uid = scene.cluster.peek(kinds.space, 'victim', 'bank')?.metadata.uid ?? '?';
     expect(scene.cluster.peek(namespaceType, undefined, 'bank')?.metadata.annotations?.[ownerUid]).toBe(uid);
     expect(scene.cluster.peek(leaseType, 'kf-system', 'guid.bank')?.spec?.holderIdentity).toBe(uid);
@@ -112,7 +112,7 @@ describe('a GUID of another', () => {
     await scene.until(() => expect(scene.condition(kinds.space, 'victim', 'bank', 'Ready')?.status).toBe('True'));
   });
 
-  test('the end of an org takes the namespace of a space whose finalizer was taken away', async () => {
+  test('does not keep the namespace of a space without finalizer from being deleted with its org', async () => {
     await scene.cluster.mergePatch(kinds.space, 'victim', 'bank', { metadata: { finalizers: null, deletionTimestamp: 'now' } });
     await scene.cluster.delete(kinds.space, 'victim', 'bank');
     expect(scene.cluster.peek(namespaceType, undefined, 'bank')).toBeDefined();
@@ -123,7 +123,7 @@ describe('a GUID of another', () => {
   });
 });
 
-describe('what 0.1.0 made, without a uid', () => {
+describe('a namespace that kf 0.1.0 made, without a uid', () => {
   const at = (second: number): string => `2026-01-01T00:00:${String(second).padStart(2, '0')}Z`;
   let cluster: MemoryCluster;
   let scene: BuildScene | undefined;
@@ -155,7 +155,7 @@ describe('what 0.1.0 made, without a uid', () => {
     );
   });
 
-  test('goes back to its own space where another had taken it over, whoever is looked at first', async () => {
+  test('returns to its own space if another had taken it over, in either order of reconciling', async () => {
     for (const name of ['o-1', 'o-2']) {
       await old(kinds.org, org(name), 1);
       await oldNamespace(name, marksOf(name), 1);
@@ -169,7 +169,7 @@ describe('what 0.1.0 made, without a uid', () => {
     expect(cluster.peek(namespaceType, undefined, 's-1')?.metadata.labels).toMatchObject(marksOf('o-1', 's-1'));
   });
 
-  test('is not adopted by a space that is younger, nor deleted with it', async () => {
+  test('is not adopted by a younger space, nor deleted with it', async () => {
     await old(kinds.org, org('o-1'), 1);
     await oldNamespace('o-1', marksOf('o-1'), 1);
     await oldNamespace('orphan', marksOf('gone', 'orphan'), 3);
@@ -181,7 +181,7 @@ describe('what 0.1.0 made, without a uid', () => {
     expect(cluster.peek(namespaceType, undefined, 'orphan')?.metadata.deletionTimestamp).toBeUndefined();
   });
 
-  test('whose namespace is away goes to the older of two, and to an org before a space', async () => {
+  test('that is gone is given to the older of two spaces, and to an org before a space', async () => {
     await old(kinds.org, org('o-1'), 1);
     await old(kinds.org, org('wanted'), 5);
     await old(kinds.space, space('wanted', 'o-1') as never, 5);
@@ -190,7 +190,7 @@ describe('what 0.1.0 made, without a uid', () => {
     await scene.until(() => expect(scene?.condition(kinds.space, 'o-1', 'wanted', 'Ready')?.reason).toBe('GuidTaken'));
   });
 
-  test('and what is deleted before it was adopted takes its namespace with it', async () => {
+  test('is deleted with its owner, also if that is deleted before it adopted the namespace', async () => {
     await old(kinds.org, org('o-1'), 1);
     await oldNamespace('o-1', marksOf('o-1'), 1);
     await cluster.delete(kinds.org, 'cf', 'o-1');
@@ -199,7 +199,7 @@ describe('what 0.1.0 made, without a uid', () => {
     expect(cluster.peek(namespaceType, undefined, 'o-1')).toBeUndefined();
   });
 
-  test('an installation that was taken away with its data kept adopts it without a change of the namespaces', async () => {
+  test('is adopted without a change after an uninstall that kept the data', async () => {
     scene = await startScene(cluster);
     await cluster.create(kinds.org, org('o-1'));
     await cluster.create(kinds.space, space('s-1', 'o-1'));

@@ -74,7 +74,7 @@ describe('a redirect', () => {
     expect(await messageOf(host)).toContain("sends to a URL that is not HTTP: 'file:'");
   });
 
-  test('within the own address is followed, but what an error there says is not told', async () => {
+  test('within the own address is followed, but the text of an error there is not shown', async () => {
     const target = await hidden('127.0.0.1', 403);
     const host = await serve('127.0.0.1', (_, response) => response.writeHead(307, { location: `http://${target}/` }).end());
     const message = await messageOf(host);
@@ -93,7 +93,7 @@ test('only error messages of a registry API are quoted, not other pages', async 
   expect(await messageOf(registry)).toContain('DENIED: pay first');
 });
 
-test('a link-local address is not asked, whoever names it', async () => {
+test('a link-local address is never requested', async () => {
   expect(await messageOf('169.254.169.254')).toContain("The registry '169.254.169.254' is not asked: its address is link-local.");
 });
 

@@ -69,7 +69,7 @@ describe('the containers of a build', () => {
     expect(report).toEqual({ digest, facts: { processTypes: [{ type: 'web', command: 'x' }], buildpacks: [] } });
   });
 
-  test('give run image, previous droplet and plain registries to the phases that know them', async () => {
+  test('give run image, previous droplet and plain registries to the phases that need them', async () => {
     await runBoth();
     expect(calls().find((call) => call.startsWith('analyzer'))).toContain(
       '-insecure-registry=r -run-image=run -previous-image=r/s/a-droplets@sha256:a r/s/a-droplets:b',
@@ -77,7 +77,7 @@ describe('the containers of a build', () => {
     expect(calls().find((call) => call.startsWith('exporter'))).toMatch(/-insecure-registry=r r\/s\/a-droplets:b$/);
   });
 
-  test('do not touch the registry before it is reached, and do not build before the source is there', async () => {
+  test('send no request to the registry before it is reachable, and do not build before the source exists', async () => {
     const build = start(buildScript(undefined));
     const registry = start(registryScript(lifecycle));
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -125,7 +125,7 @@ describe('the containers of a build', () => {
     expect(existsSync(at('dev/termination-log'))).toBe(false);
   });
 
-  test('end when the source could not be fetched', async () => {
+  test('end if the source could not be fetched', async () => {
     const containers = [start(registryScript(lifecycle)), start(buildScript(undefined))];
     await new Promise((resolve) => setTimeout(resolve, 100));
     mark(markers.failed);
@@ -154,7 +154,7 @@ describe('the containers of a build', () => {
     expect(order()).not.toContain('exporter');
   });
 
-  test('drop metadata that the message has no room for, and keep the digest', async () => {
+  test('drop metadata that does not fit into the message, and keep the digest', async () => {
     const noise = `head -c 9000 /dev/urandom | od -An -tx1 | tr -d ' \\n'`;
     phase(
       'exporter',
@@ -164,7 +164,7 @@ describe('the containers of a build', () => {
     expect(parseExportReport(readFileSync(at('dev/termination-log'), 'utf8'))).toEqual({ digest });
   });
 
-  test('write an explicit order and detect by it', async () => {
+  test('write an explicit order and use it for detection', async () => {
     const text = `[[order]]\n[[order.group]]\nid = "it's $X"\n`;
     await runBoth(text);
     expect(readFileSync(at('tmp/kf-order.toml'), 'utf8')).toBe(text);

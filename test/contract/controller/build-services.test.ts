@@ -33,7 +33,7 @@ describe('user-provided services', () => {
     return { type: secret?.type, ...Object.fromEntries(texts) } as Record<string, unknown>;
   };
 
-  test('an instance is ready with its credentials, and says which version of them it saw', async () => {
+  test('an instance is ready with its credentials, and its status has their version', async () => {
     await makeInstance({ uri: 'x://y' });
     await scene.until(() => expect(instanceReady()?.status).toBe('True'));
     const version = scene.cluster.peek(secretType, 's-1', 'i-1-c')?.metadata.resourceVersion;
@@ -44,7 +44,7 @@ describe('user-provided services', () => {
     });
   });
 
-  test('an instance waits for its Secret, and refuses one that is no JSON object', async () => {
+  test('an instance waits for its Secret, and one that is not a JSON object is refused', async () => {
     await scene.cluster.create(
       kinds.serviceInstance,
       buildUserProvidedInstance({ guid: 'i-1', namespace: 's-1', displayName: 'db', secretName: 'c' }, author),
@@ -63,7 +63,7 @@ describe('user-provided services', () => {
     expect(scene.cluster.peek(kinds.serviceInstance, 's-1', 'i-1')?.status?.lastOperation).toMatchObject({ state: 'failed' });
   });
 
-  test('two instances of one name: the second is not effective; names differ by case', async () => {
+  test('of two instances with one name the second is not effective, and case counts in names', async () => {
     await makeInstance({}, 'i-1', 'db');
     await scene.until(() => expect(instanceReady()?.status).toBe('True'));
     await makeInstance({}, 'i-2', 'db');
@@ -82,7 +82,7 @@ describe('user-provided services', () => {
     expect(live?.metadata.annotations?.['korifi.cloudfoundry.org/service-instance-type']).toBe('user-provided');
   });
 
-  test('a binding follows new credentials, also when they change its type', async () => {
+  test('a binding follows new credentials, also if they change its type', async () => {
     await makeInstance({ uri: 'old' });
     await bind();
     await scene.until(() => expect([mounted()['uri'], bindingReady()?.status]).toEqual(['old', 'True']));
@@ -100,7 +100,7 @@ describe('user-provided services', () => {
     expect(scene.cluster.peek(secretType, 's-1', 'b-1')?.type).toBe('servicebinding.io/redis');
   });
 
-  test('a deleted mount Secret comes back, and goes with its binding, which goes with its app', async () => {
+  test('a deleted mount Secret is made again, and is deleted with its binding and that with its app', async () => {
     await makeInstance({ uri: 'x' });
     await bind();
     await scene.until(() => expect(bindingReady()?.status).toBe('True'));
@@ -113,7 +113,7 @@ describe('user-provided services', () => {
     ]);
   });
 
-  test('a second binding of the same pair is refused unless it has a name of its own', async () => {
+  test('a second binding of the same app and instance is refused unless it has its own name', async () => {
     await makeInstance({ uri: 'x' });
     await bind('b-1');
     await scene.until(() => expect(bindingReady('b-1')?.status).toBe('True'));
@@ -123,7 +123,7 @@ describe('user-provided services', () => {
     expect(scene.cluster.peek(secretType, 's-1', 'b-2')).toBeUndefined();
   });
 
-  test('a second binding of an app under one name is refused by that name, to whatever instance', async () => {
+  test('a second binding of an app with one name is refused, whatever its instance', async () => {
     await makeInstance({ uri: 'x' });
     const other = await makeInstance({ uri: 'y' }, 'i-2', 'other');
     await bind('b-1', 'shared');
@@ -158,7 +158,7 @@ describe('user-provided services', () => {
     expect(scene.cluster.peek(secretType, 's-2', 'b-9')).toBeUndefined();
   });
 
-  test('objects with the finalizers of brokers can be deleted', async () => {
+  test('objects with finalizers of brokers can be deleted', async () => {
     const made = await makeInstance({});
     await scene.cluster.mergePatch(kinds.serviceInstance, 's-1', 'i-1', {
       metadata: { uid: made.metadata.uid, finalizers: [finalizers.serviceInstance] },
@@ -166,7 +166,7 @@ describe('user-provided services', () => {
     await scene.until(() => expect(scene.cluster.peek(kinds.serviceInstance, 's-1', 'i-1')?.metadata.finalizers).toEqual([]));
   });
 
-  test('a managed instance is told that there is no broker', async () => {
+  test('a managed instance gets a message that there is no broker', async () => {
     const instance = buildUserProvidedInstance({ guid: 'm', namespace: 's-1', displayName: 'm', secretName: '' }, author);
     await scene.cluster.create(kinds.serviceInstance, { ...instance, spec: { ...instance.spec, type: 'managed' } });
     await scene.until(() => expect(instanceReady('m')).toMatchObject({ status: 'False', reason: 'ManagedServicesUnavailable' }));

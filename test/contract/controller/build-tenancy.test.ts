@@ -48,7 +48,7 @@ describe('orgs and spaces', () => {
     await scene.until(() => expect(ready(kinds.space, 'o-1', 's-1')?.status).toBe('True'));
   };
 
-  test('get namespaces with the marks of the contract, PodSecurity and the controller’s own rights', async () => {
+  test('get namespaces with the labels of the contract, PodSecurity and the controller’s own rights', async () => {
     await makeBoth();
     expect(scene.cluster.peek(namespaceType, undefined, 's-1')?.metadata).toMatchObject({
       labels: {
@@ -72,7 +72,7 @@ describe('orgs and spaces', () => {
       });
   });
 
-  test('a space gets accounts without token and two registry credentials of its own', async () => {
+  test('a space gets accounts without a token and two registry credentials', async () => {
     await makeBoth();
     for (const name of ['korifi-app', 'korifi-task'])
       expect(scene.cluster.peek(serviceAccountType, 's-1', name)?.automountServiceAccountToken).toBe(false);
@@ -84,7 +84,7 @@ describe('orgs and spaces', () => {
     expect(read('kf-registry-push', 'password')).toMatch(/^[\w-]{43}$/);
   });
 
-  test('carry status, index labels and finalizer', async () => {
+  test('have status, index labels and finalizer', async () => {
     await makeBoth();
     const live = scene.cluster.peek(kinds.space, 'o-1', 's-1');
     expect(live).toMatchObject({
@@ -96,7 +96,7 @@ describe('orgs and spaces', () => {
     });
   });
 
-  test('get the true time of creation in the place of what another clock said', async () => {
+  test('get the true time of creation in place of that of another clock', async () => {
     const given = org('o-1');
     const labels = { 'korifi.cloudfoundry.org/created_at': '2020-01-01T00-00-00' };
     const { metadata } = await scene.cluster.create(kinds.org, { ...given, metadata: { ...given.metadata, labels } });
@@ -105,7 +105,7 @@ describe('orgs and spaces', () => {
     await scene.until(() => expect(live()).toBe(wanted));
   });
 
-  test('write nothing more once all is right', async () => {
+  test('write nothing more when everything is right', async () => {
     await makeBoth();
     await settled(scene.cluster);
     const writes = scene.cluster.writes.filter((write) => write.kind !== 'Lease' && write.kind !== 'Event').length;
@@ -114,7 +114,7 @@ describe('orgs and spaces', () => {
     expect(scene.cluster.writes.filter((write) => write.kind !== 'Lease' && write.kind !== 'Event').length - writes).toBe(1);
   });
 
-  test('come back when a namespace, a binding, an account or a mark is taken away', async () => {
+  test('get a deleted namespace, binding, account or label back', async () => {
     await makeBoth();
     const gone = [
       [roleBindingType, 's-1', 'kf-controller-space'],
@@ -145,7 +145,7 @@ describe('orgs and spaces', () => {
     });
   });
 
-  test('hand roles down that say so, with their changes and their end, and no others', async () => {
+  test('copy roles down that are marked for it, with their changes and deletion, and no others', async () => {
     await scene.cluster.create(roleBindingType, role('cf', 'admins', 'true'));
     await scene.cluster.create(roleBindingType, role('cf', 'users', 'false'));
     await makeBoth();
@@ -165,7 +165,7 @@ describe('orgs and spaces', () => {
     });
   });
 
-  test('a role that the controller may not give keeps nobody from theirs', async () => {
+  test('copy other roles even if one of them may not be granted', async () => {
     await scene.cluster.create(roleBindingType, role('cf', 'admins', 'true'));
     await scene.cluster.create(roleBindingType, role('cf', 'odd', 'true'));
     scene.cluster.intercept = (verb, type, name) => {
@@ -198,7 +198,7 @@ describe('orgs and spaces', () => {
     await scene.until(() => expect(asked).toBe(2));
   });
 
-  test('copy a role once the rights of the controller count there, whose lack is no refusal of the role', async () => {
+  test("copy a role as soon as the controller's rights are in force there, which does not count as a refusal", async () => {
     await scene.cluster.create(roleBindingType, role('cf', 'admins', 'true'));
     let asked = 0;
     scene.cluster.intercept = (verb, type, name) => {
@@ -213,7 +213,7 @@ describe('orgs and spaces', () => {
     expect(scene.cluster.all(eventType).map((event) => event.reason)).not.toContain('RoleNotPropagated');
   });
 
-  test('copy a role that a full quota refused as soon as there is room, and ask once meanwhile for all of them', async () => {
+  test('copy a role that a full quota refused as soon as the quota admits it, with one request for all meanwhile', async () => {
     await makeBoth();
     const names = ['late-1', 'late-2'];
     for (const name of names) await scene.cluster.create(roleBindingType, role('o-1', name, 'false'));
@@ -238,7 +238,7 @@ describe('orgs and spaces', () => {
     });
   });
 
-  test('leave a namespace alone that kf did not make, and say what to do', async () => {
+  test('leave a namespace that kf did not make, and say what to do', async () => {
     await scene.cluster.create(namespaceType, { metadata: { name: 'prod', labels: { team: 'x' } } });
     await scene.cluster.create(kinds.org, org('prod'));
     await scene.until(() => expect(ready(kinds.org, 'cf', 'prod')).toMatchObject({ status: 'False', reason: 'NamespaceNotOurs' }));
@@ -248,7 +248,7 @@ describe('orgs and spaces', () => {
     expect(scene.cluster.peek(namespaceType, undefined, 'prod')).toBeDefined();
   });
 
-  test('end in order: spaces first, then the namespace, and what blocks is named', async () => {
+  test('are deleted in order, spaces first, then the namespace, and what blocks is named', async () => {
     await makeBoth();
     await scene.cluster.mergePatch(namespaceType, undefined, 's-1', { metadata: { finalizers: ['kubernetes'] } });
     await scene.cluster.delete(kinds.org, 'cf', 'o-1');
@@ -287,7 +287,7 @@ describe('orgs and spaces', () => {
     await scene.until(() => expect(ready(kinds.space, 'o-9', 's-9')?.status).toBe('True'));
   });
 
-  test('of two orgs with one name, whatever its case, one is effective; its end frees the name', async () => {
+  test('of two orgs with one name in any case one is effective, and its deletion frees the name', async () => {
     await scene.cluster.create(kinds.org, org('o-1', 'Prod'));
     await scene.until(() => expect(ready(kinds.org, 'cf', 'o-1')?.status).toBe('True'));
     await scene.cluster.create(kinds.org, org('o-2', 'PROD'));

@@ -55,7 +55,7 @@ test.each([
   [kinds.taskWorkload, { image: 'i', env: [{ name: 'A', value: foreign }] }, { image: 'i' }],
   [statefulSetType, { replicas: 1, template: { spec: { containers: [{ image: foreign }] } } }, { replicas: 1 }],
   [jobType, { suspend: false, template: { spec: { containers: [{ image: foreign }] } } }, { suspend: false }],
-] as [ResourceType, object, object][])('the cache keeps of a %j only what reconcilers read', async (type, spec, kept) => {
+] as [ResourceType, object, object][])('the cache keeps only what reconcilers read of a %j', async (type, spec, kept) => {
   for (const object of await cached(type, spec)) {
     expect(JSON.stringify(object)).not.toContain(foreign);
     expect(object).toMatchObject({ kind: type.kind, spec: kept, metadata: { namespace: 'ns', annotations: own } });

@@ -88,13 +88,13 @@ describe('a host', () => {
     expect(hostLeases()).toHaveLength(1);
   });
 
-  test('has each path once in its own space, capitals or not', async () => {
+  test('has each path once in its own space, whatever the case', async () => {
     expect(await make('b', 'pay', spec('bank', '/pay'))).toBe('Claimed');
     expect(await make('b', 'pay-too', spec('bank', '/Pay'))).toBe('DuplicateName');
     expect(claimed('b', 'pay-too')?.message).toContain('This space has it already.');
   });
 
-  test('that its space gives up does not go to a route that lay in wait for it, only to one that asks then', async () => {
+  test('that its space gives up does not go to a waiting route, only to one that asks afterwards', async () => {
     await make('b', 'bank', spec('bank'));
     expect(await make('a', 'waiting', spec('bank'))).toBe('DuplicateName');
     await cluster.delete(kinds.route, 'b', 'bank');
@@ -152,7 +152,7 @@ describe('a host', () => {
   });
 });
 
-test('a deleted route leads nowhere at once, also while a finalizer of its owner holds it; its host is free when it is gone', async () => {
+test('a deleted route gets no requests, even while a finalizer of its owner keeps it, and its host is free when it is gone', async () => {
   const finalizers = ['example.com/never'];
   await cluster.create(kinds.route, { metadata: { name: 'squat', namespace: 'a', finalizers }, spec: spec('bank', '/login') });
   await until(() => expect(cluster.all(httpRouteType)).toHaveLength(1));
@@ -164,7 +164,7 @@ test('a deleted route leads nowhere at once, also while a finalizer of its owner
   expect(await make('b', 'late', spec('bank'))).toBe('Claimed');
 });
 
-test('what a route left behind that is gone without the garbage collector having come by is taken away', async () => {
+test('an HTTPRoute is deleted if its route is gone and the garbage collector did not delete it', async () => {
   await make('b', 'bank', spec('bank'));
   await until(() => expect(cluster.all(httpRouteType)).toHaveLength(1));
   const left = cluster.all(httpRouteType)[0];
@@ -181,7 +181,7 @@ describe('a route is refused', () => {
     expect(await make('a', 'allowed', spec('*'), { 'kf.cloudfoundry.org/wildcard': 'allowed' })).toBe('Claimed');
   });
 
-  test('on a domain that lies elsewhere, and nothing is written where its writer points', async () => {
+  test('on a domain in another namespace, and nothing is written where it points', async () => {
     await cluster.create(kinds.domain, { metadata: { name: 'own', namespace: 'a' }, spec: { name: 'apps.example.net' } });
     for (const namespace of ['a', 'b', 'kf-system'])
       expect(await make('a', `r-${namespace}`, { ...spec('x'), domainRef: { name: 'own', namespace } }), namespace).toBe(
@@ -203,7 +203,7 @@ describe('a route is refused', () => {
   });
 });
 
-test('a route whose domain is deleted leads nowhere, so that its host can be claimed on the domain that follows', async () => {
+test('a route whose domain is deleted gets no requests, so that its host can be used on a new domain', async () => {
   expect(await make('b', 'bank', spec('bank'))).toBe('Claimed');
   await until(() => expect(cluster.all(httpRouteType)).toHaveLength(1));
   // The gateway had said that it leads somewhere.

@@ -52,7 +52,7 @@ function guardService(): { broken: string[]; end: () => void } {
 }
 
 describe('an app behind a route', () => {
-  test('starts, gets its environment, and is judged by an answer through the gateway', async () => {
+  test('starts, gets its environment, and serves when a request through the gateway was answered', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));
     const app = scene.app();
@@ -78,7 +78,7 @@ describe('an app behind a route', () => {
     expect(scene.cluster.peek(kinds.route, ns, 'route-1')?.status).toMatchObject({ fqdn: 'shop.apps.example', uri: 'shop.apps.example' });
   });
 
-  test('changes its version without a moment in which requests go where nobody answers', async () => {
+  test('changes its version without a failed request', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));
     const guard = guardService();
@@ -90,7 +90,7 @@ describe('an app behind a route', () => {
     await scene.until(() => expect(scene.cluster.all(serviceType)).toHaveLength(1));
   });
 
-  test('says that it serves only when the gateway has had the time to load the switch', async () => {
+  test('reports Serving only when the gateway has had the time to load the change', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));
     const before = scene.cluster.all(kinds.appWorkload)[0]?.metadata.labels?.[labels.generation] ?? '';
@@ -118,7 +118,7 @@ describe('an app behind a route', () => {
     await scene.until(() => expect(phase()).toBe('Serving'));
   });
 
-  test('does not say that it serves while the gateway names an earlier form of the route, however long that takes', async () => {
+  test('does not report Serving while the gateway names an earlier form of the route, however long that takes', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));
     const clock = vi.spyOn(Date, 'now');
@@ -144,7 +144,7 @@ describe('an app behind a route', () => {
     expect(programmed()).toMatchObject({ status: 'True', reason: 'Loaded' });
   });
 
-  test('keeps the old version when the new one crashes, and says why with its last lines', async () => {
+  test('keeps the old version if the new one crashes, and shows the cause with its last lines', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));
     const guard = guardService();
@@ -161,7 +161,7 @@ describe('an app behind a route', () => {
     await scene.until(() => expect(webImages()).toEqual(['good:3']));
   });
 
-  test('a verdict survives the controller, and nothing starts anew with the next one', async () => {
+  test('keeps its result across a restart of the controller, and nothing starts again', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));
     const id = await scene.deploy('crash:1');
@@ -182,7 +182,7 @@ describe('an app behind a route', () => {
     expect(scene.cluster.writes.slice(before).filter(({ kind }) => !['Lease', 'Pod'].includes(kind))).toEqual([]);
   });
 
-  test('after a failed update, a stop and a start the version that served last serves again, and it is said', async () => {
+  test('serves with the last version that served after a failed update, a stop and a start, with a message', async () => {
     for (const routed of [true, false]) {
       scene = await startRunScene({ routed });
       await serving(await scene.deploy('good:1'));
@@ -203,7 +203,7 @@ describe('an app behind a route', () => {
     }
   });
 
-  test('a crashed first version is told, stays, and is replaced by a good one', async () => {
+  test('a first version that crashes is reported, stays, and is replaced by a good one', async () => {
     scene = await startRunScene();
     const id = await scene.deploy('crash:1');
     await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Failed', reason: 'Crashed' }));
@@ -212,7 +212,7 @@ describe('an app behind a route', () => {
     await scene.until(() => expect(webImages()).toEqual(['good:1']));
   });
 
-  test('the same droplet and settings are the same generation: a new deploy-id starts nothing', async () => {
+  test('with the same droplet and settings keeps its generation: a new deploy id starts nothing', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));
     const pods = scene.cluster.all(podType).map(({ metadata }) => metadata.uid);
@@ -222,8 +222,8 @@ describe('an app behind a route', () => {
   });
 });
 
-describe('what is frozen', () => {
-  test('a changed environment reaches nothing that runs, until a new revision asks for it', async () => {
+describe('frozen data', () => {
+  test('a changed environment does not reach running instances until a new revision asks for it', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));
     await scene.cluster.mergePatch(secretType, ns, 'env', { data: { COLOUR: Buffer.from('blue').toString('base64') } });
@@ -245,7 +245,7 @@ describe('what is frozen', () => {
     await scene.until(() => expect(colours()).toEqual(['blue']));
   });
 
-  test('a generation whose making was cut off is made anew', async () => {
+  test('a generation that was only partly made is made again', async () => {
     scene = await startRunScene();
     let cut = true;
     scene.cluster.intercept = async (verb, type, name) => {
@@ -265,7 +265,7 @@ describe('what is frozen', () => {
 });
 
 describe('stop, start, scale, delete', () => {
-  test('a stop ends all instances, counts a revision, and keeps the set for a start without the controller', async () => {
+  test('a stop ends all instances, increases the revision, and keeps the StatefulSet for a start without the controller', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));
     await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'stop' } }, spec: { desiredState: 'STOPPED' } });
@@ -277,7 +277,7 @@ describe('stop, start, scale, delete', () => {
     expect(scene.cluster.all(kinds.appWorkload).some(({ spec }) => spec.version === '1' && spec.instances === 1)).toBe(true);
   });
 
-  test('instances follow the process, and what was scaled without the controller stays', async () => {
+  test('the number of instances follows the process, and a change without the controller stays', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));
     const web = scene.web()?.metadata.name ?? '';
@@ -319,7 +319,7 @@ describe('stop, start, scale, delete', () => {
     expect(selectedBy(scene.cluster.peek(kinds.process, ns, 'worker')?.status?.selector)).toHaveLength(2);
   });
 
-  test('when the app goes its routes lose their destinations and its bindings go too', async () => {
+  test('a deletion of the app removes the destinations of its routes, and its bindings', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));
     await scene.cluster.create(kinds.serviceBinding, {
@@ -333,7 +333,7 @@ describe('stop, start, scale, delete', () => {
     expect(scene.cluster.all(statefulSetType)).toEqual([]);
   });
 
-  test('what somebody deletes comes back: Services, the HTTPRoute, the set', async () => {
+  test('deleted Services, HTTPRoutes and StatefulSets are made again', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));
     const names = () =>
@@ -348,7 +348,7 @@ describe('stop, start, scale, delete', () => {
     await scene.until(() => expect(names()).toEqual(before));
   });
 
-  test('nothing is written while nothing changes', async () => {
+  test('nothing is written if nothing changes', async () => {
     scene = await startRunScene();
     await serving(await scene.deploy('good:1'));
     await settled(scene.cluster);
@@ -359,7 +359,7 @@ describe('stop, start, scale, delete', () => {
 });
 
 describe('an app without routes', () => {
-  test('tries the new version once and switches only then; the old one is gone before the new one grows', async () => {
+  test('tries the new version once and switches only then, and the old one is gone before the new one grows', async () => {
     scene = await startRunScene({ routed: false });
     await serving(await scene.deploy('good:1'));
     const both: number[] = [];
@@ -376,7 +376,7 @@ describe('an app without routes', () => {
     expect(scene.cluster.all(podType).map(({ spec }) => spec?.containers[0]?.image)).toEqual(['good:2', 'good:2']);
   });
 
-  test('keeps working in its old version when the trial fails', async () => {
+  test('keeps running in its old version if the new one fails', async () => {
     scene = await startRunScene({ routed: false });
     await serving(await scene.deploy('good:1'));
     const uid = scene.cluster.all(podType)[0]?.metadata.uid;
@@ -386,7 +386,7 @@ describe('an app without routes', () => {
   });
 });
 
-test('a pod that is overdue on a node that went silent is deleted for good', async () => {
+test('a pod that does not end on a node that does not answer is deleted for good', async () => {
   scene = await startRunScene();
   await serving(await scene.deploy('good:1'));
   const [pod] = scene.cluster.all(podType);

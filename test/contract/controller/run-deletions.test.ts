@@ -55,8 +55,8 @@ test('an AppWorkload is created again with its own Secrets, and evaluated from t
   expect(frozenEnv()?.data?.['COLOUR']).toBe(base64('red'));
 });
 
-describe('a frozen environment that nobody knows any more', () => {
-  test('is made again where the app still has the same', async () => {
+describe('a frozen environment that was lost', () => {
+  test('is made again if the app still has the same variables', async () => {
     const id = await scene.deploy('good:1');
     await serving(id);
     const before = workload().metadata.uid;
@@ -67,7 +67,7 @@ describe('a frozen environment that nobody knows any more', () => {
     await serving(id);
   });
 
-  test('is replaced by a new version where the app has another by now, beside the one that serves', async () => {
+  test('is replaced by a new version beside the one that serves, if the app has other variables now', async () => {
     const id = await scene.deploy('good:1');
     await serving(id);
     await setColour('blue');
@@ -81,7 +81,7 @@ describe('a frozen environment that nobody knows any more', () => {
     expect(told.map(({ message }) => message)).toContainEqual(expect.stringContaining("as after 'kf restart'"));
   });
 
-  test('is told where nothing can be made of what is left, and what runs goes on', async () => {
+  test('is reported if the app has no variables any more, and running instances continue', async () => {
     const id = await scene.deploy('good:1');
     await serving(id);
     const [pod] = scene.cluster.all(podType);
@@ -93,7 +93,7 @@ describe('a frozen environment that nobody knows any more', () => {
   });
 });
 
-test('an app whose variables are missing does not start without them, says so, and starts once they are there', async () => {
+test('an app whose variables are missing does not start without them, says so, and starts once they exist', async () => {
   await serving(await scene.deploy('good:1'));
   await scene.cluster.delete(secretType, ns, 'env');
   const id = await scene.deploy('good:1', { rev: '1' });
@@ -115,7 +115,7 @@ test('VCAP_SERVICES and VCAP_APPLICATION of an app come back without a restart',
   await scene.until(() => expect(data()).toEqual(before));
 });
 
-test('an app whose build is deleted goes on with its route, and a restart says that there is nothing to start', async () => {
+test('an app whose build is deleted keeps its route, and a restart says that there is nothing to start', async () => {
   await serving(await scene.deploy('good:1'));
   const rules = () => scene.cluster.peek(httpRouteType, ns, 'route-1')?.spec?.rules;
   const [build, before] = [scene.cluster.all(kinds.build)[0]?.metadata.name ?? '', rules()];
@@ -130,7 +130,7 @@ test('an app whose build is deleted goes on with its route, and a restart says t
   await serving(await scene.deploy('good:2'));
 });
 
-test('a second binding of one name, which is refused, keeps nobody from a restart', async () => {
+test('a refused second binding of one name does not prevent a restart', async () => {
   await serving(await scene.deploy('good:1'));
   const condition = { reason: 'x', message: '', lastTransitionTime: '2026-01-01T00:00:00Z', observedGeneration: 1 };
   for (const [name, status] of [

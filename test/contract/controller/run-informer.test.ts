@@ -46,7 +46,7 @@ describe('Informer', () => {
     expect(informer.store.list().map((item) => item.kind)).toEqual(['Service']);
   });
 
-  test('goes on from where it was when the server ends the watch', async () => {
+  test('continues from its last version when the server ends the watch', async () => {
     const cluster = new MemoryCluster();
     const { informer, seen } = start(cluster);
     await informer.synced();
@@ -55,7 +55,7 @@ describe('Informer', () => {
     await until(() => expect(seen).toEqual(['+a']));
   });
 
-  test('lists again after 410 and tells of what vanished meanwhile', async () => {
+  test('lists again after 410 and reports objects that are gone', async () => {
     const cluster = new MemoryCluster();
     await cluster.create(serviceType, service('a'));
     const { informer, seen } = start(cluster);
@@ -85,7 +85,7 @@ describe('Informer', () => {
     await until(() => expect(informer.store.size).toBe(1));
   });
 
-  test('a kind that is not installed counts as listed when it is optional', async () => {
+  test('counts as listed if its kind is not installed and optional', async () => {
     const cluster = new MemoryCluster();
     cluster.intercept = () => {
       throw apiError(404, 'NotFound', 'the server could not find the requested resource', '');
@@ -99,7 +99,7 @@ describe('Informer', () => {
   });
 });
 
-describe('what listeners of an informer hear', () => {
+describe('the listeners of an informer', () => {
   const noteOf = (object: Service | undefined) => object?.metadata.annotations?.[noted];
   const heardBy = async (cluster: MemoryCluster, times: Partial<InformerTimes> = {}) => {
     const informer = new Informer(cluster, { type: serviceType }, log, { minBackoffMs: 5, maxBackoffMs: 20, ...times });
@@ -111,7 +111,7 @@ describe('what listeners of an informer hear', () => {
   };
   const noting = (note: string): Service => ({ metadata: { name: 'a', namespace: 'ns', annotations: { [noted]: note } } });
 
-  test('of a change that this process wrote: what they heard before, not what the write gave back', async () => {
+  test('get for a change by this process the state that they got before, not the result of the write', async () => {
     const cluster = new MemoryCluster();
     await cluster.create(serviceType, noting('1'));
     const { informer, heard } = await heardBy(cluster);
@@ -130,7 +130,7 @@ describe('what listeners of an informer hear', () => {
     ]);
   });
 
-  test('all objects again after a while, although nothing has changed', async () => {
+  test('get all objects again after a while, although nothing has changed', async () => {
     const cluster = new MemoryCluster();
     await cluster.create(serviceType, noting('1'));
     const { heard } = await heardBy(cluster, { resyncMs: 20 });
@@ -142,7 +142,7 @@ describe('what listeners of an informer hear', () => {
     );
   });
 
-  test('a watch that ends at once again and again is reopened after a pause that grows', async () => {
+  test('a watch that ends immediately again and again is reopened after growing pauses', async () => {
     const cluster = new MemoryCluster();
     let watches = 0;
     cluster.intercept = (verb) => {
@@ -161,7 +161,7 @@ describe('what listeners of an informer hear', () => {
     expect(watches).toBeLessThanOrEqual(pauses.length + 1);
   });
 
-  test('its watch gives signs of life while nothing changes, and while the API server refuses, but not when it hangs', async () => {
+  test('a watch gives signs of life while nothing changes and while the API server refuses, but not when it hangs', async () => {
     const cluster = new MemoryCluster();
     const { informer } = await heardBy(cluster, { silenceMs: 20 });
     const signs = async (wanted: number): Promise<void> => {

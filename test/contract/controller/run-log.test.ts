@@ -78,15 +78,15 @@ async function logOf(error: Error, ageMs: number): Promise<Line[]> {
   return lines.filter(({ level }) => level === 'warn' || level === 'error');
 }
 
-test('a right that does not count yet in a young namespace is waited for without a word', async () => {
+test('a right that is not in force yet in a new namespace is not logged', async () => {
   expect(await logOf(refusal('ns'), 1_000)).toEqual([]);
 });
 
-test('a namespace that is being deleted takes nothing, which is no news either', async () => {
+test('a refusal in a namespace that is being deleted is not logged', async () => {
   expect(await logOf(terminating, 3_600_000)).toEqual([]);
 });
 
-test('a right that is missing for long is told in words, without a stack', async () => {
+test('a right that is missing for long is logged with a message, without a stack', async () => {
   const lines = await logOf(refusal('ns'), 3_600_000);
   expect(lines).toHaveLength(3);
   expect(lines[0]).toMatchObject({ level: 'warn', message: 'reconcile failed', error: { name: 'KubeError' } });
@@ -94,7 +94,7 @@ test('a right that is missing for long is told in words, without a stack', async
   expect(lines[0]?.error?.stack).toBeUndefined();
 });
 
-test('a mistake of ours is told with its stack', async () => {
+test('a bug of kf is logged with its stack', async () => {
   const lines = await logOf(new TypeError('x is not a function'), 1_000);
   expect(lines[0]?.error?.stack).toContain('run-log.test.ts');
 });

@@ -32,7 +32,7 @@ async function push(image: string, id: string): Promise<void> {
   await scene.deploy(image, { annotations: { [annotations.deployId]: id } });
 }
 
-test('pushes and rollouts are measured once, by how they end', async () => {
+test('pushes and rollouts are measured once, by outcome', async () => {
   scene = await startRunScene();
   await push('good:1', 'push-1');
   await ended('push-1', 'Serving');
@@ -47,7 +47,7 @@ test('pushes and rollouts are measured once, by how they end', async () => {
   expect(await ends()).toEqual({ pushed: 1, pushFailed: 1, rolledOut: 2, rolloutFailed: 1 });
 });
 
-test('what was begun before the controller looked is not measured', async () => {
+test('changes that began before the controller started are not measured', async () => {
   scene = await startRunScene();
   await push('good:1', 'push-1');
   await ended('push-1', 'Serving');

@@ -40,7 +40,7 @@ describe('Leader', () => {
     return { leader, changes, controller, ended: leader.run(controller.signal) };
   };
 
-  test('one of two leads; the other takes over at once when the first gives the Lease back', async () => {
+  test('lets one of two lead, and the other takes over at once when the first releases the Lease', async () => {
     const cluster = new MemoryCluster();
     // The clock does not move, so no Lease expires, however long this takes.
     const first = contend(cluster, 'one', () => 0);
@@ -55,7 +55,7 @@ describe('Leader', () => {
     expect(cluster.peek(leaseType, 'kf-system', 'kf')?.spec?.leaseTransitions).toBe(1);
   });
 
-  test('a leader that slept past its deadline may not write, even before it looks at the Lease again', async () => {
+  test('that slept past its deadline may not write, even before it reads the Lease again', async () => {
     const cluster = new MemoryCluster();
     let skipped = 0;
     const frozen = contend(cluster, 'one', () => performance.now() + skipped);
@@ -64,7 +64,7 @@ describe('Leader', () => {
     expect(() => frozen.leader.assertLeader()).toThrow('not the leader');
   });
 
-  test('a dead leader is replaced after its Lease ran out by the clock of the follower', async () => {
+  test('that died is replaced when its Lease expires by the clock of the follower', async () => {
     const cluster = new MemoryCluster();
     let isCutOff = false;
     const cut = new Proxy(cluster, {
@@ -95,7 +95,7 @@ describe('Leader', () => {
   });
 });
 
-describe('fence', () => {
+describe('the fence around writes', () => {
   const fenced = (cluster: MemoryCluster, isLeader = true) =>
     fence(cluster, {
       assertLeader: () => {
@@ -105,7 +105,7 @@ describe('fence', () => {
       measure: () => undefined,
     });
 
-  test('no write without leadership, reads stay', async () => {
+  test('refuses writes without leadership, and allows reads', async () => {
     const cluster = new MemoryCluster();
     const view = fenced(cluster, false);
     await expect(view.create(serviceType, service('a'))).rejects.toThrow('not the leader');
@@ -113,7 +113,7 @@ describe('fence', () => {
     expect(cluster.writes).toEqual([]);
   });
 
-  test('no patch, replace or delete without a precondition', async () => {
+  test('refuses a patch, replace or delete without a precondition', async () => {
     // As code without types would call it.
     const view: Cluster = fenced(new MemoryCluster());
     await expect(view.mergePatch(serviceType, 'ns', 'a', { spec: {} })).rejects.toThrow('without a uid or resourceVersion');
@@ -121,7 +121,7 @@ describe('fence', () => {
     await expect(view.replace(serviceType, service('a'))).rejects.toThrow('without a uid or resourceVersion');
   });
 
-  test.each(['uid', 'resourceVersion'])('an empty %s is no precondition, whatever stands beside it', async (field) => {
+  test.each(['uid', 'resourceVersion'])('does not accept an empty %s as a precondition, whatever stands beside it', async (field) => {
     const cluster = new MemoryCluster();
     const view: Cluster = fenced(cluster);
     const live = await view.create(serviceType, service('a'));
@@ -139,8 +139,8 @@ describe('fence', () => {
   });
 });
 
-describe('OutsideCalls', () => {
-  test('an outcome is handed over once, after the key was queued again', async () => {
+describe('calls to other servers', () => {
+  test('return an outcome once, after the key was queued again', async () => {
     const calls = new OutsideCalls();
     const requeue = vi.fn();
     const ask = () => calls.ask({ id: 'digest of x', space: 'a', timeoutMs: 1_000 }, requeue, () => Promise.resolve(42));
@@ -151,7 +151,7 @@ describe('OutsideCalls', () => {
     expect(ask()).toBeUndefined();
   });
 
-  test('a call that never ends is given up after its time', async () => {
+  test('fail at their time limit if they never end', async () => {
     const calls = new OutsideCalls();
     const requeue = vi.fn();
     const ask = () => calls.ask({ id: 'x', space: 'a', timeoutMs: 20 }, requeue, () => new Promise(() => undefined));
@@ -179,7 +179,7 @@ describe('Manager', () => {
     return { manager, controller, ended: manager.run(controller.signal) };
   };
 
-  test('reconciles what is there and what comes, and retries errors but not terminal ones', async () => {
+  test('reconciles existing and new objects, and retries errors but not terminal ones', async () => {
     const cluster = new MemoryCluster();
     await cluster.create(serviceType, service('bad'));
     await cluster.create(serviceType, service('flaky'));
@@ -221,7 +221,7 @@ describe('Manager', () => {
       };
     };
 
-    test('fails when a reconcile never comes back, and names it', async () => {
+    test('fails if a reconcile never returns, and names it', async () => {
       const cluster = new MemoryCluster();
       const health = await served(cluster, (key) => (key === 'ns/stuck' ? new Promise(() => undefined) : Promise.resolve(undefined)));
       await cluster.create(serviceType, service('fine'));
@@ -232,7 +232,7 @@ describe('Manager', () => {
 
     const nothing = (): Promise<undefined> => Promise.resolve(undefined);
 
-    test('fails when a watch gives no sign of life any more, and names its kind', async () => {
+    test('fails if a watch gives no sign of life any more, and names its kind', async () => {
       const cluster = new MemoryCluster();
       const health = await served(cluster, nothing);
       await until(async () => expect(await health()).toEqual([200, 'ok']));
@@ -241,7 +241,7 @@ describe('Manager', () => {
       await until(async () => expect(await health()).toEqual([503, 'nothing is heard of services any more']));
     });
 
-    test('fails when the Lease is not looked at any more: such a process would never lead again', async () => {
+    test('fails if the Lease is not read any more, because such a process would never lead again', async () => {
       const cluster = new MemoryCluster();
       const health = await served(cluster, nothing);
       await until(async () => expect(await health()).toEqual([200, 'ok']));
@@ -250,7 +250,7 @@ describe('Manager', () => {
     });
   });
 
-  test('a write refused for want of leadership leaves other work its turn', async () => {
+  test('continues with other work when a write is refused without leadership', async () => {
     const cluster = new MemoryCluster();
     await cluster.create(serviceType, service('a'));
     let tries = 0;
@@ -264,7 +264,7 @@ describe('Manager', () => {
     expect(tries).toBeLessThan(3);
   });
 
-  test('the same key is never reconciled twice at a time, though it changes meanwhile', async () => {
+  test('never reconciles the same key twice at a time, although it changes meanwhile', async () => {
     const cluster = new MemoryCluster();
     await cluster.create(serviceType, service('a'));
     let inWork = 0;
@@ -286,7 +286,7 @@ describe('Manager', () => {
     expect(most).toBe(1);
   });
 
-  test('what a write gives back is in the store before the watch brings it', async () => {
+  test('has the result of a write in the store before the watch brings it', async () => {
     const cluster = new MemoryCluster();
     await cluster.create(serviceType, service('a'));
     const found: (string | undefined)[] = [];
@@ -303,7 +303,7 @@ describe('Manager', () => {
     expect(found[0]).toBe('y');
   });
 
-  test('a follower works on nothing until the leader is gone, then on everything', async () => {
+  test('works as a follower on nothing until the leader is gone, then on everything', async () => {
     const cluster = new MemoryCluster();
     await cluster.create(serviceType, service('a'));
     const seen = { one: 0, two: 0 };
@@ -317,7 +317,7 @@ describe('Manager', () => {
     await until(() => expect(seen.two).toBe(1));
   });
 
-  test('a follower that is told to end begins nothing', async () => {
+  test('begins nothing as a follower that is asked to end', async () => {
     const cluster = new MemoryCluster();
     await cluster.create(serviceType, service('a'));
     let begun = 0;
@@ -331,14 +331,14 @@ describe('Manager', () => {
     first.controller.abort();
   });
 
-  test('ends when it was told to before it began', async () => {
+  test('ends if it was asked to before it began', async () => {
     const cluster = new MemoryCluster();
     const leader = { ns: 'kf-system', name: 'kf', identity: 'one', followMs: 20 };
     await new Manager({ cluster, sources: [], reconcilers: [], leader, rootNamespace: 'cf', log }).run(AbortSignal.abort());
     expect(cluster.writes).toEqual([]);
   });
 
-  test('without kf-info a reconciler waits and is not an error', async () => {
+  test('waits without kf-info, which is not an error', async () => {
     const cluster = new MemoryCluster();
     await cluster.create(serviceType, service('a'));
     const problems: unknown[] = [];

@@ -63,7 +63,7 @@ async function makeTask(name: string, of: string, minutesAgo?: number): Promise<
 const left = (): string[] => cluster.all(kinds.task).map(({ metadata }) => metadata.name ?? '');
 const deletions = () => cluster.writes.filter(({ verb }) => verb === 'delete');
 
-test('the newest of each app stay, as many as setup says, and what runs', async () => {
+test('the newest tasks of each app stay, as many as setup says, and unfinished ones', async () => {
   for (const minutes of [10, 20, 30, 40, 50]) await makeTask(`a-${minutes}`, 'a', minutes);
   await makeTask('a-runs', 'a');
   await makeTask('b-900', 'b', 900);
@@ -73,7 +73,7 @@ test('the newest of each app stay, as many as setup says, and what runs', async 
   expect(deletions()[0]).toMatchObject({ name: 'a-50', body: { uid, propagation: 'Background' } });
 });
 
-test('those of an app that is gone go, when the API server has said that it is', async () => {
+test('the tasks of a deleted app are deleted, when the API server has confirmed its deletion', async () => {
   await makeTask('old', 'gone', 10);
   await makeTask('of-b', 'b', 10);
   start();
@@ -84,7 +84,7 @@ test('those of an app that is gone go, when the API server has said that it is',
   expect(asked).toContain('get cfapps');
 });
 
-test('one that cannot be deleted does not block the others', async () => {
+test('a task that cannot be deleted does not block the others', async () => {
   for (const minutes of [10, 20, 30, 40, 50, 60]) await makeTask(`a-${minutes}`, 'a', minutes);
   start();
   cluster.intercept = (verb, _type, name) => {

@@ -107,7 +107,7 @@ async function endJob(name: string, type: 'Complete' | 'Failed', reason = ''): P
 const ended = (exitCode: number, reason: string) => ({ terminated: { exitCode, reason } });
 
 describe('a task that begins', () => {
-  test('fixes its number, its sizes and its droplet, and runs once with what the app has', async () => {
+  test('gets its number, its sizes and its droplet, and runs once with the environment of the app', async () => {
     await makeApp();
     await makeTask('task-1', { command: 'rake db:migrate' });
     await until(() => expect(condition('task-1', 'Started')?.status).toBe('True'));
@@ -128,7 +128,7 @@ describe('a task that begins', () => {
     expect(jobsMade()).toEqual(['task-1']);
   });
 
-  test('without a size gets the default, because a limit of 0 would mean no limit', async () => {
+  test('gets the default for a missing size, because a limit of 0 would mean no limit', async () => {
     await makeApp();
     await cluster.mergePatch(kinds.process, ns, 'worker', { spec: { memoryMB: 0 } });
     await makeTask('no-size', { command: 'rake', processType: 'worker', memoryMB: 0, diskMB: 0 });
@@ -139,7 +139,7 @@ describe('a task that begins', () => {
     expect(limits).toEqual({ memory: `${String(memoryMB)}Mi`, 'ephemeral-storage': '512Mi' });
   });
 
-  test('takes command and sizes of the process type that it names; its own sizes are stronger; a droplet is started by its launcher', async () => {
+  test('takes command and sizes from the process type that it names, with priority for its own sizes, and starts through the launcher of a droplet', async () => {
     await makeApp('buildpack');
     await makeTask('of-process', { processType: 'worker' });
     await makeTask('own-sizes', { processType: 'worker', memoryMB: 32, diskMB: 128 });
@@ -161,7 +161,7 @@ describe('a task that begins', () => {
     expect(['a', 'b', 'c'].map((name) => task(name)?.status?.sequenceId)).toEqual([1, 2, 3]);
   });
 
-  test('belongs to its app and goes with it, also while it waits for a droplet', async () => {
+  test('belongs to its app and is deleted with it, also while it waits for a droplet', async () => {
     await makeApp('docker', { currentDropletRef: { name: '' } });
     await makeTask('early');
     const uid = cluster.peek(kinds.app, ns, 'app')?.metadata.uid;
@@ -172,7 +172,7 @@ describe('a task that begins', () => {
     await until(() => expect(task('early')).toBeUndefined());
   });
 
-  test('waits for a droplet, says so, and begins when there is one', async () => {
+  test('waits for a droplet, reports it, and begins when there is one', async () => {
     await makeApp('docker', { currentDropletRef: { name: '' } });
     await makeTask('early');
     await until(() => expect(condition('early', 'Ready')).toMatchObject({ status: 'False', reason: 'AppCurrentDropletRefNotSet' }));
@@ -189,7 +189,7 @@ describe('a task that ends', () => {
     await until(() => expect(job('task-1')).toBeDefined());
   });
 
-  test('well has Succeeded, and nothing more is written', async () => {
+  test('with exit code 0 has Succeeded, and nothing more is written', async () => {
     await givePod('task-1', ended(0, 'Completed'), 'Succeeded');
     await endJob('task-1', 'Complete');
     await until(() => expect(condition('task-1', 'Succeeded')).toMatchObject({ status: 'True', reason: 'JobSucceeded' }));
@@ -200,7 +200,7 @@ describe('a task that ends', () => {
     expect(cluster.writes.slice(before).filter(({ kind }) => kind !== 'Lease')).toEqual([]);
   });
 
-  test('is written down before its Job, and with it the pod and its log, is left to end in six hours', async () => {
+  test('has its status written before its Job, with the pod and its log, gets six hours to its deletion', async () => {
     expect(job('task-1')?.spec).not.toHaveProperty('ttlSecondsAfterFinished');
     await givePod('task-1', ended(0, 'Completed'), 'Succeeded');
     await endJob('task-1', 'Complete');
@@ -216,7 +216,7 @@ describe('a task that ends', () => {
     expect(condition('task-1', 'Failed')?.status).not.toBe('True');
   });
 
-  test('badly has Failed with the exit code of its command', async () => {
+  test('with another exit code has Failed with it', async () => {
     await givePod('task-1', ended(7, 'Error'), 'Failed');
     await endJob('task-1', 'Failed', 'BackoffLimitExceeded');
     await until(() =>
@@ -226,7 +226,7 @@ describe('a task that ends', () => {
     expect(condition('task-1', 'Ready')?.status).toBe('True');
   });
 
-  test('with an image that is not there says that and leaves no Job that waits for ever', async () => {
+  test('has Failed if its image does not exist, and leaves no Job that waits for ever', async () => {
     await givePod('task-1', { waiting: { reason: 'ErrImagePull', message: 'shop:1: not found' } }, 'Pending');
     await until(() => expect(condition('task-1', 'Failed')).toMatchObject({ status: 'True', reason: 'ImagePull' }));
     expect(condition('task-1', 'Failed')?.message).toContain('shop:1');
@@ -241,7 +241,7 @@ describe('a task that ends', () => {
     expect([job('task-1'), jobsMade()]).toEqual([undefined, ['task-1']]);
   });
 
-  test('by its user takes its Job with it', async () => {
+  test('because its user cancels it is deleted with its Job', async () => {
     await cluster.mergePatch(kinds.task, ns, 'task-1', { spec: { canceled: true } });
     await until(() => expect(condition('task-1', 'Canceled')).toMatchObject({ status: 'True', reason: 'TaskCanceled' }));
     expect(condition('task-1', 'Failed')).toMatchObject({ status: 'True', reason: 'TaskCanceled' });

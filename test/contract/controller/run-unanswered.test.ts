@@ -21,20 +21,20 @@ async function sceneWith(type: 'process' | 'port'): Promise<void> {
   });
 }
 
-test('with the check "process" it serves, as in cf', async () => {
+test('an app that answers no request serves if its check is "process", as in cf', async () => {
   await sceneWith('process');
   const id = await scene.deploy('mute:1');
   await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Serving' }));
 });
 
-test('with a check of its port it is waited for', async () => {
+test('an app that answers no request is waited for if its check is its port', async () => {
   await sceneWith('port');
   const id = await scene.deploy('mute:1');
   await scene.until(() => expect(deployment()).toMatchObject({ id, phase: 'Starting' }));
   await scene.until(() => expect(deployment()?.message).toContain('does not reach the new version of shop.apps.example yet (502)'));
 });
 
-test('that the gateway could not be asked stays said of a version that serves, also by the next controller', async () => {
+test('the note that the gateway could not be asked stays while the version serves, also with the next controller', async () => {
   scene = await startRunScene({ unreachableGateway: true });
   const id = await scene.deploy('good:1');
   const note = {

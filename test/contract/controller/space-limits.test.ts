@@ -47,7 +47,7 @@ const alone = (named: Limits = {}, withKinds = true): Limits => ({ ...limitsOf('
 const hard = (ns = 's') => scene.cluster.peek(resourceQuotaType, ns, 'kf-limits')?.spec?.hard;
 
 describe('the quota of a space', () => {
-  test('is there when the space is ready, with limits for what runs and for each kind that a developer writes', async () => {
+  test('exists when the space is ready, with limits for what runs and for each kind that a developer writes', async () => {
     await startWithSpace();
     expect(hard()).toEqual(alone());
     expect(hard()).toMatchObject({
@@ -59,7 +59,7 @@ describe('the quota of a space', () => {
     expect(hard('o')).toEqual(limitsOf('org'));
   });
 
-  test('names what the operator wants instead, and nothing for a limit that is empty', async () => {
+  test("has the operator's values, and no entry for a limit that is empty", async () => {
     await startWithSpace({ pods: '7', 'requests.memory': '', 'limits.cpu': '3' });
     expect(hard()).toMatchObject({ pods: '7', 'limits.cpu': '3' });
     expect(hard()).not.toHaveProperty('requests.memory');
@@ -87,7 +87,7 @@ describe('the quota of a space', () => {
     expect(scene.cluster.writes.slice(before).filter(({ kind }) => kind === 'ResourceQuota')).toEqual([]);
   });
 
-  test('of a new installation names no kinds yet: the cluster would refuse objects of a kind that it has not counted', async () => {
+  test('of a new installation names no kinds yet, because the cluster would refuse objects of a kind that it has not counted', async () => {
     await startWithSpace({}, 1_000);
     expect(hard()).toEqual(alone({}, false));
     expect(Object.keys(hard() ?? {}).filter((key) => key.endsWith('korifi.cloudfoundry.org'))).toEqual([]);
@@ -165,7 +165,7 @@ describe('the quotas of the spaces of an org', () => {
     expect(shares('s-2')).toEqual([500]);
   });
 
-  test('share what the operator names as the total of an org', async () => {
+  test('share the total that the operator sets for an org', async () => {
     scene = await startScene();
     const metadata = { creationTimestamp: new Date(Date.now() - 3_600_000).toISOString() };
     const limits = { orgTotal: { [apps]: '30', 'count/secrets': '', 'requests.memory': '8Gi' } };
@@ -181,7 +181,7 @@ describe('the quotas of the spaces of an org', () => {
   });
 });
 
-describe('the quota of a space that was there before kf made quotas', () => {
+describe('the quota of a space that existed before kf made quotas', () => {
   const used = { pods: '80', 'requests.memory': '20Gi', 'count/cfapps.korifi.cloudfoundry.org': '100', 'count/secrets': '12' };
   const counted = (): Promise<unknown> =>
     scene.cluster.mergePatch(
@@ -221,7 +221,7 @@ describe('the quota of a space that was there before kf made quotas', () => {
     expect(hard()).toMatchObject(wider);
   });
 
-  test('is as the operator names it, whatever is there', async () => {
+  test("has the operator's values, whatever exists", async () => {
     await startWithOldSpace({ pods: '7' });
     await scene.until(() => expect(hard()?.['pods']).toBe('1P'));
     await counted();

@@ -37,7 +37,7 @@ describe('the NetworkPolicies of a space', () => {
   });
   afterEach(() => scene.stop());
 
-  test('are there while kf-info speaks of them, and go when it does not; policies of others stay', async () => {
+  test('exist while kf-info asks for them and are deleted when it does not, and policies of others stay', async () => {
     expect(names()).toEqual([]);
     await setUp(settings);
     await scene.until(() => expect(names()).toEqual(['s-1/kf-apps', 's-1/kf-builds']));
@@ -58,7 +58,7 @@ describe('the NetworkPolicies of a space', () => {
     await scene.until(() => expect([text('kf-apps'), text('kf-builds')]).toEqual(before));
   });
 
-  test('leave the addresses of nodes out of the internet, also of one that comes later', async () => {
+  test('exclude the addresses of nodes from the internet, also of nodes that are added later', async () => {
     await setUp(settings);
     await scene.until(() => expect(text('kf-apps')).toContain('198.51.100.1/32'));
     const status = { addresses: [{ type: 'ExternalIP', address: '203.0.113.9' }] };

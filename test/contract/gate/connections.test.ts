@@ -36,7 +36,7 @@ describe('connections that send headers without an end', () => {
     expect(await version()).toBe(200);
   });
 
-  test('from many addresses: they close the oldest of the busiest', async () => {
+  test('from many addresses close the oldest one of the address with the most', async () => {
     scene = await openGate({ connections: { strangersPerAddress: 8, strangers: 20 } });
     for (let host = 1; host <= 12; host += 1) for (let count = 0; count < 6; count += 1) await hold(`127.0.1.${host}`, endless);
     await expect.poll(alive).toBe(20);
@@ -65,7 +65,7 @@ test('a space has a limited number of connections, independent of other spaces',
 describe('a connection that does not wait for answers', () => {
   const line = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: gate\r\nAuthorization: ${basic(user, password)}\r\n\r\n`;
 
-  test('ends, and the registry sees few of its requests', async () => {
+  test('is closed, and the registry sees few of its requests', async () => {
     let asked = 0;
     scene = await openGate({ upstream: () => void (asked += 1) });
     const socket = await hold('127.0.0.1', line('/v2/').repeat(5_000));
@@ -73,13 +73,13 @@ describe('a connection that does not wait for answers', () => {
     expect(asked).toBeLessThanOrEqual(8);
   });
 
-  test.each(['/healthz', '/readyz'])('ends also when it asks for %s, which needs no credential', async (path) => {
+  test.each(['/healthz', '/readyz'])('is closed also if it requests %s, which needs no credential', async (path) => {
     scene = await openGate();
     const socket = await hold('127.0.0.1', `GET ${path} HTTP/1.1\r\nHost: gate\r\n\r\n`.repeat(50_000));
     await expect.poll(() => socket.destroyed).toBe(true);
   });
 
-  test('stays while it waits for each', async () => {
+  test('stays if it waits for each answer', async () => {
     scene = await openGate();
     const socket = await hold('127.0.0.1', '');
     let answers = 0;

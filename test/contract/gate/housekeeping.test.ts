@@ -65,7 +65,7 @@ const housekeeping = (commits = new Commits()): Housekeeping =>
   new Housekeeping({ store, commits, capacity: new Capacity({ store, folder, reserve: 0 }), log: () => undefined });
 
 describe('blobs', () => {
-  test('go when no repository refers to them, and stay as long as one does', async () => {
+  test('are removed when no repository refers to them, and stay as long as one does', async () => {
     const [shared, mine, manifest, lost] = ['shared', 'mine', 'manifest', 'lost'].map(putBlob) as [string, string, string, string];
     link('s-1/a-droplets', shared);
     link('s-1/a-droplets', mine);
@@ -127,7 +127,7 @@ describe('blobs', () => {
     socket.destroy();
   });
 
-  test('of repositories with other names and files that are none of the registry do no harm', async () => {
+  test('of repositories with other names, and files of other kinds, do not disturb the cleanup', async () => {
     mkdirSync(root('repositories/s-1/a-droplets/_layers/sha256/not-a-digest'), { recursive: true });
     mkdirSync(root('blobs/sha256/zz'), { recursive: true });
     writeFileSync(root('repositories/file'), '');
@@ -153,7 +153,7 @@ describe('digests of recent pushes', () => {
     expect([commits.isFull('s-1'), commits.size]).toEqual([false, 0]);
   });
 
-  test('stays while a sweep goes on, however long it takes', async () => {
+  test('stay during a cleanup, however long it takes', async () => {
     let at = 0;
     const commits = new Commits(() => at);
     await push(commits, 's-1', 1);
@@ -215,7 +215,7 @@ test('all blobs are checked, in batches, also while some are removed', async () 
   expect(stored.map(has)).toEqual(stored.map((_, index) => index < 10));
 });
 
-test("a space's share: each blob once, its unfinished uploads, and a fixed part for every entry", async () => {
+test('the usage of a space counts each blob once, its unfinished uploads, and a fixed amount for every entry', async () => {
   const digest = putBlob('x'.repeat(100));
   link('s-1/a-packages', digest);
   link('s-1/a-droplets', digest);
@@ -258,7 +258,7 @@ describe('repositories', () => {
     expect(pages.flat()).toEqual(stored);
   });
 
-  test('are at most 3,000 in a space, existing ones and other spaces still accept pushes', async () => {
+  test('are at most 3,000 in a space, and existing ones and other spaces still accept pushes', async () => {
     made('s-1', 2_999);
     // Also without a share.
     scene = await openGate({ folder });
@@ -291,7 +291,7 @@ describe('an upload', () => {
     return [answer.status, errors[0]?.message ?? ''];
   };
 
-  test("that would take more than the space's share is refused, whatever way it comes; others are not", async () => {
+  test("that would exceed the space's share is refused, in every form of upload, and others are not", async () => {
     link('s-1/a-packages', putBlob('x'.repeat(900)));
     // A repository, a link and a blob are there, and an upload begins.
     scene = await openGate({ folder, capacity: { spaceQuota: 1000 + 4 * entryBytes } });
@@ -312,7 +312,7 @@ describe('an upload', () => {
     expect(answer.status).toBe(200);
   });
 
-  test('that does not say how long it is is cut where its share ends', async () => {
+  test('without a length is cut where its share ends', async () => {
     const bodies: number[] = [];
     const counting: Upstream = (request) => {
       let bytes = 0;
@@ -345,7 +345,7 @@ describe('an upload', () => {
     expect((await send('PUT', `blobs/uploads/u?digest=sha256:${hex('x')}`))[0]).toBe(200);
   });
 
-  test('waits for the count of its space that is under way, however many come', async () => {
+  test('waits for the running count of its space, however many uploads there are', async () => {
     const counts: string[] = [];
     class Counted extends ImageStore {
       override usageOf(space: string, most?: number): ReturnType<ImageStore['usageOf']> {
@@ -360,7 +360,7 @@ describe('an upload', () => {
     expect(counts.toSorted()).toEqual(['s-0', 's-1']);
   });
 
-  test('is refused when the volume has few inodes left', async () => {
+  test('is refused if the volume has few inodes left', async () => {
     const statfs = async () => Promise.resolve({ blocks: 1e9, bavail: 9e8, bsize: 4096, files: 1000, ffree: 49 });
     scene = await openGate({ folder, capacity: { statfs } });
     expect(await send('POST', 'blobs/uploads/')).toEqual([507, 'the registry has no disk space left: 49 of 1000 files are free']);
@@ -368,7 +368,7 @@ describe('an upload', () => {
     expect((await ask(scene.port('push'), { path: '/readyz' })).status).toBe(503);
   });
 
-  test('is refused when the volume has no more than its reserve, and reading goes on', async () => {
+  test('is refused if the volume has no more than its reserve, and reads continue', async () => {
     scene = await openGate({ folder, capacity: { reserve: Number.MAX_SAFE_INTEGER } });
     const [status, message] = await send('POST', 'blobs/uploads/');
     expect([status, message]).toEqual([

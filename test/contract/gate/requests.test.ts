@@ -21,7 +21,7 @@ const open = async (upstream?: Upstream): Promise<number> => {
 const seenPaths = (): string[] => scene.seen.map((request) => request.url);
 
 describe('paths', () => {
-  test('unknown, encoded, unnormalised and ambiguous ones never reach the registry', async () => {
+  test('that are unknown, encoded, not normalised or ambiguous never reach the registry', async () => {
     const port = await open();
     const paths = [
       '/v2/_catalog',
@@ -59,14 +59,14 @@ describe('paths', () => {
     expect(scene.seen).toEqual([]);
   });
 
-  test('of tags, only lists of own repositories go through', async () => {
+  test('of tags are allowed only for lists of own repositories', async () => {
     const port = await open();
     expect((await ask(port, { path: `/v2/${repository}/tags/list?n=5&last=a&evil=1`, headers })).status).toBe(200);
     expect((await ask(port, { path: '/v2/space-2/app-1-packages/tags/list', headers })).status).toBe(403);
     expect(seenPaths()).toEqual([`/v2/${repository}/tags/list?n=5&last=a`]);
   });
 
-  test('methods that the API does not have are refused', async () => {
+  test('with methods that the API does not have are refused', async () => {
     const port = await open();
     for (const method of ['DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'POST'])
       expect((await ask(port, { method, path: `/v2/${repository}/manifests/latest`, headers })).status).toBe(405);
@@ -79,7 +79,7 @@ describe('mounts', () => {
   const post = (port: number, query: string, more: Record<string, string> = {}, body?: string) =>
     ask(port, { method: 'POST', path: start + query, headers: { ...headers, ...more }, ...(body === undefined ? {} : { body }) });
 
-  test('from the own scope go through; from another one, or without a source, they become plain uploads', async () => {
+  test('from the own space are allowed, and from another one or without a source they become plain uploads', async () => {
     const port = await open();
     for (const from of ['space-1/app-2-packages', 'space-2/app-1-packages', 'space-1/../space-2/x', ''])
       await post(port, `?mount=${digest}&from=${encodeURIComponent(from)}`);
@@ -96,14 +96,14 @@ describe('mounts', () => {
     ]);
   });
 
-  test('given twice are refused, so that gate and registry cannot read different values', async () => {
+  test('with duplicate parameters are refused, so that gate and registry cannot read different values', async () => {
     const port = await open();
     expect((await post(port, `?mount=${digest}&from=space-1/a-cache&from=space-2/a-cache`)).status).toBe(400);
     expect(scene.seen).toEqual([]);
   });
 
   test.each(['sha256:' + 'b'.repeat(63), 'sha256:' + 'B'.repeat(64), 'sha512:' + 'b'.repeat(128), 'x'.repeat(15_000), ''])(
-    'and ends of uploads name a digest, not any text (%#): the gate would remember it',
+    'and ends of uploads must name a digest, not any text (%#), because the gate would remember it',
     async (text) => {
       const port = await open();
       const named = encodeURIComponent(text);
@@ -116,7 +116,7 @@ describe('mounts', () => {
     },
   );
 
-  test('hidden in a form body are not read by the registry, because the body is declared as bytes', async () => {
+  test('in a form body are not read by the registry, because the body is declared as bytes', async () => {
     const port = await open();
     await post(port, '', { 'content-type': 'application/x-www-form-urlencoded' }, `mount=${digest}&from=space-2/x`);
     expect(scene.seen[0]?.headers['content-type']).toBe('application/octet-stream');
@@ -144,7 +144,7 @@ describe('headers', () => {
     expect(scene.seen[0]?.headers.host).toMatch(/^127\.0\.0\.1:/);
   });
 
-  test('a Location becomes a path of the same repository, and one that leads elsewhere is dropped', async () => {
+  test('a Location becomes a path of the same repository, and one to another place is removed', async () => {
     const locations = [
       `http://127.0.0.1:5002/v2/${repository}/blobs/uploads/u?_state=s`,
       `/v2/${repository}/blobs/uploads/u`,
@@ -195,7 +195,7 @@ describe('bodies', () => {
     expect(createHash('sha256').update(answer.body).digest('hex')).toBe(createHash('sha256').update(body).digest('hex'));
   });
 
-  test('wait in the sender while the registry does not read, instead of filling the gate', async () => {
+  test('wait in the sender while the registry does not read, instead of filling the memory of the gate', async () => {
     const port = await open((request) => void request.pause());
     const socket = connect(port, '127.0.0.1');
     socket.on('error', () => undefined);
@@ -225,7 +225,7 @@ describe('bodies', () => {
     await expect(ask(port, { path: `/v2/${repository}/blobs/${digest}`, headers })).rejects.toThrow(/aborted|socket/);
   });
 
-  test('of a client that goes away end the request at the registry', async () => {
+  test('of a client that disconnects end the request at the registry', async () => {
     let ended: (value: string) => void = () => undefined;
     const gone = new Promise<string>((resolve) => (ended = resolve));
     const port = await open((request) => {
@@ -239,7 +239,7 @@ describe('bodies', () => {
     expect(await gone).toBe('cut');
   });
 
-  test('of a client that goes away while the capacity is computed leave nothing open at the registry', async () => {
+  test('of a client that disconnects while the usage is computed leave nothing open at the registry', async () => {
     let open = 0;
     const [counting, counted] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
     const statfs = async () => {
@@ -266,7 +266,7 @@ describe('bodies', () => {
   });
 
   test.each(['keeps', 'ends'] as const)(
-    'that the registry answers before it has read them do not hold up what follows on the connection (it %s its own)',
+    'that the registry answers before it has read them do not delay the next request on the connection (it %s its own)',
     async (how) => {
       const early: Upstream = ({ method, socket }, response) => {
         if (method !== 'PATCH' || how === 'keeps') {
@@ -296,15 +296,15 @@ describe('bodies', () => {
     },
   );
 
-  test('refused with 401 are read on a while, so that the client sees the answer', async () => {
+  test('of requests refused with 401 are still read for a while, so that the client sees the answer', async () => {
     const port = await open();
     const answer = await ask(port, { method: 'PATCH', path: `/v2/${repository}/blobs/uploads/u`, body: Buffer.alloc(2_000_000) });
     expect(answer.status).toBe(401);
   });
 });
 
-describe('around', () => {
-  test('a registry that is gone is a 502 with a sentence', async () => {
+describe('around the requests', () => {
+  test('a registry that is away causes a 502 with a sentence', async () => {
     const port = await open((request) => void request.socket.destroy());
     const answer = await ask(port, { path: `/v2/${repository}/manifests/latest`, headers });
     expect([answer.status, JSON.parse(answer.body.toString())]).toEqual([
@@ -313,7 +313,7 @@ describe('around', () => {
     ]);
   });
 
-  test('the access log names user, path and status, and no secret', async () => {
+  test('the access log has user, path and status, and no secret', async () => {
     const port = await open();
     await ask(port, { path: `/v2/${repository}/tags/list?last=secret`, headers });
     await ask(port, { path: '/v2/', headers: { authorization: basic(user, 'wrong') } });

@@ -54,7 +54,7 @@ describe('the gate', () => {
       });
   }
 
-  test('lets a pull credential read its space at the pull port and do nothing else anywhere', async () => {
+  test('allows a pull credential to read its space at the pull port and nothing else', async () => {
     for (const [method, path] of requests(`${mine}/app-1-droplets`)) {
       const reads = method === 'GET' || method === 'HEAD';
       expect([method, path, await status('pull', method, path, users.pull)]).toEqual([
@@ -66,14 +66,14 @@ describe('the gate', () => {
     }
   });
 
-  test('lets a push credential read and upload in its space at the push port, but not delete, and keeps it from the pull port', async () => {
+  test('allows a push credential to read and upload in its space at the push port, but neither deletes nor the pull port', async () => {
     for (const [method, path] of requests(`${mine}/app-1-packages`)) {
       expect([method, path, await status('push', method, path, users.push)]).toEqual([method, path, method === 'DELETE' ? 405 : 200]);
       expect(await status('pull', method, path, users.push)).toBeGreaterThanOrEqual(403);
     }
   });
 
-  test('lets a push credential write only repositories of apps, because nobody would delete others', async () => {
+  test('allows a push credential to write only repositories of apps, because nobody would delete others', async () => {
     const names = ['other', 'app-1', 'app-1-other', 'a__b-packages', 'packages'];
     const writes = new Set(['POST', 'PATCH', 'PUT']);
     for (const name of names)
@@ -85,7 +85,7 @@ describe('the gate', () => {
     expect(await status('push', 'GET', `/v2/${mine}/other/manifests/t`, users.push)).toBe(200);
   });
 
-  test('keeps a build credential to the three repositories of its app', async () => {
+  test('limits a build credential to the three repositories of its app', async () => {
     for (const suffix of ['packages', 'droplets', 'cache'])
       expect(await status('push', 'PUT', `/v2/${mine}/app-1-${suffix}/manifests/t`, users.build)).toBe(200);
     for (const name of ['app-2-droplets', 'app-1', 'app-1-other', 'app-1-x-droplets', 'app-10-droplets', 'xapp-1-droplets'])
@@ -98,7 +98,7 @@ describe('the gate', () => {
     ['push', 'push', `push.${mine}`],
     ['pull', 'pull', `pull.${mine}`],
   ] as const)(
-    'ends a %s credential at its second and a minute for clocks that differ, and takes none without an end',
+    'ends a %s credential at its second and a minute for clocks that differ, and accepts none without an expiry time',
     async (_, port, user) => {
       const path = `/v2/${mine}/app-1-droplets/manifests/t`;
       expect(await status(port, 'GET', path, `${user}.${now}`)).toBe(200);
@@ -109,7 +109,7 @@ describe('the gate', () => {
     },
   );
 
-  test('tells its state to a keeper at the push port, and a keeper nothing else', async () => {
+  test('shows its state to the controller at the push port, and allows the controller nothing else', async () => {
     const keeper = `keeper.${later}`;
     const headers = { authorization: basic(keeper) };
     const { status: code, body } = await ask(scene.port('push'), { path: '/kf/status', headers });
@@ -122,7 +122,7 @@ describe('the gate', () => {
     expect(scene.seen).toEqual([]);
   });
 
-  test('takes what any key that counts has signed', async () => {
+  test('accepts credentials that any valid key has signed', async () => {
     const older = Buffer.from('the key before it, long enough...');
     const both = await openGate({ readKeys: () => [key, older] });
     const asks = async (signer: Buffer): Promise<number> =>
@@ -159,7 +159,7 @@ describe('the gate', () => {
       expect([authorization, (await ask(scene.port('push'), { path, headers: { authorization } })).status]).toEqual([authorization, 401]);
   });
 
-  test('takes X-Kf-Authorization before Authorization, and only that one when both are there', async () => {
+  test('uses X-Kf-Authorization before Authorization, and only the first if there are both', async () => {
     const path = `/v2/${mine}/app-1-droplets/manifests/t`;
     const both = (kf: string | string[], plain: string) =>
       ask(scene.port('push'), { path, headers: { 'x-kf-authorization': kf, authorization: plain } });
@@ -169,7 +169,7 @@ describe('the gate', () => {
     expect((await both([basic(users.push), basic(users.push)], basic(users.push))).status).toBe(401);
   });
 
-  test('answers the version check with a Basic challenge or, with any right credential of that port, with 200', async () => {
+  test('answers the version check with a Basic challenge or, with any valid credential of that port, with 200', async () => {
     const answer = await ask(scene.port('pull'), { path: '/v2/' });
     expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, 'Basic realm="kf"']);
     expect(await status('pull', 'GET', '/v2/', users.pull)).toBe(200);

@@ -40,7 +40,7 @@ describe('the preflight of rights', () => {
     expect(server.calls.map(({ path }) => path.split('/').at(-1))).toEqual(['selfsubjectrulesreviews']);
   });
 
-  test('rights that the rules do not list are checked one by one, since the rules can be incomplete', async () => {
+  test('rights that the rules do not list are checked one by one, because the rules can be incomplete', async () => {
     rules({ verbs: ['get'], apiGroups: [''], resources: ['secrets'], resourceNames: ['mine'] });
     server.on('POST .*/selfsubjectaccessreviews', (call) => call.json({ status: { allowed: call.body.includes('"create"') } }, 201));
     const answers = await askAccess(cluster, [
@@ -68,7 +68,7 @@ describe('the preflight of rights', () => {
     });
   });
 
-  test('a rules review that is not possible leaves the single questions', async () => {
+  test('without a rules review each right is checked alone', async () => {
     server.on('POST .*/selfsubjectrulesreviews', (call) => call.fail(403, 'Forbidden', 'no'));
     server.on('POST .*/selfsubjectaccessreviews', (call) => call.json({ status: { allowed: true } }, 201));
     const questions = [

@@ -92,7 +92,7 @@ describe('a command in a container', () => {
     expect(requests[0]?.headers['sec-websocket-protocol']).toBe('v5.channel.k8s.io,v4.channel.k8s.io');
   });
 
-  test('reads its input to the end, however large', async () => {
+  test('gets its input to the end, however large', async () => {
     const size = 5_000_000;
     const server = await serving(({ socket }) => {
       let read = 0;
@@ -108,7 +108,7 @@ describe('a command in a container', () => {
     expect([await text(stdout), await exitCode]).toEqual([`channel 0 closed after ${size}`, 0]);
   });
 
-  test('without v5 of the protocol runs as well; its input has no end', async () => {
+  test('runs also without v5 of the protocol, but its input has no end', async () => {
     const seen: number[][] = [];
     const server = await serving(
       ({ socket }) => {
@@ -126,7 +126,7 @@ describe('a command in a container', () => {
     expect(seen).toEqual([[0, 120]]);
   });
 
-  test('is told the size of its terminal', async () => {
+  test('gets the size of its terminal', async () => {
     const server = await serving(({ socket }) => {
       socket.on('message', (message) => {
         send(socket, 1, `${String(message[0])} ${message.subarray(1).toString()}`);
@@ -148,7 +148,7 @@ describe('a command in a container', () => {
     await expect(exitCode).rejects.toMatchObject({ code: 'failed', message: `Error from Kubernetes: ${message}`, status: 500 });
   });
 
-  test('whose output nobody reads stops at the reader, and goes on with it', async () => {
+  test('whose output is not read is paused, and continues when it is read', async () => {
     const [chunk, chunks] = [Buffer.alloc(64 * 1024, 'x'), 400];
     let sent = 0;
     const server = await serving(({ socket }) => {
@@ -183,8 +183,8 @@ async function stableCount(look: () => number): Promise<number> {
   return last;
 }
 
-describe('an end that is none', () => {
-  test('a cut connection is reported, on the streams and as the outcome', async () => {
+describe('a connection that ends without a result', () => {
+  test('because it was cut is reported, on the streams and as the outcome', async () => {
     const server = await serving(({ socket }) => {
       send(socket, 1, 'half');
       socket.on('message', () => server.dropConnections());
@@ -195,7 +195,7 @@ describe('an end that is none', () => {
     await expect(exitCode).rejects.toMatchObject({ code: 'unreachable' });
   });
 
-  test('an end in order without a status is no success', async () => {
+  test('in order but without a status is not a success', async () => {
     const server = await serving(({ socket }) => socket.close(1000));
     const { exitCode } = await exec(await open(server), command);
     await expect(exitCode).rejects.toMatchObject({
@@ -204,7 +204,7 @@ describe('an end that is none', () => {
     });
   });
 
-  test('a server that answers no ping is lost', async () => {
+  test('is lost if the server answers no ping', async () => {
     const server = await serving(() => undefined, { autoPong: false });
     const { exitCode } = await exec(await open(server), { ...command, pingMs: 50 });
     await expect(exitCode).rejects.toMatchObject({
@@ -213,7 +213,7 @@ describe('an end that is none', () => {
     });
   });
 
-  test('one that answers pings may be silent for long', async () => {
+  test('may be silent for long if the server answers pings', async () => {
     let pings = 0;
     const server = await serving(({ socket }) => {
       (socket as unknown as NodeJS.EventEmitter).on('ping', () => {
@@ -226,7 +226,7 @@ describe('an end that is none', () => {
     expect(await exitCode).toBe(0);
   });
 
-  test('an interruption ends it, while it is opened and later', async () => {
+  test('ends when the command is interrupted, while it is opened and later', async () => {
     const early = new AbortController();
     const server = await ScriptedApiServer.start();
     closers.push(() => server.stop());
@@ -240,7 +240,7 @@ describe('an end that is none', () => {
     await expect(exitCode).rejects.toMatchObject({ code: 'interrupted' });
   });
 
-  test('a caller that closes it gets no error', async () => {
+  test('causes no error if the caller closed it', async () => {
     const closed = Promise.withResolvers<number>();
     const server = await serving(({ socket }) => socket.on('close', (code) => closed.resolve(code)));
     const { stdout, close } = await exec(await open(server), command);
@@ -249,7 +249,7 @@ describe('an end that is none', () => {
   });
 });
 
-describe('the way there', () => {
+describe('the connection to a container', () => {
   async function through(
     proxyOptions: ProxyOptions,
     parts: (proxy: ConnectProxy) => KubeconfigParts,
@@ -272,7 +272,7 @@ describe('the way there', () => {
     return [peers, proxy];
   }
 
-  test('leads through a proxy, with its credentials, and shows the client certificate inside of the tunnel', async () => {
+  test('uses a proxy, with its credentials, and shows the client certificate inside of the tunnel', async () => {
     const authority = new CertificateAuthority();
     const me = authority.client('jane');
     const inline = (pem: string): string => Buffer.from(pem).toString('base64');
@@ -282,12 +282,12 @@ describe('the way there', () => {
     expect(peers.map(({ clientName }) => clientName)).toEqual(['jane']);
   });
 
-  test('and through one that speaks TLS itself', async () => {
+  test('uses a proxy that speaks TLS itself', async () => {
     const authority = new CertificateAuthority();
     await through({ authority }, (proxy) => ({ cluster: { 'proxy-url': proxy.url } }), { authority });
   });
 
-  test('a proxy that refuses is named', async () => {
+  test('names a proxy that refuses', async () => {
     const server = await serving(() => undefined);
     const proxy = await ConnectProxy.start({ credentials: 'me:secret' });
     closers.push(() => proxy.stop());
@@ -298,14 +298,14 @@ describe('the way there', () => {
     });
   });
 
-  test('a server whose authority is not the one of the kubeconfig is refused', async () => {
+  test("is refused if the server's authority is not the one of the kubeconfig", async () => {
     const server = await serving(() => undefined, {}, { authority: new CertificateAuthority() });
     const ca = Buffer.from(new CertificateAuthority().cert).toString('base64');
     const cluster = await open(server, { cluster: { 'certificate-authority-data': ca } });
     await expect(exec(cluster, command)).rejects.toMatchObject({ code: 'unreachable' });
   });
 
-  test('carries the token, and a renewed one after a refusal', async () => {
+  test('sends the token, and a renewed one after a refusal', async () => {
     const server = await serving(({ socket }) => end(socket, success));
     const take = server.onUpgrade.bind(server);
     const tokens: (string | undefined)[] = [];
@@ -325,7 +325,7 @@ describe('the way there', () => {
     expect(tokens).toEqual(['Bearer token-1', 'Bearer token-2']);
   });
 
-  test('a missing right is reported as for any other request', async () => {
+  test('reports a missing right as any other request does', async () => {
     const server = await ScriptedApiServer.start();
     closers.push(() => server.stop());
     server.on('GET /readyz', (call) => call.text('ok'));
@@ -340,7 +340,7 @@ describe('the way there', () => {
     });
   });
 
-  test('something before the server that takes the upgrade out of the request is named', async () => {
+  test('names a server in between that removes the upgrade from the request', async () => {
     const server = await ScriptedApiServer.start();
     closers.push(() => server.stop());
     server.onUpgrade((_, duplex) => duplex.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'));
@@ -385,7 +385,7 @@ describe('a port of a pod', () => {
     await expect(text(stream)).rejects.toThrow('Error from Kubernetes: port 8080 of pod space/app-0: connection refused');
   });
 
-  test('carries more than anybody holds in memory, while its reader is slow', async () => {
+  test('carries more data than fits into memory while its reader is slow', async () => {
     const size = 20_000_000;
     const server = await serving(({ socket }) => {
       for (const channel of [0, 1]) send(socket, channel, port);
@@ -410,7 +410,7 @@ describe('a port of a pod', () => {
     await expect(text(stream)).rejects.toMatchObject({ code: 'unreachable' });
   });
 
-  test('is closed with its stream', async () => {
+  test('is closed together with its stream', async () => {
     const closed = Promise.withResolvers<number>();
     const server = await serving(({ socket }) => socket.on('close', (code) => closed.resolve(code)), v4);
     const stream = await portForward(await open(server), place);

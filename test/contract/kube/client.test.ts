@@ -27,7 +27,7 @@ const map = (name: string): Stored<ConfigMap> => asStored({ metadata: { name, na
 const maps = '/api/v1/namespaces/ns/configmaps';
 
 describe('reading', () => {
-  test('get gives the object, undefined for none, and an error for an unknown kind', async () => {
+  test('get returns the object, undefined for none, and an error for an unknown kind', async () => {
     server.on(`GET ${maps}/here`, (call) => call.json(map('here')));
     server.on(`GET ${maps}/gone`, (call) =>
       call.fail(404, 'NotFound', 'configmaps "gone" not found', { name: 'gone', kind: 'configmaps' }),
@@ -39,7 +39,7 @@ describe('reading', () => {
     expect(server.calls[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'user-agent': 'kf-test', accept: 'application/json' });
   });
 
-  test.each(['name', 'namespace', 'uid', 'resourceVersion'])('an object without %s is no answer', async (field) => {
+  test.each(['name', 'namespace', 'uid', 'resourceVersion'])('an object without %s is not accepted as an answer', async (field) => {
     const { metadata } = map('x');
     const object = { ...map('x'), metadata: { ...metadata, [field]: '' } };
     server.on(`(GET|PATCH) ${maps}/x`, (call) => call.json(object));
@@ -58,7 +58,7 @@ describe('reading', () => {
     await expect(cluster.watch(configMapType, { ns: 'ns' })[Symbol.asyncIterator]().next()).rejects.toMatchObject(refusal);
   });
 
-  test('an object of a kind without a namespace needs none, and one that is computed has no uid either', async () => {
+  test('an object of a cluster-wide kind needs no namespace, and a computed one has no uid either', async () => {
     const metadata = { name: 'x', uid: 'u', resourceVersion: '1' };
     server.on('GET /api/v1/namespaces/x', (call) => call.json({ metadata }));
     server.on('GET /apis/metrics.k8s.io/v1beta1/namespaces/ns/pods/x', (call) => call.json({ metadata: { name: 'x', namespace: 'ns' } }));
@@ -67,7 +67,7 @@ describe('reading', () => {
     expect(await cluster.get(metrics, 'ns', 'x')).toMatchObject({ metadata: { name: 'x' } });
   });
 
-  test('list reads all pages and completes what lists leave out', async () => {
+  test('list reads all pages and adds fields that lists leave out', async () => {
     server.on(
       `GET ${maps}`,
       (call) => call.json({ metadata: { resourceVersion: '7', continue: 'next' }, items: [map('a')] }),
@@ -85,7 +85,7 @@ describe('reading', () => {
     ]);
   });
 
-  test('a continue token that became too old starts the list again', async () => {
+  test('a continue token that has expired starts the list again', async () => {
     server.on(
       `GET ${maps}`,
       (call) => call.json({ metadata: { resourceVersion: '7', continue: 'next' }, items: [map('a')] }),
@@ -134,7 +134,7 @@ describe('reading', () => {
     expect(server.calls[0]?.headers.accept).toContain('as=Table');
   });
 
-  test('an answer that breaks off half-way is asked for again', async () => {
+  test('an answer that is cut off is requested again', async () => {
     server.on(
       `GET ${maps}/x`,
       async (call) => {
@@ -193,13 +193,13 @@ describe('writing', () => {
     expect(server.callsOf(`POST ${maps}`)).toHaveLength(3);
   });
 
-  test('a create that something else refuses is not', async () => {
+  test('a create that is refused for another reason is not sent again', async () => {
     server.on(`POST ${maps}`, (call) => call.fail(403, 'Forbidden', 'configmaps "a" is forbidden: exceeded quota: kf-limits'));
     await expect(cluster.create(configMapType, map('a'))).rejects.toMatchObject({ status: 403 });
     expect(server.callsOf(`POST ${maps}`)).toHaveLength(1);
   });
 
-  test('delete carries preconditions and says whether there was something', async () => {
+  test('delete sends preconditions and returns whether there was an object', async () => {
     server.on(
       `DELETE ${maps}/x`,
       (call) => call.json({ kind: 'Status', status: 'Success' }),
@@ -221,8 +221,8 @@ describe('writing', () => {
   });
 });
 
-describe('the rest', () => {
-  test("logs hand out the body, and the API server's own words when there is none", async () => {
+describe('other requests', () => {
+  test("logs return the body, and the API server's own message if there is none", async () => {
     const message = 'container "application" in pod "p" is waiting to start: ContainerCreating';
     server.on(
       'GET /api/v1/namespaces/ns/pods/p/log',
@@ -249,7 +249,7 @@ describe('the rest', () => {
     await expect(cluster.logs('ns', 'p')).rejects.toThrow(message);
   });
 
-  test('reviews ask for the caller', async () => {
+  test('reviews ask about the caller', async () => {
     server.on('POST .*/selfsubjectaccessreviews', (call) => call.json({ status: { allowed: false, reason: 'no rule' } }, 201));
     server.on('POST .*/selfsubjectreviews', (call) => call.json({ status: { userInfo: { username: 'jane' } } }, 201));
     expect(await cluster.canI({ verb: 'get', resource: 'pods', subresource: 'log', ns: 'ns' })).toEqual({
@@ -262,7 +262,7 @@ describe('the rest', () => {
     expect(await cluster.whoAmI()).toBe('jane');
   });
 
-  test('raw requests pass any status and body through', async () => {
+  test('raw requests return any status and body', async () => {
     server.on('PUT /api/v1/namespaces/s/services/x/proxy/v2/blob', (call) => {
       call.response.writeHead(202, { Location: '/v2/next', 'X-Body': call.body, 'X-Kf': String(call.headers['x-kf-authorization']) });
       call.response.end('ok');

@@ -50,7 +50,7 @@ describe('a proxy before the API server', () => {
     expect(server.calls.map(({ clientName }) => clientName)).toEqual(['jane', 'jane']);
   });
 
-  test("lets an API server that is named by its address be checked against that address, not the proxy's name", async () => {
+  test("lets an API server that is addressed by IP be verified by that address, not by the proxy's name", async () => {
     const authority = new CertificateAuthority();
     const { server, proxy } = await start({ authority, names: ['127.0.0.1'] }, {});
     await (await open(server, { cluster: { 'proxy-url': `http://localhost:${String(proxy.port)}` } })).list(podType);
@@ -70,7 +70,7 @@ describe('a proxy before the API server', () => {
     expect(proxy.tunnels).toHaveLength(1);
   });
 
-  test("that asks for a password is named, and its refusal is not taken for the API server's", async () => {
+  test("that requires a password is named, and its refusal is not taken for the API server's", async () => {
     const { server, proxy } = await start({ authority: new CertificateAuthority() }, { credentials: 'me:secret' });
     const cluster = await open(server, { cluster: { 'proxy-url': `http://me:wrong@127.0.0.1:${String(proxy.port)}` } });
     await expect(cluster.list(podType)).rejects.toMatchObject({
@@ -87,7 +87,7 @@ describe('a proxy before the API server', () => {
     await expect(cluster.list(podType)).rejects.toThrow(/the proxy http:\/\/127\.0\.0\.1:\d+ cannot be reached/);
   });
 
-  test('that looks into the traffic works when the kubeconfig trusts its authority; large bodies it cuts are seen by the caller', async () => {
+  test('that inspects the traffic works if the kubeconfig trusts its authority, and the caller sees that it cuts large bodies', async () => {
     const inspector = new CertificateAuthority('proxy authority');
     const { server, proxy } = await start({ authority: new CertificateAuthority() }, { inspectWith: inspector, maxBodyBytes: 1_000_000 });
     server.on('PATCH /upload', (call) => call.text(String(call.body.length)));

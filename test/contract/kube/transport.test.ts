@@ -64,7 +64,7 @@ describe('TLS', () => {
     }
   });
 
-  test('checks the name, or the one that tls-server-name gives', async () => {
+  test('checks the name, or the one of tls-server-name', async () => {
     const authority = new CertificateAuthority();
     const secure = await ScriptedApiServer.start({ authority, names: ['kubernetes.internal'] });
     try {
@@ -94,7 +94,7 @@ describe('connections', () => {
     });
   });
 
-  test('a server that answered before is waited for while it restarts', async () => {
+  test('kf waits for a server that answered before while it restarts', async () => {
     server.on('GET /api/v1/pods', empty);
     server.on('POST /api/v1/namespaces/ns/configmaps', (call) => call.json(map, 201));
     const cluster = await to(server);
@@ -106,7 +106,7 @@ describe('connections', () => {
     expect(server.callsOf('POST .*')).toHaveLength(1);
   });
 
-  test('but not for ever', async () => {
+  test('kf does not wait for such a server for ever', async () => {
     server.on('GET /api/v1/pods', empty);
     const cluster = await to(server, {}, { patienceMs: 150 });
     await cluster.list(podType);
@@ -114,7 +114,7 @@ describe('connections', () => {
     await expect(cluster.list(podType)).rejects.toMatchObject({ code: 'unreachable' });
   });
 
-  test('what may have been done is not sent again when the connection breaks, what can do no harm is', async () => {
+  test('a request that may have had an effect is not sent again when the connection breaks, and one that is safe is', async () => {
     server.on(
       '(GET|PATCH) .*',
       (call) => call.drop(),
@@ -148,7 +148,7 @@ describe('connections', () => {
     expect(server.callsOf('PATCH .*')).toHaveLength(3);
   });
 
-  test('silence is an end too', async () => {
+  test('a server that sends nothing counts as unreachable', async () => {
     server.on('(GET|POST) /slow', (call) => call.closed);
     // Far more than a busy machine takes to make a connection and to send a request.
     const cluster = await to(server, {}, { patienceMs: 3_000 });
@@ -161,7 +161,7 @@ describe('connections', () => {
 });
 
 describe('a busy server', () => {
-  test('is asked again after the time it names, for every verb', async () => {
+  test('is asked again after the time that it names, for every verb', async () => {
     server.on(
       'POST .*',
       (call) => call.fail(429, 'TooManyRequests', 'slow down', {}, { 'Retry-After': '0' }),
@@ -171,7 +171,7 @@ describe('a busy server', () => {
     expect(server.calls).toHaveLength(2);
   });
 
-  test('that says 503 without a time is starting: reads wait, writes do not', async () => {
+  test('that answers 503 without a time is starting: reads wait, writes do not', async () => {
     server.on('GET .*', (call) => call.fail(503, 'ServiceUnavailable', 'starting'), empty);
     server.on('POST .*', (call) => call.fail(503, 'ServiceUnavailable', 'starting'));
     const cluster = await to(server);
@@ -188,7 +188,7 @@ describe('tokens', () => {
       else call.fail(401, 'Unauthorized', 'Unauthorized');
     };
 
-  test('one that expired is renewed once and the request repeated', async () => {
+  test('an expired one is renewed once and the request repeated', async () => {
     const tokenFile = join(dir, 'token');
     writeFileSync(tokenFile, 'old');
     server.on('GET /api/v1/pods', guard('old'));
@@ -203,7 +203,7 @@ describe('tokens', () => {
     expect(server.calls).toHaveLength(4);
   });
 
-  test('a streamed body cannot be repeated, but the next request carries the new token', async () => {
+  test('a streamed body cannot be repeated, but the next request has the new token', async () => {
     const tokenFile = join(dir, 'token');
     writeFileSync(tokenFile, 'old');
     server.on('PUT /upload', (call) =>
@@ -235,7 +235,7 @@ describe('tokens', () => {
     expect(server.calls.map((call) => call.body)).toEqual(['layer 1', 'layer 2']);
   });
 
-  test('what was interrupted while its credential was fetched is not sent any more', async () => {
+  test('a request that was interrupted while its credential was fetched is not sent any more', async () => {
     server.on('POST .*', (call) => call.json(map, 201));
     const endpoint = await resolveEndpoint({ kubeconfig: server.kubeconfig(), env: {} });
     const interrupted = new AbortController();
@@ -260,7 +260,7 @@ describe('tokens', () => {
 });
 
 describe('a server that has just started', () => {
-  test('a refusal is believed only once the server is ready', async () => {
+  test('a refusal is accepted only once the server is ready', async () => {
     const refuse = (call: Call): void => call.fail(403, 'Forbidden', 'configmaps is forbidden');
     server.on('GET /api/v1/namespaces/ns/configmaps/x', refuse, refuse, (call) => call.json(map));
     server.on(
@@ -271,7 +271,7 @@ describe('a server that has just started', () => {
     expect(await (await to(server)).get(configMapType, 'ns', 'x')).toMatchObject(map);
   });
 
-  test('a refusal of a ready server stands, and costs one question', async () => {
+  test('a refusal of a ready server is accepted, with one additional request', async () => {
     server.on('GET /api/v1/namespaces/ns/configmaps/x', (call) => call.fail(403, 'Forbidden', 'configmaps is forbidden'));
     server.on('GET /readyz', (call) => call.json('ok'));
     await expect((await to(server)).get(configMapType, 'ns', 'x')).rejects.toMatchObject({ code: 'forbidden' });

@@ -51,7 +51,7 @@ async function collect(events: AsyncIterable<WatchEvent<ConfigMap>>, onEvent: ()
 }
 
 describe('a watch', () => {
-  test('reads events whose characters are cut by chunks, asks for bookmarks, and ends with the server', async () => {
+  test('reads events whose characters are split between chunks, asks for bookmarks, and ends with the server', async () => {
     collection(listOf(1), async (call) => {
       const bytes = Buffer.from(
         `${JSON.stringify(added(map('a', 2, 'köln 🚀')))}\n${JSON.stringify({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '5' } } })}\n`,
@@ -74,7 +74,7 @@ describe('a watch', () => {
     });
   });
 
-  test('a broken connection ends it; half an event is dropped', async () => {
+  test('is ended by a broken connection, and half an event is dropped', async () => {
     collection(listOf(1), async (call) => {
       await call.events(added(map('a', 2, 'one')));
       await call.write('{"type":"ADDED","obj');
@@ -90,12 +90,12 @@ describe('a watch', () => {
       (call: Parameters<Handler>[0]) =>
         call.events({ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' } }),
     ],
-  ])('410 %s throws expired', async (_how, handler) => {
+  ])('throws expired after 410 %s', async (_how, handler) => {
     collection(listOf(1), handler);
     await expect(collect(cluster.watch(configMapType, { ns: 'ns', resourceVersion: '1' }))).rejects.toMatchObject({ expired: true });
   });
 
-  test('a signal ends it quietly and closes the connection', async () => {
+  test('is ended silently by a signal, which closes the connection', async () => {
     collection(listOf(1), async (call) => {
       await call.events(added(map('a', 2, 'one')));
       await call.closed;
@@ -110,7 +110,7 @@ describe('a watch', () => {
 describe('waiting with a watch', () => {
   const options = { timeoutMs: patienceMs, describe: 'the map' };
 
-  test('the first list may be enough', async () => {
+  test('ends with the first list if that is enough', async () => {
     collection(listOf(1, map('a', 1, 'done')));
     const value = await watchObject(cluster, configMapType, { ns: 'ns', name: 'a' }, (object) => object?.data?.['value'], options);
     expect(value).toBe('done');
@@ -118,7 +118,7 @@ describe('waiting with a watch', () => {
     expect(server.calls[0]?.query.get('fieldSelector')).toBe('metadata.name=a');
   });
 
-  test('a known object saves the list', async () => {
+  test('needs no list for a known object', async () => {
     collection(listOf(1), async (call) => call.events(modified(map('a', 8, 'done'))));
     const known = map('a', 7, 'wait');
     const value = await watchObject(
@@ -132,7 +132,7 @@ describe('waiting with a watch', () => {
     expect(server.calls.map(({ query }) => query.get('resourceVersion'))).toEqual(['7']);
   });
 
-  test('goes on behind the last event after the connection broke, and lists again after 410', async () => {
+  test('continues after the last event if the connection broke, and lists again after 410', async () => {
     let lists = 0;
     collection(
       (call) => listOf(lists++ === 0 ? 1 : 9, map('a', 1, 'x'), ...(lists === 2 ? [map('b', 9, 'x')] : []))(call),
@@ -166,7 +166,7 @@ describe('waiting with a watch', () => {
     ]);
   });
 
-  test('survives a restart of the API server and tells about it', async () => {
+  test('survives a restart of the API server and reports it', async () => {
     collection(
       listOf(1, map('a', 1, 'x')),
       (call) => call.closed,
@@ -185,13 +185,13 @@ describe('waiting with a watch', () => {
     expect(await wait).toBe(true);
   });
 
-  test('a server that never answered is not waited for', async () => {
+  test('does not wait for a server that never answered', async () => {
     await server.halt();
     const wait = watchObject(cluster, configMapType, { ns: 'ns', name: 'a' }, () => undefined, options);
     await expect(wait).rejects.toMatchObject({ code: 'unreachable' });
   });
 
-  test('ends with what was awaited when the time is up', async () => {
+  test('ends with the name of what it waited for when the time is up', async () => {
     collection(listOf(1), (call) => call.closed);
     const wait = watchObject(cluster, configMapType, { ns: 'ns', name: 'a' }, () => undefined, {
       timeoutMs: 100,
@@ -201,7 +201,7 @@ describe('waiting with a watch', () => {
     await expect.poll(() => server.calls[1]?.response.closed).toBe(true);
   });
 
-  test('a refusal is no reason to wait', async () => {
+  test('ends at once if the server refuses', async () => {
     collection((call) =>
       call.fail(
         403,

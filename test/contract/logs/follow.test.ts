@@ -74,7 +74,7 @@ describe('following one container', () => {
     expect(kubelet.logCalls.length).toBeGreaterThan(5);
   });
 
-  test('an answer that ends in order though the container goes on is no end', async () => {
+  test('an answer that ends in order while the container continues does not end the log', async () => {
     const pod = kubelet.addPod('p');
     await kubelet.start(pod);
     let opened = 0;
@@ -86,7 +86,7 @@ describe('following one container', () => {
     expect(log.stream.holes).toBe(0);
   });
 
-  test('lines carry their source and a time in UTC', async () => {
+  test('lines have their source and a time in UTC', async () => {
     const pod = kubelet.addPod('p', {
       labels: {
         'korifi.cloudfoundry.org/process-type': 'worker',
@@ -109,7 +109,7 @@ describe('following one container', () => {
       ]);
   });
 
-  test('a file that was rotated away while nobody read it is reported as one hole', async () => {
+  test('a file that was rotated away unread is reported as one gap', async () => {
     const pod = kubelet.addPod('p');
     await kubelet.start(pod);
     kubelet.say(pod, 'line 1');
@@ -128,7 +128,7 @@ describe('following one container', () => {
     ]);
   });
 
-  test('a container that waits to start is waited for', async () => {
+  test('kf waits for a container that has not started', async () => {
     const pod = kubelet.addPod('p');
     const log = follow();
     await expect.poll(() => server.callsOf('GET .*/pods').length).toBe(2);
@@ -138,7 +138,7 @@ describe('following one container', () => {
     expect(log.notes()).toEqual([]);
   });
 
-  test('from now on means from now on, also when the first connection breaks before a line came', async () => {
+  test('"from now on" stays so if the first connection breaks before a line came', async () => {
     const pod = kubelet.addPod('p');
     await kubelet.start(pod);
     kubelet.say(pod, 'old 1');
@@ -160,8 +160,8 @@ describe('following one container', () => {
   });
 });
 
-describe('restarts', () => {
-  test('the log of a life that ended unread comes from the previous log', async () => {
+describe('restarts of a container', () => {
+  test('the unread log of a run that ended is read from the previous log', async () => {
     const pod = kubelet.addPod('p');
     await kubelet.start(pod);
     kubelet.say(pod, 'one');
@@ -179,7 +179,7 @@ describe('restarts', () => {
     expect(log.stream.holes).toBe(0);
   });
 
-  test('a life that was read to its end is not read again', async () => {
+  test('a run whose log was read to its end is not read again', async () => {
     const pod = kubelet.addPod('p');
     await kubelet.start(pod);
     const log = follow();
@@ -194,7 +194,7 @@ describe('restarts', () => {
     expect(kubelet.logCalls.filter(({ query }) => query.has('previous'))).toEqual([]);
   });
 
-  test('a new life that is served before the status tells of it waits until the old one is read', async () => {
+  test('a new run that is served before the status shows it waits until the old one is read', async () => {
     const pod = kubelet.addPod('p');
     await kubelet.start(pod);
     kubelet.say(pod, 'a1');
@@ -215,7 +215,7 @@ describe('restarts', () => {
     expect(log.stream.holes).toBe(0);
   });
 
-  test('a connection that reached a new life unknowingly is left, the old life is read, nothing is repeated', async () => {
+  test('a connection that unexpectedly shows a new run is closed, the old run is read, nothing is repeated', async () => {
     const pod = kubelet.addPod('p');
     await kubelet.start(pod);
     kubelet.faults.dropNow = () => true;
@@ -234,7 +234,7 @@ describe('restarts', () => {
     expect(log.stream.holes).toBe(0);
   });
 
-  test('lives that came and went unseen are counted, the last of them is read', async () => {
+  test('runs that began and ended unseen are counted, and the last of them is read', async () => {
     const pod = kubelet.addPod('p');
     await kubelet.start(pod);
     kubelet.say(pod, 'life 1');
@@ -253,7 +253,7 @@ describe('restarts', () => {
     expect(log.notes()[0]).toContain('restarted 2 times');
   });
 
-  test('a container that crashed before it was seen is read from its first word', async () => {
+  test('a container that crashed before it was seen is read from its first line', async () => {
     const log = follow();
     await expect.poll(() => server.callsOf('GET .*/pods').length).toBe(2);
     const pod = kubelet.addPod('p');
@@ -266,8 +266,8 @@ describe('restarts', () => {
   });
 });
 
-describe('following many', () => {
-  test('pods that come later are read from their first line, others are left when they are gone', async () => {
+describe('following many containers', () => {
+  test('pods that are added later are read from their first line, and others are left when they are gone', async () => {
     const first = kubelet.addPod('a');
     await kubelet.start(first);
     kubelet.say(first, 'old');
@@ -301,7 +301,7 @@ describe('following many', () => {
     expect(log.texts()).toEqual(['before', 'after']);
   });
 
-  test('a build ends by itself once its pod is over and read, also when it dies at once', async () => {
+  test('a build ends by itself once its pod has ended and is read, also if it fails at once', async () => {
     const log = follow({ endWithPods: true });
     await expect.poll(() => server.callsOf('GET .*/pods').length).toBe(2);
     const pod = kubelet.addPod('build', {
@@ -320,7 +320,7 @@ describe('following many', () => {
     expect(log.entries[0]?.source).toMatchObject({ type: 'STG' });
   });
 
-  test('finish gives the last lines their time and then ends', async () => {
+  test('finish waits for the last lines and then ends', async () => {
     const pod = kubelet.addPod('p');
     await kubelet.start(pod);
     const log = follow();
@@ -331,7 +331,7 @@ describe('following many', () => {
     expect(log.texts()).toEqual(['late']);
   });
 
-  test('finish right after the beginning still brings what a build that died at once had said', async () => {
+  test('finish right after the beginning still returns the lines of a build that failed at once', async () => {
     const labels = { 'korifi.cloudfoundry.org/build-workload-name': 'b' };
     const pod = kubelet.addPod('build', { containers: ['build'], labels });
     await kubelet.start(pod, 'build', true);
@@ -345,7 +345,7 @@ describe('following many', () => {
     expect(log.texts()).toEqual(['no buildpack matches']);
   });
 
-  test('too many streams are refused with the flag to raise', async () => {
+  test('too many streams are refused with the flag that raises the limit', async () => {
     for (let index = 0; index < 4; index++) await kubelet.start(kubelet.addPod(`p${String(index)}`));
     await expect(follow({ maxStreams: 3 }).done).rejects.toMatchObject({
       code: 'usage',
@@ -377,7 +377,7 @@ describe('following many', () => {
     expect(texts).toEqual(numbered(1, 3_000));
   });
 
-  test('an API server that restarts interrupts, but loses nothing', async () => {
+  test('a restart of the API server interrupts, but loses nothing', async () => {
     const pod = kubelet.addPod('p');
     await kubelet.start(pod);
     kubelet.say(pod, 'line 1');

@@ -30,7 +30,7 @@ function bound(of: Cluster): Cluster {
 const scope = { ns: 'ns', selector: 'app=x' };
 
 describe('recent logs', () => {
-  test('all instances and the crashed life before, by time, the newest kept', async () => {
+  test('contain all instances and the crashed run before, by time, and only the newest lines', async () => {
     const [a, b] = [kubelet.addPod('a'), kubelet.addPod('b')];
     await kubelet.start(a);
     await kubelet.start(b);
@@ -61,7 +61,7 @@ describe('recent logs', () => {
     expect(entries.map(({ text }) => text)).toEqual(['starts', 'crashes']);
   });
 
-  test("a container that never started is noted in the API server's words", async () => {
+  test("a container that never started is noted with the API server's message", async () => {
     kubelet.addPod('a');
     const { entries, notes } = await recentLogs(cluster, { ...scope, lines: 10 });
     expect(entries).toEqual([]);
@@ -89,7 +89,7 @@ describe('recent logs', () => {
     expect([entries, notes.map(({ text }) => text)]).toEqual([[], ['unable to retrieve container logs for containerd://1']]);
   });
 
-  test('without the right to list pods that right is named', async () => {
+  test('without the right to list pods the missing right is named', async () => {
     server.on('GET .*/pods', (call) =>
       call.fail(403, 'Forbidden', 'pods is forbidden: User "j" cannot list resource "pods" in API group "" in the namespace "ns"'),
     );

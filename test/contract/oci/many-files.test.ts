@@ -87,7 +87,7 @@ async function readLayer(layer: Buffer): Promise<{ files: number; wrong: string[
   return seen;
 }
 
-test('100,000 files go up whole, in at most 150 MiB', async () => {
+test('100,000 files are uploaded completely, in at most 150 MiB', async () => {
   const root = path.join(dir, 'tree');
   const contentHash = makeTree(root);
   const program = await bundlePackRun(dir);

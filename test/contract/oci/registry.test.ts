@@ -71,7 +71,7 @@ test('a Basic challenge is answered once and remembered', async () => {
   expect(registry.requests.filter(({ headers }) => headers.authorization === undefined)).toHaveLength(1);
 });
 
-test('a Bearer challenge fetches one token that also serves the upload after the HEAD', async () => {
+test('a Bearer challenge gets one token that also serves the upload after the HEAD', async () => {
   registry.switches.credential = { scheme: 'bearer', ...login };
   await pushSingleLayerImage({ client: withCredential(login), repository, tag: 't', layer: await smallLayer() });
   const tokens = registry.requests.filter(({ path }) => path.startsWith('/token'));
@@ -89,7 +89,7 @@ test('a token that expires in the middle of a push is renewed', async () => {
 test.each([
   ['a wrong password', { username: 'push.space', password: 'wrong' }],
   ['no credential', undefined],
-])('%s is a refusal by the registry, told after one answer to its challenge', async (_, credential) => {
+])('%s is reported as a refusal by the registry, after one answer to its challenge', async (_, credential) => {
   registry.switches.credential = { scheme: 'basic', ...login };
   await expect(withCredential(credential).headManifest(repository, 't')).rejects.toMatchObject({
     code: 'upload',
@@ -99,7 +99,7 @@ test.each([
   expect(registry.requests.length).toBeLessThanOrEqual(2);
 });
 
-test('through the service proxy the credential travels in the header of the gate, from the first request on', async () => {
+test('through the service proxy the credential is in the header of the gate, from the first request on', async () => {
   registry.switches.credential = { scheme: 'basic', ...login };
   registry.switches.credentialHeader = 'x-kf-authorization';
   const proxied = new RegistryClient({ send: connection.send, authenticator: basicAuthenticator(login, 'proxy') });
@@ -108,7 +108,7 @@ test('through the service proxy the credential travels in the header of the gate
   expect(registry.requests.every(({ headers }) => headers.authorization === undefined)).toBe(true);
 });
 
-test('blobs stream back, and other bytes than asked for are an error', async () => {
+test('blobs are streamed, and other bytes than requested are an error', async () => {
   const bytes = Buffer.alloc(300_000, 'x');
   const digest = registry.putBlob(repository, bytes) as Digest;
   expect(await readUpTo(await client.getBlob(repository, digest), Infinity)).toEqual(bytes);
@@ -118,7 +118,7 @@ test('blobs stream back, and other bytes than asked for are an error', async () 
   );
 });
 
-test('an index leads to the manifest and the config of the architecture', async () => {
+test('an index is resolved to the manifest and the config of the architecture', async () => {
   const config = registry.putBlob(repository, Buffer.from(JSON.stringify({ config: { User: '1000', ExposedPorts: { '3000/tcp': {} } } })));
   const manifest = { schemaVersion: 2, config: { digest: config }, layers: [] };
   const arm = registry.putManifest(repository, 'arm', MEDIA_TYPES.manifest, manifest);
@@ -137,7 +137,7 @@ test('an index leads to the manifest and the config of the architecture', async 
   );
 });
 
-test('a missing object is undefined and no error', async () => {
+test('a missing object is undefined and not an error', async () => {
   expect(await client.headManifest(repository, 'none')).toBeUndefined();
   expect(await client.getManifest(repository, 'none')).toBeUndefined();
   expect(await client.resolve(repository, 'none', 'amd64')).toBeUndefined();
@@ -152,7 +152,7 @@ test('tags are read page by page', async () => {
   expect(registry.requests).toHaveLength(3);
 });
 
-test.each([429, 500, 502, 503, 504, 'cut' as const])('a read is tried three times when the answer is %s', async (answer) => {
+test.each([429, 500, 502, 503, 504, 'cut' as const])('a read is tried three times if the answer is %s', async (answer) => {
   registry.putManifest(repository, 't', MEDIA_TYPES.manifest, {});
   registry.switches.intercept = (_, count) => (count < 3 ? answer : undefined);
   expect(await client.headManifest(repository, 't')).toBeDefined();
@@ -161,7 +161,7 @@ test.each([429, 500, 502, 503, 504, 'cut' as const])('a read is tried three time
   expect(registry.requests).toHaveLength(6);
 });
 
-test('a full registry is called full and is not asked again', async () => {
+test('a full registry is reported as full and is not asked again', async () => {
   registry.switches.intercept = ({ method }) => (method === 'POST' ? 507 : undefined);
   await expect(pushSingleLayerImage({ client, repository, tag: 't', layer: await smallLayer() })).rejects.toThrow(
     `Error from registry: uploading the layer to '${repository}': the registry has no disk space left.`,

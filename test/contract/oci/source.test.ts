@@ -46,7 +46,7 @@ function noise(bytes: number): Buffer {
   return Buffer.from(Array.from({ length: bytes }, () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) >>> 24));
 }
 
-test('a folder goes up and comes down in the build as it was', async () => {
+test('a folder is the same in the build as it was when it was pushed', async () => {
   writeFileSync(join(dir, 'app', 'run.sh'), '#!/bin/sh', { mode: 0o755 });
   writeFileSync(join(dir, 'app', 'ünï'), 'ö');
   const { digest } = await push();
@@ -81,7 +81,7 @@ test('a push after a killed one continues with the same layer in the same upload
   expect(readFileSync(join(dir, 'out', 'big'))).toEqual(noise(3_000_000));
 });
 
-test('a kept layer whose bytes went bad is thrown away, so that the next push packs anew', async () => {
+test('a cached layer with damaged bytes is deleted, so that the next push packs it again', async () => {
   writeFileSync(join(dir, 'app', 'a'), 'a');
   registry.switches.intercept = () => 500;
   await expect(push({ stallDelaysMs: [] })).rejects.toMatchObject({ code: 'upload' });
@@ -104,7 +104,7 @@ test.each([
   });
 });
 
-test('a layer whose bytes went bad in the registry is not taken for the source', async () => {
+test('a layer with damaged bytes in the registry is not accepted as the source', async () => {
   writeFileSync(join(dir, 'app', 'a'), noise(100_000));
   const { digest } = await push();
   for (const bytes of registry.blobs.values()) if (bytes.length > 50_000) bytes[50_000] = (bytes[50_000] ?? 0) ^ 1;

@@ -33,7 +33,7 @@ const headersAfter = async (credential: RegistryCredential | undefined): Promise
   return auth.headers(scope);
 };
 
-test('user and password buy a token for the whole push', async () => {
+test('user and password get one token for the whole push', async () => {
   nock(service).get('/token').query(asked).basicAuth({ user: 'alice', pass: 'pa:ss' }).reply(200, { token: 'T1' });
   expect(await headersAfter(password)).toEqual({ Authorization: 'Bearer T1' });
 });
@@ -46,7 +46,7 @@ test('no credential is requested without need', async () => {
   expect(await headersAfter(undefined)).toEqual({ Authorization: 'Bearer T2' });
 });
 
-test('an identity token is exchanged as OAuth2 has it', async () => {
+test('an identity token is exchanged as in OAuth2', async () => {
   const form = { ...asked, grant_type: 'refresh_token', client_id: 'kf', refresh_token: 'R' };
   nock(service, { badheaders: ['authorization'] })
     .post('/token', form)
@@ -54,7 +54,7 @@ test('an identity token is exchanged as OAuth2 has it', async () => {
   expect(await headersAfter({ identityToken: 'R' })).toEqual({ Authorization: 'Bearer T3' });
 });
 
-test('a token serves its own scope alone', async () => {
+test('a token is used for its own scope only', async () => {
   nock(service).get('/token').query(asked).reply(200, { token: 'T4' });
   const auth = authenticator(password);
   await auth.answer(challenge, scope);
@@ -68,7 +68,7 @@ test.each([
   [200, {}, "The token server 'auth.example.com' answered without a token."],
   [200, { token: '' }, 'without a token'],
   [200, '<html>Sign in</html>', 'without a token'],
-])('an answer %i %j is told', async (status, body, message) => {
+])('an answer %i %j is reported', async (status, body, message) => {
   nock(service).get('/token').query(asked).reply(status, body);
   await expect(authenticator(password).answer(challenge, scope)).rejects.toThrow(message);
 });

@@ -63,14 +63,14 @@ test('a blob is uploaded in chunks between POST and PUT', async () => {
   expect(registry.blobs.get(digest(bytes))).toEqual(bytes);
 });
 
-test('a blob that is there costs one HEAD', async () => {
+test('a blob that exists costs one HEAD', async () => {
   const bytes = randomBytes(10);
   registry.putBlob('space/app', bytes);
   expect(await upload(blob(bytes))).toMatchObject({ bytesSent: 0 });
   expect(registry.methods()).toEqual(['HEAD']);
 });
 
-test('a small blob travels in the PUT itself', async () => {
+test('a small blob is sent in the PUT itself', async () => {
   const bytes = randomBytes(500);
   await upload(blob(bytes));
   expect(registry.methods()).toEqual(['HEAD', 'POST', 'PUT']);
@@ -90,19 +90,22 @@ test('a blob of another repository is mounted', async () => {
   expect(await client.headBlob('space/app', digest(bytes))).toBe(bytes.length);
 });
 
-test('a mount that the registry declines becomes an upload', async () => {
+test('if the registry refuses a mount the blob is uploaded', async () => {
   const bytes = randomBytes(300 * KIB);
   await upload(blob(bytes), { mountFrom: 'space/other' });
   expect(registry.blobs.get(digest(bytes))).toEqual(bytes);
 });
 
-test.each(['relative', 'wrong-scheme', 'prefixed'] as const)('a %s Location is followed on the way that was taken', async (location) => {
-  await restart({ location });
-  const bytes = randomBytes(300 * KIB);
-  await upload(blob(bytes));
-  expect(registry.requests.every(({ path }) => path.startsWith('/v2/space/app/'))).toBe(true);
-  expect(registry.blobs.get(digest(bytes))).toEqual(bytes);
-});
+test.each(['relative', 'wrong-scheme', 'prefixed'] as const)(
+  'a %s Location is resolved relative to the URL that was used',
+  async (location) => {
+    await restart({ location });
+    const bytes = randomBytes(300 * KIB);
+    await upload(blob(bytes));
+    expect(registry.requests.every(({ path }) => path.startsWith('/v2/space/app/'))).toBe(true);
+    expect(registry.blobs.get(digest(bytes))).toEqual(bytes);
+  },
+);
 
 test.each([413, 403, 400])('a proxy that answers %i to large bodies gets smaller ones', async (refuseStatus) => {
   await restart({ maxBodyBytes: 100 * KIB, refuseStatus });
@@ -122,7 +125,7 @@ test('a proxy that refuses even the smallest chunk is reported with the size tha
 test.each([
   ['kept', true],
   ['lost', false],
-])('connections that are cut after 100 KiB end well when the bytes of a cut body are %s', async (_, keepCutBytes) => {
+])('with connections that are cut after 100 KiB the upload succeeds if the bytes of a cut body are %s', async (_, keepCutBytes) => {
   await restart({ cutAfterBytes: 100 * KIB, keepCutBytes });
   const bytes = randomBytes(700 * KIB);
   const result = await upload(blob(bytes));
@@ -130,7 +133,7 @@ test.each([
   expect(result.chunkBytes).toBe(64 * KIB);
 });
 
-test.each([502, 504])('a proxy that gives up on a body with %i gets smaller ones', async (status) => {
+test.each([502, 504])('a proxy that aborts a body with %i gets smaller ones', async (status) => {
   await restart({
     intercept: ({ method, headers }) => (method === 'PATCH' && Number(headers['content-length']) > 100 * KIB ? status : undefined),
   });
@@ -139,7 +142,7 @@ test.each([502, 504])('a proxy that gives up on a body with %i gets smaller ones
   expect(registry.blobs.get(digest(bytes))).toEqual(bytes);
 });
 
-test('a registry that goes away in the middle and comes back is continued, not begun again', async () => {
+test('an upload to a registry that goes away and returns is continued, not started again', async () => {
   const bytes = randomBytes(1024 * KIB);
   let gone: Promise<void> | undefined;
   registry.switches.intercept = ({ method }) => {
@@ -158,7 +161,7 @@ test('a registry that goes away in the middle and comes back is continued, not b
   expect(registry.blobs.get(digest(bytes))).toEqual(bytes);
 });
 
-test('a registry that was replaced between two chunks is asked how far it came, and nothing is sent twice', async () => {
+test('a registry that was replaced between two chunks is asked for its position, and nothing is sent twice', async () => {
   const bytes = randomBytes(1024 * KIB);
   let replaced = false;
   registry.switches.intercept = ({ method }) => {
@@ -174,7 +177,7 @@ test('a registry that was replaced between two chunks is asked how far it came, 
   expect(registry.blobs.get(digest(bytes))).toEqual(bytes);
 });
 
-test('a registry that reads no state of its own ever is not asked for ever', async () => {
+test('a registry that never recognises its own upload state is not asked for ever', async () => {
   registry.switches.intercept = ({ method }) => {
     if (method === 'PATCH') registry.changeSecret();
     return undefined;
@@ -183,7 +186,7 @@ test('a registry that reads no state of its own ever is not asked for ever', asy
   expect(registry.methods().filter((method) => method === 'POST').length).toBeLessThan(10);
 });
 
-test('a registry that stays away ends the upload with its name for what failed', async () => {
+test('a registry that stays away ends the upload with a message that names it', async () => {
   const source = blob(randomBytes(300 * KIB));
   registry.switches.intercept = ({ method }) => {
     if (method === 'PATCH') void registry.stop();
@@ -195,7 +198,7 @@ test('a registry that stays away ends the upload with its name for what failed',
   });
 });
 
-test('an upload that the registry forgot is begun again', async () => {
+test('an upload that the registry forgot is started again', async () => {
   const bytes = randomBytes(600 * KIB);
   registry.switches.intercept = (_, count) => {
     if (count === 4) registry.uploads.clear();
@@ -206,7 +209,7 @@ test('an upload that the registry forgot is begun again', async () => {
   expect(registry.blobs.get(digest(bytes))).toEqual(bytes);
 });
 
-test('when the answer to the last PUT is lost, the blob is not sent twice', async () => {
+test('if the answer to the last PUT is lost, the blob is not sent twice', async () => {
   const bytes = randomBytes(300 * KIB);
   registry.switches.intercept = ({ method }) => {
     if (method !== 'PUT') return undefined;
@@ -236,7 +239,7 @@ test('a refusal by the registry itself is reported at once', async () => {
   expect(registry.requests).toHaveLength(1);
 });
 
-test('a killed run is continued by the next one from where the registry is', async () => {
+test("the upload of a killed run is continued by the next one at the registry's position", async () => {
   const bytes = randomBytes(700 * KIB);
   let saved: string | undefined;
   const memory: UploadMemory = { load: () => saved, save: (session) => (saved = session) };
@@ -256,7 +259,7 @@ test('a killed run is continued by the next one from where the registry is', asy
   expect(saved).toBeUndefined();
 });
 
-test('a remembered session of another repository is not touched', async () => {
+test('a saved upload session of another repository is not used', async () => {
   const bytes = randomBytes(100 * KIB);
   await upload(blob(bytes), { memory: { load: () => '/v2/space/other/blobs/uploads/x', save: () => undefined } });
   expect(registry.requests.every(({ path }) => path.startsWith('/v2/space/app/'))).toBe(true);
@@ -271,13 +274,13 @@ test('progress ends at the size and never exceeds it', async () => {
   expect(seen.length).toBeGreaterThan(10);
 });
 
-test('bytes that do not hash to the digest are refused in the end', async () => {
+test('bytes that do not match the digest are refused at the end', async () => {
   const bytes = randomBytes(100 * KIB);
   const source = { ...blob(bytes), digest: digest('something else') };
   await expect(upload(source)).rejects.toMatchObject({ code: 'upload', details: { codes: ['DIGEST_INVALID'] } });
 });
 
-test('a registry that takes every chunk and keeps none is given up', async () => {
+test('an upload ends if the registry accepts every chunk and stores none', async () => {
   await restart({ keepsNothing: true });
   const source = blob(randomBytes(600 * KIB));
   await expect(upload(source, { stallDelaysMs: [1, 1] })).rejects.toMatchObject({

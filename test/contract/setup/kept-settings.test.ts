@@ -109,12 +109,12 @@ test.each([
   expect(again.report.kept.toSorted()).toEqual(Object.keys(asked).toSorted());
 });
 
-test('every key of setup.yaml is tried here', () => {
+test('this test covers every key of setup.yaml', () => {
   const tried = [...Object.keys(file), ...Object.keys(outside), 'gatewayClass', 'controllerImage'];
   expect(knownKeys.filter((key) => !tried.includes(key))).toEqual([]);
 });
 
-test('a flag changes what it names and nothing else', async () => {
+test('a flag changes only its own setting', async () => {
   const memory = await cluster();
   const objects = await install(memory, { file, flags: {} });
   const again = await ask(memory, { flags: { gatewayPort: 9090 } });
@@ -127,7 +127,7 @@ test('a flag changes what it names and nothing else', async () => {
   expect(again.report.changed).toEqual([{ key: 'gatewayPort', before: '8080', after: '9090' }]);
 });
 
-test('a flag takes the place of what excludes it', async () => {
+test('a flag replaces the settings that it excludes', async () => {
   const memory = await withOutside(await cluster());
   const gatewayClass = { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'GatewayClass', metadata: { name: 'edge' } };
   await memory.create(kindOf(gatewayClass), gatewayClass);
@@ -157,7 +157,7 @@ test('a file replaces all settings: missing ones return to the default, and the 
   expect(JSON.stringify(report)).not.toContain('secret@');
 });
 
-test('how the gateway was reached stays, whatever the cluster brings later', async () => {
+test('the exposure of the gateway stays, whatever the cluster gets later', async () => {
   const memory = await cluster();
   const objects = await install(memory, { flags: {} });
   const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'balanced', namespace: 'x' } };
@@ -168,7 +168,7 @@ test('how the gateway was reached stays, whatever the cluster brings later', asy
   expect(named((await ask(memory, { flags: {} })).objects)).toEqual(named(objects));
 });
 
-test('the record holds no environment of builds, which may hold passwords', async () => {
+test('the record contains no environment of builds, which may contain passwords', async () => {
   const memory = await cluster();
   await install(memory, { file, flags: {} });
   expect(recordIn(memory)).toContain('imagePrefix: mirror.example.com/all\n');
@@ -179,7 +179,7 @@ test.each([
   ['future: true\n', "this kf does not know the key 'future'."],
   ['- a\n', 'it holds no map of settings.'],
   ['a: [\n', 'cannot be read'],
-])('a record that cannot be read (%j) asks for a file, and gives way to one', async (text, message) => {
+])('with a record that cannot be read (%j) setup asks for a file, and uses one', async (text, message) => {
   const memory = await cluster();
   await install(memory, { flags: {} });
   await memory.mergePatch(configMapType, 'kf-system', 'kf-setup', { data: { 'setup.yaml': text } });
@@ -204,7 +204,7 @@ test.each([
   ['another image for the programs', { controllerImage: 'e.example.com/node:24', storageClass: 'standard' }],
   ['no limit for a space', { registrySpaceQuotaMB: 0, storageClass: 'standard' }],
   ['a registry and a gateway outside', outside],
-])('an installation without a record is read back from its objects: %s', async (_, asked: SetupRequest) => {
+])('an installation without a record is read from its objects: %s', async (_, asked: SetupRequest) => {
   const memory = await withOutside(await cluster());
   const objects = await install(memory, { file: asked, flags: {} });
   await withoutRecord(memory);
@@ -242,7 +242,7 @@ test('if a broken description was the only record of the settings, setup asks fo
   expect(named((await ask(memory, { file, flags: {} })).objects)).toEqual(named(objects));
 });
 
-test('of an installation as 0.1.0 made it the standards of today hold where it says nothing, and its images and mirrors stay', async () => {
+test("for an installation of kf 0.1.0 missing settings get today's defaults, and its images and mirrors stay", async () => {
   const memory = await cluster();
   await install(memory, { file: { images: { registry: 'e.example.com/registry:3' }, gatewayPort: 8080 }, flags: {} });
   await withoutRecord(memory);
@@ -264,7 +264,7 @@ test('of an installation as 0.1.0 made it the standards of today hold where it s
   );
 });
 
-test('where the objects do not tell of the images a file is asked for, by the name of what is missing', async () => {
+test('if the objects do not show the images setup asks for a file, and names what is missing', async () => {
   const memory = await cluster();
   await install(memory, { file, flags: {} });
   await withoutRecord(memory);
@@ -276,7 +276,7 @@ test('where the objects do not tell of the images a file is asked for, by the na
   expect((await ask(memory, { file, flags: {} })).report.changed).toEqual([]);
 });
 
-test('a cluster without kf has nothing to keep', async () => {
+test('a cluster without kf has no settings to keep', async () => {
   const { report } = await ask(await cluster(), { flags: { gatewayPort: 8080 } });
   expect(report).toEqual({ from: 'nothing', kept: [], changed: [] });
 });

@@ -43,7 +43,7 @@ test('a part waits for those that it requires, and others are applied meanwhile'
   expect(told).toEqual(['controller', 'gateway', 'org']);
 });
 
-test('where a part does not get ready nothing that requires it is applied, and the waits of others end', async () => {
+test('if a part does not get ready nothing that requires it is applied, and the waits of others end', async () => {
   const cluster = new MemoryCluster();
   let ended: unknown;
   const waits = ({ signal }: SetupRun): Promise<void> =>
@@ -58,7 +58,7 @@ test('where a part does not get ready nothing that requires it is applied, and t
   expect(String(ended)).toContain('no volume');
 });
 
-test('a check begins with its part and is asked for its outcome when all are ready', async () => {
+test('a check starts with its part, and its result is read when all are ready', async () => {
   const cluster = new MemoryCluster();
   const seen: string[] = [];
   const prove = (): (() => Promise<{ reach: { url: string; reachable: boolean } }>) => {

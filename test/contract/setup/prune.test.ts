@@ -33,13 +33,13 @@ async function removedBy(cluster: MemoryCluster, parts: PartObjects[]): Promise<
   return (await planPrune(cluster, served, parts)).map(({ name }) => name);
 }
 
-test('nothing of the same setup goes', async () => {
+test('a setup with the same settings removes nothing', async () => {
   const cluster = new MemoryCluster();
   await install(cluster, await objectsFor({}));
   expect(await removedBy(cluster, await objectsFor({}))).toEqual([]);
 });
 
-test('of an upgrade the programs of before go, when everything else is there', async () => {
+test('an upgrade removes the previous programs after everything else is applied', async () => {
   const cluster = new MemoryCluster();
   await install(cluster, await objectsFor({}));
   const planned = await planPrune(cluster, served, await objectsFor({}, 'two'));
@@ -53,7 +53,7 @@ test.each([
   ['a gateway of the operator', { gateway: 'infra/public' }],
   ['a class of the operator', { gatewayClass: 'edge' }],
   ['a load balancer', { gatewayExposure: 'loadbalancer' }],
-] as const)('what the choice before has installed stays with its programs: %s', async (_, request) => {
+] as const)('objects of the previous choice stay, with their programs: %s', async (_, request) => {
   const cluster = new MemoryCluster();
   await install(cluster, await objectsFor({}));
   expect(await removedBy(cluster, await objectsFor(request))).toEqual([]);
@@ -73,7 +73,7 @@ test('a registry that stays keeps the programs that its pod mounts, through upgr
   expect(bundles.filter((name) => mounted.includes(name))).toHaveLength(1);
 });
 
-test('policies that are switched off go', async () => {
+test('policies that are switched off are removed', async () => {
   const cluster = new MemoryCluster();
   await install(cluster, await objectsFor({}));
   const removed = await removedBy(cluster, await objectsFor({ networkPolicies: 'off' }));

@@ -29,7 +29,7 @@ const plan = (request: SetupRequest) => {
 const portForward = 'kubectl port-forward -n kf-node deployment/kf-gateway 8000';
 const request = "curl -H 'Host: kf-setup-check-01234567.apps.localhost' http://127.0.0.1:8000/healthz";
 
-test('an answer to the name of this installation is reachable', async () => {
+test('a gateway that answers with the name of this installation is reachable', async () => {
   const port = await gatewayThat((host) => (host === 'kf-setup-check-01234567.apps.localhost' ? 200 : 404));
   expect(await proveReach(plan({ gatewayPort: port }), 1000)).toEqual({
     url: `http://kf-setup-check-01234567.apps.localhost:${port}`,
@@ -37,7 +37,7 @@ test('an answer to the name of this installation is reachable', async () => {
   });
 });
 
-test("another cluster's gateway at the same place is none", async () => {
+test('the gateway of another cluster at the same address does not count', async () => {
   const port = await gatewayThat(() => 404);
   expect(await proveReach(plan({ gatewayPort: port }), 0)).toMatchObject({
     reachable: false,
@@ -68,7 +68,7 @@ test('an unknown host name is reported with the address to which it must point',
   );
 });
 
-test('of a gateway that setup did not install its own description is what there is to see', async () => {
+test('for a gateway that setup did not install the hint shows its own object', async () => {
   const port = await gatewayThat(() => undefined);
   const { hints } = await proveReach(plan({ gatewayPort: port, gateway: 'infra/public' }), 0);
   expect(hints?.[0]).toBe('kubectl get gateway -n infra public -o yaml');
