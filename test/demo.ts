@@ -1,4 +1,4 @@
-// `npm run demo [-- --path DIR] [--context NAME] [--down]`: the main job, from nothing to an app that answers, on a real cluster.
+// `npm run demo [-- --path DIR] [--context NAME] [--down]`: from nothing to an app that answers, on a real cluster.
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -56,7 +56,7 @@ function kf(prepared: Prepared, ...args: string[]): Promise<void> {
   });
 }
 
-/** Where the installation's gateway is met from outside, as `kf setup` found it. */
+/** The outside address of the installation's gateway, as `kf setup` found it. */
 async function readGateway(prepared: Prepared): Promise<{ address?: string; port: number; domain: string }> {
   const context = prepared.env['KF_CONTEXT'];
   const cluster = await connect({ env: prepared.env, userAgent: 'kf-demo', ...(context === undefined ? {} : { context }) });
@@ -117,7 +117,7 @@ const firstLine = (body: string): string => (body.split('\n')[0] ?? '').slice(0,
 
 async function pushYours(prepared: Prepared, folder: string): Promise<void> {
   say(`Your folder ${folder}`);
-  // The demo's own cluster has no internet, so the packages that npm needs in it are fetched outside.
+  // The demo's own cluster has no internet, so npm's packages are downloaded outside of it.
   if (prepared.own) await fetchPackagesOf(folder, (line) => console.log(line));
   await kf(prepared, 'push', 'yours', '-p', folder);
 }
@@ -168,7 +168,7 @@ function readOptions(): Options {
   }
 }
 
-/** The folder as typed, seen from where npm was started. */
+/** The folder as typed, relative to the directory in which npm was started. */
 function folderOf({ path: typed }: Options): string | undefined {
   if (typed === undefined) return undefined;
   const folder = path.resolve(process.env['INIT_CWD'] ?? '.', typed);
@@ -176,7 +176,7 @@ function folderOf({ path: typed }: Options): string | undefined {
   return folder;
 }
 
-/** An interruption reaches the running kf, which ends well, and the demo says how to go on. */
+/** An interruption reaches the running kf, which ends in order, and the demo says how to continue. */
 function endOn(signal: NodeJS.Signals, code: number): void {
   process.once(signal, () => {
     const child = running;

@@ -1,4 +1,4 @@
-// `npm test [RING…] [FILE…]`: the checks and the four rings, with whatever each needs started before and stopped after; ends with one line over all.
+// `npm test [RING…] [FILE…]`: the checks and the four rings. Starts what each needs and stops it afterwards; ends with one line about all.
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -15,7 +15,7 @@ const args = process.argv.slice(2);
 const update = args.includes('--update');
 const positional = args.filter((arg) => !arg.startsWith('-'));
 const named = positional.filter((arg) => !arg.includes('/'));
-/** Test files to run alone, by path; all of a ring without any. */
+/** Test files to run alone, by path; without any all files of a ring. */
 const files = positional.filter((arg) => arg.includes('/'));
 
 function run(command: string, commandArgs: string[], env: Record<string, string> = {}): Promise<number> {

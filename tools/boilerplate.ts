@@ -1,4 +1,4 @@
-// `node tools/boilerplate.ts`: lines of each command that say nothing of what the command is (docs/decisions): imports, loading its session and
+// `node tools/boilerplate.ts`: counts the lines of each command that every command needs (docs/decisions): imports, loading its session and
 // its ops, taking the session apart, naming the place and the user, and the braces of the class and of `run`.
 
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
-// Makes what is shipped: the CLI split by command, the programs that run in the cluster, oclif's manifest; reports sizes.
-// `--cli DIR` makes only the CLI, with its start script, in a folder of its own: tests run that.
-// `--modules DIR FILE...` makes single modules as the CLI has them, for tests of what no command uses yet.
+// Builds what is shipped: the CLI split by command, the programs that run in the cluster, and oclif's manifest. It reports sizes.
+// `--cli DIR` builds only the CLI, with its start script, in a folder of its own, for tests.
+// `--modules DIR FILE...` builds single modules as they are in the CLI, for tests of code that no command uses yet.
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -35,10 +35,10 @@ const leanOclif = {
   },
 };
 
-/** Tells the modules of the whole oclif from the same files in the lean one. */
+/** Distinguishes the modules of the whole oclif from the same files in the reduced one. */
 const whole = '?whole';
 
-/** `@oclif/core` itself, and `kf:oclif` in what stands in for its parts: oclif with nothing left out, and all that it imports. */
+/** `@oclif/core` itself, and `kf:oclif` in the replacements of its parts: oclif with nothing left out, and all its imports. */
 const wholeOclif = {
   name: 'whole-oclif',
   setup({ onResolve, onLoad, resolve }) {
@@ -60,7 +60,7 @@ const wholeOclif = {
 
 /**
  * `import … from 'node:http'` makes Node fill in every export, and one of them loads all of undici: 28 ms of CPU.
- * Asked for in this way it does not.
+ * A property of the module that is read in this way does not.
  */
 const lazyHttp = {
   name: 'lazy-http',
@@ -87,7 +87,7 @@ const builtinImport = /^import (?!type )(?:\* as )?(\w+)?(?:, )?(?:\{([^}]*)\})?
 
 const sourceFiles = readdirSync(path.join(root, 'src'), { recursive: true }).filter((name) => name.endsWith('.ts'));
 
-/** The commands, and modules that some other one loads by `import()`; relative to src, without `.ts`. */
+/** The commands, and modules that another one loads with `import()`; relative to src, without `.ts`. */
 const loadedAlone = new Set(
   sourceFiles.flatMap((name) => {
     const here = name.replaceAll('\\', '/');
@@ -125,7 +125,10 @@ function checkDeferred({ inputs }) {
   if (faults.length > 0) throw new Error(faults.join('\n'));
 }
 
-/** What nearly every command needs, small modules most of them. Left alone, the bundler makes a file of each, and every file costs a third of a millisecond. */
+/**
+ * Modules that nearly every command needs, most of them small. By default the bundler makes a file of each, and every file costs a third of a
+ * millisecond.
+ */
 const coreModules = [
   'lib/api/app',
   'lib/api/core',
@@ -147,7 +150,7 @@ const coreModules = [
   'lib/wait',
 ];
 
-/** Lets every file that is loaded for itself reach all of the core: what all of them reach, the bundler puts in one file. */
+/** Makes every entry file depend on the whole core: the bundler puts modules that all entries need into one file. */
 const oneCore = {
   name: 'one-core',
   setup({ onLoad, onResolve }) {
@@ -172,7 +175,7 @@ const shared = {
     __KF_VERSION__: JSON.stringify(pkg.version),
     __filename: 'import.meta.filename',
     __dirname: 'import.meta.dirname',
-    // `ws` looks for native helpers, and takes what the banner's `require` says of a missing module (nothing) for one.
+    // `ws` looks for native helpers, and takes the result of the banner's `require` for a missing module (nothing) for one.
     'process.env.WS_NO_BUFFER_UTIL': '"1"',
     'process.env.WS_NO_UTF_8_VALIDATE': '"1"',
   },
@@ -202,8 +205,8 @@ async function bundleCli() {
 }
 
 /**
- * In the cluster a service account's token is all there is: the kubeconfig's legacy ways to sign in, and client-node for them, stay out. So do
- * WebSockets: nothing there runs commands in pods.
+ * In the cluster the only login is the token of a service account, so the kubeconfig's legacy logins are left out, with the client-node that they
+ * need. So are WebSockets: no program there runs commands in pods.
  */
 const onlyInTheCli = {
   name: 'only-in-the-cli',
@@ -249,7 +252,7 @@ async function writeManifest() {
 
 const kib = (bytes) => `${(bytes / 1024).toFixed(0).padStart(6)} KiB`;
 
-/** Bytes of every file that starting `file` loads before it does anything. */
+/** Bytes of every file that is loaded when `file` starts, before it does anything. */
 function startBytes(outputs, file) {
   const seen = new Set();
   const visit = (name) => {
@@ -261,7 +264,7 @@ function startBytes(outputs, file) {
   return [...seen].reduce((sum, name) => sum + outputs[name].bytes, 0);
 }
 
-/** Prints sizes; a program set that no ConfigMap could hold ends the build. */
+/** Prints sizes; a set of programs that does not fit into a ConfigMap ends the build. */
 function report(cli, programs) {
   const { outputs } = cli.metafile;
   const total = Object.values(outputs).reduce((sum, { bytes }) => sum + bytes, 0);

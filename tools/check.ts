@@ -1,4 +1,4 @@
-// `npm run check [NAME…] [--fix]`: everything a machine can say about the code without running it. All checks run, then the failures are named.
+// `npm run check [NAME…] [--fix]`: all checks of the code that need no run of it. All of them run, then the failures are named.
 
 import { spawnSync } from 'node:child_process';
 import { toolsEnv } from './environment.ts';

@@ -3,7 +3,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** `| 9 | [Title](0009-name.md) |` for each page. @throws where a number is there twice, or the title's is another than the file's */
+/** `| 9 | [Title](0009-name.md) |` for each page. @throws if two pages have one number, or if a title differs from its file name */
 export async function decisionRows(root: string): Promise<string[]> {
   const folder = join(root, 'docs/decisions');
   const pages = (await readdir(folder)).filter((name) => name.endsWith('.md') && name !== 'README.md').toSorted();

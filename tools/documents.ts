@@ -1,4 +1,4 @@
-// The parts of README and docs that follow from the code: the table of commands, the table of exit codes and the index of decisions.
+// The parts of README and docs that are generated from the code: the table of commands, the table of exit codes and the index of decisions.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ interface CommandClass {
   default: { summary?: string };
 }
 
-/** The file's text with the part between its two marks replaced. */
+/** The file's text with the part between its two markers replaced. */
 async function withSection(root: string, file: string, name: string, lines: string[]): Promise<{ file: string; text: string }> {
   const text = await readFile(join(root, file), 'utf8');
   const [start, end] = [`<!-- ${name}: written by tools/generate.ts -->\n`, `<!-- end of ${name} -->`];
@@ -56,7 +56,7 @@ export async function summariesFile(commandNames: readonly string[]): Promise<{ 
   return { file: 'src/lib/cf/summaries.generated.ts', text: `${head}${type}\n${rows.join('\n')}\n};\n` };
 }
 
-/** README.md, docs/exit-codes.md and docs/decisions/README.md with their tables as the repository has them. */
+/** README.md, docs/exit-codes.md and docs/decisions/README.md with their generated tables. */
 export async function documentFiles(root: string, commandNames: readonly string[]): Promise<{ file: string; text: string }[]> {
   const isAvailable = (name: string): boolean => name in builtIn || commandNames.includes(name);
   const rows = await Promise.all(

@@ -1,5 +1,5 @@
-// `node tools/lock.ts [FILE]`: rejects a lockfile with the addresses from which packages were fetched. Integrity hashes identify the packages;
-// every other machine would otherwise use one machine's mirror.
+// `node tools/lock.ts [FILE]`: rejects a lockfile with the addresses from which packages were downloaded. Integrity hashes identify the packages;
+// with addresses, every other machine would use one machine's mirror.
 
 import { readFileSync } from 'node:fs';
 

@@ -1,4 +1,4 @@
-// What the bundle leaves out of oclif where every command starts. Each part is loaded when it is first used.
+// The parts of oclif that the bundle leaves out of every command's start. Each part is loaded when it is first used.
 
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -15,10 +15,10 @@ const own = "require('kf:own')";
 interface DeferredPart {
   /** Within the folder of `@oclif/core`. */
   file: string;
-  /** What the rest of oclif may use of the file. */
+  /** Exports of the file that the rest of oclif may use. */
   exports: string[];
   reason: string;
-  /** What stands in for it in the bundle. */
+  /** Its replacement in the bundle. */
   contents: string;
 }
 
@@ -62,7 +62,7 @@ export const deferred: readonly DeferredPart[] = [
   },
 ];
 
-/** Files of `lib` that ask for another one, with the names that they use of it. */
+/** Files of `lib` that import another one, with the names that they use of it. */
 function usesOf(text: string, from: string, target: string): string[] {
   const found = [...text.matchAll(/(\w+) = (?:__importStar\()?require\("(\.[^"]*)"\)/g)];
   return found
@@ -74,7 +74,7 @@ function usesOf(text: string, from: string, target: string): string[] {
 }
 
 /**
- * What is no longer true of the list, as sentences.
+ * The entries of the list that are not true any more, as sentences.
  * @param core the folder of `@oclif/core`
  * @param bundled its files that every command loads, relative to it
  */

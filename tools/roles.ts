@@ -24,7 +24,7 @@ interface OpenEntry {
   rules: Table;
 }
 
-/** One resource, split out of its row. */
+/** One resource, separated from its row. */
 interface Right {
   group: string;
   resource: string;
@@ -47,7 +47,7 @@ function rightsOf(rules: Table): Right[] {
   );
 }
 
-/** Rights for the same resource become one; rights on named objects are kept apart from those on all. */
+/** Merges rights for the same resource; rights on named objects are kept apart from those on all. */
 function merged(rights: Right[]): Right[] {
   const byKey = new Map<string, Right>();
   for (const right of rights) {

@@ -1,13 +1,13 @@
-// `npm run demo` and `npm test`, as a newcomer runs them.
+// `npm run demo` and `npm test`, as a new user runs them.
 
 import path from 'node:path';
 import { timed } from './scene.ts';
 import type { Row } from './table.ts';
 
-/** With dependencies, which the demo fetches for a cluster without internet. */
+/** An app with dependencies, which the demo downloads for a cluster without internet. */
 const folder = path.resolve('test/fixtures/apps/node-deps');
 
-/** On a cluster of the bench's own: one that a person has running under the demo's name is neither used nor taken down. */
+/** Uses the bench's own cluster: a demo that somebody has running is neither used nor taken down. */
 export async function benchDemo(): Promise<Row[]> {
   const env = { ...process.env, KF_DEMO_CLUSTER: 'bench-demo' };
   try {

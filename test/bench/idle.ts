@@ -1,4 +1,4 @@
-// What the installation costs after twenty pushes, and what the controller does when nobody asks for anything.
+// The resources that the installation needs after twenty pushes, and the activity of the controller when there are no requests.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { kubectl, kubectlJson } from '../support/kf.ts';
@@ -9,7 +9,7 @@ import type { Row } from './table.ts';
 const apps = 20;
 const atOnce = 2;
 const system = 'kf-system';
-/** Where programs of kf run: controller and registry; the gateway. */
+/** The namespaces of kf's programs: controller and registry; the gateway. */
 const installation = [system, 'kf-node'];
 
 const nameOf = (index: number): string => `bench-idle-${index}`;
@@ -27,7 +27,7 @@ interface Usage {
   cpuSeconds: number;
 }
 
-/** As the process itself counts; read through the service proxy. */
+/** The counters of the process itself, read through the service proxy. */
 async function usageOfController(): Promise<Usage> {
   const text = await kubectl('get', '--raw', `/api/v1/namespaces/${system}/services/http:kf-controller:8080/proxy/metrics`);
   const value = (name: string): number => Number(new RegExp(`^${name} (\\S+)`, 'm').exec(text)?.[1] ?? NaN);
@@ -39,7 +39,7 @@ const mebibytes = (bytes: number): string => `${(bytes / 1024 ** 2).toFixed(0)} 
 /** Mebibytes of `96Mi`, millicores of `3m`. */
 const amount = (text = ''): number => Number(/^\d+/.exec(text)?.[0] ?? NaN);
 
-/** `kubectl top` of the containers of the installation, the gateway with them; metrics-server looks every 15 s. */
+/** `kubectl top` of the containers of the installation, including the gateway; metrics-server measures every 15 s. */
 async function workingSets(): Promise<{ sum: string; each: string }> {
   await sleep(20_000);
   const tops = await Promise.all(installation.map((ns) => kubectl('top', 'pods', '-n', ns, '--containers', '--no-headers')));
@@ -52,7 +52,7 @@ interface Pods {
   items: { spec: { containers: { name: string; resources?: { requests?: { cpu?: string; memory?: string } } }[] } }[];
 }
 
-/** What the same containers request. */
+/** The resources that the same containers request. */
 async function requested(): Promise<{ sum: string; each: string }> {
   const lists = await Promise.all(installation.map((ns) => kubectlJson<Pods>('get', 'pods', '-n', ns)));
   const containers = lists.flatMap(({ items }) => items.flatMap(({ spec }) => spec.containers));
@@ -84,7 +84,7 @@ async function watchIdle(minutes: number): Promise<Row> {
   };
 }
 
-/** @param minutes of idleness */
+/** @param minutes duration of the idle time */
 export async function benchIdle({ developer, sample }: Scene, minutes: number): Promise<Row[]> {
   await each((index) => developer.ok('push', nameOf(index), '-o', sample(1), '-m', '32M'));
   const [sets, requests] = [await workingSets(), await requested()];

@@ -1,4 +1,4 @@
-// How fast kf starts and reads, compared with kubectl in the same minute: both as the same space developer.
+// How fast kf starts and reads, compared with kubectl in the same minute, both as the same space developer.
 
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
@@ -14,10 +14,10 @@ import { millis, ratio, type Row } from './table.ts';
 const pairs = 9;
 const starts = 15;
 const sizes = [1, 20, 200, 1000];
-/** A new one each time: the bench may run again on a cluster that was kept. */
+/** A new one each time, because the bench may run again on a cluster that was kept. */
 const spaceName = `bench-many-${Date.now().toString(36)}`;
 
-/** kf and its rival in turns, so that what else the machine does meets both. */
+/** kf and kubectl in turns, so that other load of the machine affects both. */
 async function race(kf: () => Promise<number>, other: () => Promise<number>, runs: number): Promise<[number[], number[]]> {
   const [ours, others]: [number[], number[]] = [[], []];
   await kf();
@@ -36,7 +36,7 @@ export async function benchStart({ developer }: Scene): Promise<Row[]> {
   return [{ what: '`kf --version`', reach: '≤ 60 ms', measured: millis(ours), beside: `bare node ${millis(others)}` }];
 }
 
-/** Somebody with a space of their own, and kubectl with the same rights. */
+/** A user with their own space, and kubectl with the same rights. */
 async function makeSpace(folder: string): Promise<{ kf: Kf; kubeconfig: string; guid: string; home: string }> {
   const org = ringEnv('KF_TEST_ORG');
   const admin = await Kf.create('admin');
@@ -58,7 +58,7 @@ async function makeSpace(folder: string): Promise<{ kf: Kf; kubeconfig: string; 
   return { kf, kubeconfig, guid: space.name, home };
 }
 
-/** Until the controller has written nothing for three seconds. */
+/** Waits until the controller has written nothing for three seconds. */
 async function untilQuiet(): Promise<void> {
   await until(
     'the controller to be done with the new apps',

@@ -1,4 +1,4 @@
-// A space with many apps, made in bulk: per app a stopped CFApp, its environment Secret, a CFProcess and a CFRoute.
+// Creates a space with many apps in bulk: per app a stopped CFApp, its environment Secret, a CFProcess and a CFRoute.
 
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -9,7 +9,7 @@ import { buildDestination, buildRoute } from '../../src/templates/route.ts';
 import { feed } from '../support/feed.ts';
 import { kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
 
-/** Objects in one kubectl call. */
+/** Number of objects in one kubectl call. */
 const batch = 250;
 
 function kubectlCreate(objects: readonly KubeObject[]): Promise<string> {
@@ -24,7 +24,7 @@ function kubectlCreate(objects: readonly KubeObject[]): Promise<string> {
   });
 }
 
-/** The objects as the API server made them; kubectl prints one document after the other. */
+/** The objects as the API server created them; kubectl prints one document after the other. */
 async function createAll<T extends KubeObject>(objects: readonly KubeObject[]): Promise<T[]> {
   const documents = (await kubectlCreate(objects)).replaceAll(/^\}\n\{/gm, '},\n{');
   return JSON.parse(`[${documents}]`) as T[];
@@ -34,7 +34,7 @@ async function createAll<T extends KubeObject>(objects: readonly KubeObject[]): 
 export async function addApps(space: string, from: number, howMany: number): Promise<void> {
   const { status } = await kubectlJson<{ status: { userInfo: { username: string } } }>('auth', 'whoami');
   const domains = await kubectlJson<{ items: CFDomain[] }>('get', 'cfdomains', '-n', 'cf');
-  // More than the quota that a space has unless an operator changes it.
+  // More than the default quota of a space.
   const open = JSON.stringify([{ op: 'replace', path: '/spec/hard', value: { pods: '10000' } }]);
   await kubectl('patch', 'resourcequota', 'kf-limits', '-n', space, '--type=json', '-p', open);
   const domain = domains.items[0];

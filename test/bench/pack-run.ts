@@ -20,7 +20,7 @@ lap('list');
 const packed = await packSource(listing, { cacheDir, compression: compression as 'gzip' | 'zstd' });
 listing.close();
 lap('pack');
-// The bench's registries speak plain HTTP.
+// The bench's registries use plain HTTP.
 const connection = directConnection(registry, { insecure: true });
 const client = new RegistryClient({ send: connection.send });
 await pushSource(packed, { client, repository, tag: 'bench' });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 const FILES = 10_000;
 const TOTAL_BYTES = 300_000_000;
 const FILES_PER_FOLDER = 100;
-/** Every tenth file is noise, as pictures, fonts and archives are. */
+/** Every tenth file is random, as pictures, fonts and archives are. */
 const NOISE_EVERY = 10;
 
 /** A small linear congruential generator: `Math.random` cannot be seeded. */
@@ -21,7 +21,7 @@ export function makeTree(root: string): void {
   const words = Array.from({ length: 4096 }, () => `${next().toString(36)}${next() % 3 === 0 ? ' = ' : ' '}`);
   const text = Buffer.from(Array.from({ length: 6_000_000 }, () => words[(next() >>> 8) % words.length]).join(''));
   const noise = Buffer.from(Array.from({ length: 16_000_000 }, () => next() >>> 24));
-  // Sizes from a tenth to ten times of the mean; the sum comes out right by scaling.
+  // Sizes from a tenth to ten times the mean, scaled so that the sum is right.
   const weights = Array.from({ length: FILES }, () => 10 ** (((next() >>> 8) % 2000) / 1000 - 1));
   const scale = TOTAL_BYTES / weights.reduce((sum, weight) => sum + weight, 0);
   weights.forEach((weight, index) => {

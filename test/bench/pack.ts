@@ -14,7 +14,7 @@ export interface PackFigure {
   name: string;
   wallMs: number;
   peakMiB: number;
-  /** Compressed. */
+  /** Size after compression. */
   bytes: number;
 }
 
@@ -43,7 +43,7 @@ export async function benchPack(env: NodeJS.ProcessEnv = process.env): Promise<P
   }
 }
 
-/** pack-run.ts as kf is shipped: stripping types at run time alone would cost 40 MiB. */
+/** pack-run.ts bundled as kf is: stripping types at run time alone would cost 40 MiB. */
 export async function bundlePackRun(dir: string): Promise<string> {
   const outfile = join(dir, 'pack-run.mjs');
   const banner = { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" };
@@ -106,7 +106,7 @@ async function best(name: string, once: (run: number) => Promise<Omit<PackFigure
   return { name, wallMs, peakMiB, bytes: figures[0]?.bytes ?? 0 };
 }
 
-/** Wall time and the sum of the peaks of all processes of the command (the kernel's VmHWM, looked at until each is gone). */
+/** Wall time and the sum of the peaks of all processes of the command (the kernel's VmHWM, read until each has ended). */
 function measure(command: string, args: string[]): Promise<{ wallMs: number; peakMiB: number; stdout: string }> {
   return new Promise((resolve, reject) => {
     const start = performance.now();
@@ -136,7 +136,7 @@ function lookAt(group: number, peaks: Map<number, number>): void {
 }
 
 function processGroup(pid: number): number {
-  // The name in parentheses may hold anything; the group is the third field behind it.
+  // The name in parentheses may contain anything; the group is the third field after it.
   return Number(readIfThere(`/proc/${pid}/stat`).split(') ').at(-1)?.split(' ')[2]);
 }
 

@@ -87,7 +87,7 @@ const podsOf = ({ space }: Scene, guid: string): Promise<Pods> =>
 const readyOf = ({ items }: Pods): number =>
   items.filter(({ status }) => status.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True')).length;
 
-/** `scale -i 3` until three are ready; pods of the scale-down before are gone. */
+/** `scale -i 3` until three are ready; the pods of the previous scale-down are gone. */
 async function scaleUp(scene: Scene, name: string, guid: string): Promise<number> {
   await scene.developer.ok('scale', name, '-i', '1');
   await until('one pod', async () => (await podsOf(scene, guid)).items.length === 1);

@@ -8,7 +8,7 @@ const app = 'bench-roles';
 const host = `${app}.apps.localhost`;
 const uri = 'postgres://db.example.com/hello';
 
-/** Commands, and after some of them what a user would look at. */
+/** Commands, and after some of them a check of the result. */
 const demo: (string[] | (() => Promise<void>))[] = [
   ['push', app, '-p', `${process.cwd()}/test/fixtures/apps/node-hello`, '-m', '64M'],
   answers,
@@ -28,7 +28,7 @@ async function answers(): Promise<void> {
   if (status !== 200 || !body.startsWith('hello from instance')) throw new Error(`${host} answered ${status}: ${body}`);
 }
 
-/** All three instances, however the gateway spreads the requests: every answer has the service in its environment. */
+/** All three instances, however the gateway distributes the requests: every answer shows the service in its environment. */
 async function seesService(): Promise<void> {
   const seen = new Set<string>();
   for (let asked = 0; seen.size < 3; asked++) {

@@ -1,6 +1,6 @@
-// `npm run bench [-- NAME…]`: measures what kf promises, on a real cluster of its own, and writes test-results/bench.md, where what benches that
-// did not run had found stays.
-// Figures are reported and never fail the run; what does not work does. KF_BENCH_QUICK=1 shortens the idle watch.
+// `npm run bench [-- NAME…]`: measures what kf promises, on its own real cluster, and writes test-results/bench.md. Rows of benches that did
+// not run stay.
+// Figures are reported and never fail the run; errors do. KF_BENCH_QUICK=1 shortens the idle time.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -40,11 +40,11 @@ const onCluster: Record<string, (scene: Scene) => Promise<Row[]>> = {
   listing: benchListing,
 };
 
-/** Each brings up what it needs by itself. `suite` runs only when it is named. */
+/** Each creates what it needs itself. `suite` runs only if it is named. */
 const alone: Record<string, () => Promise<Row[]>> = { demo: benchDemo, suite: benchSuite };
 
 const resultsDir = 'test-results';
-/** What the table is made of: rows by bench. */
+/** The content of the table: rows by bench. */
 const resultsFile = path.join(resultsDir, 'bench.json');
 const results: Results = {};
 

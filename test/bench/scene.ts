@@ -13,12 +13,12 @@ export interface Scene {
   space: string;
   /** For files of the measurements. */
   folder: string;
-  /** An image that answers on its port, by tag 1, 2 … */
+  /** An image that answers on its port; tags 1, 2 … */
   sample: (version: number) => string;
   remove(): Promise<void>;
 }
 
-/** A person with a home where target and source cache are kept, as on a laptop. */
+/** A user with a home folder for target and source cache, as on a laptop. */
 async function person(who: 'developer' | 'auditor', folder: string): Promise<Kf> {
   const home = path.join(folder, who);
   await mkdir(home, { recursive: true });
@@ -44,7 +44,7 @@ export async function openScene(): Promise<Scene> {
   };
 }
 
-/** A child process that must succeed, and how long it took. */
+/** Runs a child process that must succeed, and measures its time. */
 export function timed(program: string, args: string[], env: NodeJS.ProcessEnv = process.env): Promise<Ran> {
   const started = performance.now();
   return new Promise((resolve, reject) => {

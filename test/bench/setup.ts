@@ -1,4 +1,4 @@
-// How long `kf setup` took on the fresh cluster of this run, as the ring's runner measured it.
+// The duration of `kf setup` on the new cluster of this run, as the ring's runner measured it.
 
 import { readFile } from 'node:fs/promises';
 import { ringEnv } from '../support/kf.ts';

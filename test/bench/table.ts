@@ -1,6 +1,6 @@
-// The table that a bench ends with, and the figures in it.
+// The table at the end of a bench, and the format of its figures.
 
-/** One line: what was measured, what it is to reach, what it was, and what stands beside it. */
+/** One line: what was measured, the target, the value, and a note. */
 export interface Row {
   what: string;
   reach: string;
@@ -8,7 +8,7 @@ export interface Row {
   beside?: string;
 }
 
-/** The middle of the values; of an even number the mean of the two in the middle. */
+/** The median of the values; for an even number the mean of the two in the middle. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const half = Math.floor(sorted.length / 2);
@@ -27,13 +27,13 @@ export const seconds = (milliseconds: readonly number[]): string => spread(milli
 /** `61 ms [58–70]`. */
 export const millis = (milliseconds: readonly number[]): string => spread(milliseconds, (value) => value.toFixed(0), 'ms');
 
-/** `18 [17–19]`; one number when all are equal. */
+/** `18 [17–19]`; one number if all are equal. */
 export function counts(values: readonly number[]): string {
   const [least, most] = [Math.min(...values), Math.max(...values)];
   return least === most ? String(least) : `${median(values)} [${least}–${most}]`;
 }
 
-/** How many times the second the first is, pair by pair. */
+/** The ratio of the first to the second, pair by pair. */
 export function ratio(values: readonly number[], others: readonly number[]): string {
   return `${median(values.map((value, index) => value / (others[index] ?? NaN))).toFixed(2)} ×`;
 }
@@ -41,10 +41,10 @@ export function ratio(values: readonly number[], others: readonly number[]): str
 export const rowLine = ({ what, reach, measured, beside = '' }: Row): string =>
   `| ${[what, reach, measured, beside].map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 
-/** What each bench found, by its name, and when. */
+/** The results of each bench, by its name, and their time. */
 export type Results = Record<string, { when: string; rows: Row[] }>;
 
-/** The benches of `order`, each with what it found last: now, else before. */
+/** The benches of `order`, each with its latest results: from this run, else from an earlier one. */
 export function mergeResults(order: readonly string[], before: Results, now: Results): Results {
   const all = { ...before, ...now };
   return Object.fromEntries(order.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]]])));

@@ -1,4 +1,4 @@
-// What can befall a cluster: programs killed, frozen and restarted, objects deleted under their keepers.
+// Faults of a cluster: programs killed, frozen and restarted, objects deleted while controllers use them.
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { processesInNamespaces, runInside } from '../../tools/cluster/namespaces.ts';
@@ -30,7 +30,7 @@ export function processesOf(words: string): number[] {
   return [...new Set([...own, ...[...inside].filter((pid) => commandOf(pid).includes(words))])];
 }
 
-/** Containers live in pid namespaces of their own: they are found by their parents. */
+/** Containers are in their own pid namespaces, so they are found by their parents. */
 function descendants(root: number): number[] {
   const children = new Map<number, number[]>();
   for (const entry of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
@@ -57,15 +57,15 @@ export function signalAll(words: string, signal: NodeJS.Signals): number {
   return pids.length;
 }
 
-/** The controller's process ends at once; its kubelet starts it again. */
+/** The controller's process is killed; its kubelet starts it again. */
 export const killControllerProcess = (): number => signalAll('controller.mjs', 'SIGKILL');
 
-/** The controller's pod is gone at once, without a chance to give its Lease back. */
+/** The controller's pod is deleted at once, without time to release its Lease. */
 export async function deleteControllerPod(): Promise<void> {
   await kubectl('-n', 'kf-system', 'delete', 'pod', '-l', 'app=kf-controller', '--grace-period=0', '--force', '--wait=false');
 }
 
-/** The API server dies without a word and is started again by the node. */
+/** The API server is killed and started again by the node. */
 export async function killApiServer(): Promise<void> {
   const init = initOfCluster();
   if (init === undefined) throw new Error('the cluster does not run');

@@ -1,11 +1,11 @@
-// A signal at a moment, and what became of the process.
+// Sends a signal to a process at a given time, and reports the result.
 
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Interrupted {
   code: number | null;
-  /** From the signal to the end; 0 when it had ended before. */
+  /** From the signal to the end; 0 if it had ended before. */
   milliseconds: number;
   stdout: string;
   stderr: string;

@@ -7,11 +7,11 @@ export interface Probed {
   asked: number;
   /** Distinct bodies of good answers, in the order in which they came. */
   bodies: string[];
-  /** When (ms after the start) and what. */
+  /** The time (ms after the start) and the failure. */
   failures: string[];
 }
 
-/** Asks until `end` is called; every answer but 200 is a failure. */
+/** Sends requests until `end` is called; every answer except 200 is a failure. */
 export function probe(host: string, pauseMs = 20): { end: () => Promise<Probed>; failures: () => string[] } {
   const seen: Probed = { asked: 0, bodies: [], failures: [] };
   const started = Date.now();

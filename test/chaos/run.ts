@@ -1,4 +1,4 @@
-// `npm run chaos [ROUNDS]`: the slice of test/cluster/chaos.test.ts again and again, each round with a seed of its own, on a cluster of its own.
+// `npm run chaos [ROUNDS]`: repeats the tests of test/cluster/chaos.test.ts, each round with its own seed, on its own cluster.
 // `KF_CHAOS_SEED=N npm run chaos 1` repeats one round.
 
 import { spawn } from 'node:child_process';

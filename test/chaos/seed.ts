@@ -1,6 +1,6 @@
-// Chance that can be had again: the same seed, the same moments.
+// Reproducible random numbers: the same seed gives the same times.
 
-/** Numbers in [0, 1) that follow from the seed (mulberry32). */
+/** Numbers in [0, 1) computed from the seed (mulberry32). */
 export function chance(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -11,7 +11,7 @@ export function chance(seed: number): () => number {
   };
 }
 
-/** `KF_CHAOS_SEED`, else a new one. */
+/** `KF_CHAOS_SEED`, or a new one. */
 export function seedOfRun(): number {
   const given = Number(process.env['KF_CHAOS_SEED']);
   return Number.isInteger(given) && given > 0 ? given : 1 + Math.floor(Math.random() * 999_999);

@@ -1,4 +1,4 @@
-// What runs in the cluster from the start: Gateway API CRDs, CoreDNS, metrics-server, storage provisioner.
+// The add-ons of a new cluster: Gateway API CRDs, CoreDNS, metrics-server, storage provisioner.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -31,7 +31,7 @@ function readAll(parts: PartPaths, fill: Fill): ApiObject[] {
   ];
 }
 
-/** Everything that a cluster holds from the start, in the order of creation, with `${name}` in the manifests filled in. */
+/** All objects of a new cluster, in the order of creation, with `${name}` in the manifests filled in. */
 export function addonObjects(parts: PartPaths, images: { name: string }[]): ApiObject[] {
   const values: Record<string, string> = { dnsAddress: dnsServiceAddress };
   for (const { name } of images) {
@@ -47,13 +47,13 @@ export function addonObjects(parts: PartPaths, images: { name: string }[]): ApiO
   );
 }
 
-/** The images that a node needs to become ready, the pods' own included. */
+/** The images that a node needs to become ready, including those of its pods. */
 export function addonImages<T extends { name: string }>(parts: PartPaths, images: T[]): T[] {
   const manifests = JSON.stringify(addonObjects(parts, images));
   return images.filter(({ name }) => name === pauseImage || manifests.includes(name));
 }
 
-/** What has to be ready in a cluster with a node: the node and all add-ons. */
+/** The objects that must be ready in a cluster with a node: the node and all add-ons. */
 export function expectedObjects(parts: PartPaths): ApiObject[] {
   return [{ apiVersion: 'v1', kind: 'Node', metadata: { name: firstNode.name } }, ...readAll(parts, (text) => text)];
 }
@@ -72,13 +72,13 @@ const readyCondition: Record<string, string> = {
   Node: 'Ready',
 };
 
-/** Those of the objects that are not ready yet, as `Kind name`. */
+/** The objects that are not ready yet, as `Kind name`. */
 export async function notReady(client: ApiClient, objects: Pick<ApiObject, 'apiVersion' | 'kind' | 'metadata'>[]): Promise<string[]> {
   const states = await Promise.all(
     objects.map(async (object) => {
       const condition = readyCondition[object.kind];
       const live = condition === undefined ? undefined : await client.get(object);
-      // A node that has just become ready carries its taint for a moment, and takes no pod until it is gone.
+      // A node that has just become ready has its taint for a moment longer, and accepts no pod until it is removed.
       const ready = condition === undefined || (isTrue(live, condition) && live?.spec?.['taints'] === undefined);
       return ready ? [] : [`${object.kind} ${object.metadata.name}`];
     }),

@@ -1,4 +1,4 @@
-// Addresses and ports. Those inside are the same in every cluster: each has a network namespace of its own.
+// Addresses and ports. Those inside are the same in every cluster, because each has its own network namespace.
 
 export const podRangeOfCluster = '10.244.0.0/16';
 export const serviceRange = '10.96.0.0/16';
@@ -9,22 +9,22 @@ export const registryPort = 5000;
 export const npmMirrorPort = 4873;
 export const bridge = 'kf0';
 
-/** A node among those of its cluster. */
+/** A node with its number in the cluster. */
 export interface NodePlace {
   /** Name of its Node object, and the host name inside. */
   name: string;
-  /** The CNI bridge carries it, so it exists before anything is started and needs no further device. */
+  /** The CNI bridge has this address, so it exists before anything is started and needs no further device. */
   address: string;
   podRange: string;
 }
 
-/** The node with this number; number 0 also carries the control plane. */
+/** The node with this number; the control plane runs on number 0. */
 export function nodePlace(index: number): NodePlace {
   return { name: `kf-node-${String(index)}`, address: `10.244.${String(index)}.1`, podRange: `10.244.${String(index)}.0/24` };
 }
 
 export const firstNode = nodePlace(0);
-/** What images are called that lie in the stand-in for a public registry. */
+/** The registry in the names of images that are in the replacement of a public registry. */
 export const nodeRegistry = `${firstNode.address}:${String(registryPort)}`;
 
 /** The two ends of the veth pair between the host and cluster number `n` (1 to 254). */

@@ -1,4 +1,4 @@
-// A small client of the API server for bringing a cluster up: get, server-side apply, wait. Not the product's own client, which is what the tests judge.
+// A small client of the API server, used to start a cluster: get, server-side apply, wait. It is not the product's client, which the tests check.
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,7 +25,7 @@ interface Kubeconfig {
 
 const requestTimeoutMs = 30_000;
 
-/** Plural names of the kinds that are applied; a kind not listed here is its lower case name with an s. */
+/** Plural names of the kinds that are applied; a kind that is not listed has its lower case name with an s. */
 const irregularPlurals: Record<string, string> = { StorageClass: 'storageclasses', NetworkPolicy: 'networkpolicies' };
 
 const clusterScoped = new Set([
@@ -89,7 +89,7 @@ export class ApiClient {
     });
   }
 
-  /** An object, or undefined when it is not there. */
+  /** An object, or undefined if it does not exist. */
   async get(object: Pick<ApiObject, 'apiVersion' | 'kind' | 'metadata'>): Promise<ApiObject | undefined> {
     const response = await this.send('GET', objectPath(object));
     if (response.status === 404) return undefined;
@@ -97,7 +97,7 @@ export class ApiClient {
     return JSON.parse(response.body) as ApiObject;
   }
 
-  /** Server-side apply. JSON is YAML, so the object goes as JSON under the type the API server asks for. */
+  /** Server-side apply. JSON is YAML, so the object is sent as JSON with the content type that the API server expects. */
   async apply(object: ApiObject): Promise<void> {
     const path = `${objectPath(object)}?fieldManager=kf-test-cluster&force=true`;
     const response = await this.send('PATCH', path, object, 'application/apply-patch+yaml');
@@ -124,7 +124,7 @@ export function isTrue(object: ApiObject | undefined, type: string): boolean {
   return object?.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false;
 }
 
-/** Asks again and again until `check` is content. @param what ends the sentence "Waited N s in vain for …" */
+/** Repeats `check` until it returns true. @param what ends the sentence "Waited N s in vain for …" */
 export async function waitUntil(what: string, timeoutMs: number, check: () => Promise<boolean>): Promise<void> {
   const end = Date.now() + timeoutMs;
   while (!(await check())) {

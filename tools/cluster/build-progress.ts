@@ -1,21 +1,21 @@
-// How far the building of parts is: a bar on a terminal, lines elsewhere, with the same facts.
+// The progress of building the parts: a bar on a terminal, lines elsewhere, with the same content.
 
-/** Where progress goes. */
+/** The destination of progress. */
 export interface ProgressOutput {
-  /** Takes a line. */
+  /** Receives a line. */
   log: (line: string) => void;
   /** A terminal, whose last line is the bar. */
   terminal?: Pick<NodeJS.WriteStream, 'write' | 'columns'>;
 }
 
-/** Lines go to `log`; the bar to standard error, when that is a terminal. */
+/** Lines are written to `log`, and the bar to standard error if that is a terminal. */
 export function progressOutput(log: (line: string) => void): ProgressOutput {
   return process.stderr.isTTY ? { log, terminal: process.stderr } : { log };
 }
 
 interface PartToBuild {
   name: string;
-  /** CPU seconds that it is known to take. */
+  /** CPU seconds that it usually takes. */
   weight: number;
 }
 
@@ -26,7 +26,7 @@ const barEveryMs = 500;
 /** Clears a line of a terminal. */
 const clearLine = '\r\u001B[K';
 
-/** Follows the parts one after the other, and says what is built, what is being built and what is left. */
+/** Follows the parts one after the other, and shows what is built, what is being built and what is left. */
 export class BuildProgress {
   readonly #parts: readonly PartToBuild[];
   readonly #output: ProgressOutput;
@@ -64,12 +64,12 @@ export class BuildProgress {
     this.show();
   }
 
-  /** One more package of the present part is compiled. */
+  /** A package of the present part was compiled. */
   compiled(): void {
     this.#compiled++;
   }
 
-  /** The present part is built. */
+  /** The present part was built. */
   finish(): void {
     for (const id of this.#packages) this.#seen.add(id);
     const part = this.#parts[this.#index];
@@ -80,7 +80,7 @@ export class BuildProgress {
     this.#say(`${part?.name ?? ''}: built in ${this.#seconds(this.#partStarted)}${this.#output.terminal ? '' : `; ${this.#done()}`}`);
   }
 
-  /** No part is built any more. */
+  /** No part is being built any more. */
   end(): void {
     clearInterval(this.#ticker);
     this.#output.terminal?.write(clearLine);

@@ -1,4 +1,4 @@
-// Where built parts and cluster state live, outside the checkout.
+// The folders of built parts and of cluster state, outside the checkout.
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 

@@ -1,4 +1,4 @@
-// The cgroups of a cluster, in both generations of the kernel's interface.
+// The cgroups of a cluster, for both versions of the kernel's interface.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,19 +8,19 @@ import { clustersFolder } from './cache.ts';
 
 const root = '/sys/fs/cgroup';
 
-/** Whether only version 2 is mounted; a hybrid machine counts as version 1, since its controllers are there. */
+/** Whether only version 2 is mounted; a hybrid machine counts as version 1, because its controllers are there. */
 export function isCgroupV2(): boolean {
   return existsSync(join(root, 'cgroup.controllers'));
 }
 
-/** Name of a cluster's cgroup, below the root of each hierarchy. The kubelet puts pods below it. Clusters of other folders have other cgroups. */
+/** Name of a cluster's cgroup, below the root of each hierarchy. The kubelet puts pods below it. Clusters in other folders have other cgroups. */
 export function cgroupName(clusterName: string): string {
   const folder = clustersFolder();
   const suffix = folder === clustersFolder({}) ? '' : `-${createHash('sha256').update(folder).digest('hex').slice(0, 8)}`;
   return `kf-${clusterName}${suffix}`;
 }
 
-/** Where the programs of the node go: beside the pods, so that version 2 has no processes in an inner cgroup. */
+/** The cgroup of the node's programs: beside the pods, so that version 2 has no processes in an inner cgroup. */
 export function programCgroup(clusterName: string): string {
   return `${cgroupName(clusterName)}/system`;
 }
@@ -32,7 +32,7 @@ function hierarchies(): string[] {
     .map((entry) => join(root, entry.name));
 }
 
-/** Makes a cluster's cgroups; what is there stays. */
+/** Creates a cluster's cgroups; existing ones stay. */
 export function makeCgroups(clusterName: string): void {
   for (const hierarchy of hierarchies()) {
     const top = join(hierarchy, cgroupName(clusterName));
@@ -58,7 +58,7 @@ function passControllersOn(cgroup: string): void {
   try {
     for (const name of names) writeFileSync(join(cgroup, 'cgroup.subtree_control'), `+${name}`);
   } catch (error) {
-    // EBUSY: processes sit in this cgroup itself, as they do in a container without a cgroup namespace of its own.
+    // EBUSY: there are processes in this cgroup itself, as in a container without its own cgroup namespace.
     throw new Error(`The controllers of ${cgroup} cannot be passed on to a cluster.`, { cause: error });
   }
 }

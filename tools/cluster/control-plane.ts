@@ -13,7 +13,7 @@ import type { ClusterPaths } from './state.ts';
 const pki = '/run/kf/pki';
 const etcdAddress = 'http://127.0.0.1:2379';
 
-/** Writes the audit policy: one line per finished request with who, what, which object, and both times; no bodies. */
+/** Writes the audit policy: one line per finished request with user, verb, object and both times; no bodies. */
 export function writeAuditPolicy(paths: ClusterPaths): void {
   const policy = {
     apiVersion: 'audit.k8s.io/v1',
@@ -29,7 +29,7 @@ function flags(values: Record<string, string>): string[] {
   return Object.entries(values).map(([name, value]) => `--${name}=${value}`);
 }
 
-/** etcd, on loopback, without waiting for the disk: nothing here has to outlive the machine. */
+/** etcd, on loopback, without waiting for the disk: its data need not survive a crash of the machine. */
 export function etcd(kfnode: string): NodeProgram {
   const values = {
     'data-dir': '/var/lib/etcd/data',
@@ -74,7 +74,7 @@ export function apiServer(kfnode: string): NodeProgram {
     'audit-log-path': '/run/kf/log/audit.log',
     'audit-log-maxsize': '1024',
     'audit-log-maxbackup': '1',
-    // A stopped API server is started again at once; it need not linger for load balancers.
+    // A stopped API server is started again at once; it need not wait for load balancers.
     'shutdown-delay-duration': '0s',
   };
   return { name: 'kube-apiserver', command: [kfnode, 'kube-apiserver', ...flags(values)] };
@@ -94,7 +94,7 @@ export function controllerManager(kfnode: string): NodeProgram {
     'allocate-node-cidrs': 'true',
     'cluster-cidr': podRangeOfCluster,
     'leader-elect': 'false',
-    // The defaults (20 and 30) make a machine with one node wait where a real one would not.
+    // The defaults (20 and 30) make a machine with one node wait longer than a real cluster would.
     'kube-api-qps': '200',
     'kube-api-burst': '400',
   };
@@ -107,7 +107,7 @@ export function scheduler(kfnode: string): NodeProgram {
   return { name: 'kube-scheduler', command: [kfnode, 'kube-scheduler', ...flags(values)] };
 }
 
-/** kwok: plays the kubelet of the Node objects marked for it and of their pods, for tests of scale without containers. */
+/** kwok acts as the kubelet of the Node objects marked for it and of their pods, for tests of scale without containers. */
 export function kwok(parts: PartPaths): NodeProgram {
   const stages = ['kwok-node', 'kwok-heartbeat', 'kwok-pod'].flatMap((name) => {
     const folder = partPath(parts, name);

@@ -1,4 +1,4 @@
-// Ends a cluster. Nothing of it stays on the machine but, when it is only stopped, its files.
+// Stops a cluster. Nothing of it stays on the machine, except its files if it is only stopped.
 import { rmSync } from 'node:fs';
 
 import { removeNamespaces } from './namespaces.ts';
@@ -8,7 +8,7 @@ import type { ClusterState } from './state.ts';
 
 const forwarderGraceMs = 1_000;
 
-/** Ends all processes of a cluster and what the kernel keeps for them. Its files stay, so that it can be started again. */
+/** Ends all processes of a cluster and removes its kernel objects. Its files stay, so that it can be started again. */
 export async function stopCluster(state: ClusterState): Promise<void> {
   await endProcess(state.forwarder, forwarderGraceMs);
   await removeNamespaces(state.name, state.number, state.init);

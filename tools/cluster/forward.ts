@@ -12,7 +12,7 @@ function forward(incoming: Socket): void {
   incoming.setNoDelay(true);
   outgoing.setNoDelay(true);
   incoming.pipe(outgoing).pipe(incoming);
-  // Either side going away ends the other; the peer's own error tells it why.
+  // If either side disconnects, the other is closed; the peer's own error tells it why.
   incoming.on('error', () => outgoing.destroy()).on('close', () => outgoing.destroy());
   outgoing.on('error', () => incoming.resetAndDestroy()).on('close', () => incoming.destroy());
 }
@@ -21,7 +21,7 @@ function listen(host: string, onError: (error: Error) => void, onListening: () =
   createServer({ allowHalfOpen: true }, forward).on('error', onError).listen(Number(port), host, onListening);
 }
 
-// By the cluster's cgroup `down` finds this process even when `up` was killed before it noted the pid.
+// `down` finds this process by the cluster's cgroup, even if `up` was killed before it recorded the pid.
 joinProgramCgroup(cluster ?? '');
 listen(
   '127.0.0.1',
@@ -33,7 +33,7 @@ listen(
     console.log('listening');
   },
 );
-// Names below localhost lead to either loopback address; a machine without IPv6 has only the first.
+// Names below localhost resolve to both loopback addresses; a machine without IPv6 has only the first.
 listen(
   '::1',
   (error) => {

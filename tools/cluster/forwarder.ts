@@ -13,7 +13,7 @@ import type { ClusterState } from './state.ts';
 const nodeHttpPort = 80;
 const program = join(import.meta.dirname, 'forward.ts');
 
-/** Starts the forwarder unless it runs. Sets its process and port in `state`: port 80 when it is free, else the port it had, else any. */
+/** Starts the forwarder if it does not run. Sets its process and port in `state`: port 80 if it is free, else the previous port, else any. */
 export async function ensureForwarder(state: ClusterState): Promise<void> {
   if (isRunning(state.forwarder)) return;
   for (const wanted of [80, ...(state.httpPort === undefined ? [] : [state.httpPort]), 0]) {
@@ -27,7 +27,7 @@ export async function ensureForwarder(state: ClusterState): Promise<void> {
   throw new Error('No port on 127.0.0.1 is free for the HTTP of the cluster.');
 }
 
-/** Starts the forwarder on a port; undefined when it ended, since another process took the port in between. */
+/** Starts the forwarder on a port; undefined if it ended because another process took the port in between. */
 async function startForwarder(state: ClusterState, port: number): Promise<ProcessMark | undefined> {
   const { clusterAddress } = hostLink(state.number);
   const log = join(clusterPaths(state.name).log, 'forwarder.log');

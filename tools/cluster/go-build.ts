@@ -1,4 +1,4 @@
-// Runs Go for the parts of the cluster: with caches of their own, and settings that make the compiler fast.
+// Runs Go for the parts of the cluster, with separate caches and with settings that make the compiler fast.
 import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
@@ -21,17 +21,17 @@ export async function goCommand(args: string[]): Promise<string> {
   return result.stdout;
 }
 
-/** Go's caches for these builds: sources and compiled packages, which take more room than all that is made of them. */
+/** Go's caches for these builds: sources and compiled packages, which are larger than all results. */
 function goCaches(): string {
   return join(cacheFolder(), 'go');
 }
 
-/** Removes Go's caches of these builds; the parts stay. */
+/** Removes Go's caches of these builds; the built parts stay. */
 export function removeGoCaches(): void {
   rmSync(goCaches(), { recursive: true, force: true });
 }
 
-/** Where modules come from: first those that the user's own Go has already, then its proxies. */
+/** The sources of modules: first those that the user's own Go has already, then its proxies. */
 export function moduleProxies(proxies: string, moduleCache: string): string {
   const downloaded = join(moduleCache, 'cache', 'download');
   return existsSync(downloaded) ? [`file://${downloaded}`, proxies].filter(Boolean).join(',') : proxies;
@@ -40,8 +40,8 @@ export function moduleProxies(proxies: string, moduleCache: string): string {
 const MiB = 1024 * 1024;
 
 /**
- * What one process of the compiler may take before it looks for memory to free: an eighth of the machine's, within limits.
- * Most packages need less and are compiled without a garbage collection, which takes a quarter of the time otherwise.
+ * The memory that one process of the compiler may use before it collects garbage: an eighth of the machine's, within limits.
+ * Most packages need less and are compiled without a garbage collection, which otherwise takes a quarter of the time.
  */
 export function compilerMemory(total: number): string {
   return `${String(Math.round(Math.min(Math.max(total / 8, 256 * MiB), 2048 * MiB) / MiB))}MiB`;
@@ -61,7 +61,7 @@ async function goEnvironment(part: Part): Promise<NodeJS.ProcessEnv> {
   };
 }
 
-/** Downloads what a part is made of and lists its packages, with the versions of their modules: two parts share those that are equal. */
+/** Downloads the modules of a part and lists its packages, with the versions of their modules: two parts share equal ones. */
 export async function listPackages(part: Part, source: string): Promise<string[]> {
   const env = await goEnvironment(part);
   return withPatches(part, source, env, async (flags) => {
@@ -78,7 +78,7 @@ export async function listPackages(part: Part, source: string): Promise<string[]
 export async function compilePart(part: Part, source: string, target: string, compiled: () => void): Promise<void> {
   const env = await goEnvironment(part);
   const set = Object.entries(part.variables ?? {}).map(([name, value]) => `-X ${name}=${value}`);
-  // Neither the linker nor anybody else asks for the compiler's debugging information.
+  // Neither the linker nor any other program needs the compiler's debugging information.
   const common = ['-trimpath', '-buildvcs=false', '-gcflags=all=-dwarf=false', `-ldflags=${['-s', '-w', ...set].join(' ')}`];
   await withPatches(part, source, env, async (flags) => {
     for (const [binary, from] of Object.entries(part.binaries)) {
@@ -88,7 +88,7 @@ export async function compilePart(part: Part, source: string, target: string, co
   for (const [link, binary] of Object.entries(part.links ?? {})) symlinkSync(binary, join(target, link));
 }
 
-/** `go build -v` prints the name of each package that it compiles, a line each; all else is what went wrong. */
+/** `go build -v` prints the name of each package that it compiles, one per line; all other lines are errors. */
 function runGo(args: string[], options: { cwd: string; env: NodeJS.ProcessEnv }, compiled: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn('go', args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] });
@@ -106,7 +106,7 @@ function runGo(args: string[], options: { cwd: string; env: NodeJS.ProcessEnv },
   });
 }
 
-/** Calls with the flags that build a part; with patches these name a go.mod in which changed copies replace the patched modules. */
+/** Calls with the flags that build a part. With patches, the flags name a go.mod that replaces the patched modules with changed copies. */
 async function withPatches<T>(part: Part, source: string, env: NodeJS.ProcessEnv, use: (flags: string[]) => Promise<T>): Promise<T> {
   const flags = [...(part.flags ?? []), '-modcacherw'];
   if (!part.patches) return use(flags);
@@ -138,7 +138,7 @@ async function moduleFolder(module: string, options: { cwd: string; env: NodeJS.
   return (await run('go', ['list', '-m', '-f', '{{.Dir}}', module], options)).trim();
 }
 
-/** Copies the folders that a part takes from its dependencies. */
+/** Copies the folders that a part uses from its dependencies. */
 export async function copyFolders(part: Part, source: string, target: string): Promise<void> {
   const env = await goEnvironment(part);
   for (const [name, { module, folder }] of Object.entries(part.folders ?? {})) {

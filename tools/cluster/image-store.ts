@@ -1,4 +1,4 @@
-// Brings images to a node: into containerd, and into the registry that stands for a public one.
+// Loads images onto a node: into containerd, and into the registry that replaces a public one.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -31,7 +31,7 @@ export async function waitForContainerd(init: ProcessMark, parts: PartPaths, tim
 }
 
 /**
- * Imports images for pods, and puts those into the node's registry that belong there. What is present with the same digest is left alone.
+ * Imports images for pods, and puts the marked ones into the node's registry. Images that are present with the same digest are skipped.
  * @param data the cluster's data folder
  */
 export async function bringImages(init: ProcessMark, parts: PartPaths, data: string, images: BuiltImage[]): Promise<void> {
@@ -39,7 +39,7 @@ export async function bringImages(init: ProcessMark, parts: PartPaths, data: str
   const listed = (await ctr(init, parts, ['images', 'ls'])).split('\n');
   const present = new Set(listed.map((line) => line.split(/\s+/)).map(([name, , digest]) => `${String(name)} ${String(digest)}`));
   const missing = images.filter((image) => image.preload && !present.has(`${image.name} ${image.digest}`));
-  // An archive holds several images; unpacking them shares the layers they have in common.
+  // An archive contains several images; common layers are unpacked once.
   const archives = new Set(missing.map((image) => image.archive));
   await Promise.all([...archives].map((archive) => ctr(init, parts, ['images', 'import', archive])));
 }

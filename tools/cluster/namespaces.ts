@@ -1,4 +1,4 @@
-// The namespaces a cluster lives in: made, entered, connected to the host, removed.
+// The namespaces of a cluster: created, entered, connected to the host, removed.
 import { existsSync, mkdirSync, readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,7 +12,7 @@ import { clusterPaths } from './state.ts';
 const scripts = join(import.meta.dirname, 'node');
 const readyTimeoutMs = 10_000;
 
-/** Makes mount, network, pid and host name namespaces with the cgroups of a cluster and returns their init. */
+/** Creates mount, network, pid and host name namespaces with the cgroups of a cluster and returns their init. */
 export async function makeNamespaces(clusterName: string, clusterNumber: number): Promise<ProcessMark> {
   const paths = clusterPaths(clusterName);
   for (const folder of [paths.log, paths.pids, paths.data]) mkdirSync(folder, { recursive: true });
@@ -49,7 +49,7 @@ async function waitFor(check: () => boolean, what: string): Promise<void> {
   }
 }
 
-/** Gives the network namespace its devices: loopback, the link to the host, the bridge of the pods. */
+/** Creates the devices of the network namespace: loopback, the link to the host, the bridge of the pods. */
 async function connect(init: ProcessMark, clusterNumber: number, folder: string): Promise<void> {
   const { device, hostAddress, clusterAddress } = hostLink(clusterNumber);
   await removeLink(device, folder);
@@ -62,23 +62,23 @@ async function connect(init: ProcessMark, clusterNumber: number, folder: string)
     'ip link set eth0 up',
     `ip route add default via ${hostAddress}`,
     `ip link add ${bridge} type bridge`,
-    // A fixed address: a bridge takes the lowest one of its ports, which changes with every pod.
+    // A fixed address: a bridge uses the lowest one of its ports, which changes with every pod.
     `ip link set ${bridge} address 0a:58:0a:f4:00:01`,
     `ip address add ${firstNode.address}/24 dev ${bridge}`,
     `ip link set ${bridge} up`,
     'echo 1 >/proc/sys/net/ipv4/ip_forward',
-    // Pod to Service to pod of the same node passes the bridge only; kube-proxy must see the answer to translate it back.
+    // Traffic from a pod through a Service to a pod of the same node passes only the bridge; kube-proxy must see the answer to translate it back.
     'if [ -e /proc/sys/net/bridge ]; then echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables; fi',
   ];
   await runInside(init, ['/bin/sh', '-ec', inside.join('\n')]);
 }
 
-/** What a link's alias says: the state folder, as far as the kernel's 255 characters go. */
+/** The alias of a link: the path of the state folder, within the kernel's limit of 255 characters. */
 function linkOwner(folder: string): string {
   return folder.slice(-200);
 }
 
-/** Removes the host's end of a link unless it is another cluster's, one whose state lies in another folder. */
+/** Removes the host's end of a link unless it belongs to another cluster, whose state is in another folder. */
 async function removeLink(device: string, folder: string): Promise<void> {
   const file = `/sys/class/net/${device}/ifalias`;
   const owner = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
@@ -90,12 +90,12 @@ function enter(init: ProcessMark, command: string[]): string[] {
   return ['--target', String(init.pid), '--mount', '--net', '--pid', '--uts', '--wd=/', '--', ...command];
 }
 
-/** Runs a command in a cluster's namespaces to its end and returns its stdout. */
+/** Runs a command in a cluster's namespaces until it ends and returns its stdout. */
 export function runInside(init: ProcessMark, command: string[]): Promise<string> {
   return run('nsenter', enter(init, command));
 }
 
-/** A program that a node keeps running. */
+/** A program that a node restarts when it ends. */
 export interface NodeProgram {
   /** Also the name of its log and pid file. */
   name: string;
@@ -103,23 +103,23 @@ export interface NodeProgram {
   env?: Record<string, string>;
 }
 
-/** Starts a program in a cluster's namespaces; it is started again whenever it ends. */
+/** Starts a program in a cluster's namespaces, and starts it again whenever it ends. */
 export async function startInside(init: ProcessMark, clusterName: string, program: NodeProgram): Promise<void> {
   const environment = Object.entries(program.env ?? {}).map(([name, value]) => `${name}=${value}`);
-  // In its own session and in the background, so that nsenter ends and init becomes the parent.
+  // It runs in its own session and in the background, so that nsenter ends and init becomes the parent.
   const background = 'setsid /usr/bin/env "$@" </dev/null >/dev/null 2>&1 &';
   const supervise = ['/bin/sh', join(scripts, 'supervise.sh'), program.name, programCgroup(clusterName), ...program.command];
   await runInside(init, ['/bin/sh', '-c', background, 'start', ...environment, ...supervise]);
 }
 
-/** Ends a program that `startInside` keeps running, so that it starts anew. */
+/** Ends a program that `startInside` restarts, so that it starts again. */
 export async function restartProgram(init: ProcessMark, program: Pick<NodeProgram, 'name'>): Promise<void> {
   await runInside(init, ['/bin/sh', '-c', 'kill "$(cat "/run/kf/pids/$1")"', 'restart', program.name]);
 }
 
 /**
- * Ends everything of a cluster that runs, and removes mounts, devices and cgroups. Files stay.
- * Works after any crash: nothing is needed but the cluster's name and number, since processes are found by their cgroups too.
+ * Ends all programs of a cluster, and removes mounts, devices and cgroups. Files stay.
+ * This works after any crash: it needs only the cluster's name and number, because it finds processes by their cgroups too.
  */
 export async function removeNamespaces(clusterName: string, clusterNumber: number, init: ProcessMark | undefined): Promise<void> {
   const namespaces = isRunning(init) ? processesInNamespaces(init) : [];

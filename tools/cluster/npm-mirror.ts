@@ -1,4 +1,4 @@
-// The npm registry on the node: serves the packages that the sample apps' lockfiles name, for builds in a cluster without internet.
+// The npm registry on the node: serves the packages in the sample apps' lockfiles, for builds in a cluster without internet.
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ function archiveFolder(): string {
   return join(cacheFolder(), 'npm-mirror');
 }
 
-/** Fetches the archives of all packages that a fixture app has locked. Returns whether any was missing. */
+/** Downloads the archives of all packages in a fixture app's lockfile. Returns whether any was missing. */
 export async function fetchNpmPackages(log: (line: string) => void): Promise<boolean> {
   const lockfiles = readdirSync(apps).map((app) => join(apps, app, 'package-lock.json'));
   const count = (): number => (existsSync(archiveFolder()) ? readdirSync(archiveFolder()).length : 0);
@@ -34,8 +34,8 @@ function hasUsableLock(file: string): boolean {
 }
 
 /**
- * Fetches what an app's folder needs from npm, by the registry that npm is set to on this machine: its lockfile's packages, or, without a lockfile
- * of version 2 or 3, those that npm would lock now. Nothing happens without a package.json.
+ * Downloads what an app's folder needs from npm, from the registry that npm uses on this machine: the packages of its lockfile, or, without a
+ * lockfile of version 2 or 3, those that npm would lock now. Nothing happens without a package.json.
  */
 export async function fetchPackagesOf(folder: string, log: (line: string) => void): Promise<void> {
   if (!existsSync(join(folder, 'package.json'))) return;
@@ -55,10 +55,10 @@ export async function fetchPackagesOf(folder: string, log: (line: string) => voi
   }
 }
 
-/** The mirror. It serves also what comes into its folder later. */
+/** The mirror. It also serves archives that are added to its folder later. */
 export function npmMirror(): NodeProgram {
   return { name: 'npm-mirror', command: [process.execPath, program, firstNode.address, String(npmMirrorPort), archiveFolder()] };
 }
 
-/** For npm in pods. */
+/** The registry's address for npm in pods. */
 export const npmMirrorUrl = `http://${firstNode.address}:${String(npmMirrorPort)}/`;

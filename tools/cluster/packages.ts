@@ -1,4 +1,4 @@
-// What a cluster needs from the operating system: Debian packages, installed only when they are missing.
+// The Debian packages that a cluster needs, installed only if they are missing.
 import { run, tryRun } from './process.ts';
 
 const runtimePackages = ['containernetworking-plugins', 'iptables', 'conntrack', 'ipset', 'iproute2', 'openssl', 'util-linux'];
@@ -7,7 +7,7 @@ const buildPackages = ['libseccomp-dev', 'pkg-config', 'gcc', 'libc6-dev'];
 
 /**
  * Installs missing Debian packages without asking.
- * On a system without dpkg nothing is checked: what lacks then shows when it is used.
+ * On a system without dpkg nothing is checked: a missing program is reported when it is used.
  */
 export async function installPackages(log: (line: string) => void): Promise<void> {
   const wanted = [...runtimePackages, ...buildPackages];
@@ -25,7 +25,7 @@ export async function installPackages(log: (line: string) => void): Promise<void
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   const install = ['install', '-y', '-q', '--no-install-recommends', ...missing];
   if ((await tryRun('apt-get', install, { env })).code === 0) return;
-  // Package lists may be absent or stale.
+  // Package lists may be missing or outdated.
   await run('apt-get', ['update', '-q'], { env });
   await run('apt-get', install, { env });
 }

@@ -1,19 +1,19 @@
-// What describes a part of the cluster.
+// The description of a part of the cluster.
 
-/** A part of the cluster: a Go module of its own, and what is taken from it. */
+/** A part of the cluster: its own Go module, and the results that are used. */
 export interface Part {
-  /** Folder below `parts/` with the Go module that pins everything. */
+  /** Folder below `parts/` with the Go module that pins all versions. */
   name: string;
   /** Binary name → Go package. */
   binaries: Record<string, string>;
-  /** Folder name in the result → folder of a dependency, copied as it is. */
+  /** Folder name in the result → folder of a dependency, copied unchanged. */
   folders?: Record<string, { module: string; folder: string }>;
   flags?: string[];
   /** Variables set by the linker: import path of the variable → value. */
   variables?: Record<string, string>;
   cgo?: boolean;
-  /** Names that the result also has: link → binary. */
+  /** Additional names in the result: link → binary. */
   links?: Record<string, string>;
-  /** Dependency → file in it → file below the part's folder that takes its place, or null when it goes. */
+  /** Dependency → file in it → file below the part's folder that replaces it, or null if it is removed. */
   patches?: Record<string, Record<string, string | null>>;
 }

@@ -1,4 +1,4 @@
-// The programs a cluster is made of: which Go module each comes from, and where the result is cached.
+// The programs of a cluster: the Go module of each, and the cached result.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -11,7 +11,7 @@ import type { Part } from './part.ts';
 import { listStates, withLock } from './state.ts';
 import { markUsed, removeUnused } from './unused-parts.ts';
 
-/** Two packages that say which version a program is: the first to people, the second in its user agent. */
+/** Two packages with the version of a program: the first for people, the second in its user agent. */
 const kubernetesVersion = ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'].flatMap((source) => [
   [`${source}.gitVersion`, 'v1.36.3'],
   [`${source}.gitMajor`, '1'],
@@ -22,7 +22,7 @@ const parts: Part[] = [
   {
     name: 'kubernetes',
     binaries: { kfnode: '.' },
-    // The program goes by the name that it is started with.
+    // The program uses the name with which it is started.
     links: { kubectl: 'kfnode' },
     variables: Object.fromEntries(kubernetesVersion),
   },
@@ -35,7 +35,7 @@ const parts: Part[] = [
     },
     variables: { 'github.com/containerd/containerd/v2/version.Version': '2.4.2' },
   },
-  // Without the tag a runc fails every pod that asks for a seccomp profile.
+  // Without the tag runc fails every pod that requests a seccomp profile.
   { name: 'runc', binaries: { runc: 'github.com/opencontainers/runc' }, flags: ['-tags=seccomp'], cgo: true },
   { name: 'netpol', binaries: { netpol: '.' } },
   { name: 'coredns', binaries: { coredns: '.' } },
@@ -75,7 +75,7 @@ const parts: Part[] = [
   {
     name: 'kwok',
     binaries: { kwok: 'sigs.k8s.io/kwok/cmd/kwok' },
-    // How its nodes and pods behave: ready at once, with heartbeats.
+    // The behaviour of its nodes and pods: ready at once, with heartbeats.
     folders: {
       'kwok-node': { module: 'sigs.k8s.io/kwok', folder: 'kustomize/stage/node/fast' },
       'kwok-heartbeat': { module: 'sigs.k8s.io/kwok', folder: 'kustomize/stage/node/heartbeat-with-lease' },
@@ -84,7 +84,7 @@ const parts: Part[] = [
   },
 ];
 
-/** Part names by what a cluster is for. */
+/** Part names by the purpose of a cluster. */
 export const partSets = {
   controlPlane: ['kubernetes'],
   kwok: ['kwok'],
@@ -94,7 +94,7 @@ export const partSets = {
 /** Name of a binary (`kfnode`, `traefik`, …) or folder (`gateway-crds`) → its absolute path. */
 export type PartPaths = Readonly<Record<string, string>>;
 
-/** Looks a path up and says which part lacks. */
+/** Returns a path, or reports which part is missing. */
 export function partPath(paths: PartPaths, name: string): string {
   const path = paths[name];
   if (path === undefined) throw new Error(`No part provides "${name}".`);
@@ -108,7 +108,7 @@ const partsCache = (): string => join(cacheFolder(), 'parts');
 
 const partsSource = join(import.meta.dirname, 'parts');
 
-/** CPU seconds that each part takes, all built in this order with nothing cached; a part that is not named takes few. The bar goes by them. */
+/** CPU seconds that each part takes if all are built in this order with empty caches; a part without a value takes few. The bar uses them. */
 const cpuSeconds: Record<string, number> = {
   kubernetes: 340,
   containerd: 40,
@@ -197,7 +197,7 @@ async function buildMissing(wanted: readonly Part[], goVersion: string, output: 
     for (const [index, part] of missing.entries()) {
       const current = await packages;
       progress.start(part.name, current);
-      // The next part's sources come while this one is compiled.
+      // The next part's sources are downloaded while this one is compiled.
       packages = packagesOf(missing[index + 1]);
       await buildPart(part, partFolder(part, goVersion), () => progress.compiled());
       progress.finish();
@@ -208,7 +208,7 @@ async function buildMissing(wanted: readonly Part[], goVersion: string, output: 
   if (parts.every((part) => isBuilt(part, goVersion))) removeGoCaches();
 }
 
-/** The packages of a part, for the bar; what is wrong with them the compiler says better. */
+/** The packages of a part, for the bar; the compiler reports errors in them better. */
 function packagesOf(part: Part | undefined): Promise<string[]> {
   return part ? listPackages(part, join(partsSource, part.name)).catch(() => []) : Promise.resolve([]);
 }

@@ -40,12 +40,12 @@ function requests(clusterNumber: number): CertificateRequest[] {
       subject: `/O=system:nodes/CN=system:node:${firstNode.name}`,
       names: [`DNS:${firstNode.name}`, `IP:${firstNode.address}`],
     },
-    // The aggregation layer wants an authority that signs nothing else: who holds its client certificate may speak as anybody.
+    // The aggregation layer needs an authority that signs nothing else: its client certificate allows its owner to impersonate everybody.
     { name: 'front-proxy', authority: 'front-proxy-ca', subject: '/CN=front-proxy-client' },
   ];
 }
 
-/** Makes all keys, certificates and kubeconfigs of a cluster, once; what is there stays. */
+/** Creates all keys, certificates and kubeconfigs of a cluster, once; existing ones stay. */
 export async function makePki(paths: ClusterPaths, clusterName: string, clusterNumber: number): Promise<void> {
   if (existsSync(paths.pki)) return;
   const folder = `${paths.pki}.tmp`;
@@ -78,7 +78,7 @@ async function makeCertificate(folder: string, request: CertificateRequest): Pro
   await run('openssl', ['req', ...newKey, '-keyout', `${base}.key`, '-out', `${base}.csr`, '-subj', request.subject]);
   const names = request.names ?? [`DNS:${request.name}`];
   writeFileSync(`${base}.ext`, `subjectAltName=${names.join(',')}\nextendedKeyUsage=serverAuth,clientAuth\nkeyUsage=digitalSignature\n`);
-  // A serial number of its own for each: several are signed at the same time.
+  // Each has its own serial number, because several are signed at the same time.
   const serial = `0x${Buffer.from(request.name).toString('hex').slice(0, 36)}`;
   const sign = ['-CA', `${authority}.crt`, '-CAkey', `${authority}.key`, '-set_serial', serial, '-days', validDays];
   await run('openssl', ['x509', '-req', '-in', `${base}.csr`, ...sign, '-out', `${base}.crt`, '-extfile', `${base}.ext`]);

@@ -1,4 +1,4 @@
-// What clusters and tests are made of, built before anything is started or judged: on a new machine that takes many minutes.
+// Builds the programs and images of clusters and tests, before anything is started or tested: on a new machine this takes many minutes.
 import { join } from 'node:path';
 
 import { nodeRegistry } from './addresses.ts';
@@ -18,7 +18,7 @@ export interface Ingredients {
   images: BuiltImage[];
 }
 
-/** Builds what a cluster needs that is not in the cache yet; nothing is started. */
+/** Builds what a cluster needs and the cache lacks; nothing is started. */
 export async function prepareCluster(options: { mode: ClusterMode; kwok: boolean }, log: (line: string) => void): Promise<Ingredients> {
   assertPossible();
   raiseLimits(log);
@@ -30,14 +30,14 @@ export async function prepareCluster(options: { mode: ClusterMode; kwok: boolean
   return { parts, images };
 }
 
-/** Builds what the tests of these rings need, a line of progress at a time. */
+/** Builds what the tests of these rings need, with a line for each step. */
 export async function prepareRings(rings: readonly string[], log: (line: string) => void): Promise<void> {
   if (rings.includes('unit')) await buildParts(['staticserver'], progressOutput(log));
   if (!rings.includes('cluster')) {
     if (rings.includes('api')) await prepareCluster({ mode: 'control-plane', kwok: false }, log);
     return;
   }
-  // With all that a control plane needs.
+  // It includes everything that a control plane needs.
   await prepareCluster({ mode: 'full', kwok: true }, log);
   await fetchNpmPackages(log);
 }

@@ -1,9 +1,9 @@
-// Child processes: run to the end, start and leave running, tell whether one still runs, end it.
+// Child processes: run until the end, start in the background, check whether one still runs, end it.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A process that cannot be mistaken for a later one with the same pid: the kernel's start time (clock ticks since boot) goes with it. */
+/** A process that cannot be confused with a later one of the same pid, because the kernel's start time (clock ticks since boot) is stored too. */
 export interface ProcessMark {
   pid: number;
   startTime: string;
@@ -21,7 +21,7 @@ export interface RunResult {
   stderr: string;
 }
 
-/** Runs a program to its end and returns what it printed, whatever its exit code. Throws only when it cannot be started. */
+/** Runs a program until it ends and returns its output, whatever its exit code. Throws only if it cannot be started. */
 export function tryRun(command: string, args: string[], options: RunOptions = {}): Promise<RunResult> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: options.cwd, env: options.env ?? process.env, stdio: 'pipe' });
@@ -30,7 +30,7 @@ export function tryRun(command: string, args: string[], options: RunOptions = {}
     child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
     child.stderr.on('data', (chunk: Buffer) => err.push(chunk));
     child.on('error', reject);
-    // A program that ends before it has read its input closes the pipe; its exit code tells the rest.
+    // A program that ends before it has read its input closes the pipe; its exit code is enough.
     child.stdin.on('error', () => undefined);
     child.stdin.end(options.input ?? '');
     child.on('close', (code) => {
@@ -39,7 +39,7 @@ export function tryRun(command: string, args: string[], options: RunOptions = {}
   });
 }
 
-/** Runs a program to its end and returns its stdout. Throws with the end of its stderr when it fails. */
+/** Runs a program until it ends and returns its stdout. Throws with the end of its stderr if it fails. */
 export async function run(command: string, args: string[], options: RunOptions = {}): Promise<string> {
   const result = await tryRun(command, args, options);
   if (result.code === 0) return result.stdout;
@@ -47,12 +47,12 @@ export async function run(command: string, args: string[], options: RunOptions =
   throw new Error(`${[command, ...args].join(' ').slice(0, 300)} ended with ${String(result.code)}:\n${tail}`);
 }
 
-/** Starts a program in a session of its own, output appended to `log`, and returns its pid without waiting for it. */
+/** Starts a program in its own session, with its output appended to `log`, and returns its pid without waiting for it. */
 export function startDetached(command: string, args: string[], log: string, env: NodeJS.ProcessEnv = process.env): number {
   const fd = openSync(log, 'a');
   try {
     const child = spawn(command, args, { detached: true, stdio: ['ignore', fd, fd], env });
-    // Without a listener a failed start would end this process; the missing pid below says the same.
+    // Without a listener a failed start would end this process; the missing pid below reports it.
     child.on('error', () => undefined);
     child.unref();
     if (child.pid === undefined) throw new Error(`${command} could not be started.`);
@@ -62,7 +62,7 @@ export function startDetached(command: string, args: string[], log: string, env:
   }
 }
 
-/** The mark of a process that runs now; undefined when there is none, or only its zombie. */
+/** The identity of a running process; undefined if there is none, or only its zombie. */
 export function markOf(pid: number): ProcessMark | undefined {
   let stat: string;
   try {
@@ -70,7 +70,7 @@ export function markOf(pid: number): ProcessMark | undefined {
   } catch {
     return undefined;
   }
-  // The command name (field 2) may hold spaces and brackets: count from its end.
+  // The command name (field 2) may contain spaces and brackets: count from its end.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state, startTime] = [fields[0], fields[19]];
   if (state === undefined || startTime === undefined || state === 'Z' || state === 'X') return undefined;

@@ -1,4 +1,4 @@
-// Starts the programs of a cluster in the order they need each other, as much at once as possible, and waits until all is ready.
+// Starts the programs of a cluster in the order of their dependencies, as many at once as possible, and waits until all are ready.
 import { mkdirSync } from 'node:fs';
 
 import { addonImages, addonObjects, applyObjects, expectedObjects, notReady } from './addons.ts';
@@ -31,7 +31,7 @@ interface Start {
   log: (line: string) => void;
 }
 
-/** Starts a cluster whose programs do not run. Records its init in `state` as soon as there is one. */
+/** Starts a cluster whose programs do not run. Records its init in `state` as soon as it exists. */
 export async function startCluster(
   state: ClusterState,
   parts: PartPaths,
@@ -73,13 +73,13 @@ async function startControlPlane(start: Start): Promise<void> {
   await Promise.all([run(start, controllerManager(kfnode)), ...(needsScheduler ? [run(start, scheduler(kfnode))] : [])]);
 }
 
-/** @param api settles when the API server is ready */
+/** @param api is fulfilled when the API server is ready */
 async function startNode(start: Start, api: Promise<void>): Promise<void> {
   const { init, parts, images } = start;
   const { data } = clusterPaths(start.state.name);
   await Promise.all([containerd(parts), publicRegistry(parts), npmMirror()].map((program) => run(start, program)));
   await waitForContainerd(init, parts, apiTimeoutMs);
-  // The images that the node itself needs come first; with them it can become ready while the others follow.
+  // The images that the node itself needs are loaded first; the node can become ready while the others follow.
   const first = new Set(addonImages(parts, images).map((image) => image.archive));
   await bringImages(
     init,

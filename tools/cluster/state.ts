@@ -1,4 +1,4 @@
-// The state folder of a cluster: where things lie, what is recorded, who may change it.
+// The state folder of a cluster: its paths, its records, and its lock.
 import { linkSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,22 +9,22 @@ import type { ProcessMark } from './process.ts';
 
 export type ClusterMode = 'full' | 'control-plane';
 
-/** What `cluster.json` in the state folder holds. */
+/** The content of `cluster.json` in the state folder. */
 export interface ClusterState {
   format: 1;
   name: string;
-  /** Tells clusters apart on the host: the namespaces are reached at 10.99.<number>.2. */
+  /** Distinguishes clusters on the host: the namespaces are reached at 10.99.<number>.2. */
   number: number;
   mode: ClusterMode;
   kwokNodes: number;
-  /** Set while `up` works on it; what is cut off there is not mended but started again. */
+  /** True while `up` works on it; if `up` is interrupted, the cluster is not repaired but started again. */
   starting?: boolean;
-  /** Init of the namespaces; everything of the cluster but the forwarder is its descendant. */
+  /** Init of the namespaces; all processes of the cluster except the forwarder are its descendants. */
   init?: ProcessMark;
   forwarder?: ProcessMark;
-  /** Port on the host's loopback that leads to port 80 of the node. */
+  /** Port on the host's loopback that is forwarded to port 80 of the node. */
   httpPort?: number;
-  /** Binaries the cluster runs on; a cluster of other binaries is not the one that was asked for. */
+  /** Binaries that the cluster runs; a cluster of other binaries does not match the request. */
   parts: Record<string, string>;
 }
 
@@ -56,7 +56,7 @@ export function clusterPaths(name: string): ClusterPaths {
   };
 }
 
-/** Reads what is recorded of a cluster; undefined when there is none. */
+/** Reads the record of a cluster; undefined if there is none. */
 export function readState(name: string): ClusterState | undefined {
   const file = clusterPaths(name).stateFile;
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ClusterState) : undefined;
@@ -79,7 +79,7 @@ export function listStates(): ClusterState[] {
 
 /**
  * Runs `action` while no other process holds the lock `key`. The lock of a process that has died is taken over.
- * @param key a cluster's name, or another word for what is protected
+ * @param key a cluster's name, or another word for the protected resource
  */
 export async function withLock<T>(key: string, action: () => Promise<T>, folder = clustersFolder()): Promise<T> {
   const file = join(folder, `.${key}.lock`);
@@ -107,7 +107,7 @@ function takeLock(file: string): boolean {
   const own = `${file}.${String(process.pid)}`;
   writeFileSync(own, JSON.stringify(markOf(process.pid)));
   try {
-    // A link appears with its content or not at all, so nobody reads a half-written owner.
+    // A link appears with its content or not at all, so no process reads a half-written owner.
     linkSync(own, file);
     return true;
   } catch (error) {
@@ -123,7 +123,7 @@ function removeStaleLock(file: string): void {
   try {
     const owner = JSON.parse(readFileSync(file, 'utf8')) as ProcessMark;
     if (isRunning(owner)) return;
-    // Renamed first: of two that see a dead owner only one removes this very file.
+    // Renamed first: if two processes see a dead owner, only one removes this file.
     const grave = `${file}.${String(process.pid)}.stale`;
     renameSync(file, grave);
     rmSync(grave, { force: true });

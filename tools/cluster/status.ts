@@ -1,4 +1,4 @@
-// What can be told of a cluster: its state in lines, its settings as shell exports.
+// The status of a cluster in lines, and its settings as shell exports.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -42,7 +42,7 @@ export function environmentLines(state: ClusterState): string[] {
   return [...lines, `export PATH=${[...new Set(tools)].map(quoted).join(':')}:"$PATH"`];
 }
 
-/** What runs and what is ready, for people. `ready` is false when something is not as `up` leaves it. */
+/** Running programs and ready objects, for people. `ready` is false if something differs from the state after `up`. */
 export async function clusterStatus(state: ClusterState): Promise<{ ready: boolean; lines: string[] }> {
   const head = `cluster ${state.name} (number ${String(state.number)}, ${state.mode})`;
   if (!isRunning(state.init)) return { ready: false, lines: [`${head}: stopped`] };

@@ -1,4 +1,4 @@
-// Brings a cluster up, or leaves it alone when it is.
+// Starts a cluster, or leaves a healthy one unchanged.
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -21,12 +21,12 @@ import type { ClusterMode, ClusterState } from './state.ts';
 export interface UpOptions {
   name: string;
   mode: ClusterMode;
-  /** Number of nodes that kwok plays; 0 for none. */
+  /** Number of nodes that kwok simulates; 0 for none. */
   kwokNodes: number;
   log: (line: string) => void;
 }
 
-/** Brings the cluster up. A healthy one stays untouched; one that was killed comes back with its objects. Returns its state. */
+/** Starts the cluster. A healthy one is not changed; one that was killed is started again with its objects. Returns its state. */
 export async function up(options: UpOptions): Promise<ClusterState> {
   const { parts, images } = await prepareCluster({ mode: options.mode, kwok: options.kwokNodes > 0 }, options.log);
   return withLock(options.name, () => upLocked(options, parts, images));
@@ -74,7 +74,7 @@ function newState(options: UpOptions): Promise<ClusterState> {
   });
 }
 
-/** Updates the parts around a healthy cluster that may have changed: forwarder on the host, images, npm packages. */
+/** Updates what may have changed around a healthy cluster: the forwarder on the host, images, npm packages. */
 async function refresh(state: ClusterState, parts: PartPaths, images: BuiltImage[], log: (line: string) => void): Promise<void> {
   if (state.mode !== 'full' || !state.init) return;
   await ensureForwarder(state);
@@ -88,13 +88,13 @@ async function ensureForwarderIfFull(state: ClusterState): Promise<void> {
   if (state.mode === 'full') await ensureForwarder(state);
 }
 
-/** Binaries whose change means that the cluster must be started again; the others are used on the host or in images. */
+/** A change of these binaries requires a new start of the cluster; the others are used on the host or in images. */
 const runningBinaries = ['kfnode', 'containerd', 'containerd-shim-runc-v2', 'runc', 'registry', 'netpol', 'kwok'];
 
-/** How long a cluster may be unready before it is started again: its programs come back by themselves. */
+/** The time for which a cluster may be unready before it is started again: its programs restart by themselves. */
 const patienceMs = 20_000;
 
-/** Why a recorded cluster is not the one that is wanted, or undefined when it is and all of it is ready. */
+/** Why a recorded cluster does not match the request, or undefined if it does and is ready. */
 async function reasonToStart(state: ClusterState, kwokNodes: number, parts: PartPaths): Promise<string | undefined> {
   if (!isRunning(state.init)) return 'it does not run';
   if (state.kwokNodes !== kwokNodes) return 'the number of kwok nodes is another';

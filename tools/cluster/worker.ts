@@ -1,4 +1,4 @@
-// What makes a machine a node: containerd with runc and CNI, kubelet, kube-proxy; and the registry on it.
+// The programs of a node: containerd with runc and CNI, kubelet, kube-proxy; and its registry.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -25,7 +25,7 @@ export function writeWorkerConfig(paths: ClusterPaths, clusterName: string, node
   write('containerd.toml', containerdConfig());
   write(`certs.d/${nodeRegistry}/hosts.toml`, `server = "http://${nodeRegistry}"\n`);
   write('cni/10-kf.conflist', JSON.stringify(cniConfig(node), undefined, 2));
-  // Nothing leads out of the cluster, so there is no other name server to ask.
+  // The cluster has no connection to the outside, so there is no other name server to ask.
   write('resolv.conf', '');
   write('kubelet.yaml', stringify(kubeletConfig(clusterName)));
   write('kube-proxy.yaml', stringify(proxyConfig(node)));
@@ -80,10 +80,10 @@ function kubeletConfig(clusterName: string): object {
     kind: 'KubeletConfiguration',
     authentication: { x509: { clientCAFile: '/run/kf/pki/ca.crt' }, webhook: { enabled: true }, anonymous: { enabled: false } },
     authorization: { mode: 'Webhook' },
-    // The machine may have no systemd, and the cgroups are removed by us: the plain driver in both generations.
+    // The machine may have no systemd, and kf's tool removes the cgroups: the plain driver in both versions.
     cgroupDriver: 'cgroupfs',
     failCgroupV1: false,
-    // Two kubelets on one kernel must not see each other's pods as orphans.
+    // Two kubelets on one kernel must not take each other's pods for orphans.
     cgroupRoot: `/${cgroupName(clusterName)}`,
     clusterDNS: [dnsServiceAddress],
     clusterDomain: 'cluster.local',
@@ -98,7 +98,7 @@ function kubeletConfig(clusterName: string): object {
     serializeImagePulls: false,
     registryPullQPS: 0,
     eventRecordQPS: 0,
-    // Images are imported, not pulled again, so none may be collected; and a small disk must not evict pods.
+    // Images are imported, not pulled again, so none may be removed; and a small disk must not cause evictions.
     imageGCHighThresholdPercent: 100,
     evictionHard: { 'nodefs.available': '1%', 'imagefs.available': '1%', 'nodefs.inodesFree': '1%', 'memory.available': '100Mi' },
   };
@@ -109,7 +109,7 @@ function proxyConfig(node: NodePlace): object {
     apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
     kind: 'KubeProxyConfiguration',
     clientConnection: { kubeconfig: '/run/kf/pki/proxy.kubeconfig' },
-    // Of the modes only iptables serves NodePorts on 127.0.0.1, which image names of in-cluster registries rely on.
+    // Only the mode iptables serves NodePorts on 127.0.0.1, which image names of in-cluster registries need.
     mode: 'iptables',
     clusterCIDR: podRangeOfCluster,
     hostnameOverride: node.name,
@@ -150,18 +150,18 @@ export function kubeProxy(parts: PartPaths): NodeProgram {
   return { name: 'kube-proxy', command: [partPath(parts, 'kfnode'), 'kube-proxy', `--config=${config}/kube-proxy.yaml`] };
 }
 
-/** What makes NetworkPolicies hold: it keeps iptables and ipsets of the cluster's own network namespace. */
+/** The program that enforces NetworkPolicies: it maintains iptables and ipsets of the cluster's own network namespace. */
 export function networkPolicies(parts: PartPaths, node: NodePlace): NodeProgram {
   const flags = ['--kubeconfig=/run/kf/pki/admin.kubeconfig', `--node=${node.name}`, `--service-cidr=${serviceRange}`];
   return { name: 'netpol', command: [partPath(parts, 'netpol'), ...flags] };
 }
 
-/** The stand-in for a public registry: anonymous, plain HTTP. */
+/** The replacement of a public registry: anonymous, plain HTTP. */
 export function publicRegistry(parts: PartPaths): NodeProgram {
   return {
     name: 'registry',
     command: [partPath(parts, 'registry'), 'serve', `${config}/registry.yaml`],
-    // It would look for a trace collector on localhost and log its absence.
+    // Otherwise it would look for a trace collector on localhost and log that there is none.
     env: { OTEL_TRACES_EXPORTER: 'none', OTEL_METRICS_EXPORTER: 'none', OTEL_LOGS_EXPORTER: 'none' },
   };
 }

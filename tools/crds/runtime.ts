@@ -1,4 +1,4 @@
-// What controllers hand to builders and runners. Fields: contract 4.16-4.20; ours: docs/internals.md.
+// Kinds that controllers create for builders and runners. Fields: contract 4.16-4.20; kf's own: docs/internals.md.
 
 import { age, boolean, int32, int64, list, listBy, named, object, readyColumn, string, time } from './schema.ts';
 import type { Kind } from './schema.ts';

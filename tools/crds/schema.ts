@@ -15,14 +15,14 @@ export interface Column {
   priority?: number;
 }
 
-/** One kind of the group, as the generator turns it into a CustomResourceDefinition. */
+/** A kind of the group, from which the generator makes a CustomResourceDefinition. */
 export interface Kind {
   kind: string;
   plural: string;
   description: string;
   columns: Column[];
   spec: Schema;
-  /** Left out: no status subresource and no status. */
+  /** If it is left out: no status subresource and no status. */
   status?: Schema;
   scale?: { spec: string; status: string; selector: string };
   /** CEL rules over the whole object. */
@@ -41,8 +41,8 @@ export const object = (properties: Properties, extra: Schema = {}): Schema => {
   };
 };
 /**
- * Whatever grows has a limit: the controller keeps every object in memory, and one tenant must not fill it for all. A field that needs more than the
- * usual limit says so where it stands.
+ * Every value that can grow has a limit: the controller keeps all objects in memory, and one tenant must not fill it for everybody. A field that
+ * needs more than the usual limit sets its own.
  */
 const usual = { maxLength: 255, maxItems: 64, maxProperties: 64 } as const;
 
@@ -71,7 +71,7 @@ export const listBy = (key: string, items: Schema, extra: Schema = {}): Schema =
 export const rules = (...all: Rule[]): Schema => ({ 'x-kubernetes-validations': all });
 export const immutable = (message: string): Schema => rules({ rule: 'self == oldSelf', message });
 
-/** The key under which a schema carries the name of its TypeScript type; never part of a CRD. */
+/** The key under which a schema contains the name of its TypeScript type; never part of a CRD. */
 export const typeName = 'x-kf-type';
 export const named = (name: string, schema: Schema): Schema => ({ [typeName]: name, ...schema });
 

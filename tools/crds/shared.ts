@@ -1,13 +1,13 @@
-// Schemas that several kinds share: metav1.Condition, a few core/v1 types in the width that kf's contract knows, droplets, instances.
+// Schemas that several kinds share: metav1.Condition, a few core/v1 types with the fields that kf's contract has, droplets, instances.
 
 import { boolean, freeForm, int, int32, int64, list, listBy, map, named, object, oneOf, setOf, string, time } from './schema.ts';
 import type { Properties, Schema } from './schema.ts';
 
 /** Limits in characters that more than one field has. */
 export const sizes = {
-  /** Start commands: cf takes 4096 from people; buildpacks write longer ones. */
+  /** Start commands: cf accepts 4096 characters from people; buildpacks write longer ones. */
   command: 8192,
-  /** A sentence for people, with what a registry, a kubelet or a scheduler said in it. */
+  /** A sentence for people, with the message of a registry, a kubelet or a scheduler. */
   message: 4096,
   image: 1024,
   url: 2048,
@@ -172,12 +172,12 @@ export const instanceCounts = named(
   ),
 );
 
-/** Services that one app can be bound to. */
+/** Services that can be bound to one app. */
 export const mostBindings = 200;
 
 export const boundService = named('BoundService', object({ 'guid!': string(), 'name!': string(), 'secret!': string() }));
 
-/** A name for people: what org and space may be called. */
+/** A name for people: the name of an org or a space. */
 export const tenantName = string({ pattern: '^[[:alnum:][:punct:][:print:]]+$' });
 
 export const brokerCatalog = (features: Schema, featuresRequired: boolean): Schema =>

@@ -9,7 +9,7 @@ const imported = new Set(['Condition', 'LocalReference']);
 
 type Definitions = Map<string, Schema>;
 
-/** Turns named schemas into references and notes them as definitions. */
+/** Replaces named schemas by references and records them as definitions. */
 function extract(value: unknown, definitions: Definitions): unknown {
   if (Array.isArray(value)) return value.map((item) => extract(item, definitions));
   if (typeof value !== 'object' || value === null) return value;
@@ -20,12 +20,12 @@ function extract(value: unknown, definitions: Definitions): unknown {
   return { tsType: name };
 }
 
-/** CRD schema → JSON schema as the type generator wants it: closed objects, int-or-string as a union. */
+/** CRD schema → JSON schema in the form that the type generator needs: closed objects, int-or-string as a union. */
 function plain(schema: Schema, definitions: Definitions): Schema {
   if (schema['x-kubernetes-int-or-string'] === true) return { tsType: 'number | string' };
   const freeForm = schema['x-kubernetes-preserve-unknown-fields'] === true;
   if (freeForm) return { tsType: 'Record<string, unknown>' };
-  // maxItems would make the generator write one tuple per length.
+  // With maxItems the generator would write one tuple per length.
   const { 'x-kubernetes-validations': _rules, maxItems: _maxItems, ...rest } = schema;
   const entries = Object.entries(rest).map(([key, value]) => [key, key === 'enum' ? value : extract(value, definitions)]);
   const result = Object.fromEntries(entries) as Schema;

@@ -1,4 +1,4 @@
-// Orgs, spaces, apps and what becomes of them. Fields: contract 4.1-4.6 and 4.9; ours: docs/internals.md.
+// Orgs, spaces, apps, and their builds, processes and tasks. Fields: contract 4.1-4.6 and 4.9; kf's own: docs/internals.md.
 
 import {
   age,
@@ -154,7 +154,7 @@ const process: Kind = {
   kind: 'CFProcess',
   plural: 'cfprocesses',
   description: 'A process type of an app and how many instances of it shall run.',
-  // The contract's two, then what a list of apps needs: `kf apps` asks for rows instead of objects.
+  // The contract's two, then the columns that a list of apps needs: `kf apps` requests table rows instead of objects.
   columns: [
     createdAt,
     updatedAt,
@@ -215,7 +215,7 @@ const task: Kind = {
   ],
   spec: object(
     {
-      // The results that are kept are counted by app.
+      // The number of kept results is limited per app.
       appRef: { ...localReference(), ...immutable('The app of a task cannot be changed') },
       command: string({ maxLength: sizes.command }),
       canceled: boolean(),

@@ -1,4 +1,4 @@
-// The layers that nearly every image stands on: a small Debian, Node, npm. Equal bytes in every image, so imported once.
+// The base layers of nearly every image: a small Debian, Node, npm. Every image has the same bytes, so they are imported once.
 import type { Layer, LayerEntry } from '../../../src/lib/oci/layer.ts';
 import { debianEntries, fetchDebianPackages } from './debian.ts';
 import { storedLayer } from './layer-store.ts';
@@ -9,11 +9,11 @@ import { completeTree, mergedUsrLinks, textFile } from './rootfs.ts';
 export const nodeVersion = '24.21.0';
 const npmVersion = '11.19.1';
 
-/** The user of apps and builds, and the one of programs that own no files. */
+/** The user of apps and builds, and the user of programs that own no files. */
 export const appUser = 1000;
 export const systemUser = 65532;
 
-/** Where packing happens and who is told. */
+/** The folder for packing and the receiver of messages. */
 export interface PackContext {
   cacheDir: string;
   log: (line: string) => void;
@@ -36,7 +36,7 @@ const DEBIAN_PACKAGES = [
   ...['bash', 'dash', 'coreutils', 'findutils', 'grep', 'sed', 'tar', 'gzip', 'hostname', 'netbase', 'ca-certificates'],
 ];
 
-/** Raise it when the entries below change. */
+/** Increase it when the entries below change. */
 const BASE_FORMAT = 1;
 
 const PASSWD = `root:x:0:0:root:/root:/bin/bash
@@ -65,7 +65,7 @@ export async function debianLayer(context: PackContext): Promise<Layer> {
   );
 }
 
-/** What the packages' install scripts would have done. */
+/** The results of the packages' install scripts. */
 function configuredBase(files: LayerEntry[]): LayerEntry[] {
   const certificates = completeTree(files).filter((entry) => entry.type === 'file' && entry.name.startsWith('usr/share/ca-certificates/'));
   const bundle = certificates.map((entry) => (entry.type === 'file' ? entry.source.toString().trimEnd() : '')).join('\n');
@@ -87,7 +87,7 @@ function configuredBase(files: LayerEntry[]): LayerEntry[] {
   ];
 }
 
-/** Node's program alone. */
+/** Only Node's program. */
 export async function nodeLayer(context: PackContext): Promise<Layer> {
   const name = `node-linux-${process.arch}`;
   return storedLayer(

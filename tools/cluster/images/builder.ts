@@ -1,5 +1,5 @@
 // The builder image's own layers: the CNB lifecycle, the buildpacks, and the files that name them.
-// https://github.com/buildpacks/spec/blob/platform/0.14/platform.md and https://buildpacks.io/docs/reference/spec/ say what must lie where.
+// https://github.com/buildpacks/spec/blob/platform/0.14/platform.md and https://buildpacks.io/docs/reference/spec/ specify the paths.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -15,7 +15,7 @@ import { diskFile, textFile } from './rootfs.ts';
 export const lifecycleVersion = '0.21.0';
 const BUILDPACK_APIS = ['0.7', '0.8', '0.9', '0.10', '0.11', '0.12'];
 const PLATFORM_APIS = ['0.7', '0.8', '0.9', '0.10', '0.11', '0.12', '0.13', '0.14', '0.15'];
-/** The lifecycle is one program that acts by the name it is started under. */
+/** The lifecycle is one program; its name at the start selects the phase. */
 const PHASES = ['analyzer', 'builder', 'creator', 'detector', 'exporter', 'extender', 'rebaser', 'restorer'];
 
 const buildpacksSource = join(import.meta.dirname, '..', 'buildpacks');
@@ -25,7 +25,7 @@ interface GroupMember {
   optional?: boolean;
 }
 
-/** Tried in this order; the Procfile's processes come last so that they win. */
+/** Tried in this order; the Procfile's processes come last so that they have priority. */
 const ORDER: GroupMember[][] = [
   [{ id: 'kf/nodejs' }, { id: 'kf/procfile', optional: true }],
   [{ id: 'kf/staticfile' }, { id: 'kf/procfile', optional: true }],
@@ -77,7 +77,7 @@ export function lifecycleLayer(parts: PartPaths, context: PackContext): Promise<
   );
 }
 
-/** /cnb/buildpacks, the order in which they are tried and the run image; the folders that a build mounts over or writes to. */
+/** /cnb/buildpacks, the order in which they are tried, the run image, and the folders that a build mounts over or writes to. */
 export function buildpacksLayer(parts: PartPaths, runImage: string, context: PackContext): Promise<Layer> {
   const server = partPath(parts, 'staticserver');
   const files = readBuildpacks().flatMap((buildpack) => buildpackFiles(buildpack));
@@ -156,7 +156,7 @@ function lifecycleDescription(): string {
 `;
 }
 
-/** Labels by which tools list what a builder holds; the same keys as on published builders. */
+/** Labels that list the content of a builder for tools; the same keys as on published builders. */
 export function builderLabels(runImage: string, buildpacksDiffId: string): Record<string, string> {
   const buildpacks = readBuildpacks();
   const apis = { buildpack: { deprecated: [], supported: BUILDPACK_APIS }, platform: { deprecated: [], supported: PLATFORM_APIS } };

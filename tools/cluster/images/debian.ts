@@ -15,7 +15,7 @@ export interface ResolvedPackages {
   archives: string[];
 }
 
-/** Documentation, translations and hooks of the packaging system: nothing that a container reads. */
+/** Documentation, translations and hooks of the packaging system, which no container reads. */
 const LEFT_OUT = [
   /^usr\/share\/(doc|man|locale|info|lintian|bug|menu|doc-base|i18n|bash-completion|common-licenses|base-files|debianutils|gcc|gdb)(\/|$)/,
   /^usr\/lib\/[^/]+\/(gconv|audit)(\/|$)/,
@@ -23,8 +23,8 @@ const LEFT_OUT = [
 ];
 
 /**
- * Downloads what is not yet there. The versions found first stay until the list of names changes or the cache is removed, so that
- * a new upload to Debian rebuilds no image by itself.
+ * Downloads missing packages. The versions found first stay until the list of names changes or the cache is removed, so that a new upload to Debian
+ * does not rebuild an image.
  */
 export async function fetchDebianPackages(
   names: readonly string[],
@@ -51,7 +51,7 @@ export async function fetchDebianPackages(
   return { folder, archives };
 }
 
-/** By way of a folder of its own, so that an interrupted download is never taken for a whole archive. */
+/** Uses a separate folder, so that an interrupted download is never taken for a complete archive. */
 async function download(names: readonly string[], folder: string): Promise<void> {
   const temporary = join(folder, `${String(process.pid)}.tmp`);
   mkdirSync(temporary);
@@ -66,7 +66,7 @@ async function download(names: readonly string[], folder: string): Promise<void>
 async function resolveArchives(names: readonly string[]): Promise<string[]> {
   let found = await printUris(names);
   if (found.size < names.length) {
-    // Package lists may be absent or stale.
+    // Package lists may be missing or outdated.
     await run('apt-get', ['update', '-q']);
     found = await printUris(names);
   }

@@ -1,4 +1,4 @@
-// Every image of the cluster: its layers, its user, what it starts.
+// Every image of the cluster: its layers, its user, its start command.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -17,11 +17,11 @@ export interface ImageDefinition {
   name: string;
   layers: Layer[];
   config: Omit<ImageConfig, 'architecture' | 'os'>;
-  /** `cluster` images are what the node needs to become Ready, `platform` images what kf and its apps use. */
+  /** `cluster` images are needed by the node to become Ready, `platform` images by kf and its apps. */
   group: 'cluster' | 'platform';
 }
 
-/** The sandbox image is asked for by this name, fixed in containerd's configuration. */
+/** The sandbox image is requested by this name, which is fixed in containerd's configuration. */
 export const pauseImage = 'kf.local/pause:1';
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -30,7 +30,7 @@ const appEnv = { PATH, LANG: 'C.UTF-8', HOME: '/home/vcap' };
 const user = `${String(appUser)}:${String(appUser)}`;
 const system = `${String(systemUser)}:${String(systemUser)}`;
 
-/** Packs what is not in the cache. `prefix` (with a trailing slash) stands before the run image's name inside the builder. */
+/** Packs the layers that are not in the cache. `prefix` (with a trailing slash) precedes the run image's name inside the builder. */
 export async function defineImages(parts: PartPaths, prefix: string, context: PackContext): Promise<ImageDefinition[]> {
   const debian = await debianLayer(context);
   const node = await nodeLayer(context);
@@ -56,7 +56,7 @@ async function clusterImages(parts: PartPaths, debian: Layer, context: PackConte
   const storage = 'local-path-provisioner';
   if (parts[storage] !== undefined) {
     const image = await programImage(parts, storage, `kf/${storage}:0.0.30`, { layers: [debian], group: 'cluster' }, context);
-    // Its pods that make and remove volumes write to folders of the node: root, unless a pod says otherwise.
+    // Its pods that create and delete volumes write to folders of the node: they run as root unless a pod says otherwise.
     images.push({ ...image, config: { ...image.config, user: '0:0' } });
   }
   return images;
@@ -118,7 +118,7 @@ function registryConfigLayer(context: PackContext): Promise<Layer> {
   return storedLayer({ name: 'registry-config', inputs: [REGISTRY_CONFIG], entries }, context.cacheDir, context.log);
 }
 
-/** Target of builds, in the words of the buildpack specification. */
+/** The target of builds, with the terms of the buildpack specification. */
 const TARGET_LABELS = { 'io.buildpacks.base.distro.name': 'debian', 'io.buildpacks.base.distro.version': '12' };
 
 async function buildImages(parts: PartPaths, prefix: string, base: Layer[], context: PackContext): Promise<ImageDefinition[]> {

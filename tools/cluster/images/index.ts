@@ -1,4 +1,4 @@
-// The images of the cluster, assembled with the project's own OCI code and kept by content: nothing that exists is packed again.
+// The images of the cluster, assembled with the project's own OCI code and stored by content: existing layers are not packed again.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,11 +13,11 @@ import type { ImageDefinition } from './definitions.ts';
 export { pauseImage } from './definitions.ts';
 
 export interface BuildImagesOptions {
-  /** Layers and archives lie here, for all clusters. */
+  /** The folder of layers and archives, for all clusters. */
   cacheDir: string;
   parts: PartPaths;
   log: (line: string) => void;
-  /** Registry host that images carry in their names, as pods see it: `10.244.0.1:5000`. */
+  /** Host of the registry in the names of images, as pods reach it: `10.244.0.1:5000`. */
   insideRegistry: string;
 }
 
@@ -28,9 +28,9 @@ export interface BuiltImage {
   archive: string;
   /** The node needs it before anything can run. */
   preload: boolean;
-  /** It also stands in the registry. */
+  /** It is in the registry too. */
   push: boolean;
-  /** Of the manifest. */
+  /** Digest of the manifest. */
   digest: string;
   /** Config, manifest and layers (with the paths of their blobs), for pushing. */
   image: Image;
@@ -38,7 +38,7 @@ export interface BuiltImage {
 
 const ARCHITECTURES: Partial<Record<NodeJS.Architecture, string>> = { x64: 'amd64', arm64: 'arm64' };
 
-/** Packs what is missing; with everything in the cache it takes some milliseconds. */
+/** Packs missing images; if everything is in the cache this takes some milliseconds. */
 export async function buildImages(options: BuildImagesOptions): Promise<BuiltImage[]> {
   const { cacheDir, insideRegistry, log } = options;
   const architecture = ARCHITECTURES[process.arch];
@@ -70,10 +70,10 @@ interface Named {
   image: Image;
 }
 
-/** Archives that nobody has used for so long are removed; a fresher one may belong to a cluster of another checkout. */
+/** Archives that were not used for this time are removed; a newer one may belong to a cluster of another checkout. */
 const KEEP_ARCHIVE_MS = 24 * 60 * 60 * 1000;
 
-/** One archive per group, named by the digests in it. */
+/** One archive per group, named by its digests. */
 async function storedArchive(group: string, images: Named[], { cacheDir, log }: BuildImagesOptions): Promise<string> {
   const names = images.map(({ name, image }) => [name, image.manifest.descriptor.digest]);
   const key = createHash('sha256').update(JSON.stringify(names)).digest('hex').slice(0, 16);

@@ -1,4 +1,4 @@
-// Layers by what they are made of: a layer whose inputs have not changed is never packed again.
+// Stores layers by their inputs: a layer with unchanged inputs is not packed again.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,18 +7,18 @@ import { layerFromEntries } from '../../../src/lib/oci/layer.ts';
 import type { Layer, LayerEntry } from '../../../src/lib/oci/layer.ts';
 import { completeTree } from './rootfs.ts';
 
-/** Part of every key: raise it when entries are packed in another way. */
+/** Part of every key: increase it when entries are packed in another way. */
 const FORMAT = 1;
 
 export interface LayerRecipe {
-  /** For people: shown while the layer is packed. */
+  /** Shown to people while the layer is packed. */
   name: string;
-  /** Everything the entries depend on; cheap to compute, compared as JSON. */
+  /** Everything that the entries depend on; cheap to compute, compared as JSON. */
   inputs: unknown;
   entries: () => Promise<LayerEntry[]> | LayerEntry[];
 }
 
-/** Takes the layer from the cache or packs it. */
+/** Returns the layer from the cache or packs it. */
 export async function storedLayer(recipe: LayerRecipe, cacheDir: string, log: (line: string) => void): Promise<Layer> {
   const folder = join(cacheDir, 'layers');
   mkdirSync(folder, { recursive: true });
@@ -51,7 +51,7 @@ function blobPath(folder: string, digest: string): string {
   return join(folder, `${digest.slice('sha256:'.length)}.tgz`);
 }
 
-/** What stands for a file's content in a key: parts lie in folders named after their sources, so path, size and time suffice. */
+/** Represents a file's content in a key: folders of parts are named after their sources, so path, size and time are enough. */
 export function fileStamp(path: string): [string, number, number] {
   const { size, mtimeMs } = statSync(path);
   return [path, size, mtimeMs];

@@ -1,4 +1,4 @@
-// Bills of materials of the lifecycle's two programs: the exporter puts them into every app image and warns when they lack.
+// Bills of materials of the lifecycle's two programs: the exporter puts them into every app image and warns if they are missing.
 
 /** File name → content, in the three formats that the lifecycle looks for. */
 export function lifecycleSboms(version: string): Record<string, string> {

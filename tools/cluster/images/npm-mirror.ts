@@ -26,7 +26,7 @@ interface LockedPackage {
 interface NamedPackage {
   name: string;
   version: string;
-  /** Hashes of the archive, as the lockfile has them. */
+  /** Hashes of the archive, from the lockfile. */
   integrity?: string;
 }
 
@@ -35,7 +35,7 @@ interface Lockfile {
 }
 
 export interface NpmMirror {
-  /** For NPM_CONFIG_REGISTRY. */
+  /** The value for NPM_CONFIG_REGISTRY. */
   url: string;
   close: () => Promise<void>;
 }
@@ -46,13 +46,13 @@ function allows(list: readonly string[] | undefined, value: string): boolean {
   return !list.includes(`!${value}`) && (list.every((item) => item.startsWith('!')) || list.includes(value));
 }
 
-/** True for what a registry holds and Linux on this machine's processor installs. */
+/** True for packages that a registry has and that Linux installs on this machine's processor. */
 function isServed({ link, version, resolved, os, cpu }: LockedPackage): boolean {
   if (link === true || version === undefined || (resolved !== undefined && !/^https?:/.test(resolved))) return false;
   return allows(os, 'linux') && allows(cpu, process.arch);
 }
 
-/** Package names and exact versions that lockfiles (version 2 or 3) name, without links, local folders and other systems' binaries. */
+/** Package names and exact versions in lockfiles (version 2 or 3), without links, local folders and packages for other systems. */
 export function lockedPackages(lockfiles: readonly string[]): NamedPackage[] {
   const found = new Map<string, NamedPackage>();
   for (const path of lockfiles) {
@@ -68,7 +68,7 @@ export function lockedPackages(lockfiles: readonly string[]): NamedPackage[] {
   return [...found.values()];
 }
 
-/** Fetches the archives that are not yet in `tarballDir`, all by one call of npm. */
+/** Downloads the archives that are missing in `tarballDir`, all with one call of npm. */
 export async function fetchLockedPackages(lockfiles: readonly string[], tarballDir: string, log: (line: string) => void): Promise<void> {
   mkdirSync(tarballDir, { recursive: true });
   const place = ({ name, version }: NamedPackage): string => join(tarballDir, archiveName(name, version));
@@ -78,7 +78,7 @@ export async function fetchLockedPackages(lockfiles: readonly string[], tarballD
   for (const group of withoutCollisions(missing)) await fetchTogether(group, tarballDir, place);
   const wrong = locked.find((entry) => !hasIntegrity(place(entry), entry.integrity));
   if (wrong === undefined) return;
-  // Left there it would be served, and npm would end a build with EINTEGRITY.
+  // Otherwise it would be served, and npm would end a build with EINTEGRITY.
   rmSync(place(wrong));
   throw new Error(
     `npm mirror: the archive of ${wrong.name}@${wrong.version} is not the one that the lockfile names (integrity ${wrong.integrity ?? ''}). ` +
@@ -86,7 +86,7 @@ export async function fetchLockedPackages(lockfiles: readonly string[], tarballD
   );
 }
 
-/** npm writes `@a/b` and `a-b` of one version to one file: such packages are not fetched by the same call. */
+/** npm writes `@a/b` and `a-b` of one version to one file: such packages are not downloaded by the same call. */
 export function withoutCollisions(packages: readonly NamedPackage[]): NamedPackage[][] {
   const groups: Map<string, NamedPackage>[] = [];
   for (const entry of packages) {
@@ -114,14 +114,14 @@ async function fetchTogether(packages: NamedPackage[], tarballDir: string, place
   }
 }
 
-/** Whether an archive is the one of these hashes; of several the last, which is the strongest that npm writes. */
+/** Whether an archive has these hashes; of several the last one, which is the strongest that npm writes. */
 function hasIntegrity(archive: string, integrity: string | undefined): boolean {
   const [, algorithm, wanted] = /(?:^|\s)(sha\d+)-([\w+/=]+)\s*$/.exec(integrity ?? '') ?? [];
   if (algorithm === undefined || wanted === undefined) return true;
   return createHash(algorithm).update(readFileSync(archive)).digest('base64') === wanted;
 }
 
-/** Serves every archive of `tarballDir`, also those that come later. Port 0 takes a free one. */
+/** Serves every archive of `tarballDir`, also archives that are added later. Port 0 selects a free one. */
 export async function startNpmMirror(options: { port: number; host: string; tarballDir: string }): Promise<NpmMirror> {
   const shelf = new Shelf(options.tarballDir);
   await shelf.refresh();
@@ -150,7 +150,7 @@ interface PublishedVersion {
   manifest: { name: string; version: string } & Record<string, unknown>;
 }
 
-/** The archives of a folder. Each is read once; the folder is looked at again with every question. */
+/** The archives of a folder. Each is read once; the folder is listed again for every request. */
 class Shelf {
   readonly folder: string;
   readonly #files = new Map<string, Promise<PublishedVersion>>();
@@ -171,7 +171,7 @@ class Shelf {
     return this.#versions.filter(({ manifest }) => manifest.name === name);
   }
 
-  /** The archive of a path as registries have them: `NAME/-/UNSCOPED-VERSION.tgz`, whatever folders stand before the name. */
+  /** The archive of a path in the form of registries: `NAME/-/UNSCOPED-VERSION.tgz`, whatever folders precede the name. */
   archive(path: string): string | undefined {
     const [, name, file] = /(?:^|\/)((?:@[^/]+\/)?[^/]+)\/-\/([^/]+)$/.exec(path) ?? [];
     const isIt = ({ manifest }: PublishedVersion): boolean =>
@@ -188,7 +188,7 @@ async function readArchive(folder: string, file: string): Promise<PublishedVersi
 }
 
 async function manifestOf(archive: string): Promise<PublishedVersion['manifest']> {
-  // The top folder is "package" by custom, not by rule.
+  // The top folder is "package" by convention, not by rule.
   const [entry] = await readTar(createReadStream(archive).pipe(createGunzip()), (name) =>
     /^[^/]+\/package\.json$/.test(name) ? name : undefined,
   );

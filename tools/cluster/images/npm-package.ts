@@ -1,4 +1,4 @@
-// Published npm packages as layer entries, each archive fetched once with npm itself.
+// Published npm packages as layer entries, each archive downloaded once with npm itself.
 import { createReadStream, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createGunzip } from 'node:zlib';
@@ -7,7 +7,7 @@ import type { LayerEntry } from '../../../src/lib/oci/layer.ts';
 import { run } from '../process.ts';
 import { readTar } from './tar-reader.ts';
 
-/** Fetches `name@version` (exact) unless it is there; returns the path of its archive. */
+/** Downloads `name@version` (exact) if it is missing; returns the path of its archive. */
 export async function fetchNpmPackage(
   name: string,
   version: string,

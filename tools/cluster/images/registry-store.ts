@@ -1,5 +1,5 @@
-// Puts images into the file store of CNCF distribution: what a push would leave there, without a byte over the network.
-// https://github.com/distribution/distribution/blob/v3.0.0/registry/storage/paths.go says where what lies.
+// Stores images in the file store of CNCF distribution: the same files as after a push, without network traffic.
+// https://github.com/distribution/distribution/blob/v3.0.0/registry/storage/paths.go specifies the paths.
 import { copyFileSync, existsSync, linkSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -42,10 +42,10 @@ function putBlob(root: string, digest: Digest, source: string | Buffer): void {
   }
   mkdirSync(dirname(file), { recursive: true });
   try {
-    // The registry never changes a blob, so both may share it.
+    // The registry never changes a blob, so both can share the file.
     linkSync(source, file);
   } catch {
-    // Another file system.
+    // It is on another file system.
     copyFileSync(source, `${file}.tmp`);
     renameSync(`${file}.tmp`, file);
   }

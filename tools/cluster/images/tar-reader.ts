@@ -1,4 +1,4 @@
-// Reads a tar stream into layer entries held in memory: the packages that images are made of are small.
+// Reads a tar stream into layer entries in memory: the packages of the images are small.
 import type { Readable } from 'node:stream';
 
 import { extract } from 'tar-stream';
@@ -22,7 +22,7 @@ export async function readTar(stream: Readable, rename: (name: string) => string
       entry.resume();
       continue;
     }
-    // The sticky and set-id bits belong to the mode too.
+    // The sticky and set-id bits are part of the mode too.
     const mode = (header.mode ?? 0o644) & 0o7777;
     if (header.type === 'directory') entries.push({ type: 'directory', name, mode });
     else if (header.type === 'symlink') entries.push({ type: 'symlink', name, target: header.linkname ?? '' });

@@ -5,10 +5,10 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Part of the key: raise it when the layer's form changes. */
+/** Part of the key: increase it when the layer's format changes. */
 const LAYER_FORMAT = 1;
 
-/** Scripts of the app itself that npm runs while it installs; they may read or write any file of the app. */
+/** Scripts of the app that npm runs during the installation; they can read or write any file of the app. */
 const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepublish', 'preprepare', 'prepare', 'postprepare'];
 
 export function installDependencies({ appDir, layersDir, platformDir, manifest }) {
@@ -90,7 +90,7 @@ function layerKey(appDir, lockfile) {
   return hash.digest('hex');
 }
 
-/** What `npm ci` reads of package.json; a changed version or script of the app installs nothing else. */
+/** The parts of package.json that `npm ci` reads; a changed version or script of the app needs no new installation. */
 function dependencySections(path) {
   const { dependencies, devDependencies, optionalDependencies, peerDependencies, overrides, bundleDependencies } = JSON.parse(
     readFileSync(path, 'utf8'),
@@ -131,7 +131,7 @@ function npmEnvironment(layersDir, platformDir) {
   };
 }
 
-/** A binding of type npmrc brings registry addresses and tokens without putting them into the app. */
+/** A binding of type npmrc contains addresses of registries and tokens, so that the app does not contain them. */
 function boundNpmrc(platformDir) {
   const root = process.env.SERVICE_BINDING_ROOT ?? join(platformDir, 'bindings');
   if (!existsSync(root)) return undefined;
@@ -143,12 +143,12 @@ function boundNpmrc(platformDir) {
   return undefined;
 }
 
-/** What npm downloaded is kept where the platform keeps a cache; elsewhere the lifecycle drops it. */
+/** Downloads of npm are kept if the platform has a cache; otherwise the lifecycle drops them. */
 function writeCacheLayer(layersDir) {
   if (existsSync(join(layersDir, 'npm-cache'))) writeFileSync(join(layersDir, 'npm-cache.toml'), '[types]\ncache = true\n');
 }
 
-/** The layers folder is a volume of its own in a pod, where a rename is refused. */
+/** The layers folder is a separate volume in a pod, where a rename is refused. */
 function move(from, to) {
   try {
     renameSync(from, to);

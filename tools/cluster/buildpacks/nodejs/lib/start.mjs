@@ -1,11 +1,11 @@
-// Which command starts the app: what `npm start` would run, without npm in between, so that signals reach the app.
+// The command that starts the app: what `npm start` would run, without npm in between, so that signals reach the app.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Characters that only a shell understands; a command without them is split at blanks and started as it is. */
+/** Characters that only a shell interprets; a command without them is split at blanks and started as it is. */
 const SHELL_CHARACTERS = /^\w+=|[|&;<>()$`\\"'*?[\]#~%!{}\n]/;
 
-/** The web process as an argument list, or undefined when nothing says how to start. */
+/** The web process as an argument list, or undefined if no start command is known. */
 export function webCommand(manifest, appDir) {
   const scripts = manifest.scripts ?? {};
   if (scripts.start) {
