@@ -93,42 +93,46 @@ function onceAnswered(forward: ClientRequest, end: () => void): void {
   else forward.once('response', end).once('close', end);
 }
 
-/**
- * Sends the request to the registry.
- *
- * @param open starts the request to the registry; the body is written here
- * @param refuse answers in place of the registry
- */
-export async function sendUpload(
-  request: IncomingMessage,
-  { path, space, capacity, commits, onPiece }: UploadRules & { path: RegistryPath; space: string },
-  { open, refuse }: { open: () => ClientRequest; refuse: (refusal: UploadRefusal) => void },
-): Promise<void> {
-  const name = path.repository?.split('/')[1] ?? '';
-  const most = path.endpoint === 'manifest' ? mostManifestBytes : Infinity;
+type Upload = UploadRules & { path: RegistryPath; space: string };
+
+interface Forwarding {
+  /** Starts the request to the registry; the body is written to it. */
+  open: () => ClientRequest;
+  /** Answers in place of the registry. */
+  refuse: (refusal: UploadRefusal) => void;
+}
+
+const mostBytes = ({ endpoint }: RegistryPath): number => (endpoint === 'manifest' ? mostManifestBytes : Infinity);
+
+/** Why the registry has no room for the request; undefined when it has. */
+async function refusalOf(request: IncomingMessage, { path, space, capacity }: Upload): Promise<UploadRefusal | undefined> {
   const length = Number(request.headers['content-length'] ?? 0);
-  if (length > most) {
-    refuse(tooLarge);
-    return;
-  }
-  const refusal = await capacity.admit({ space, name }, length, adds(path, request.method));
-  if (refusal !== undefined) {
-    refuse(refusal);
-    return;
-  }
+  if (length > mostBytes(path)) return tooLarge;
+  return capacity.admit({ space, name: path.repository?.split('/')[1] ?? '' }, length, adds(path, request.method));
+}
+
+/** Sends the request to the registry. */
+export async function sendUpload(request: IncomingMessage, upload: Upload, forwarding: Forwarding): Promise<void> {
+  const { path, space, commits } = upload;
+  const noRoom = await refusalOf(request, upload);
+  const refusal = noRoom ?? (commitOf(path) !== undefined && commits.isFull(space) ? tooMany : undefined);
+  if (refusal !== undefined) forwarding.refuse(refusal);
+  else if (hasBody(request)) sendBody(request, upload, forwarding);
+  else await sendWithoutBody(request, upload, forwarding);
+}
+
+async function sendWithoutBody(request: IncomingMessage, { path, space, commits }: Upload, { open }: Forwarding): Promise<void> {
+  const digest = commitOf(path)?.digest;
+  const end = digest === undefined ? undefined : await commits.begin(digest, space);
+  const forward = open();
+  if (end !== undefined) onceAnswered(forward, end);
+  request.resume();
+  forward.end();
+}
+
+function sendBody(request: IncomingMessage, upload: Upload, { open, refuse }: Forwarding): void {
+  const { path, space, capacity, commits, onPiece } = upload;
   const commit = commitOf(path);
-  if (commit !== undefined && commits.isFull(space)) {
-    refuse(tooMany);
-    return;
-  }
-  if (!hasBody(request)) {
-    const end = commit?.digest === undefined ? undefined : await commits.begin(commit.digest, space);
-    const forward = open();
-    if (end !== undefined) onceAnswered(forward, end);
-    request.resume();
-    forward.end();
-    return;
-  }
   const forward = open();
   forward.flushHeaders();
   const beforeEnd = async (bodyDigest: string): Promise<void> => {
@@ -141,13 +145,14 @@ export async function sendUpload(
     onceAnswered(forward, await commits.begin(commit.digest ?? bodyDigest, space));
   };
   let come = 0;
-  const body = new UploadBody(async (bytes) => {
+  const isTooMuch = async (bytes: number): Promise<boolean> => {
     onPiece();
     come += bytes;
-    const tooMuch = come > most ? tooLarge : await capacity.take(space, bytes);
-    if (tooMuch !== undefined) refuse(tooMuch);
-    return tooMuch !== undefined;
-  }, beforeEnd);
+    const refusal = come > mostBytes(path) ? tooLarge : await capacity.take(space, bytes);
+    if (refusal !== undefined) refuse(refusal);
+    return refusal !== undefined;
+  };
+  const body = new UploadBody(isTooMuch, beforeEnd);
   body.once('error', () => {
     request.unpipe(body);
     forward.destroy();

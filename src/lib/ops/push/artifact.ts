@@ -128,22 +128,23 @@ async function fromSource(input: ArtifactInput): Promise<Artifact> {
   const listing = await listSource(plan.path, { cacheDir: cache.dir, warn, signal });
   const known = facts.packages.find(({ metadata }) => metadata.annotations?.[annotations.contentHash] === listing.contentHash);
   try {
-    return await (input.stage
-      ? staged(input, listing, known, cache.dir)
-      : packaged(input, listing, input.force ? undefined : known, cache.dir));
+    const source = { listing, known: input.stage || !input.force ? known : undefined, cacheDir: cache.dir };
+    return await (input.stage ? staged(input, source) : packaged(input, source));
   } finally {
     listing.close();
     cache.close();
   }
 }
 
+/** The files of the push, and the package that the app has of them already. */
+interface Source {
+  listing: SourceListing;
+  known: Stored<CFPackage> | undefined;
+  cacheDir: string;
+}
+
 /** The package of this source; uploaded unless it exists. */
-async function packaged(
-  input: ArtifactInput,
-  listing: SourceListing,
-  known: Stored<CFPackage> | undefined,
-  cacheDir: string,
-): Promise<Artifact> {
+async function packaged(input: ArtifactInput, { listing, known, cacheDir }: Source): Promise<Artifact> {
   const { session, info, plan, facts, follower } = input;
   const { bindings } = facts;
   if (known !== undefined) return { source: nameOf(known), packages: facts.packages, wasBuilt: false, layerBytesSent: 0, bindings };
@@ -154,14 +155,9 @@ async function packaged(
   return { source: nameOf(created), packages, wasBuilt: false, layerBytesSent: bytes, bindings };
 }
 
-async function staged(
-  input: ArtifactInput,
-  listing: SourceListing,
-  known: Stored<CFPackage> | undefined,
-  cacheDir: string,
-): Promise<Artifact> {
+async function staged(input: ArtifactInput, source: Source): Promise<Artifact> {
   const { session, info, plan, facts, follower } = input;
-  const { contentHash } = listing;
+  const { contentHash } = source.listing;
   const env = { ...facts.env, ...plan.env };
   const { buildpacks = [], stack } = lifecycleOf(plan, follower.app).data;
   const keyWith = (bindings: readonly Stored<CFServiceBinding>[]): string =>
@@ -170,9 +166,9 @@ async function staged(
   // No earlier build used a service that is not bound yet.
   const earlier = input.force || missing.length > 0 ? undefined : reusableBuild(facts.builds, keyWith(facts.bindings));
   // Builds stay longer than their packages, but a restage needs the pushed package.
-  const artifact = await packaged(input, listing, known, cacheDir);
+  const artifact = await packaged(input, source);
   if (earlier === undefined) follower.begin();
-  if (earlier === undefined && known !== undefined) await assertMayBuild(session, info, plan);
+  if (earlier === undefined && source.known !== undefined) await assertMayBuild(session, info, plan);
   const bindings = missing.length === 0 ? facts.bindings : await bound(input, missing);
   const request = { ...buildRequest(input, artifact.source), contentHash, key: keyWith(bindings), env };
   const build = await stagePackage(session, info, request, { earlier, stillOurs: () => follower.lost() });
