@@ -7,7 +7,7 @@ import { podType } from '../../lib/api/pod-kind.ts';
 import type { Job } from '../../lib/api/core.ts';
 import type { Pod } from '../../lib/api/pod-kind.ts';
 import { conditionTypes, kinds, labels, places, reasons } from '../../lib/api/group.ts';
-import { insecureRegistries, pullRepository, pushRepository } from '../../lib/api/repositories.ts';
+import { pullRepository } from '../../lib/api/repositories.ts';
 import type { BuilderInfo, BuildWorkload, BuildWorkloadStatus, Droplet } from '../../lib/api/types.generated.ts';
 import { latestEvent } from '../runtime/latest-event.ts';
 import { index, watch } from '../runtime/reconciler.ts';
@@ -17,12 +17,10 @@ import type { Result } from '../runtime/result.ts';
 import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtime/status.ts';
 import type { Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
-import { readImage } from './docker-image.ts';
+import { readFacts } from './droplet-facts.ts';
 import { outcomeOf } from './outcome.ts';
 import type { BuildOutcome, FailedBuild } from './outcome.ts';
 import { releaseExport } from './release.ts';
-import { factsFromLabel } from './report.ts';
-import { UntrustedError } from './untrusted.ts';
 import type { DropletFacts, ExportReport } from './report.ts';
 import { appGuidOf, buildTimeoutSeconds, registrySecretName, roomPatienceSeconds, startBuild } from './start.ts';
 import type { BuildTools } from './start.ts';
@@ -36,10 +34,14 @@ const patienceMs: Record<string, number> = {
   [reasons.buildFailed]: 30_000,
 };
 const lookAgainMs = 2_000;
+const longestPauseMs = 30_000;
 /** How long a Job may be without a pod before its Events are read. */
 const podPatienceMs = 3_000;
 /** The shortest `activeDeadlineSeconds` that Kubernetes allows: it ends a pod at once. */
 const endAtOnce = 1;
+
+/** The pause before the next look at something that has lasted for so long already: a tenth of that time, from 2 s to 30 s. */
+const pauseAfter = (lastedMs: number): number => Math.max(lookAgainMs, Math.min(longestPauseMs, lastedMs / 10));
 
 const keyOfBuild = (object: Stored<Job> | Stored<Pod>): string[] => {
   const name = object.metadata.labels?.[labels.buildWorkloadName];
@@ -117,7 +119,7 @@ async function followJob(context: Context, live: Stored<BuildWorkload>, job: Sto
   const outcome = outcomeOf(pod, { memoryMB: context.info().staging.memoryMB, timeoutSeconds: buildTimeoutSeconds });
   switch (outcome.state) {
     case 'succeeded':
-      return succeed(context, live, outcome.report);
+      return succeed(context, live, pod, outcome.report);
     case 'failed':
       return fail(context, live, outcome);
     case 'running':
@@ -176,16 +178,35 @@ async function refusalOf(context: Context, job: Stored<Job>): Promise<{ reason: 
   };
 }
 
-async function succeed(context: Context, live: Stored<BuildWorkload>, report: ExportReport): Promise<Result | undefined> {
-  let facts: DropletFacts | undefined;
-  try {
-    facts = report.facts ?? (await readFacts(context, live, report.digest));
-  } catch (error) {
-    // A second look at the same image would find the same.
-    if (error instanceof UntrustedError) return fail(context, live, { failure: { reason: reasons.buildFailed }, message: error.message });
-    throw error;
+async function succeed(context: Context, live: Stored<BuildWorkload>, pod: Stored<Pod>, report: ExportReport): Promise<Result | undefined> {
+  if (report.facts !== undefined) return keepDroplet(context, live, report.digest, report.facts);
+  const waitedMs = context.now() - endOf(pod);
+  const read = await readFacts(context, live, report.digest, waitedMs);
+  switch (read.state) {
+    case 'asked':
+      return { requeueAfterMs: lookAgainMs };
+    case 'read':
+      return keepDroplet(context, live, report.digest, read.facts);
+    case 'failed':
+      return fail(context, live, read);
+    case 'unanswered':
+      await write(context, live, {}, [running(reasons.buildRunning, read.message), readyStatement]);
+      return { requeueAfterMs: pauseAfter(waitedMs) };
   }
-  if (facts === undefined) return { requeueAfterMs: lookAgainMs };
+}
+
+/** Milliseconds of the wall clock at which the last container ended. */
+function endOf({ metadata, status }: Stored<Pod>): number {
+  const ends = (status?.containerStatuses ?? []).map(({ state }) => Date.parse(state?.terminated?.finishedAt ?? ''));
+  return Math.max(Date.parse(metadata.creationTimestamp ?? ''), ...ends.filter((end) => !Number.isNaN(end)));
+}
+
+async function keepDroplet(
+  context: Context,
+  live: Stored<BuildWorkload>,
+  digest: string,
+  facts: DropletFacts,
+): Promise<Result | undefined> {
   const info = context.info();
   const { namespace: space } = live.metadata;
   const builder = context.stores.of(kinds.builderInfo).get(info.root, info.builder.name)?.status;
@@ -193,7 +214,7 @@ async function succeed(context: Context, live: Stored<BuildWorkload>, report: Ex
   const stack = builder?.stacks[0]?.name;
   const droplet: Droplet = {
     registry: {
-      image: `${pullRepository(info.registry, space, appGuidOf(context, live), 'droplets')}@${report.digest}`,
+      image: `${pullRepository(info.registry, space, appGuidOf(context, live), 'droplets')}@${digest}`,
       imagePullSecrets: [{ name: places.pullSecret }],
     },
     processTypes: facts.processTypes,
@@ -204,27 +225,6 @@ async function succeed(context: Context, live: Stored<BuildWorkload>, report: Ex
   const statement: Statement = { type: conditionTypes.succeeded, status: 'True', reason: reasons.buildSucceeded, message: '' };
   const written = await write(context, live, { droplet }, [statement, readyStatement]);
   return tidyUp(context, written);
-}
-
-/** Reads the droplet's facts from its image, for when they were too long for the container's message. Undefined while the registry is asked. */
-async function readFacts(context: Context, live: Stored<BuildWorkload>, digest: string): Promise<DropletFacts | undefined> {
-  const info = context.info();
-  const { namespace: space, name } = live.metadata;
-  const image = `${pushRepository(info.registry, space, appGuidOf(context, live), 'droplets')}@${digest}`;
-  const secret = await context.cluster.get(secretType, space, registrySecretName(name), context.signal);
-  const auth = Buffer.from(secret?.data?.['auth'] ?? '', 'base64').toString('utf8');
-  const basic = /"Basic ([^"]+)"/.exec(auth)?.[1] ?? '';
-  const dockerConfigs = [JSON.stringify({ auths: { [info.registry.pushHost]: { auth: basic } } })];
-  const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
-  const outcome = context.outside(`droplet ${image}`, 15_000, (signal) =>
-    readImage(image, { dockerConfigs, insecureRegistries: insecureRegistries(info), architecture, signal }),
-  );
-  if (outcome === undefined) return undefined;
-  const none: DropletFacts = { processTypes: [], buildpacks: [] };
-  // A droplet without facts still runs: it has the entry point of its image.
-  if (!outcome.ok) return none;
-  const { buildMetadata } = outcome.value;
-  return buildMetadata === '' ? none : factsFromLabel(buildMetadata);
 }
 
 async function fail(context: Context, live: Stored<BuildWorkload>, { failure, message }: FailedBuild): Promise<Result | undefined> {

@@ -1,0 +1,132 @@
+// How kf's builder follows a build: when it looks again, and what it does while the registry does not answer.
+
+import { beforeEach, describe, expect, test } from 'vitest';
+import { buildWorkloadReconciler } from '../../../src/controller/builds/workload.ts';
+import { Memory } from '../../../src/controller/runtime/memory.ts';
+import type { Outcome } from '../../../src/controller/runtime/outside.ts';
+import type { Context, Stores } from '../../../src/controller/runtime/reconciler.ts';
+import { Store } from '../../../src/controller/runtime/store.ts';
+import { findCondition } from '../../../src/lib/api/conditions.ts';
+import { jobType, type Job } from '../../../src/lib/api/core.ts';
+import { kinds, labels } from '../../../src/lib/api/group.ts';
+import type { KubeObject, ResourceType, Stored } from '../../../src/lib/api/object.ts';
+import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
+import type { BuildWorkload } from '../../../src/lib/api/types.generated.ts';
+import { RegistryError } from '../../../src/lib/oci/errors.ts';
+import { MemoryCluster } from '../../support/memory-cluster.ts';
+
+const ns = 's-1';
+const start = Date.parse('2030-01-01T00:00:00Z');
+const digest = `sha256:${'e'.repeat(64)}`;
+const info = {
+  root: 'cf',
+  registry: {
+    namespace: 'kf-system',
+    service: 'kf-registry',
+    port: 5000,
+    pushHost: 'kf-registry.kf-system.svc:5000',
+    pullPrefix: 'localhost:32500/',
+  },
+  builder: { name: 'kf-builder' },
+  staging: { memoryMB: 1024, diskMB: 4096 },
+};
+const label = JSON.stringify({
+  processes: [
+    { type: 'web', command: ['w'], direct: true },
+    { type: 'worker', command: ['x'], direct: true },
+  ],
+});
+const noAnswer = new RegistryError('reading', { status: 503, entries: [], fromRegistry: true }, 'the registry answers 503');
+const refused = new RegistryError('reading', { status: 403, entries: [], fromRegistry: true }, 'the registry answers 403');
+
+let cluster: MemoryCluster;
+let now: number;
+let outcome: Outcome<unknown> | undefined;
+
+beforeEach(async () => {
+  cluster = new MemoryCluster();
+  now = start;
+  outcome = undefined;
+  await cluster.create(kinds.buildWorkload, {
+    apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
+    kind: 'BuildWorkload',
+    metadata: { name: 'b-1', namespace: ns, labels: { [labels.appGuid]: 'a-1' } },
+    spec: { buildRef: { name: 'b-1' }, builderName: 'kf-builder' },
+  } as BuildWorkload);
+  const creationTimestamp = new Date(start).toISOString();
+  await cluster.create(jobType, { metadata: { name: 'b-1', namespace: ns, creationTimestamp } } as Job);
+});
+
+const workload = (): Stored<BuildWorkload> => cluster.peek(kinds.buildWorkload, ns, 'b-1') as Stored<BuildWorkload>;
+const succeeded = () => findCondition(workload(), 'Succeeded');
+
+/** Reconciles the build with stores that have what the cluster has. */
+async function reconcile() {
+  const reconciler = buildWorkloadReconciler({ keys: { read: () => Promise.resolve(undefined) }, fetchProgram: '' });
+  const stores = new Map<string, Store<KubeObject>>();
+  const of = (type: ResourceType): Store<KubeObject> => {
+    const known = stores.get(type.kind);
+    if (known !== undefined) return known;
+    const store = new Store<KubeObject>();
+    for (const index of reconciler.indexes ?? []) if (index.type.kind === type.kind) store.addIndex(index.name, index.of);
+    for (const object of cluster.all(type)) store.put(object as Stored);
+    stores.set(type.kind, store);
+    return store;
+  };
+  const context = {
+    cluster,
+    stores: { of: of as Stores['of'], has: () => true },
+    memory: new Memory(),
+    log: { info: () => undefined, warn: () => undefined },
+    info: () => info,
+    event: () => undefined,
+    outside: () => outcome,
+    now: () => now,
+  } as unknown as Context;
+  return reconciler.reconcile(`${ns}/b-1`, context);
+}
+
+describe('the facts of a droplet that did not fit into the report', () => {
+  beforeEach(async () => {
+    const ended = (message: string) => ({ terminated: { exitCode: 0, message, finishedAt: new Date(start).toISOString() } });
+    const messages = { source: '', build: '', registry: `digest=${digest}\n` };
+    const containerStatuses = Object.entries(messages).map(([name, message]) => ({ name, state: ended(message) }));
+    const metadata = { name: 'b-1-x', namespace: ns, labels: { [labels.buildWorkloadName]: 'b-1' } };
+    await cluster.create(podType, { metadata, status: { phase: 'Succeeded', containerStatuses } } as unknown as Pod);
+  });
+
+  test('are read from the registry again until it answers', async () => {
+    outcome = { ok: false, error: noAnswer };
+    expect(await reconcile()).toEqual({ requeueAfterMs: 2_000 });
+    expect(succeeded()).toMatchObject({ status: 'Unknown', reason: 'BuildRunning' });
+    expect(succeeded()?.message).toMatch(/^The build is done, but its droplet cannot be read yet: .*503/);
+    now += 4 * 60_000;
+    expect(await reconcile()).toEqual({ requeueAfterMs: 24_000 });
+    outcome = { ok: true, value: { buildMetadata: label } };
+    await reconcile();
+    expect(succeeded()?.status).toBe('True');
+    expect(workload().status?.droplet?.processTypes).toEqual([
+      { type: 'web', command: 'w' },
+      { type: 'worker', command: 'x' },
+    ]);
+  });
+
+  test.each([
+    ['does not answer for five minutes', noAnswer, 5 * 60_000 + 1],
+    ['refuses to show them', refused, 0],
+  ])('fail the build if the registry %s: a droplet without its processes would stop them', async (_, error, later) => {
+    outcome = { ok: false, error };
+    now += later;
+    await reconcile();
+    expect(succeeded()).toMatchObject({ status: 'False', reason: 'RegistryRefused' });
+    expect(succeeded()?.message).toContain(`the registry answers`);
+    expect(workload().status?.droplet).toBeUndefined();
+  });
+
+  test('are none if the image has none', async () => {
+    outcome = { ok: true, value: { buildMetadata: '' } };
+    await reconcile();
+    expect(succeeded()?.status).toBe('True');
+    expect(workload().status?.droplet?.processTypes).toEqual([]);
+  });
+});
