@@ -162,7 +162,7 @@ async function followJobWithoutPod(context: Context, live: Stored<BuildWorkload>
       return fail(context, live, { failure: { reason: refusal.reason }, message: refusal.message });
     if (refusal !== undefined) await write(context, live, {}, [running(reasons.buildRunning, refusal.message), readyStatement]);
   }
-  return { requeueAfterMs: lookAgainMs };
+  return { requeueAfterMs: pauseAfter(age) };
 }
 
 /** Why the Job makes no pod: a quota or a policy, which only an Event names. */

@@ -53,8 +53,7 @@ beforeEach(async () => {
     metadata: { name: 'b-1', namespace: ns, labels: { [labels.appGuid]: 'a-1' } },
     spec: { buildRef: { name: 'b-1' }, builderName: 'kf-builder' },
   } as BuildWorkload);
-  const creationTimestamp = new Date(start).toISOString();
-  await cluster.create(jobType, { metadata: { name: 'b-1', namespace: ns, creationTimestamp } } as Job);
+  await cluster.create(jobType, { metadata: { name: 'b-1', namespace: ns } } as Job);
 });
 
 const workload = (): Stored<BuildWorkload> => cluster.peek(kinds.buildWorkload, ns, 'b-1') as Stored<BuildWorkload>;
@@ -85,6 +84,17 @@ async function reconcile() {
   } as unknown as Context;
   return reconciler.reconcile(`${ns}/b-1`, context);
 }
+
+describe('a build without a pod', () => {
+  test.each([
+    [1, 2],
+    [60, 6],
+    [6 * 3600, 30],
+  ])('is looked at again, %i s after its start, after %i s', async (age, pause) => {
+    now = Date.parse(cluster.peek(jobType, ns, 'b-1')?.metadata.creationTimestamp ?? '') + age * 1_000;
+    expect(await reconcile()).toEqual({ requeueAfterMs: pause * 1_000 });
+  });
+});
 
 describe('the facts of a droplet that did not fit into the report', () => {
   beforeEach(async () => {
