@@ -17,7 +17,7 @@ import { conditionsWith, notReady, readyStatement, writeStatus } from '../runtim
 import type { MetadataChange, Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { measureBuild } from '../durations.ts';
-import { bindingsByApp } from '../relations.ts';
+import { bindingsByApp, buildsByApp } from '../relations.ts';
 import { assertBindingsTold, buildEnvironment, buildServices } from './env.ts';
 import { classifyReadError, pinned, readImage, unreadReference, userProblem } from './docker-image.ts';
 import type { ImageFacts } from './docker-image.ts';
@@ -25,7 +25,6 @@ import { foreignImageProblem } from '../registry/own-images.ts';
 import { ensureOwner, isOwnedBy } from '../runtime/owner.ts';
 import { defined } from '../../lib/defined.ts';
 
-const byApp = 'build-by-app';
 const byPackage = 'build-by-package';
 const imageReadTimeoutMs = 15_000;
 /** A package may be created after its build. If it is missing for this long, it was deleted. */
@@ -41,12 +40,12 @@ export const buildReconciler: Reconciler = {
   watches: [
     watch(kinds.build),
     watch<BuildWorkload>(kinds.buildWorkload, (workload) => [`${workload.metadata.namespace}/${workload.spec.buildRef.name}`]),
-    watch<CFApp>(kinds.app, related(byApp)),
+    watch<CFApp>(kinds.app, related(buildsByApp.name)),
     watch<CFPackage>(kinds.package, related(byPackage)),
   ],
   indexes: [
     bindingsByApp,
-    index(kinds.build, byApp, (build) => [`${build.metadata.namespace}/${build.spec.appRef.name}`]),
+    buildsByApp,
     index(kinds.build, byPackage, (build) => [`${build.metadata.namespace}/${build.spec.packageRef.name}`]),
   ],
   reconcile: async (key, context) => {

@@ -5,6 +5,7 @@ import { annotations, conditionTypes, kinds } from '../../lib/api/group.ts';
 import type { KubeObject, ResourceType, Stored } from '../../lib/api/object.ts';
 import { neededPackages } from '../../lib/api/packages.ts';
 import type { CFApp, CFBuild, CFPackage } from '../../lib/api/types.generated.ts';
+import { buildsByApp, byAge } from '../relations.ts';
 import { index, watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler } from '../runtime/reconciler.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
@@ -15,7 +16,7 @@ export const keptPerApp = 5;
 const graceMs = 2 * 60_000;
 /** A package without its source is deleted after this time. No requeue waits for that: the next change of the app, or a resync, finds it. */
 const uploadMs = 24 * 3_600_000;
-const byApp = 'retention-by-app';
+const packagesByApp = 'app';
 const appKey = (object: Stored<CFBuild> | Stored<CFPackage>): string => `${object.metadata.namespace}/${object.spec.appRef.name}`;
 
 export const retentionReconciler: Reconciler = {
@@ -26,13 +27,13 @@ export const retentionReconciler: Reconciler = {
     watch<CFPackage>(kinds.package, (source) => [appKey(source)]),
     watch<CFApp>(kinds.app),
   ],
-  indexes: [index(kinds.build, byApp, (build) => [appKey(build)]), index(kinds.package, byApp, (source) => [appKey(source)])],
+  indexes: [buildsByApp, index(kinds.package, packagesByApp, (source) => [appKey(source)])],
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
     const app = context.stores.of(kinds.app).get(ns, name);
     if (app === undefined || app.metadata.deletionTimestamp !== undefined) return undefined;
-    const builds = context.stores.of(kinds.build).by(byApp, keyOf(app));
-    const packages = context.stores.of(kinds.package).by(byApp, keyOf(app));
+    const builds = context.stores.of(kinds.build).by(buildsByApp.name, keyOf(app));
+    const packages = context.stores.of(kinds.package).by(packagesByApp, keyOf(app));
     const surplus = surplusOf(app, builds, packages, context.now());
     for (const build of surplus.builds) await remove(context, kinds.build, build);
     for (const source of surplus.packages) await remove(context, kinds.package, source);
@@ -40,8 +41,7 @@ export const retentionReconciler: Reconciler = {
   },
 };
 
-const newestFirst = <T extends KubeObject>(objects: readonly T[]): T[] =>
-  objects.toSorted((a, b) => (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? ''));
+const newestFirst = <T extends Stored>(objects: readonly T[]): T[] => objects.toSorted((a, b) => byAge(b, a));
 
 export interface Surplus {
   builds: Stored<CFBuild>[];

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { Stored } from '../../lib/api/object.ts';
 import { configMapType, jobType } from '../../lib/api/core.ts';
-import type { ConfigMap, Job } from '../../lib/api/core.ts';
+import type { ConfigMap } from '../../lib/api/core.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
 import { conditionTypes, kinds, labels, places, reasons } from '../../lib/api/group.ts';
 import { buildUser } from '../../lib/api/registry-credentials.ts';
@@ -13,6 +13,7 @@ import { isAlreadyExists } from '../../lib/kube/errors.ts';
 import { buildJob } from '../../templates/build-job.ts';
 import { encoded, ownerReference } from '../../templates/metadata.ts';
 import { buildRegistrySecret, hostOf } from '../../templates/registry-secret.ts';
+import { buildsByApp, byAge } from '../relations.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { TerminalError, WaitingError } from '../runtime/result.ts';
 import { wholeOf } from '../runtime/whole.ts';
@@ -78,7 +79,7 @@ function knownBuilder(context: Context, workload: Stored<BuildWorkload>): KnownB
 }
 
 /** Makes the Job last, so that it finds everything that it mounts. Can be repeated: each step accepts what an earlier try has made. */
-export async function startBuild(context: Context, live: Stored<BuildWorkload>, tools: BuildTools): Promise<Stored<Job>> {
+export async function startBuild(context: Context, live: Stored<BuildWorkload>, tools: BuildTools): Promise<void> {
   const workload = await wholeOf(context, kinds.buildWorkload, live);
   const { facts, offered, stack } = knownBuilder(context, workload);
   const order = orderFor(workload, offered);
@@ -126,11 +127,9 @@ export async function startBuild(context: Context, live: Stored<BuildWorkload>, 
     timeoutSeconds: buildTimeoutSeconds,
   });
   try {
-    return await context.cluster.create(jobType, job, { signal: context.signal });
+    await context.cluster.create(jobType, job, { signal: context.signal });
   } catch (error) {
-    const present = isAlreadyExists(error) ? await context.cluster.get(jobType, space, name, context.signal) : undefined;
-    if (present === undefined) throw error;
-    return present;
+    if (!isAlreadyExists(error)) throw error;
   }
 }
 
@@ -181,9 +180,9 @@ function previousDroplet(context: Context, space: string, app: string): string |
   const { registry } = context.info();
   const images = context.stores
     .of(kinds.build)
-    .list(space)
-    .filter((build) => build.spec.appRef.name === app && build.status?.state === 'STAGED')
-    .toSorted((a, b) => (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? ''))
+    .by(buildsByApp.name, `${space}/${app}`)
+    .filter((build) => build.status?.state === 'STAGED')
+    .toSorted((a, b) => byAge(b, a))
     .flatMap((build) => pushReference(registry, build.status?.droplet?.registry.image ?? '') ?? []);
   return images[0];
 }

@@ -9,6 +9,7 @@ import type { Pod } from '../../lib/api/pod-kind.ts';
 import { conditionTypes, kinds, labels, places, reasons } from '../../lib/api/group.ts';
 import { pullRepository } from '../../lib/api/repositories.ts';
 import type { BuilderInfo, BuildWorkload, BuildWorkloadStatus, Droplet } from '../../lib/api/types.generated.ts';
+import { buildsByApp } from '../relations.ts';
 import { latestEvent } from '../runtime/latest-event.ts';
 import { index, watch } from '../runtime/reconciler.ts';
 import type { Context, Reconciler, Stores } from '../runtime/reconciler.ts';
@@ -66,7 +67,7 @@ export function buildWorkloadReconciler(tools: BuildTools): Reconciler {
       watch<BuilderInfo>(kinds.builderInfo, openWorkloads),
     ],
     reads: [kinds.build],
-    indexes: [index(podType, byWorkload, keyOfBuild)],
+    indexes: [buildsByApp, index(podType, byWorkload, keyOfBuild)],
     reconcile: async (key, context) => {
       const { ns, name } = splitKey(key);
       const live = context.stores.of(kinds.buildWorkload).get(ns, name);

@@ -7,7 +7,7 @@ import type { Outcome } from '../../../src/controller/runtime/outside.ts';
 import type { Context, Stores } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
 import { findCondition } from '../../../src/lib/api/conditions.ts';
-import { jobType, type Job } from '../../../src/lib/api/core.ts';
+import { jobType } from '../../../src/lib/api/core.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import type { KubeObject, ResourceType, Stored } from '../../../src/lib/api/object.ts';
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
@@ -27,7 +27,7 @@ const info = {
     pushHost: 'kf-registry.kf-system.svc:5000',
     pullPrefix: 'localhost:32500/',
   },
-  builder: { name: 'kf-builder' },
+  builder: { name: 'kf-builder', image: 'builder:1', runImage: 'run:1' },
   staging: { memoryMB: 1024, diskMB: 4096 },
 };
 const label = JSON.stringify({
@@ -38,6 +38,13 @@ const label = JSON.stringify({
 });
 const noAnswer = new RegistryError('reading', { status: 503, entries: [], fromRegistry: true }, 'the registry answers 503');
 const refused = new RegistryError('reading', { status: 403, entries: [], fromRegistry: true }, 'the registry answers 403');
+
+/** Finds objects by an index only: an installation has many times as many builds as an app. */
+class IndexedStore extends Store<KubeObject> {
+  override list(): never {
+    throw new Error('All objects were listed.');
+  }
+}
 
 let cluster: MemoryCluster;
 let now: number;
@@ -52,8 +59,8 @@ beforeEach(async () => {
     kind: 'BuildWorkload',
     metadata: { name: 'b-1', namespace: ns, labels: { [labels.appGuid]: 'a-1' } },
     spec: { buildRef: { name: 'b-1' }, builderName: 'kf-builder' },
-  } as BuildWorkload);
-  await cluster.create(jobType, { metadata: { name: 'b-1', namespace: ns } } as Job);
+  });
+  await cluster.create(jobType, { metadata: { name: 'b-1', namespace: ns } });
 });
 
 const workload = (): Stored<BuildWorkload> => cluster.peek(kinds.buildWorkload, ns, 'b-1') as Stored<BuildWorkload>;
@@ -61,14 +68,14 @@ const succeeded = () => findCondition(workload(), 'Succeeded');
 
 /** Reconciles the build with stores that have what the cluster has. */
 async function reconcile() {
-  const reconciler = buildWorkloadReconciler({ keys: { read: () => Promise.resolve(undefined) }, fetchProgram: '' });
+  const reconciler = buildWorkloadReconciler({ keys: { read: () => Promise.resolve(Buffer.alloc(32)) }, fetchProgram: '' });
   const stores = new Map<string, Store<KubeObject>>();
   const of = (type: ResourceType): Store<KubeObject> => {
     const known = stores.get(type.kind);
     if (known !== undefined) return known;
-    const store = new Store<KubeObject>();
+    const store = type === kinds.build ? new IndexedStore() : new Store<KubeObject>();
     for (const index of reconciler.indexes ?? []) if (index.type.kind === type.kind) store.addIndex(index.name, index.of);
-    for (const object of cluster.all(type)) store.put(object as Stored);
+    for (const object of cluster.all(type)) store.put(object);
     stores.set(type.kind, store);
     return store;
   };
@@ -84,6 +91,30 @@ async function reconcile() {
   } as unknown as Context;
   return reconciler.reconcile(`${ns}/b-1`, context);
 }
+
+test('a build uses the layers of the newest droplet of its app, and reads the builds of no other', async () => {
+  await cluster.delete(jobType, ns, 'b-1');
+  const create = async <T extends KubeObject>(type: ResourceType<T>, object: object, status: object): Promise<void> => {
+    const { metadata } = await cluster.create(type, object as T);
+    const { resourceVersion } = metadata;
+    await cluster.mergePatch(type, metadata.namespace, metadata.name, { metadata: { resourceVersion }, status }, { subresource: 'status' });
+  };
+  const builder = { image: 'builder:1', runImage: 'run:1', digest: 'sha256:1', uid: 1001, gid: 1002 };
+  await create(kinds.builderInfo, { metadata: { name: 'kf-builder', namespace: 'cf' } }, { stacks: [], buildpacks: [], builder });
+  const add = (name: string, app: string, state = 'STAGED') =>
+    create(
+      kinds.build,
+      { metadata: { name, namespace: ns }, spec: { appRef: { name: app } } },
+      { state, droplet: { registry: { image: `localhost:32500/s-1/${app}-droplets@sha256:${name}` } } },
+    );
+  for (const name of ['1', '2']) await add(name, 'a-1');
+  await add('3', 'a-1', 'FAILED');
+  await add('4', 'a-2');
+  await reconcile();
+  expect(JSON.stringify(cluster.peek(jobType, ns, 'b-1'))).toContain(
+    '-previous-image=kf-registry.kf-system.svc:5000/s-1/a-1-droplets@sha256:2 ',
+  );
+});
 
 describe('a build without a pod', () => {
   test.each([
