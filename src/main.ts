@@ -121,6 +121,9 @@ async function unknownCommand(typed: string, { terminal, bin }: Frame): Promise<
     const { notThereYet } = await import('./lib/cf/usage.ts');
     return printFailure(terminal, notThereYet(`'${name}' (${label})`, instead, { command: name }));
   }
+  const { foreignError } = await import('./lib/cf/plugin-commands.ts');
+  const foreign = foreignError(typed);
+  if (foreign !== undefined) return printFailure(terminal, foreign);
   // Commands of kf come before those that it does not have, short names before long ones.
   const names = allNames().filter((name) => name.length > 1);
   const near = likely(

@@ -71,6 +71,12 @@ describe('auth and login', () => {
     expect(readFileSync(cli.stateFile, 'utf8')).not.toContain('secret');
   });
 
+  it('login -u takes a user of the kubeconfig', async () => {
+    expect((await cli.run(['login', '-u', 'bob'])).code).toBe(0);
+    await cli.run(['orgs']);
+    expect(one.server.calls.at(-1)?.headers.authorization).toBe('Bearer b');
+  });
+
   it('login says that no password is used', async () => {
     const run = await cli.run(['login', '-a', 'two', '-u', 'bob', '-p', 'secret']);
     expect(run).toMatchObject({ code: 0, stderr: 'The password is not used: the kubeconfig holds the credentials.\n' });

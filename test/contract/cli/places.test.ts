@@ -302,6 +302,15 @@ describe('orgs and spaces', () => {
     expect((await cli.run(['spaces'])).stdout).toContain('name\ndev\nexample-space\n');
   });
 
+  it('create-space -o makes the space in that org', async () => {
+    answerCreated(kinds.org, condition('Claimed', 'True'), condition('Ready', 'True'));
+    await cli.run(['create-org', 'second-org']);
+    answerCreated(kinds.space, condition('Claimed', 'True'), condition('Ready', 'True'));
+    expect((await cli.run(['create-space', 'dev', '-o', 'second-org'])).code).toBe(0);
+    expect((await cli.run(['spaces', '--org', 'second-org'])).stdout).toContain('name\ndev\n');
+    expect((await cli.run(['spaces'])).stdout).not.toContain('dev\n');
+  });
+
   it('create-space waits while a space of that name is being deleted', async () => {
     answerCreated(kinds.space, condition('Claimed', 'True'), condition('Ready', 'True'));
     await cli.run(['create-space', 'dev', '-o', 'example-org']);

@@ -291,6 +291,13 @@ describe('scale', () => {
     expect(cluster.memory.peek(kinds.process, ns, 'my-app-guid-web')?.spec.memoryMB).toBe(512);
   });
 
+  it('of disk changes the process, then rolls', async () => {
+    await addApp();
+    judge({ phase: 'Serving' });
+    expect((await cli.run(['scale', 'my-app', '-k', '300M', '-f'])).code).toBe(0);
+    expect(cluster.memory.peek(kinds.process, ns, 'my-app-guid-web')?.spec.diskQuotaMB).toBe(300);
+  });
+
   it('of memory that fails leaves the instances unchanged, and kf app says so', async () => {
     await addApp();
     await setInstances('my-app-guid-web', ['RUNNING']);
