@@ -1,4 +1,4 @@
-// What the policies keep from the controller's account even where it had every right: here it is cluster-admin.
+// The policies limit the controller's account even if it has every right: here it is cluster-admin.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ask, installKinds, installPolicies, kubectl, makeNamespace } from './kubectl.ts';
@@ -25,7 +25,7 @@ beforeAll(async () => {
   await makeNamespace(space, { ...mark, [`${group}/org-guid`]: org, [`${group}/space-guid`]: space });
   await makeNamespace(node, mark);
   await makeNamespace(foreign);
-  // Far more than setup gives: what is refused below is refused by the policies alone.
+  // Far more than setup grants: everything that is refused below is refused by the policies alone.
   const metadata = { name: `controller-policies-${run}` };
   const roleRef = { apiGroup: rbac, kind: 'ClusterRole', name: 'cluster-admin' };
   const input = { apiVersion: `${rbac}/v1`, kind: 'ClusterRoleBinding', metadata, roleRef, subjects: [account] };

@@ -1,4 +1,4 @@
-// What Korifi's API reads from the answer to a create: labels that are there before any controller has seen the object. None runs here.
+// The labels that Korifi's API reads from the answer to a create: they exist before any controller has seen the object. None runs here.
 
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

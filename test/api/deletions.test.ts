@@ -1,4 +1,4 @@
-// What keeps an app running is deleted with the app only: tried as somebody whom RBAC allows all deletions in the space.
+// Objects that keep an app running can be deleted only with the app: tested as a user who has the right to delete everything in the space.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../support/until.ts';
@@ -83,7 +83,7 @@ beforeAll(async () => {
   const mark = { 'kf.cloudfoundry.org/managed-by': 'kf' };
   await makeNamespace(space, { ...mark, [`${group}/org-guid`]: 'org', [`${group}/space-guid`]: space });
   await makeNamespace(foreign);
-  // Everything in both namespaces, which is far more than a developer's role: what is refused is refused by the policy.
+  // Every right in both namespaces, far more than a developer's role: everything that is refused is refused by the policy.
   for (const namespace of [space, foreign])
     await kubectl(['create', '-f', '-'], { input: binding('cluster-admin', ['alice', controller], namespace) });
   await kubectl(['create', '-f', '-'], { input: binding('cluster-admin', ['root']) });
@@ -117,7 +117,7 @@ describe('deleting a single object of a running app', () => {
 
   test('it is deleted with its app, and with its space', async () => {
     await kubectl(['delete', 'cfapp', '-n', space, 'owner', '--cascade=background'], { as: 'alice' });
-    // It learns of new kinds every 30 s only.
+    // It discovers new kinds only every 30 s.
     const isGone = async (): Promise<boolean> => {
       const left = await Promise.all(kindNames.map((kind) => ask(['get', kind, '-n', space, 'kept'])));
       return left.every(({ code }) => code !== 0);

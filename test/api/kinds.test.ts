@@ -126,7 +126,7 @@ describe("the contract's objects", () => {
   test('are accepted without an unknown field, and unchanged when they are applied again', async () => {
     const apply = ['apply', '-n', ns, '--server-side', '--validate=strict', '-f', contractFile];
     await kubectl(apply);
-    // The first change sets the time of creation, for no controller runs here that would have set it.
+    // The first change sets the time of creation, because no controller runs here that would have set it.
     await kubectl(apply);
     const before = await kubectlJson<{ items: Listed[] }>(['get', 'cf', '-n', ns]);
     await kubectl(apply);

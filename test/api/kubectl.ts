@@ -35,14 +35,14 @@ export function ask(args: string[], { input, as }: Asked = {}): Promise<Answer> 
     child.stderr.setEncoding('utf8').on('data', (text: string) => (chunks.stderr += text));
     child.on('error', reject);
     child.on('close', (code) => resolve({ code: code ?? 1, ...chunks }));
-    // A kubectl that has its answer may be gone before its empty input ends.
+    // A kubectl that has its answer may end before its empty input does.
     child.stdin.on('error', () => undefined);
     const objects = input === undefined ? [] : Array.isArray(input) ? input : [input];
     child.stdin.end(objects.map((object) => JSON.stringify(object)).join('\n---\n'));
   });
 }
 
-/** As {@link ask}, for what must succeed; returns stdout. */
+/** Like {@link ask}, for requests that must succeed; returns stdout. */
 export async function kubectl(args: string[], asked: Asked = {}): Promise<string> {
   const { code, stdout, stderr } = await ask(args, asked);
   if (code !== 0) throw new Error(`kubectl ${args.join(' ')} ended with ${code}: ${stderr}`);
@@ -55,7 +55,7 @@ export async function kubectlJson<T>(args: string[], asked: Asked = {}): Promise
 
 const manifests = join(import.meta.dirname, '../../manifests');
 
-/** Kinds, roles and policies as `kf setup` applies them, and the two namespaces they need. Doing it again changes nothing. */
+/** Applies kinds, roles and policies as `kf setup` does, and the two namespaces that they need. A second run changes nothing. */
 export async function installKinds(): Promise<void> {
   await kubectl(['apply', '--server-side', '-f', join(manifests, 'crds')]);
   await kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=120s']);
@@ -66,7 +66,7 @@ export async function installRoles(): Promise<void> {
   await kubectl(['apply', '--server-side', '-f', join(manifests, 'roles.generated.yaml')]);
 }
 
-/** The policies, once the API server has begun to obey them: a forged changed-by is refused. */
+/** Waits until the API server enforces the policies: a forged changed-by is refused. */
 export async function installPolicies(): Promise<void> {
   await kubectl(['apply', '--server-side', '-f', join(manifests, 'policies')]);
   const probe = {
@@ -78,7 +78,7 @@ export async function installPolicies(): Promise<void> {
   await until('the policies to be obeyed', async () => (await ask(['create', '--dry-run=server', '-f', '-'], { input: probe })).code !== 0);
 }
 
-/** A StorageClass that makes no volumes, and is not the default. */
+/** A StorageClass that creates no volumes, and is not the default. */
 export async function makeStorageClass(name: string): Promise<void> {
   const input = { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', metadata: { name }, provisioner: 'example.com/none' };
   await kubectl(['apply', '--server-side', '-f', '-'], { input });
@@ -88,7 +88,7 @@ export async function makeNamespace(name: string, labels: Record<string, string>
   await kubectl(['apply', '--server-side', '-f', '-'], { input: { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } } });
 }
 
-/** A namespace in which all kinds may lie but orgs and domains, which a policy holds in the root namespace. */
+/** A namespace in which all kinds can be created except orgs and domains, which a policy allows only in the root namespace. */
 export async function makeSpaceLike(name: string): Promise<void> {
   const marks = { 'korifi.cloudfoundry.org/org-guid': name, 'korifi.cloudfoundry.org/space-guid': name };
   await makeNamespace(name, { 'kf.cloudfoundry.org/managed-by': 'kf', ...marks });

@@ -59,12 +59,12 @@ const statefulSet = (name: string, replicas: number) => ({
     replicas,
     serviceName: name,
     selector: { matchLabels: { app: name } },
-    // Nothing may come of it: the namespace lets no pod like this in.
+    // No pod may be created from it: the namespace does not admit one like this.
     template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'c', image: 'none.invalid/none' }] } },
   },
 });
 
-/** Does `work` as it could be done before there was the policy. */
+/** Runs `work` as it was possible before the policy existed. */
 async function withoutPolicy(work: () => Promise<unknown>, name = 'kf-sizes'): Promise<void> {
   const probe = name === 'kf-sizes' ? app({ name: 'probe', labels: many(65) }) : statefulSet('probe', 1_001);
   const isObeyed = async (): Promise<boolean> => (await create(probe)) !== 'accepted';
@@ -138,7 +138,7 @@ describe('an object that would fill memory', () => {
     expect(await create(binding(20, 256))).toBe('accepted');
     expect(await create(binding(21, 8))).toContain('at most 20 subjects');
     expect(await create(binding(1, 257))).toContain('names of at most 256 characters');
-    // Of a user nobody reads the namespace, and nobody else limits it.
+    // Nobody reads the namespace of a User, and nothing else limits it.
     const [subject] = binding(1, 8).subjects;
     const far = { ...binding(0, 0), subjects: [{ ...subject, namespace: 'x'.repeat(1_000_000) }] };
     expect(await create(far)).toContain('namespaces of at most 63');
@@ -212,7 +212,7 @@ describe('a StatefulSet of a space', () => {
   const refused = (count: number): string => `A StatefulSet may have at most 1000 instances here, not ${count}`;
 
   test('has at most 1000 instances, also for admins', async () => {
-    // No pod is to come of it.
+    // No pod may be created from it.
     await kubectl(['create', 'quota', 'no-pods', '-n', ns, '--hard=pods=0']);
     await kubectl(['create', '-f', '-'], { input: statefulSet('s', 0), as: 'alice' });
     expect((await scale('s', 2_147_483_647, 'alice')).stderr).toContain(refused(2_147_483_647));

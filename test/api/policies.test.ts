@@ -27,7 +27,7 @@ beforeAll(async () => {
   await makeNamespace(org, { ...mark, [`${group}/org-guid`]: org });
   await makeNamespace(space, { ...mark, [`${group}/org-guid`]: org, [`${group}/space-guid`]: space });
   await makeNamespace(foreign);
-  // Far more than setup gives: what is refused below is refused by the policies alone.
+  // Far more than setup grants: everything that is refused below is refused by the policies alone.
   await kubectl(['apply', '-f', '-'], {
     input: binding(`policies-${run}`, 'cluster-admin', [account, { apiGroup: rbac, kind: 'User', name: 'alice' }]),
   });

@@ -10,13 +10,13 @@ import { installKinds, kubectl, kubectlJson, makeSpaceLike } from './kubectl.ts'
 const run = Date.now().toString(36);
 const group = 'korifi.cloudfoundry.org';
 const misspelt = `count/cfapp.${group}`;
-/** What the pod asks for: `requests.…` of a quota counts it. */
+/** The requests of the pod: `requests.…` of a quota counts them. */
 const requests: Record<string, string> = { memory: '64Mi', 'ephemeral-storage': '32Mi' };
 const container = { name: 'c', image: 'none.invalid/none', resources: { requests } };
 const template = { metadata: { labels: { app: 'counted' } }, spec: { containers: [container] } };
 const rbac = 'rbac.authorization.k8s.io';
 
-/** One object of each kind that is not of kf, none of which starts a pod but the Pod. */
+/** One object of each kind that is not kf's; only the Pod starts a pod. */
 const others = [
   { apiVersion: 'v1', kind: 'Pod', spec: template.spec },
   { apiVersion: 'v1', kind: 'Secret' },
@@ -52,7 +52,7 @@ async function thereIs(ns: string, resource: string): Promise<string> {
 
 beforeAll(installKinds);
 
-/** Writes the quota until all that it names is counted: the cluster looks for new kinds every 30 s, and at a quota when that changes. */
+/** Writes the quota until everything in it is counted: the cluster looks for new kinds every 30 s, and reads a quota again when it changes. */
 async function untilCounted(ns: string, limits: Limits): Promise<void> {
   let written = 0;
   await until('the quota to count', async () => {
@@ -70,7 +70,7 @@ describe.each<LimitedPlace>(['space', 'org'])('the quota of a %s', (place) => {
     await makeSpaceLike(ns);
     const limits = limitsOf(place);
     await kubectl(['apply', '-f', '-'], { input: buildLimits(ns, { ...limits, [misspelt]: '0' }) });
-    // Until then what it names is refused: nobody knows how much of it there is.
+    // Until then objects of these kinds are refused, because their number is not known.
     await untilCounted(ns, limits);
     await kubectl(['apply', '-n', ns, '-f', join(import.meta.dirname, 'fixtures/contract-objects.yaml')]);
     await kubectl(['apply', '-n', ns, '-f', '-'], { input: others });

@@ -48,7 +48,7 @@ beforeAll(async () => {
   }
 });
 
-/** What the table promises, written out; does not share code with the generator. */
+/** The promises of the table, written out; this shares no code with the generator. */
 function promised(role: Role): Rights {
   const own = Object.entries(role.rules).flatMap(([group, rows]) =>
     Object.entries(rows).flatMap(([resources, grants]) =>
@@ -89,7 +89,7 @@ describe('a role grants exactly what the table says', () => {
   });
 });
 
-/** Contract 6.3: verbs that clients of Korifi count on. */
+/** Contract 6.3: verbs that clients of Korifi need. */
 const contract: Record<string, Record<string, string>> = {
   'space-developer': {
     cfapps: 'get list watch create patch delete',
@@ -130,7 +130,7 @@ const contract: Record<string, Record<string, string>> = {
     runnerinfos: 'get list watch',
     cfserviceplans: 'get list',
     cfservicebrokers: 'list',
-    // Not delete, as Korifi has it: any user could take a service away from all others.
+    // Not delete, as in Korifi: any user could delete a service of all others.
     cfserviceofferings: 'get list',
   },
   'organization-user': { cforgs: 'get list watch', cfspaces: 'get list', rolebindings: 'list' },
@@ -211,7 +211,7 @@ interface Question {
   name?: string;
 }
 
-/** Which of the questions the API server answers with yes. No discovery: the kind need not exist. */
+/** The questions that the API server answers with yes. No discovery: the kind need not exist. */
 async function allowed(user: string, questions: Question[]): Promise<Question[]> {
   const input = questions.map((resourceAttributes) => ({
     apiVersion: 'authorization.k8s.io/v1',

@@ -35,7 +35,7 @@ beforeAll(async () => {
   const input = [
     everything,
     binding('dev', 'korifi-controllers-space-developer', 'dev', space),
-    // More than any role of kf's, as an `edit` of the cluster that knows the Gateway API: everything in this one namespace.
+    // More than any role of kf grants, like an `edit` of the cluster that includes the Gateway API: every right in this one namespace.
     binding('edit', everything.metadata.name, 'edit', space),
     binding('edit', everything.metadata.name, 'edit', elsewhere),
     binding('operator', 'korifi-controllers-admin', 'operator', space),
@@ -47,7 +47,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await kubectl(['delete', 'clusterrole', everything.metadata.name]);
-  // Tests of setup see whether it brings these kinds where there are none.
+  // Tests of setup check whether it installs these kinds if there are none.
   await kubectl(['delete', '--ignore-not-found', '-f', gatewayKinds]);
 });
 

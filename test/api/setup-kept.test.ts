@@ -1,4 +1,4 @@
-// What the first step of a setup leaves is enough for the next one: it goes on with the same settings.
+// The record that the first setup leaves is enough for the next one: it continues with the same settings.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

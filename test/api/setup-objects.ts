@@ -8,7 +8,7 @@ export interface Printed {
   data?: Record<string, string>;
 }
 
-/** By `Kind namespace/name`; `kf-info` and `kf-setup` are what their ConfigMaps hold, `kf-bundle` the programs under whatever hash. */
+/** By `Kind namespace/name`; `kf-info` and `kf-setup` are the contents of their ConfigMaps, `kf-bundle` the programs under any hash. */
 export type Objects = Record<string, unknown>;
 
 /** Its unique name within its kind, and the compared part of it. */
@@ -20,7 +20,7 @@ export function named(object: Printed): [name: string, object: unknown] {
   return [`${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`, object];
 }
 
-/** Names of the objects that are in one only, or differ. */
+/** Names of the objects that only one of both has, or that differ. */
 export function differing(one: Objects, other: Objects): string[] {
   const names = [...new Set([...Object.keys(one), ...Object.keys(other)])];
   return names.filter((name) => JSON.stringify(one[name]) !== JSON.stringify(other[name])).sort();

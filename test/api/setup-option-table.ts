@@ -1,4 +1,4 @@
-// Every option of `kf setup`, with the objects that it changes, and to what.
+// Every option of `kf setup`, with the objects that it changes, and the changes.
 
 import { expect } from 'vitest';
 import type { Objects } from './setup-objects.ts';
@@ -40,7 +40,7 @@ const traefikObjects = [
 const containers = (...images: string[]): object => ({ spec: { template: { spec: { containers: images.map((image) => ({ image })) } } } });
 const inPod = (container: object): object => ({ spec: { template: { spec: { containers: [container] } } } });
 export const traefikPorts = (web: object): object => inPod({ ports: [web, { name: 'admin' }] });
-/** These policies let in the gateway of that namespace. */
+/** These policies admit the gateway of that namespace. */
 const controllerPolicy = 'NetworkPolicy kf-system/kf-controller';
 const pagesPolicy = 'NetworkPolicy kf-system/kf-pages';
 const lets = (namespace: string): object => ({
@@ -54,7 +54,7 @@ export interface Option {
   /** Its flag; the run with it has `other` in the file. */
   flag?: string;
   other?: unknown;
-  /** The objects that differ from those without the option, with the fields that do. */
+  /** The objects that differ from those without the option, with the differing fields. */
   changes: Objects;
   adds?: string[];
   lacks?: string[];
@@ -208,7 +208,7 @@ export const options: Option[] = [
   { key: 'space', value: 'dev', changes: { [info]: { defaults: { org: { name: 'default' }, space: { name: 'dev' } } } } },
 ];
 
-/** Options whose objects must be in the cluster first; their tests bring them. */
+/** Options whose objects must exist in the cluster first; their tests create them. */
 export const ofOutside: Record<'registry' | 'insecureRegistry' | 'gateway' | 'gatewayClass', Option> = {
   registry: {
     key: 'registry',

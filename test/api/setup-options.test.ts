@@ -1,4 +1,4 @@
-// Every option of `kf setup`, as flag and as key of setup.yaml: which objects it changes, and to what.
+// Every option of `kf setup`, as flag and as key of setup.yaml, with the objects that it changes, and the changes.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,17 +27,17 @@ function dryRun(settings: Settings, flags: string[] = []): Promise<Answer> {
   return kf('setup', '-f', file, '--dry-run', '-o', 'yaml', ...flags);
 }
 
-/** What the dry run prints. */
+/** The objects of the dry run. */
 async function planned(settings: Settings, flags: string[] = []): Promise<Objects> {
   const { code, stdout, stderr } = await dryRun(settings, flags);
   expect(code, stderr).toBe(0);
   return Object.fromEntries(parseAllDocuments(stdout).map((document) => named(document.toJS() as Printed)));
 }
 
-/** The option's objects and no others differ from those without it. */
+/** Only the option's objects differ from those without it. */
 function expectChanges(option: Option, without: Objects, got: Objects): void {
   const { key, value, adds = [], lacks = [] } = option;
-  // The record of settings names the option too, but for what may hold passwords.
+  // The record of settings contains the option too, except for values that may contain passwords.
   const changes = key === 'buildEnv' ? option.changes : { ...option.changes, 'kf-setup': { [key]: value } };
   expect(got).toMatchObject(changes);
   expect(without).not.toMatchObject(changes);
@@ -46,7 +46,7 @@ function expectChanges(option: Option, without: Objects, got: Objects): void {
   for (const name of adds) expect(without).not.toHaveProperty([name]);
 }
 
-/** Given in the file, and by flag against another value in the file. */
+/** Sets the option in the file, and by flag with another value in the file. */
 async function expectOption(option: Option, defaults?: Objects): Promise<void> {
   const { key, value, flag, other } = option;
   const beside = option.with ?? {};

@@ -1,4 +1,4 @@
-// What an earlier setup has left behind: of every kind that a set holds, an object with the mark that is not in the set goes, and one without it stays.
+// Objects of an earlier setup: of every kind in a set, a labelled object that is not in the set is deleted, and one without the label stays.
 
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -55,7 +55,7 @@ const samples: [apiVersion: string, kind: string, namespace: string | undefined,
   [cf, 'RunnerInfo', ns, { spec: { runnerName: 'none' } }],
 ];
 
-/** Kinds that hold what people and apps have put there. */
+/** Kinds with data of people and apps. */
 const lasting: Sample[] = [
   { apiVersion: 'v1', kind: 'Namespace', metadata: { name: `${ns}-marked` } },
   { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'marked', namespace: ns } },

@@ -1,4 +1,4 @@
-// What setup finds on a bare control plane: no storage, no Gateway API, no kf.
+// Setup on a control plane without storage, Gateway API and kf.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
-// A space whose tasks have ended takes more, for ever. The bundled controller works here by its own token; tasks that are canceled at once end without a pod.
+// A space whose tasks have ended accepts new ones without an end. The bundled controller runs here with its own token; tasks that are
+// cancelled at once end without a pod.
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -46,7 +47,7 @@ const info = {
 const of = (kind: string, name: string, spec: object): object => ({ apiVersion, kind, metadata: { name, namespace: space }, spec });
 const lifecycle = { type: 'docker', data: { stack: '' } };
 
-/** An app that has a droplet. */
+/** An app with a droplet. */
 async function makeApp(name: string): Promise<void> {
   const build = { appRef: { name }, packageRef: { name: 'p' }, lifecycle, stagingMemoryMB: 1, stagingDiskMB: 1 };
   await kubectl(['create', '-f', '-'], {
@@ -74,7 +75,7 @@ const names = (all: readonly CFTask[]): string[] => all.map(({ metadata }) => me
 
 const countedMeanwhile = 'Operation cannot be fulfilled on resourcequotas "kf-limits"';
 
-/** Makes tasks as a developer does, and waits until they have ended: those that are left, and those that went already. */
+/** Creates tasks as a developer does, and waits until they have ended: the remaining ones, and those that were deleted. */
 async function runTasks(app: string, from: number, count: number): Promise<void> {
   let missing = Array.from({ length: count }, (_, index) => `${app}-${from + index}`);
   while (missing.length > 0) {
@@ -95,7 +96,7 @@ interface Quota {
   status?: { used?: Record<string, string> };
 }
 
-/** The quota as the controller makes it. The cluster looks for new kinds every 30 s, and counts by a quota from before never. */
+/** The quota as the controller creates it. The cluster looks for new kinds every 30 s, and never counts them for an earlier quota. */
 async function limitSpace(): Promise<boolean> {
   await kubectl(['delete', 'resourcequota', '-n', space, 'kf-limits', '--ignore-not-found']);
   await kubectl(['create', '-f', '-'], { input: buildLimits(space, limitsOf('space')) });
@@ -154,7 +155,7 @@ afterAll(async () => {
 describe('a space that may hold 200 tasks', () => {
   test('accepts any number of tasks one after the other, and keeps the newest finished tasks of each app and all unfinished ones', async () => {
     await runTasks('steady', 1, 3);
-    // No node is here, so this one runs for ever.
+    // There is no node, so this one never ends.
     await kubectl(['create', '-f', '-'], { input: task('running', 'busy', false), as: developer });
     await until('it to start', async () => (await tasks()).some((one) => findCondition(one, 'Started')?.status === 'True'));
     const before = (await tasks()).filter(({ metadata }) => metadata.name === 'running' || metadata.name?.startsWith('steady-') === true);
@@ -162,7 +163,7 @@ describe('a space that may hold 200 tasks', () => {
 
     for (let from = 1; from <= 220; from += 44) await runTasks('busy', from, 44);
 
-    // Half of what the running one leaves of 200.
+    // Half of the 200 that the running one leaves.
     await until('the surplus to go', async () => (await tasks()).filter(hasEnded).length <= 99);
     const left = await tasks();
     const uids = new Set(left.map(({ metadata }) => metadata.uid));

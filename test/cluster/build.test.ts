@@ -23,7 +23,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A Node.js app whose dependency runs `script` while it is installed; the build shows what it prints because it fails afterwards. */
+/** A Node.js app whose dependency runs `script` while it is installed; the build shows its output because it fails afterwards. */
 async function appWith(name: string, script: string): Promise<string> {
   const app = path.join(folder, name);
   await cp(path.join(fixtures, 'broken-build'), app, { recursive: true });
@@ -33,7 +33,7 @@ async function appWith(name: string, script: string): Promise<string> {
   return app;
 }
 
-// The pattern is put together at run time, so that the script does not find itself.
+// The pattern is assembled at run time, so that the script does not find itself.
 const search = `
 P="bui""ld\\.[0-9a-f-]{8,}|pu""sh\\.[0-9a-f-]{8,}|pu""ll\\.[0-9a-f-]{8,}|CNB_REG""ISTRY_AUTH|eyJhb""GciOi|dockerconfig""json"
 echo "bui""ld.00000000-planted" > /tmp/planted
@@ -200,7 +200,7 @@ describe('the ports of the registry', () => {
       ]);
       const session = started.headers.get('location') ?? '';
       expect((await call(ports.push, 'PATCH', session, await credential(mine, 'push'))).status).toBe(403);
-      // Another repository's path with this session: the registry has none of that number there.
+      // Another repository's path with this session: the registry has no session of that number there.
       expect((await call(ports.push, 'PATCH', session.replace(other.guid, mine), await credential(mine, 'push'))).status).toBe(404);
       expect((await call(ports.pull, 'GET', tags, pull)).status).toBe(404);
       expect([(await call(ports.pull, 'GET', tags, push)).status, (await call(ports.push, 'GET', tags, pull)).status]).toEqual([403, 403]);

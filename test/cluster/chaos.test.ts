@@ -1,4 +1,4 @@
-// kf under faults: everything that must hold when pushes collide, programs die and objects are deleted. A short slice; `npm run chaos` goes on.
+// kf with faults: what must hold if pushes collide, programs die and objects are deleted. A short selection; `npm run chaos` continues.
 
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -92,7 +92,7 @@ describe('an interrupted push', () => {
     const last = await kf.json<{ apps: { guid: string }[] }>(...push);
     expect((await get('chaos-cut.apps.localhost')).status).toBe(200);
     const own = `korifi.cloudfoundry.org/app-guid=${last.apps[0]?.guid ?? ''}`;
-    // Whatever failed: the registry has the content once, and it was built at most once after its build had begun.
+    // Whatever failed, the registry has the content once, and it was built at most once after its build had begun.
     expect((await listed('cfpackages', own)).items.length).toBeLessThanOrEqual(3);
     expect((await listed('cfapps')).items.filter(({ spec }) => spec.displayName === 'chaos-cut')).toHaveLength(1);
     const again = await kf.json<{ apps: { unchanged: boolean; layerBytesSent: number }[] }>(...push);
@@ -100,7 +100,7 @@ describe('an interrupted push', () => {
   });
 });
 
-/** Starts a push of an app that is there; returns when it has taken the app over. */
+/** Starts a push of an existing app; returns when it has taken the app over. */
 async function begun(app: string, args: string[]): Promise<{ ran: Promise<Ran> }> {
   const guid = (await kf.ok('app', app, '--guid')).stdout.trim();
   const watch = await watchObject<Listed['items'][number]>('cfapp', space(), guid);
@@ -115,7 +115,7 @@ async function begun(app: string, args: string[]): Promise<{ ran: Promise<Ran> }
   }
 }
 
-/** What a push leaves that is killed while another one of that name is faster: an app without its name. */
+/** A killed push leaves an app without its name if another push of that name is faster. */
 async function leaveOrphan(holder: Listed['items'][number]): Promise<string> {
   const whole = await kubectlJson<{ spec: Record<string, unknown> }>('get', 'cfapp', holder.metadata.name, '-n', space());
   const name = randomUUID();
@@ -134,7 +134,7 @@ describe('one instance behind a route', () => {
   test('answers every request while the app changes and the controller is killed', async () => {
     await kf.ok('push', 'chaos-app', '-o', sample(1), '-m', '64M');
     const user = probe('chaos-app.apps.localhost');
-    // Both, in an order of chance: a process that is killed again and again only tests how long its kubelet holds it back.
+    // Both, in random order: a process that is killed again and again only tests the back-off of its kubelet.
     const faults = random() < 0.5 ? [killControllerProcess, deleteControllerPod] : [deleteControllerPod, killControllerProcess];
     const injectFault = async (): Promise<void> => {
       await sleep(200 + random() * 1500);
@@ -208,7 +208,7 @@ describe('one instance behind a route', () => {
   });
 });
 
-/** Hash of the version that serves: the one before it lives on for some seconds. */
+/** Hash of the version that serves: the previous one exists for some seconds. */
 async function currentGeneration(guid: string): Promise<string> {
   const { status } = await kubectlJson<{ status: { deployment: { generations: { hash: string; state: string }[] } } }>(
     ...['get', 'cfapp', guid, '-n', space()],
@@ -216,7 +216,7 @@ async function currentGeneration(guid: string): Promise<string> {
   return status.deployment.generations.find(({ state }) => state === 'Current')?.hash ?? '';
 }
 
-/** A frozen Secret can be made again by a controller that has looked at it once; it looks every few seconds. */
+/** A controller can make a frozen Secret again only after it has read it once; it reads every few seconds. */
 async function untilLookedAt(secret: string): Promise<void> {
   const from = await auditEnd();
   await until(`the controller to look at the Secret ${secret}`, async () =>
@@ -227,12 +227,12 @@ async function untilLookedAt(secret: string): Promise<void> {
   );
 }
 
-/** The gateway takes a moment to load what the API server says it has taken. */
+/** The gateway needs a moment to load what the API server has accepted. */
 async function answers(app: string, text: string): Promise<void> {
   await until(`${app} to answer '${text}'`, async () => (await get(`${app}.apps.localhost`)).body.includes(text));
 }
 
-/** The route that the app of that name was given with its push; its HTTPRoute has the same name. */
+/** The route that the push gave to the app; its HTTPRoute has the same name. */
 async function routeOf(app: string): Promise<string> {
   const { items } = await kubectlJson<{ items: { metadata: { name: string }; spec: { host: string } }[] }>(
     'get',

@@ -41,7 +41,7 @@ function kubectl(name: string, ...args: string[]): string {
   return execFileSync(state.parts['kubectl'] ?? '', ['--kubeconfig', clusterPaths(name).adminKubeconfig, ...args], { encoding: 'utf8' });
 }
 
-/** What a cluster leaves on the host when it is not removed, as text. */
+/** Everything that a cluster leaves on the host if it is not removed, as text. */
 function traces(name: string, number: number): string[] {
   const cgroups = ['', ...readdirSync('/sys/fs/cgroup')].map((hierarchy) => join('/sys/fs/cgroup', hierarchy, cgroupName(name)));
   return [
@@ -116,7 +116,7 @@ describe('a whole cluster', () => {
     for (const url of [`http://${hostLink(number).clusterAddress}:32123/`, `http://127.0.0.1:${String(httpPort)}/`]) {
       await until(`an answer from ${url}`, async () => (await fetch(url)).status === 200);
     }
-    // The kubelet pulls from registries behind such an address.
+    // The kubelet pulls from registries at such an address.
     const onNode = [
       'nsenter',
       '--target',
@@ -204,7 +204,7 @@ describe('a whole cluster', () => {
   });
 });
 
-/** Runs in the pod: prints what the test wants to know, as JSON. */
+/** Runs in the pod: prints the values that the test checks, as JSON. */
 const insideProbe = `
 const fs = require('node:fs');
 fetch('http://server.default.svc.cluster.local/').then(({ status: byName }) => {

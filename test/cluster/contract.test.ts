@@ -1,4 +1,4 @@
-// The contract's objects, org to route, written by hand and applied by kubectl: kf's CLI has no part in it.
+// The contract's objects, org to route, written by hand and applied by kubectl, without kf's CLI.
 
 import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
@@ -27,7 +27,7 @@ async function textOf(file: string): Promise<string> {
   return (await readFile(path.join(folder, file), 'utf8')).replaceAll('$REGISTRY', ringEnv('KF_CLUSTER_NODE_REGISTRY'));
 }
 
-/** Applies one file and gives back what kubectl said of each object. */
+/** Applies one file and returns kubectl's line for each object. */
 async function apply(file: string): Promise<string> {
   const child = execute('kubectl', ['apply', '-f', '-'], { env: { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') } });
   feed(child.child, await textOf(file));
@@ -122,7 +122,7 @@ describe('objects written by hand', () => {
   test('change nothing when they are applied again: no object, no pod', async () => {
     const files = ['1-org.yaml', '2-space.yaml', '3-app.yaml', '4-route.yaml'];
     const objects = (await Promise.all(files.map(objectsOf))).flat();
-    // What an object says of itself may still change; what it is for may not.
+    // The status of an object may still change, but not its spec.
     const declared = async (object: KubeObject): Promise<unknown> => {
       const { kind, metadata, ...content } = await readLive(object);
       const { name, uid, generation, labels, annotations, ownerReferences, finalizers } = metadata;

@@ -1,4 +1,4 @@
-// What the controller's own token cannot do: asked of the API server, and tried.
+// What the controller's own token cannot do: asked with reviews, and tried.
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

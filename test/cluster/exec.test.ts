@@ -1,4 +1,4 @@
-// Commands in a pod and a port of it, through the code as it is shipped: no command of kf uses it yet, so its modules are bundled as the CLI's are.
+// Commands in a pod and a port of it, with the shipped code: no command of kf uses it yet, so its modules are bundled as in the CLI.
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -18,7 +18,7 @@ const ns = 'kf-system';
 let folder: string;
 let built: Pick<typeof ClientModule, 'connect'> & typeof ExecModule & typeof PortForwardModule;
 let cluster: Cluster;
-/** The controller's: a container with Node, and one port. */
+/** The controller's pod: a container with Node, and one port. */
 let pod: string;
 
 beforeAll(async () => {

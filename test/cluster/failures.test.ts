@@ -1,4 +1,4 @@
-// Bad input and bad places get a clear error, within seconds, and nothing is lost: what only a real cluster can show.
+// Wrong input and wrong places get a clear error within seconds, and nothing is lost: the cases that need a real cluster.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// A push that is cut off, by its user or by what it needs, says so in time; the same again ends well and sends nothing twice.
+// A push that is interrupted, by its user or by a dependency, reports it in time; the same push succeeds afterwards and sends nothing twice.
 
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
@@ -29,7 +29,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Random bytes stay as many when they are packed. */
+/** Random bytes keep their size when they are packed. */
 function ballast(megabytes: number): Promise<void> {
   return writeFile(path.join(source, 'ballast.bin'), randomBytes(megabytes * 1024 * 1024));
 }
@@ -37,7 +37,7 @@ function ballast(megabytes: number): Promise<void> {
 interface Ended {
   code: number | null;
   output: string;
-  /** From the signal to the end. */
+  /** Milliseconds from the signal to the end. */
   milliseconds: number;
 }
 
@@ -75,7 +75,7 @@ describe('a push that gets a signal', () => {
     expect(ended.code, ended.output).toBe(130);
     reportTime('a push ends after a signal', ended.milliseconds);
     const again = await kf.json<Pushed>('push', 'interrupted', '-p', source, '-m', '128M');
-    // What had been uploaded when the signal came is not uploaded again.
+    // The bytes that were uploaded before the signal are not uploaded again.
     if (text === 'Staging' || text.startsWith('Waiting')) expect(again.apps[0]?.layerBytesSent).toBe(0);
     if (text.startsWith('Waiting')) expect(again.apps[0]?.built).toBe(false);
     expect((await get('interrupted.apps.localhost')).status).toBe(200);
@@ -83,7 +83,7 @@ describe('a push that gets a signal', () => {
 });
 
 test('an upload waits for a registry that is away, and does not send again what the registry has', async () => {
-  // More than one chunk: the first has arrived when the registry goes, the second meets nobody.
+  // More than one chunk: the first has arrived when the registry goes away, and the second finds no registry.
   const megabytes = 40;
   await ballast(megabytes);
   const authority = new CertificateAuthority('interrupter');
@@ -114,7 +114,7 @@ test('an upload waits for a registry that is away, and does not send again what 
   const size = megabytes * 1024 * 1024;
   const [first = 0, ...rest] = chunks;
   expect(first).toBeGreaterThan(size / 2);
-  // Every later chunk begins behind the first: together they are less than all, however often the last one was tried.
+  // Every later chunk starts after the first: together they are smaller than the whole, however often the last one was tried.
   expect(rest.filter((bytes) => bytes >= size / 2)).toEqual([]);
   const { result } = JSON.parse(ran.stdout) as { result: Pushed };
   const accepted = result.apps[0]?.layerBytesSent ?? 0;

@@ -1,4 +1,4 @@
-// What code of one space can reach of another: nothing. Images behind every endpoint of the registry, credentials in builds and apps.
+// Code of one space cannot reach anything of another: images at every endpoint of the registry, credentials in builds and apps.
 
 import { execFile } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
@@ -31,7 +31,7 @@ async function secretData(space: string, name: string): Promise<Record<string, s
   return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
 }
 
-/** The Authorization values that a space holds: to push, and to pull. */
+/** The Authorization values of a space: for push, and for pull. */
 async function credentialsOf(space: string): Promise<{ push: string; pull: string }> {
   const { username = '', password = '' } = await secretData(space, 'kf-registry-push');
   const config = JSON.parse((await secretData(space, 'image-registry-credentials'))['.dockerconfigjson'] ?? '{}') as {
@@ -87,7 +87,7 @@ interface Answer {
   body: string;
 }
 
-/** What the repository holds, as the pull port shows it: the manifest's own text, and all tags. */
+/** The content of the repository at the pull port: the text of the manifest, and all tags. */
 async function contentOf(repository: string, reference: string, pull: string): Promise<{ manifest: string; tags: string[] }> {
   const ask = async (urlPath: string): Promise<string> => {
     const answer = await fetch(`${pullEndpoint}/v2/${repository}/${urlPath}`, { headers: { authorization: pull, accept: manifestType } });
@@ -115,8 +115,8 @@ function requestAt({ base, header }: Endpoint, credential: string, method: strin
 type Refusal = 'DENIED' | 'UNAUTHORIZED' | 'UNSUPPORTED';
 
 /**
- * Everything that would touch the foreign image: reading, overwriting, deleting, by its name and by other ways to write it; with the status that
- * the gate has for a credential that is one, but of somebody else.
+ * All requests that would touch the foreign image: reading, overwriting, deleting, by its name and by other forms of it; with the status that the
+ * gate returns for a valid credential of another space.
  */
 function attemptsOn(endpoint: Endpoint, credential: string): (Attempt & { forOthers: number })[] {
   const { packages, digest, layer, tag } = foreign;
@@ -124,7 +124,7 @@ function attemptsOn(endpoint: Endpoint, credential: string): (Attempt & { forOth
     ...requestAt(endpoint, credential, method, urlPath, body),
     forOthers,
   });
-  // The API server resolves what is encoded, so that the gate meets the plain path; kubectl's proxy redirects from `..` by itself.
+  // The API server decodes the path, so that the gate gets the plain path; kubectl's proxy redirects for `..` by itself.
   const isResolved = endpoint.base.includes('/proxy');
   return [
     at(403, 'GET', `${packages}/manifests/${digest}`),
@@ -170,7 +170,7 @@ async function runInPod(attempts: Attempt[]): Promise<Answer[]> {
   const pod = {
     apiVersion: 'v1',
     kind: 'Pod',
-    // As a build: by its NetworkPolicy no other pod of a space gets to the push port at all.
+    // As a build: NetworkPolicies prevent all other pods of a space from reaching the push port.
     metadata: { name: names.pod, namespace: own, labels: { 'korifi.cloudfoundry.org/build-guid': names.pod } },
     spec: { restartPolicy: 'Never', containers: [container] },
   };
@@ -182,7 +182,7 @@ async function runInPod(attempts: Attempt[]): Promise<Answer[]> {
   return JSON.parse(text) as Answer[];
 }
 
-/** kubectl's own way through the API server, for as long as `use` takes. */
+/** kubectl's own connection through the API server, while `use` runs. */
 async function throughApiServer<T>(use: (base: string) => Promise<T>): Promise<T> {
   const proxy = execFile('kubectl', ['proxy', '--port=0', '--reject-methods=^$', '--disable-filter=true'], {
     env: { ...process.env, KUBECONFIG: ringEnv('KF_TEST_KUBECONFIG') },
@@ -200,7 +200,7 @@ async function throughApiServer<T>(use: (base: string) => Promise<T>): Promise<T
 const pullEndpoint = `http://${ringEnv('KF_CLUSTER_ADDRESS')}:32500`;
 const service = 'http://kf-registry.kf-system.svc:5000';
 
-/** Every way to the registry: the pull port from outside, the push port from a pod and through the API server. */
+/** Every endpoint of the registry: the pull port from outside, the push port from a pod and through the API server. */
 async function atEveryEndpoint(attempts: (endpoint: Endpoint) => Attempt[]): Promise<{ attempt: Attempt; answer: Answer }[]> {
   const pairs = (asked: Attempt[], answers: Answer[]): { attempt: Attempt; answer: Answer }[] =>
     asked.map((attempt, index) => ({ attempt, answer: answers[index] ?? { status: 0, body: 'not asked' } }));
@@ -215,7 +215,7 @@ async function atEveryEndpoint(attempts: (endpoint: Endpoint) => Attempt[]): Pro
 
 const codes: Record<number, Refusal> = { 401: 'UNAUTHORIZED', 403: 'DENIED', 404: 'UNSUPPORTED', 405: 'UNSUPPORTED' };
 
-/** The gate's own refusal and nobody else's: that status with the gate's code, which no answer to HEAD carries. */
+/** The gate's own refusal: that status with the gate's code, which an answer to HEAD does not contain. */
 function expectRefused(asked: { attempt: Attempt; answer: Answer }[], statusOf: (attempt: Attempt) => number): void {
   const wrong = asked.flatMap(({ attempt, answer }) => {
     const status = statusOf(attempt);
@@ -236,7 +236,7 @@ describe('images of another space', () => {
       requestAt(endpoint, credentialAt(endpoint), 'POST', `${packages}/blobs/uploads/`),
       requestAt(endpoint, credentialAt(endpoint), 'DELETE', `${packages}/manifests/${digest}`),
     ]);
-    // Nobody deletes, and the pull port takes nothing.
+    // No credential may delete, and the pull port accepts no writes.
     expect(asked.map(({ answer }) => answer.status)).toEqual([200, 403, 403, 405, 200, 201, 202, 405, 200, 201, 202, 405]);
   });
 

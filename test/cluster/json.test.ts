@@ -25,7 +25,7 @@ afterAll(async () => {
   await Promise.all([kf.remove(), admin.remove()]);
 });
 
-/** In an order in which each finds what it needs; what the result must have. */
+/** In an order in which each finds what it needs; with the required parts of the result. */
 const everyday: [args: string[], has: unknown][] = [
   [['push', app, '-o', `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:1`, '-m', '64M'], { apps: [{ name: app, unchanged: false }] }],
   [['apps'], [{ name: app }]],
@@ -68,14 +68,14 @@ const tenancy: [args: string[], has: unknown][] = [
   [['create-space', 'json-space', '-o', org], { created: false }],
 ];
 
-/** A part of a result: of a list some of its entries, of an object some of its keys. */
+/** A part of a result: some entries of a list, some keys of an object. */
 function having(wanted: unknown): unknown {
   if (Array.isArray(wanted)) return expect.arrayContaining(wanted.map(having)) as unknown;
   if (typeof wanted !== 'object' || wanted === null) return wanted;
   return expect.objectContaining(Object.fromEntries(Object.entries(wanted).map(([key, value]) => [key, having(value)]))) as unknown;
 }
 
-/** While the app of {@link everyday} is there. */
+/** While the app of {@link everyday} exists. */
 async function expectLogLines(): Promise<void> {
   const { stdout } = await kf.ok('logs', app, '--recent', '--json');
   const lines = stdout

@@ -1,4 +1,4 @@
-// A space developer with kubectl alone: processes are scaled by their scale subresource, tasks are objects that run once.
+// A space developer with kubectl only: processes are scaled by their scale subresource, tasks are objects that run once.
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -62,7 +62,7 @@ interface Scale {
 
 const scale = (name: string): Promise<Scale> => get<Scale>('cfprocess', name, '--subresource=scale');
 
-/** All pods of the app, in one look, by the type of their process; beside it what the selector finds among them. */
+/** All pods of the app, in one request, by the type of their process, together with the pods that the selector finds. */
 async function look(process: string, type: string): Promise<{ own: string[]; selected: string[]; generations: string[] }> {
   const [key = '', value] = (await scale(process)).status.selector.split('=');
   const { items } = await get<Pods>('pods');
@@ -111,7 +111,7 @@ describe('the scale of a process', () => {
     const { spec, status } = await scale(`${guid}-worker`);
     // The API server leaves a zero out of the spec of a Scale.
     expect([spec.replicas ?? 0, status.replicas]).toEqual([0, 0]);
-    // The version before the push lives on for some seconds.
+    // The version before the push still exists for some seconds.
     await until('the instances of web alone', async () => (await look(web, 'web')).own.length === 3);
   });
 });

@@ -1,4 +1,4 @@
-// What each flag of push does to the app in the cluster.
+// The effect of each flag of push on the app in the cluster.
 
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -213,7 +213,7 @@ describe('flags for the start', () => {
       /\nStaging app and tracing logs\.\.\.\n[^]* {3,}BUILD SEES first flags-db\n[^]*\nWaiting for app to start\.\.\.\n/,
     );
     expect((await get('flags-built.apps.localhost')).status).toBe(200);
-    // The same again: with nothing changed nothing is built, with another variable it is.
+    // The same again: without a change nothing is built, with another variable it is.
     await kf.ok(...pushOnly);
     expect((await kf.ok('start', 'flags-built')).stdout).not.toContain('Staging');
     await kf.ok(...pushOnly);
@@ -254,7 +254,7 @@ describe('flags for the start', () => {
     expect((await kf.ok(...push)).stdout).toMatch(/ {3,}BUILD SEES flags-first=two\n/);
     expect(await seenByApp()).toContain('two');
 
-    // A failed build leaves the binding, and what runs alone.
+    // A failed build leaves the binding, and does not change the running version.
     await kf.ok('create-user-provided-service', 'flags-second', '-p', '{"password":"new"}');
     await naming('flags-first', 'flags-second');
     await writeFile(path.join(source, 'look.cjs'), look(' process.exit(1);'));
@@ -263,7 +263,7 @@ describe('flags for the start', () => {
     expect([failed.code, failed.stdout]).toEqual([1, expect.stringContaining('BUILD SEES flags-first=two,flags-second=new')]);
     expect((await currentPodsOf(guid)).map(({ metadata }) => metadata.uid)).toEqual([pod?.metadata.uid]);
     expect(await seenByApp()).not.toContain('flags-second');
-    // Back to the source that runs: built again, since it sees another service now.
+    // The source that runs, again: it is built again, because it sees another service now.
     await writeFile(path.join(source, 'look.cjs'), look());
     expect((await kf.ok(...push)).stdout).toMatch(/ {3,}BUILD SEES flags-first=two,flags-second=new\n/);
     expect(await seenByApp()).toContain('flags-second');

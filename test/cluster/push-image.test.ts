@@ -1,4 +1,4 @@
-// Ready images: new, unchanged, replaced, scaled; what goes wrong says why.
+// Ready images: new, unchanged, replaced, scaled, and messages of failures.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { countRequests } from '../support/audit.ts';
@@ -16,7 +16,7 @@ const registry = process.env['KF_CLUSTER_NODE_REGISTRY'] ?? '';
 const sample = (version: number): string => `${registry}/kf/sample:${version}`;
 let kf: Kf;
 
-/** As a pipeline's first command: nothing is remembered, and requests are counted so. */
+/** Like the first command of a pipeline: nothing is cached, and requests are counted in this state. */
 beforeAll(async () => {
   kf = await Kf.create();
 });
@@ -124,7 +124,7 @@ describe('a push that fails shows the cause, and the old version still serves', 
     };
     const refused = await kf.run(['push', 'too-large', '-o', sample(1), '-m', '100G']);
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('memory')]);
-    // What the space may have is the operator's to raise; what the nodes have is not.
+    // The operator can raise the limits of the space, but not the capacity of the nodes.
     await allow('200Gi');
     const ran = await kf.run(['push', 'too-large', '-o', sample(1), '-m', '100G']).finally(() => allow('16Gi'));
     expect(ran.code).toBe(1);

@@ -1,4 +1,4 @@
-// One manifest with two apps, an image and source code: what it says arrives in the cluster, and pushed again it changes nothing.
+// One manifest with two apps, an image and source code: its values reach the cluster, and the same push again changes nothing.
 
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -69,7 +69,7 @@ const env = async (): Promise<Record<string, string>> =>
 beforeAll(async () => {
   kf = await Kf.create();
   folder = await mkdtemp(path.join(tmpdir(), 'kf-manifest-'));
-  // A path of a manifest counts from its folder.
+  // A path in a manifest is relative to its folder.
   await cp(path.resolve('test/fixtures/apps/procfile-worker'), path.join(folder, 'app'), { recursive: true });
   await writeFile(path.join(folder, 'manifest.yml'), manifest);
   await writeFile(path.join(folder, 'vars.yml'), 'version: 1\nsize: 96M\ncount: 3\ncolour: red\nhost: mf-green\n');

@@ -1,4 +1,4 @@
-// A new app: what cannot succeed leaves nothing behind, routes of the own space are shared, and a Procfile says what runs.
+// A new app: a push that cannot succeed leaves nothing behind, routes of the own space can be shared, and a Procfile defines the processes.
 
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

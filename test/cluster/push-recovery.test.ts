@@ -57,7 +57,7 @@ test('a build that was left without its environment gets it from the next push',
   const blue = (await builds()).toSorted((a, b) => b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp))[0];
   await kf.ok('set-env', app, 'COLOR', 'red');
   await kf.ok(...push);
-  // The same build as a push leaves it that ends between the two objects.
+  // The state that a push leaves if it ends between the two objects.
   await kubectl('delete', 'cfbuild', '-n', space(), blue?.metadata.name ?? '');
   const name = randomUUID();
   const { [changedBy]: _, ...annotations } = blue?.metadata.annotations ?? {};

@@ -1,4 +1,4 @@
-// Several apps of one manifest: side by side, each under its name, and none is lost when another one fails.
+// Several apps of one manifest: in parallel, each with its name, and all are pushed even if one fails.
 
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ beforeAll(async () => {
   kf = await Kf.create();
   folder = await mkdtemp(path.join(tmpdir(), 'kf-several-'));
   await cp(path.join(fixtures, 'node-hello'), path.join(folder, 'slow'), { recursive: true });
-  // It stages for longer than the other one needs to be asked for.
+  // It stages for longer than the other app needs until the test requests it.
   const scripts = { build: 'sleep 8', start: 'node server.js' };
   await writeFile(path.join(folder, 'slow', 'package.json'), JSON.stringify({ name: 'slow', scripts }));
 });

@@ -1,4 +1,4 @@
-// Source code: built by a real CNB lifecycle, built once, and a failed build says why.
+// Source code: built by a real CNB lifecycle, built once, and a failed build reports the cause.
 
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -55,7 +55,7 @@ describe('push of source code', () => {
     expect(requests.api).toBeLessThanOrEqual(25);
     expect(requests.registry).toBeLessThanOrEqual(13);
     expect(ran.stdout).toContain('Staging app and tracing logs...');
-    // The ring's homes cannot be written: that costs the cache and is said, nothing more.
+    // The ring's homes cannot be written: kf works without a cache and prints a warning.
     expect(ran.stderr).toMatch(/The cache folder '\S+' cannot be used/);
     expect((await get('source-app.apps.localhost')).status).toBe(200);
     expect(await managersOf('source-app')).toEqual(['kf', 'kf-controller']);
@@ -159,7 +159,7 @@ describe('push of source code', () => {
 test('of two pushes at the same time the later one wins with its source and its settings, and the earlier one names it', async () => {
   const [early, late] = [path.join(folder, 'early'), path.join(folder, 'late')];
   for (const copy of [early, late]) await cp(path.join(fixtures, 'node-hello'), copy, { recursive: true });
-  // Its build goes on until long after the other one has begun.
+  // Its build lasts until long after the other one has begun.
   const scripts = { build: 'sleep 30', start: 'node server.js early' };
   await writeFile(path.join(early, 'package.json'), JSON.stringify({ name: 'early', scripts }));
   await writeFile(path.join(late, 'package.json'), JSON.stringify({ name: 'late', scripts: { start: 'node server.js late' } }));

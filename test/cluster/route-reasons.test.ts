@@ -1,4 +1,4 @@
-// What the gateway has to do with whether an app serves: the reasons NotServing, RouteNotAccepted and RouteNotVerified, each on a real gateway.
+// The gateway's part in whether an app serves: the reasons NotServing, RouteNotAccepted and RouteNotVerified, each with a real gateway.
 
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
@@ -18,7 +18,7 @@ async function writeInfo(text: string): Promise<void> {
   await kubectl('patch', ...info, '--type=merge', '-p', JSON.stringify({ data: { 'info.json': text } }));
 }
 
-/** Tells the controller of another gateway than there is. */
+/** Configures the controller with a gateway that does not exist. */
 async function describeGateway(more: Partial<Settings['gateway']>): Promise<void> {
   const settings = JSON.parse(before) as Settings;
   await writeInfo(JSON.stringify({ ...settings, gateway: { ...settings.gateway, ...more } }));

@@ -1,4 +1,4 @@
-// What is said of routes is so: OK when requests get through, and no answer of an app after unmap-route and stop.
+// Messages about routes are true: OK when requests get through, and no answer of an app after unmap-route and stop.
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -30,14 +30,14 @@ test('a start leaves one request of kf in the log, and so does a push', async ()
   expect((await get(`${name}.${domain}`, '/headers')).status).toBe(200);
 });
 
-/** Who answered; of an answer that is neither the app's nor the page's all that it says, so that a failure shows it. */
+/** Which server answered; for an unknown one the whole answer, so that a failure shows it. */
 function whoAnswered({ status, headers, body }: Answer): string {
   if (headers['x-sample-version'] === '1') return 'app';
   if (headers['x-cf-routererror'] === 'unknown_route' && status === 404) return 'page of unknown routes';
   return `${status} ${JSON.stringify(headers)} ${body.slice(0, 200)}`;
 }
 
-/** More than one request: an answer that is right at first stays so. */
+/** More than one request, because a correct answer must stay correct. */
 async function whoAnswers(host: string, ...paths: string[]): Promise<string[]> {
   const answers: string[] = [];
   for (const path of [...paths, ...paths, ...paths]) answers.push(whoAnswered(await get(`${host}.${domain}`, path)));

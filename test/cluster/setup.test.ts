@@ -1,4 +1,4 @@
-// kf setup on a real cluster: what it took, that a second run changes nothing, that the registry keeps spaces apart.
+// kf setup on a real cluster: its duration, no changes in a second run, and the separation of spaces in the registry.
 
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -28,7 +28,7 @@ let admin: Kf;
 
 beforeAll(async () => {
   admin = await Kf.create('admin');
-  // The controller has to look into the builder's image first; what it then writes of it is no doing of a second setup.
+  // The controller has to read the builder's image first; its writes about it do not belong to a second setup.
   await kubectl('wait', '--for=condition=Ready', 'builderinfos', '--all', '-n', 'cf', '--timeout=120s');
 });
 afterAll(async () => {
@@ -41,7 +41,7 @@ const kindsOfSetup = [
   'deployments,services,configmaps,secrets,serviceaccounts,persistentvolumeclaims,roles,rolebindings',
   'networkpolicies,gatewayclasses,gateways,httproutes,cfdomains,cforgs,cfspaces,builderinfos,runnerinfos',
 ].join(',');
-/** Version of everything that setup declares: of what was declared where the API server counts that, as somebody else writes the status. */
+/** Version of every declared object: its generation where the API server counts that, because other programs write the status. */
 async function versions(): Promise<Record<string, string>> {
   const { items } = await kubectlJson<ObjectList>('get', kindsOfSetup, '-A', '-l', 'kf.cloudfoundry.org/part-of=setup');
   const version = ({ metadata: { resourceVersion, generation, labels, annotations } }: ObjectList['items'][number]): string =>
@@ -66,7 +66,7 @@ describe('kf setup', () => {
     const ran = await admin.ok('setup', ...options());
     expect(ran.stderr).toMatch(told);
     const [, seen] = /nothing to change: all (\d+) objects/.exec(ran.stdout) ?? [];
-    // The registry's key is made once and never looked at again.
+    // The registry's key is created once and never read again.
     expect(Object.keys(before)).toHaveLength(Number(seen) + 1);
     expect(before).toHaveProperty(['Secret kf-system/kf-registry-key']);
     expect(await versions()).toEqual(before);
@@ -78,7 +78,7 @@ describe('kf setup', () => {
     await kubectl('delete', 'configmap', '-n', 'kf-system', 'kf-setup');
     const ran = await admin.ok('setup');
     expect(ran.stdout).toMatch(/changes: +1 of \d+ objects created, 0 changed/);
-    // Not the port: 80 is what setup takes by itself, and the ring's cluster has it when nobody else does.
+    // Not the port: setup uses 80 by default, and the ring's cluster has it if no other program does.
     expect(ran.stderr).toMatch(
       /^This installation keeps no record of its settings; as its objects tell them, they stay: (?=.*images)(?=.*insecureRegistries)/m,
     );

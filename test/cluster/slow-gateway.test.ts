@@ -1,4 +1,4 @@
-// A gateway with a tenth of a core, under load: once kf says that a version serves, no request reaches the version before.
+// A gateway with a tenth of a core, under load: when kf reports that a version serves, no request reaches the previous version.
 
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +17,7 @@ const clients = 8;
 const deployment = ['-n', 'kf-node', 'deployment/kf-gateway'];
 let kf: Kf;
 
-/** Limits the gateway to a share of a core, or lifts the limit, and waits until it runs so. */
+/** Limits the gateway to a share of a core, or removes the limit, and waits until it applies. */
 async function limitGateway(cpu: string | null): Promise<void> {
   const patch = { spec: { template: { spec: { containers: [{ name: 'traefik', resources: { limits: { cpu } } }] } } } };
   await kubectl('patch', ...deployment, '-p', JSON.stringify(patch));
@@ -37,9 +37,9 @@ afterAll(async () => {
 });
 
 interface Asked {
-  /** When it was sent. */
+  /** The time at which it was sent. */
   at: number;
-  /** The pod that answered; undefined for every other answer, and for none. */
+  /** The pod that answered; undefined for every other answer, and without an answer. */
   pod?: string;
 }
 
@@ -77,7 +77,7 @@ function startClients(): { asked: Asked[]; end: () => Promise<void> } {
   };
 }
 
-/** The pod of the version that kf says serves. */
+/** The pod of the version that kf reports as serving. */
 async function currentPod(): Promise<string | undefined> {
   const { guid } = await kf.json<{ guid: string }>('app', app);
   return (await currentPodsOf(guid))[0]?.metadata.name;

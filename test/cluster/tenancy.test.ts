@@ -1,4 +1,4 @@
-// Orgs, spaces and names on a real cluster: what comes back, what ends, and who gets a name.
+// Orgs, spaces and names on a real cluster: what is restored, what is deleted, and which object gets a name.
 
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

@@ -1,4 +1,4 @@
-// One transport for every byte: push, logs and lists through proxies that look into the traffic, cut it, and with a token that ends in the middle.
+// One transport for all traffic: push, logs and lists through proxies that inspect the traffic or cut it, and with a token that expires.
 
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -24,7 +24,7 @@ beforeAll(async () => {
   await writeFile(path.join(folder, 'authority.pem'), authority.cert);
   source = path.join(folder, 'source');
   await cp(path.resolve('test/fixtures/apps/node-hello'), source, { recursive: true });
-  // Random bytes stay as large when they are packed.
+  // Random bytes keep their size when they are packed.
   await writeFile(path.join(source, 'ballast.bin'), randomBytes(6 * 1024 * 1024));
 });
 afterEach(async () => {
@@ -64,7 +64,7 @@ async function developer(extra: Record<string, string>): Promise<Kf> {
   return kf;
 }
 
-/** A proxy that speaks TLS with the corporate authority's certificate and opens the tunnels' TLS by the same authority. */
+/** A proxy with TLS and the corporate authority's certificate, which decrypts the tunnels' TLS with the same authority. */
 async function throughInspection(options: ProxyOptions = {}, user: Record<string, unknown> = {}): Promise<{ proxy: ConnectProxy; kf: Kf }> {
   const proxy = await startProxy({ authority, inspectWith: authority, ...options });
   const data = Buffer.from(authority.cert).toString('base64');
@@ -98,7 +98,7 @@ describe('a CONNECT proxy with its own authority', () => {
     });
     const tunnels = proxy.tunnels.length;
     const wanted: string[] = [];
-    // Across three connections at least, however long each of them lived.
+    // Over at least three connections, however long each of them existed.
     for (let index = 0; index < 70 || proxy.tunnels.length <= tunnels + 2; index++) {
       const line = `/line-${index}-`;
       wanted.push(line);
@@ -146,7 +146,7 @@ async function isAccepted(token: string): Promise<boolean> {
   });
 }
 
-/** A token of the developer that ends at once when its Secret is deleted. */
+/** A token of the developer that becomes invalid at once when its Secret is deleted. */
 async function revocableToken(name: string): Promise<{ token: string; revoke: () => Promise<void> }> {
   const config = parse(await readFile(ringEnv('KF_TEST_DEVELOPER'), 'utf8')) as KubeConfig;
   await kubectl('create', 'secret', 'generic', name, '-n', users);
@@ -155,7 +155,7 @@ async function revocableToken(name: string): Promise<{ token: string; revoke: ()
   const token = made.trim();
   const revoke = async (): Promise<void> => {
     await kubectl('delete', 'secret', name, '-n', users);
-    // The API server remembers for some seconds that it knew the token.
+    // The API server caches for some seconds that the token is valid.
     await until('the token to end', async () => !(await isAccepted(token)));
   };
   return { token, revoke };

@@ -1,4 +1,4 @@
-// kf uninstall, on a cluster of its own: what it takes, what it leaves, and that a later setup goes on.
+// kf uninstall, on its own cluster: what it removes, what it leaves, and that a later setup continues.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ const policyKinds = [
   'validatingadmissionpolicies,validatingadmissionpolicybindings',
   'mutatingadmissionpolicies,mutatingadmissionpolicybindings',
 ].join(',');
-/** Kinds that outlive a namespace, and those that an installation could leave in somebody else's. */
+/** Kinds that outlive a namespace, and those that an installation could leave in other namespaces. */
 const kindsLookedAt = [
   'namespaces,crds,clusterroles,clusterrolebindings',
   policyKinds,
@@ -50,7 +50,7 @@ interface Pod extends Item {
   status: { containerStatuses?: { restartCount: number }[] };
 }
 
-/** The pods of all apps: which they are, and how often they were started again. */
+/** The pods of all apps, and how often they were restarted. */
 async function appPods(): Promise<{ uid: string; restarts: number | undefined }[]> {
   const pods = await list<Pod>('pods', '-A', '-l', 'korifi.cloudfoundry.org/process-type');
   return pods.map(({ metadata, status }) => ({ uid: metadata.uid, restarts: status.containerStatuses?.[0]?.restartCount }));
@@ -69,7 +69,7 @@ const push = (app: string): Promise<unknown> =>
 const statusOf = async (app: string): Promise<number> =>
   (await get(`${app}.apps.localhost`, '/', {}, Number(env['KF_CLUSTER_HTTP_PORT']))).status;
 
-/** Asks for the app all the time while `act` runs; returns what was not a good answer. */
+/** Sends requests to the app while `act` runs; returns the failures. */
 async function badAnswersDuring(app: string, act: () => Promise<unknown>): Promise<unknown[]> {
   const answers: unknown[] = [];
   let isDone = false;
@@ -85,7 +85,7 @@ async function badAnswersDuring(app: string, act: () => Promise<unknown>): Promi
   return answers.filter((answer) => answer !== 200);
 }
 
-/** What is of somebody else, in a namespace of theirs and cluster-wide. */
+/** Objects of another user, in their own namespace and cluster-wide. */
 const foreign = [
   { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'foreign' } },
   { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'foreign', namespace: 'foreign' }, data: { kept: 'yes' } },
@@ -109,7 +109,7 @@ let before: Record<string, string>;
 
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'kf-uninstall-'));
-  // What a run that was cut off has left is nobody's to judge.
+  // Remains of an interrupted run are not checked.
   await clusterDown(name);
   env = await clusterUp(name);
   setupFile = await writeSetupFile(folder, env);
@@ -176,7 +176,7 @@ describe('--keep-data', () => {
   });
 });
 
-/** What is there once the cluster's own controllers have followed: volumes go with their claims, APIServices with their kinds. */
+/** The remaining objects after the cluster's own controllers have finished: volumes are deleted with their claims, APIServices with their kinds. */
 async function expectAsBefore(): Promise<void> {
   await expect.poll(inventory).toEqual(before);
 }

@@ -1,4 +1,4 @@
-// The verbs around push, on the real cluster as a space developer.
+// The commands around push, on the real cluster as a space developer.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { get } from '../support/http.ts';

@@ -1,4 +1,4 @@
-// A developer of one space has two hundred images read from an address that takes connections and never answers. Others must not wait for it.
+// A developer of one space pushes two hundred images from an address that accepts connections and never answers. Others must not wait for it.
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ interface Builds {
 const meta = (name: string): object => ({ name, namespace: attacked });
 const lifecycle = { type: 'docker', data: { stack: '' } };
 
-/** A pod that accepts connections and says nothing. */
+/** A pod that accepts connections and never answers. */
 async function silentAddress(): Promise<string> {
   const info = await kubectlJson<{ data: Record<string, string> }>('get', 'configmap', 'kf-info', '-n', 'cf');
   const { programImage } = JSON.parse(info.data['info.json'] ?? '{}') as { programImage: string };
@@ -42,7 +42,7 @@ async function silentAddress(): Promise<string> {
     resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { memory: '128Mi' } },
     securityContext: security,
   };
-  // The controller's connections must arrive there, and be held: the space's own policy would have them refused at once.
+  // The controller's connections must reach it and stay open: the space's own policy would refuse them at once.
   const spec = { podSelector: {}, policyTypes: ['Ingress'], ingress: [{}] };
   await applyAsAdmin({ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata: meta('open'), spec });
   await applyAsAdmin({ apiVersion: 'v1', kind: 'Pod', metadata: meta('silent'), spec: { containers: [container] } });

@@ -1,4 +1,4 @@
-// The attacker is any user of the cluster. The environment that the operator gives every build may hold the password of a mirror.
+// Attacker: any user of the cluster. The environment that the operator gives to every build may contain the password of a mirror.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { kubectl } from '../../support/kf.ts';

@@ -1,4 +1,4 @@
-// Attacker: a build step. It says that it has ended while it lives, changes what the export is based on, and leaves a link to the container's credential.
+// Attacker: a build step. It claims its end while it runs, changes the inputs of the export, and leaves a link to the container's credential.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ interface Pods {
   items: { metadata: { name: string; annotations?: Record<string, string> } }[];
 }
 
-/** The one pod that built the app. */
+/** The only pod that built the app. */
 async function buildPod(app: string): Promise<Pods['items'][number]> {
   const { items } = await kubectlJson<{ items: { metadata: { name: string }; spec: { displayName: string } }[] }>(
     'get',
@@ -40,7 +40,7 @@ async function buildPod(app: string): Promise<Pods['items'][number]> {
   return pods.items[0] as Pods['items'][number];
 }
 
-/** When a container printed a line, by the node's clock, to the nanosecond; as text it sorts. */
+/** The time at which a container printed a line, by the node's clock, in nanoseconds; it can be sorted as text. */
 async function printedAt(pod: string, container: string, line: string): Promise<string> {
   const log = await kubectl('logs', pod, '-n', space, '-c', container, '--timestamps');
   const found = log.split('\n').find((text) => text.endsWith(` ${line}`));

@@ -1,4 +1,4 @@
-// The attacker owns the controller's pod, and so its token. They must not own the cluster, nor the registry, nor anybody's account.
+// Attacker: the owner of the controller's pod, and so of its token. They must not get the rights of the cluster, the registry, or another account.
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

@@ -41,7 +41,7 @@ interface App {
   status?: { deployment?: { phase: string; generations?: { uid?: string; state: string; ready: number }[] } };
 }
 
-/** What is the app itself, or a route of it, is deleted to have it gone; Events tell of what was. */
+/** The app itself and its routes are not deleted; Events only report what happened. */
 const meant = new Set(['cfapps.korifi.cloudfoundry.org', 'cfroutes.korifi.cloudfoundry.org', 'events', 'events.events.k8s.io']);
 
 async function kindsThere(): Promise<string[]> {
@@ -49,7 +49,7 @@ async function kindsThere(): Promise<string[]> {
   return names.split('\n').filter((name) => name !== '' && !meant.has(name));
 }
 
-/** Objects of a kind in the app's space, pods of nothing but the app. */
+/** Objects of a kind in the app's space; of pods only the app's. */
 async function objectsOf(kind: string): Promise<string[]> {
   const { items } = await kubectlJson<{ items: Item[] }>('get', kind, '-n', space);
   return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined).map(({ metadata }) => metadata.name);
@@ -65,8 +65,8 @@ async function ownOf<T extends Item>(kind: string): Promise<T[]> {
 const isReady = ({ status }: Pod): boolean => status.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') === true;
 
 /**
- * Waits for two ready instances of one version, and for the end of all others: the version before lives on for seconds after a push has ended, with
- * all its instances. Returns the AppWorkload of the one.
+ * Waits for two ready instances of one version, and for the end of all others: the previous version exists for seconds after a push has ended, with
+ * all its instances. Returns the AppWorkload of the new version.
  */
 async function untilSettled(): Promise<Workload> {
   return until('two ready instances of the newest version, and none of another', async () => {
@@ -80,7 +80,7 @@ async function untilSettled(): Promise<Workload> {
 
 type Delete = (kind: string, name: string) => Promise<{ code: number; stderr: string }>;
 
-/** Deletes all there is, one after the other; gives the kinds of which something went, and every refusal. */
+/** Deletes all objects, one after the other; returns the kinds of which something was deleted, and every refusal. */
 async function deleteEverything(remove: Delete): Promise<{ gone: Set<string>; refusals: string[] }> {
   const [gone, refusals] = [new Set<string>(), [] as string[]];
   for (const kind of await kindsThere()) {
@@ -131,7 +131,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.remove());
 
-/** Everything that is deleted, while somebody asks: returns what went. */
+/** Deletes everything while a client sends requests; returns the deleted kinds. */
 async function underLoad(remove: Delete): Promise<{ gone: Set<string>; refusals: string[] }> {
   const user = probe(host);
   const done = await deleteEverything(remove);

@@ -1,4 +1,4 @@
-// Attacker: a developer whose one small app asks for the disk of a whole node. Nothing of another space could start there.
+// Attacker: a developer whose one small app requests the disk of a whole node. No app of another space could start there.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { kubectlJson } from '../../support/kf.ts';

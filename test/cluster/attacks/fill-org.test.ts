@@ -42,7 +42,7 @@ beforeAll(async () => {
     const said = await attacker.kubectl(['apply', '-f', '-'], bindings);
     return said.code === 0;
   });
-  // In a new installation quotas name kf's kinds after a while.
+  // In a new installation quotas contain kf's kinds only after a while.
   await until(
     'the quotas of the spaces to name the kinds',
     async () => (await Promise.all(spaces.map(shareOf))).every((share) => share > 0),
@@ -97,7 +97,7 @@ const object = (kind: string, namespace: string, spec: object): object => ({
   spec,
 });
 
-/** Creates as many as go, up to 40. */
+/** Creates as many as possible, up to 40. */
 async function fill(space: string, [kind, , spec]: (typeof kinds)[number]): Promise<number> {
   const said = await attacker.kubectl(
     ['create', '-f', '-'],
@@ -123,12 +123,12 @@ test('an org that is filled through all its spaces cannot exceed its total, and 
       `the org to have as many ${kind[1]} as it may`,
       async () => {
         await fillAll();
-        // What is left is divided between the spaces and one to come: as many as there are spaces, or fewer, are left to nobody.
+        // The rest is divided between the spaces and a future one: up to the number of spaces stays unused.
         return sum(await inAll(kind[1])) >= most - count;
       },
       240_000,
     );
-    // Room in one space is room in others, and however often it is made they get no more.
+    // Capacity in one space is capacity for the others, and repeating this gives them no more.
     for (const space of spaces.slice(0, 2)) {
       const [first = ''] = (await kubectl('get', kind[1], '-n', space, '-o', 'name')).split('\n');
       expect(await attacker.kubectl(['delete', first, '-n', space])).toMatchObject({ code: 0 });

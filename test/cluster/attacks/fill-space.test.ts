@@ -55,7 +55,7 @@ const made = (kind: string, name: string, spec: object): object => ({
 const app = randomUUID();
 const batch = 100;
 const refused = /exceeded quota: kf-limits/;
-/** Many objects at once: the API server counts one after the other, and gives up on some. */
+/** Many objects at once: the API server counts one after the other, and rejects some. */
 const busy = /on resourcequotas "kf-limits": the object has been modified/;
 const kinds: [kind: string, plural: string, spec: (index: number) => object][] = [
   [
@@ -109,7 +109,7 @@ describe('a space that is filled to its limits', () => {
       );
       expect(most).toBeGreaterThan(0);
       for (let [from, isFull] = [0, false]; !isFull; from += batch) {
-        // The cluster counts again now and then, from a cache in which some objects may be missing; then it admits as many more.
+        // The cluster counts again from time to time, from a cache in which some objects may be missing; then it admits as many more.
         expect(from, kind).toBeLessThanOrEqual(most + 2 * batch);
         const objects: Input = Array.from({ length: batch }, (_, index) =>
           made(kind, from + index === 0 && kind === 'CFApp' ? app : randomUUID(), spec(from + index)),
@@ -125,7 +125,7 @@ describe('a space that is filled to its limits', () => {
     const after = await readControllerReport(ringEnv('KF_TEST_KUBECONFIG'));
     expect(after.map(({ pod, restarts }) => [pod, restarts])).toEqual(before.map(({ pod, restarts }) => [pod, restarts]));
 
-    // The worst moment: everything is read at once.
+    // The worst moment, because everything is read at once.
     await kubectl('delete', 'pods', '-n', 'kf-system', '-l', 'app=kf-controller');
     await kubectl('rollout', 'status', 'deployment/kf-controller', '-n', 'kf-system', '--timeout=120s');
     await world.space();

@@ -65,7 +65,7 @@ test('its droplet is refused under every name of the registry, before a pod is c
       expect.stringContaining('lies in the registry of this installation, but not among the images of this space'),
     ]);
   }
-  // Which the runtime would take for the image of that ID, which need not be the droplet's: any that a node has.
+  // The runtime would use an image with that ID, which can be any that the node has, not only the droplet.
   const [, hex = ''] = digest.split(':');
   for (const [index, image] of [`sha256:${hex}`, `sha256:${hex.slice(0, 12)}`, 'sha256:0'].entries()) {
     const ran = await attacker.kf.run(['push', `thief-id-${index}`, '-o', image, '-m', '64M', '--no-route']);

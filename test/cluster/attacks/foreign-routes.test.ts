@@ -1,5 +1,5 @@
-// Attacker: a developer of one space who wants the requests of another space: by path, by case, by wildcard, by waiting for its host, and without
-// the controller.
+// Attacker: a developer of one space who wants the requests of another space: by path, by case, by wildcard, by waiting for its host, and with
+// objects instead of the CLI.
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -37,7 +37,7 @@ afterAll(async () => {
 const answeredBy = ({ headers }: Answer): unknown => headers['x-sample-version'];
 const ways = ['/', '/login', '/Login', '/pay', '/LOGIN/x', '/?a=b'];
 
-/** All ways to ask for the bank lead to the bank. */
+/** All variants of the bank's URL lead to the bank. */
 async function expectBank(): Promise<void> {
   for (const way of ways) expect(answeredBy(await get(url, way)), way).toBe('1');
   for (const spelled of [url.toUpperCase(), `${url}.`, `${url}:80`]) expect(answeredBy(await get(spelled)), spelled).toBe('1');
@@ -50,7 +50,7 @@ interface RouteObject {
   annotations?: Record<string, string>;
 }
 
-/** Past the CLI: a CFRoute as the attacker's own rights allow it. Returns its name, or what the API server said. */
+/** Without the CLI: a CFRoute with the attacker's own rights. Returns its name, or the API server's message. */
 async function plant({
   host: wanted,
   path,
@@ -173,7 +173,7 @@ test('a host without a destination stays with its space and answers 404, and whe
   const mapped = await attacker.kf.run(['map-route', 'thief', domain, '-n', host, '--path', '/x']);
   expect(mapped.code).toBe(1);
   await victim.kubectl(['delete', 'cfroutes', '--all', '-n', place.space]);
-  // The controller has worked off the deletion once it has made something that was asked for later.
+  // The controller has processed the deletion when an object that was created later is ready.
   await attacker.kf.ok('map-route', 'thief', domain, '-n', `own-${host}`);
   await until('the later route to answer', async () => answeredBy(await get(`own-${host}.${domain}`)) === '2');
   expect((await claimOf(waiting.name))?.reason).toBe('DuplicateName');

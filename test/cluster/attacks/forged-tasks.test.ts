@@ -1,5 +1,5 @@
-// Attacker: a developer who runs task after task with forged times, owners and ends, under names of others' tasks, some held by a finalizer, so that the
-// controller, which deletes old results, takes those of others or what still runs, or can take none at all.
+// Attacker: a developer who creates many tasks with forged times, owners and ends, with names of others' tasks, some with a finalizer, so that the
+// controller, which deletes old tasks, deletes those of others or running ones, or cannot delete any.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findCondition } from '../../../src/lib/api/conditions.ts';
@@ -13,7 +13,7 @@ import { until } from '../../support/until.ts';
 const api = 'korifi.cloudfoundry.org';
 const sample = `${ringEnv('KF_CLUSTER_NODE_REGISTRY')}/kf/sample:1`;
 const far = '2099-01-01T00:00:00Z';
-/** Of the attacked space, so that few tasks are enough. */
+/** For the attacked space, so that few tasks are enough. */
 const mostTasks = 12;
 const heldCount = 3;
 const world = new TestWorld();
@@ -28,7 +28,7 @@ const uidsOf = (tasks: readonly CFTask[]): string[] => tasks.map(({ metadata }) 
 const openOf = (tasks: readonly CFTask[], names: readonly string[]): string[] =>
   tasks.filter((task) => !hasEnded(task)).flatMap(({ metadata: { name = '' } }) => (names.includes(name) ? [name] : []));
 
-/** An app with a droplet and nothing that runs. */
+/** An app with a droplet and no running instance. */
 async function makeApp(member: Member | undefined, name: string): Promise<string> {
   await member?.kf.ok('push', name, '-o', sample, '-m', '64M', '--no-route');
   await member?.kf.ok('stop', name);
@@ -58,7 +58,7 @@ const forged = (more: object = {}): object => ({
   ...more,
 });
 
-/** Creates one; the cluster may ask to try again while it counts deletions. */
+/** Creates a task; the cluster may ask to try again while it counts deletions. */
 async function create(member: Member | undefined, object: object): Promise<void> {
   await until('the task to be let in', async () => {
     const said = await member?.kubectl(['create', '-f', '-'], object);
@@ -77,7 +77,7 @@ interface Quota {
   status?: { used?: Record<string, string> };
 }
 
-/** As an operator does, once the quota counts tasks: that of a new installation does so after a minute. */
+/** As an operator does, once the quota counts tasks: a new installation does so after a minute. */
 async function limitTasks(ns: string): Promise<void> {
   const resource = `count/cftasks.${api}`;
   await until('the quota of the space to count tasks', async () => {
@@ -141,7 +141,7 @@ describe('a developer who forges the data of a task', () => {
     }
     await untilEnded(ns, held);
 
-    // More than the space may hold, under the names of the other space's tasks too.
+    // More than the space may have, including the names of the other space's tasks.
     for (let round = 0; round < 5; round += 1) {
       const names = round === 0 ? ['one', 'two'] : [1, 2, 3].map((index) => `round-${round}-${index}`);
       for (const name of names) await create(attacker, taskObject(ns, name, { app: mine, metadata: forged() }));
@@ -149,7 +149,7 @@ describe('a developer who forges the data of a task', () => {
     }
 
     const isHeld = ({ metadata }: CFTask): boolean => metadata.deletionTimestamp !== undefined;
-    // Half of what the running one and those that are held leave.
+    // Half of what the running one and those with finalizers leave.
     const most = Math.floor((mostTasks - 1 - heldCount) / 2);
     await until('the surplus to go', async () => {
       const tasks = await tasksOf(ns);
@@ -160,7 +160,7 @@ describe('a developer who forges the data of a task', () => {
     expect(uidsOf(await tasksOf(placeOf(elsewhere)))).toEqual(kept.foreign);
     const pods = ['get', 'pods', '-n', ns, '-l', `${api}/task-guid=bank-runs`, '-o', 'jsonpath={.items[*].status.phase}'];
     expect(await kubectl(...pods)).toBe('Running');
-    // The newest of the attacker's own are there, by the ends that the controller wrote.
+    // The newest tasks of the attacker stay, by the end times that the controller wrote.
     expect(tasks.some(({ metadata }) => metadata.name === 'round-4-3')).toBe(true);
     expect(tasks.some((task) => findCondition(task, 'Failed')?.reason === 'Forged')).toBe(false);
     const after = await readControllerReport(ringEnv('KF_TEST_KUBECONFIG'));

@@ -41,7 +41,7 @@ afterAll(async () => {
   await Promise.all([kf.remove(), rm(folder, { recursive: true, force: true })]);
 });
 
-/** Sets further settings of the gate, and waits until it runs with them. */
+/** Changes settings of the gate, and waits until it runs with them. */
 async function setGate(settings: Record<string, string>): Promise<void> {
   const wanted = { KF_GATE_SPACE_QUOTA: '4294967296', KF_GATE_RESERVE: '', ...settings };
   const words = Object.entries(wanted).map(([name, value]) => (value === '' ? `${name}-` : `${name}=${value}`));
@@ -105,7 +105,7 @@ test('the images of an app are deleted with it, and shared layers and concurrent
   for (const digest of own) await until(`the manifest ${digest} to go`, async () => !(await hasBlob(digest)));
   for (const digest of kept.digests) expect([digest, await hasBlob(digest)]).toEqual([digest, true]);
   expect((await pushes).code).toBe(0);
-  // Its image is complete: a pod of it starts again.
+  // Its image is complete, because a pod of it starts again.
   await kf.ok('restart', names.kept);
 });
 
@@ -114,7 +114,7 @@ test('the images of a space are deleted with it', async () => {
   const member = await world.member('spaceDeveloper', place);
   await member.kf.ok('push', 'leaves', '-p', await sourceOf('leaves', 100_000), '-m', '64M', '--no-route');
   expect(await listed(repositories)).toContain(place.space);
-  // As a push of an earlier version could make it.
+  // As a push of an earlier version could create it.
   const other = `${repositories}/${place.space}/left-over/_layers`;
   await inGate('node', '-e', `require('fs').mkdirSync('${other}', { recursive: true })`);
   await kubectl('delete', 'cfspace', place.space, '-n', place.org);
@@ -140,7 +140,7 @@ test('a space can use its own quota and no more, with sources and with droplets,
   const ran = await member.kf.run(['push', 'fills', '-p', await sourceOf('fills', 4_000_000), '-m', '64M', '--no-route']);
   expect([ran.code, ran.stderr]).toEqual([1, expect.stringContaining('would take more than 2.9M, its share of the registry')]);
   expect(ran.stderr).toContain('registrySpaceQuotaMB');
-  // The source fits, its droplet does not: its base alone is larger.
+  // The source fits, but the droplet does not: its base alone is larger.
   const built = await member.kf.run(['push', 'fits', '-p', await sourceOf('fits', 100_000), '-m', '64M', '--no-route']);
   expect([built.code, built.stderr]).toEqual([1, expect.stringContaining('would take more than 2.9M, its share of the registry')]);
   await setGate({});

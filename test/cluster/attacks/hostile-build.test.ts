@@ -1,4 +1,4 @@
-// Attacker: a build step that leaves metadata which no reader gets through, or more of it than anybody can use. The controller reads it.
+// Attacker: a build step whose metadata takes very long to parse, or is far too large. The controller reads it.
 
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -33,7 +33,7 @@ interface Pods {
   }[];
 }
 
-/** The metadata that the newest build of the space handed to the controller. */
+/** The metadata that the newest build of the space gave to the controller. */
 async function handedOver(): Promise<string> {
   const { items } = await kubectlJson<Pods>('get', 'pods', '-n', space, '-l', 'korifi.cloudfoundry.org/build-guid');
   const newest = items.toSorted((a, b) => b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp))[0];

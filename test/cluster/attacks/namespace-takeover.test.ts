@@ -1,4 +1,4 @@
-// The attacker manages one org and knows the GUIDs of everybody else's orgs and spaces. A name that they choose must lead into no namespace but their own.
+// Attacker: the manager of one org, who knows the GUIDs of all orgs and spaces. A name that they choose must not give access to another namespace.
 
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -28,7 +28,7 @@ interface Namespace {
   metadata: { uid: string; labels: Record<string, string>; annotations: Record<string, string>; deletionTimestamp?: string };
 }
 
-/** What the attack would change: the namespace with its labels, and its RoleBindings. */
+/** The objects that the attack would change: the namespace with its labels, and its RoleBindings. */
 async function stateOf(ns: string): Promise<unknown> {
   const { metadata } = await kubectlJson<Namespace>('get', 'namespace', ns);
   const { items } = await kubectlJson<{ items: { metadata: { name: string; uid: string } }[] }>('get', 'rolebindings', '-n', ns);

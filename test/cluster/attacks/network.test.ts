@@ -1,5 +1,5 @@
-// What an app and a build step of one space can connect to: by kf's policies, and, so that the attempts are worth something, with an admin's policy
-// that allows everything beside them.
+// The connections that an app and a build step of one space can open: with kf's policies, and, to show that the attempts work, with an admin's policy
+// that allows everything.
 
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -21,9 +21,9 @@ type Targets = Record<string, { host: string; port?: number }>;
 const execute = promisify(execFile);
 const world = new TestWorld();
 const app = 'network-attempts';
-/** On the node, as they are in a cloud: the address of its metadata, and one that stands for the internet. */
+/** On the node, as in a cloud: the address of its metadata, and one that replaces the internet. */
 const outside = { metadata: '169.254.169.254', internet: '203.0.113.7' };
-/** Not 80: the gateway's host port takes that at every address of the node. */
+/** Not 80: the gateway's host port uses that at every address of the node. */
 const outsidePort = 8099;
 const node = firstNode.address;
 let folder: string;
@@ -51,7 +51,7 @@ async function listenOutside(): Promise<ChildProcess> {
   return child;
 }
 
-/** A pod that listens, made by an admin in a space: what others may run there. */
+/** A pod with a listener, which an admin creates in a space: other users may run the same. */
 async function neighbour(space: string): Promise<string> {
   const settings = await readFile(ringEnv('KF_TEST_SETUP_FILE'), 'utf8');
   const security = {
@@ -151,7 +151,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** What an app needs, and nothing else. */
+/** The connections that an app needs. */
 const forApps = ['entry of the gateway', 'entry of the gateway on the node', 'internet', 'name of a Service', 'pod of the own space'];
 const forBuilds = ['mirror of buildEnv', 'name of a Service', 'push port', 'registry of the images'];
 

@@ -57,10 +57,10 @@ test('credentials of a space expire, and expired ones or those without an expiry
     expect.stringMatching(new RegExp(`^push\\.${space}\\.\\d{10}$`)),
   ]);
   expect(await atPullPort(pull)).toBe(200);
-  // Rightly signed, as the controller of 0.1.0 did, and with an end that has passed.
+  // With a valid signature, as the controller of 0.1.0 made it, and with an expiry time in the past.
   expect(await atPullPort(signed(`pull.${space}`))).toBe(401);
   expect(await atPullPort(signed(`pull.${space}.${Math.floor(Date.now() / 1000) - 3600}`))).toBe(401);
-  // An end that somebody moved.
+  // An expiry time that somebody changed.
   expect(await atPullPort({ ...pull, username: `pull.${space}.${endOf(pull) + 1}` })).toBe(401);
 });
 
@@ -72,7 +72,7 @@ test('a credential that will soon expire is renewed in its Secret, and the next 
   await kubectl('patch', 'secret', 'kf-registry-push', '-n', space, '-p', JSON.stringify({ stringData: old }));
   await until('the credential to be renewed', async () => (await pushCredential()).username !== old.username);
   const after = await kubectlJson<{ metadata: { uid: string } }>('get', 'secret', 'kf-registry-push', '-n', space);
-  // Kubelets that check who may use a pulled image go by the Secret's uid.
+  // Kubelets that check who may use a pulled image compare the Secret's uid.
   expect(after.metadata.uid).toBe(metadata.uid);
   await kf.ok('push', app, '-p', folder, '-m', '64M');
 });
@@ -105,7 +105,7 @@ test('no push fails while the key changes, and credentials of the previous key w
   const again = await admin.run(['rotate', 'registry-key']);
   expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('The key was changed a short time ago')]);
 
-  // Its time over, as the clock of the gate will have it.
+  // It has expired by the clock of the gate.
   const over = JSON.stringify({ stringData: { 'previous-until': '1' } });
   await kubectl('patch', 'secret', 'kf-registry-key', '-n', 'kf-system', '-p', over);
   await kubectl('annotate', 'pods', '-n', 'kf-system', '-l', 'app=kf-registry', 'looked-at=again', '--overwrite');

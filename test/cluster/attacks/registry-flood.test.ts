@@ -1,5 +1,5 @@
-// Attacker: a build step that opens as many connections to the registry as it can, and ends no request, or sends thousands and waits for no answer. The
-// registry serves every space.
+// Attacker: a build step that opens as many connections to the registry as it can and ends no request, or sends thousands without reading an
+// answer. The registry serves every space.
 
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -64,7 +64,7 @@ interface Builds {
   items: { status: { droplet: { registry: { image: string } } } }[];
 }
 
-/** The pull credential of the attacker's space as a header, and where its newest droplet lies. */
+/** The pull credential of the attacker's space as a header, and the repository of its newest droplet. */
 async function droplet(): Promise<{ host: string; port: number; authorization: string; repository: string; digest: string }> {
   const secret = await attacker.kubectl([
     'get',
@@ -98,7 +98,8 @@ test('the registry keeps running while clients do not read its answers', async (
   const before = await restartsOfRegistry();
   const request = (target: string) => `GET ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`;
   const unread = request(`/v2/${repository}/blobs/${largest?.digest ?? ''}`).repeat(4);
-  // Fewer than the space may have: the connection of the manifest is still there. One after the other: until its request comes each is a stranger.
+  // Fewer than the limit of the space, because the connection for the manifest still exists. They are opened
+  // one after the other, because each has no credential until its request arrives.
   for (let count = 0; count < 120; count += 1) {
     const socket = connect(port, host, () => void socket.write(request('/v2/')));
     socket.on('error', () => undefined);

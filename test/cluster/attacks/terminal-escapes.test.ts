@@ -20,10 +20,10 @@ beforeAll(async () => {
 afterAll(() => world.remove());
 
 const colour = /\x1b\[[0-9;]*m/g;
-/** The spinner's own: erase a line, move to a column or up, hide and show the cursor, draw at once. */
+/** Control sequences of the spinner: erase a line, move to a column or up, hide and show the cursor, draw at once. */
 const spinner = /\x1b\[(?:[02]?K|\d*G|\d*A|\?25[lh]|\?2026[lh])/g;
 
-/** What a screen was sent besides text, line ends and colours. */
+/** Everything that a screen received except text, line ends and colours. */
 function effectsOn(screen: string): string[] {
   const rest = screen.replaceAll('\r\n', '\n').replace(colour, '').replace(spinner, '');
   return [...rest.matchAll(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069].{0,20}/g)].map(([found]) =>
@@ -31,7 +31,7 @@ function effectsOn(screen: string): string[] {
   );
 }
 
-/** What the fixture prints has arrived, and may be seen. The lifecycle takes escape characters out of a build's lines by itself, and nothing else. */
+/** The fixture's output has arrived and is visible. The lifecycle removes only escape characters from a build's lines. */
 function expectShown(screen: string, where: 'app' | 'build'): void {
   expect(effectsOn(screen)).toEqual([]);
   const escape = where === 'app' ? '^[]' : '';

@@ -46,7 +46,7 @@ interface BuildResult {
   log: string;
 }
 
-/** Builds a sample app as kf does, but with all phases in one container: what is tried here is the builder. */
+/** Builds a sample app as kf does, but with all phases in one container, because this tests the builder. */
 async function build(app: string, name: string): Promise<BuildResult> {
   const registry = env('KF_CLUSTER_NODE_REGISTRY');
   const source = execFileSync('tar', ['-C', join(apps, app), '--transform=s,^\\./,,', '-czf', '-', '.'], { maxBuffer: 2 ** 24 });
@@ -124,7 +124,7 @@ async function ended(name: string): Promise<BuildResult> {
   return { exitCode, log: logs.stdout };
 }
 
-/** Runs the built image with the process that is its default, and asks it for "/". */
+/** Runs the built image with its default process, and requests "/". */
 async function answerOf(app: string): Promise<string> {
   const name = `run-${app}`;
   const image = reference(app, env('KF_CLUSTER_NODE_REGISTRY'));
@@ -157,7 +157,7 @@ afterAll(async () => {
 });
 
 describe('the images in the registry', () => {
-  // Between them these hold every layer of the others.
+  // Together these contain every layer of the other images.
   test.each(['registry:3', 'traefik:3.6', 'builder:1', 'sample:1'])('kf/%s is complete', (image) => {
     expect(crane('validate', '--remote', `${env('KF_CLUSTER_REGISTRY')}/kf/${image}`)).toContain('PASS');
   });

@@ -1,4 +1,4 @@
-// A demo leaves others alone, and what it prints last can be pasted into a shell, whatever Node the machine has itself.
+// A demo does not affect others, and the commands that it prints last can be pasted into a shell, whatever Node the machine has.
 
 import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';

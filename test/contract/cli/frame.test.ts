@@ -331,7 +331,7 @@ describe('a cluster', () => {
 });
 
 describe('an output that cannot be written', () => {
-  /** Runs kf in a shell; returns what the shell says of it on stderr. */
+  /** Runs kf in a shell; returns the shell's exit status and kf's output. */
   function inShell(command: string): Promise<{ status: string; stdout: string; stderr: string }> {
     const cli = user();
     const script = `kf() { "${process.execPath}" "${bundle.program}" "$@"; }; cd "$HOME"; ${command}`;
@@ -344,7 +344,7 @@ describe('an output that cannot be written', () => {
   }
 
   it('because the reader closed the pipe ends silently', async () => {
-    // The reader is gone before kf prints: `true` reads nothing.
+    // The reader has ended before kf prints: `true` reads nothing.
     const gone = await inShell('{ sleep 0.3; kf help -a; echo "ended with $?" >&2; } | true');
     expect(gone.stderr).toBe('ended with 141\n');
     const both = await inShell('{ { sleep 0.3; kf apps; } 2>&1; echo "ended with $?" > code; } | true; cat code');

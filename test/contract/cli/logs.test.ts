@@ -50,7 +50,7 @@ const documents = (stdout: string): unknown[] =>
 
 describe('logs --json', () => {
   it('prints a document per line while it follows', async () => {
-    // The answer goes on for ever: what is seen was printed before its end.
+    // The answer never ends, so everything that was printed was printed before its end.
     cluster.server.on(path, async (call) => {
       if (call.query.get('follow') !== 'true') return call.text(`${stamp(19)} before\n`);
       await call.write(`${stamp(19)} before\n${stamp(20)} one\n${stamp(21)} two \x1b[2J\n`);

@@ -23,7 +23,7 @@ afterEach(async () => {
 
 afterAll(() => bundle.remove());
 
-/** An app with two generations of its web process; nobody reconciles it. */
+/** An app with two generations of its web process; no controller reconciles it. */
 async function addApp(desiredState: 'STARTED' | 'STOPPED'): Promise<void> {
   const spec = {
     displayName: 'my-app',
@@ -59,7 +59,7 @@ async function addApp(desiredState: 'STARTED' | 'STOPPED'): Promise<void> {
   }
 }
 
-/** Plays the StatefulSet controller and the kubelet. */
+/** Acts as the StatefulSet controller and the kubelet. */
 function runPods(): void {
   cluster.memory.intercept = (verb, type) => {
     if (verb !== 'watch' || type.plural !== 'statefulsets') return;

@@ -23,7 +23,7 @@ interface Run {
   stderr: string;
 }
 
-/** kf as it is: a child process with its own frame. */
+/** kf as users run it: a child process with its own frame. */
 async function underFrame(scene: PushScene, argv: string[]): Promise<Run> {
   const { code, stdout, stderr } = await scene.cli.run(argv);
   return { code: code ?? -1, stdout, stderr };
@@ -45,14 +45,14 @@ async function underOclif(scene: PushScene, argv: string[]): Promise<Run> {
   }
 }
 
-/** What oclif's `execute` would end the process with; anything but its own way to end is a fault of the command. */
+/** The exit code with which oclif's `execute` would end the process; every error that is not an exit is a bug of the command. */
 function exitCodeOf(error: (Error & { oclif?: { exit?: number | undefined } }) | undefined): number {
   if (error === undefined) return 0;
   if (error.oclif?.exit === undefined) throw error;
   return error.oclif.exit;
 }
 
-/** Two clusters have different addresses, two runs different times and names of what they made. */
+/** Replaces what differs between two clusters and two runs: addresses, times and generated names. */
 function withoutChance({ code, stdout, stderr }: Run, scene: PushScene): Run {
   const plain = (text: string): string =>
     text
@@ -81,7 +81,7 @@ async function compared(...argv: string[]): Promise<Run> {
   return ours;
 }
 
-/** One day with kf: each command succeeds, in an order in which it can. */
+/** One day with kf: each command succeeds, in a possible order. */
 const day: string[][] = [
   ['api'],
   ['auth', 'tester'],
@@ -116,7 +116,7 @@ const day: string[][] = [
   ['plugins'],
 ];
 
-/** What no cluster in memory can do to its end: the failure is the same. */
+/** Commands that a cluster in memory cannot finish: the failure is the same. */
 const failing: string[][] = [
   ['install-plugin', 'x'],
   ['uninstall-plugin', 'x'],

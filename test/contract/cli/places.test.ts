@@ -31,7 +31,7 @@ const condition = (type: string, status: 'True' | 'False', message = '') => ({
   observedGeneration: 1,
 });
 
-/** Plays the controller: every object of the kind that is created gets these conditions. */
+/** Acts as the controller: every object of the kind that is created gets these conditions. */
 function answerCreated(type: ResourceType, ...conditions: ReturnType<typeof condition>[]): void {
   cluster.memory.intercept = (verb, seen) => {
     if (verb !== 'watch') return;
@@ -51,7 +51,7 @@ function answerCreated(type: ResourceType, ...conditions: ReturnType<typeof cond
   };
 }
 
-/** Plays the controller: the app's status names its bindings. */
+/** Acts as the controller: the app's status names its bindings. */
 function tellBindings(): void {
   const serviceBindings = cluster.memory
     .all(kinds.serviceBinding)
@@ -321,7 +321,7 @@ describe('orgs and spaces', () => {
     const reads = () => cluster.server.callsOf('GET .*org-guid/cfspaces').length;
     const before = reads();
     const again = cli.run(['create-space', 'dev', '-o', 'example-org']);
-    // The list, and the watch behind it.
+    // The list, and the watch after it.
     await expect.poll(reads).toBe(before + 2);
     expect((await cli.run(['target', '-o', 'example-org', '-s', 'dev'])).stderr).toContain("Space 'dev' not found.");
     await cluster.memory.mergePatch(kinds.space, 'org-guid', name, { metadata: { finalizers: null } });

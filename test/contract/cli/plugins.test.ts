@@ -44,7 +44,7 @@ afterAll(() => {
 
 beforeEach(async () => {
   cluster = await (await ServedCluster.start()).installed();
-  // A registry that nobody runs: nothing here may need one.
+  // A registry that does not exist: no test here may need one.
   const nowhere = { npm_config_registry: 'http://127.0.0.1:1', npm_config_cache: path.join(made, 'cache') };
   cli = new Cli(bundle.program, { KUBECONFIG: cluster.server.kubeconfig(), KF_ORG: 'example-org', KF_SPACE: 'example-space', ...nowhere });
 });

@@ -1,4 +1,4 @@
-// What a push prints of a version that does not start: the app as it is then, and why.
+// The output of a push of a version that does not start: the present state of the app, and the cause.
 
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { kinds } from '../../../src/lib/api/group.ts';

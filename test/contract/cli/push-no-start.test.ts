@@ -1,4 +1,4 @@
-// What `push --no-start` leaves, what start, restart and restage make of it, and which package is the one that was pushed last.
+// The state that `push --no-start` leaves, what start, restart and restage do with it, and which package is the last pushed one.
 
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
@@ -14,7 +14,7 @@ afterAll(() => bundle.remove());
 
 const push = ['push', 'shop', '-p', 'app'];
 
-/** Each of the package's names, as they were pushed one after the other. */
+/** Each of the package's names, in the order of the pushes. */
 async function pushed(...contents: string[]): Promise<string[]> {
   const names: string[] = [];
   for (const content of contents) {
@@ -63,7 +63,7 @@ describe('push --no-start', () => {
     const run = await scene.ok('start', 'shop');
     expect(run.stdout).toContain('docker image:      registry.example.com/shop:1\n');
     expect(scene.packageThatRuns()).toBe(nameOf(scene.packages()[0]));
-    // The tag may have moved since.
+    // The tag may refer to another image now.
     await scene.ok('push', 'shop', '-o', 'registry.example.com/shop:1', '--no-start');
     await scene.ok('start', 'shop');
     expect([scene.builds().length, scene.packageThatRuns()]).toEqual([2, nameOf(scene.packages()[1])]);

@@ -14,7 +14,7 @@ const ns = 'space-guid';
 const quotas = resource<KubeObject>('', 'v1', 'ResourceQuota', 'resourcequotas');
 let cluster: ServedCluster;
 let cli: Cli;
-/** What the registry answers. */
+/** The answer of the registry. */
 let registryStatus = 404;
 
 beforeEach(async () => {
@@ -152,7 +152,7 @@ describe('a push of a new app that cannot succeed writes nothing and says why:',
   });
 });
 
-/** Plays the controller that refuses the name of each new app. */
+/** Acts as a controller that refuses the name of each new app. */
 function refuseNames(): void {
   cluster.memory.intercept = (verb, type, name) => {
     if (verb !== 'create' || type.plural !== kinds.app.plural) return;

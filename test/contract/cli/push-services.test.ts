@@ -1,4 +1,4 @@
-// The services that a manifest names are bound before the build, and a build is taken again only with the services as it saw them.
+// The services in a manifest are bound before the build, and a build is reused only with the same services.
 
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -97,7 +97,7 @@ describe('a push whose manifest names a service', () => {
     expect(scene.cluster.memory.all(kinds.serviceBinding)).toHaveLength(1);
     const { annotations: after } = scene.app().metadata;
     for (const name of [annotations.deployId, annotations.appRev]) expect(after?.[name]).toBe(before?.[name]);
-    // The next good push restarts it, although the binding is there already and the image may be the same.
+    // The next successful push restarts it, although the binding exists already and the image may be the same.
     scene.droplet = { ...builtWeb, registry: { image: `image-of-${nameOf(scene.builds()[0])}` } };
     await scene.ok(...push);
     expect(Number(revision())).toBeGreaterThan(Number(before?.[annotations.appRev]));

@@ -1,4 +1,4 @@
-// The file of settings is looked at before anything else: it is wrong on every cluster.
+// The settings file is checked before anything else, because its errors do not depend on the cluster.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -33,7 +33,7 @@ function loadedBy(...argv: string[]): string[] {
   return (JSON.parse(listed) as string[]).filter((file) => file.includes('/dist/'));
 }
 
-/** What is left of a package that was cut out is no more than this. */
+/** The remaining size of a package that was removed from the bundle is at most this. */
 const stubBytes = 200;
 
 /** Packages whose code is in those files. */
@@ -46,7 +46,7 @@ function packagesIn(files: string[]): string[] {
   return [...new Set(names)].toSorted();
 }
 
-/** oclif and what it needs itself. */
+/** oclif and the packages that it needs itself. */
 const oclif = [
   ...['@oclif/core', 'ansi-regex', 'ansi-styles', 'ansis', 'clean-stack', 'color-convert', 'color-name'],
   ...['debug', 'ejs', 'emoji-regex', 'indent-string', 'is-fullwidth-code-point', 'ms', 'string-width', 'supports-color', 'wrap-ansi'],

@@ -10,7 +10,7 @@ const bundle = bundleForTests();
 let cluster: ServedCluster;
 let cli: Cli;
 
-/** An installation with an org and a space of setup's making, and an app of the same name there and in the space of a team. */
+/** An installation with the default org and space of setup, and an app of the same name there and in the space of a team. */
 beforeEach(async () => {
   cluster = await (await ServedCluster.start()).installed();
   cli = new Cli(bundle.program, { KUBECONFIG: cluster.server.kubeconfig() });
@@ -98,7 +98,7 @@ describe('kf target that fails', () => {
 });
 
 describe('a target that cannot be saved', () => {
-  /** A file in the place of the folder: nobody can write below it, root neither. */
+  /** A file in the place of the folder: nobody, not even root, can create anything below it. */
   function unwritable(how: 'HOME' | 'CF_HOME'): Record<string, string> {
     const file = path.join(cli.home, 'file');
     writeFileSync(file, '');
@@ -126,7 +126,7 @@ describe('a target that cannot be saved', () => {
   });
 
   it('ends if the system cannot make the folder, instead of trying for ever', async () => {
-    // procfs answers that a parent which exists does not: Node's own making of a whole path never ends there.
+    // procfs reports that an existing parent does not exist, and Node's own recursive mkdir never ends there.
     const run = await cli.run(['target', '-s', 'second'], { env: { CF_HOME: '', HOME: '/proc/1/nope' } });
     expect([run.code, run.stderr]).toEqual([1, expect.stringContaining('can')]);
   });

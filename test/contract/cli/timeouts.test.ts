@@ -1,4 +1,4 @@
-// cf's variables for how long to wait, as scripts set them.
+// cf's variables for time limits, as scripts set them.
 
 import { createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
@@ -31,7 +31,7 @@ afterEach(async () => {
 });
 afterAll(() => bundle.remove());
 
-/** Plays the controller, which takes up each change and ends in this phase. */
+/** Acts as the controller, which processes each change and ends in this phase. */
 function judge(phase: 'Starting' | 'Serving'): void {
   cluster.memory.intercept = (verb) => {
     const app = cluster.memory.peek(kinds.app, ns, guid);

@@ -48,7 +48,7 @@ async function addApp(name = 'my-app', desiredState: 'STARTED' | 'STOPPED' = 'ST
 
 const appNow = (name = 'my-app'): CFApp | undefined => cluster.memory.peek(kinds.app, ns, `${name}-guid`);
 
-/** Plays the controller: answers every new deploy-id with these statuses, one after the other. */
+/** Acts as the controller: answers every new deploy-id with these statuses, one after the other. */
 function judge(...statuses: Omit<DeploymentStatus, 'id'>[]): void {
   let seen: string | undefined;
   cluster.memory.intercept = (verb) => {

@@ -1,4 +1,4 @@
-// What others hold on to is named, in the condition of the org or space that waits for it.
+// Finalizers of others are named in the condition of the org or space that waits for them.
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { namespaceType } from '../../../src/lib/api/core.ts';

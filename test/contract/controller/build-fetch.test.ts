@@ -27,7 +27,7 @@ async function tar(files: Record<string, string>): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Pushes an image of one layer; gives its digest. */
+/** Pushes an image of one layer; returns its digest. */
 async function push(
   registry: ScriptedRegistry,
   repository: string,

@@ -60,7 +60,7 @@ describe('builds', () => {
       await cluster.create(secretType, buildBuildEnvSecret(made, options.env, author));
     return made;
   };
-  /** Plays Job controller and kubelet. */
+  /** Acts as the Job controller and the kubelet. */
   const runPod = async (containers: Partial<Record<string, ContainerState>>, status: Pod['status'] = {}, name = 'b-1'): Promise<void> => {
     await scene.until(() => expect(job(name)).toBeDefined());
     const present = cluster.peek(podType, 's-1', `${name}-x`);
@@ -116,7 +116,7 @@ describe('builds', () => {
     ).toEqual([{ 'fetch.mjs': 'fetch()' }]);
     const credential = cluster.peek(secretType, 's-1', 'b-1-registry');
     const [, until] = /^build\.s-1\.a-1\.(\d{10})$/.exec(Buffer.from(credential?.data?.['username'] ?? '', 'base64').toString()) ?? [];
-    // Five minutes may pass before a node has room, and fifteen until the droplet is uploaded.
+    // It may take five minutes until a node has enough resources, and fifteen until the droplet is uploaded.
     expect(Number(until) - Date.parse(credential?.metadata.creationTimestamp ?? '') / 1_000).toBeGreaterThan(20 * 60);
     await runPod(wellEnded, { phase: 'Succeeded' });
     await scene.until(() => expect(build()?.status?.state).toBe('STAGED'));
@@ -243,7 +243,7 @@ describe('builds', () => {
       message: `Error creating: pods "b-1-x" is forbidden: ${message}`,
       lastTimestamp: `2026-01-01T00:00:0${second}Z`,
     });
-    // The API server gives them in the order of their names, and an Event that comes again keeps its name.
+    // The API server returns them in the order of their names, and a repeated Event keeps its name.
     await cluster.create(eventType, refused('e', 9, 'exceeded quota: q'));
     await cluster.create(eventType, refused('f', 1, 'a policy'));
     await cluster.mergePatch(jobType, 's-1', 'b-1', { metadata: { uid: job()?.metadata.uid, creationTimestamp: '2026-01-01T00:00:00Z' } });
@@ -262,7 +262,7 @@ describe('builds', () => {
     await start();
     await scene.until(() => expect(scene.condition(kinds.build, 's-1', 'b-1', 'Ready')?.reason).toBe('BuildWorkloadLeft'));
     expect(build()?.status?.droplet).toBeUndefined();
-    // The garbage collector comes by.
+    // The garbage collector deletes it.
     await cluster.delete(kinds.buildWorkload, 's-1', 'b-1');
     await scene.until(() => expect(job()).toBeDefined());
   });

@@ -1,4 +1,4 @@
-// A namespace belongs to the object that it was made for: what another object of the same name gets, which is nothing.
+// A namespace belongs to the object that it was created for; another object of the same name gets nothing.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { leaseType, namespaceType, roleBindingType, secretType } from '../../../src/lib/api/core.ts';

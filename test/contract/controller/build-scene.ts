@@ -1,4 +1,4 @@
-// The reconcilers of tenancy, services and builds at work on a cluster in memory.
+// The reconcilers of tenancy, services and builds on a cluster in memory.
 
 import { vi } from 'vitest';
 import { buildSideReconcilers } from '../../../src/controller/reconcilers.ts';
@@ -39,7 +39,7 @@ export const info: KfInfo = {
   root: 'cf',
 };
 
-/** Claims the names of apps, as the app's own reconciler does. */
+/** Acquires the names of apps, as the app's own reconciler does. */
 const appClaims: Reconciler = {
   name: 'app-claims',
   watches: [watch(kinds.app)],
@@ -54,7 +54,7 @@ const appClaims: Reconciler = {
   },
 };
 
-/** Nothing has to be quiet for long: this cluster counts at once. */
+/** No value has to be stable for long, because this cluster counts at once. */
 const fastClock = (): number => performance.now() * 50;
 
 export interface BuildScene {

@@ -11,7 +11,10 @@ import { buildScript, markers, registryScript, released, releaseFile } from '../
 const digest = `sha256:${'d'.repeat(64)}`;
 const lifecycle = { target: 'r/s/a-droplets:b', runImage: 'run', previousImage: 'r/s/a-droplets@sha256:a', insecureRegistries: ['r'] };
 
-/** The containers' own scripts in a real shell; the pod's folders lie in a temporary one, and the lifecycle's phases are stubs that note their calls. */
+/**
+ * The containers' own scripts in a real shell; the pod's folders are in a temporary one, and the lifecycle's phases are stubs that record their
+ * calls.
+ */
 describe('the containers of a build', () => {
   let root: string;
   const children: ChildProcess[] = [];

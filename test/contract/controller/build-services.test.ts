@@ -92,7 +92,7 @@ describe('user-provided services', () => {
     await scene.cluster.mergePatch(secretType, 's-1', 'i-1-c', { data: { credentials } });
     const before = seen();
     await scene.until(() => expect(mounted()).toEqual({ type: 'redis', host: 'new' }));
-    // Builds are compared by it.
+    // It decides whether two builds are equal.
     const version = scene.cluster.peek(secretType, 's-1', 'i-1-c')?.metadata.resourceVersion ?? '';
     await scene.until(() => expect(seen()).toBe(`${version}/1`));
     expect(before).toMatch(/^\d+\/1$/);

@@ -29,7 +29,7 @@ const role = (ns: string, name: string, propagate: string): RoleBinding => ({
   subjects: [{ kind: 'User', name: 'alice' }],
 });
 
-/** As the API server words what a policy refuses. */
+/** The API server's message if a policy refuses a request. */
 const denied = (why: string): Error =>
   apiError(
     403,

@@ -29,7 +29,7 @@ const large = (name: string, spec: object): KubeObject =>
     spec,
   }) as KubeObject;
 
-/** Each way into the cache: the first list, the watch, and what a write gives back. */
+/** Every source of the cache: the first list, the watch, and the results of writes. */
 async function cached(type: ResourceType, spec: object): Promise<KubeObject[]> {
   const cluster = new MemoryCluster();
   const source = sources('cf').find((candidate) => candidate.type.plural === type.plural) ?? { type };

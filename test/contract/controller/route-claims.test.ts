@@ -206,7 +206,7 @@ describe('a route is refused', () => {
 test('a route whose domain is deleted gets no requests, so that its host can be used on a new domain', async () => {
   expect(await make('b', 'bank', spec('bank'))).toBe('Claimed');
   await until(() => expect(cluster.all(httpRouteType)).toHaveLength(1));
-  // The gateway had said that it leads somewhere.
+  // The gateway had reported that it was loaded.
   const said = { type: 'Programmed', status: 'True', reason: 'Loaded', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
   const before = cluster.peek(kinds.route, 'b', 'bank')?.status;
   expect(before?.uri).toBe('bank.apps.example');

@@ -20,7 +20,7 @@ const serving = async (id: string): Promise<void> => scene.until(() => expect(de
 const text = (base64: string | undefined): string => Buffer.from(base64 ?? '', 'base64').toString('utf8');
 const webImages = () => scene.cluster.all(statefulSetType).map((set) => set.spec?.template.spec.containers[0]?.image);
 
-/** The pods of a process by their owners, from the pod up: set, workload, process. */
+/** The pods of a process, found from the pod by owners: StatefulSet, workload, process. */
 function podsBelow(process: string): Pod[] {
   const ownerOf = (object: KubeObject | undefined): string => object?.metadata.ownerReferences?.[0]?.name ?? '';
   return scene.cluster
@@ -31,13 +31,13 @@ function podsBelow(process: string): Pod[] {
     );
 }
 
-/** What a label selector of equalities finds; nothing without one. */
+/** The objects that a label selector of equalities finds; none without a selector. */
 function selectedBy(selector: string | undefined): Pod[] {
   const wanted = (selector ?? 'none=none').split(',').map((term) => term.split('='));
   return scene.cluster.all(podType).filter(({ metadata }) => wanted.every(([key = '', value]) => metadata.labels?.[key] === value));
 }
 
-/** Watches that whatever gets requests has an instance that answers, until told to end. */
+/** Checks until it is ended that every version with traffic has an instance that answers. */
 function guardService(): { broken: string[]; end: () => void } {
   const broken: string[] = [];
   const look = (): void => {
@@ -96,7 +96,7 @@ describe('an app behind a route', () => {
     const before = scene.cluster.all(kinds.appWorkload)[0]?.metadata.labels?.[labels.generation] ?? '';
     const clock = vi.spyOn(Date, 'now');
     let switchedAt = 0;
-    // The clock stops at the write that takes the last requests from the old version.
+    // The clock stops at the write that moves the last requests away from the old version.
     scene.cluster.intercept = (_verb, type) => {
       const asked = scene.web()?.status?.serving ?? before;
       if (switchedAt > 0 || type.plural !== httpRouteType.plural || new RegExp(`${before}(?!=0)`).test(asked)) return;
@@ -126,7 +126,7 @@ describe('an app behind a route', () => {
     const loadsLate = async (image: string): Promise<void> => {
       scene.freezeGateway(true);
       await scene.deploy(image);
-      // Its answers to the probe are those of the new version; what it has loaded for everybody else is what it names.
+      // Its answers to the probe are those of the new version, but for all other requests it names the form that it has loaded.
       await scene.until(() => expect(deployment()?.message).toBe('Waiting for all routes to lead to the new version.'));
       clock.mockReturnValue(Date.now() + 16_000);
       await scene.until(() => expect(programmed()).toMatchObject({ status: 'False', reason: 'NotLoaded' }));
@@ -136,7 +136,7 @@ describe('an app behind a route', () => {
       expect(phase()).toBe('Starting');
     };
     await loadsLate('good:2');
-    // A word about the form before says nothing of the next one.
+    // A result for the previous form does not apply to the next one.
     await loadsLate('good:3');
     scene.freezeGateway(false);
     clock.mockReturnValue(Date.now() + 16_000);

@@ -1,4 +1,4 @@
-// What somebody deletes of a running app, and what the controller makes of it.
+// Objects of a running app that are deleted, and the controller's reaction.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { eventType, secretType, statefulSetType, type Secret } from '../../../src/lib/api/core.ts';
@@ -22,7 +22,7 @@ const frozenEnv = (of: AppWorkload = workload()): Secret | undefined => scene.cl
 const setColour = (colour: string): Promise<unknown> =>
   scene.cluster.mergePatch(secretType, ns, 'env', { data: { COLOUR: base64(colour) } });
 
-/** Deletes the frozen environment while no controller remembers what was in it. */
+/** Deletes the frozen environment while no controller has its content in memory. */
 async function loseEnvironment(): Promise<void> {
   await scene.stopController();
   await scene.cluster.delete(secretType, ns, frozenEnv()?.metadata.name ?? '');
@@ -37,7 +37,7 @@ test('an AppWorkload is created again with its own Secrets, and evaluated from t
   const phases = new Set<string | undefined>();
   const timer = setInterval(() => phases.add(deployment()?.phase), 2);
   await scene.cluster.delete(kinds.appWorkload, ns, before.metadata.name ?? '');
-  // The garbage collector takes its time with what the deleted one owned: a Secret, and an instance that still looks well.
+  // The garbage collector deletes later what the deleted object owned: a Secret, and an instance that still looks healthy.
   if (left !== undefined) await scene.cluster.create(secretType, left);
   if (pod !== undefined) await scene.cluster.create(podType, pod);
   await scene.until(() => expect(workload()).toMatchObject({ spec: { instances: 1 } }));

@@ -1,4 +1,4 @@
-// What the controller's log says of errors: expected waits nothing, answers of others their words, mistakes of ours their stack.
+// Errors in the controller's log: nothing for expected waits, the message for answers of others, the stack for bugs of kf.
 
 import { afterEach, expect, test, vi } from 'vitest';
 import { createLogger } from '../../../src/controller/runtime/log.ts';
@@ -39,7 +39,7 @@ const terminating = errorFromAnswer(
   }),
 );
 
-/** Runs a reconciler that fails three times with `error`, in a namespace made `ageMs` ago; gives back the log when it has succeeded. */
+/** Runs a reconciler that fails three times with `error`, in a namespace made `ageMs` ago; returns the log after its success. */
 async function logOf(error: Error, ageMs: number): Promise<Line[]> {
   const cluster = new MemoryCluster();
   await cluster.create(namespaceType, { metadata: { name: 'ns', labels: { 'kf.cloudfoundry.org/managed-by': 'kf' } } });

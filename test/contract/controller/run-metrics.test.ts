@@ -1,4 +1,4 @@
-// What Prometheus reads of a controller at work.
+// The metrics that Prometheus reads from a running controller.
 
 import { afterEach, expect, test } from 'vitest';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
@@ -10,7 +10,7 @@ afterEach(async () => scene.stop());
 const deployment = () => scene.app()?.status?.deployment;
 const ended = async (id: string, phase: string): Promise<void> => scene.until(() => expect(deployment()).toMatchObject({ id, phase }));
 
-/** The number of observations of a histogram, by the labels that are given. */
+/** The number of observations of a histogram with the given labels. */
 async function countOf(name: string, labels: string): Promise<number> {
   const line = (await scene.metrics()).split('\n').find((text) => text.startsWith(`${name}_count{${labels}} `));
   return Number(line?.split(' ')[1]);
@@ -26,7 +26,7 @@ async function ends(): Promise<Record<string, number>> {
   };
 }
 
-/** A push claims the app first; its id is that of the deployment then. */
+/** A push takes the app over first; later its id is that of the deployment. */
 async function push(image: string, id: string): Promise<void> {
   await scene.patchApp({ metadata: { annotations: { [annotations.pushId]: id } } });
   await scene.deploy(image, { annotations: { [annotations.deployId]: id } });

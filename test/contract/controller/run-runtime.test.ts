@@ -114,7 +114,7 @@ describe('the fence around writes', () => {
   });
 
   test('refuses a patch, replace or delete without a precondition', async () => {
-    // As code without types would call it.
+    // As code without type checks would call it.
     const view: Cluster = fenced(new MemoryCluster());
     await expect(view.mergePatch(serviceType, 'ns', 'a', { spec: {} })).rejects.toThrow('without a uid or resourceVersion');
     await expect(view.delete(serviceType, 'ns', 'a')).rejects.toThrow('without a uid or resourceVersion');
@@ -256,7 +256,7 @@ describe('Manager', () => {
     let tries = 0;
     manage(cluster, () => {
       tries += 1;
-      // As a process does that was frozen beyond its lease: refused at once, by whoever has not heard of it yet.
+      // Like a process that was frozen beyond its lease: the fence refuses at once, before other parts of the process know.
       return Promise.reject(new NotLeaderError());
     });
     await until(() => expect(tries).toBeGreaterThan(0));

@@ -1,4 +1,4 @@
-// The reconcilers of apps at work on a cluster in memory, with a node and a gateway that play their parts.
+// The reconcilers of apps on a cluster in memory, with a simulated node and gateway.
 
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -66,7 +66,7 @@ class Node {
 
   async #create(set: StatefulSet, name: string, index: number): Promise<void> {
     const template = set.spec?.template;
-    // One of that name that is still ending is waited for.
+    // A terminating one of that name is waited for.
     if (this.#cluster.peek(podType, set.metadata.namespace, name) !== undefined) return;
     await this.#cluster.create(podType, {
       metadata: {
@@ -151,7 +151,7 @@ interface Gateway {
   freeze: (isFrozen: boolean) => void;
 }
 
-/** A gateway that leads by the generation header, as the HTTPRoute's probe rules say. */
+/** A gateway that routes by the generation header, as the HTTPRoute's probe rules say. */
 async function startGateway(cluster: MemoryCluster): Promise<Gateway> {
   let loaded: HttpRoute[] | undefined;
   const server = createServer((request, response) => {
@@ -188,9 +188,9 @@ export interface RunScene {
   /** Changes the app as a push does: droplet, STARTED, a fresh deploy-id. */
   deploy: (image: string, more?: DeployOptions) => Promise<string>;
   patchApp: (patch: Record<string, unknown>) => Promise<void>;
-  /** The gateway takes routes, but loads none of their changes any more; `false`: it catches up. */
+  /** The gateway accepts routes, but loads no changes of them any more; `false`: it loads them again. */
   freezeGateway: (isFrozen: boolean) => void;
-  /** What Prometheus would read of the present controller. */
+  /** The metrics of the present controller. */
   metrics: () => Promise<string>;
   /** Ends the controller and starts another. */
   restartController: () => Promise<void>;
@@ -199,7 +199,7 @@ export interface RunScene {
 }
 
 export interface DeployOptions {
-  /** A changed environment, as a push that changes it does. */
+  /** Changes the environment, as a push does. */
   rev?: string;
   annotations?: Record<string, string>;
 }
@@ -255,14 +255,14 @@ async function createObjects(cluster: MemoryCluster, address: string, routed: bo
 
 export interface SceneOptions {
   routed?: boolean;
-  /** The controller cannot reach the gateway, but instances: all of them listen at the gateway's own port on loopback. */
+  /** The controller cannot reach the gateway, but it can reach instances: all of them listen at the gateway's own port on loopback. */
   unreachableGateway?: boolean;
 }
 
 export async function startRunScene({ routed = true, unreachableGateway = false }: SceneOptions = {}): Promise<RunScene> {
   const cluster = new MemoryCluster();
   const gateway = await startGateway(cluster);
-  // Port 9 is for discarding; nothing listens there.
+  // Port 9 is the discard port; nothing listens there.
   await createObjects(cluster, unreachableGateway ? 'http://127.0.0.1:9' : gateway.address, routed);
   const node = new Node(cluster, unreachableGateway ? '127.0.0.1' : '192.0.2.1');
   const ports = [unreachableGateway ? Number(new URL(gateway.address).port) : 8080];

@@ -1,4 +1,4 @@
-// Tasks that have ended, on a cluster in memory: which of them the controller deletes, and how much it asks for it.
+// Finished tasks on a cluster in memory: which of them the controller deletes, and how many requests it needs.
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { taskRetentionReconciler } from '../../../src/controller/tasks/retention.ts';
@@ -14,7 +14,7 @@ import { app, info } from './build-scene.ts';
 const ns = 'space-1';
 let cluster: MemoryCluster;
 let stop: () => Promise<void>;
-/** Requests of the controller that are no watch: `list resourcequotas`. */
+/** Requests of the controller that are not watches: `list resourcequotas`. */
 let asked: string[];
 
 beforeEach(async () => {
@@ -52,7 +52,7 @@ const limit = (count: number) =>
     spec: { hard: { 'count/cftasks.korifi.cloudfoundry.org': String(count) } },
   });
 
-/** A task that ended so many minutes ago, or runs. */
+/** A task that ended this many minutes ago, or runs. */
 async function makeTask(name: string, of: string, minutesAgo?: number): Promise<void> {
   await cluster.create(kinds.task, { metadata: { name, namespace: ns }, spec: { appRef: { name: of }, command: 'true' } });
   const ended = new Date(Date.now() - (minutesAgo ?? 0) * 60_000).toISOString();
@@ -78,7 +78,7 @@ test('the tasks of a deleted app are deleted, when the API server has confirmed 
   await makeTask('of-b', 'b', 10);
   start();
   await until(() => expect(left()).toEqual(['of-b']));
-  // Its uid is nobody's owner: the task was made before tasks were owned by their apps.
+  // No object has its uid as owner: the task was created before tasks were owned by their apps.
   await cluster.delete(kinds.app, ns, 'b');
   await until(() => expect(left()).toEqual([]));
   expect(asked).toContain('get cfapps');
@@ -97,7 +97,7 @@ test('a space is processed once for many changes, and loses at most fifty tasks 
   await limit(20);
   for (let index = 0; index < 110; index += 1) await makeTask(`a-${index}`, 'a', 0);
   start();
-  // Half of 20: all of them ended a moment ago.
+  // Half of 20: all of them have just ended.
   await until(() => expect(left()).toHaveLength(10));
   const told = asked.filter((one) => one === 'list resourcequotas' || one === 'delete cftasks').join(' ');
   const looks = told.split('list resourcequotas').slice(1);

@@ -209,7 +209,7 @@ describe('a task that ends', () => {
     const written = writes.findIndex(([kind, body]) => kind === 'TaskWorkload' && body.includes('JobSucceeded'));
     expect(written).toBeGreaterThan(-1);
     expect(writes.findIndex(([kind, body]) => kind === 'Job' && body.includes('ttlSecondsAfterFinished'))).toBeGreaterThan(written);
-    // As the cluster does when the time has come.
+    // As the cluster does when the time has passed.
     await cluster.delete(jobType, ns, 'task-1');
     await settled(cluster);
     expect(condition('task-1', 'Succeeded')).toMatchObject({ status: 'True', reason: 'JobSucceeded' });

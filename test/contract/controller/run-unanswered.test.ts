@@ -1,4 +1,4 @@
-// An app that runs and answers no request: what its health check says decides whether that is a failure. A gateway that cannot be asked is none.
+// An app that runs and answers no request: its health check decides whether that is a failure. A gateway that cannot be asked is not a failure.
 
 import { afterEach, expect, test } from 'vitest';
 import { kinds } from '../../../src/lib/api/group.ts';

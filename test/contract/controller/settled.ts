@@ -1,4 +1,4 @@
-// When the controller has done all there is to do.
+// Recognises that the controller has finished its work.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MemoryCluster } from '../../support/memory-cluster.ts';

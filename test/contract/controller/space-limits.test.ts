@@ -38,11 +38,11 @@ async function restart(): Promise<void> {
     uid: cluster.peek(roleBindingType, 's', 'kf-controller-space')?.metadata.uid ?? '',
   });
   scene = await startScene(cluster);
-  // It comes back just before the quota is looked at.
+  // It is created again just before the quota is read.
   await scene.until(() => expect(cluster.peek(roleBindingType, 's', 'kf-controller-space')).toBeDefined());
 }
 
-/** Of the only space of an org: half of the org's Secrets are kept for a space to come, and as many of all else as one space may have. */
+/** For the only space of an org: half of the org's Secrets are reserved for a future space, and as much of everything else as one space may have. */
 const alone = (named: Limits = {}, withKinds = true): Limits => ({ ...limitsOf('space', named, withKinds), 'count/secrets': '1000' });
 const hard = (ns = 's') => scene.cluster.peek(resourceQuotaType, ns, 'kf-limits')?.spec?.hard;
 
@@ -67,7 +67,7 @@ describe('the quota of a space', () => {
 
   test('follows the installation as long as nobody changed it', async () => {
     await startWithSpace();
-    // As the API server keeps it.
+    // In the form in which the API server stores it.
     await scene.cluster.mergePatch(resourceQuotaType, 's', 'kf-limits', {
       spec: { hard: { 'count/secrets': '1k', 'count/jobs.batch': '1k' } },
     });
@@ -109,7 +109,7 @@ describe('the quotas of the spaces of an org', () => {
   };
   const isReady = (name: string): boolean => scene.condition(kinds.space, 'o', name, 'Ready')?.status === 'True';
   const used = new Map<string, number>();
-  /** As the cluster counts, and takes over what the quota gives. */
+  /** As the cluster counts, and applies the limits of the quota. */
   const count = async (ns: string, amount: number): Promise<void> => {
     used.set(ns, amount);
     await takeOver(ns);
@@ -142,7 +142,7 @@ describe('the quotas of the spaces of an org', () => {
     const given = shares('s', 's-2', 's-3');
     expect(given[2]).toBeGreaterThan(0);
     expect(given.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(200);
-    // Capacity in one is room for the others, once it is taken back.
+    // Capacity that one space does not need any more is available to the others.
     await count('s', 10);
     await scene.until(() => expect(shares('s')).toEqual([34]));
     expect(shares('s-3')[0]).toBeLessThanOrEqual(6);

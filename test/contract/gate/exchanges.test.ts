@@ -1,4 +1,4 @@
-// Clients that do not read, or do not send on, before a registry that holds memory for each of them.
+// Clients that do not read, or do not continue to send, while the registry needs memory for each of them.
 
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -11,7 +11,7 @@ import { ask, basic, now, openGate, type Scene } from './support.ts';
 const piece = Buffer.alloc(64 * 1024);
 let scene: Scene;
 let sockets: Socket[];
-/** What is under way at the registry, by the last part of its path. */
+/** Running requests at the registry, by the last part of their path. */
 let atRegistry: Set<string>;
 let mostAtOnce: number;
 /** Pieces of blobs that the registry has sent. */
@@ -28,7 +28,7 @@ afterEach(async () => {
   await scene.close();
 });
 
-/** Blobs have no end, but `short…` has a megabyte; `wait…` sends nothing; a manifest is answered when all of it has come. */
+/** Blobs have no end, except `short…` with a megabyte; `wait…` sends nothing; a manifest is answered when it has arrived completely. */
 function registry(request: IncomingMessage, response: ServerResponse): void {
   const name = /([^/:]+)$/.exec(request.url ?? '')?.[1] ?? '';
   if (name === '') {
@@ -75,12 +75,15 @@ async function send(text: string): Promise<Socket> {
 
 const arrives = (name: string): Promise<void> => expect.poll(() => [...atRegistry], { timeout: patienceMs }).toContain(name);
 
-/** Waits until nothing moves: the gate and the kernel take several MiB of an answer that nobody reads, and on a busy machine that goes on for a while. */
+/**
+ * Waits until no more bytes are sent: the gate and the kernel accept several MiB of an answer that nobody reads, and on a busy machine that takes a
+ * while.
+ */
 async function stalls(): Promise<void> {
   for (let before = -1; before !== piecesSent; await sleep(200)) before = piecesSent;
 }
 
-/** Asks for a blob, waits until the registry can send no more of it, and reads nothing. */
+/** Requests a blob, waits until the registry can send no more of it, and reads nothing. */
 async function unread(space: string, name: string): Promise<Socket> {
   const socket = await send(`${head(space, name)}\r\n`);
   await arrives(name);
@@ -88,7 +91,7 @@ async function unread(space: string, name: string): Promise<Socket> {
   return socket;
 }
 
-/** Reads until so many bytes have come. */
+/** Reads until this many bytes have arrived. */
 async function read(socket: Socket, bytes: number): Promise<void> {
   for (let come = 0; come < bytes;) {
     const chunk = socket.read() as Buffer | null;

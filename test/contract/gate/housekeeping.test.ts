@@ -1,4 +1,4 @@
-// What the gate refuses because the volume is full, and what it cleans up: on folders as CNCF distribution lays them out.
+// Uploads that the gate refuses because the volume is full, and its cleanup, on folders in the layout of CNCF distribution.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -84,7 +84,7 @@ describe('blobs', () => {
   test('that a push refers to during a cleanup stay', async () => {
     const commits = new Commits();
     const digest = putBlob('known before');
-    // The registry has the bytes, takes the push for done, and has not written the reference yet.
+    // The registry has the bytes and has answered the push, but has not written the reference yet.
     const end = await commits.begin(`sha256:${digest}`, 's-1');
     const sweep = housekeeping(commits).sweep();
     end();
@@ -226,11 +226,11 @@ test('the usage of a space counts each blob once, its unfinished uploads, and a 
   expect(await Promise.all(['s-1', 's-2', 's-3'].map((space) => store.usageOf(space)))).toEqual([
     // Two repositories, two links, a blob, an upload.
     { bytes: 120 + 6 * entryBytes, uploads: 1 },
-    // A repository, a link, a blob, a tag, and what it named.
+    // A repository, a link, a blob, a tag, and its manifest.
     { bytes: 1000 + 6 * entryBytes, uploads: 0 },
     { bytes: 0, uploads: 0 },
   ]);
-  // Not counted further than needed.
+  // It stops counting at the limit.
   expect((await store.usageOf('s-2', 2 * entryBytes)).bytes).toBe(1000 + 3 * entryBytes);
 });
 
@@ -260,7 +260,7 @@ describe('repositories', () => {
 
   test('are at most 3,000 in a space, and existing ones and other spaces still accept pushes', async () => {
     made('s-1', 2_999);
-    // Also without a share.
+    // Even without a share.
     scene = await openGate({ folder });
     const push = async (repository: string, method: string, rest: string): Promise<[number, string]> => {
       const [space = ''] = repository.split('/');
@@ -293,7 +293,7 @@ describe('an upload', () => {
 
   test("that would exceed the space's share is refused, in every form of upload, and others are not", async () => {
     link('s-1/a-packages', putBlob('x'.repeat(900)));
-    // A repository, a link and a blob are there, and an upload begins.
+    // A repository, a link and a blob exist, and an upload begins.
     scene = await openGate({ folder, capacity: { spaceQuota: 1000 + 4 * entryBytes } });
     const said = expect.stringContaining('would take more than 257K, its share of the registry') as string;
     expect(await send('POST', 'blobs/uploads/')).toEqual([200, '']);

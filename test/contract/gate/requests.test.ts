@@ -273,13 +273,13 @@ describe('bodies', () => {
           response.writeHead(method === 'PATCH' ? 400 : 200).end('{}');
           return;
         }
-        // As Go does it: the answer, its end of the connection, and half a second later the rest.
+        // As Go does: the answer, its end of the connection, and half a second later the rest.
         socket.pause();
         socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}');
         setTimeout(() => socket.destroy(), 500).unref();
       };
       const port = await open(early);
-      // As the API server does it: one connection for what follows as long as the whole body has left.
+      // As the API server does: one connection for the following requests if the whole body was sent.
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const ask = (method: string, path: string, body?: Buffer): Promise<number> =>
         new Promise((resolve, reject) => {
@@ -290,7 +290,7 @@ describe('bodies', () => {
           sent.on('error', reject).end(body);
         });
       expect(await ask('PATCH', `/v2/${repository}/blobs/uploads/1?_state=x`, randomBytes(8 * 1024 * 1024))).toBe(400);
-      // A gate that held it up did so for 75 s, longer than a test may take.
+      // A gate that blocked it did so for 75 s, longer than a test may take.
       expect(await ask('GET', `/v2/${repository}/blobs/${digest}`)).toBe(200);
       agent.destroy();
     },

@@ -1,4 +1,4 @@
-// A gate before a registry that records what reaches it.
+// A gate before a registry that records the requests that reach it.
 
 import { createServer, request } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -106,7 +106,7 @@ export interface Ask {
   body?: string | Buffer;
 }
 
-/** One request whose path goes out exactly as written. */
+/** One request whose path is sent exactly as written. */
 export function ask(port: number, { method = 'GET', path, headers = {}, body }: Ask): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {

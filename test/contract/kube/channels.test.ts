@@ -1,4 +1,4 @@
-// Commands in containers and ports of pods, over WebSockets from a real server: streams, exit codes, ends, and the way they travel.
+// Commands in containers and ports of pods, over WebSockets from a real server: streams, exit codes, ends, and the connection.
 
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -27,14 +27,14 @@ interface Peer {
 }
 
 interface PeerOptions {
-  /** Which of the offered subprotocols is taken. */
+  /** The selected one of the offered subprotocols. */
   protocol?: string;
   autoPong?: boolean;
 }
 
 const requests: IncomingMessage[] = [];
 
-/** An API server whose upgrades are taken by `serve`. */
+/** An API server whose upgrades are handled by `serve`. */
 async function serving(
   serve: (peer: Peer) => void,
   { protocol = 'v5.channel.k8s.io', autoPong = true }: PeerOptions = {},
@@ -221,7 +221,7 @@ describe('a connection that ends without a result', () => {
         if (pings === 5) end(socket, success);
       });
     });
-    // Time enough for an answer on a busy machine, since one that is late ends the command.
+    // Enough time for an answer on a busy machine, because a late one ends the command.
     const { exitCode } = await exec(await open(server), { ...command, pingMs: 500 });
     expect(await exitCode).toBe(0);
   });
@@ -348,7 +348,7 @@ describe('the connection to a container', () => {
   });
 });
 
-/** An exec plugin that gives another token each time. */
+/** An exec plugin that returns another token each time. */
 function tokenPlugin(): { command: string; args: string[] } {
   const count = `/tmp/kf-token-${process.pid}-${Date.now()}`;
   closers.push(async () => (await import('node:fs/promises')).rm(count, { force: true }));

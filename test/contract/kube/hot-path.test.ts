@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
-/** Runs a program that notes every module it loads, as `kf apps` loads the client. */
+/** Runs a program that records every module that it loads, and loads the client as `kf apps` does. */
 function modulesLoadedBy(program: string): string[] {
   const dir = mkdtempSync(join(tmpdir(), 'kf-hot-path-'));
   try {

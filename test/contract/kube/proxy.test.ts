@@ -154,7 +154,7 @@ describe('a proxy before the API server', () => {
       writeFileSync(tokenFile, `token ${String(valid)}`);
     }
     expect(server.failures).toEqual([]);
-    // Each way but the first met an expired token, and was repeated once.
+    // Each request except the first met an expired token, and was repeated once.
     expect(server.calls).toHaveLength(7);
   });
 

@@ -150,7 +150,7 @@ describe('connections', () => {
 
   test('a server that sends nothing counts as unreachable', async () => {
     server.on('(GET|POST) /slow', (call) => call.closed);
-    // Far more than a busy machine takes to make a connection and to send a request.
+    // Far more than a busy machine needs to make a connection and to send a request.
     const cluster = await to(server, {}, { patienceMs: 3_000 });
     const silence = { code: 'unreachable', message: expect.stringContaining('no answer came in time') as string };
     await expect(cluster.raw({ method: 'POST', path: '/slow', idleTimeoutMs: 500 })).rejects.toMatchObject(silence);

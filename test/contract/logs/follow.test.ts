@@ -45,7 +45,7 @@ function follow(options: Partial<FollowOptions> = {}): {
   return { stream, entries, texts: ofKf(false), notes: ofKf(true), done };
 }
 
-/** Ends the followed life, and waits until the follower has asked once more and received nothing more. */
+/** Ends the followed run of the container, and waits until the follower has asked once more and received nothing more. */
 async function endLife(pod: ScriptedPod): Promise<void> {
   const asked = kubelet.logCalls.length;
   await kubelet.stop(pod);
@@ -339,7 +339,7 @@ describe('following many containers', () => {
     await kubelet.stop(pod, 'build', true);
     pod.phase = 'Failed';
     const log = follow();
-    // Longer than a test may take: it ends because nothing more can come.
+    // Longer than a test may take: it ends because no more lines can come.
     await log.stream.finish(600_000);
     await log.done;
     expect(log.texts()).toEqual(['no buildpack matches']);

@@ -55,7 +55,7 @@ describe('recent logs', () => {
     await kubelet.start(pod);
     kubelet.say(pod, 'starts');
     kubelet.say(pod, 'crashes');
-    // The kubelet has both lives' logs as the one that just ended; the list of pods is from a moment before.
+    // For the kubelet both runs' logs are of the one that has just ended; the list of pods is a moment older.
     const logs: Cluster['logs'] = (ns, name, options) => cluster.logs(ns, name, { ...options, previous: false });
     const { entries } = await recentLogs(Object.assign(bound(cluster), { logs }), { ...scope, lines: 10 });
     expect(entries.map(({ text }) => text)).toEqual(['starts', 'crashes']);

@@ -1,4 +1,4 @@
-// Token services are plain HTTP APIs: nock plays them. Connections that break are in registry.test.ts, on real sockets.
+// Token services are plain HTTP APIs, so nock simulates them. Connections that break are in registry.test.ts, on real sockets.
 
 import nock from 'nock';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';

@@ -30,7 +30,7 @@ async function restart(switches: Switches): Promise<void> {
   await start(switches);
 }
 
-/** As a layer on disk does it: each chunk is a stream of small buffers. */
+/** Like a layer on disk: each chunk is a stream of small buffers. */
 function blob(bytes: Buffer): BlobSource {
   const pieces = (part: Buffer): Buffer[] =>
     Array.from({ length: Math.ceil(part.length / 16_384) }, (_, i) => part.subarray(i * 16_384, (i + 1) * 16_384));
@@ -149,7 +149,7 @@ test('an upload to a registry that goes away and returns is continued, not start
     if (method !== 'PATCH' || gone || patches().length < 3) return undefined;
     gone = registry.stop().then(async () => {
       await new Promise((resolve) => setTimeout(resolve, 100));
-      // Distribution without a configured secret forgets how to read the states it gave out, but not the uploads.
+      // Without a configured secret distribution cannot read the upload states that it returned, but it keeps the uploads.
       registry.changeSecret();
       await registry.listen();
     });

@@ -1,4 +1,4 @@
-// A setup takes over what the one before was asked for. Objects of one are put into the cluster, and the next one is asked what it would apply.
+// A setup keeps the settings of the previous one. The objects of one are put into the cluster, and the next one plans its objects.
 
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
@@ -48,7 +48,7 @@ async function install(memory: MemoryCluster, order: SetupOrder): Promise<KubeOb
   return objects;
 }
 
-/** Everything that a file may name together with a registry in the cluster. */
+/** Everything that a file can contain together with a registry in the cluster. */
 const file: SetupRequest = {
   domain: 'apps.example.com',
   gatewayExposure: 'loadbalancer',
@@ -83,7 +83,7 @@ async function withOutside(memory: MemoryCluster): Promise<MemoryCluster> {
   return memory;
 }
 
-/** By name, but for kinds: those of the Gateway API are applied by the first setup only. */
+/** By name, except kinds: those of the Gateway API are applied by the first setup only. */
 function named(objects: KubeObject[]): Record<string, string> {
   const compared = objects.filter(({ kind }) => kind !== 'CustomResourceDefinition');
   return Object.fromEntries(
@@ -189,12 +189,12 @@ test.each([
   expect((await ask(memory, { file: {}, flags: {} })).report).toMatchObject({ kept: [], changed: [] });
 });
 
-/** As a kf without the record leaves it. */
+/** The state that a kf without the record leaves. */
 async function withoutRecord(memory: MemoryCluster): Promise<void> {
   await memory.delete(configMapType, 'kf-system', 'kf-setup');
 }
 
-/** All but the record, in which more is named when it comes from objects. */
+/** Everything except the record, which contains more if it was made from objects. */
 const others = (objects: KubeObject[]): KubeObject[] => objects.filter(({ metadata }) => metadata.name !== 'kf-setup');
 
 test.each([

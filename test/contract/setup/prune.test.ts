@@ -1,4 +1,4 @@
-// What earlier setups have left behind: which of it a setup removes, and what stays.
+// Objects of earlier setups: which of them a setup removes, and which stay.
 
 import { expect, test } from 'vitest';
 import { configMapType, deploymentType } from '../../../src/lib/api/core.ts';

@@ -1,4 +1,4 @@
-// What setup says of a URL that does not answer from here, and the way that works anyway.
+// The message of setup about a URL that does not answer from here, with a command that works anyway.
 
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

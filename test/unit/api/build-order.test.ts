@@ -16,7 +16,7 @@ const groupOf = (wanted: string[]): string[] => {
     .map(({ id, version, optional }) => `${String(id)}@${String(version)}${optional === true ? '?' : ''}`);
 };
 
-/** The Procfile counts with every buildpack, as in cf; without one its buildpack steps aside. */
+/** The Procfile counts with every buildpack, as in cf; without a Procfile its buildpack is skipped. */
 const procfile = 'kf/procfile@1.0.0?';
 
 test.each([

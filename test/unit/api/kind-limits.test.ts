@@ -31,7 +31,7 @@ const kinds = new Map(
   }),
 );
 
-/** Paths of what may grow without a limit. */
+/** Paths of fields that can grow without a limit. */
 function unbounded(schema: Schema, path: string): string[] {
   const isText = schema.type === 'string' || schema['x-kubernetes-int-or-string'] === true;
   const isMap = schema.additionalProperties !== undefined || schema['x-kubernetes-preserve-unknown-fields'] === true;
@@ -45,7 +45,7 @@ function unbounded(schema: Schema, path: string): string[] {
   ];
 }
 
-/** Most characters of values that the schema lets in. */
+/** The largest number of characters in values that the schema allows. */
 function largest(schema: Schema | undefined): number {
   if (schema === undefined) return 0;
   if (schema.enum !== undefined) return Math.max(...schema.enum.map((value) => value.length));
@@ -61,7 +61,7 @@ describe('the kinds', () => {
     for (const [kind, schema] of kinds) expect(unbounded(schema, kind)).toEqual([]);
   });
 
-  // What a developer writes is multiplied by the quota of its kind: docs/decisions/0015-sizes-and-counts.md counts with these figures.
+  // The quota of a kind multiplies what a developer writes: docs/decisions/0015-sizes-and-counts.md uses these figures.
   test.each([
     ['CFApp', 6],
     ['CFProcess', 24],

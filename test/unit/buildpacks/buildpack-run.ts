@@ -22,7 +22,7 @@ export class Workspace {
     for (const folder of [this.app, this.layers, this.platform]) mkdirSync(folder);
   }
 
-  /** Writes a file of the app; a script when `mode` says so. */
+  /** Writes a file of the app; a script if `mode` says so. */
   write(path: string, content: string, mode = 0o644): void {
     const file = join(this.app, path);
     mkdirSync(dirname(file), { recursive: true });
@@ -38,7 +38,7 @@ export class Workspace {
     return this.#run(buildpack, 'build', env);
   }
 
-  /** What the buildpack wrote into its layers folder; empty when there is no such file. */
+  /** The text that the buildpack wrote into its layers folder; empty if there is no such file. */
   layerFile(path: string): string {
     const file = join(this.layers, path);
     return existsSync(file) ? readFileSync(file, 'utf8') : '';
@@ -47,9 +47,9 @@ export class Workspace {
   #run(buildpack: string, phase: 'detect' | 'build', env: NodeJS.ProcessEnv): Promise<PhaseResult> {
     const folder = join(this.root, 'buildpack');
     cpSync(join(buildpacks, buildpack), folder, { recursive: true });
-    // The builder image has the web server next to the buildpack.
+    // The web server is next to the buildpack in the builder image.
     writeFileSync(join(folder, 'staticserver'), 'the web server', { mode: 0o755 });
-    // Not the synchronous form: the npm registry of a test answers from this very process.
+    // Not the synchronous form: the npm registry of a test runs in this process.
     const child = spawn(join(folder, 'bin', phase), {
       cwd: this.app,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -82,7 +82,7 @@ test('locked packages go into a launch layer that the app uses through its node_
 test('with the key of the previous build and without content npm does not run', async () => {
   writeApp({ dependencies: { greeting: '1.0.0' } });
   await build();
-  // What the lifecycle restores of a launch layer: its description without types, without content.
+  // The lifecycle restores only the description of a launch layer, without types and content.
   const key = /^key = .*$/m.exec(workspace.layerFile('modules.toml'))?.[0] ?? '';
   rmSync(join(workspace.layers, 'modules'), { recursive: true });
   rmSync(join(workspace.app, 'node_modules'));
@@ -100,7 +100,7 @@ test('another lockfile gives another key, and another start script does not', as
   await build();
   const first = workspace.layerFile('modules.toml');
   writeApp({ dependencies: { greeting: '1.0.0' }, scripts: { start: 'node server.js' } });
-  // The lockfile repeats nothing of the scripts.
+  // The lockfile does not contain the scripts.
   const lock = readFileSync(join(workspace.app, 'package-lock.json'), 'utf8').replace(',"scripts":{"start":"node server.js"}', '');
   workspace.write('package-lock.json', lock);
   expect((await build()).output).toContain('are used again');

@@ -60,7 +60,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-// Not fetch: it would undo the compression, follow redirects and clean the path.
+// Not fetch: it would decompress, follow redirects and normalise the path.
 async function ask(port: number, path: string, headers: Record<string, string>, method: string): Promise<Answer> {
   const sent = request({ host: '127.0.0.1', port, path, headers, method, agent: false }).end();
   const [response] = (await once(sent, 'response')) as [IncomingMessage];

@@ -60,7 +60,7 @@ function versions(part: string): Map<string, string> {
   return new Map([...requirements].map((match): [string, string] => [match[1] ?? '', match[2] ?? '']));
 }
 
-/** Two programs share a compiled package when the versions of its module are equal, and those of all modules below it. */
+/** Two programs share a compiled package if they have equal versions of its module and of all modules that it needs. */
 const shared = [
   /^k8s\.io\/(api|apimachinery|apiserver|client-go|component-base|klog\/v2|kube-openapi|utils)$/,
   /^golang\.org\/x\/(net|oauth2|sync|sys|term|text|time)$/,

@@ -1,4 +1,4 @@
-// What is said of a version that takes another's place: it works, it may yet, or it has failed, and why.
+// The assessment of a version that replaces another: it works, it may still work, or it has failed, and why.
 
 import { describe, expect, test } from 'vitest';
 import type { Instance, Instances, Problem } from '../../../src/controller/instances/instances.ts';
@@ -50,17 +50,17 @@ function instance(more: Partial<Instance> = {}): Instance {
 interface Given {
   instances?: Instance[];
   desired?: number;
-  /** What the status said before. */
+  /** The earlier status. */
   before?: Partial<DeploymentStatus>;
   seam?: Partial<Instances>;
-  /** Milliseconds since the beginning. */
+  /** Milliseconds since the start. */
   at?: number;
 }
 
 interface Seen {
   view: View;
   events: { reason: string; message: string }[];
-  /** The soonest look that was asked for. */
+  /** The earliest requested check. */
   soonest: () => number | undefined;
 }
 

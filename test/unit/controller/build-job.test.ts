@@ -96,7 +96,7 @@ describe('the build Job', () => {
 
   test('limits the memory of the build container and the disk space that it can write', () => {
     expect(container('build').resources).toMatchObject({ limits: { memory: '1024Mi' } });
-    // Of what a container writes beside the volumes. No node keeps it free for a build, which else asked for as much as it may have.
+    // The limit for files outside of the volumes. No node reserves this space for a build, which otherwise would request its whole limit.
     for (const name of ['source', 'registry', 'build'])
       expect(container(name).resources).toMatchObject({
         requests: { 'ephemeral-storage': '0' },

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ServerClock } from '../../../src/controller/runtime/clock.ts';
 
 const server = Date.parse('2026-01-01T12:00:00.700Z');
-/** As a server writes it: whole seconds. */
+/** A server's format: whole seconds. */
 const header = (ms: number): string => new Date(ms).toUTCString();
 
 describe("the API server's time", () => {

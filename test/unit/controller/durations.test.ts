@@ -12,7 +12,7 @@ function scene() {
   const metrics = new Metrics();
   let now = start;
   const context = { memory: new Memory(), metrics, now: () => now } as unknown as Context;
-  /** Sum and number of observations, by the labels that are given. */
+  /** Sum and number of observations with the given labels. */
   const seen = async (name: string, labels: string): Promise<[number, number]> => {
     const lines = (await metrics.render()).split('\n');
     const valueOf = (part: string): number => Number(lines.find((line) => line.startsWith(`${name}_${part}{${labels}} `))?.split(' ')[1]);

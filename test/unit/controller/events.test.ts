@@ -1,4 +1,4 @@
-// Names of Events: made of the object's name, and valid for the API server whatever that one looks like.
+// Names of Events: made from the object's name, and valid for the API server whatever that name is.
 
 import { expect, test } from 'vitest';
 import { EventRecorder } from '../../../src/controller/runtime/events.ts';
@@ -7,7 +7,7 @@ import { configMapType, eventType } from '../../../src/lib/api/core.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 import { asStored } from '../../support/stored.ts';
 
-/** RFC 1123, as the API server has it. */
+/** RFC 1123, as the API server checks it. */
 const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 test.each(['-', '.', '-a', '.a'])('a long name that is cut before, at or after %s gives a valid name', async (mark) => {

@@ -1,4 +1,4 @@
-// Of several Events about one object the last repeated one counts, whichever field has its time.
+// Of several Events about one object the one that was repeated last counts, whichever field contains its time.
 
 import { expect, test } from 'vitest';
 import { latestEvent } from '../../../src/controller/runtime/latest-event.ts';

@@ -1,4 +1,4 @@
-// What reconcilers keep belongs to their controller.
+// State that reconcilers keep belongs to their controller.
 
 import { expect, test } from 'vitest';
 import { Memory, Remembered } from '../../../src/controller/runtime/memory.ts';

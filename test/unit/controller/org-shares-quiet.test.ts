@@ -14,7 +14,7 @@ const apps = 'count/cfapps.korifi.cloudfoundry.org';
 const most = 200;
 const limits = { space: { [apps]: '100' }, total: { [apps]: String(most) } };
 
-/** So long after it was made an object is counted. */
+/** An object is counted this long after it was created. */
 const lateMs = 700;
 
 let now: number;
@@ -22,7 +22,7 @@ let cluster: MemoryCluster;
 let shares: OrgShares;
 let context: Context;
 let stores: Map<string, Store<KubeObject>>;
-/** When each app was made, by space. */
+/** The creation times of the apps, by space. */
 let made: Map<string, number[]>;
 
 const storeOf = (type: ResourceType): Store<KubeObject> => {
@@ -49,7 +49,7 @@ const there = (ns: string): number => made.get(ns)?.length ?? 0;
 const counted = (ns: string): number => (made.get(ns) ?? []).filter((at) => at <= now - lateMs).length;
 const inAll = (): number => [...made.keys()].reduce((sum, ns) => sum + there(ns), 0);
 
-/** What the controller has been told by now. */
+/** What the controller has seen so far. */
 function hear(): void {
   for (const ns of made.keys()) {
     const quota = quotaOf(ns);
@@ -72,7 +72,7 @@ async function writeStatus(ns: string, hard: number, amount: number): Promise<vo
   await cluster.mergePatch(resourceQuotaType, ns, limitsName, { status }, { subresource: 'status' });
 }
 
-/** As the quota controller does when the limits were written. */
+/** As the quota controller does if the limits were written. */
 const takeOver = (ns: string): Promise<void> => writeStatus(ns, given(ns), counted(ns));
 
 async function addSpace(ns: string): Promise<string[]> {
@@ -83,14 +83,14 @@ async function addSpace(ns: string): Promise<string[]> {
   return waiting;
 }
 
-/** As many as its quota lets in, up to `amount`. */
+/** As many as its quota admits, up to `amount`. */
 async function create(ns: string, amount = 1): Promise<void> {
   const more = Math.max(0, Math.min(amount, inForce(ns) - used(ns)));
   for (let one = 0; one < more; one += 1) made.get(ns)?.push(now);
   if (more > 0) await writeStatus(ns, inForce(ns), used(ns) + more);
 }
 
-/** The controller looks every 100 ms, and the cluster takes over what was written. */
+/** The controller runs every 100 ms, and the cluster applies the written quotas. */
 async function pass(ms: number, meanwhile: () => Promise<void> = () => Promise.resolve()): Promise<void> {
   for (const end = now + ms; now < end;) {
     now += 100;
@@ -141,7 +141,7 @@ describe('the quota of a space is written again', () => {
     await create('b', 34);
     await pass(5_000);
     expect([given('a'), given('b'), there('b')]).toEqual([100, 100, 100]);
-    // A task that comes and goes.
+    // A task that is created and deleted again and again.
     const busy = (): Promise<void> => writeStatus('a', inForce('a'), 1 - used('a'));
     await pass(3_000, busy);
     expect(await addSpace('c')).toEqual(['c', 'a']);

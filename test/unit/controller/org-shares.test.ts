@@ -21,7 +21,7 @@ describe('the total of an org', () => {
   test('is reduced in one space first, and given to others when the reduction is in force', () => {
     const before = divide(200, 200, [holding(20, 160), holding(0, 40), empty]);
     expect(before).toEqual({ shares: [65, 40, 0], isShort: [false, false, true] });
-    // What was taken back still lets something in.
+    // The quota that was reduced still admits objects.
     expect(divide(200, 200, [holding(20, 65, 160), holding(0, 40), empty])).toEqual({ shares: [65, 40, 0], isShort: [false, false, true] });
     expect(divide(200, 200, [holding(20, 65), holding(0, 40), empty])).toEqual({ shares: [65, 40, 45], isShort: [false, false, false] });
   });
@@ -47,7 +47,7 @@ describe('the total of an org', () => {
     let seed = 42;
     const random = (below: number): number => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) % below;
     for (let run = 0; run < 50; run += 1) {
-      // What the cluster knows, and what the controller saw of it last.
+      // The state of the cluster, and what the controller read of it last.
       const spaces: { used: number; given: number; inForce: number; seen: Holding }[] = [];
       for (let step = 0; step < 400; step += 1) {
         if (spaces.length < 20 && random(10) === 0) spaces.push({ ...empty, seen: { ...empty } });
@@ -58,7 +58,7 @@ describe('the total of an org', () => {
         );
         for (const [index, space] of spaces.entries()) {
           if (space.given === shares[index]) continue;
-          // The answer to a write is the whole quota, as it is then.
+          // The answer to a write is the whole quota in its state at that time.
           space.given = shares[index] ?? 0;
           space.seen = { ...empty, given: space.given, inForce: space.inForce, used: space.used };
         }

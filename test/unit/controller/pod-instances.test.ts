@@ -1,4 +1,4 @@
-// Instances as the reconcilers see them over time: what is remembered of a pod between two looks.
+// Instances as the reconcilers see them over time: what is stored about a pod between two checks.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { instancesByProcess, podInstances } from '../../../src/controller/instances/pod-instances.ts';

@@ -1,4 +1,4 @@
-// In which order the objects of an app are listed.
+// The order in which the objects of an app are listed.
 
 import { expect, test } from 'vitest';
 import { vcapApplicationOf } from '../../../src/controller/apps/vcap.ts';

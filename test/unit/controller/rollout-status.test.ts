@@ -1,4 +1,4 @@
-// What the status of a process says of a change, from what is known of it.
+// The status of a process during a change, computed from the known facts.
 
 import { describe, expect, test } from 'vitest';
 import type { Instance } from '../../../src/controller/instances/instances.ts';

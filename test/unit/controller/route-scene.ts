@@ -1,4 +1,4 @@
-// A route with two apps behind it, a clock that tests move, and a server that answers as gateways do.
+// A route with two apps, a clock that tests move, and a server that answers as gateways do.
 
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -54,12 +54,15 @@ export function httpRoute(live?: Stored<HttpRoute>, serves = true, served: reado
 
 const servers: Server[] = [];
 
-/** Ends the gateways of a test. */
+/** Stops the gateways of a test. */
 export function closeGateways(): void {
   for (const server of servers.splice(0)) server.close();
 }
 
-/** A gateway that gives, request for request, what `answer` says; `asked` are the generations that requests named. The form `cut` is no answer at all, none is an answer of something else. */
+/**
+ * A gateway that returns the results of `answer`, request for request; `asked` are the generations in the requests. For the form `cut` it sends no
+ * answer; without a form the answer is of another server.
+ */
 export async function gateway(
   answer: (generation: string, count: number) => { status: number; marked?: boolean },
   revision: (count: number) => string | undefined,
@@ -88,11 +91,11 @@ export async function gateway(
 export interface Scene {
   context: Context;
   pass: (ms: number) => void;
-  /** The route's form as it is from now on. */
+  /** Sets the route's present form. */
   put: (live: Stored<HttpRoute>) => void;
 }
 
-/** `address` left out: a gateway that cannot be asked from inside the cluster. */
+/** Without `address`: a gateway that cannot be asked from inside the cluster. */
 export function contextOf(address: string | undefined, live: Stored<HttpRoute>, features: readonly string[] = [markFeature]): Scene {
   const [routes, httpRoutes, processes] = [new Store<CFRoute>(), new Store<HttpRoute>(), new Store<CFProcess>()];
   routes.addIndex(routesByApp.name, routesByApp.of);

@@ -1,4 +1,4 @@
-// What the controller says of a route, against a server that answers as gateways do while they take in a change.
+// The controller's statements about a route, with a server that answers as gateways do while they load a change.
 
 import { afterEach, expect, test } from 'vitest';
 import { Programming } from '../../../src/controller/routes/programming.ts';
@@ -11,7 +11,7 @@ import { closeGateways, contextOf, gateway, generations, httpRoute, processOf, r
 
 afterEach(closeGateways);
 
-/** Looks until there is something to say; the clock moves by what each look asks to wait. */
+/** Checks until there is a statement; the clock moves by the wait that each check requests. */
 async function statementOf(programming: Programming, { context, pass }: Scene) {
   for (;;) {
     const { statement, requeueAfterMs = 0 } = programming.look(context, route);

@@ -25,7 +25,7 @@ const route = asStored({
   status: { uri: 'a.example.com', fqdn: 'a.example.com' },
 } as unknown as CFRoute);
 
-/** A route that no gateway has looked at, in a view whose last gap was `gapBefore` ms before `start` (undefined: none). */
+/** A route that no gateway has processed, in a view whose last gap was `gapBefore` ms before `start` (undefined: none). */
 function scene(gapBefore?: number) {
   const routes = new Store<CFRoute>();
   routes.addIndex(routesByApp.name, routesByApp.of);
@@ -121,7 +121,7 @@ describe('an answer without an end', () => {
     server?.close();
   });
 
-  /** A server that sends as long as somebody reads; `closed` once the asker has gone. */
+  /** A server that sends as long as the client reads; `closed` once the client has disconnected. */
   async function startEndless(): Promise<{ port: number; closed: Promise<void> }> {
     let leave: () => void = () => undefined;
     const closed = new Promise<void>((resolve) => (leave = resolve));

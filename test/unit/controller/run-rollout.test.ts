@@ -228,7 +228,7 @@ describe('a process without routes', () => {
   });
 });
 
-/** Plays controller, gateway and kubelet until nothing changes any more; `watch` sees every state. */
+/** Acts as controller, gateway and kubelet until nothing changes any more; `watch` sees every state. */
 function play(
   start: Generation[],
   options: { desired: number; maxInFlight: number },
@@ -245,7 +245,7 @@ function play(
       .map((item) => {
         const instances = next.instances[item.hash] ?? 0;
         const staying = item.present - item.ending;
-        // One instance is gone for good in each round; what is too much begins to end.
+        // In each round one terminating instance is gone, and surplus instances start to terminate.
         const ending = Math.max(0, item.ending - 1) + Math.max(0, staying - instances);
         const present = ending + Math.min(instances, staying + 1);
         return {

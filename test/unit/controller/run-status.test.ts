@@ -57,7 +57,7 @@ test('a change that cannot begin waits for a while, then has failed, and stays s
   const generations = [{ process: 'web', hash: 'a', state: 'Current' as const, instances: 1, ready: 1 }];
   expect(at(40, { ...first, reason: 'BindingNotReady', generations })).toMatchObject({ phase: 'Pending', generations });
   expect(at(40, { ...failed, id: 'before' })).toMatchObject({ phase: 'Pending', id: 'id' });
-  // It may contain text of a broker. The schema allows no longer message, and would reject the whole status.
+  // It may contain text of a broker. The schema does not allow a longer message, and would reject the whole status.
   const long = hinderedRollout(process(), 'id', { ...why, message: 'x'.repeat(longestMessage + 1) }, start);
   expect(long.message?.length).toBeLessThanOrEqual(longestMessage);
 });

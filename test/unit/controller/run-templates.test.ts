@@ -55,7 +55,7 @@ describe('environment', () => {
 
   test('the instance index is inserted into VCAP_APPLICATION by expansion, and nothing else in it is expanded', () => {
     const value = env([], { name: 'a $(HOME) $$ b' }).find(({ name }) => name === 'VCAP_APPLICATION')?.value ?? '';
-    // As the kubelet does it: `$$` is a dollar, `$(NAME)` a variable.
+    // As the kubelet does: `$$` is a dollar, `$(NAME)` a variable.
     const expanded = value.replace(/\$\$|\$\((\w+)\)/g, (match, name: string | undefined) =>
       match === '$$' ? '$' : name === 'CF_INSTANCE_INDEX' ? '7' : 'guid',
     );

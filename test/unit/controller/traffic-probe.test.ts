@@ -1,4 +1,4 @@
-// When a generation counts as reached by a request, against a server that answers as gateways do.
+// When a generation counts as reached by a request, with a server that answers as gateways do.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Instance } from '../../../src/controller/instances/instances.ts';
@@ -15,11 +15,11 @@ const instanceAt = (address: string): Instance => ({ ready: true, address }) as 
 
 interface Looked {
   proof: Proof;
-  /** Time that had passed by the clock of the scene. */
+  /** The time that has passed on the clock of the scene. */
   afterMs: number;
 }
 
-/** Looks until it is proven or refused; the clock moves by what each look asks to wait. */
+/** Checks until it is proven or refused; the clock moves by the wait that each check requests. */
 async function proofOf(
   { context, pass }: Scene,
   process: Stored<CFProcess>,
@@ -36,7 +36,7 @@ async function proofOf(
   }
 }
 
-/** A process whose check is that it runs. */
+/** A process whose health check is the process itself. */
 function unchecked(otherReady: number): Stored<CFProcess> {
   const process = processOf('one');
   const rollout = {

@@ -10,7 +10,7 @@ const packed = (text: string): string => gzipSync(text).toString('base64');
 const blanks = ' '.repeat(60_000);
 
 describe('output of a build', () => {
-  // The second one is valid TOML, which the exporter takes: the parser before this one searched it for a table's name in cubic time.
+  // The second one is valid TOML, which the exporter accepts: the previous parser searched it for a table's name in cubic time.
   test.each([
     ['blanks inside of brackets that never close', `[${blanks}\n`],
     ['the same inside of a text of several lines', `x = """\n[${blanks}\n"""\n`],

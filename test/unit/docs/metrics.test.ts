@@ -20,7 +20,7 @@ function documented(): Described[] {
   return rows.map(cells).map(([, name, type = '', labels]) => ({ name: words(name)[0] ?? '', type, labels: words(labels) }));
 }
 
-/** What the controller exports, with the labels that each metric declares. */
+/** The metrics of the controller, with the labels that each declares. */
 function exported(): Described[] {
   const registered = new Metrics().registry.getMetricsAsArray() as unknown as { name: string; type: string; labelNames: string[] }[];
   return registered.map(({ name, type, labelNames }) => ({ name, type, labels: labelNames }));

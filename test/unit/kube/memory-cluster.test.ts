@@ -1,4 +1,4 @@
-// The cluster of many tests does what a real one does.
+// The cluster in memory of many tests behaves as a real one.
 
 import { expect, test } from 'vitest';
 import { configMapType } from '../../../src/lib/api/core.ts';

@@ -9,7 +9,7 @@ const entry = (second: number, text: string): LogEntry => ({
   text,
 });
 
-/** Gives out entries when the test says so. */
+/** Returns entries when the test says so. */
 class Source {
   #wake: (() => void) | undefined;
   readonly #queue: (LogEntry | undefined)[] = [];

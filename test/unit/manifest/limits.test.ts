@@ -32,7 +32,7 @@ const laughs = (name: string, levels: number): string =>
     ...Array.from({ length: levels }, (_, n) => `${name}${n + 1}: &${name}${n + 1} [${Array(10).fill(`*${name}${n}`).join(', ')}]`),
   ].join('\n');
 
-// Each of these took minutes, or the whole memory, where the time grew with the square of the size or worse: none ends within a test's time then.
+// Each of these took minutes, or the whole memory, with an algorithm of quadratic time or worse: none would end within a test's time.
 describe('a manifest that would keep kf busy is refused, and the message names the part', () => {
   test.each([
     [

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { parseManifest } from '../../../src/lib/manifest/parse.ts';
 import { plainScalar } from '../../../src/lib/manifest/scalar.ts';
 
-/** The plain scalars of the YAML specifications 1.1 and 1.2 and of the YAML test suite's cases for them, and what Go's YAML makes of each. */
+/** The plain scalars of the YAML specifications 1.1 and 1.2 and of the YAML test suite, and the results of Go's YAML for each. */
 const scalars: [written: string, value: string | number | boolean | null][] = [
   ...['', '~', 'null', 'Null', 'NULL'].map((word): [string, null] => [word, null]),
   ...['true', 'True', 'TRUE', 'yes', 'Yes', 'YES', 'on', 'On', 'ON'].map((word): [string, boolean] => [word, true]),
   ...['false', 'False', 'FALSE', 'no', 'No', 'NO', 'off', 'Off', 'OFF'].map((word): [string, boolean] => [word, false]),
-  // Texts, although some version of YAML sees more in them.
+  // Texts, although some version of YAML reads them as another type.
   ...['.', '..', './', '-', '--', '+', '.e1', '._', '-.', '+.', '=', '/'].map((word): [string, string] => [word, word]),
   ...['y', 'Y', 'n', 'N', 'tRUE', 'nULL', 'oN', 'none', 'nil', 'undefined'].map((word): [string, string] => [word, word]),
   ...['.inf', '-.Inf', '+.INF', '.nan', '.NaN', '.NAN', 'Infinity', 'NaN', 'inf', 'nan'].map((word): [string, string] => [word, word]),

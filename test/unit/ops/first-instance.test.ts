@@ -1,4 +1,4 @@
-// What `--no-wait` waits for.
+// The condition that ends `--no-wait`.
 
 import { expect, test } from 'vitest';
 import type { DeploymentStatus, GenerationStatus } from '../../../src/lib/api/types.generated.ts';

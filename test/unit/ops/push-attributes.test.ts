@@ -1,4 +1,4 @@
-// What `push` shows of a manifest: what is new, what is changed, and what is as it was.
+// The attributes of a manifest as `push` shows them: new, changed, and unchanged.
 
 import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../src/lib/api/object.ts';

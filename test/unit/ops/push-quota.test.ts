@@ -13,7 +13,7 @@ const plan = (parts: Partial<AppPlan> = {}): AppPlan =>
 
 const web = (parts: object): Partial<AppPlan> => ({ processes: [{ type: 'web', ...parts }] });
 
-/** What is said when a quota of `name` has so much left. */
+/** The message if a quota of `name` has this much left. */
 function refused(name: string, app: AppPlan, left: string): { why: string; flags?: string } | undefined {
   const quota = { metadata: { name: 'limits' }, status: { hard: { [name]: left }, used: { [name]: '0' } } };
   return quotaRefusal([quota], needsOfNewApp(app, info, true));
@@ -57,7 +57,7 @@ describe('the message names what a new app exceeds, and flags that help:', () =>
   it('nothing is exceeded if the quota is large enough', () => {
     expect(refused('memory', plan(web({ instances: 1, memoryMB: 512 })), '512Mi')).toBeUndefined();
     expect(refused('pods', plan({ noRoute: true }), '1')).toBeUndefined();
-    // A build asks for no disk, it only has limits.
+    // A build requests no disk, it only has limits.
     expect(refused('requests.ephemeral-storage', plan({ ...built, ...web({ instances: 1 }) }), '1Gi')).toBeUndefined();
   });
 });

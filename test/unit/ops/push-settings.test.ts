@@ -1,11 +1,11 @@
-// What a push has to write of an app and its processes: only what differs from what the server has.
+// The writes of a push to an app and its processes: only differences from the server's state.
 
 import { describe, expect, test } from 'vitest';
 import type { CFApp, CFProcess } from '../../../src/lib/api/types.generated.ts';
 import type { AppPlan } from '../../../src/lib/manifest/plan.ts';
 import { metadataChanges, processChanges } from '../../../src/lib/ops/push/settings.ts';
 
-/** As an API server gives it: keys sorted. */
+/** In the form of an API server: keys sorted. */
 const process: CFProcess = {
   apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
   kind: 'CFProcess',

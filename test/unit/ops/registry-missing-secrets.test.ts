@@ -1,4 +1,4 @@
-// What a user reads when a Secret of the registry is missing.
+// The message if a Secret of the registry is missing.
 
 import { expect, test } from 'vitest';
 import { readPushCredential } from '../../../src/lib/ops/registry/access.ts';

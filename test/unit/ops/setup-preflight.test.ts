@@ -112,7 +112,7 @@ test('an outside registry without its credentials is refused, with the commands 
   await expect(check(cluster, { registry: 'registry.example.com/apps' })).resolves.toEqual([]);
 });
 
-/** An empty cluster whose API server says that it is this version. */
+/** An empty cluster whose API server reports this version. */
 function clusterOf(minor: string, ...served: string[]): Cluster {
   const answers: Record<string, object> = {
     '/version': { major: '1', minor, gitVersion: `v1.${minor.replace('+', '')}.4` },

@@ -64,7 +64,7 @@ test('if the controller does not run, orgs and spaces are deleted with their fin
   expect(orgs).toBe(1);
   expect(removed).toEqual(['Deployment kf-system/kf-controller', 'Namespace org', 'Namespace space', 'Namespace cf']);
   expect(cluster.all(namespaceType).map(({ metadata }) => metadata.name)).toEqual(['managed-elsewhere', 'theirs']);
-  // Others' finalizers are theirs to take away.
+  // Finalizers of others are removed by their owners.
   expect(cluster.peek(kinds.org, 'cf', 'org')?.metadata.finalizers).toEqual(['theirs.example.com/last']);
   expect(cluster.peek(kinds.space, 'org', 'space')?.metadata.finalizers).toEqual(['theirs.example.com/last']);
 });

@@ -1,4 +1,4 @@
-// How long the commands that start instances wait: an app that may take longer than cf's five minutes gets its time.
+// How long the commands that start instances wait: an app that needs more than cf's five minutes gets its time.
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
@@ -15,7 +15,7 @@ const nothing = (): void => undefined;
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** An app of which one process may take ten minutes, in a cluster whose controller takes up each change and finishes none. */
+/** An app of which one process may take ten minutes, in a cluster whose controller accepts each change and finishes none. */
 async function scene(
   desiredState: 'STARTED' | 'STOPPED',
   env: Record<string, string> = {},
@@ -44,13 +44,13 @@ async function scene(
   return { session, app };
 }
 
-/** Plays the controller: it has seen the change. */
+/** Acts as the controller, which has seen the change. */
 async function takeUp({ cluster }: SpaceSession, id: string): Promise<void> {
   const status = { deployment: { id, phase: 'Starting', message: 'Waiting for instance 0.' } };
   await cluster.mergePatch(kinds.app, ns, guid, { status }, { subresource: 'status' });
 }
 
-/** The message with which a wait ends that nothing else ends, and after how many seconds. */
+/** The message of a wait that ends by its time limit, and after how many seconds. */
 async function endOf(waiting: Promise<unknown>): Promise<[seconds: number, message: string]> {
   let message: string | undefined;
   const began = Date.now();

@@ -11,7 +11,7 @@ import { apiError, MemoryCluster } from '../../support/memory-cluster.ts';
 const ns = 'space';
 const revision = 'r2';
 
-/** The events of a stop while the controller says this of the route, whose present form sends nothing to the app. */
+/** The events of a stop if the controller reports this about the route, whose present form sends nothing to the app. */
 async function stopWhile(
   status: 'True' | 'False',
   reason: string,

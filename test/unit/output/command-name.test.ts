@@ -125,7 +125,7 @@ describe('help of a command', () => {
   });
 });
 
-/** Literals that name a command, but for the examples of commands. */
+/** Literals that name a command, except the examples of commands. */
 function literalsIn(file: string): string[] {
   const parsed = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true);
   const found: string[] = [];

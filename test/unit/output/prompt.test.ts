@@ -13,7 +13,7 @@ interface Asked {
   stderr: string;
 }
 
-/** @param typed what the person types; null: the input ends, undefined: nothing comes and the command is interrupted */
+/** @param typed what the user types; null: the input ends, undefined: nothing is typed and the command is interrupted */
 async function ask(typed: string | null | undefined, { canAsk = true, json = false, text = question } = {}): Promise<Asked> {
   const said = { stdout: '', stderr: '' };
   const sink = (name: 'stdout' | 'stderr') => ({ write: (text: string) => (said[name] += text), isTTY: true });
@@ -67,7 +67,7 @@ describe('a question', () => {
       code: 'usage',
       message: `${question} The input ended without an answer: add -f to say yes.`,
     });
-    // Nothing was done that another run could go on with.
+    // Nothing was done that another run could continue.
     expect((await ask(undefined)).answer).toMatchObject({ code: 'interrupted', message: 'Interrupted.', hints: [] });
   });
 

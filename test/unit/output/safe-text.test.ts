@@ -6,7 +6,7 @@ import { pairs, table } from '../../../src/lib/views/block.ts';
 
 const esc = '\x1b';
 
-/** What reaches a terminal may hold no other control characters than tab, line feed and whole colours. */
+/** Output to a terminal may contain no other control characters than tab, line feed and whole colours. */
 function isHarmless(text: string): boolean {
   return !/[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/.test(text.replace(/\x1b\[[0-9;:]*m/g, ''));
 }
@@ -25,7 +25,7 @@ describe('text from others on a terminal', () => {
     // A colour ends with its line.
     [`${esc}[31mred\nnext`, `${esc}[31mred${esc}[0m\nnext`],
     [`${esc}[97;100mloud`, `${esc}[97;100mloud${esc}[0m`],
-    // Colours that hide, and what only looks like one.
+    // Colours that hide text, and sequences that only look like a colour.
     [`${esc}[8mhidden${esc}[0m`, `hidden${esc}[0m`],
     [`${esc}[31;8mhidden`, 'hidden'],
     [`${esc}[5mblink`, 'blink'],
@@ -42,10 +42,10 @@ describe('text from others on a terminal', () => {
     [`${esc}]52;c;cm0gLXJmIC8=${esc}\\x`, 'x'],
     [`${esc}]8;;http://evil${esc}\\link${esc}]8;;${esc}\\`, 'link'],
     [`${esc}P+q544e${esc}\\x${esc}_G a=T${esc}\\y${esc}^pm${esc}\\z${esc}Xsos\x07.`, 'xyz.'],
-    // A control string does not reach over lines, nor over another escape.
+    // A control string does not extend over lines, nor over another escape.
     [`${esc}]0;title\nkept\x07`, '^[]0;title\nkept^G'],
     [`${esc}]0;${esc}[31mred`, `^[]0;${esc}[31mred${esc}[0m`],
-    // Not complete.
+    // Incomplete sequences.
     [esc, '^['],
     [`${esc}[`, '^[['],
     [`${esc}[31`, '^[[31'],
@@ -54,7 +54,7 @@ describe('text from others on a terminal', () => {
     [`${esc}[3\x071m`, '^[[3^G1m'],
     // C1 in one character.
     ['\x9b31mred\x9d0;title\x9c\x90q\x85', String.raw`\x9b31mred\x9d0;title\x9c\x90q\x85`],
-    // Single ones: bell, backspace, carriage return, shift out, NUL, delete.
+    // Single characters: bell, backspace, carriage return, shift out, NUL, delete.
     ['a\x07b\x08c\rd\x0ee\x00f\x7fg\x0bh\x0ci', 'a^Gb^Hc^Md^Ne^@f^?g^Kh^Li'],
     ['progress 1%\rprogress 100%\r\n', 'progress 1%^Mprogress 100%^M\n'],
     // Directions and separators.
@@ -102,7 +102,7 @@ describe('text from others on a terminal', () => {
   });
 
   it('takes a time that grows only with its length', () => {
-    // Each of these is half a million beginnings of a sequence that never ends: with the square of it no test run would see the end.
+    // Each of these is half a million beginnings of a sequence that never ends: with quadratic time no test run would end.
     for (const part of [`${esc}[`, `${esc}[1`, `${esc}]`, `${esc}P${esc}`, `${esc}(`, '\x9b'])
       expect(safeText(part.repeat(500_000))).not.toContain(esc);
   });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseIgnoreRules } from '../../../src/lib/source/cfignore.ts';
 
-/** Each row: lines of .cfignore, paths that stay at home, paths that are pushed. */
+/** Each row: lines of .cfignore, ignored paths, paths that are pushed. */
 const rows: [rule: string, lines: string, ignored: string[], kept: string[]][] = [
   ['a comment begins with # in the first column', '#a\nb', ['b'], ['a', '#a']],
   ['blank lines mean nothing', '\n   \na\n', ['a'], ['b', ' ']],
@@ -69,7 +69,7 @@ test('an ignored folder is read only if a negated rule could match below it', ()
   expect(parseIgnoreRules('node_modules\nx$').prunes('node_modules')).toBe(false);
 });
 
-// A matcher that goes back for every way to split the name would not end within the life of this machine.
+// A backtracking matcher would not end within the life of this machine.
 test.each([
   ['nested repetition', '(a+)+b'],
   ['many stars', `${'*a'.repeat(20)}b`],

@@ -28,7 +28,7 @@ afterEach(() => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-/** Files are trusted two seconds after their last change: the clock goes on, the test does not wait. */
+/** Files are trusted two seconds after their last change: the test moves the clock and does not wait. */
 function waitUntilTrusted(): void {
   const now = Date.now() + 2100;
   vi.spyOn(Date, 'now').mockReturnValue(now);
