@@ -146,8 +146,17 @@ async function isOwned(context: Context, lease: Stored<Lease>, named: NamedObjec
   if (owner.type === undefined) return true;
   const object = await context.cluster.get(owner.type, owner.namespace, owner.name, context.signal);
   if (object === undefined) return false;
-  const wanted = currentClaim(owner.type, object);
+  const wanted = currentClaim(owner.type, object) ?? (await claimOfBinding(context, owner.type, object));
   return wanted === undefined || wanted.leaseName === lease.metadata.name;
+}
+
+/** The claim of a service binding; undefined when its instance is gone, whose name it may need. */
+async function claimOfBinding(context: Context, type: ResourceType, object: Stored): Promise<NameClaim | undefined> {
+  if (type.kind !== kinds.serviceBinding.kind) return undefined;
+  const binding = object as Stored<CFServiceBinding>;
+  const { namespace } = binding.metadata;
+  const instance = await context.cluster.get(kinds.serviceInstance, namespace, binding.spec.service.name ?? '', context.signal);
+  return instance === undefined ? undefined : nameClaims.serviceBinding(binding, instance.spec.displayName);
 }
 
 /** The claim that follows from an object alone; undefined when it depends on another object, as that of a service binding does. */
@@ -275,7 +284,8 @@ export async function claimName(context: Context, named: NamedObject): Promise<C
     const who = `(${owner.type?.kind ?? 'object'} ${owner.namespace}/${owner.name} has it)`;
     return refusedClaim(reasons.duplicateName, `${duplicateText(named)} ${named.entity === 'route' ? 'This space has it already.' : who}`);
   }
-  const isRename = taken.state === 'acquired' && before?.status === 'True';
+  // Also an object whose last name was taken may still hold the one before that.
+  const isRename = taken.state === 'acquired' && before !== undefined;
   if (isRename) await releaseOthers(context, wanted, named.object);
   held.set(uid, { lease: claim.leaseName, at: context.now() });
   return heldClaim;
