@@ -15,7 +15,7 @@ interface Result {
 function assertAppProtocol(protocol: string): void {
   if (protocol === 'http1') return;
   const why = protocol === 'http2' ? 'kf does not route HTTP/2 to apps yet' : `there is no protocol '${protocol}'`;
-  throw new KfError('usage', `Incorrect Usage: --app-protocol cannot be '${protocol}': ${why}. Possible is 'http1'.`);
+  throw new KfError('usage', `Incorrect Usage: --app-protocol cannot be '${protocol}': ${why}. The only possible value is 'http1'.`);
 }
 
 export default class MapRoute extends KfCommand<Result> {

@@ -84,7 +84,7 @@ async function main(): Promise<void> {
     await run(settings, log);
     process.exit(0);
   } catch (error) {
-    log.error('cannot go on', { error: messageOf(error) });
+    log.error('cannot continue', { error: messageOf(error) });
     process.exit(1);
   }
 }

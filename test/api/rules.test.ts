@@ -50,18 +50,18 @@ async function change(kind: string, patch: object): Promise<string> {
 }
 
 const route = (message: string) => `${message} of a route cannot be changed; create another route and map it`;
-const binding = (message: string) => `${message} of a binding cannot be changed; unbind and bind anew`;
+const binding = (message: string) => `${message} of a binding cannot be changed; unbind and bind again`;
 
 describe('immutable fields', () => {
   test.each<[string, object, string]>([
-    ['CFApp', { lifecycle: lifecycle('docker') }, 'The lifecycle type of an app cannot be changed; delete the app and push it anew'],
+    ['CFApp', { lifecycle: lifecycle('docker') }, 'The lifecycle type of an app cannot be changed; delete the app and push it again'],
     ['CFPackage', { type: 'docker' }, 'The type of a package cannot be changed'],
     ['CFRoute', { host: 'other' }, route('The host')],
     ['CFRoute', { path: '/other' }, route('The path')],
     ['CFRoute', { path: null }, route('The path')],
     ['CFRoute', { protocol: 'tcp' }, route('The protocol')],
     ['CFRoute', { domainRef: { name: 'other' } }, route('The domain')],
-    ['CFDomain', { name: 'other.com' }, 'The name of a domain cannot be changed; delete the domain and create it anew'],
+    ['CFDomain', { name: 'other.com' }, 'The name of a domain cannot be changed; delete the domain and create it again'],
     ['CFServiceInstance', { type: 'managed' }, 'The type of a service instance cannot be changed'],
     ['CFServiceBinding', { appRef: { name: 'b' } }, binding('The app')],
     ['CFServiceBinding', { service: { name: 'j' } }, binding('The service instance')],

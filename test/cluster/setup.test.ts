@@ -80,7 +80,7 @@ describe('kf setup', () => {
     expect(ran.stdout).toMatch(/changes: +1 of \d+ objects created, 0 changed/);
     // Not the port: setup uses 80 by default, and the ring's cluster has it if no other program does.
     expect(ran.stderr).toMatch(
-      /^This installation keeps no record of its settings; as its objects tell them, they stay: (?=.*images)(?=.*insecureRegistries)/m,
+      /^This installation has no record of its settings; these were read from its objects and stay: (?=.*images)(?=.*insecureRegistries)/m,
     );
     const { [record]: made, ...after } = await versions();
     expect(made).toBeDefined();

@@ -148,7 +148,7 @@ describe('--keep-data', () => {
     expect(await finalizers()).not.toEqual([]);
     const bad = await badAnswersDuring('kept', async () => {
       const { stdout } = await kf.ok('uninstall', '--keep-data', '--yes');
-      expect(stdout).toMatch(/apps that go on: +1\n/);
+      expect(stdout).toMatch(/apps that keep running: +1\n/);
       expect(stdout).toMatch(/apps removed: +0\n/);
     });
     expect(bad).toEqual([]);

@@ -17,7 +17,7 @@ const domain: Kind = {
           rule: String.raw`self.matches('^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?[.])+[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?[.]?$')`,
           message: 'A domain is written in full, in lower case, for example apps.example.com',
         },
-        { rule: 'self == oldSelf', message: 'The name of a domain cannot be changed; delete the domain and create it anew' },
+        { rule: 'self == oldSelf', message: 'The name of a domain cannot be changed; delete the domain and create it again' },
       ),
     }),
   }),

@@ -75,10 +75,10 @@ const binding: Kind = {
       displayName: string(),
     },
     rules(
-      { rule: same('appRef.name'), message: 'The app of a binding cannot be changed; unbind and bind anew' },
-      { rule: same('service.name'), message: 'The service instance of a binding cannot be changed; unbind and bind anew' },
+      { rule: same('appRef.name'), message: 'The app of a binding cannot be changed; unbind and bind again' },
+      { rule: same('service.name'), message: 'The service instance of a binding cannot be changed; unbind and bind again' },
       // `namespace` is a reserved word of CEL and is written with underscores.
-      { rule: same('service.__namespace__'), message: 'The service instance of a binding cannot be changed; unbind and bind anew' },
+      { rule: same('service.__namespace__'), message: 'The service instance of a binding cannot be changed; unbind and bind again' },
     ),
   ),
   status: statusOf({ envSecretRef: localReference(), mountSecretRef: localReference() }),

@@ -106,7 +106,7 @@ const app: Kind = {
   spec: object({
     'displayName!': string({ pattern: '^[-\\w]+$' }),
     'desiredState!': oneOf('STOPPED', 'STARTED'),
-    'lifecycle!': lifecycle(immutable('The lifecycle type of an app cannot be changed; delete the app and push it anew')),
+    'lifecycle!': lifecycle(immutable('The lifecycle type of an app cannot be changed; delete the app and push it again')),
     envSecretName: string(),
     currentDropletRef: localReference(),
   }),

@@ -40,10 +40,10 @@ export async function buildEnvironment(context: Context, build: Stored<CFBuild>,
     const since = Math.max(Date.parse(build.metadata.creationTimestamp ?? ''), context.stores.of(kinds.build).steadySince);
     if (context.now() - since > abandonedMs)
       throw new TerminalError(
-        'EnvironmentNotThere',
+        'EnvironmentMissing',
         `The push that began the build ended before it made the Secret '${own}' with its environment.`,
       );
-    throw new WaitingError('EnvironmentNotThere', `The Secret '${own}' with the build's environment is not there yet.`, 100);
+    throw new WaitingError('EnvironmentMissing', `The Secret '${own}' with the build's environment does not exist yet.`, 100);
   }
   const guid = app.metadata.name;
   return lastOfEach([

@@ -204,7 +204,7 @@ async function take(context: Context, named: NamedObject, wanted: Lease): Promis
   const present = await context.cluster.get(leaseType, namespace, name, context.signal);
   if (present === undefined) {
     if (mayHold && (await createLease(context, wanted))) return { state: 'acquired' };
-    throw new WaitingError('NameInMotion', 'The name is being given free or taken at this moment.', 200);
+    throw new WaitingError('NameInMotion', 'Another object is claiming or releasing this name right now.', 200);
   }
   if (isLeaseOf(present, named.object)) return keepLease(context, present, wanted);
   if (await isOwned(context, present, named)) return { state: 'duplicate', lease: present };

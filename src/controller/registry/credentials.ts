@@ -125,6 +125,6 @@ export async function buildCredential(context: Context, keys: RegistryKeys, spac
   if (key !== undefined) return sign(key, user);
   const secret = await context.cluster.get(secretType, space, places.pushSecret, context.signal);
   if (secret === undefined)
-    throw new WaitingError('RegistryCredentialsMissing', `The Secret ${places.pushSecret} is not there yet.`, 1_000);
+    throw new WaitingError('RegistryCredentialsMissing', `The Secret ${places.pushSecret} does not exist yet.`, 1_000);
   return { username: decoded(secret.data?.['username']), password: decoded(secret.data?.['password']) };
 }

@@ -157,7 +157,7 @@ export function imagesReconciler(keys: RegistryKeys): Reconciler {
       // same one reconcile, so reconciles do not tell.
       const isLate = changes !== changesBefore;
       [changesBefore, cleanedAt] = [undefined, context.now()];
-      if (!outcome.ok) context.log.warn('images of deleted apps stay for now', { error: messageOf(outcome.error) });
+      if (!outcome.ok) context.log.warn('images of deleted apps could not be deleted yet', { error: messageOf(outcome.error) });
       else if (outcome.value > 0) context.log.info('removed images of deleted apps', { repositories: outcome.value });
       if (!outcome.ok) return { requeueAfterMs: pauseMs * 3 };
       return { requeueAfterMs: isLate ? pauseMs : intervalMs };

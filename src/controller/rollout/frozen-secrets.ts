@@ -104,7 +104,7 @@ async function tell(context: Context, workload: Stored<AppWorkload>, lost: reado
           type: conditionTypes.whole,
           status: 'False',
           reason: reasons.environmentLost,
-          message: `Deleted while nobody looked: the Secrets ${lost.join(', ')}.`,
+          message: `These Secrets were deleted: ${lost.join(', ')}.`,
         };
   await writeStatus(context, kinds.appWorkload, workload, {
     ...workload.status,

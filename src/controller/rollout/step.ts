@@ -114,7 +114,7 @@ export class Rollouts {
     const left = view.target.spec.startupProbe === undefined ? oldest + stableMs - context.now() : 0;
     if (left <= 0) return { state: 'proven', through: 'instance' };
     view.lookAgain.push(left);
-    return { state: 'awaited', message: 'The new version runs; waiting whether it stays.' };
+    return { state: 'awaited', message: 'The new version runs; waiting to see if it keeps running.' };
   }
 
   /** The weights that every HTTPRoute of the process has and its gateway has accepted; undefined while they differ. */

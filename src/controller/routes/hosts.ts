@@ -74,7 +74,7 @@ async function takeHost(context: Context, route: Stored<CFRoute>, fqdn: string, 
   if (present === undefined) {
     if (seniorSpace(route, context.stores) !== undefined) return false;
     if (await createLease(context, wanted)) return true;
-    throw new WaitingError('NameInMotion', 'The host is being given free or taken at this moment.', 200);
+    throw new WaitingError('NameInMotion', 'Another route is claiming or releasing this host right now.', 200);
   }
   if (isLeaseOf(present, route)) return true;
   const holder = leaseOwner(present).namespace;

@@ -144,7 +144,7 @@ export class Leader {
     try {
       await this.#write(held, { ...held.spec, holderIdentity: '', renewTime: micro() }, AbortSignal.timeout(2_000));
     } catch (error) {
-      this.#log.warn('lease not given back', { error: (error as Error).message });
+      this.#log.warn('lease not released', { error: (error as Error).message });
     }
   }
 }

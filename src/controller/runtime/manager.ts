@@ -204,7 +204,7 @@ export class Manager {
   #currentInfo(): KfInfo {
     const text = this.#stores.of(configMapType).get(this.#options.rootNamespace, places.info)?.data?.[places.infoKey];
     if (text === undefined)
-      throw new WaitingError('NotSetUp', `The ConfigMap ${this.#options.rootNamespace}/${places.info} is not there yet.`, 5_000);
+      throw new WaitingError('NotSetUp', `The ConfigMap ${this.#options.rootNamespace}/${places.info} does not exist yet.`, 5_000);
     if (this.#info?.text !== text) this.#info = { text, value: parseKfInfo(text) };
     return this.#info.value;
   }

@@ -89,7 +89,7 @@ async function ensureParts(
   if (secret === undefined)
     throw new WaitingError(
       reasons.credentialsSecretNotAvailable,
-      `The Secret '${instance.spec.secretName}' of the service instance is not there yet.`,
+      `The Secret '${instance.spec.secretName}' of the service instance does not exist yet.`,
       missingSecretRetryMs(context, instance),
     );
   const credentials = serviceCredentialsOf(secret);

@@ -77,7 +77,10 @@ export function checkCredentials(
 ): { ready: Statement; status: Partial<StatusOf<CFServiceInstance>> } {
   if (secret === undefined)
     return {
-      ready: refused(reasons.credentialsSecretNotAvailable, `The Secret '${live.spec.secretName}' with the credentials is not there yet.`),
+      ready: refused(
+        reasons.credentialsSecretNotAvailable,
+        `The Secret '${live.spec.secretName}' with the credentials does not exist yet.`,
+      ),
       status: {},
     };
   const before = live.status?.credentialsObservedVersion;

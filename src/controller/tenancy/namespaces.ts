@@ -58,7 +58,7 @@ async function createNamespace(context: Context, wanted: Namespace): Promise<Sto
     return await context.cluster.create(namespaceType, wanted, { signal: context.signal });
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
-    throw new WaitingError('InMotion', `The namespace ${wanted.metadata.name ?? ''} was made at this moment.`, 300);
+    throw new WaitingError('InMotion', `The namespace ${wanted.metadata.name ?? ''} is being created right now.`, 300);
   }
 }
 

@@ -48,7 +48,7 @@ function isUnclaimedAndNotOlder(namespace: Stored<Namespace>, { object }: Owner)
 function takenError(owner: Owner): TerminalError {
   return new TerminalError(
     reasons.guidTaken,
-    `The GUID '${guidOf(owner)}' belongs to another org or space, so nothing is made for this ${wordOf(owner)}. Delete it and create it anew with a GUID of its own.`,
+    `The GUID '${guidOf(owner)}' belongs to another org or space, so nothing is made for this ${wordOf(owner)}. Delete it and create it again with its own GUID.`,
   );
 }
 

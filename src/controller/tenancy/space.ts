@@ -106,7 +106,7 @@ async function ensureParts(context: Context, space: Stored<CFSpace>, keys: Regis
   if (parent === undefined) throw new WaitingError('OrgNotFound', `The org '${org}' of the space does not exist.`);
   const home = context.stores.of(namespaceType).get(undefined, org);
   if (home === undefined || !isNamespaceOf(home, { entity: 'org', object: parent }))
-    throw new WaitingError('OrgNotReady', `The namespace of the org '${parent.spec.displayName}' is not there yet.`);
+    throw new WaitingError('OrgNotReady', `The namespace of the org '${parent.spec.displayName}' does not exist yet.`);
   const namespace = await ensureNamespace(context, { entity: 'space', object: space }, spaceNamespace(space, parent));
   await withFreshRights(context, namespace, async () => {
     await ensureOwnRights(context, name);

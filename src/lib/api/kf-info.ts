@@ -93,7 +93,9 @@ export function parseKfInfo(text: string): KfInfo {
   const required = ['controller', 'registry', 'builder', 'defaultDomain', 'gateway', 'processDefaults', 'staging'] as const;
   const lacking = required.filter((key) => info[key] === undefined);
   if (lacking.length > 0) {
-    throw new KfError('failed', `The installation's description (ConfigMap kf-info) lacks ${lacking.join(', ')}.`, { hints: setupHint });
+    throw new KfError('failed', `The installation's description (ConfigMap kf-info) does not contain ${lacking.join(', ')}.`, {
+      hints: setupHint,
+    });
   }
   return { oldestCli: '0.0.0', drainSeconds: 4, root: 'cf', ...info } as KfInfo;
 }

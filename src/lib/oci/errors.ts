@@ -158,11 +158,11 @@ function hintsFor(answer: RegistryAnswer): string[] {
   if (answer.status === 401) return ['The registry does not know the credential that was sent, or none was sent.'];
   if (answer.entries.some(({ message }) => message.includes('its share of the registry')))
     return [
-      'kf delete APP for apps that are not needed: their images go with them.',
+      'kf delete APP for apps that are not needed: this also deletes their images.',
       'An operator can give spaces more: registrySpaceQuotaMB in setup.yaml.',
     ];
   if (answer.entries.some(({ message }) => message.includes('repositories, the most that are possible')))
-    return ['kf delete APP for apps that are not needed: their images go with them.'];
+    return ['kf delete APP for apps that are not needed: this also deletes their images.'];
   if (answer.status === 403) return ['The credential that was sent may not do this in this repository.'];
   return [];
 }

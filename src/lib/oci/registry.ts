@@ -161,7 +161,7 @@ export class RegistryClient {
       throw new KfError('upload', `The index '${repository}' ${reference} names a manifest without a digest.`);
     const manifest = await this.getManifest(repository, entry.digest, signal);
     if (!manifest)
-      throw new KfError('upload', `The index '${repository}' ${reference} names a manifest that is not there: ${entry.digest}.`);
+      throw new KfError('upload', `The index '${repository}' ${reference} names a manifest that does not exist: ${entry.digest}.`);
     return {
       digest: entry.digest,
       rootDigest: root.descriptor.digest,

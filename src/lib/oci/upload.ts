@@ -326,7 +326,7 @@ function isCut(error: unknown): boolean {
 }
 
 function keptNothing({ what, repository }: UploadOptions): KfError {
-  return new KfError('upload', `The registry takes the bytes of ${what} for '${repository}' and keeps nothing of them.`);
+  return new KfError('upload', `The registry accepts the bytes of ${what} for '${repository}', but does not store them.`);
 }
 
 function tooLarge(cause: RegistryError, bytes: number): KfError {

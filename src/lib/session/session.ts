@@ -254,7 +254,7 @@ class OpenSession implements Session {
     const found = await this.cluster.get(kinds.space, org.guid, space.guid, this.signal);
     if (found !== undefined && found.metadata.deletionTimestamp === undefined) return;
     const whose = this.#placeFrom === 'defaults' ? `The space '${space.name}' that setup made in` : `The targeted space '${space.name}' of`;
-    throw new KfError('not-found', `${whose} org '${org.name}' is not there any more.`, {
+    throw new KfError('not-found', `${whose} org '${org.name}' does not exist any more.`, {
       hints: [`${this.bin} target -o ${org.name} -s SPACE`],
     });
   }

@@ -28,7 +28,7 @@ export function traceSink(env: Env, { print, warn }: TraceOutputs): ((line: stri
       appendFileSync(output, `${line}\n`, { mode: 0o600 });
     } catch (error) {
       hasFailed = true;
-      warn(`CF_TRACE: ${output} cannot be written (${messageOf(error)}). Requests are not told.`);
+      warn(`CF_TRACE: ${output} cannot be written (${messageOf(error)}). Requests are not traced.`);
     }
   };
 }

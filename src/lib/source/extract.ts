@@ -168,7 +168,7 @@ class Extraction {
   async #makeHardLink(path: string, target: string): Promise<void> {
     await this.#makeFolder(posix.dirname(target) === '.' ? '' : posix.dirname(target));
     const stats = await lstat(join(this.#target, target)).catch(() => undefined);
-    if (!stats?.isFile()) throw refused(path, 'it is a link to a file that is not there');
+    if (!stats?.isFile()) throw refused(path, 'it is a link to a file that does not exist');
     this.#clear(path);
     await link(join(this.#target, target), join(this.#target, path));
   }

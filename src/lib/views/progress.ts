@@ -124,13 +124,15 @@ const renderers: Renderers = {
   'install-step': ({ step: name }) => step(installSteps[name]),
   'install-part': ({ part }) => step(`Installing ${part.replaceAll('-', ' ')}`),
   awaiting: ({ what }) => step(`Waiting for ${what}`),
-  'info-broken': ({ fault }) => warn(`${fault} Setup writes it anew.`),
+  'info-broken': ({ fault }) => warn(`${fault} Setup writes it again.`),
   'registry-full': ({ free, total }) =>
     warn(
-      `The registry is nearly full: ${formatBytes(free)} of ${formatBytes(total)} are free, and pushes are refused. Delete apps (their images go with them), or give it more room: registrySize in setup.yaml.`,
+      `The registry is nearly full: ${formatBytes(free)} of ${formatBytes(total)} are free, and pushes are refused. Delete apps (this also deletes their images), or give it more space: registrySize in setup.yaml.`,
     ),
   'credentials-end': ({ day }, bin) =>
-    warn(`Nobody renews the credentials by which nodes pull the images of apps; they end on ${day}. The next ${bin} setup renews them.`),
+    warn(
+      `The credentials with which nodes pull the images of apps are not renewed any more: they expire on ${day}. The next ${bin} setup renews them.`,
+    ),
 
   warning: ({ message }) => warn(message),
   done: () => [{ done: true }],

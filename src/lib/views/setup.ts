@@ -42,7 +42,9 @@ export interface SettingsView {
 export function settingsLines({ kept, from, changed }: SettingsView, bin: string): string[] {
   const names = kept.join(', ');
   const where =
-    from === 'objects' ? 'This installation keeps no record of its settings; as its objects tell them, they stay' : 'Settings that stay';
+    from === 'objects'
+      ? 'This installation has no record of its settings; these were read from its objects and stay'
+      : 'Settings that stay';
   const changes = changed.map(({ key, before, after }) => `${key} from ${before} to ${after}`);
   return [
     ...(names === '' ? [] : [`${where}: ${names} (others: ${bin} setup -f FILE)`]),
@@ -139,7 +141,7 @@ export function uninstallBlocks(view: UninstallView): Block[] {
   return [
     line(),
     pairs(
-      ...(view.keptApps === 0 ? [] : ([['apps that go on:', String(view.keptApps)]] as [string, string][])),
+      ...(view.keptApps === 0 ? [] : ([['apps that keep running:', String(view.keptApps)]] as [string, string][])),
       ['apps removed:', String(view.apps)],
       ['orgs removed:', String(view.orgs)],
       ['objects removed:', String(view.removed.length)],

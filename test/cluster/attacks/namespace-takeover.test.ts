@@ -47,7 +47,7 @@ describe('a space whose name an org manager chose', () => {
     expect(await attacker.kubectl(['create', '-f', '-'], spaceObject(own, guid, `taken-${guid.slice(0, 4)}`))).toMatchObject({ code: 0 });
     await until('the space to be refused', async () => (await conditionOf('cfspace', own, guid))?.reason === 'GuidTaken');
     expect((await conditionOf('cfspace', own, guid))?.message).toBe(
-      `The GUID '${guid}' belongs to another org or space, so nothing is made for this space. Delete it and create it anew with a GUID of its own.`,
+      `The GUID '${guid}' belongs to another org or space, so nothing is made for this space. Delete it and create it again with its own GUID.`,
     );
     expect(await stateOf(guid)).toEqual(before);
     if (guid !== own) expect((await attacker.kubectl(['get', 'rolebindings', '-n', guid])).stderr).toContain('forbidden');

@@ -272,7 +272,7 @@ describe('the target', () => {
     await cluster.add(kinds.space, { metadata: { name: 'gone-guid', namespace: 'org-guid' }, spec: { displayName: 'gone' } });
     await cli.run(['target', '-o', 'example-org', '-s', 'gone']);
     await cluster.memory.delete(kinds.space, 'org-guid', 'gone-guid');
-    expect((await cli.run(['apps'])).stderr).toContain("The targeted space 'gone' of org 'example-org' is not there any more.");
+    expect((await cli.run(['apps'])).stderr).toContain("The targeted space 'gone' of org 'example-org' does not exist any more.");
   });
 });
 

@@ -135,8 +135,8 @@ describe('routes', () => {
   });
 
   it.each([
-    ['http2', "--app-protocol cannot be 'http2': kf does not route HTTP/2 to apps yet. Possible is 'http1'."],
-    ['htpp', "--app-protocol cannot be 'htpp': there is no protocol 'htpp'. Possible is 'http1'."],
+    ['http2', "--app-protocol cannot be 'http2': kf does not route HTTP/2 to apps yet. The only possible value is 'http1'."],
+    ['htpp', "--app-protocol cannot be 'htpp': there is no protocol 'htpp'. The only possible value is 'http1'."],
   ])('map-route --app-protocol %s is refused before anything is read', async (protocol, message) => {
     const run = await cli.run(['map-route', 'my-app', 'apps.localhost', '-n', 'shop', '--app-protocol', protocol]);
     expect(run.code).toBe(1);
@@ -279,7 +279,7 @@ describe('without a target', () => {
     const run = await cli.run(['app', 'my-app'], { env: nowhere });
     expect([run.code, run.stderr]).toEqual([
       1,
-      expect.stringContaining("The space 'default' that setup made in org 'default' is not there any more."),
+      expect.stringContaining("The space 'default' that setup made in org 'default' does not exist any more."),
     ]);
   });
 });

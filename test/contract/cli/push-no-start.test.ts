@@ -229,7 +229,7 @@ describe('a package that was pushed with --no-start', () => {
     const runs = scene.packageThatRuns();
     scene.endBuild(nameOf(scene.builds()[0]), web);
     const run = await running;
-    expect([run.code, run.stderr]).toEqual([1, expect.stringContaining("App 'shop' was pushed or built anew by alice meanwhile")]);
+    expect([run.code, run.stderr]).toEqual([1, expect.stringContaining("App 'shop' was pushed or built again by alice meanwhile")]);
     expect(scene.packageThatRuns()).toBe(runs);
   });
 });

@@ -84,6 +84,6 @@ describe('requests are logged', () => {
   it('to a file that cannot be written: with a warning, and the command continues', async () => {
     const run = await cli.run(['apps'], { env: { CF_TRACE: path.join(cli.home, 'nowhere', 'trace.log') } });
     expect(run.code).toBe(0);
-    expect(run.stderr).toMatch(/^CF_TRACE: .*nowhere\/trace\.log cannot be written \(ENOENT.*\)\. Requests are not told\.\n$/);
+    expect(run.stderr).toMatch(/^CF_TRACE: .*nowhere\/trace\.log cannot be written \(ENOENT.*\)\. Requests are not traced\.\n$/);
   });
 });

@@ -248,7 +248,7 @@ describe('scale', () => {
       id: 'pushed',
       phase: 'Starting' as const,
       reason: 'Serving',
-      message: 'The new version runs; waiting whether it stays.',
+      message: 'The new version runs; waiting to see if it keeps running.',
       process: 'worker',
     };
     const tell = async (deployment: DeploymentStatus): Promise<void> => {
@@ -269,7 +269,7 @@ describe('scale', () => {
     };
     const run = await cli.run(['scale', 'my-app', '--process', 'worker', '-i', '1']);
     expect(run.code).toBe(0);
-    expect(run.stderr).toContain('Waiting: the new version runs; waiting whether it stays\n');
+    expect(run.stderr).toContain('Waiting: the new version runs; waiting to see if it keeps running\n');
     expect(run.stdout).toContain('\ntype:           worker\nsidecars:       \ninstances:      1/1\n');
     expect(run.stdout).not.toContain('Active deployment');
   });

@@ -177,7 +177,7 @@ describe('builds', () => {
 
   test('wait for the environment that the CLI can only make after the build object', async () => {
     const made = await start({ env: { FOO: 'bar' }, late: true });
-    await scene.until(() => expect(scene.condition(kinds.build, 's-1', 'b-1', 'Ready')?.reason).toBe('EnvironmentNotThere'));
+    await scene.until(() => expect(scene.condition(kinds.build, 's-1', 'b-1', 'Ready')?.reason).toBe('EnvironmentMissing'));
     expect(job()).toBeUndefined();
     await cluster.create(secretType, buildBuildEnvSecret(made, { FOO: 'bar' }, author));
     await scene.until(() => expect(job()).toBeDefined());
@@ -185,7 +185,7 @@ describe('builds', () => {
 
   test('fail if their push ended before it made their environment, instead of waiting for ever', async () => {
     await start({ env: { FOO: 'bar' }, late: true });
-    await scene.until(() => expect(scene.condition(kinds.build, 's-1', 'b-1', 'Ready')?.reason).toBe('EnvironmentNotThere'));
+    await scene.until(() => expect(scene.condition(kinds.build, 's-1', 'b-1', 'Ready')?.reason).toBe('EnvironmentMissing'));
     const creationTimestamp = new Date(Date.now() - 60_000).toISOString();
     await cluster.mergePatch(kinds.build, 's-1', 'b-1', { metadata: { creationTimestamp } });
     await scene.until(() => expect(build()?.status?.state).toBe('FAILED'));

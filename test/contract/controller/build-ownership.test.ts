@@ -21,7 +21,7 @@ const space = (name: string, ns: string) => ({
   spec: { displayName: `space ${name} in ${ns}` },
 });
 const taken = (word: string, guid: string) =>
-  `The GUID '${guid}' belongs to another org or space, so nothing is made for this ${word}. Delete it and create it anew with a GUID of its own.`;
+  `The GUID '${guid}' belongs to another org or space, so nothing is made for this ${word}. Delete it and create it again with its own GUID.`;
 
 /** All objects of a namespace and the namespace itself, without fields that change by themselves. */
 function contentOf(cluster: MemoryCluster, ns: string): unknown {

@@ -217,7 +217,7 @@ test.each([
   ['text that is no JSON', '{"format": 1,', 'is not valid JSON: '],
   ['an object without a format', '{}', 'names no format.'],
   ['JSON without a map', 'null', 'names no format.'],
-  ['one that lacks what every command needs', '{"format":1}', 'lacks controller, registry'],
+  ['one that lacks what every command needs', '{"format":1}', 'does not contain controller, registry'],
 ])('a broken description of the installation is written again, with a message: %s', async (_, broken, fault) => {
   const memory = await cluster();
   const objects = await install(memory, { file, flags: {} });
@@ -226,7 +226,7 @@ test.each([
   expect(named(again.objects)).toEqual(named(objects));
   expect(again.warnings).toHaveLength(1);
   expect(again.warnings[0]).toMatch(
-    new RegExp(`^The installation's description \\(ConfigMap kf-info\\) ${fault}.* Setup writes it anew\\.$`),
+    new RegExp(`^The installation's description \\(ConfigMap kf-info\\) ${fault}.* Setup writes it again\\.$`),
   );
 });
 
@@ -236,7 +236,7 @@ test('if a broken description was the only record of the settings, setup asks fo
   await withoutRecord(memory);
   await memory.mergePatch(configMapType, 'cf', 'kf-info', { data: { 'info.json': '{' } });
   await expect(ask(memory, { flags: {} })).rejects.toMatchObject({
-    message: expect.stringMatching(/^This installation keeps no record of its settings\. .*kf-info\) is not valid JSON/) as string,
+    message: expect.stringMatching(/^This installation has no record of its settings\. .*kf-info\) is not valid JSON/) as string,
     hints: ['kf setup -f setup.yaml'],
   });
   expect(named((await ask(memory, { file, flags: {} })).objects)).toEqual(named(objects));
@@ -270,7 +270,8 @@ test('if the objects do not show the images setup asks for a file, and names wha
   await withoutRecord(memory);
   await memory.delete(deploymentType, 'kf-system', 'kf-registry');
   await expect(ask(memory, { flags: {} })).rejects.toMatchObject({
-    message: 'This installation keeps no record of its settings. What tells of its images is missing: Deployment kf-system/kf-registry.',
+    message:
+      'This installation has no record of its settings. The object that names its images is missing: Deployment kf-system/kf-registry.',
     hints: ['kf setup -f setup.yaml'],
   });
   expect((await ask(memory, { file, flags: {} })).report.changed).toEqual([]);

@@ -24,7 +24,9 @@ test('a newer format is refused before any other value is read', () => {
 });
 
 test('missing programs are named', () => {
-  expect(() => parseKfInfo(JSON.stringify({ ...info, gateway: undefined, staging: undefined }))).toThrow('lacks gateway, staging');
+  expect(() => parseKfInfo(JSON.stringify({ ...info, gateway: undefined, staging: undefined }))).toThrow(
+    'does not contain gateway, staging',
+  );
 });
 
 test('text that is not JSON causes a hint to run setup', () => {

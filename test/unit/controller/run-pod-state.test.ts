@@ -91,7 +91,7 @@ describe('the reason why an instance does not serve', () => {
       { reason: 'CreateContainer', final: true },
     ],
     [
-      'a Secret that is not there yet',
+      'a Secret that does not exist yet',
       pod({ state: waiting('CreateContainerConfigError', 'secret "x" not found') }),
       { reason: 'CreateContainer', final: false },
     ],

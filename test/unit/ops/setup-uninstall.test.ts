@@ -92,5 +92,5 @@ test('without the controller nodes can pull the images of apps for a year, and s
   const days = (Number(until) - Date.now() / 1000) / 86_400;
   expect(Math.round(days)).toBe(365);
   expect(cluster.peek(secretType, 's-2', 'image-registry-credentials')).toBeUndefined();
-  expect(warnings().join()).toContain(`they end on ${new Date(Number(until) * 1000).toISOString().slice(0, 10)}`);
+  expect(warnings().join()).toContain(`they expire on ${new Date(Number(until) * 1000).toISOString().slice(0, 10)}`);
 });

@@ -65,7 +65,7 @@ function assertSameChoice(read: Stored<CFApp>, current: Stored<CFApp>, droplet: 
   if (choiceOf(current) === choiceOf(read) || current.spec.currentDropletRef?.name === droplet) return;
   const by = current.metadata.annotations?.[annotations.changedBy] ?? 'somebody';
   const name = current.spec.displayName;
-  throw new KfError('conflict', `App '${name}' was pushed or built anew by ${by} meanwhile; this build does not replace that.`, {
+  throw new KfError('conflict', `App '${name}' was pushed or built again by ${by} meanwhile; this build does not replace that.`, {
     hints: [`kf app ${name}`],
     details: { reason: 'superseded', by },
   });

@@ -144,11 +144,11 @@ function assertTold({ info, registry, traefik }: Found): void {
     ...(hasOwnGateway(info) && traefik === undefined ? [`Deployment ${info.gateway.namespace}/${traefikName}`] : []),
   ];
   if (lacking.length === 0) return;
-  throw untold(`What tells of its images is missing: ${lacking.join(', ')}.`);
+  throw untold(`The object that names its images is missing: ${lacking.join(', ')}.`);
 }
 
 function untold(why: string): KfError {
-  return new KfError('failed', `This installation keeps no record of its settings. ${why}`, { hints: ['kf setup -f setup.yaml'] });
+  return new KfError('failed', `This installation has no record of its settings. ${why}`, { hints: ['kf setup -f setup.yaml'] });
 }
 
 /**

@@ -21,7 +21,7 @@ const pathRules: readonly { holds: (path: string) => boolean; rule: string }[] =
 export function assertAddress({ host, domain, path }: RoutePlace, hint: string): void {
   if (host === '') throw new KfError('usage', `Missing host. Routes on domain '${domain.spec.name}' must have a host.`, { hints: [hint] });
   if (host !== '*' && !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/i.test(host))
-    throw new KfError('usage', `The host '${host}' is no valid name: letters, digits and '-', at most 63 of them.`);
+    throw new KfError('usage', `The host '${host}' is not a valid name: use letters, digits and '-', at most 63 characters.`);
   const broken = pathRules.find(({ holds }) => !holds(path));
   if (broken !== undefined) throw new KfError('usage', `The path '${path}' of a route ${broken.rule}.`);
 }

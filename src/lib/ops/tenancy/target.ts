@@ -38,7 +38,7 @@ async function orForget<T>(session: Session, kept: { org?: NameAndGuid }, find: 
     try {
       session.save({ ...base(session), ...kept });
     } catch (unsaved) {
-      if (error instanceof KfError) error.hints.push(`The former target stays. ${messageOf(unsaved)}`);
+      if (error instanceof KfError) error.hints.push(`The previous target stays. ${messageOf(unsaved)}`);
     }
     throw error;
   }
