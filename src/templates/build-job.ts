@@ -9,6 +9,7 @@ import type { Container, EnvVar, PodSpec, Volume, VolumeMount } from '../lib/api
 import type { EnvVar as BuildVariable } from '../lib/api/types.generated.ts';
 import { buildPaths, buildScript, platformApi, registryKeys, registryScript, releaseFile } from './build-scripts.ts';
 import type { LifecycleInput } from './build-scripts.ts';
+import { nonRootContainer } from './pod-security.ts';
 
 export interface BuildJobInput {
   /** Name of the CFBuild, its BuildWorkload and this Job. */
@@ -49,12 +50,6 @@ export const finishedBuildTtlSeconds = 6 * 3600;
 
 export const buildContainers = { source: 'source', registry: 'registry', build: 'build' } as const;
 
-const security = {
-  allowPrivilegeEscalation: false,
-  capabilities: { drop: ['ALL'] },
-  runAsNonRoot: true,
-  seccompProfile: { type: 'RuntimeDefault' as const },
-};
 const mount = (name: string, mountPath: string, readOnly = false): VolumeMount => ({ name, mountPath, ...(readOnly ? { readOnly } : {}) });
 const shared = {
   workspace: mount('workspace', buildPaths.workspace),
@@ -69,7 +64,7 @@ function container(name: string, image: string, rest: Partial<Container>): Conta
     image,
     imagePullPolicy: 'IfNotPresent',
     terminationMessagePolicy: 'FallbackToLogsOnError',
-    securityContext: security,
+    securityContext: nonRootContainer,
     ...rest,
   };
 }

@@ -2,6 +2,7 @@
 
 import type { Pod } from '../lib/api/pod-kind.ts';
 import { labels } from '../lib/api/group.ts';
+import { nonRootContainer } from './pod-security.ts';
 
 export const builderPodName = 'kf-builder-info';
 /** The image that a builder pod reads. */
@@ -37,12 +38,7 @@ export function builderPod(namespace: string, image: string): Pod {
           command: ['sh', '-c', script],
           terminationMessagePolicy: 'FallbackToLogsOnError',
           resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { memory: '64Mi' } },
-          securityContext: {
-            allowPrivilegeEscalation: false,
-            capabilities: { drop: ['ALL'] },
-            runAsNonRoot: true,
-            seccompProfile: { type: 'RuntimeDefault' },
-          },
+          securityContext: nonRootContainer,
         },
       ],
     },

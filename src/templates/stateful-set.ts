@@ -9,6 +9,7 @@ import type { Container, PodSpec } from '../lib/api/pod.ts';
 import type { AppWorkload, CFProcess } from '../lib/api/types.generated.ts';
 import { buildInstanceEnv } from './pod-env.ts';
 import { ownerReference } from './metadata.ts';
+import { unprivilegedContainer } from './pod-security.ts';
 import { defined } from '../lib/defined.ts';
 
 /** Contract 6.4: in every space; it has no rights and no token. */
@@ -67,12 +68,7 @@ function container(workload: Stored<AppWorkload>): Container {
     ...(drain > 0 ? { lifecycle: { preStop: { sleep: { seconds: drain } } } } : {}),
     // The last lines of an ended container stay in its status, for later questions about the cause.
     terminationMessagePolicy: 'FallbackToLogsOnError',
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      capabilities: { drop: ['ALL'] },
-      seccompProfile: { type: 'RuntimeDefault' },
-      ...runAsUser,
-    },
+    securityContext: { ...unprivilegedContainer, ...runAsUser },
     ...defined({ volumeMounts }),
   };
 }

@@ -6,6 +6,7 @@ import { apiVersionOf, type Stored } from '../lib/api/object.ts';
 import type { CFApp, CFTask, Droplet, EnvVar, TaskWorkload } from '../lib/api/types.generated.ts';
 import { defined } from '../lib/defined.ts';
 import { ownerReference } from './metadata.ts';
+import { unprivilegedContainer } from './pod-security.ts';
 
 export interface TaskInput {
   app: Stored<CFApp>;
@@ -90,11 +91,7 @@ export function buildTaskJob(workload: Stored<TaskWorkload>): Job {
                 resources: spec.resources && { requests: stringsOf(spec.resources.requests), limits: stringsOf(spec.resources.limits) },
               }),
               terminationMessagePolicy: 'FallbackToLogsOnError',
-              securityContext: {
-                allowPrivilegeEscalation: false,
-                capabilities: { drop: ['ALL'] },
-                seccompProfile: { type: 'RuntimeDefault' },
-              },
+              securityContext: unprivilegedContainer,
             },
           ],
         },

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { KubeObject } from '../../lib/api/object.ts';
-import { restrictedContainer, restrictedPod } from './pod-security.ts';
+import { restrictedContainer, restrictedPod } from '../pod-security.ts';
 import { rootNamespace, systemNamespace, type SetupPlan } from './options.ts';
 import { buildDeployment, buildService, buildServiceAccount } from './workload.ts';
 

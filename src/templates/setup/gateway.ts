@@ -3,7 +3,7 @@
 import type { KubeObject } from '../../lib/api/object.ts';
 import { gatewayNamespace, needsHostPorts } from './namespaces.ts';
 import { managedByLabel, type SetupPlan } from './options.ts';
-import { restrictedContainer, restrictedPod } from './pod-security.ts';
+import { restrictedContainer, restrictedPod } from '../pod-security.ts';
 import { buildDeployment, buildService, buildServiceAccount } from './workload.ts';
 
 export const gatewayName = 'kf';

@@ -4,7 +4,7 @@ import type { Pod } from '../../lib/api/pod-kind.ts';
 import type { NetworkPolicy } from '../../lib/api/network-policy.ts';
 import { networkPolicy } from '../network-policies.ts';
 import { systemNamespace } from './options.ts';
-import { restrictedContainer, restrictedPod } from './pod-security.ts';
+import { restrictedContainer, restrictedPod } from '../pod-security.ts';
 
 const port = 8080;
 

@@ -6,7 +6,7 @@ import { buildDeployment, buildService, buildServiceAccount } from './workload.t
 import { gatewayName } from './gateway.ts';
 import { gatewayNamespace } from './namespaces.ts';
 import { systemNamespace, type SetupPlan } from './options.ts';
-import { restrictedContainer, restrictedPod } from './pod-security.ts';
+import { restrictedContainer, restrictedPod } from '../pod-security.ts';
 
 export const pagesName = 'kf-pages';
 const httpPort = 8080;

@@ -2,7 +2,7 @@
 
 import type { Secret } from '../../lib/api/core.ts';
 import type { Pod } from '../../lib/api/pod-kind.ts';
-import { restrictedContainer, restrictedPod } from './pod-security.ts';
+import { restrictedContainer, restrictedPod } from '../pod-security.ts';
 
 /** @param node the node that pulls; if left out, the scheduler chooses */
 export function buildPullTest(namespace: string, name: string, image: string, pullSecret: string, node?: string): Pod {

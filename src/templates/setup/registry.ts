@@ -2,7 +2,7 @@
 
 import { registryKeySecretName } from '../../lib/api/registry-credentials.ts';
 import type { KubeObject } from '../../lib/api/object.ts';
-import { restrictedContainer, restrictedPod } from './pod-security.ts';
+import { restrictedContainer, restrictedPod } from '../pod-security.ts';
 import { systemNamespace, type SetupPlan } from './options.ts';
 import { buildDeployment, buildService, buildServiceAccount } from './workload.ts';
 import { defined } from '../../lib/defined.ts';
