@@ -33,9 +33,24 @@ export interface NetworkPolicy extends KubeObject {
 export const networkPolicyType = resource<NetworkPolicy>('networking.k8s.io', 'v1', 'NetworkPolicy', 'networkpolicies');
 
 /** Addresses of clusters, machines and clouds, never of the internet: private, shared and link-local ones (RFC 1918, 6598, 3927, 4193, 4291). */
+const insideIpv4 = ['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'];
+
+/**
+ * The IPv6 ranges that a gateway of the network translates to a range of IPv4 addresses: NAT64 (RFC 6052) and 6to4 (RFC 3056). An app could
+ * reach a private IPv4 address by them.
+ */
+function translated(range: string): string[] {
+  const [address = '', bits = ''] = range.split('/');
+  const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number);
+  const groups = `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+  // The cluster warns about an address that is not in its shortest form.
+  const shortest = (long: string): string => new URL(`http://[${long}]`).hostname.slice(1, -1);
+  return [`${shortest(`64:ff9b::${groups}`)}/${96 + Number(bits)}`, `${shortest(`2002:${groups}::`)}/${16 + Number(bits)}`];
+}
+
 const insideRanges = {
-  ipv4: ['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
-  ipv6: ['::/127', 'fc00::/7', 'fe80::/10'],
+  ipv4: insideIpv4,
+  ipv6: ['::/127', 'fc00::/7', 'fe80::/10', ...insideIpv4.flatMap(translated)],
 } as const;
 
 const inside = new BlockList();
@@ -65,7 +80,8 @@ export function internet(closed: readonly string[], ipv6: boolean): NetworkPeer[
   const block = (cidr: string, ranges: readonly string[], version: number): NetworkPeer => ({
     ipBlock: { cidr, except: [...ranges, ...more.filter((address) => isIP(address) === version).map((address) => hostRange(address))] },
   });
-  return [block('0.0.0.0/0', insideRanges.ipv4, 4), ...(ipv6 ? [block('::/0', insideRanges.ipv6, 6)] : [])];
+  const closedIpv4 = more.filter((address) => isIP(address) === 4).flatMap((address) => translated(hostRange(address)));
+  return [block('0.0.0.0/0', insideRanges.ipv4, 4), ...(ipv6 ? [block('::/0', [...insideRanges.ipv6, ...closedIpv4], 6)] : [])];
 }
 
 /** True for `10.0.0.0/8`, `fd00::/8`. */

@@ -28,7 +28,14 @@ describe('the internet in a policy', () => {
   test('has a second part if pods have IPv6', () => {
     const peers = internet(['2001:db8::1'], true);
     expect(peers.map(({ ipBlock }) => ipBlock?.cidr)).toEqual(['0.0.0.0/0', '::/0']);
-    expect(except(peers, 1)).toEqual(['::/127', 'fc00::/7', 'fe80::/10', '2001:db8::1/128']);
+    const translated = /^(64:ff9b|2002):/;
+    expect(except(peers, 1).filter((range) => !translated.test(range))).toEqual(['::/127', 'fc00::/7', 'fe80::/10', '2001:db8::1/128']);
+  });
+
+  test('excludes the IPv6 addresses that a network translates to excluded IPv4 addresses', () => {
+    const ranges = except(internet(['198.51.100.1'], true), 1);
+    expect(ranges).toEqual(expect.arrayContaining(['64:ff9b::a00:0/104', '64:ff9b::a9fe:0/112', '64:ff9b::c633:6401/128']));
+    expect(ranges).toEqual(expect.arrayContaining(['2002:a00::/24', '2002:a9fe::/32', '2002:c633:6401::/48']));
   });
 
   test.each([
@@ -36,6 +43,9 @@ describe('the internet in a policy', () => {
     ['172.31.0.1', true],
     ['169.254.169.254', true],
     ['fd00:ec2::254', true],
+    ['64:ff9b::a9fe:a9fe', true],
+    ['64:ff9b::808:808', false],
+    ['2002:a00:1::1', true],
     ['8.8.8.8', false],
     ['2606:4700::1', false],
   ])('%s is inside: %s', (address, inside) => expect(isInside(address)).toBe(inside));
