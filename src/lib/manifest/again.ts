@@ -47,7 +47,7 @@ function wordsOf({ spellings: [flag = ''], given }: Repeated, flags: PushFlags):
 }
 
 /**
- * Adds the flags of this push to each `push NAME` in a text. Flags that the text itself names stay, because they are its advice.
+ * Adds the flags of this push to each `kf push NAME` (or `cf push NAME`) in a text. Flags that the text itself names stay, because they are its advice.
  * @param text a hint, such as `kf push shop -s STACK`
  */
 export function repeatPush(text: string, flags: PushFlags): string {
@@ -55,5 +55,5 @@ export function repeatPush(text: string, flags: PushFlags): string {
   const words = repeated
     .filter(({ spellings }) => !spellings.some((spelling) => named.has(spelling)))
     .flatMap((flag) => wordsOf(flag, flags));
-  return words.length === 0 ? text : text.replace(/\bpush [-\w]+(?![^\s`',.;])/g, (command) => `${command} ${words.join(' ')}`);
+  return words.length === 0 ? text : text.replace(/(?<=\b[ck]f )push [-\w]+(?![^\s`',.;])/g, (command) => `${command} ${words.join(' ')}`);
 }

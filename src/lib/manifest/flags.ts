@@ -46,6 +46,7 @@ export function checkFlags(flags: PushFlags): void {
   }
   if (isGiven(flags, 'dockerUsername') && !isGiven(flags, 'dockerImage')) throw bothNeeded(names.dockerImage, '--docker-username');
   if (flags.healthCheckType === 'http' && flags.endpoint === undefined) throw bothNeeded('--endpoint', '--health-check-type=http, -u=http');
+  if (flags.endpoint?.startsWith('/') === false) throw incorrectUsage(`--endpoint must begin with '/', and it is '${flags.endpoint}'.`);
   if (flags.maxInFlight !== undefined && flags.strategy === undefined) throw bothNeeded('--max-in-flight', '--strategy');
   if (flags.instanceSteps !== undefined && flags.strategy !== 'canary') throw bothNeeded('--instance-steps', '--strategy=canary');
   const buildpacks = flags.buildpacks ?? [];

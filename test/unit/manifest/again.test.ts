@@ -30,6 +30,7 @@ describe('a hint to push again', () => {
   test('is unchanged if the push had no flags, and so are hints to other commands', () => {
     expect(repeatPush('kf push shop', { name: 'shop', noStart: false })).toBe('kf push shop');
     expect(repeatPush('kf logs shop --recent', { path: 'app' })).toBe('kf logs shop --recent');
+    expect(repeatPush('Unpack it and push the folder.', { path: 'app' })).toBe('Unpack it and push the folder.');
     expect(repeatPush("'kf push' makes a new one", { path: 'app' })).toBe("'kf push' makes a new one");
   });
 });

@@ -150,6 +150,8 @@ describe('combinations that are refused', () => {
     [{ noRoute: true, randomRoute: true }, 'The following arguments cannot be used together: --no-route, --random-route'],
     [{ noManifest: true, vars: ['a=b'] }, 'The following arguments cannot be used together: --no-manifest, --var'],
     [{ dockerUsername: 'x' }, "'--docker-image, -o' and '--docker-username' must be used together."],
+    [{ healthCheckType: 'http', endpoint: 'healthz' }, "--endpoint must begin with '/', and it is 'healthz'."],
+    [{ endpoint: 'http://shop/healthz' }, "--endpoint must begin with '/', and it is 'http://shop/healthz'."],
     [{ healthCheckType: 'http' }, "'--endpoint' and '--health-check-type=http, -u=http' must be used together."],
     [{ maxInFlight: 2 }, "'--max-in-flight' and '--strategy' must be used together."],
     [{ instanceSteps: '20', strategy: 'rolling' }, "'--instance-steps' and '--strategy=canary' must be used together."],

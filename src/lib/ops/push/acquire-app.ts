@@ -126,7 +126,7 @@ function checkLifecycle(app: Stored<CFApp>, plan: AppPlan): void {
   if (app.spec.lifecycle.type === plan.lifecycle) return;
   const was = app.spec.lifecycle.type === 'docker' ? 'a docker image' : 'source code';
   throw new KfError('conflict', `App '${plan.name}' was made from ${was}; its kind of lifecycle cannot be changed.`, {
-    hints: [`kf delete ${plan.name}`, 'Then push it again, or push it under another name.'],
+    hints: ['Push under another name, or delete the app first:', `kf delete ${plan.name}`, `kf push ${plan.name}`],
   });
 }
 
