@@ -103,7 +103,7 @@ describe('a push of a new app that cannot succeed writes nothing and says why:',
     ['shop.apps.localhost/a?b=1', "The path '/a?b=1' of a route cannot contain '?'.\n"],
     ['shop.apps.localhost/ä', "The path '/ä' of a route contains characters that a URL may not contain; write them percent-encoded.\n"],
     [`shop.apps.localhost/${'a'.repeat(128)}`, `The path '/${'a'.repeat(128)}' of a route is longer than 128 characters.\n`],
-  ])('a route that cannot be: %s', async (route, text) => {
+  ])('an impossible route: %s', async (route, text) => {
     expect(await refused(manifest('  routes:', `  - route: ${route}`))).toBe(text);
   });
 

@@ -110,7 +110,7 @@ it.each([
   ['copyenv', "a command of cf's plugin 'copyenv'", 'kf env APP --json'],
   ['zero-downtime-push', "a command of cf's plugin 'autopilot'", 'kf push APP'],
   ['v3-push', 'a hidden command of cf', 'kf push'],
-])('%s is answered with what gives the same', async (name, owner, instead) => {
+])('%s is answered with an alternative', async (name, owner, instead) => {
   const ran = await run([name, 'x']);
   expect(ran).toMatchObject({ code: 1, stdout: 'FAILED\n' });
   expect(ran.stderr).toContain(`'${name}' is ${owner}, which kf does not have.\n\nTIP:\n   Instead: ${instead}`);

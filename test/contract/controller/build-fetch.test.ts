@@ -161,7 +161,7 @@ describe('the fetch program', () => {
       ['for one architecture of Linux and for Windows', [{ os: 'windows', architecture: 'arm64' }], 'amd64'],
       ['for two architectures', [{ os: 'linux', architecture: 'arm64' }], undefined],
       ['with a manifest for an unnamed platform', [undefined], undefined],
-    ])('gives the architecture of an index %s: only when the image runs on no other', async (_, others, expected) => {
+    ])('returns the architecture of an index %s: only if the image runs on no other', async (_, others, expected) => {
       const digest = await push(registry, 'x/app', 'amd', { layer: Buffer.from('l') });
       const entries = [{ digest, platform: { os: 'linux', architecture: 'amd64' } }, ...others.map((platform) => ({ digest, platform }))];
       const index = registry.putManifest('x/app', 'both', MEDIA_TYPES.index, { manifests: entries });

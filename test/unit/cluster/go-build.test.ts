@@ -41,7 +41,7 @@ test('the caches of Go are removed and the built parts stay', () => {
   expect([existsSync(path.join(folder, 'go')), existsSync(path.join(folder, 'parts/pause/pause'))]).toEqual([false, true]);
 });
 
-test('what an interrupted build left does not count as built, and is removed', () => {
+test('the remains of an interrupted build do not count as built, and are removed', () => {
   vi.stubEnv('KF_CACHE', folder);
   expect(hasParts()).toBe(false);
   mkdirSync(path.join(folder, 'parts', 'kubernetes-0123456789ab.4711.tmp'), { recursive: true });

@@ -26,21 +26,21 @@ function part(name: string, daysAgo: number): string {
 
 const left = (): string[] => readdirSync(path.join(cache, 'parts')).toSorted();
 
-test('a part that the present build does not name goes after 14 days without use', async () => {
+test('a part that the present build does not name is removed after 14 days without use', async () => {
   for (const [name, daysAgo] of Object.entries({ 'coredns-new': 40, 'coredns-old': 15, 'coredns-recent': 13, 'runc-old.4711.tmp': 15 }))
     part(name, daysAgo);
   await removeUnused(cache, { named: ['coredns-new'], inUse: [], now });
   expect(left()).toEqual(['coredns-new', 'coredns-recent']);
 });
 
-test('a part whose programs a cluster was started with stays', async () => {
+test('a part with programs of an existing cluster stays', async () => {
   const kept = part('kubernetes-old', 400);
   part('kubernetes-older', 500);
   await removeUnused(cache, { named: [], inUse: [path.join(kept, 'program')], now });
   expect(left()).toEqual(['kubernetes-old']);
 });
 
-test('a use is marked, so that the part stays for another 14 days', async () => {
+test('a use is recorded, so that the part stays for another 14 days', async () => {
   const folder = part('coredns-old', 100);
   markUsed(folder, now);
   expect(statSync(folder).mtimeMs).toBe(now);
@@ -50,7 +50,7 @@ test('a use is marked, so that the part stays for another 14 days', async () => 
   expect(left()).toEqual([]);
 });
 
-test('nothing goes while another process builds, and nobody waits for it', async () => {
+test('nothing is removed while another process builds, and the cleanup does not wait for it', async () => {
   part('coredns-old', 15);
   await withLock('parts', () => removeUnused(cache, { named: [], inUse: [], now }), cache);
   expect(left()).toEqual(['coredns-old']);
@@ -58,12 +58,12 @@ test('nothing goes while another process builds, and nobody waits for it', async
   expect(left()).toEqual([]);
 });
 
-test('without anything to remove the lock is not taken, and a cache without parts is no error', async () => {
+test('if there is nothing to remove the lock is not taken, and a cache without parts is not an error', async () => {
   await removeUnused(cache, { named: [], inUse: [], now });
   expect(readdirSync(cache)).toEqual([]);
 });
 
-test('a lock that is free is held during the action, and released when it fails', async () => {
+test('a free lock is held during the action, and released if the action fails', async () => {
   const lock = path.join(cache, '.parts.lock');
   const failing = withLockIfFree(
     'parts',

@@ -121,13 +121,13 @@ describe('a build without a pod', () => {
     [1, 2],
     [60, 6],
     [6 * 3600, 30],
-  ])('is looked at again, %i s after its start, after %i s', async (age, pause) => {
+  ])('is checked again, %i s after its start, after %i s', async (age, pause) => {
     now = Date.parse(cluster.peek(jobType, ns, 'b-1')?.metadata.creationTimestamp ?? '') + age * 1_000;
     expect(await reconcile()).toEqual({ requeueAfterMs: pause * 1_000 });
   });
 });
 
-describe('the facts of a droplet that did not fit into the report', () => {
+describe('the data of a droplet that did not fit into the report', () => {
   beforeEach(async () => {
     const ended = (message: string) => ({ terminated: { exitCode: 0, message, finishedAt: new Date(start).toISOString() } });
     const messages = { source: '', build: '', registry: `digest=${digest}\n` };

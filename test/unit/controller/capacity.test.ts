@@ -55,7 +55,7 @@ test('bytes that arrive while their space is counted are in its count afterwards
   expect(store.counts).toHaveLength(0);
 });
 
-test('bytes that arrive while the free disk space is counted are taken off', async () => {
+test('bytes that arrive while the free disk space is measured are subtracted', async () => {
   const figures: (() => void)[] = [];
   const statfs = () =>
     new Promise<typeof disk>((resolve) => figures.push(() => resolve({ ...disk, blocks: 1000, bavail: 1000, bsize: 1 })));

@@ -52,6 +52,6 @@ test.each([
   ['a kind', { apiVersion: 'v1', metadata: { name: 'x' } }],
   ['an apiVersion', { kind: 'Service', metadata: { name: 'x' } }],
   ['a name', { apiVersion: 'v1', kind: 'Service', metadata: { namespace: 'y' } }],
-])('an object without %s is no object of a setup', (_, object) => {
+])('an object without %s is refused as an object of a setup', (_, object) => {
   expect(() => setupObject(object)).toThrow(`Setup cannot apply an object without its kind and its name: ${JSON.stringify(object)}`);
 });

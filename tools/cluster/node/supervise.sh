@@ -1,5 +1,5 @@
 #!/bin/sh
-# Keeps one program of a node running, as a service manager does.
+# Restarts one program of a node when it ends, as a service manager does.
 # usage: supervise.sh NAME CGROUP PROGRAM [ARGUMENT…]   (output goes to /run/kf/log/NAME.log)
 name=$1
 cgroup=$2

@@ -1,4 +1,4 @@
-// The sample app: answers on $PORT with what it was given, prints each request, ends in order on SIGTERM.
+// The sample app: answers on $PORT with its environment, prints each request, ends in order on SIGTERM.
 const { readdirSync, readFileSync, statSync } = require('node:fs');
 const http = require('node:http');
 const { hostname } = require('node:os');
