@@ -6,6 +6,7 @@ import type { CommandStatics, KfCommand } from './base-command.ts';
 import type { Frame, Program } from './frame.ts';
 import { KfError } from './lib/errors.ts';
 import { openTerminal, type Terminal } from './lib/output/terminal.ts';
+import type { PluginDetails } from './lib/ops/plugins/folder.ts';
 import { kfVersion } from './lib/version.ts';
 
 /** A second signal, or this long after the first, ends the process at once. */
@@ -65,10 +66,10 @@ async function printHelp(words: readonly string[], frame: Frame): Promise<number
   const [topic, ...rest] = words.filter((word) => !word.startsWith('-'));
   // `help` and `version` have no flags of their own; the overview has everything about them.
   if (topic === undefined || builtIn.has(topic)) {
-    const { listCommands, overviewHelp } = await import('./lib/output/overview.ts');
-    const all = words.includes('-a');
-    if (terminal.json) return printDocument(terminal, { commands: listCommands({ all, isAvailable }) });
-    terminal.print(overviewHelp({ bin, version: kfVersion(), all, isAvailable }));
+    const [{ listCommands, overviewHelp }, ofPlugins] = await Promise.all([import('./lib/output/overview.ts'), pluginCommands(frame)]);
+    const listed = { all: words.includes('-a'), isAvailable, ofPlugins };
+    if (terminal.json) return printDocument(terminal, { commands: listCommands(listed) });
+    terminal.print(overviewHelp({ bin, version: kfVersion(), ...listed }));
     return 0;
   }
   const name = await resolveName(topic);
@@ -106,6 +107,16 @@ async function runPlugin(argv: readonly string[], frame: Frame): Promise<number 
   if (!hasPlugins(frame.env)) return undefined;
   const { runPluginCommand } = await import('./plugins.ts');
   return runPluginCommand(argv, frame, pluginFolder(frame.env));
+}
+
+/** The commands of installed plugins, from the record of their installation: nothing of oclif is loaded for it. */
+async function pluginCommands({ env }: Frame): Promise<PluginDetails['commands']> {
+  const { hasPlugins, pluginFolder, readPluginPackage } = await import('./lib/ops/plugins/folder.ts');
+  if (!hasPlugins(env)) return [];
+  const folder = pluginFolder(env);
+  const { details } = await readPluginPackage(folder);
+  const plugins = details ?? (await (await import('./plugins.ts')).loadPlugins(folder));
+  return plugins.flatMap(({ commands }) => commands);
 }
 
 /** For a cf command that kf does not have yet: an alternative. For any other word: the most similar names. */

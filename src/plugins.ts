@@ -6,7 +6,7 @@ import { Config, type Command } from '@oclif/core';
 import { helpSubject, type CommandStatics } from './base-command.ts';
 import { setFrame, type Frame } from './frame.ts';
 import { KfError } from './lib/errors.ts';
-import type { PluginDetails } from './lib/ops/plugins/install.ts';
+import type { PluginDetails } from './lib/ops/plugins/folder.ts';
 import { kfVersion } from './lib/version.ts';
 
 /** The module name with which plugins import kf. */

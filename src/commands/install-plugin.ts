@@ -1,6 +1,6 @@
 import { KfCommand } from '../base-command.ts';
 import { forceFlag, requiredArg } from '../flags.ts';
-import type { PluginDetails } from '../lib/ops/plugins/install.ts';
+import type { PluginDetails } from '../lib/ops/plugins/folder.ts';
 import { line } from '../lib/views/block.ts';
 
 export default class InstallPlugin extends KfCommand<PluginDetails | { declined: true }> {

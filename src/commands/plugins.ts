@@ -1,5 +1,5 @@
 import { KfCommand } from '../base-command.ts';
-import type { PluginDetails } from '../lib/ops/plugins/install.ts';
+import type { PluginDetails } from '../lib/ops/plugins/folder.ts';
 import { renderPlugins } from '../lib/views/plugins.ts';
 
 export default class Plugins extends KfCommand<PluginDetails[]> {

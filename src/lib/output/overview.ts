@@ -15,6 +15,14 @@ export interface OverviewOptions {
   all: boolean;
   /** True for a command that kf has. */
   isAvailable: (name: string) => boolean;
+  /** The commands of installed plugins. */
+  ofPlugins?: readonly PluginCommand[];
+}
+
+interface PluginCommand {
+  name: string;
+  aliases: readonly string[];
+  summary: string;
 }
 
 export interface CommandRow {
@@ -27,8 +35,8 @@ export interface CommandRow {
 }
 
 /** The commands as `kf help --json` and the table of the README show them, in the order of `kf help`. */
-export function listCommands({ all, isAvailable }: Pick<OverviewOptions, 'all' | 'isAvailable'>): CommandRow[] {
-  return Object.entries({ KF: kfCommands, ...cfCommands }).flatMap(([group, commands]) =>
+export function listCommands({ all, isAvailable, ofPlugins = [] }: Omit<OverviewOptions, 'bin' | 'version'>): CommandRow[] {
+  const own = Object.entries({ KF: kfCommands, ...cfCommands }).flatMap(([group, commands]) =>
     commands
       .map((command) => {
         const [name, alias] = command;
@@ -36,6 +44,11 @@ export function listCommands({ all, isAvailable }: Pick<OverviewOptions, 'all' |
       })
       .filter(({ available }) => all || available),
   );
+  const others = ofPlugins.map(({ name, aliases, summary }): CommandRow => {
+    const alias = aliases.length === 0 ? {} : { alias: aliases.join(', ') };
+    return { group: 'INSTALLED PLUGIN COMMANDS', name, ...alias, summary, available: true };
+  });
+  return [...own, ...others];
 }
 
 function cells({ name, alias, summary, available }: CommandRow): string[] {
@@ -43,17 +56,17 @@ function cells({ name, alias, summary, available }: CommandRow): string[] {
 }
 
 /** What `kf help` prints: all commands under their headings. */
-export function overviewHelp({ bin, version, all, isAvailable }: OverviewOptions): Block[] {
+export function overviewHelp({ bin, version, ...listed }: OverviewOptions): Block[] {
   const blocks: Block[] = [
     { type: 'line', text: `${bin} version ${version}: cf push on any Kubernetes cluster` },
     { type: 'line', text: `Usage: ${bin} COMMAND [ARGUMENTS] [FLAGS]; help of one command: ${bin} help COMMAND` },
     { type: 'line', text: `To begin: ${bin} setup (once per cluster), then ${bin} push APP -p PATH` },
     { type: 'line', text: '' },
   ];
-  for (const [group, rows] of Map.groupBy(listCommands({ all, isAvailable }), (row) => row.group)) {
+  for (const [group, rows] of Map.groupBy(listCommands(listed), (row) => row.group)) {
     blocks.push({ type: 'line', text: `${group}:` }, { type: 'table', rows: rows.map(cells), header: false });
     blocks.push({ type: 'line', text: '' });
   }
-  if (!all) blocks.push({ type: 'line', text: `All cf commands, also those to come: ${bin} help -a` });
+  if (!listed.all) blocks.push({ type: 'line', text: `All cf commands, also those to come: ${bin} help -a` });
   return blocks;
 }

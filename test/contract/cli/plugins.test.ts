@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -103,6 +103,35 @@ describe('a plugin', () => {
     expect((await cli.run(['install-plugin', pack('plain', { 'commands/plain.js': text }, oclif), '-f'])).stderr).toBe('');
     expect(await cli.run(['plain'])).toMatchObject({ code: 3, stdout: 'plain\n', stderr: '' });
     expect(await cli.run(['plain', 'bad'])).toMatchObject({ code: 7, stdout: 'plain\nFAILED\n', stderr: 'It broke.\n' });
+  });
+
+  it.each([['help'], ['help', '-a'], ['--help']])('is listed with its commands by %j', async (...words) => {
+    const heading = 'INSTALLED PLUGIN COMMANDS:';
+    expect((await cli.run(words)).stdout).not.toContain(heading);
+    await cli.run(['install-plugin', tarball, '-f']);
+    await cli.run(['install-plugin', pack('second', command('second'), oclif), '-f']);
+    const { stdout } = await cli.run(words);
+    expect(stdout).toMatch(/^INSTALLED PLUGIN COMMANDS:\n {3}app-names, an +list the names of all apps\n {3}second *$/m);
+    await cli.run(['uninstall-plugin', 'kf-plugin-app-names']);
+    const left = (await cli.run(words)).stdout;
+    expect(left).toMatch(/^INSTALLED PLUGIN COMMANDS:\n {3}second *$/m);
+    expect(left).not.toContain('app-names');
+  });
+
+  it('is in the list of kf help --json, also if its commands were not recorded when it was installed', async () => {
+    await cli.run(['install-plugin', tarball, '-f']);
+    const row = {
+      group: 'INSTALLED PLUGIN COMMANDS',
+      name: 'app-names',
+      alias: 'an',
+      summary: 'list the names of all apps',
+      available: true,
+    };
+    const listed = async (): Promise<unknown> => (JSON.parse((await cli.run(['help', '--json'])).stdout) as { result: unknown }).result;
+    expect(await listed()).toMatchObject({ commands: expect.arrayContaining([row]) as unknown });
+    const file = path.join(cli.home, '.cf', 'kf-plugins', 'package.json');
+    writeFileSync(file, JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as object), kf: undefined }));
+    expect(await listed()).toMatchObject({ commands: expect.arrayContaining([row]) as unknown });
   });
 
   it('is removed together with its command', async () => {

@@ -28,22 +28,37 @@ interface UserPlugin {
   tag?: string;
 }
 
-/** The folder's package.json: the fields of npm and those of oclif. */
+/** A plugin as `kf plugins` shows it. */
+export interface PluginDetails {
+  name: string;
+  version: string;
+  commands: { name: string; aliases: string[]; summary: string }[];
+}
+
+/** The folder's package.json: the fields of npm, those of oclif, and that of kf. */
 export interface PluginPackage {
   dependencies: Record<string, string>;
   plugins: UserPlugin[];
+  /** As loaded when the plugins were installed, so that help can list their commands without loading oclif. */
+  details?: PluginDetails[] | undefined;
 }
 
 export async function readPluginPackage(folder: string): Promise<PluginPackage> {
   if (!existsSync(packageFile(folder))) return { dependencies: {}, plugins: [] };
-  const { dependencies = {}, oclif } = JSON.parse(await readFile(packageFile(folder), 'utf8')) as {
+  const {
+    dependencies = {},
+    oclif,
+    kf,
+  } = JSON.parse(await readFile(packageFile(folder), 'utf8')) as {
     dependencies?: Record<string, string>;
     oclif?: { plugins?: UserPlugin[] };
+    kf?: { plugins?: PluginDetails[] };
   };
-  return { dependencies, plugins: oclif?.plugins ?? [] };
+  return { dependencies, plugins: oclif?.plugins ?? [], details: kf?.plugins };
 }
 
-export async function writePluginPackage(folder: string, { dependencies, plugins }: PluginPackage): Promise<void> {
-  const text = JSON.stringify({ name: 'kf-plugins', private: true, dependencies, oclif: { schema: 1, plugins } }, null, 2);
+export async function writePluginPackage(folder: string, { dependencies, plugins, details }: PluginPackage): Promise<void> {
+  const kf = details && { plugins: details };
+  const text = JSON.stringify({ name: 'kf-plugins', private: true, dependencies, oclif: { schema: 1, plugins }, kf }, null, 2);
   await writeFile(packageFile(folder), `${text}\n`);
 }

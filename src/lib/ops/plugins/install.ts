@@ -4,15 +4,8 @@ import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { KfError } from '../../errors.ts';
-import { readPluginPackage, writePluginPackage } from './folder.ts';
+import { readPluginPackage, writePluginPackage, type PluginDetails } from './folder.ts';
 import { runNpm } from './npm.ts';
-
-/** A plugin as `kf plugins` shows it. */
-export interface PluginDetails {
-  name: string;
-  version: string;
-  commands: { name: string; aliases: string[]; summary: string }[];
-}
 
 export interface PluginContext {
   folder: string;
@@ -115,6 +108,7 @@ export function installPlugin(context: PluginContext, given: string, force: bool
       loaded.filter((one) => one !== plugin),
       context.isOwn,
     );
+    await writePluginPackage(copy, { ...(await readPluginPackage(copy)), details: loaded });
     return plugin;
   });
 }
@@ -124,7 +118,7 @@ export async function uninstallPlugin(
   { folder, signal }: Pick<PluginContext, 'folder' | 'signal'>,
   name: string,
 ): Promise<{ name: string; version: string }> {
-  const { plugins } = await readPluginPackage(folder);
+  const { plugins, details } = await readPluginPackage(folder);
   if (!plugins.some((plugin) => plugin.name === name)) throw new KfError('not-found', `Plugin ${name} does not exist.`);
   const { version } = JSON.parse(await readFile(join(folder, 'node_modules', name, 'package.json'), 'utf8')) as { version: string };
   if (plugins.length === 1) {
@@ -134,7 +128,8 @@ export async function uninstallPlugin(
   await changed(folder, async (copy) => {
     await runNpm(copy, ['uninstall', name], name, signal);
     const { dependencies } = await readPluginPackage(copy);
-    await writePluginPackage(copy, { dependencies, plugins: plugins.filter((plugin) => plugin.name !== name) });
+    const isOther = (plugin: { name: string }): boolean => plugin.name !== name;
+    await writePluginPackage(copy, { dependencies, plugins: plugins.filter(isOther), details: details?.filter(isOther) });
   });
   return { name, version };
 }
