@@ -15,6 +15,7 @@ import { fetchPackagesOf } from '../tools/cluster/npm-mirror.ts';
 import { hasParts } from '../tools/cluster/parts.ts';
 import { demoFolder, nextSteps, quoted } from './support/demo-steps.ts';
 import { installPackedKf } from './support/installed-kf.ts';
+import { endOn } from './support/interruption.ts';
 import { clusterDown, clusterPrepare, clusterUp, writeSetupFile, type ClusterEnv } from './support/local-cluster.ts';
 
 const usage = `usage: npm run demo [-- OPTIONS]
@@ -176,20 +177,6 @@ function folderOf({ path: typed }: Options): string | undefined {
   return folder;
 }
 
-/** An interruption reaches the running kf, which ends in order, and the demo says how to continue. */
-function endOn(signal: NodeJS.Signals, code: number): void {
-  process.once(signal, () => {
-    const child = running;
-    const end = (): void => {
-      console.error('\nInterrupted. `npm run demo` goes on where this stopped; `npm run demo -- --down` cleans up.');
-      process.exit(code);
-    };
-    if (child === undefined) return end();
-    child.removeAllListeners('exit').once('exit', end);
-    child.kill(signal);
-  });
-}
-
 async function main(): Promise<void> {
   const options = readOptions();
   if (options.help) return console.log(usage);
@@ -201,8 +188,9 @@ async function main(): Promise<void> {
   await demo(options, folderOf(options));
 }
 
-endOn('SIGINT', 130);
-endOn('SIGTERM', 143);
+const interrupted = 'Interrupted. `npm run demo` goes on where this stopped; `npm run demo -- --down` cleans up.';
+endOn('SIGINT', 130, () => running, interrupted);
+endOn('SIGTERM', 143, () => running, interrupted);
 try {
   await main();
 } catch (error) {

@@ -1,6 +1,6 @@
 // A demo does not affect others, and the commands that it prints last can be pasted into a shell, whatever Node the machine has.
 
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, expect, it } from 'vitest';
@@ -35,6 +35,24 @@ it('the alias of kf works if the Node on the path is too old', async () => {
     execFile('bash', ['-c', script], { env }, (_error, stdout, stderr) => resolve(stdout + stderr));
   });
   expect(said).toMatch(/^kf version \d+\.\d+\.\d+\n\/a\/kubeconfig, \/a home\n$/);
+});
+
+it('a demo that gets a signal twice waits for the running kf, and says how to go on', async () => {
+  const kf = `process.on('SIGINT', () => console.log('ending')); process.stdin.once('data', () => process.exit(130)); console.log('ready');`;
+  const demo = `
+    import { spawn } from 'node:child_process';
+    import { endOn } from ${JSON.stringify(path.resolve('test/support/interruption.ts'))};
+    const child = spawn(process.execPath, ['-e', ${JSON.stringify(kf)}], { stdio: 'inherit' });
+    endOn('SIGINT', 130, () => child, 'Interrupted.');`;
+  const started = spawn(process.execPath, ['--input-type=module', '-e', demo], { stdio: 'pipe' });
+  let stderr = '';
+  started.stderr.on('data', (data: Buffer) => (stderr += data.toString()));
+  started.stdout.on('data', (data: Buffer) => {
+    started.kill('SIGINT');
+    if (data.toString().includes('ending')) started.stdin.end('end');
+  });
+  const code = await new Promise<number | null>((resolve) => started.on('close', resolve));
+  expect([code, stderr]).toEqual([130, '\nInterrupted.\n']);
 });
 
 it('demo --down of one demo keeps the data of other demos in the same cache', async () => {
