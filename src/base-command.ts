@@ -8,7 +8,7 @@ import { readDeclared, type ArgDefinition, type FlagDefinition } from './lib/cf/
 import { timeoutWarnings } from './lib/cf/timeouts.ts';
 import { wantsHelp } from './lib/cf/usage.ts';
 import type { KfError } from './lib/errors.ts';
-import type { Report } from './lib/ops/events.ts';
+import type { Report } from './lib/events.ts';
 import type { findApp } from './lib/ops/find.ts';
 import { printFailure, printResult, toKfError, type JsonForm } from './lib/output/error.ts';
 import type { HelpSubject } from './lib/output/help.ts';

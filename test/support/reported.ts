@@ -1,6 +1,6 @@
 // The text that users see for the events of an op.
 
-import type { OpEvent, Report } from '../../src/lib/ops/events.ts';
+import type { OpEvent, Report } from '../../src/lib/events.ts';
 import { renderEvent } from '../../src/lib/views/progress.ts';
 
 /** The warnings in events, as they are printed. */

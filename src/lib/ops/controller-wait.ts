@@ -5,7 +5,7 @@ import { KfError } from '../errors.ts';
 import { watchObject } from '../kube/watch-list.ts';
 import type { Session } from '../session/session.ts';
 import { unlessLate } from '../wait.ts';
-import type { OpEvent } from './events.ts';
+import type { OpEvent } from '../events.ts';
 
 /** A controller that has not reacted to a change after this time counts as absent. It is the time that another replica needs to become the leader. */
 export const absentAfterMs = 20_000;

@@ -2,7 +2,7 @@
 
 import type { Ora } from 'ora';
 import { formatBytes } from '../api/sizes.ts';
-import type { ByteProgress, Report } from '../ops/events.ts';
+import type { ByteProgress, Report } from '../events.ts';
 import { renderEvent, type Shown } from '../views/progress.ts';
 import { safeName } from './safe-text.ts';
 import type { Terminal } from './terminal.ts';

@@ -1,6 +1,6 @@
 // The output of concurrent tasks, each kept together: one is shown live, the others are buffered until their turn.
 
-import type { ByteProgress } from '../ops/events.ts';
+import type { ByteProgress } from '../events.ts';
 import type { Block } from '../views/block.ts';
 import type { Display } from './progress.ts';
 import type { Terminal } from './terminal.ts';

@@ -1,6 +1,6 @@
 // A session whose events go elsewhere: concurrent pushes have an output each.
 
-import type { Report } from '../ops/events.ts';
+import type { Report } from '../events.ts';
 import type { SpaceSession } from './session.ts';
 
 /** The same session, whose events go to `report`. */

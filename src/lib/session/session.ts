@@ -9,7 +9,7 @@ import { connect } from '../kube/client.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import { isMissingKind } from '../kube/errors.ts';
 import { readKubeconfig } from '../kube/kubeconfig.ts';
-import type { Report } from '../ops/events.ts';
+import type { Report } from '../events.ts';
 import { kfVersion } from '../version.ts';
 import { findOrg, findSpace } from './places.ts';
 import {

@@ -1,7 +1,7 @@
 // The sentences for the progress events of ops.
 
 import { counted, formatBytes } from '../api/sizes.ts';
-import type { ByteProgress, InstallStep, OpEvent } from '../ops/events.ts';
+import type { ByteProgress, InstallStep, OpEvent } from '../events.ts';
 
 /** The output of an event, in this order. */
 export type Shown =

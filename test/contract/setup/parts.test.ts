@@ -5,7 +5,7 @@ import { configMapType } from '../../../src/lib/api/core.ts';
 import { applyParts, proveParts, type PlannedPart } from '../../../src/lib/ops/install/installation.ts';
 import { inOrder, type Part, type SetupRun } from '../../../src/lib/ops/install/part.ts';
 import { resolvePlan } from '../../../src/lib/ops/install/request.ts';
-import type { OpEvent } from '../../../src/lib/ops/events.ts';
+import type { OpEvent } from '../../../src/lib/events.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
 function runIn(cluster: MemoryCluster, told: string[] = []): SetupRun {

@@ -4,7 +4,7 @@ import type { Stored } from '../../../src/lib/api/object.ts';
 import type { CFOrg } from '../../../src/lib/api/types.generated.ts';
 import { KfError } from '../../../src/lib/errors.ts';
 import { waitForController, type Written } from '../../../src/lib/ops/controller-wait.ts';
-import type { OpEvent } from '../../../src/lib/ops/events.ts';
+import type { OpEvent } from '../../../src/lib/events.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
 let cluster: MemoryCluster;

@@ -3,7 +3,7 @@
 import { expect, test, vi } from 'vitest';
 import { httpRouteType, revisionRule } from '../../../src/lib/api/gateway.ts';
 import { kinds, reasons } from '../../../src/lib/api/group.ts';
-import type { OpEvent } from '../../../src/lib/ops/events.ts';
+import type { OpEvent } from '../../../src/lib/events.ts';
 import { waitUntilUnrouted } from '../../../src/lib/ops/routes/unrouted.ts';
 import type { SpaceSession } from '../../../src/lib/session/session.ts';
 import { apiError, MemoryCluster } from '../../support/memory-cluster.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import type { OpEvent } from '../../../src/lib/ops/events.ts';
+import type { OpEvent } from '../../../src/lib/events.ts';
 import { renderEvent } from '../../../src/lib/views/progress.ts';
 
 const shown = (event: OpEvent) => renderEvent(event, 'cf');

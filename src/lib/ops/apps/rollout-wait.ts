@@ -14,7 +14,7 @@ import { hasFirstInstance } from './first-instance.ts';
 import { logOfFailure } from './last-lines.ts';
 import { moreMemory } from './more-memory.ts';
 import { absentAfterMs, awaitedIn, unlessAbsent, whereControllerIs } from '../controller-wait.ts';
-import type { OpEvent, Report } from '../events.ts';
+import type { OpEvent, Report } from '../../events.ts';
 
 /** Added for the steps before and after the app's own time. */
 const roundSeconds = 30;

@@ -11,7 +11,7 @@ import { waitFor } from '../../wait.ts';
 import { buildConnector, buildListener, buildTestPolicy, type Reach } from '../../../templates/setup/network-test.ts';
 import { buildInfo } from '../../../templates/setup/info.ts';
 import { systemNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
-import type { Report } from '../events.ts';
+import type { Report } from '../../events.ts';
 import { applyPlanned, marked, type ObjectSet } from './applier.ts';
 import { setupObject } from './kinds.ts';
 import type { NetworkRequest } from './network.ts';

@@ -6,7 +6,7 @@ import { BugError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { ControllerPrograms } from '../../../templates/setup/controller.ts';
 import type { SetupPlan } from '../../../templates/setup/options.ts';
-import type { InstallStep, Report } from '../events.ts';
+import type { InstallStep, Report } from '../../events.ts';
 import type { PlannedChange } from './applier.ts';
 import type { NetworkState } from './network-proof.ts';
 import type { ClusterFacts } from './preflight.ts';

@@ -9,7 +9,7 @@ import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { waitFor } from '../../wait.ts';
 import { partOfLabel } from '../../../templates/setup/options.ts';
-import type { Report } from '../events.ts';
+import type { Report } from '../../events.ts';
 import { describeObject, kindNamed } from './kinds.ts';
 
 export interface UninstallContext {

@@ -5,7 +5,7 @@ import type { KubeObject } from '../../api/object.ts';
 import { defined } from '../../defined.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import type { SetupPlan } from '../../../templates/setup/options.ts';
-import type { Report } from '../events.ts';
+import type { Report } from '../../events.ts';
 import type { PlannedChange } from './applier.ts';
 import { readPrograms } from './assets.ts';
 import { withBuildEnvRevision } from './build-env.ts';

@@ -5,7 +5,7 @@ import { podType, type Pod } from '../../api/pod-kind.ts';
 import type { KubeObject } from '../../api/object.ts';
 import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
-import type { Report } from '../events.ts';
+import type { Report } from '../../events.ts';
 import { waitFor } from '../../wait.ts';
 import { describeObject, kindOf, type SetupObject } from './kinds.ts';
 

@@ -10,7 +10,7 @@ import type { SpaceSession } from '../../session/session.ts';
 import { askRoute, routeToAsk, type RouteAnswer } from '../routes/route-check.ts';
 import { describeApp, readDroplet } from '../apps/details.ts';
 import { findAppIfAny } from '../find.ts';
-import type { Report } from '../events.ts';
+import type { Report } from '../../events.ts';
 import { attributeLines, type AttributeLine } from './attributes.ts';
 import { preparePush, pushApp, type PreparedPush, type PushOptions } from './push.ts';
 

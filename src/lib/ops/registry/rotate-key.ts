@@ -10,7 +10,7 @@ import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { waitFor } from '../../wait.ts';
 import { readGateStatus, readRegistryKeys } from './gate.ts';
-import type { Report } from '../events.ts';
+import type { Report } from '../../events.ts';
 import { newRegistryKey } from './key.ts';
 
 export interface RotateContext {

@@ -7,7 +7,7 @@ import type { CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { waitForController } from '../controller-wait.ts';
-import type { OpEvent } from '../events.ts';
+import type { OpEvent } from '../../events.ts';
 
 /** @returns undefined when no controller has looked at the route */
 function notLoaded(route: Stored<CFRoute>, url: string, waitedMs: number): KfError | undefined {

@@ -13,7 +13,7 @@ import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
 import type { Session, SpaceSession } from '../../session/session.ts';
 import { buildDestination, buildRoute } from '../../../templates/route.ts';
 import { waitForController, waitUntilDeleted } from '../controller-wait.ts';
-import type { OpEvent } from '../events.ts';
+import type { OpEvent } from '../../events.ts';
 import { findDomain, listDomainObjects } from '../find.ts';
 import { assertAddress } from './address.ts';
 import { waitUntilProgrammed } from './programming.ts';

@@ -13,7 +13,7 @@ import { unlessLate } from '../../wait.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildAppBinding, buildCredentialsSecret, buildUserProvidedInstance } from '../../../templates/service.ts';
 import { waitForController, whereControllerIs } from '../controller-wait.ts';
-import type { OpEvent } from '../events.ts';
+import type { OpEvent } from '../../events.ts';
 import { findServiceIfAny } from '../find.ts';
 import { appNames } from '../rows.ts';
 

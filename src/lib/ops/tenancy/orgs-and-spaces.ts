@@ -13,7 +13,7 @@ import { readOrgs, readSpaces } from '../../session/places.ts';
 import type { Session } from '../../session/session.ts';
 import type { NameAndGuid } from '../../session/state.ts';
 import { waitForController, waitUntilDeleted, whereControllerIs } from '../controller-wait.ts';
-import type { OpEvent } from '../events.ts';
+import type { OpEvent } from '../../events.ts';
 import { buildOrg, buildRoleBinding, buildSpace } from '../../../templates/tenancy.ts';
 
 export { listOrgs, listSpaces } from '../../session/places.ts';
