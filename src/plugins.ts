@@ -35,11 +35,12 @@ async function loadConfig(folder: string): Promise<Config> {
 
 const isOfUser = (type: string | undefined): boolean => type === 'user';
 
-/** The plugins of a folder with their commands. */
+/** The plugins of a folder with their commands, by name: oclif loads them in parallel, in any order. */
 export async function loadPlugins(folder: string): Promise<PluginDetails[]> {
   const config = await loadConfig(folder);
   const plugins = [...config.plugins.values()].filter(({ type }) => isOfUser(type));
-  return plugins.map(({ name, version, commands }) => ({
+  const byName = plugins.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  return byName.map(({ name, version, commands }) => ({
     name,
     version,
     commands: commands.map(({ id, aliases, summary, description = '' }) => ({

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { kinds } from '../../../src/lib/api/group.ts';
-import { bundleForTests, Cli } from '../../support/cli.ts';
+import { bundleForTests, Cli, type CliRun } from '../../support/cli.ts';
 import { ServedCluster } from '../../support/served-cluster.ts';
 
 const bundle = bundleForTests();
@@ -105,14 +105,15 @@ describe('a plugin', () => {
     expect(await cli.run(['plain', 'bad'])).toMatchObject({ code: 7, stdout: 'plain\nFAILED\n', stderr: 'It broke.\n' });
   });
 
-  it.each([['help'], ['help', '-a'], ['--help']])('is listed with its commands by %j', async (...words) => {
+  it.each([[['help']], [['help', '-a']], [['--help']]])('is listed with its commands by %j', async (words) => {
     const heading = 'INSTALLED PLUGIN COMMANDS:';
     expect((await cli.run(words)).stdout).not.toContain(heading);
-    await cli.run(['install-plugin', tarball, '-f']);
-    await cli.run(['install-plugin', pack('second', command('second'), oclif), '-f']);
+    const install = (plugin: string): Promise<CliRun> => cli.run(['install-plugin', plugin, '-f']);
+    expect(await install(tarball)).toMatchObject({ code: 0, stderr: '' });
+    expect(await install(pack('second', command('second'), oclif))).toMatchObject({ code: 0, stderr: '' });
     const { stdout } = await cli.run(words);
     expect(stdout).toMatch(/^INSTALLED PLUGIN COMMANDS:\n {3}app-names, an +list the names of all apps\n {3}second *$/m);
-    await cli.run(['uninstall-plugin', 'kf-plugin-app-names']);
+    expect(await cli.run(['uninstall-plugin', 'kf-plugin-app-names'])).toMatchObject({ code: 0, stderr: '' });
     const left = (await cli.run(words)).stdout;
     expect(left).toMatch(/^INSTALLED PLUGIN COMMANDS:\n {3}second *$/m);
     expect(left).not.toContain('app-names');
