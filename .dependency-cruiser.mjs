@@ -50,9 +50,9 @@ export default {
     ),
     layer(
       'pure-layers',
-      { path: '^src/(lib/(api|manifest)|templates)/', pathNot: '^src/lib/manifest/read' },
+      { path: '^src/(lib/(api|manifest|migration)|templates)/', pathNot: '^src/lib/manifest/read' },
       { path: '^src/lib/(kube|oci|source|logs|ops|output)/|^src/controller/' },
-      'no I/O in api, manifest, templates',
+      'no I/O in api, manifest, migration, templates',
     ),
     layer(
       'adapters-do-not-know-ops',

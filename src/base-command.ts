@@ -94,7 +94,7 @@ export abstract class KfCommand<T> extends Command {
     }
   }
 
-  /** The exit code of a successful run; only `ssh -c` and `curl --fail` have others than 0. */
+  /** The exit code of a successful run; `migrate check` has another than 0. */
   protected exitCode(_result: T): number {
     return 0;
   }

@@ -88,6 +88,8 @@ export const passwordNotUsed = 'The password is not used: the kubeconfig holds t
 
 /** A required argument; stdin is never read for it. */
 export const requiredArg = (description: string) => Args.string({ required: true, ignoreStdin: true, description });
+/** The last argument, once or several times. */
+export const repeatableArg = (description: string) => Args.string({ required: true, multiple: true, ignoreStdin: true, description });
 export const optionalArg = (description: string) => Args.string({ ignoreStdin: true, description });
 export const appArg = () => requiredArg('app');
 

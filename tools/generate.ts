@@ -13,6 +13,7 @@ import { partsFile } from './parts.ts';
 import { roleFiles } from './roles.ts';
 import type { Comparison } from './surface/compare.ts';
 import { documentOf } from './surface/document.ts';
+import { moduleOf } from './surface/module.ts';
 import { compareAt } from './surface/read.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -28,6 +29,7 @@ async function generated(comparison: Comparison): Promise<{ file: string; text: 
     await summariesFile(commands),
     ...(await documentFiles(root, commands)),
     documentOf(comparison),
+    moduleOf(comparison),
   ];
 }
 

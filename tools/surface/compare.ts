@@ -34,7 +34,9 @@ export interface ComparedCommand {
   status: Status;
   note: string;
   entries: Entry[];
-  /** Flags that only kf has. */
+  /** What the class declares. */
+  declared: readonly OwnFlag[];
+  /** Those of them that only kf has. */
   ownFlags: OwnFlag[];
   dashesAreData: boolean;
 }
@@ -100,6 +102,7 @@ class CommandComparison {
       status,
       note,
       entries,
+      declared: own.flags,
       ownFlags: own.flags.filter((flag) => !known(flag)),
       dashesAreData: own.dashesAreData,
     };
@@ -215,7 +218,15 @@ function problemsOfFiles({ cf, decisions, table }: Compared): string[] {
 
 /** A command that kf does not have. */
 function absent(facts: CfCommandFacts, instead: string): ComparedCommand {
-  return { facts, status: instead === '' ? 'open' : 'refused', note: instead, entries: [], ownFlags: [], dashesAreData: false };
+  return {
+    facts,
+    status: instead === '' ? 'open' : 'refused',
+    note: instead,
+    entries: [],
+    declared: [],
+    ownFlags: [],
+    dashesAreData: false,
+  };
 }
 
 /** The whole comparison. Nothing is read here. */

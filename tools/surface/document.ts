@@ -67,7 +67,7 @@ export function documentOf(comparison: Comparison): { file: string; text: string
     '<!-- Written by `node tools/generate.ts` from tools/surface and src/commands: change it there. -->',
     "# kf's commands and cf's",
     '',
-    'Each command, argument, flag and variable of the cf CLI (v8), and what kf has of it. Tier 1 is the work of a developer, tier 2 what teams need, tier 3 the rest.',
+    'Each command, argument, flag and variable of the cf CLI (v8), and what kf has of it. `kf migrate check FILE...` reads scripts and CI files with it. Tier 1 is the work of a developer, tier 2 what teams need, tier 3 the rest.',
     '',
     ...Object.entries(legend).map(([status, meaning]) => `- **${status}**: ${meaning}`),
     '',

@@ -35,7 +35,7 @@ export interface OwnCommand {
 
 interface CommandClass {
   aliases?: string[];
-  args?: Record<string, ArgDefinition & { multiple?: boolean }>;
+  args?: Record<string, ArgDefinition>;
   flags?: Record<string, FlagDefinition>;
   environment?: [name: string, meaning: string][];
   dashesAreData?: boolean;

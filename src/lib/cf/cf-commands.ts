@@ -264,6 +264,7 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
 export const kfCommands: readonly CfCommand[] = [
   ['setup', '', '', ''],
   ['rotate', '', '', ''],
+  ['migrate', '', '', ''],
   ['uninstall', '', '', ''],
 ];
 

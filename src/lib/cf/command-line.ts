@@ -16,6 +16,8 @@ export interface ArgSpec {
   /** As printed in the usage, e.g. `APP_NAME`. */
   name: string;
   required: boolean;
+  /** The last one may take all remaining words. */
+  repeatable?: boolean;
 }
 
 export interface CommandLine {
@@ -135,7 +137,7 @@ function checkArgs(args: string[], specs: ArgSpec[]): void {
     );
   }
   const extra = args[specs.length];
-  if (extra !== undefined) throw incorrectUsage(`unexpected argument "${extra}"`);
+  if (extra !== undefined && specs.at(-1)?.repeatable !== true) throw incorrectUsage(`unexpected argument "${extra}"`);
 }
 
 /** Parses `argv` (without the command's name) by cf's rules. @throws KfError `usage` in cf's words */

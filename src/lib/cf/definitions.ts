@@ -25,6 +25,8 @@ export interface FlagDefinition {
 /** The fields of an oclif argument that kf uses. */
 export interface ArgDefinition {
   required?: boolean;
+  /** The last argument, with all remaining words. */
+  multiple?: boolean;
   default?: unknown;
   description?: string;
   parse?: (input: never, context: never, options: never) => Promise<unknown>;
@@ -84,7 +86,11 @@ export async function readDeclared(
       repeatable: flag.multiple ?? false,
       numeric: flag.numeric ?? false,
     })),
-    args: Object.entries(declared.args).map(([name, arg]) => ({ name, required: arg.required ?? false })),
+    args: Object.entries(declared.args).map(([name, arg]) => ({
+      name,
+      required: arg.required ?? false,
+      repeatable: arg.multiple ?? false,
+    })),
   });
   const flags: Record<string, unknown> = {};
   for (const [name, definition] of Object.entries(declared.flags)) {
@@ -93,8 +99,9 @@ export async function readDeclared(
   }
   const args: Record<string, unknown> = {};
   for (const [index, [name, definition]] of Object.entries(declared.args).entries()) {
-    const input = line.args[index];
-    const value = input === undefined ? definition.default : await valueOf(definition, input, options.context);
+    const inputs = definition.multiple === true ? line.args.slice(index) : line.args.slice(index, index + 1);
+    const values = await Promise.all(inputs.map((input) => valueOf(definition, input, options.context)));
+    const value = values.length === 0 ? definition.default : definition.multiple === true ? values : values[0];
     if (value !== undefined) args[name] = value;
   }
   return { flags, args, argv: line.args };

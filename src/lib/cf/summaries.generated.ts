@@ -17,6 +17,7 @@ export const summaries: Readonly<Record<string, string>> = {
   "login": "choose cluster, user, org and space; no password is used",
   "logs": "follow the log of an app, or show its last lines",
   "map-route": "send requests for a URL to an app; create a missing route",
+  "migrate": "check which cf calls of scripts and CI files work with kf",
   "orgs": "list all orgs that you can see",
   "plugins": "list installed plugins with their commands",
   "push": "push source code or an image, and run it",

@@ -1,6 +1,7 @@
 // Help of one command, in cf's sections and order.
 
 import type { ArgDefinition, FlagDefinition } from '../cf/definitions.ts';
+import { defined } from '../defined.ts';
 import { commandsAs } from './command-name.ts';
 
 /** The data of a command's class that the help needs. */
@@ -32,7 +33,10 @@ function flagUsage(name: string, flag: FlagDefinition): string {
 
 /** The parts of a usage; no part is broken over two lines. */
 function usageParts(subject: HelpSubject, bin: string): string[] {
-  const args = Object.entries(subject.args).map(([name, arg]) => (arg.required === true ? name : `[${name}]`));
+  const args = Object.entries(subject.args).map(([name, arg]) => {
+    const text = arg.multiple === true ? `${name}...` : name;
+    return arg.required === true ? text : `[${text}]`;
+  });
   const own = Object.entries(subject.flags).filter(([, flag]) => flag.helpGroup !== 'GLOBAL' && flag.hidden !== true);
   return [`${bin} ${subject.name}`, ...args, ...own.map(([name, flag]) => flagUsage(name, flag))];
 }
@@ -98,7 +102,7 @@ export function describeCommand(subject: HelpSubject, bin: string): Record<strin
     summary,
     usage: usageParts(subject, bin).join(' '),
     aliases,
-    arguments: Object.entries(args).map(([arg, { required = false }]) => ({ name: arg, required })),
+    arguments: Object.entries(args).map(([arg, { required = false, multiple }]) => ({ name: arg, required, ...defined({ multiple }) })),
     flags: Object.entries(flags)
       .filter(([, flag]) => flag.hidden !== true)
       .map(([flag, { char, type, env, multiple = false, summary: meaning = '' }]) => ({

@@ -120,6 +120,7 @@ const day: string[][] = [
 const failing: string[][] = [
   ['install-plugin', 'x'],
   ['uninstall-plugin', 'x'],
+  ['migrate', 'check', 'no-such-script'],
   ['rotate', 'registry-key'],
   ['setup', '--dry-run'],
   ['uninstall'],

@@ -48,6 +48,12 @@ describe('a command line in the syntax of cf', () => {
     expect(() => read(...argv)).toThrow(message);
   });
 
+  it('gives all remaining words to a last argument that is repeatable', () => {
+    const several = { ...rules, args: [...rules.args, { name: 'FILE', required: true, repeatable: true }] };
+    expect(readCommandLine(['app', 'a', '-f', 'b', 'c'], several).args).toEqual(['app', 'a', 'b', 'c']);
+    expect(() => readCommandLine(['app'], several)).toThrow('Incorrect Usage: the required argument `FILE` was not provided');
+  });
+
   it('treats unknown flags as data if the command allows it', () => {
     const lenient = { ...rules, dashesAreData: true, args: ['APP_NAME', 'NAME', 'VALUE'].map((name) => ({ name, required: true })) };
     expect(readCommandLine(['app', 'OPTS', '-Xss512k'], lenient).args).toEqual(['app', 'OPTS', '-Xss512k']);

@@ -1,0 +1,42 @@
+// Written by tools/generate.ts from tools/surface.
+
+export type Note = readonly [status: string, text: string];
+
+/** Flags (`short,long`, with `=` for a value), what to know of them, and whether text that looks like an unknown flag is data. */
+export const surface: Readonly<Record<string, readonly [flags: string, notes?: Readonly<Record<string, Note>>, dashesAreData?: boolean]>> = {
+  "help": ["a,all"],
+  "version": [""],
+  "login": ["a,api= u,user= p,password= o,org= s,space= skip-ssl-validation sso sso-passcode= origin=",{"":["differs","cluster and user are those of the kubeconfig, and the password is not used"],"--password":["ignored","the kubeconfig holds the credentials"],"--user":["differs","a user of the kubeconfig"]}],
+  "target": ["o,org= s,space="],
+  "api": ["unset skip-ssl-validation"],
+  "auth": ["client-credentials origin= assertion=",{"":["differs","the user is one of the kubeconfig, and the password is not used"]}],
+  "apps": ["no-stats labels="],
+  "app": ["guid"],
+  "push": ["b,buildpack= c,start-command= f,manifest= no-manifest var= vars-file= p,path= redact-env o,docker-image= s,stack= i,instances= m,memory= k,disk= t,app-start-timeout= u,health-check-type= endpoint= no-route random-route no-start no-wait strategy= force docker-username= droplet= instance-steps= lifecycle= l,log-rate-limit= max-in-flight= task",{"--buildpack":["differs","the names are those of the builder's Cloud Native Buildpacks; a URL is refused"],"--stack":["differs","the stacks are those of the builder; one of Cloud Foundry (cflinuxfs4) causes a warning"],"--strategy=canary":["refused","--strategy rolling"]}],
+  "scale": ["i,instances= k,disk= m,memory= process= f,force l="],
+  "delete": ["f,force r,routes"],
+  "start": [""],
+  "stop": [""],
+  "restart": ["strategy= no-wait instance-steps= max-in-flight=",{"--strategy=canary":["refused","--strategy rolling"]}],
+  "restage": ["strategy= no-wait instance-steps= max-in-flight=",{"--strategy=canary":["refused","--strategy rolling"]}],
+  "logs": ["recent"],
+  "env": [""],
+  "set-env": ["",{},true],
+  "unset-env": [""],
+  "services": ["no-apps"],
+  "delete-service": ["f,force w,wait",{"--wait":["ignored","a user-provided service is gone at once"]}],
+  "bind-service": ["binding-name= w,wait c= strategy=",{"--wait":["ignored","a binding of a user-provided service is always waited for"]}],
+  "unbind-service": ["w,wait guid=",{"--wait":["ignored","a binding of a user-provided service is gone at once"]}],
+  "create-user-provided-service": ["p,credentials= l,syslog-drain= r,route-service= t,tags=",{"--syslog-drain":["ignored","the URL is kept, but logs are not sent to it yet"],"--route-service":["ignored","the URL is kept, but no request goes through it yet"]}],
+  "orgs": ["labels="],
+  "create-org": ["q,quota="],
+  "spaces": ["labels="],
+  "create-space": ["o,org= q,quota="],
+  "domains": ["labels="],
+  "routes": ["org-level labels="],
+  "map-route": ["n,hostname= path= app-port= app-protocol= port= o,option=",{"--app-protocol":["differs","http1 is the only protocol"],"--app-protocol=http2":["refused","an app that speaks HTTP/1.1"]}],
+  "unmap-route": ["n,hostname= path= port="],
+  "plugins": ["checksum outdated"],
+  "install-plugin": ["f,force r=",{"":["differs","plugins are npm packages made for kf; those of cf do not run"]}],
+  "uninstall-plugin": [""],
+};

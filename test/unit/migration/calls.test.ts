@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { breaks, callsOf } from '../../../src/lib/migration/calls.ts';
+
+/** `LINE status call`, and below it what there is to know. */
+const read = (...lines: string[]): string[] =>
+  callsOf(lines.join('\n')).flatMap(({ line, status, call, remarks }) => [
+    `${line} ${status} ${call}`,
+    ...remarks.map(({ about, status: word }) => `  ${word} ${about}`),
+  ]);
+
+describe('a call of cf', () => {
+  it.each([
+    ['by name, path and version', ['cf apps', '/usr/local/bin/cf apps', './cf apps', 'cf8 apps', 'kf apps'], 5],
+    ['by a variable', ['$CF apps', '"${CF_CLI}" apps', '$OTHER apps'], 2],
+    ['behind another program', ['sudo cf apps', 'retry 3 cf apps', 'xargs -n1 cf delete', 'env A=b cf push', 'command cf apps'], 5],
+    ['in the text for a shell', [`bash -ec 'cd x; cf apps'`, 'eval "cf apps"', 'ssh host <<EOF', 'cf apps', 'EOF'], 3],
+    ['in what is only printed', ['echo cf push', 'echo "cf push"', 'which cf', 'command -v cf', 'cat <<EOF', 'cf push', 'EOF', 'cd cf'], 0],
+    ['in what a printed text substitutes', ['echo "app: $(cf app a)"'], 1],
+    ['of a name alone', ['cf', 'brew install cf'], 0],
+  ])('is found %s', (_, lines, count) => {
+    expect(read(...lines)).toHaveLength(count);
+  });
+
+  it.each([
+    ['cf push app -p x -i 2 --no-route', ['1 done cf push app -p x -i 2 --no-route']],
+    ['cf delete a -fr', ['1 done cf delete a -fr']],
+    ['cf delete a --force', ['1 done cf delete a --force']],
+    ['cf -v scale a -i3 -m=1G', ['1 done cf -v scale a -i3 -m=1G']],
+    ['cf p a', ['1 done cf p a']],
+    ['cf push a --strategy rolling', ['1 done cf push a --strategy rolling']],
+    ['cf push a --strategy=Canary', ['1 refused cf push a --strategy=Canary', '  refused --strategy Canary']],
+    ['cf push a -l 1K --task', ['1 refused cf push a -l 1K --task', '  refused -l', '  refused --task']],
+    ['cf push a --droplet --task', ['1 refused cf push a --droplet --task', '  refused --droplet']],
+    ['cf scale a -l -i', ['1 refused cf scale a -l -i', '  refused -l']],
+    ['cf delete-service d -w', ['1 ignored cf delete-service d -w', '  ignored -w']],
+    ['cf auth u p', ['1 differs cf auth u p', '  differs auth']],
+    ['cf set-env a B -x', ['1 done cf set-env a B -x']],
+    ['cf apps --nope -h', ['1 unknown cf apps --nope -h', '  unknown --nope']],
+    ['cf push $APP $FLAGS "$A b"', ['1 done cf push $APP $FLAGS "$A b"']],
+    ['cf $COMMAND a', ['1 unclear cf $COMMAND a', '  unclear $COMMAND']],
+    ['cf bg-deploy x -f', ['1 refused cf bg-deploy x -f', '  refused bg-deploy']],
+    ['cf v3-push x', ['1 refused cf v3-push x', '  refused v3-push']],
+    ['cf no-such x', ['1 unknown cf no-such x', '  unknown no-such']],
+    ['cf --version', ['1 done cf --version']],
+    ['kf setup -f x', ['1 done cf setup -f x']],
+  ])('%s is judged', (script, expected) => {
+    expect(read(script)).toEqual(expected);
+  });
+
+  it('breaks a script when it is refused or unknown', () => {
+    const all = ['done', 'ignored', 'differs', 'unclear', 'refused', 'unknown'] as const;
+    expect(all.filter(breaks)).toEqual(['refused', 'unknown']);
+  });
+
+  it('has the line of its first word', () => {
+    expect(read('x &&', '  cf push a \\', '  -i 1', 'y=`', 'cf apps`')).toEqual(['2 done cf push a -i 1', '5 done cf apps']);
+  });
+});

@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { callsOf } from '../../../src/lib/migration/calls.ts';
+import { scriptsOf } from '../../../src/lib/migration/scripts.ts';
+
+const calls = (file: string, source: string): string[] =>
+  scriptsOf(file, source).flatMap(({ text, line }) => callsOf(text, line).map((call) => `${call.line} ${call.call}`));
+
+describe('scripts in a CI file', () => {
+  it('of GitHub, with the lines of literal and folded texts', () => {
+    const source = `name: cf push
+jobs:
+  deploy:
+    steps:
+      - name: cf push shop
+        run: |
+          set -e
+          cf push shop \\
+            -i 2
+          cf apps # list
+      - run: >-
+          cf scale shop
+          -i 3
+
+          cf restart shop
+      - run: cf delete \${{ inputs.app }} -f
+      - run: cf map-route shop
+          apps.example.com -n shop
+`;
+    expect(calls('.github/workflows/deploy.yml', source)).toEqual([
+      '8 cf push shop -i 2',
+      '10 cf apps',
+      '12 cf scale shop -i 3',
+      '15 cf restart shop',
+      '16 cf delete ${{ inputs.app }} -f',
+      '17 cf map-route shop apps.example.com -n shop',
+    ]);
+  });
+
+  it('of GitLab, with lists, anchors and several documents', () => {
+    const source = `.login: &login
+  - cf login -a $API
+deploy:
+  before_script: *login
+  script:
+    - 'cf push'
+    - - "cf start a"
+---
+command: [cf, push, my app]
+`;
+    expect(calls('.gitlab-ci.yml', source)).toEqual(['2 cf login -a $API', '6 cf push', '7 cf start a', '9 cf push "my app"']);
+  });
+
+  it('of npm', () => {
+    expect(calls('package.json', '{\n  "description": "cf push",\n  "scripts": {\n    "deploy": "npm test && cf push"\n  }\n}')).toEqual([
+      '4 cf push',
+    ]);
+  });
+
+  it('of make, with its own signs', () => {
+    expect(calls('Makefile', 'cf push:\n\t@cf push $$APP\n\t-cf delete $(APP) \\\n\t  -f\n')).toEqual([
+      '2 cf push $APP',
+      '3 cf delete $(APP) -f',
+    ]);
+  });
+
+  it('of Jenkins', () => {
+    const source = `// sh cf apps
+stage('cf push') {
+  sh 'cf push'
+  sh(script: """
+    cf start a
+  """)
+  sh returnStdout: true, script: "cf app a"
+}`;
+    expect(calls('Jenkinsfile', source)).toEqual(['3 cf push', '5 cf start a', '7 cf app a']);
+  });
+});
+
+it('a file that is not valid YAML is named with the line', () => {
+  expect(() => scriptsOf('ci.yml', 'a: b\nc: [d\ne: f\n')).toThrow(/^ci\.yml:[23]: this is not valid YAML: /);
+});
+
+it.each([
+  ['deploy.py', ''],
+  ['deploy', '#!/usr/bin/env python3\n'],
+])('%s is no shell script', (file, source) => {
+  expect(() => scriptsOf(file, source)).toThrow(`'${file}' is not a shell script.`);
+});
+
+it.each([['deploy.sh'], ['deploy'], ['deploy.bash']])('%s is a shell script', (file) => {
+  expect(calls(file, '#!/bin/bash\ncf push\n')).toEqual(['2 cf push']);
+});
