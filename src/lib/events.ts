@@ -75,7 +75,20 @@ export type InstallStep =
   | 'remove-kinds'
   | 'remove-controller';
 
+/** What setup finds out about an operator's Gateway. */
+export interface GatewayFinding {
+  /** It accepts routes only of its own namespace, or of every namespace, or no pod there says that it serves the Gateway. */
+  type: 'gateway-closed' | 'gateway-open' | 'gateway-without-pods';
+  namespace: string;
+  name: string;
+  /** The label that the listeners should select, or that its pods should have. */
+  label: string;
+}
+
 type InstallEvent =
+  | (GatewayFinding & { type: 'gateway-closed' })
+  | (GatewayFinding & { type: 'gateway-open' })
+  | (GatewayFinding & { type: 'gateway-without-pods' })
   | { type: 'install-step'; step: InstallStep }
   /** A part without its own step is being applied. */
   | { type: 'install-part'; part: string }

@@ -1,7 +1,7 @@
 // The sentences for the progress events of ops.
 
 import { counted, formatBytes } from '../api/sizes.ts';
-import type { ByteProgress, InstallStep, OpEvent } from '../events.ts';
+import type { ByteProgress, GatewayFinding, InstallStep, OpEvent } from '../events.ts';
 
 /** The output of an event, in this order. */
 export type Shown =
@@ -72,6 +72,10 @@ function noWebProcess({ app, found, push, isPushed }: Extract<OpEvent, { type: '
   ];
 }
 
+const takesRoutes = ({ namespace, name }: GatewayFinding): string => `The Gateway '${namespace}/${name}' takes routes of`;
+const listenerAdvice = ({ label }: GatewayFinding): string =>
+  `Let its listeners take routes of the namespaces with the label ${label} only (allowedRoutes.namespaces, from: Selector).`;
+
 type Renderers = { [T in OpEvent['type']]: (event: Extract<OpEvent, { type: T }>, bin: string) => Shown[] };
 
 /** One renderer for every type of event; the compiler finds a missing one. */
@@ -128,6 +132,16 @@ const renderers: Renderers = {
   'registry-full': ({ free, total }) =>
     warn(
       `The registry is nearly full: ${formatBytes(free)} of ${formatBytes(total)} are free, and pushes are refused. Delete apps (this also deletes their images), or give it more space: registrySize in setup.yaml.`,
+    ),
+  'gateway-closed': (gateway) =>
+    warn(`${takesRoutes(gateway)} its own namespace only, so no app will be reached. ${listenerAdvice(gateway)}`),
+  'gateway-open': (gateway) =>
+    warn(
+      `${takesRoutes(gateway)} every namespace: whoever may create HTTPRoutes anywhere in the cluster can take an app's host. ${listenerAdvice(gateway)}`,
+    ),
+  'gateway-without-pods': ({ namespace, name, label }) =>
+    warn(
+      `No pod in namespace '${namespace}' says that it serves the Gateway '${name}' (label ${label}). If its pods run in another namespace, add that namespace, or if they run on nodes, the address ranges of the nodes, in appIngress of setup.yaml. Otherwise no app is reached.`,
     ),
   'credentials-end': ({ day }, bin) =>
     warn(

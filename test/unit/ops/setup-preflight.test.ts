@@ -7,10 +7,17 @@ import { checkPlan, inspectCluster } from '../../../src/lib/ops/install/prefligh
 import { resolvePlan, type SetupRequest } from '../../../src/lib/ops/install/request.ts';
 import { kindNamed } from '../../../src/lib/ops/install/kinds.ts';
 import type { Cluster } from '../../../src/lib/kube/cluster.ts';
+import { renderEvent } from '../../../src/lib/views/progress.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
+/** The warnings that setup prints of what it finds. */
+async function warningsOf(...args: Parameters<typeof checkPlan>): Promise<string[]> {
+  const shown = (await checkPlan(...args)).flatMap((finding) => renderEvent(finding, 'kf'));
+  return shown.flatMap((line) => ('warn' in line ? [line.warn] : []));
+}
+
 const check = (cluster: MemoryCluster, request: SetupRequest): Promise<string[]> =>
-  checkPlan(cluster, resolvePlan(request, '0.1.0', 'hostport'));
+  warningsOf(cluster, resolvePlan(request, '0.1.0', 'hostport'));
 
 test('a Gateway or a class that does not exist is refused and named', async () => {
   await expect(check(new MemoryCluster(), { gateway: 'infra/public' })).rejects.toThrow(
@@ -66,7 +73,7 @@ describe('a Gateway whose pods may run elsewhere', () => {
     await cluster.create(kindNamed('Gateway'), gateway);
     const labels = label === undefined ? {} : { 'gateway.networking.k8s.io/gateway-name': label };
     await cluster.create(podType, { metadata: { namespace: 'infra', name: 'pod', labels } });
-    return checkPlan(cluster, resolvePlan({ gateway: 'infra/public', ...request }, '0.1.0', 'hostport', facts));
+    return warningsOf(cluster, resolvePlan({ gateway: 'infra/public', ...request }, '0.1.0', 'hostport', facts));
   };
 
   test('is reported with the setting that admits them', async () => {

@@ -10,6 +10,7 @@ import { KfError } from '../../errors.ts';
 import type { Cluster } from '../../kube/cluster.ts';
 import { servedGatewayLabel } from '../../../templates/setup/network-policies.ts';
 import { rootNamespace, type SetupPlan } from '../../../templates/setup/options.ts';
+import type { GatewayFinding } from '../../events.ts';
 import { defaultDomain } from './defaults.ts';
 import { kindNamed } from './kinds.ts';
 
@@ -140,36 +141,27 @@ const mark = `${labels.managedBy}=kf`;
  * Checks from which namespaces the operator's Gateway accepts routes. If it accepts them from everywhere, everybody with the right to make
  * HTTPRoutes can take the host of an app, and no role of kf can prevent that. If it accepts them only from its own namespace, no app can be
  * reached.
- * @returns a warning for the operator, or undefined
  */
-export function gatewayWarning(gateway: Stored<GatewayListeners>): string | undefined {
+function listenersFinding(gateway: Stored<GatewayListeners>): GatewayFinding | undefined {
   const { namespace, name } = gateway.metadata;
   const listeners = (gateway.spec?.listeners ?? []).filter(({ protocol }) => protocol === 'HTTP' || protocol === 'HTTPS');
   const from = listeners.map(({ allowedRoutes }) => allowedRoutes?.namespaces?.from ?? 'Same');
-  const who = `The Gateway '${namespace}/${name}'`;
-  const advice = `Let its listeners take routes of the namespaces with the label ${mark} only (allowedRoutes.namespaces, from: Selector).`;
-  if (from.every((one) => one === 'Same')) return `${who} takes routes of its own namespace only, so no app will be reached. ${advice}`;
-  if (from.includes('All'))
-    return `${who} takes routes of every namespace: whoever may create HTTPRoutes anywhere in the cluster can take an app's host. ${advice}`;
-  return undefined;
+  if (from.every((one) => one === 'Same')) return { type: 'gateway-closed', namespace, name, label: mark };
+  return from.includes('All') ? { type: 'gateway-open', namespace, name, label: mark } : undefined;
 }
 
 /**
  * The policies of apps and of kf allow traffic from pods of the Gateway's namespace. If an implementation runs its pods elsewhere, it reaches none
  * of them.
  */
-async function dataPlaneWarning(cluster: Cluster, { gateway: { existing }, network }: SetupPlan): Promise<string | undefined> {
+async function dataPlaneFinding(cluster: Cluster, { gateway: { existing }, network }: SetupPlan): Promise<GatewayFinding | undefined> {
   if (existing === undefined || network === undefined || network.ingress.length > 0) return undefined;
   const { namespace, name } = existing;
   const pods = await cluster.list(podType, { ns: namespace, labelSelector: `${servedGatewayLabel}=${name}` });
-  if (pods.items.length > 0) return undefined;
-  return (
-    `No pod in namespace '${namespace}' says that it serves the Gateway '${name}' (label ${servedGatewayLabel}). ` +
-    'Where its pods run in another namespace, name that, or where they run on nodes, their ranges, in appIngress of setup.yaml: else no app is reached.'
-  );
+  return pods.items.length > 0 ? undefined : { type: 'gateway-without-pods', namespace, name, label: servedGatewayLabel };
 }
 
-async function checkGateway(cluster: Cluster, plan: SetupPlan): Promise<string[]> {
+async function checkGateway(cluster: Cluster, plan: SetupPlan): Promise<GatewayFinding[]> {
   const { existing, className } = plan.gateway;
   const gateway = existing === undefined ? undefined : await getIfAny(cluster, gatewayType, existing.namespace, existing.name);
   if (existing !== undefined && gateway === undefined) {
@@ -184,8 +176,8 @@ async function checkGateway(cluster: Cluster, plan: SetupPlan): Promise<string[]
   ) {
     throw new KfError('not-found', `There is no GatewayClass '${className}'.`, { hints: ['kubectl get gatewayclasses'] });
   }
-  const warnings = [gateway === undefined ? undefined : gatewayWarning(gateway), await dataPlaneWarning(cluster, plan)];
-  return warnings.filter((warning) => warning !== undefined);
+  const findings = [gateway && listenersFinding(gateway), await dataPlaneFinding(cluster, plan)];
+  return findings.filter((finding) => finding !== undefined);
 }
 
 /** The name of the domain cannot change later, because routes contain it. */
@@ -216,12 +208,12 @@ async function checkRegistry(cluster: Cluster, registry: NonNullable<SetupPlan['
   );
 }
 
-/** Checks that named objects exist and that fixed settings do not change, before anything is written. Returns warnings. @throws KfError */
-export async function checkPlan(cluster: Cluster, plan: SetupPlan): Promise<string[]> {
-  const [warnings] = await Promise.all([
+/** Checks that named objects exist and that fixed settings do not change, before anything is written. Returns what the operator must know. @throws KfError */
+export async function checkPlan(cluster: Cluster, plan: SetupPlan): Promise<GatewayFinding[]> {
+  const [findings] = await Promise.all([
     checkGateway(cluster, plan),
     checkDomain(cluster, plan.domain),
     plan.registry === undefined ? undefined : checkRegistry(cluster, plan.registry),
   ]);
-  return warnings;
+  return findings;
 }

@@ -91,7 +91,7 @@ async function prepare(context: SetupContext, order: SetupOrder): Promise<Prepar
     outsideRegistry: plan.registry !== undefined,
     ...defined({ storageClass: plan.storageClass }),
   });
-  for (const message of await checkPlan(cluster, plan)) context.report({ type: 'warning', message });
+  for (const finding of await checkPlan(cluster, plan)) context.report(finding);
   const named = await withDefaultGuids(cluster, plan);
   return { plan: await withBuildEnvRevision(cluster, named), facts, settings };
 }
