@@ -53,6 +53,10 @@ function ownAnnotations(annotations: Record<string, string>): Record<string, str
   return Object.fromEntries(Object.entries(annotations).filter(([key]) => (key.split('/', 1)[0] ?? '').endsWith('cloudfoundry.org')));
 }
 
+/**
+ * It has its own loop and does not use `watchUntil` of the CLI, because it waits for nothing: it follows a kind until the program ends, keeps its
+ * store over reconnections, and counts as dead only when no bookmark arrives.
+ */
 export class Informer<T extends KubeObject> {
   readonly store = new Store<T>();
   readonly source: Source<T>;

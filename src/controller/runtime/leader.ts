@@ -26,6 +26,10 @@ const defaults = { leaseMs: 12_000, renewMs: 5_000, followMs: 2_000, marginMs: 2
 
 const micro = (): string => new Date().toISOString().replace(/\.(\d{3})Z$/, '.$1000Z');
 
+/**
+ * It has its own loop and does not use `waitFor`, because it never ends, and each pause follows from the deadline of the Lease. The pause ends without
+ * an error when the process ends, so that the Lease can be released.
+ */
 export class Leader {
   readonly #cluster: Cluster;
   readonly #options: LeaderOptions & typeof defaults;

@@ -25,6 +25,10 @@ const reopenMs = { baseMs: 50, maxMs: 2_000 };
 /** The API server is away or has an internal error; every other error is final. */
 const isPassing = (error: KfError): boolean => ['unreachable', 'timeout', 'failed'].includes(error.code);
 
+/**
+ * It has its own loop and does not use `watchObject`, because one watch serves all waits of a push and goes on between them: `watchObject` ends with
+ * its condition, and a later push or a deletion would be seen only by the next wait.
+ */
 export class AppFollower {
   #app: Stored<CFApp>;
   #failure: Error | undefined;
