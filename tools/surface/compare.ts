@@ -182,6 +182,9 @@ class CommandComparison {
 
 const isSame = (cf: CfFlag, own: OwnFlag): boolean => (cf.long === undefined ? cf.short === own.char : cf.long === own.name);
 
+/** Types after whose flags cf takes `-1` as a value, and not as another flag. */
+const takesNegative = new Set(['int', 'int>=0', 'int>=1', 'int>=-1', 'bytes|-1', 'megabytes|-1']);
+
 async function flagDifferences(cf: CfFlag, own: OwnFlag, decision: Decision | undefined): Promise<string[]> {
   const takesValue = cf.type !== 'bool';
   return [
@@ -189,6 +192,7 @@ async function flagDifferences(cf: CfFlag, own: OwnFlag, decision: Decision | un
     ...(takesValue === own.takesValue ? [] : [takesValue ? 'takes no value' : 'takes a value']),
     ...((cf.repeatable ?? false) === own.repeatable ? [] : [own.repeatable ? 'is repeatable' : 'is not repeatable']),
     ...((cf.required ?? false) === own.required ? [] : [own.required ? 'is required' : 'is not required']),
+    ...(own.takesValue && takesNegative.has(cf.type) && !own.numeric ? ['does not take a negative number as a word of its own'] : []),
     ...(takesValue && own.takesValue ? await valueDifferences(cf, own.accepts, Object.keys(decision?.values ?? {})) : []),
   ];
 }

@@ -11,6 +11,8 @@ export interface OwnFlag {
   name: string;
   char: string | undefined;
   takesValue: boolean;
+  /** Takes a negative number as a word of its own: `-i -1`. */
+  numeric: boolean;
   repeatable: boolean;
   required: boolean;
   accepts: Accepts;
@@ -70,6 +72,7 @@ export function describeClass(name: string, command: CommandClass): OwnCommand {
       name: flag,
       char: definition.char,
       takesValue: definition.type === 'option',
+      numeric: definition.numeric ?? false,
       repeatable: definition.multiple ?? false,
       required: definition.required ?? false,
       accepts: acceptsOf(definition),
@@ -86,7 +89,7 @@ const builtIn: OwnCommand[] = [
     name: 'help',
     aliases: ['h'],
     args: [{ name: 'COMMAND_NAME', required: false, repeatable: false, accepts: anything }],
-    flags: [{ name: 'all', char: 'a', takesValue: false, repeatable: false, required: false, accepts: anything }],
+    flags: [{ name: 'all', char: 'a', takesValue: false, numeric: false, repeatable: false, required: false, accepts: anything }],
     variables: [],
     dashesAreData: false,
   },

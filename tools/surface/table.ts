@@ -21,6 +21,7 @@ const globalFlag = (name: string, char: string | undefined): OwnFlag => ({
   name,
   char,
   takesValue: false,
+  numeric: false,
   repeatable: false,
   required: false,
   accepts: () => Promise.resolve(true),

@@ -110,12 +110,13 @@ describe('a flag', () => {
 
   it.each([
     [{}, ['is not there']],
-    [{ instances: option({ parse }) }, ['has no short form -i']],
+    [{ instances: option({ parse, numeric: true }) }, ['has no short form -i']],
+    [{ instances: option({ char: 'i', parse }) }, ['does not take a negative number as a word of its own']],
     [{ instances: { type: 'boolean' as const, char: 'i' } }, ['takes no value']],
-    [{ instances: option({ char: 'i', parse, multiple: true }) }, ['is repeatable']],
-    [{ instances: option({ char: 'i', parse, required: true }) }, ['is required']],
+    [{ instances: option({ char: 'i', parse, numeric: true, multiple: true }) }, ['is repeatable']],
+    [{ instances: option({ char: 'i', parse, numeric: true, required: true }) }, ['is required']],
     [
-      { instances: option({ char: 'i' }) },
+      { instances: option({ char: 'i', numeric: true }) },
       ["takes '-1', which cf refuses", "takes 'x', which cf refuses", "takes '1.5', which cf refuses"],
     ],
   ])('%j differs', async (flags, differences) => {
@@ -125,7 +126,7 @@ describe('a flag', () => {
   });
 
   it('that is done names a test of its own', async () => {
-    const own = { flags: { instances: option({ char: 'i', parse }) } };
+    const own = { flags: { instances: option({ char: 'i', parse, numeric: true }) } };
     expect(await problems({ facts, own, decision: { shown } })).toEqual(['scale --instances: names no test that shows it.']);
     expect(await problems({ facts, own, decision: done })).toEqual([]);
     const ignored = { shown, flags: { '--instances': { ignored: 'why' } } };
