@@ -38,6 +38,8 @@ export interface ComparedCommand {
   declared: readonly OwnFlag[];
   /** Those of them that only kf has. */
   ownFlags: OwnFlag[];
+  /** How many arguments it takes at most. */
+  mostArgs: number;
   dashesAreData: boolean;
 }
 
@@ -104,6 +106,7 @@ class CommandComparison {
       entries,
       declared: own.flags,
       ownFlags: own.flags.filter((flag) => !known(flag)),
+      mostArgs: own.args.some(({ repeatable }) => repeatable) ? Number.POSITIVE_INFINITY : own.args.length,
       dashesAreData: own.dashesAreData,
     };
   }
@@ -229,6 +232,7 @@ function absent(facts: CfCommandFacts, instead: string): ComparedCommand {
     entries: [],
     declared: [],
     ownFlags: [],
+    mostArgs: 0,
     dashesAreData: false,
   };
 }

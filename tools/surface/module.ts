@@ -43,10 +43,12 @@ export function moduleOf({ commands }: Comparison): { file: string; text: string
   const there = commands.filter(({ status }) => status !== 'refused' && status !== 'open');
   const rows = there.map((command) => {
     const notes = notesOf(command);
+    const { dashesAreData, mostArgs } = command;
     const fields = [
       flagsOf(command),
-      ...(Object.keys(notes).length > 0 || command.dashesAreData ? [notes] : []),
-      ...(command.dashesAreData ? [true] : []),
+      Number.isFinite(mostArgs) ? mostArgs : null,
+      ...(Object.keys(notes).length > 0 || dashesAreData ? [notes] : []),
+      ...(dashesAreData ? [true] : []),
     ];
     return `  ${JSON.stringify(command.facts.name)}: ${JSON.stringify(fields)},`;
   });
@@ -55,8 +57,19 @@ export function moduleOf({ commands }: Comparison): { file: string; text: string
     '',
     'export type Note = readonly [status: string, text: string];',
     '',
-    '/** Flags (`short,long`, with `=` for a value), what to know of them, and whether text that looks like an unknown flag is data. */',
-    'export const surface: Readonly<Record<string, readonly [flags: string, notes?: Readonly<Record<string, Note>>, dashesAreData?: boolean]>> = {',
+    '/** What a call of a command can have. */',
+    'export type CallFacts = readonly [',
+    '  /** `short,long`, with `=` for a value. */',
+    '  flags: string,',
+    '  /** null: any number. */',
+    '  mostArgs: number | null,',
+    '  /** What to know of the command (under an empty name), of a flag or of a value of a flag. */',
+    '  notes?: Readonly<Record<string, Note>>,',
+    '  /** Text that looks like an unknown flag is data. */',
+    '  dashesAreData?: boolean,',
+    '];',
+    '',
+    'export const surface: Readonly<Record<string, CallFacts>> = {',
     ...rows,
     '};',
     '',

@@ -1,10 +1,11 @@
-// Commands that teams have from plugins of cf, and those that cf hides: what gives the same in kf. Loaded only for an unknown command.
+// Commands that teams have from plugins of cf, and those of older versions: what gives the same in kf. Loaded only for an unknown command.
 
 import { KfError } from '../errors.ts';
+import { findCommand } from './cf-commands.ts';
 
 export interface ForeignCommand {
   name: string;
-  /** The plugin of cf; undefined for a hidden command of cf itself. */
+  /** The plugin of cf; undefined for a command of cf itself. */
   plugin: string | undefined;
   /** What to write instead. */
   instead: string;
@@ -54,13 +55,23 @@ const byPlugin: Readonly<Record<string, readonly (readonly [names: string, inste
   open: [['open', 'kf app APP --json shows its URLs']],
 };
 
-/** Commands that cf has and does not list. */
-const hidden: readonly (readonly [name: string, instead: string])[] = [['v3-push', 'kf push']];
+/** Commands of older versions of cf; `v3-push` is still there, and hidden. */
+const former: Readonly<Record<string, string>> = {
+  'v3-zdt-push': 'kf push',
+  'v3-zdt-restart': 'kf restart',
+  files: 'kubectl exec -n SPACE_GUID POD -- ls -l',
+};
 
-/** The command of a plugin, or a hidden one, of that name. */
+/** `v3-push`: cf 6 had new forms of its commands under names of their own. */
+function formerInstead(name: string): string | undefined {
+  const command = name.startsWith('v3-') ? findCommand(name.slice('v3-'.length))?.command : undefined;
+  return former[name] ?? (command && (command[3] === '' ? `kf ${command[0]}` : command[3]));
+}
+
+/** The command of a plugin, or of an older version of cf, of that name. */
 export function findForeign(name: string): ForeignCommand | undefined {
-  const own = hidden.find(([command]) => command === name);
-  if (own !== undefined) return { name, plugin: undefined, instead: own[1] };
+  const own = formerInstead(name);
+  if (own !== undefined) return { name, plugin: undefined, instead: own };
   for (const [plugin, rows] of Object.entries(byPlugin)) {
     const row = rows.find(([names]) => names.split(' ').includes(name));
     if (row !== undefined) return { name, plugin, instead: row[1] };
@@ -72,7 +83,7 @@ export function findForeign(name: string): ForeignCommand | undefined {
 export function foreignError(name: string): KfError | undefined {
   const found = findForeign(name);
   if (found === undefined) return undefined;
-  const owner = found.plugin === undefined ? 'a hidden command of cf' : `a command of cf's plugin '${found.plugin}'`;
+  const owner = found.plugin === undefined ? 'a command of older versions of cf' : `a command of cf's plugin '${found.plugin}'`;
   return new KfError('usage', `'${name}' is ${owner}, which kf does not have.`, {
     hints: [`Instead: ${found.instead}`],
     details: { command: name, plugin: found.plugin },

@@ -73,10 +73,12 @@ function argumentsOf({ words }: ShellCommand): Word[] | undefined {
   return at === -1 ? undefined : words.slice(at + 1);
 }
 
-/** Scripts that a shell gets from the command: `bash -c TEXT`, `eval TEXT`, `bash <<EOF`, `ssh HOST <<EOF`. */
+/** Scripts that a shell gets from the command: `bash -c TEXT`, `eval TEXT`, `trap TEXT EXIT`, `bash <<EOF`, `ssh HOST <<EOF`. */
 function innerScripts({ line, words, input }: ShellCommand): { text: string; line: number }[] {
   const at = words.findIndex((word) => shells.has(nameOf(word)));
   const name = words[0] === undefined ? '' : nameOf(words[0]);
+  // `trap TEXT SIGNAL`.
+  if (name === 'trap') return words.slice(1, 2).map(({ text }) => ({ text, line }));
   if (name === 'eval')
     return [
       {
@@ -119,13 +121,16 @@ class FlagReader {
   readonly #name: string;
   readonly #flags: Map<string, KnownFlag>;
   readonly #notes: Readonly<Record<string, Note>>;
+  readonly #mostArgs: number | null;
   readonly #isLenient: boolean;
+  readonly #args: Word[] = [];
   readonly remarks: Remark[] = [];
 
   constructor(name: string) {
     this.#name = name;
     this.#flags = flagsOf(name);
-    const [, notes = {}, dashesAreData = false] = surface[name] ?? [''];
+    const [, mostArgs, notes = {}, dashesAreData = false] = surface[name] ?? ['', null];
+    this.#mostArgs = mostArgs;
     this.#notes = notes;
     this.#isLenient = dashesAreData;
     const own = notes[''];
@@ -134,10 +139,22 @@ class FlagReader {
 
   read(words: readonly Word[]): void {
     for (let at = 0; at < words.length; at += 1) {
-      const { text = '' } = words[at] ?? {};
-      if (text.length < 2 || !text.startsWith('-') || text === '--' || /^-\d/.test(text)) continue;
-      if (this.#flag(text, words[at + 1]?.text ?? '')) at += 1;
+      const word = words[at];
+      if (word === undefined) continue;
+      const { text } = word;
+      if (text.length < 2 || !text.startsWith('-') || text === '--' || /^-\d/.test(text)) this.#args.push(word);
+      else if (this.#flag(text, words[at + 1]?.text ?? '')) at += 1;
     }
+    this.#countArgs();
+  }
+
+  /** An expansion without quotes may be no word, or several. */
+  #countArgs(): void {
+    const most = this.#mostArgs;
+    const extra = this.#args.filter(({ isExpanded, isQuoted }) => !isExpanded || isQuoted)[most ?? this.#args.length];
+    if (extra === undefined || this.#isLenient) return;
+    const text = `'${this.#name}' takes ${most === 0 ? 'no argument' : most === 1 ? 'one argument' : `${most} arguments`}, and this is one more`;
+    this.remarks.push({ about: extra.text, status: 'unknown', text });
   }
 
   /** True when the next word is its value. */

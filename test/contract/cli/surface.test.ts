@@ -109,7 +109,8 @@ it.each([
   ['aasp', "a command of cf's plugin 'app-autoscaler'", 'kubectl autoscale'],
   ['copyenv', "a command of cf's plugin 'copyenv'", 'kf env APP --json'],
   ['zero-downtime-push', "a command of cf's plugin 'autopilot'", 'kf push APP'],
-  ['v3-push', 'a hidden command of cf', 'kf push'],
+  ['v3-push', 'a command of older versions of cf', 'kf push'],
+  ['v3-zdt-restart', 'a command of older versions of cf', 'kf restart'],
 ])('%s is answered with an alternative', async (name, owner, instead) => {
   const ran = await run([name, 'x']);
   expect(ran).toMatchObject({ code: 1, stdout: 'FAILED\n' });
