@@ -13,24 +13,24 @@ export interface IgnoreRules {
 }
 
 /** Always left out, at every depth, also in spite of `!`. */
-const DEFAULTS = new Set(['.cfignore', '.DS_Store', '.git', '.gitignore', '.hg', '.svn', '_darcs', 'manifest.yaml', 'manifest.yml']);
+const defaults = new Set(['.cfignore', '.DS_Store', '.git', '.gitignore', '.hg', '.svn', '_darcs', 'manifest.yaml', 'manifest.yml']);
 
-/** The maximum length of a path. */
+/** PATH_MAX of Linux: no path is longer, so no useful pattern is. */
 const longestLine = 4096;
 
-let asksLinear: boolean | undefined;
+let isLinearEngineOn = false;
 
-/**
- * V8's second engine takes over when a match backtracks too often: its time grows only with the text, like that of cf's engine (RE2). Returns
- * whether the flag `l` exists, with which the engine rejects expressions that it does not support.
- */
-function boundMatching(): boolean {
-  if (asksLinear === undefined) {
-    setFlagsFromString('--enable-experimental-regexp-engine');
-    setFlagsFromString('--enable-experimental-regexp-engine-on-excessive-backtracks');
-    asksLinear = canCompile('a', 'l');
-  }
-  return asksLinear;
+/** Lets V8's second engine take over when a match backtracks too often: its time grows only with the text, like that of cf's engine (RE2). */
+function enableLinearEngine(): void {
+  if (isLinearEngineOn) return;
+  setFlagsFromString('--enable-experimental-regexp-engine');
+  setFlagsFromString('--enable-experimental-regexp-engine-on-excessive-backtracks');
+  isLinearEngineOn = true;
+}
+
+/** Whether the linear engine supports the expression: with flag `l` it rejects the others. True if this version of V8 lacks the flag. */
+function isLinear(expression: string): boolean {
+  return !canCompile('a', 'l') || canCompile(expression, 'l');
 }
 
 function canCompile(expression: string, flags = ''): boolean {
@@ -55,7 +55,7 @@ export function parseIgnoreRules(text = ''): IgnoreRules {
 }
 
 function hasDefault(path: string): boolean {
-  return path.split('/').some((segment) => DEFAULTS.has(segment));
+  return path.split('/').some((segment) => defaults.has(segment));
 }
 
 interface Pattern {
@@ -63,34 +63,37 @@ interface Pattern {
   negated: boolean;
 }
 
-/** Backslashes before characters that Go's regular expressions do not accept (or that no file name contains): the line matches nothing. */
-const FOREIGN_ESCAPE = /\\(?:[^\x00-\x7f]|(?!x[0-9A-Fa-f]{2})[ac-ceg-mo-qux-zACE-RT-VX-Z0-9_])/;
+/**
+ * Backslashes before characters that Go's regular expressions do not accept (or that no file name contains): the line matches nothing. Both
+ * languages know b, d, f, n, r, s, t, v, w, B, D, S, W, `\xHH` and punctuation.
+ */
+const foreignEscape = /\\(?![bdfnrstvwBDSW]|x[0-9A-Fa-f]{2})[^\x00-/:-@[-^`{-\x7f]/;
 
-/** The text without that character at its end. */
-function without(character: string, text: string): string {
+/** The text without that character at its end. In linear time, which a regular expression for it does not have. */
+function trimEnd(text: string, character: string): string {
   let end = text.length;
   while (text[end - 1] === character) end -= 1;
   return text.slice(0, end);
 }
 
 /** Go has no lookahead and no lookbehind, so such a line is not a valid regular expression in cf. */
-const LOOKS_AROUND = /\(\?<?[=!]/;
+const lookaround = /\(\?<?[=!]/;
 
 function patternFromLine(raw: string, number: number): Pattern | undefined {
-  const line = without('\r', raw);
+  const line = trimEnd(raw, '\r');
   if (line.startsWith('#')) return undefined;
   if (line.length > longestLine) throw new KfError('usage', `.cfignore: line ${number} has more than ${longestLine} characters.`);
-  const trimmed = without(' ', line.replace(/^ +/, ''));
+  const trimmed = trimEnd(line.replace(/^ +/, ''), ' ');
   if (trimmed === '') return undefined;
   const negated = trimmed.startsWith('!');
   // One more `#` or `!` is dropped without an effect.
   const glob = (negated ? trimmed.slice(1) : trimmed).replace(/^[#!]/, '');
-  if (FOREIGN_ESCAPE.test(glob) || LOOKS_AROUND.test(glob)) return undefined;
+  if (foreignEscape.test(glob) || lookaround.test(glob)) return undefined;
   const expression = expressionFromGlob(glob);
-  const canAsk = boundMatching();
+  enableLinearEngine();
   // A line that is not a valid regular expression matches nothing.
   if (!canCompile(expression)) return undefined;
-  if (canAsk && !canCompile(expression, 'l')) {
+  if (!isLinear(expression)) {
     throw new KfError('usage', `.cfignore: line ${number} ('${trimmed}') repeats something too often to be matched in a bounded time.`, {
       hints: ['Write + instead of a count in braces, or list the names.'],
     });
@@ -98,27 +101,30 @@ function patternFromLine(raw: string, number: number): Pattern | undefined {
   return { regex: new RegExp(expression), negated };
 }
 
+/** Go's `.`; that of JavaScript excludes CR, U+2028 and U+2029 too, and macOS has files called `Icon\r`. */
+const any = '[^\\n]';
+
 /** The replacements of all pieces, in the order in which they are searched; other text is unchanged. */
-const PIECES: [piece: string, expression: string][] = [
+const pieces: [piece: string, expression: string][] = [
   ['.', '\\.'],
-  ['/**/', '(/|/.+/)'],
-  ['**/', '(|.*/)'],
-  ['/**', '(|/.*)'],
+  ['/**/', `(/|/${any}+/)`],
+  ['**/', `(|${any}*/)`],
+  ['/**', `(|/${any}*)`],
   ['\\*', '\\*'],
   ['*', '([^/]*)'],
   ['?', '\\?'],
 ];
-/** Placeholders for found pieces, so that no later piece is found inside the expression of an earlier one. */
-const FIRST_STAND_IN = 0xe000;
+/** Each found piece becomes a placeholder, so that no later piece is found inside the expression of an earlier one. */
+const firstPlaceholder = 0xe000;
 
 function expressionFromGlob(glob: string): string {
   // `dir/*.ext`: a slash after something and a `*.` after that anchor the pattern at the root.
   const anchored = /[^/+]\/.*\*\./.test(glob) && !glob.startsWith('/') ? `/${glob}` : glob;
   let text = anchored.startsWith('/**/') ? anchored.slice(1) : anchored;
-  PIECES.forEach(([piece], index) => {
-    text = text.replaceAll(piece, String.fromCharCode(FIRST_STAND_IN + index));
+  pieces.forEach(([piece], index) => {
+    text = text.replaceAll(piece, String.fromCharCode(firstPlaceholder + index));
   });
-  const body = text.replace(/[\ue000-\ue006]/g, (standIn) => PIECES[standIn.charCodeAt(0) - FIRST_STAND_IN]?.[1] ?? '');
-  const below = body.endsWith('/') ? `${body}(|.*)$` : `${body}(|/.*)$`;
-  return below.startsWith('/') ? `^(|/)${below.slice(1)}` : `^(|.*/)${below}`;
+  const body = text.replace(/[\ue000-\ue006]/g, (placeholder) => pieces[placeholder.charCodeAt(0) - firstPlaceholder]?.[1] ?? '');
+  const below = body.endsWith('/') ? `${body}(|${any}*)$` : `${body}(|/${any}*)$`;
+  return below.startsWith('/') ? `^(|/)${below.slice(1)}` : `^(|${any}*/)${below}`;
 }

@@ -39,6 +39,7 @@ const rows: [rule: string, lines: string, ignored: string[], kept: string[]][] =
   ['a backslash path of Windows is regular-expression text too', 'obj\\Release\nd', ['d'], ['obj', 'obj/Release', 'objRelease']],
   ['a lone slash takes everything', '/', ['a', 'a/b'], []],
   ['a lone star takes everything', '*', ['a', 'a/b'], []],
+  ['a folder takes names with any character but a line feed', 'dir\n!kept', ['dir/Icon\r', 'dir/a\u2028b'], ['dir/kept', 'dir/a\nb']],
   ['names are not ASCII only', 'grüße/*', ['grüße/ä', 'x/grüße/日本'], ['grüße']],
 ];
 
