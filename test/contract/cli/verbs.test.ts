@@ -352,36 +352,6 @@ describe('set-env', () => {
   });
 });
 
-describe('delete', () => {
-  it('says OK also if there is nothing to delete', async () => {
-    const run = await cli.run(['delete', 'nothing', '-f']);
-    expect(run).toMatchObject({ code: 0, stderr: "App 'nothing' does not exist.\n" });
-    expect(run.stdout).toBe('Deleting app nothing in org example-org / space example-space as alice...\nOK\n\n');
-  });
-
-  it('-r refuses a route that another app uses, and deletes nothing', async () => {
-    await addApp();
-    const destinations = ['my-app-guid', 'other-guid'].map((name) => ({ guid: `d-${name}`, appRef: { name }, processType: 'web' }));
-    const spec = { host: 'shared', domainRef: { name: 'default-domain' }, destinations };
-    await cluster.add(kinds.route, { metadata: { name: 'r', namespace: ns }, spec });
-    const run = await cli.run(['delete', '-f', '-r', 'my-app']);
-    expect(run.code).toBe(1);
-    expect(run.stderr).toContain("App 'my-app' was not deleted because route 'shared' is mapped to more than one app.");
-    expect(appNow()).toBeDefined();
-  });
-
-  it('-r deletes the routes of the app too', async () => {
-    await addApp();
-    const destinations = [{ guid: 'd', appRef: { name: 'my-app-guid' }, processType: 'web' }];
-    await cluster.add(kinds.route, {
-      metadata: { name: 'r', namespace: ns },
-      spec: { host: 'own', domainRef: { name: 'default-domain' }, destinations },
-    });
-    expect((await cli.run(['delete', 'my-app', '-fr'])).code).toBe(0);
-    expect([appNow(), cluster.memory.peek(kinds.route, ns, 'r')]).toEqual([undefined, undefined]);
-  });
-});
-
 describe('apps', () => {
   it('lists names, states, instances and URLs by name, and reads table rows instead of objects', async () => {
     await addApp('zebra');

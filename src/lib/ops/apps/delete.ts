@@ -5,19 +5,35 @@ import { kinds } from '../../api/group.ts';
 import type { Stored } from '../../api/object.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
+import { retryOnConflict } from '../../kube/retry-on-conflict.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
-/** Routes to delete with the app. @throws KfError `conflict` in cf's words when one is also mapped to another app */
-async function routesToDelete(session: SpaceSession, app: Stored<CFApp>): Promise<Stored<CFRoute>[]> {
-  const { cluster, space, signal } = session;
-  const routes = routesOf(app, (await cluster.list(kinds.route, { ns: space.guid, signal })).items);
-  const shared = routes.find((route) => (route.spec.destinations ?? []).some(({ appRef }) => appRef.name !== app.metadata.name));
-  if (shared === undefined) return routes;
+const urlOf = (route: CFRoute): string => route.status?.uri ?? route.spec.host ?? '';
+
+/** @throws KfError `conflict` in cf's words when the route is also mapped to another app */
+function assertNotShared(app: Stored<CFApp>, route: CFRoute): void {
+  if ((route.spec.destinations ?? []).every(({ appRef }) => appRef.name === app.metadata.name)) return;
   const name = app.spec.displayName;
-  const url = shared.status?.uri ?? shared.spec.host ?? '';
-  throw new KfError('conflict', `App '${name}' was not deleted because route '${url}' is mapped to more than one app.`, {
-    hints: [`${session.bin} delete ${name}`],
+  throw new KfError('conflict', `App '${name}' was not deleted because route '${urlOf(route)}' is mapped to more than one app.`, {
+    hints: [`kf delete ${name}`],
   });
+}
+
+/** Deletes the route in the version that was checked, because another app may be mapped to it at any time. */
+async function deleteRoute({ cluster, space, signal }: SpaceSession, app: Stored<CFApp>, found: Stored<CFRoute>): Promise<void> {
+  const { name } = found.metadata;
+  const remove = async (route: Stored<CFRoute> | undefined): Promise<void> => {
+    if (route === undefined) return;
+    assertNotShared(app, route);
+    const { uid, resourceVersion } = route.metadata;
+    await cluster.delete(kinds.route, space.guid, name, { uid, resourceVersion, signal });
+  };
+  await retryOnConflict<Stored<CFRoute> | undefined, void>(found, remove, () => cluster.get(kinds.route, space.guid, name, signal), signal);
+}
+
+export interface DeleteOptions {
+  /** Delete the routes of the app too. */
+  routes: boolean;
 }
 
 export interface Deleted {
@@ -25,16 +41,14 @@ export interface Deleted {
   routes: string[];
 }
 
-export async function deleteApp(session: SpaceSession, app: Stored<CFApp>, options: { routes: boolean }): Promise<Deleted> {
+/** @throws KfError `conflict` when a route to delete is also mapped to another app; the app stays */
+export async function deleteApp(session: SpaceSession, app: Stored<CFApp>, options: DeleteOptions): Promise<Deleted> {
   const { cluster, space, signal } = session;
-  const routes = options.routes ? await routesToDelete(session, app) : [];
+  const routes = options.routes ? routesOf(app, (await cluster.list(kinds.route, { ns: space.guid, signal })).items) : [];
+  for (const route of routes) assertNotShared(app, route);
+  // Before the app: if the command is interrupted, the next one still finds the app, and by it the other routes.
+  await Promise.all(routes.map((route) => deleteRoute(session, app, route)));
   const { name, uid } = app.metadata;
   await cluster.delete(kinds.app, space.guid, name, { propagation: 'Background', signal, uid });
-  await Promise.all(
-    routes.map((route) => {
-      const own = route.metadata.uid;
-      return cluster.delete(kinds.route, space.guid, route.metadata.name, { signal, uid: own });
-    }),
-  );
-  return { routes: routes.map((route) => route.status?.uri ?? route.spec.host ?? '') };
+  return { routes: routes.map(urlOf) };
 }

@@ -1,0 +1,87 @@
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { kinds } from '../../../src/lib/api/group.ts';
+import type { CFApp } from '../../../src/lib/api/types.generated.ts';
+import { KubeError } from '../../../src/lib/kube/errors.ts';
+import { bundleForTests, Cli } from '../../support/cli.ts';
+import { ServedCluster } from '../../support/served-cluster.ts';
+
+const bundle = bundleForTests();
+const ns = 'space-guid';
+let cluster: ServedCluster;
+let cli: Cli;
+
+beforeEach(async () => {
+  cluster = await (await ServedCluster.start()).installed();
+  cli = new Cli(bundle.program, { KUBECONFIG: cluster.server.kubeconfig(), KF_ORG: 'example-org', KF_SPACE: 'example-space' });
+});
+
+afterEach(async () => {
+  await cluster.stop();
+  cli.remove();
+});
+
+afterAll(() => bundle.remove());
+
+const appNow = (): CFApp | undefined => cluster.memory.peek(kinds.app, ns, 'my-app-guid');
+
+async function addApp(): Promise<void> {
+  const spec = { displayName: 'my-app', desiredState: 'STARTED' as const, lifecycle: { type: 'buildpack' as const, data: { stack: '' } } };
+  await cluster.add(kinds.app, { metadata: { name: 'my-app-guid', namespace: ns }, spec });
+}
+
+describe('delete', () => {
+  const destination = (name: string) => ({ guid: `d-${name}`, appRef: { name }, processType: 'web' });
+  const addRoute = (host = 'own', apps = ['my-app-guid']) => {
+    const spec = { host, domainRef: { name: 'default-domain' }, destinations: apps.map(destination) };
+    return cluster.add(kinds.route, { metadata: { name: 'r', namespace: ns }, spec });
+  };
+
+  it('says OK also if there is nothing to delete', async () => {
+    const run = await cli.run(['delete', 'nothing', '-f']);
+    expect(run).toMatchObject({ code: 0, stderr: "App 'nothing' does not exist.\n" });
+    expect(run.stdout).toBe('Deleting app nothing in org example-org / space example-space as alice...\nOK\n\n');
+  });
+
+  it('-r refuses a route that another app uses, and deletes nothing', async () => {
+    await addApp();
+    await addRoute('shared', ['my-app-guid', 'other-guid']);
+    const run = await cli.run(['delete', '-f', '-r', 'my-app']);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain("App 'my-app' was not deleted because route 'shared' is mapped to more than one app.");
+    expect(appNow()).toBeDefined();
+  });
+
+  it('-r deletes the routes of the app too', async () => {
+    await addApp();
+    await addRoute();
+    expect((await cli.run(['delete', 'my-app', '-fr'])).code).toBe(0);
+    expect([appNow(), cluster.memory.peek(kinds.route, ns, 'r')]).toEqual([undefined, undefined]);
+  });
+
+  it('-r that could not delete a route deletes both when it is run again', async () => {
+    await addApp();
+    await addRoute();
+    const refusal = new KubeError('forbidden', 'not now', { status: 403, reason: 'Forbidden' });
+    let refusals = 0;
+    cluster.memory.intercept = (verb, type) => {
+      if (verb === 'delete' && type.kind === 'CFRoute' && refusals++ === 0) throw refusal;
+    };
+    expect((await cli.run(['delete', 'my-app', '-fr'])).code).toBe(1);
+    expect((await cli.run(['delete', 'my-app', '-fr'])).code).toBe(0);
+    expect([appNow(), cluster.memory.peek(kinds.route, ns, 'r')]).toEqual([undefined, undefined]);
+  });
+
+  it('-r keeps a route that is mapped to another app while the command runs', async () => {
+    await addApp();
+    await addRoute();
+    let deletions = 0;
+    cluster.memory.intercept = async (verb, type) => {
+      if (verb !== 'delete' || type.kind !== 'CFRoute' || deletions++ > 0) return;
+      await cluster.memory.mergePatch(kinds.route, ns, 'r', { spec: { destinations: ['my-app-guid', 'other-guid'].map(destination) } });
+    };
+    const run = await cli.run(['delete', 'my-app', '-fr']);
+    expect(run.stderr).toContain("App 'my-app' was not deleted because route 'own' is mapped to more than one app.");
+    expect(appNow()).toBeDefined();
+    expect(cluster.memory.peek(kinds.route, ns, 'r')?.spec.destinations).toHaveLength(2);
+  });
+});
