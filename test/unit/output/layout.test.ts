@@ -27,6 +27,17 @@ describe('the layout of cf', () => {
     ]);
   });
 
+  it.each([
+    ['a picture', '🚀', 2],
+    ['a sign that is a picture only with a variation selector', '🛠', 1],
+    ['the same with it', '🛠️', 2],
+    ['a joined family', '👨‍👩‍👧', 2],
+    ['a letter with an accent of its own', 'e\u0301', 1],
+    ['a vertical form', '︙', 2],
+    ['kana of the supplement', '𛀀', 2],
+    ['a circled number', '㉈', 1],
+  ])('counts the cells of %s', (_, text, cells) => expect(displayWidth(text)).toBe(cells));
+
   it('aligns by the displayed width, not by characters', () => {
     const lines = layOut(
       [
