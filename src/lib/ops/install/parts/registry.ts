@@ -4,7 +4,7 @@ import { bundleName } from '../../../../templates/setup/controller.ts';
 import { systemNamespace } from '../../../../templates/setup/options.ts';
 import { buildRegistry, registryName } from '../../../../templates/setup/registry.ts';
 import { readGateStatus } from '../../registry/gate.ts';
-import { ensureRegistryKey, openRegistryKey } from '../../registry/key.ts';
+import { ensureRegistryKey, replaceImmutableKeySecret } from '../../registry/key.ts';
 import { otherRegistries } from '../alternatives.ts';
 import type { PlannedChange } from '../applier.ts';
 import type { Part, SetupRun } from '../part.ts';
@@ -51,7 +51,7 @@ export const part: Part = {
   // Apps that were built before have their images in it.
   alternatives: ({ plan, programs }) => otherRegistries(plan).flatMap((other) => buildRegistry(other, bundleName(programs))),
   before: async ({ cluster, plan }) => {
-    if (plan.registry === undefined) await openRegistryKey(cluster);
+    if (plan.registry === undefined) await replaceImmutableKeySecret(cluster);
   },
   after: waitAndProve,
 };
