@@ -6,7 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../api/object.ts';
-import { BugError, KfError } from '../../errors.ts';
+import { BugError, KfError, messageOf } from '../../errors.ts';
 
 /** Folder that holds kf's package.json, whether this runs from source or from a bundle. */
 export function packageRoot(): string {
@@ -19,12 +19,17 @@ export function packageRoot(): string {
   return folder;
 }
 
+/** The objects of a manifest's text. @throws BugError when a document cannot be read in full: half an object must not be applied */
+export function parseManifest(name: string, text: string): KubeObject[] {
+  const documents = parseAllDocuments(text);
+  const problem = documents.flatMap(({ errors }) => errors)[0];
+  if (problem !== undefined) throw new BugError(`manifests/${name}: ${problem.message}`);
+  return documents.map((document) => document.toJS() as KubeObject | null).filter((object) => object !== null);
+}
+
 /** All objects of one YAML file below `manifests/`. */
 export async function readManifest(name: string): Promise<KubeObject[]> {
-  const text = await readFile(path.join(packageRoot(), 'manifests', name), 'utf8');
-  return parseAllDocuments(text)
-    .map((document) => document.toJS() as KubeObject | null)
-    .filter((object) => object !== null);
+  return parseManifest(name, await readFile(path.join(packageRoot(), 'manifests', name), 'utf8'));
 }
 
 /** All objects of the YAML files in one folder below `manifests/`, in the order of their file names. */
@@ -34,8 +39,8 @@ export async function readManifests(folder: string): Promise<KubeObject[]> {
 }
 
 const programNames = ['controller.mjs', 'gate.mjs', 'fetch.mjs', 'pages.mjs'];
-/** A ConfigMap may have 1 MiB; programs that come near it have grown too much (docs/decisions/0010). */
-const largestBundle = 614 * 1024;
+/** kf's own limit for all programs together; a ConfigMap may have 1 MiB (docs/decisions/0010). */
+const mostProgramBytes = 614 * 1024;
 
 /** The bundled programs that run in the cluster, by file name. */
 export async function readPrograms(): Promise<Record<string, string>> {
@@ -43,10 +48,13 @@ export async function readPrograms(): Promise<Record<string, string>> {
   const programs: Record<string, string> = {};
   for (const name of programNames) {
     programs[name] = await readFile(path.join(folder, name), 'utf8').catch((error: unknown) => {
-      throw new KfError('failed', `The program ${name} is not in this installation of kf.`, { hints: ['npm run build'], cause: error });
+      throw new KfError('failed', `The program '${name}' of this installation of kf cannot be read: ${messageOf(error)}`, {
+        hints: ['Install kf again; in a checkout of kf: npm run build'],
+        cause: error,
+      });
     });
   }
   const size = Object.values(programs).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-  if (size > largestBundle) throw new BugError(`The controller's programs have ${size} bytes; a ConfigMap takes ${largestBundle}.`);
+  if (size > mostProgramBytes) throw new BugError(`The controller's programs have ${size} bytes, more than ${mostProgramBytes}.`);
   return programs;
 }
