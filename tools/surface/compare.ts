@@ -56,8 +56,8 @@ export interface Compared {
   own: readonly OwnCommand[];
   table: OwnTable;
   decisions: readonly DecisionFile[];
-  /** What is wrong with a reference to a test. */
-  faultOfTest: (file: string, title: string) => string | undefined;
+  /** What is wrong with a reference to a test. @param spellings of what it is to show; its file must have one of them */
+  faultOfTest: (file: string, title: string, spellings: readonly string[]) => string | undefined;
 }
 
 /** The commands of cf that are in no group: `cf help -a` does not list them. */
@@ -89,7 +89,7 @@ class CommandComparison {
   async run(own: OwnCommand): Promise<ComparedCommand> {
     const { args = [], flags = [], env = [], alias } = this.#facts;
     if (alias !== undefined && !own.aliases.includes(alias)) this.#say('', `has no alias '${alias}'`);
-    this.#checkTest('', this.#decision, true);
+    this.#checkTest('', this.#decision, true, []);
     this.#checkNames();
     const entries = [
       ...(await Promise.all(args.map((arg, at) => this.#arg(arg, at, own)))).flat(),
@@ -126,12 +126,12 @@ class CommandComparison {
     for (const name of unknown) this.#say(name, 'is decided, but cf has no such part');
   }
 
-  #checkTest(part: string, { shown = [], refused, ignored }: Decision, isNeeded: boolean): void {
+  #checkTest(part: string, { shown = [], refused, ignored }: Decision, isNeeded: boolean, spellings: readonly string[]): void {
     const tests = [shown].flat();
     if (tests.length === 0 && isNeeded && refused === undefined && ignored === undefined) this.#say(part, 'names no test that shows it');
     for (const test of tests) {
       const at = test.indexOf(' ');
-      const fault = this.#input.faultOfTest(test.slice(0, Math.max(at, 0)), test.slice(at + 1));
+      const fault = this.#input.faultOfTest(test.slice(0, Math.max(at, 0)), test.slice(at + 1), spellings);
       if (fault !== undefined) this.#say(part, fault);
     }
   }
@@ -148,7 +148,7 @@ class CommandComparison {
             ...(there.repeatable === (arg.repeatable ?? false) ? [] : [arg.repeatable === true ? 'is not repeatable' : 'is repeatable']),
             ...(await valueDifferences(arg, there.accepts, Object.keys(decision?.values ?? {}))),
           ];
-    return this.#entry('argument', arg.name, decision, differences, false);
+    return this.#entry('argument', arg.name, decision, differences);
   }
 
   /** A flag that neither cf's help nor a release has may be missing. */
@@ -163,22 +163,27 @@ class CommandComparison {
     }
     if (there === undefined && decision === undefined && (flag.hidden === true || flag.unreleased === true)) return [];
     const differences = there === undefined ? ['is not there'] : await flagDifferences(flag, there, decision);
-    return [this.#entry('flag', name, decision, differences, true)];
+    const spellings = [flag, { short: there?.char, long: there?.name }].flatMap(({ short, long }) => [
+      ...(short === undefined ? [] : [`-${short}`]),
+      ...(long === undefined ? [] : [`--${long}`]),
+    ]);
+    return [this.#entry('flag', name, decision, differences, spellings)];
   }
 
   #variable(name: string, own: OwnCommand): Entry[] {
     const decision = whole(this.#decision.env?.[name]);
-    return [this.#entry('variable', name, decision, own.variables.includes(name) ? [] : ['is not read'], true)];
+    return [this.#entry('variable', name, decision, own.variables.includes(name) ? [] : ['is not read'], [name])];
   }
 
-  #entry(kind: Entry['kind'], name: string, decision: Decision | undefined, differences: string[], needsTest: boolean): Entry {
+  /** @param spellings how it is typed; an argument is shown with its command */
+  #entry(kind: Entry['kind'], name: string, decision: Decision | undefined, differences: string[], spellings: string[] = []): Entry {
     const { status, note } = statusOf(decision ?? {});
     const values = decision?.values ?? {};
     if (differences.length > 0 && status === 'done') {
       for (const difference of differences) this.#say(name, `${difference}, and nothing is decided`);
       return { kind, name, status: 'open', note: differences.join('; '), values };
     }
-    this.#checkTest(name, decision ?? {}, needsTest);
+    this.#checkTest(name, decision ?? {}, spellings.length > 0, spellings);
     return { kind, name, status, note, values };
   }
 }

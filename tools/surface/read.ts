@@ -9,5 +9,5 @@ import { ownTable } from './table.ts';
 /** The comparison of the repository at `root`. */
 export async function compareAt(root: string): Promise<Comparison> {
   const [cf, own, decisions] = await Promise.all([readFacts(root), readOwnCommands(root), readDecisions(root)]);
-  return compare({ cf, own, table: ownTable, decisions, faultOfTest: (file, title) => faultOfReference(root, file, title) });
+  return compare({ cf, own, table: ownTable, decisions, faultOfTest: (...reference) => faultOfReference(root, ...reference) });
 }

@@ -32,7 +32,12 @@ function input({ facts, own, decision, instead = '', refusedFlags = {} }: Case):
       { name: 'apps', commands: decision === undefined ? {} : { scale: decision } },
       { name: 'global', commands: { global: { shown } } },
     ],
-    faultOfTest: (file, title) => (file === 'a/b' && title === 'a test' ? undefined : `there is no ${file}`),
+    faultOfTest: (file, title, spellings) =>
+      file !== 'a/b' || title !== 'a test'
+        ? `there is no ${file}`
+        : spellings.includes('--unused')
+          ? `a/b does not use --unused`
+          : undefined,
   };
 }
 
@@ -131,6 +136,13 @@ describe('a flag', () => {
     expect(await problems({ facts, own, decision: done })).toEqual([]);
     const ignored = { shown, flags: { '--instances': { ignored: 'why' } } };
     expect((await compared({ facts, own, decision: ignored })).commands[0]?.entries).toMatchObject([{ status: 'ignored', note: 'why' }]);
+  });
+
+  it('whose test does not use it is a problem', async () => {
+    const unused = { facts: { flags: [{ long: 'unused', type: 'bool' }] }, own: { flags: { unused: { type: 'boolean' as const } } } };
+    expect(await problems({ ...unused, decision: { shown, flags: { '--unused': shown } } })).toEqual([
+      'scale --unused: a/b does not use --unused.',
+    ]);
   });
 
   it('that kf refuses has its alternative from the code, and no other decision', async () => {
