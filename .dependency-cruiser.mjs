@@ -88,7 +88,7 @@ export default {
     ),
     layer(
       'one-door-to-oclif',
-      { path: '^src/', pathNot: '^src/(commands/|main|base-command|flags|plugins|api)|^src/lib/output/' },
+      { path: '^src/', pathNot: '^src/(commands/|main|base-command|declared|flags|plugins|api)|^src/lib/output/' },
       { path: 'node_modules/@oclif/' },
       'lib runs without oclif',
     ),

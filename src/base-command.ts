@@ -2,16 +2,16 @@
 
 import { Command } from '@oclif/core/command';
 import type { Input, ParserOutput } from '@oclif/core/interfaces';
+import { declaredBy, helpSubject } from './declared.ts';
 import { globalFlags } from './flags.ts';
 import type { Frame, Program } from './frame.ts';
-import { readDeclared, type ArgDefinition, type FlagDefinition } from './lib/cf/definitions.ts';
+import { readDeclared } from './lib/cf/definitions.ts';
 import { timeoutWarnings } from './lib/cf/timeouts.ts';
 import { wantsHelp } from './lib/cf/usage.ts';
 import type { KfError } from './lib/errors.ts';
 import type { Report } from './lib/events.ts';
 import type { findApp } from './lib/ops/find.ts';
 import { printFailure, printResult, toKfError, type JsonForm } from './lib/output/error.ts';
-import type { HelpSubject } from './lib/output/help.ts';
 import { openDisplay, reportOn, type Display } from './lib/output/progress.ts';
 import type { Terminal } from './lib/output/terminal.ts';
 import type { OrgSession, Session, SpaceSession } from './lib/session/session.ts';
@@ -81,7 +81,7 @@ export abstract class KfCommand<T> extends Command {
       const result = await this.#untilInterrupted(this.run());
       this.#result = result;
       this.#display?.done();
-      printResult(frame.terminal, result, (this.ctor as typeof KfCommand).json);
+      printResult(frame.terminal, result, this.#statics.json);
       return this.exitCode(result);
     } catch (thrown) {
       this.#display?.done();
@@ -97,6 +97,11 @@ export abstract class KfCommand<T> extends Command {
   /** The exit code of a successful run; `migrate check` has another than 0. */
   protected exitCode(_result: T): number {
     return 0;
+  }
+
+  /** The static side of the command. */
+  get #statics(): typeof KfCommand {
+    return this.ctor as typeof KfCommand;
   }
 
   protected get terminal(): Terminal {
@@ -125,7 +130,7 @@ export abstract class KfCommand<T> extends Command {
     options?: Input<F, B, A>,
     argv: string[] = this.argv,
   ): Promise<ParserOutput<F, B, A>> {
-    const declared = declaredBy(this.ctor as typeof KfCommand);
+    const declared = declaredBy(this.#statics);
     const read = await readDeclared(argv, declared, { env: this.frame.env, context: options });
     this.parsed = true;
     this.#global = read.flags;
@@ -223,7 +228,7 @@ export abstract class KfCommand<T> extends Command {
     const { openSession } = await import('./lib/session/session.ts');
     const { env, signal, bin } = this.frame;
     const { verbose } = this.#global;
-    const variables = (this.ctor as typeof KfCommand).environment.map(([name]) => name);
+    const variables = this.#statics.environment.map(([name]) => name);
     for (const warning of timeoutWarnings(env, ['CF_DIAL_TIMEOUT', ...variables])) this.warn(warning);
     const context = options.context ?? this.#global.context;
     const { org = present(env['KF_ORG']), space = present(env['KF_SPACE']) } =
@@ -241,12 +246,12 @@ export abstract class KfCommand<T> extends Command {
       org,
       space,
     });
-    if ((this.ctor as typeof KfCommand).changes) await this.#nameCluster(this.#session);
+    if (this.#statics.changes) await this.#nameCluster(this.#session);
     return this.#session;
   }
 
   async #explained(error: KfError): Promise<KfError> {
-    if (this.#session === undefined || (this.ctor as typeof KfCommand).isAboutInstallation) return error;
+    if (this.#session === undefined || this.#statics.isAboutInstallation) return error;
     return this.#session.explain(error);
   }
 
@@ -262,11 +267,11 @@ export abstract class KfCommand<T> extends Command {
     const error = await this.#unlessOfCf(thrown);
     if (wantsHelp(error)) {
       const { usageHelp } = await import('./lib/output/help.ts');
-      for (const line of usageHelp(helpSubject(this.ctor as typeof KfCommand, this.id ?? ''), bin)) terminal.out(line);
+      for (const line of usageHelp(helpSubject(this.#statics, this.id ?? ''), bin)) terminal.out(line);
       error.hints.push(`${bin} help ${this.id ?? ''}`);
     }
     return printFailure(terminal, error, {
-      json: (this.ctor as typeof KfCommand).json,
+      json: this.#statics.json,
       withoutFailed: wantsHelp(error),
     });
   }
@@ -300,37 +305,4 @@ export abstract class KfCommand<T> extends Command {
   }
 }
 
-/** The static side of a command. */
-export type CommandStatics = Pick<
-  typeof KfCommand,
-  'id' | 'summary' | 'aliases' | 'examples' | 'flags' | 'baseFlags' | 'args' | 'seeAlso' | 'environment' | 'dashesAreData' | 'json'
->;
-
 const present = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
-
-function declaredBy(command: CommandStatics): {
-  flags: Record<string, FlagDefinition>;
-  args: Record<string, ArgDefinition>;
-  dashesAreData: boolean;
-} {
-  return {
-    flags: ownFirst(command.flags as Record<string, FlagDefinition>, command.baseFlags),
-    args: command.args as Record<string, ArgDefinition>,
-    dashesAreData: command.dashesAreData,
-  };
-}
-
-/** A command's own flags, then the global ones that it does not take over (`target -o` is its `--org`). */
-function ownFirst(own: Record<string, FlagDefinition> = {}, global: Record<string, FlagDefinition> = {}): Record<string, FlagDefinition> {
-  return { ...own, ...Object.fromEntries(Object.entries(global).filter(([name]) => own[name] === undefined)) };
-}
-
-/** The parts of a command's class that help needs. */
-export function helpSubject(command: CommandStatics, name: string): HelpSubject {
-  const { flags: declared, args } = declaredBy(command);
-  const json =
-    command.json === 'lines' ? { json: { ...declared['json'], summary: 'print one JSON document per line' } as FlagDefinition } : {};
-  const flags = { ...declared, ...json };
-  const { summary = '', aliases = [], examples = [], seeAlso, environment } = command;
-  return { name, summary, aliases, examples: examples.map(String), seeAlso, environment, args, flags };
-}

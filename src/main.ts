@@ -2,7 +2,8 @@
 
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
-import type { CommandStatics, KfCommand } from './base-command.ts';
+import type { KfCommand } from './base-command.ts';
+import type { CommandStatics } from './declared.ts';
 import type { Frame, Program } from './frame.ts';
 import { KfError } from './lib/errors.ts';
 import { openTerminal, type Terminal } from './lib/output/terminal.ts';
@@ -76,7 +77,7 @@ async function printHelp(words: readonly string[], frame: Frame): Promise<number
   if (name === undefined) return (await runPlugin(['help', topic, ...rest], frame)) ?? unknownCommand(topic, frame);
   const [command, { helpSubject }, { commandHelp, describeCommand }] = await Promise.all([
     loadCommand(name),
-    import('./base-command.ts'),
+    import('./declared.ts'),
     import('./lib/output/help.ts'),
   ]);
   const subject = helpSubject(command, name);

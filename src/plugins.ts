@@ -3,7 +3,7 @@
 import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { Config, type Command } from '@oclif/core';
-import { helpSubject, type CommandStatics } from './base-command.ts';
+import { helpSubject, type CommandStatics } from './declared.ts';
 import { setFrame, type Frame } from './frame.ts';
 import { KfError } from './lib/errors.ts';
 import type { PluginDetails } from './lib/ops/plugins/folder.ts';
@@ -76,7 +76,7 @@ async function printHelp(command: Command.Loadable, { terminal, bin }: Frame): P
   const { seeAlso = [], environment = [] }: Partial<Pick<CommandStatics, 'seeAlso' | 'environment'>> = loaded as object;
   const plain = { id: command.id, dashesAreData: false, json: 'document' as const };
   const statics = { ...plain, summary, aliases, examples, flags, args, baseFlags, seeAlso, environment };
-  const subject = helpSubject(statics as unknown as CommandStatics, command.id.replaceAll(':', ' '));
+  const subject = helpSubject(statics, command.id.replaceAll(':', ' '));
   if (terminal.json) terminal.document({ status: 0, result: describeCommand(subject, bin), warnings: [] }, 2);
   else for (const line of commandHelp(subject, bin)) terminal.out(line);
   return 0;
