@@ -285,7 +285,7 @@ test('an upload ends if the registry accepts every chunk and stores none', async
   const source = blob(randomBytes(600 * KIB));
   await expect(upload(source, { stallDelaysMs: [1, 1] })).rejects.toMatchObject({
     code: 'upload',
-    message: expect.stringContaining('keeps nothing') as string,
+    message: expect.stringContaining('does not store them') as string,
   });
   expect(patches()).toHaveLength(3);
 });
