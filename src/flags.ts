@@ -3,7 +3,7 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { instanceLimits } from './lib/api/app.ts';
-import { parseChoice, parseSize, parseWholeNumber } from './lib/cf/values.ts';
+import { parseChoice, parseSize, parseTaskId, parseWholeNumber } from './lib/cf/values.ts';
 import { notThereYet } from './lib/cf/usage.ts';
 import { defined } from './lib/defined.ts';
 
@@ -91,6 +91,14 @@ export const requiredArg = (description: string) => Args.string({ required: true
 /** The last argument, once or several times. */
 export const repeatableArg = (description: string) => Args.string({ required: true, multiple: true, ignoreStdin: true, description });
 export const optionalArg = (description: string) => Args.string({ ignoreStdin: true, description });
+/** Number of a task. */
+export const taskIdArg = () =>
+  Args.custom<number>({
+    parse: (text) => Promise.resolve(parseTaskId(text, "invalid argument for flag 'TASK_ID' (expected int)")),
+    ignoreStdin: true,
+    description: 'number of the task',
+  })({ required: true });
+
 export const appArg = () => requiredArg('app');
 
 /** A leading slash is added when missing. */

@@ -57,6 +57,8 @@ type RouteEvent =
 /** Events of orgs, spaces and bindings. */
 type ControllerEvent = { type: 'awaiting-controller' } | { type: 'awaiting-binding' } | { type: 'awaiting-deletion'; name: string };
 
+type TaskEvent = { type: 'awaiting-task'; task: string; isRunning: boolean };
+
 /** The steps of setup and uninstall. */
 export type InstallStep =
   | 'inspect'
@@ -106,6 +108,7 @@ export type OpEvent =
   | StartEvent
   | RouteEvent
   | ControllerEvent
+  | TaskEvent
   | InstallEvent
   /** A sentence from a lower layer, like an error's message: the source cache, the trace, the stored target, a check of the cluster. */
   | { type: 'warning'; message: string }

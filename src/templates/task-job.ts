@@ -46,7 +46,10 @@ export function buildTaskWorkload({ app, task, command, droplet, memoryMB, diskM
       name,
       namespace,
       labels: { [labels.taskGuid]: name, [labels.appGuid]: app.metadata.name },
-      annotations: { [annotations.creationVersion]: contractVersion },
+      annotations: {
+        [annotations.creationVersion]: contractVersion,
+        ...defined({ [annotations.taskName]: shownTaskName(task) }),
+      },
       ownerReferences: [ownerReference(kinds.task, task)],
     },
     spec: {
@@ -59,9 +62,14 @@ export function buildTaskWorkload({ app, task, command, droplet, memoryMB, diskM
   };
 }
 
+/** Undefined for a task without a name for people. */
+function shownTaskName({ spec }: Stored<CFTask>): string | undefined {
+  return spec.displayName === '' ? undefined : spec.displayName;
+}
+
 /** One pod, one try: a task is not repeated automatically. Its TTL is set only when the task's end is in its status. */
 export function buildTaskJob(workload: Stored<TaskWorkload>): Job {
-  const { name, namespace, labels: marks = {} } = workload.metadata;
+  const { name, namespace, labels: marks = {}, annotations: notes = {} } = workload.metadata;
   const { spec } = workload;
   return {
     apiVersion: 'batch/v1',
@@ -72,7 +80,7 @@ export function buildTaskJob(workload: Stored<TaskWorkload>): Job {
       parallelism: 1,
       completions: 1,
       template: {
-        metadata: { labels: marks },
+        metadata: { labels: marks, annotations: defined({ [annotations.taskName]: notes[annotations.taskName] }) },
         spec: {
           restartPolicy: 'Never',
           serviceAccountName: taskAccount,

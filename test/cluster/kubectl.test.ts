@@ -1,4 +1,4 @@
-// A space developer with kubectl only: processes are scaled by their scale subresource, tasks are objects that run once.
+// A space developer with kubectl: processes are scaled by their scale subresource, tasks are objects that run once. Then tasks of run-task.
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -168,5 +168,36 @@ describe('a task written by hand', () => {
     await until('its pod to end', async () =>
       (await pods()).items.every(({ metadata: { deletionTimestamp } }) => deletionTimestamp !== undefined),
     );
+  });
+});
+
+describe('a task of run-task', () => {
+  const runTask = (...args: string[]) => kf.run(['run-task', app, ...args]);
+  const podsOf = (task: string): Promise<Pods> => get<Pods>('pods', '-l', `${label('task-guid')}=${task}`);
+
+  test('runs with the variables of the app, and --wait ends as it ended', async () => {
+    const command = 'echo "made $COLOUR with $MEMORY_LIMIT"';
+    const made = await runTask('-c', command, '--name', 'make', '-m', '40M', '-k', '64M', '--wait');
+    expect([made.code, made.stdout]).toEqual([0, expect.stringContaining('Task has completed successfully.\nOK\n')]);
+    expect((await kf.ok('logs', app, '--recent')).stdout).toMatch(/ \[APP\/TASK\/make\/0\] OUT made teal with 40m$/m);
+    const failed = await runTask('-c', 'exit 3', '--name', 'break', '--wait');
+    expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('Failed with exit code: 3')]);
+    const rows = (await kf.ok('tasks', app)).stdout.split('\n').slice(3, 5);
+    expect(rows.map((row) => row.split(/ {3,}/).slice(1, 3))).toEqual([
+      ['break', 'FAILED'],
+      ['make', 'SUCCEEDED'],
+    ]);
+    expect((await kf.ok('task', app, rows[1]?.split(' ')[0] ?? '')).stdout).toMatch(/^memory in mb: +40\ndisk in mb: +64$/m);
+  });
+
+  test('is ended by terminate-task, and has failed then', async () => {
+    const { stdout } = await kf.ok('run-task', app, '-c', 'sleep 600', '--json');
+    const { id, guid: task } = (JSON.parse(stdout) as { result: { id: number; guid: string } }).result;
+    await until('the task to run', async () => (await podsOf(task)).items[0]?.status.phase === 'Running');
+    await kf.ok('terminate-task', app, String(id));
+    await until('its pod to end', async () =>
+      (await podsOf(task)).items.every(({ metadata: { deletionTimestamp } }) => deletionTimestamp !== undefined),
+    );
+    expect((await kf.ok('task', app, String(id))).stdout).toMatch(/^state: +FAILED$/m);
   });
 });

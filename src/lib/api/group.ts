@@ -156,6 +156,8 @@ export const annotations = {
   maxInFlight: kf('max-in-flight'),
   /** Of a build's pod: how the build container ended; the controller writes it after the kubelet has reported the end. */
   buildEnded: kf('build-ended'),
+  /** Of a TaskWorkload and its pod: the task's name for people, which its log lines show. */
+  taskName: kf('task-name'),
   imageNotRead: kf('image-not-read'),
   /** Of a namespace: the uid of the CFOrg or CFSpace for which it was created. */
   ownerUid: kf('owner-uid'),

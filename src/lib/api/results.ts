@@ -76,6 +76,24 @@ export interface AppDetails {
   deployment?: DeploymentDetails;
 }
 
+export type TaskState = 'PENDING' | 'RUNNING' | 'CANCELING' | 'SUCCEEDED' | 'FAILED';
+
+export interface TaskDetails {
+  /** Counts from 1 for each app; left out until the controller has given it. */
+  id?: number;
+  guid: string;
+  name: string;
+  state: TaskState;
+  startTime: string;
+  /** Left out for a task that runs the command of its process. */
+  command?: string;
+  /** The process type that the task names. */
+  process?: string;
+  memoryMB?: number;
+  diskMB?: number;
+  failureReason?: string;
+}
+
 export interface ServiceSummary {
   name: string;
   guid: string;

@@ -55,6 +55,7 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
     task: 'a process type of its own in the Procfile, and kf scale APP --process TYPE -i 1',
   },
   scale: { l: noLogRate },
+  'run-task': { l: noLogRate },
   restart: rollout,
   restage: rollout,
   'bind-service': {

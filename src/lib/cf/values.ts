@@ -20,6 +20,12 @@ export function parseWholeNumber(text: string, flag: string, least: number, most
   return value;
 }
 
+/** The number of a task. @param refusal cf's words for anything else, which differ between its commands. @throws KfError `usage` */
+export function parseTaskId(text: string, refusal: string): number {
+  if (!/^-?\d+$/.test(text)) throw incorrectUsage(refusal);
+  return Number(text);
+}
+
 /** One of `values`, in any case. @throws KfError `usage` */
 export function parseChoice<T extends string>(text: string, name: string, values: readonly T[]): T {
   const found = values.find((value) => value.toLowerCase() === text.toLowerCase());

@@ -1,6 +1,6 @@
 // One log line with its source, and how the labels of a pod give the source.
 
-import { labels } from '../api/group.ts';
+import { annotations, labels } from '../api/group.ts';
 import type { Pod } from '../api/pod-kind.ts';
 import type { Stored } from '../api/object.ts';
 import { defined } from '../defined.ts';
@@ -42,7 +42,7 @@ export function sourceOf(pod: Stored<Pod>, container: string): LogSource | undef
   if (own[labels.buildWorkloadName] !== undefined || own[labels.buildGuid] !== undefined) return { type: 'STG', index: 0, ...place };
   if (!isOwnContainer(pod, container)) return undefined;
   const task = own[labels.taskGuid];
-  if (task !== undefined) return { type: 'TASK', process: task, index: 0, ...place };
+  if (task !== undefined) return { type: 'TASK', process: pod.metadata.annotations?.[annotations.taskName] ?? task, index: 0, ...place };
   const process = own[labels.processType];
   if (process === undefined) return undefined;
   const index = Number(own[labels.podIndex] ?? Number.NaN);

@@ -2,6 +2,12 @@
 
 import { defined } from '../defined.ts';
 
+/** RFC 1123: `Fri, 07 Aug 2026 10:16:20 UTC`. */
+export function httpDate(time: string): string {
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? time : date.toUTCString().replace('GMT', 'UTC');
+}
+
 /** `Fri 07 Aug 10:16:20 UTC 2026`, local zone. */
 export function longDate(time: string, timeZone?: string): string {
   const date = new Date(time);

@@ -125,6 +125,8 @@ const renderers: Renderers = {
   'awaiting-binding': () => step('Waiting for the controller to bind'),
   'awaiting-deletion': ({ name }) => step(`Waiting: '${name}' is being deleted`),
 
+  'awaiting-task': ({ task, isRunning }) => step(isRunning ? `Task ${task} is running` : `Waiting for task ${task} to start`),
+
   'install-step': ({ step: name }) => step(installSteps[name]),
   'install-part': ({ part }) => step(`Installing ${part.replaceAll('-', ' ')}`),
   awaiting: ({ what }) => step(`Waiting for ${what}`),

@@ -107,6 +107,7 @@ const day: string[][] = [
   ['routes'],
   ['unmap-route', 'shop', 'apps.localhost', '--hostname', 'other'],
   ['scale', 'shop'],
+  ['tasks', 'shop'],
   ['logs', 'shop', '--recent'],
   ['restage', 'shop'],
   ['restart', 'shop'],
@@ -120,6 +121,9 @@ const day: string[][] = [
 const failing: string[][] = [
   ['install-plugin', 'x'],
   ['uninstall-plugin', 'x'],
+  ['run-task', 'no-such-app'],
+  ['task', 'no-such-app', '1'],
+  ['terminate-task', 'no-such-app', '1'],
   ['migrate', 'check', 'no-such-script'],
   ['rotate', 'registry-key'],
   ['setup', '--dry-run'],

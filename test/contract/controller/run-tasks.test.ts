@@ -152,6 +152,15 @@ describe('a task that begins', () => {
     expect(container('own-sizes')?.env).toContainEqual({ name: 'MEMORY_LIMIT', value: '32m' });
   });
 
+  test('gives its name for people to its pod, for log lines', async () => {
+    await makeApp();
+    await makeTask('named', { command: 'rake', displayName: 'Night run' });
+    await makeTask('unnamed', { command: 'rake', displayName: '' });
+    await until(() => expect([job('named'), job('unnamed')]).not.toContain(undefined));
+    const notes = (name: string) => job(name)?.spec?.template.metadata?.annotations;
+    expect([notes('named'), notes('unnamed')]).toEqual([{ 'kf.cloudfoundry.org/task-name': 'Night run' }, {}]);
+  });
+
   test('gets the next number of its app', async () => {
     await makeApp();
     for (const name of ['a', 'b', 'c']) {
