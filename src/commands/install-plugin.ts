@@ -12,26 +12,24 @@ export default class InstallPlugin extends KfCommand<PluginDetails | { declined:
 
   async run(): Promise<PluginDetails | { declined: true }> {
     const { args, flags } = await this.parse(InstallPlugin);
-    const name = args.NPM_PACKAGE;
+    const given = args.NPM_PACKAGE;
     if (!flags.force) {
       this.say`Attention: Plugins are programs written by potentially untrusted authors.`;
       this.say`Install and use plugins at your own risk.`;
-      if (!(await this.confirm(`Do you want to install the plugin ${name}?`))) {
+      if (!(await this.confirm(`Do you want to install the plugin ${given}?`))) {
         this.print([line('Plugin installation cancelled.')]);
         return { declined: true };
       }
     }
-    const [{ installPlugin }, { pluginFolder }, { loadPlugins }, { findCommand }] = await Promise.all([
+    const [{ installPlugin }, { pluginFolder }, { loadPlugins }, { isKfCommand }] = await Promise.all([
       import('../lib/ops/plugins/install.ts'),
       import('../lib/ops/plugins/folder.ts'),
       import('../plugins.ts'),
       import('../lib/cf/cf-commands.ts'),
     ]);
-    const { bin, env } = this.frame;
-    this.say`Installing plugin ${name}...`;
-    const isOwn = (command: string): boolean => findCommand(command)?.command[3] === '';
-    const context = { folder: pluginFolder(env), signal: this.signal, load: loadPlugins, isOwn, bin };
-    const plugin = await installPlugin(context, name, flags.force);
+    this.say`Installing plugin ${given}...`;
+    const context = { folder: pluginFolder(this.frame.env), signal: this.signal, load: loadPlugins, isOwn: isKfCommand };
+    const plugin = await installPlugin(context, given, flags.force);
     this.ok();
     this.print([line(`Plugin ${plugin.name} ${plugin.version} successfully installed.`)]);
     return plugin;

@@ -277,6 +277,12 @@ export function findCommand(nameOrAlias: string): { group: string; command: CfCo
   return undefined;
 }
 
+/** True for the name or alias of a command that kf has. */
+export function isKfCommand(nameOrAlias: string): boolean {
+  const [, , , instead] = findCommand(nameOrAlias)?.command ?? [];
+  return instead === '';
+}
+
 /** All names and aliases, for "did you mean". */
 export function allNames(): string[] {
   return [...Object.values(cfCommands), kfCommands].flat().flatMap(([name, alias]) => (alias === '' ? [name] : [name, alias]));

@@ -43,13 +43,19 @@ export interface PluginPackage {
   details?: PluginDetails[] | undefined;
 }
 
+/** The text of the folder's package.json; undefined if there is none. */
+export async function readPluginText(folder: string): Promise<string | undefined> {
+  return existsSync(packageFile(folder)) ? readFile(packageFile(folder), 'utf8') : undefined;
+}
+
 export async function readPluginPackage(folder: string): Promise<PluginPackage> {
-  if (!existsSync(packageFile(folder))) return { dependencies: {}, plugins: [] };
+  const text = await readPluginText(folder);
+  if (text === undefined) return { dependencies: {}, plugins: [] };
   const {
     dependencies = {},
     oclif,
     kf,
-  } = JSON.parse(await readFile(packageFile(folder), 'utf8')) as {
+  } = JSON.parse(text) as {
     dependencies?: Record<string, string>;
     oclif?: { plugins?: UserPlugin[] };
     kf?: { plugins?: PluginDetails[] };

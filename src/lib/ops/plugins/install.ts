@@ -1,11 +1,12 @@
-// Installs and removes plugins. All changes are made and checked in a copy of the folder, which then replaces it, so a failure changes nothing.
+// Installs and removes plugins. All changes are made and checked in a copy of their folder.
 
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { readFile, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { KfError } from '../../errors.ts';
 import { readPluginPackage, writePluginPackage, type PluginDetails } from './folder.ts';
 import { runNpm } from './npm.ts';
+import { replaceFolder } from './replace-folder.ts';
 
 export interface PluginContext {
   folder: string;
@@ -14,34 +15,18 @@ export interface PluginContext {
   load: (folder: string) => Promise<PluginDetails[]>;
   /** True for the name or alias of one of kf's own commands. */
   isOwn: (name: string) => boolean;
-  bin: string;
 }
 
-/** A path becomes absolute, because npm runs in another folder; everything else is passed to npm. */
+/** `https:`, `git+ssh:`; not the drive of a Windows path. */
+const url = /^[a-z][a-z+]+:/i;
+
+/** What npm gets. A path becomes absolute, because npm runs in another folder; everything else is unchanged. */
 function specOf(given: string): string {
+  if (url.test(given)) return given;
   const path = resolve(given);
   if (/[/\\]|\.tgz$/.test(given) && existsSync(path)) return path;
   if (/^[./~]|\.tgz$/.test(given)) throw new KfError('not-found', `There is no file '${given}' to install a plugin from.`);
   return given;
-}
-
-/** Changes a copy of the folder, then replaces the folder with it. */
-async function changed<T>(folder: string, change: (copy: string) => Promise<T>): Promise<T> {
-  const [copy, old] = [`${folder}.new-${process.pid}`, `${folder}.old-${process.pid}`];
-  try {
-    await mkdir(dirname(folder), { recursive: true });
-    if (existsSync(folder)) await cp(folder, copy, { recursive: true, verbatimSymlinks: true });
-    else await mkdir(copy);
-    const result = await change(copy);
-    if (existsSync(folder)) await rename(folder, old);
-    await rename(copy, folder).catch(async (error: unknown) => {
-      if (existsSync(old)) await rename(old, folder);
-      throw error;
-    });
-    return result;
-  } finally {
-    await Promise.all([copy, old].map((path) => rm(path, { recursive: true, force: true })));
-  }
 }
 
 /** The name of the package that was installed. */
@@ -86,14 +71,14 @@ function assertCommands(plugin: PluginDetails, others: PluginDetails[], isOwn: (
  */
 export function installPlugin(context: PluginContext, given: string, force: boolean): Promise<PluginDetails> {
   const spec = specOf(given);
-  return changed(context.folder, async (copy) => {
+  return replaceFolder(context.folder, async (copy) => {
     const before = await readPluginPackage(copy);
     await writePluginPackage(copy, before);
     await runNpm(copy, ['install', spec, '--save-exact'], given, context.signal);
     const name = await nameOf(copy, spec, before.dependencies);
     if (before.plugins.some((plugin) => plugin.name === name) && !force) {
       throw new KfError('conflict', `Plugin ${name} could not be installed. A plugin with that name is already installed.`, {
-        hints: [`Use '${context.bin} install-plugin -f' to force a reinstall.`],
+        hints: ["Use 'kf install-plugin -f' to force a reinstall."],
       });
     }
     await assertIsPlugin(copy, name);
@@ -113,6 +98,13 @@ export function installPlugin(context: PluginContext, given: string, force: bool
   });
 }
 
+/** The version of a plugin whose installation did not record it; `unknown` for one that is damaged, which can be removed too. */
+async function versionOf(folder: string, name: string): Promise<string> {
+  const file = join(folder, 'node_modules', name, 'package.json');
+  if (!existsSync(file)) return 'unknown';
+  return (JSON.parse(await readFile(file, 'utf8')) as { version: string }).version;
+}
+
 /** Removes a plugin and the packages that only it needs. @throws KfError `not-found` */
 export async function uninstallPlugin(
   { folder, signal }: Pick<PluginContext, 'folder' | 'signal'>,
@@ -120,12 +112,12 @@ export async function uninstallPlugin(
 ): Promise<{ name: string; version: string }> {
   const { plugins, details } = await readPluginPackage(folder);
   if (!plugins.some((plugin) => plugin.name === name)) throw new KfError('not-found', `Plugin ${name} does not exist.`);
-  const { version } = JSON.parse(await readFile(join(folder, 'node_modules', name, 'package.json'), 'utf8')) as { version: string };
+  const version = details?.find((plugin) => plugin.name === name)?.version ?? (await versionOf(folder, name));
   if (plugins.length === 1) {
     await rm(folder, { recursive: true, force: true });
     return { name, version };
   }
-  await changed(folder, async (copy) => {
+  await replaceFolder(folder, async (copy) => {
     await runNpm(copy, ['uninstall', name], name, signal);
     const { dependencies } = await readPluginPackage(copy);
     const isOther = (plugin: { name: string }): boolean => plugin.name !== name;
