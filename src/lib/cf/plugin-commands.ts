@@ -13,7 +13,7 @@ export interface ForeignCommand {
 
 const mtaPush = 'kf push -f manifest.yml, with an app for each module; kf create-user-provided-service for each resource';
 const rolling = 'kf push APP (an update has no downtime)';
-const autoscale = 'kubectl autoscale cfprocesses.korifi.cloudfoundry.org PROCESS_GUID -n SPACE_GUID --min 1 --max 5 --cpu-percent 80';
+const autoscale = 'kubectl autoscale cfprocesses.korifi.cloudfoundry.org PROCESS_GUID -n SPACE_GUID --min=1 --max=5 --cpu=80%';
 const autoscaled = 'kubectl get hpa -n SPACE_GUID -o yaml';
 const contexts = 'kubectl config get-contexts, and kf target --json for the present one';
 const saved = 'kf api CONTEXT, then kf target -o ORG -s SPACE; a CF_HOME of its own for each target';

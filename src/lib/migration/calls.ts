@@ -3,6 +3,7 @@
 import { findCommand } from '../cf/cf-commands.ts';
 import { cfFlags } from '../cf/cf-flags.ts';
 import { findForeign } from '../cf/plugin-commands.ts';
+import type { Found } from './scripts.ts';
 import { shellCommands, type ShellCommand, type Word } from './shell.ts';
 import { surface, type Note } from './surface.generated.ts';
 
@@ -224,6 +225,15 @@ function callOf(command: ShellCommand, words: Word[]): Call {
   const remarks = remarksOf(words);
   const worst = Math.max(0, ...remarks.map(({ status }) => severity.indexOf(status)));
   return { line: command.line, call: ['cf', ...words.map(shown)].join(' '), status: severity[worst] ?? 'done', remarks };
+}
+
+/** The calls in a file that is read, in the order of their lines, with the steps that need Cloud Foundry itself. */
+export function callsIn({ scripts, steps }: Found): Call[] {
+  const text = 'a step that runs kf with a kubeconfig: kf push -f manifest.yml';
+  return [
+    ...steps.map(({ name, line }): Call => ({ line, call: name, status: 'refused', remarks: [{ about: name, status: 'refused', text }] })),
+    ...scripts.flatMap((script) => callsOf(script.text, script.line)),
+  ].toSorted((one, other) => one.line - other.line);
 }
 
 /** Scripts in scripts that are read. */

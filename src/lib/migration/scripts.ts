@@ -1,6 +1,6 @@
 // The shell scripts in a file: a script is one itself; CI files in YAML or JSON, a Makefile and a Jenkinsfile have several.
 
-import { isPair, isScalar, LineCounter, parseAllDocuments, visit, type Node, type Scalar, type YAMLSeq } from 'yaml';
+import { isMap, isPair, isScalar, LineCounter, parseAllDocuments, visit, type Node, type Scalar, type YAMLMap, type YAMLSeq } from 'yaml';
 import { KfError } from '../errors.ts';
 
 /** Part of a file that a shell runs. */
@@ -9,6 +9,26 @@ export interface Script {
   /** The line of its first character in the file. */
   line: number;
 }
+
+/** A step of a CI that speaks with Cloud Foundry itself, without a call of cf. */
+export interface Step {
+  /** As it is named in the file. */
+  name: string;
+  line: number;
+}
+
+export interface Found {
+  scripts: Script[];
+  steps: Step[];
+}
+
+/** Steps for Cloud Foundry by the key that names them: actions of GitHub, tasks of Azure, resources of Concourse, deployments of Travis. */
+const stepNames: Readonly<Record<string, RegExp>> = {
+  uses: /^[^@]*(?:cf-cli|cloud-?foundry|cg-cli-tools|setup-cf|cf-push|cf-deploy)/i,
+  task: /^cloudfoundry/i,
+  type: /^(?:cf|cf-cli(?:-resource)?)$/,
+  provider: /^cloudfoundry$/,
+};
 
 /** Keys of CI files whose values are words for people, or names. */
 const prose = new Set([
@@ -56,11 +76,22 @@ function programOf({ items }: YAMLSeq): string | undefined {
   return words.map((word = '') => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
 }
 
+/** `with: { command: push my-app }` of an action for cf: the words after `cf`. */
+function commandsOfAction(map: YAMLMap, lineOf: (at: number) => number): Script[] {
+  const inputs = map.get('with');
+  if (!isMap(inputs) || stepNames['uses']?.test(String(map.get('uses'))) !== true) return [];
+  return inputs.items.flatMap(({ key, value }) => {
+    if (!isScalar(key) || !isScalar(value) || !/command/i.test(String(key.value)) || /^\s*cf\s/.test(String(value.value))) return [];
+    return [{ text: `cf ${String(value.value)}`, line: lineOf(value.range?.[0] ?? 0) }];
+  });
+}
+
 /** All texts of a YAML file but those that are for people. @throws KfError `usage` with the place of a fault */
-function scriptsOfYaml(file: string, source: string): Script[] {
+function scriptsOfYaml(file: string, source: string): Found {
   const lines = new LineCounter();
   const lineOf = (at: number): number => lines.linePos(at).line;
-  const found: Script[] = [];
+  const scripts: Script[] = [];
+  const steps: Step[] = [];
   for (const document of parseAllDocuments(source, { lineCounter: lines, logLevel: 'silent', version: '1.2' })) {
     if (!('contents' in document)) continue;
     const [fault] = document.errors;
@@ -69,60 +100,71 @@ function scriptsOfYaml(file: string, source: string): Script[] {
       throw new KfError('usage', `${file}:${lineOf(fault.pos[0])}: this is not valid YAML: ${first}`);
     }
     visit(document, {
-      Pair: (_, { key, value }) =>
-        isScalar(key) && isScalar(value) && prose.has(String(key.value).toLowerCase()) ? visit.SKIP : undefined,
+      Pair: (_, { key, value }) => {
+        if (!isScalar(key) || !isScalar(value)) return undefined;
+        const name = String(value.value);
+        if (stepNames[String(key.value)]?.test(name) === true) steps.push({ name, line: lineOf(key.range?.[0] ?? 0) });
+        return prose.has(String(key.value).toLowerCase()) ? visit.SKIP : undefined;
+      },
+      Map: (_, map) => void scripts.push(...commandsOfAction(map, lineOf)),
       Seq: (_, list) => {
         const text = programOf(list);
         if (text === undefined) return undefined;
-        found.push({ text, line: lineOf(list.range?.[0] ?? 0) });
+        scripts.push({ text, line: lineOf(list.range?.[0] ?? 0) });
         return visit.SKIP;
       },
       Scalar: (key, scalar, path) => {
         const isKey = key === 'key' && isPair(path.at(-1) as Node);
-        if (!isKey && typeof scalar.value === 'string') found.push(scriptOfScalar(source, scalar, lineOf));
+        if (!isKey && typeof scalar.value === 'string') scripts.push(scriptOfScalar(source, scalar, lineOf));
       },
     });
   }
-  return found;
+  return { scripts, steps };
 }
 
-/** The recipes of a Makefile: lines that begin with a tab; `$$` is the shell's `$`. */
+/** The lines of a Makefile's recipes, which begin with a tab: each is a script of its own, with the lines that continue it. `$$` is the shell's `$`. */
 function scriptsOfMakefile(source: string): Script[] {
-  const lines = source.split('\n').map((line) =>
-    line.startsWith('\t')
-      ? line
-          .slice(1)
-          .replace(/^[@+-]+/, '')
-          .replaceAll('$$', '$')
-      : '',
-  );
-  return [{ text: lines.join('\n'), line: 1 }];
+  const scripts: Script[] = [];
+  let isContinued = false;
+  for (const [at, line] of source.split('\n').entries()) {
+    const text = line.replace(/^\t/, '').replaceAll('$$', '$');
+    const last = scripts.at(-1);
+    if (isContinued && last !== undefined) last.text += `\n${text}`;
+    else if (line.startsWith('\t')) scripts.push({ text: text.replace(/^[@+-]+/, ''), line: at + 1 });
+    isContinued = line.endsWith('\\') && (isContinued || line.startsWith('\t'));
+  }
+  return scripts;
 }
 
 /** The texts of `sh` steps of a Jenkinsfile. */
-function scriptsOfJenkinsfile(source: string): Script[] {
+function scriptsOfJenkinsfile(source: string): Found {
   const step = /\bsh\b[\s(]*(?:label:\s*'[^']*',\s*)?(?:returnStdout:\s*true,\s*|returnStatus:\s*true,\s*)?(?:script:\s*)?('''|"""|'|")/g;
-  const found: Script[] = [];
+  const lineOf = (at: number): number => source.slice(0, at).split('\n').length;
+  const scripts: Script[] = [];
   for (let match = step.exec(source); match !== null; match = step.exec(source)) {
     const quote = match[1] ?? '';
     const begin = step.lastIndex;
     const end = source.indexOf(quote, begin);
     if (end === -1) break;
-    found.push({ text: source.slice(begin, end), line: source.slice(0, begin).split('\n').length });
+    scripts.push({ text: source.slice(begin, end), line: lineOf(begin) });
     step.lastIndex = end + quote.length;
   }
-  return found;
+  const steps = [...source.matchAll(/\b(?:pushToCloudFoundry|cloudFoundryDeploy)\b/g)].map(({ 0: name, index }) => ({
+    name,
+    line: lineOf(index),
+  }));
+  return { scripts, steps };
 }
 
 const otherPrograms = /^#!.*\b(?:python|node|ruby|perl|pwsh|php)/;
 
 /** @throws KfError `usage` for a file that kf cannot read as scripts */
-export function scriptsOf(file: string, source: string): Script[] {
+export function scriptsOf(file: string, source: string): Found {
   const name = file.replace(/^.*[\\/]/, '').toLowerCase();
   if (/\.(?:ya?ml|json)$/.test(name)) return scriptsOfYaml(file, source);
-  if (/^(?:gnu)?makefile$|\.mk$/.test(name)) return scriptsOfMakefile(source);
+  if (/^(?:gnu)?makefile$|\.mk$/.test(name)) return { scripts: scriptsOfMakefile(source), steps: [] };
   if (/^jenkinsfile|\.groovy$/.test(name)) return scriptsOfJenkinsfile(source);
   if (otherPrograms.test(source) || /\.(?:py|rb|pl|js|mjs|ts|ps1|bat|cmd|go|java)$/.test(name))
     throw new KfError('usage', `'${file}' is not a shell script. kf migrate reads shell scripts, YAML, JSON, Makefiles and Jenkinsfiles.`);
-  return [{ text: source, line: 1 }];
+  return { scripts: [{ text: source, line: 1 }], steps: [] };
 }

@@ -2,7 +2,7 @@
 
 import { resolve } from 'node:path';
 import { KfError } from '../errors.ts';
-import { breaks, callsOf, severity, type Call, type CallStatus } from '../migration/calls.ts';
+import { breaks, callsIn, severity, type Call, type CallStatus } from '../migration/calls.ts';
 import { scriptsOf } from '../migration/scripts.ts';
 import { readSmallFile } from '../small-file.ts';
 
@@ -33,12 +33,7 @@ async function textOf(file: string): Promise<string> {
 /** @throws KfError for a file that cannot be read */
 export async function checkFiles(files: readonly string[]): Promise<CheckedFiles> {
   const texts = await Promise.all(files.map(textOf));
-  const calls = files.flatMap((file, at) =>
-    scriptsOf(file, texts[at] ?? '')
-      .flatMap(({ text, line }) => callsOf(text, line))
-      .toSorted((one, other) => one.line - other.line)
-      .map((call) => ({ file, ...call })),
-  );
+  const calls = files.flatMap((file, at) => callsIn(scriptsOf(file, texts[at] ?? '')).map((call) => ({ file, ...call })));
   const byStatus = Map.groupBy(calls, ({ status }) => status);
   const totals = Object.fromEntries(
     severity.flatMap((status): [CallStatus, number][] => {

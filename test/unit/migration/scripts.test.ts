@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { callsOf } from '../../../src/lib/migration/calls.ts';
+import { callsIn } from '../../../src/lib/migration/calls.ts';
 import { scriptsOf } from '../../../src/lib/migration/scripts.ts';
 
-const calls = (file: string, source: string): string[] =>
-  scriptsOf(file, source).flatMap(({ text, line }) => callsOf(text, line).map((call) => `${call.line} ${call.call}`));
+const calls = (file: string, source: string): string[] => callsIn(scriptsOf(file, source)).map(({ line, call }) => `${line} ${call}`);
 
 describe('scripts in a CI file', () => {
   it('of GitHub, with the lines of literal and folded texts', () => {
@@ -63,6 +62,11 @@ command: [cf, push, my app]
     ]);
   });
 
+  it('of make, of which one line does not reach into the next', () => {
+    const source = 'a:\n\tcf app "${subst ",\\",${A}}"\n\tif x; then\\\n\t\tcf push;\\\n\tfi\n\tcf apps\n';
+    expect(calls('Makefile', source).slice(1)).toEqual(['4 cf push', '6 cf apps']);
+  });
+
   it('of Jenkins', () => {
     const source = `// sh cf apps
 stage('cf push') {
@@ -74,6 +78,30 @@ stage('cf push') {
 }`;
     expect(calls('Jenkinsfile', source)).toEqual(['3 cf push', '5 cf start a', '7 cf app a']);
   });
+});
+
+it.each<[string, string[], string[]]>([
+  [
+    'deploy.yml',
+    [
+      '- uses: some-one/cf-cli-action@v1',
+      '  with:',
+      '    command: push -f m.yml',
+      '- uses: actions/checkout@v4',
+      '  with: {command: push}',
+    ],
+    ['1 some-one/cf-cli-action@v1', '3 cf push -f m.yml'],
+  ],
+  [
+    'deploy.yml',
+    ['- uses: cloud-gov/cg-cli-tools@main', '  with:', '    command: cf apps'],
+    ['1 cloud-gov/cg-cli-tools@main', '3 cf apps'],
+  ],
+  ['pipeline.yml', ['resources:', '- name: cf', '  type: cf', '- {name: x, type: git}'], ['3 cf']],
+  ['azure.yml', ['- task: CloudFoundry@0'], ['1 CloudFoundry@0']],
+  ['Jenkinsfile', ['stage("x") {', '  pushToCloudFoundry(target: "a")'], ['2 pushToCloudFoundry']],
+])('a step of %s that needs Cloud Foundry itself is found', (file, lines, expected) => {
+  expect(calls(file, lines.join('\n'))).toEqual(expected);
 });
 
 it('a file that is not valid YAML is named with the line', () => {
