@@ -108,3 +108,6 @@ export const pathFlag = () =>
     summary: 'path of the route',
     helpValue: 'PATH',
   })();
+
+/** `-n` of the commands about routes. */
+export const hostnameFlag = () => Flags.string({ char: 'n', summary: 'host', helpValue: 'HOSTNAME', default: '' });

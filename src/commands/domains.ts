@@ -1,6 +1,6 @@
 import { KfCommand } from '../base-command.ts';
 import type { DomainSummary } from '../lib/api/results.ts';
-import { renderDomains } from '../lib/views/target.ts';
+import { renderDomains } from '../lib/views/routes.ts';
 
 export default class Domains extends KfCommand<DomainSummary[]> {
   static override summary = 'list all domains that routes can use';
@@ -9,7 +9,7 @@ export default class Domains extends KfCommand<DomainSummary[]> {
 
   async run(): Promise<DomainSummary[]> {
     await this.parse(Domains);
-    const [session, { listDomains }] = await this.inOrg(import('../lib/ops/routes/routes.ts'));
+    const [session, { listDomains }] = await this.inOrg(import('../lib/ops/routes/list.ts'));
     this.announceList`Getting domains`;
     const domains = await listDomains(session);
     this.print(renderDomains(domains));

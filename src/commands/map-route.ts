@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
-import { appArg, pathFlag, portFlag, requiredArg } from '../flags.ts';
+import { appArg, hostnameFlag, pathFlag, portFlag, requiredArg } from '../flags.ts';
 import { KfError } from '../lib/errors.ts';
 import { line } from '../lib/views/block.ts';
 
@@ -19,7 +19,7 @@ function assertAppProtocol(protocol: string): void {
 }
 
 export default class MapRoute extends KfCommand<Result> {
-  static override summary = 'send requests for a URL to an app; create a missing route';
+  static override summary = 'lead a URL to an app; create a missing route';
   static override changes = true;
   static override examples = [
     'kf map-route example-app apps.example.com --hostname shop',
@@ -28,7 +28,7 @@ export default class MapRoute extends KfCommand<Result> {
   static override seeAlso = ['domains', 'routes', 'unmap-route'];
   static override args = { APP_NAME: appArg(), DOMAIN: requiredArg('domain') };
   static override flags = {
-    hostname: Flags.string({ char: 'n', summary: 'host', helpValue: 'HOSTNAME', default: '' }),
+    hostname: hostnameFlag(),
     path: pathFlag(),
     'app-port': portFlag('app-port', 'port the app listens on'),
     'app-protocol': Flags.string({ summary: 'http1, the only one so far', helpValue: 'PROTOCOL', default: 'http1' }),

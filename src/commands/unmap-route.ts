@@ -1,6 +1,5 @@
-import * as Flags from '@oclif/core/flags';
 import { KfCommand } from '../base-command.ts';
-import { appArg, pathFlag, requiredArg } from '../flags.ts';
+import { appArg, hostnameFlag, pathFlag, requiredArg } from '../flags.ts';
 import { line } from '../lib/views/block.ts';
 
 interface Result {
@@ -10,13 +9,13 @@ interface Result {
 }
 
 export default class UnmapRoute extends KfCommand<Result> {
-  static override summary = 'stop sending requests for a URL to an app; the route stays';
+  static override summary = 'stop leading a URL to an app; the route stays';
   static override changes = true;
   static override examples = ['kf unmap-route example-app apps.example.com --hostname shop'];
   static override seeAlso = ['map-route', 'routes'];
   static override args = { APP_NAME: appArg(), DOMAIN: requiredArg('domain') };
   static override flags = {
-    hostname: Flags.string({ char: 'n', summary: 'host', helpValue: 'HOSTNAME', default: '' }),
+    hostname: hostnameFlag(),
     path: pathFlag(),
   };
 

@@ -51,6 +51,8 @@ type RouteEvent =
   | { type: 'awaiting-route'; url: string }
   | { type: 'awaiting-gateway'; url: string }
   | { type: 'awaiting-unrouted' }
+  /** A deleted route whose end neither the gateway nor the controller has confirmed. */
+  | { type: 'still-loaded'; url: string }
   /** The gateway has not confirmed that it sends the app no more requests. */
   | { type: 'still-routed'; app: string };
 

@@ -57,6 +57,21 @@ test.each([1, 2, 3])('map-route says OK when requests reach the app, unmap-route
   expect(await whoAnswers(host, '/')).toEqual(['app']);
 });
 
+test('a route exists from create-route to delete-route, and answers while an app is mapped to it', async () => {
+  const host = `${name}-own`;
+  const address = [domain, '-n', host, '--path', '/cart'];
+  const check = async (): Promise<string> => (await kf.ok('check-route', ...address)).stdout;
+  await kf.ok('create-route', ...address);
+  expect(await check()).toContain(`Route '${host}.${domain}/cart' does exist.`);
+  expect(await whoAnswers(host, '/cart')).toEqual(['page of unknown routes']);
+  await kf.ok('map-route', name, ...address);
+  expect(await whoAnswers(host, '/cart')).toEqual(['app']);
+  expect((await kf.ok('route', ...address)).stdout).toMatch(new RegExp(`\\n\\t${name} +web +\\d+ +http1\\n`));
+  await kf.ok('delete-route', ...address, '-f');
+  expect(await whoAnswers(host, '/cart')).toEqual(['page of unknown routes']);
+  expect(await check()).toContain(`Route '${host}.${domain}/cart' does not exist.`);
+});
+
 describe('URLs without an app', () => {
   test("an unknown host gets cf's 404 page", async () => {
     const page = await get(`nobody-${name}.${domain}`);

@@ -118,6 +118,16 @@ export interface RouteSummary {
   problem?: string;
 }
 
+export interface RouteDetails extends RouteSummary {
+  destinations: {
+    app: string;
+    process: string;
+    /** Missing while the controller has not chosen one. */
+    port?: number;
+    protocol: string;
+  }[];
+}
+
 export interface DomainSummary {
   name: string;
   guid: string;

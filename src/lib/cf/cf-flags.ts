@@ -15,6 +15,8 @@ const rollout = {
 };
 const quota = 'kubectl edit resourcequota kf-limits -n GUID';
 const labels = 'kubectl get COMMAND -l SELECTOR in the namespace of the space or org';
+const evenly = 'the gateway spreads requests evenly over the instances';
+const httpOnly = (command: string): string => `kf has HTTP routes only: kf ${command} DOMAIN -n HOST --path PATH`;
 const noLogRate = 'logs have no rate limit';
 const verification: Elsewhere = {
   because: 'the kubeconfig says how the server is verified',
@@ -43,7 +45,7 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
   orgs: { labels: labels.replace('COMMAND', 'cforgs') },
   spaces: { labels: labels.replace('COMMAND', 'cfspaces') },
   domains: { labels: labels.replace('COMMAND', 'cfdomains') },
-  routes: { labels: labels.replace('COMMAND', 'cfroutes'), 'org-level': 'kf target -s SPACE, then kf routes, for each space' },
+  routes: { labels: labels.replace('COMMAND', 'cfroutes') },
   push: {
     ...rollout,
     'docker-username': 'an image that the nodes may pull without a user',
@@ -67,9 +69,12 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
   'create-space': { quota, q: quota },
   'map-route': {
     port: 'kf has HTTP routes only: kf map-route APP DOMAIN -n HOST --path PATH',
-    option: 'the gateway spreads requests evenly over the instances',
-    o: 'the gateway spreads requests evenly over the instances',
+    ...{ option: evenly, o: evenly },
   },
+  'create-route': { port: httpOnly('create-route'), option: evenly, o: evenly },
+  'check-route': { port: httpOnly('check-route') },
+  route: { port: httpOnly('route') },
+  'delete-route': { port: httpOnly('delete-route') },
   'unmap-route': { port: 'kf has HTTP routes only: kf unmap-route APP DOMAIN -n HOST --path PATH' },
 };
 

@@ -7,12 +7,11 @@ import type { SpaceSession } from '../session/session.ts';
 
 export type Row = Readonly<Record<string, string>>;
 
+/** The part of a session that these lists need. */
+export type RowReader = Pick<SpaceSession, 'cluster' | 'space' | 'signal' | 'bin'>;
+
 /** Rows by column name. @throws KfError when the installation does not have a column */
-export async function rowsOf(
-  { cluster, space, signal, bin }: SpaceSession,
-  type: ResourceType,
-  columns: readonly string[],
-): Promise<Row[]> {
+export async function rowsOf({ cluster, space, signal, bin }: RowReader, type: ResourceType, columns: readonly string[]): Promise<Row[]> {
   const table = await cluster.table(type, { ns: space.guid, signal, rowObjects: 'None' });
   const places = columns.map((name) => [name, table.columns.findIndex((column) => column.name === name)] as const);
   const lacking = places.find(([, index]) => index < 0)?.[0];
@@ -25,7 +24,7 @@ export async function rowsOf(
 }
 
 /** Display names of the space's apps by GUID. */
-export async function appNames(session: SpaceSession): Promise<Map<string, string>> {
+export async function appNames(session: RowReader): Promise<Map<string, string>> {
   const rows = await rowsOf(session, kinds.app, ['Name', 'Display Name']);
   return new Map(rows.map((row) => [row['Name'] ?? '', row['Display Name'] ?? '']));
 }

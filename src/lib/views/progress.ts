@@ -121,6 +121,7 @@ const renderers: Renderers = {
   'awaiting-gateway': ({ url }) => step(`Waiting for the gateway to load ${url}`),
   'awaiting-unrouted': () => step('Waiting for the gateway to send no more requests'),
   'still-routed': ({ app }) => warn(`The gateway may still send requests to '${app}' until its instances have ended.`),
+  'still-loaded': ({ url }) => warn(`The gateway has not confirmed that it sends no more requests for ${url}; this may take a moment.`),
   'awaiting-controller': () => step('Waiting for the controller'),
   'awaiting-binding': () => step('Waiting for the controller to bind'),
   'awaiting-deletion': ({ name }) => step(`Waiting: '${name}' is being deleted`),

@@ -10,7 +10,7 @@ import type { CFDomain, CFRoute } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { isForbidden } from '../../kube/errors.ts';
 import { listOrgs, listSpaces } from '../../session/places.ts';
-import type { SpaceSession } from '../../session/session.ts';
+import type { Session, SpaceSession } from '../../session/session.ts';
 
 export interface RoutePlace {
   host: string;
@@ -35,7 +35,7 @@ export const isLive = (route: Stored<CFRoute>): boolean => route.metadata.deleti
 const mostOrgs = 20;
 
 /** GUID of the space that has the host; undefined when nobody has it, '' when the caller's role (of kf 0.1.0) has no right to read that. */
-async function holderOf({ cluster, root, signal }: SpaceSession, { host, domain }: RoutePlace): Promise<string | undefined> {
+async function holderOf({ cluster, root, signal }: Session, { host, domain }: RoutePlace): Promise<string | undefined> {
   const { fqdn } = addressOf({ metadata: {}, spec: { host, domainRef: {} } }, domain);
   try {
     const lease = await cluster.get(leaseType, root, nameClaims.routeHost(fqdn).leaseName, signal);
@@ -55,6 +55,12 @@ async function nameOf(session: SpaceSession, guid: string): Promise<string> {
     if (found !== undefined) return `Org '${org.name}' / space '${found.name}'`;
   }
   return 'Another space';
+}
+
+/** The name of another space that has the host, as the subject of a sentence; undefined when none has it, or when that cannot be read. */
+export async function otherHolder(session: SpaceSession, place: RoutePlace): Promise<string | undefined> {
+  const holder = await holderOf(session, place);
+  return holder === undefined || holder === '' || holder === session.space.guid ? undefined : nameOf(session, holder);
 }
 
 function taken(session: SpaceSession, message: string): KfError {

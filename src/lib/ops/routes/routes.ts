@@ -1,24 +1,21 @@
-// Routes and domains: listing, mapping and unmapping.
+// Routes: finding, creating, mapping and unmapping them.
 
 import { randomUUID } from 'node:crypto';
 import { currentCondition, findCondition } from '../../api/conditions.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import { appGuidsOf } from '../../api/names.ts';
 import type { Stored } from '../../api/object.ts';
-import type { DomainSummary, RouteSummary } from '../../api/results.ts';
 import type { CFApp, CFDomain, CFRoute, RouteDestination } from '../../api/types.generated.ts';
-import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
-import type { Session, SpaceSession } from '../../session/session.ts';
+import type { SpaceSession } from '../../session/session.ts';
 import { buildDestination, buildRoute } from '../../../templates/route.ts';
 import { waitForController, waitUntilDeleted } from '../controller-wait.ts';
 import type { OpEvent } from '../../events.ts';
-import { findDomain, listDomainObjects } from '../find.ts';
+import { findDomain } from '../find.ts';
 import { assertAddress } from './address.ts';
 import { waitUntilProgrammed } from './programming.ts';
 import { assertMayTakeEveryHost, explainRefusal, isAtPlace, isLive, isRefused, type RoutePlace } from './holders.ts';
-import { appNames } from '../rows.ts';
 
 export interface RouteAddress {
   domain: string;
@@ -29,53 +26,12 @@ export interface RouteAddress {
 
 export const urlOf = ({ host, domain, path }: RouteAddress): string => `${host === '' ? '' : `${host.toLowerCase()}.`}${domain}${path}`;
 
-export async function listDomains(session: Session): Promise<DomainSummary[]> {
-  const domains = await listDomainObjects(session);
-  return domains
-    .map(({ metadata, spec }): DomainSummary => ({
-      name: spec.name,
-      guid: metadata.name,
-      availability: 'shared',
-      internal: false,
-      protocols: ['http'],
-    }))
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-function problemOf(route: Stored<CFRoute>): string | undefined {
-  const failed = [findCondition(route, 'Claimed'), findCondition(route, 'Ready')].find((condition) => condition?.status === 'False');
-  return failed?.message;
-}
-
-/** The space's routes by URL, with the apps behind each. */
-export async function listRoutes(session: SpaceSession): Promise<RouteSummary[]> {
-  const { cluster, space, signal } = session;
-  const options = { ns: space.guid, signal };
-  const [routes, apps, domains] = await Promise.all([cluster.list(kinds.route, options), appNames(session), listDomainObjects(session)]);
-  const domainNames = new Map<string | undefined, string>(domains.map(({ metadata, spec }) => [metadata.name, spec.name]));
-  return routes.items
-    .filter((route) => route.metadata.deletionTimestamp === undefined)
-    .map((route): RouteSummary => {
-      const { host = '', path = '', protocol = 'http', destinations = [] } = route.spec;
-      const domain = domainNames.get(route.spec.domainRef.name) ?? '';
-      const problem = problemOf(route);
-      return {
-        guid: route.metadata.name,
-        space: space.name,
-        host,
-        domain,
-        path,
-        protocol,
-        apps: [...new Set(destinations.flatMap(({ appRef }) => apps.get(appRef.name) ?? []))].toSorted(),
-        url: urlOf({ host, domain, path }),
-        ...defined({ problem }),
-      };
-    })
-    .toSorted((a, b) => (a.url < b.url ? -1 : 1));
-}
+/** cf's sentence for a missing route. */
+export const noRouteText = ({ host, domain, path }: RouteAddress): string =>
+  `Route with host '${host}'${path === '' ? ` and domain '${domain}'` : `, domain '${domain}', and path '${path}'`} not found.`;
 
 /** The space's routes with this address; more than one while one is being deleted or refused. */
-async function routesAt(session: SpaceSession, domain: Stored<CFDomain>, { host, path }: RouteAddress): Promise<Stored<CFRoute>[]> {
+export async function routesAt(session: SpaceSession, domain: Stored<CFDomain>, { host, path }: RouteAddress): Promise<Stored<CFRoute>[]> {
   const { cluster, space, signal } = session;
   const labelSelector = `${labels.domainGuid}=${domain.metadata.name}`;
   const { items } = await cluster.list(kinds.route, { ns: space.guid, labelSelector, signal });
@@ -94,7 +50,7 @@ function waitForClaim(session: SpaceSession, route: Stored<CFRoute>, url: string
 }
 
 /** Replaces all destinations. @returns undefined when `change` finds nothing to do */
-async function changeDestinations(
+export async function changeDestinations(
   session: SpaceSession,
   route: Stored<CFRoute>,
   change: (destinations: RouteDestination[]) => RouteDestination[] | undefined,
@@ -128,16 +84,19 @@ export interface Mapped {
   mapped: boolean;
 }
 
-/** Creates a route that leads to the app from the start. If its address is taken, the route is deleted again. */
-async function createMapped(
+/**
+ * Creates a route that has its destinations from the start. If its address is taken, the route is deleted again.
+ * @throws KfError `conflict` when the address is taken
+ */
+export async function createClaimed(
   session: SpaceSession,
   { host, domain, path }: RoutePlace,
-  destination: RouteDestination,
+  destinations: RouteDestination[],
 ): Promise<Stored<CFRoute>> {
   const { cluster, space, signal } = session;
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const place = { host: host.toLowerCase(), path, domain };
-  const wanted = buildRoute({ guid: randomUUID(), namespace: space.guid, ...place, destinations: [destination] }, author);
+  const wanted = buildRoute({ guid: randomUUID(), namespace: space.guid, ...place, destinations }, author);
   const route = await cluster.create(kinds.route, wanted, { signal });
   try {
     return await waitForClaim(session, route, urlOf({ host, domain: domain.spec.name, path }));
@@ -154,7 +113,11 @@ async function createMapped(
  * @returns undefined when a new route can be made
  * @throws KfError `conflict` when the end of an earlier route takes too long
  */
-async function liveRoute(session: SpaceSession, present: readonly Stored<CFRoute>[], url: string): Promise<Stored<CFRoute> | undefined> {
+export async function liveRoute(
+  session: SpaceSession,
+  present: readonly Stored<CFRoute>[],
+  url: string,
+): Promise<Stored<CFRoute> | undefined> {
   const live = present.find(isLive);
   if (live !== undefined) return live;
   const { cluster, space, signal } = session;
@@ -191,7 +154,7 @@ export async function ensureRoute(
     (await changeDestinations(session, route, (present) => (present.some(isOwn) ? undefined : [...present, destination]))) ?? route;
   if (found !== undefined) return add(found);
   try {
-    return await createMapped(session, place, destination);
+    return await createClaimed(session, place, [destination]);
   } catch (error) {
     // Another app of this space, perhaps of the same manifest, created the route first.
     const present = error instanceof KfError && error.code === 'conflict' ? await routesAt(session, domain, address) : [];
@@ -224,7 +187,7 @@ export async function mapRoute(
   if (route === undefined) {
     await assertMayTakeEveryHost(session, { ...options, domain });
     onStep('create', url);
-    const made = await createMapped(session, { ...options, domain }, destination);
+    const made = await createClaimed(session, { ...options, domain }, [destination]);
     onStep('created', url);
     onStep('map', url);
     await waitUntilProgrammed(session, made, url);
@@ -242,12 +205,8 @@ export async function mapRoute(
 export async function unmapRoute(session: SpaceSession, app: Stored<CFApp>, address: RouteAddress): Promise<boolean> {
   const domain = await findDomain(session, address.domain);
   const route = (await routesAt(session, domain, address)).find(({ metadata }) => metadata.deletionTimestamp === undefined);
-  if (route === undefined) {
-    const { host, path } = address;
-    const what =
-      path === '' ? `host '${host}' and domain '${domain.spec.name}'` : `host '${host}', domain '${domain.spec.name}', and path '${path}'`;
-    throw new KfError('not-found', `Route with ${what} not found.`, { hints: [`${session.bin} routes`] });
-  }
+  if (route === undefined)
+    throw new KfError('not-found', noRouteText({ ...address, domain: domain.spec.name }), { hints: [`${session.bin} routes`] });
   const isOther = ({ appRef }: RouteDestination): boolean => appRef.name !== app.metadata.name;
   const changed = await changeDestinations(session, route, (present) => (present.every(isOther) ? undefined : present.filter(isOther)));
   if (changed === undefined) return false;

@@ -1,0 +1,58 @@
+// `domains`, `routes`, `route`.
+
+import type { DomainSummary, RouteDetails, RouteSummary } from '../api/results.ts';
+import { line, pairs, table, type Block, type Cell } from './block.ts';
+
+export function renderDomains(domains: readonly DomainSummary[]): Block[] {
+  if (domains.length === 0) return [line('No domains found.')];
+  const rows = domains.map(({ name, availability, internal, protocols }): Cell[] => [
+    name,
+    availability,
+    internal ? 'true' : '',
+    protocols.join(', '),
+  ]);
+  return [table(['name', 'availability', 'internal', 'protocols'], rows)];
+}
+
+const routeHeader = [
+  'space',
+  'host',
+  'domain',
+  'port',
+  'path',
+  'protocol',
+  'app-protocol',
+  'app-port',
+  'apps',
+  'service instance',
+  'options',
+];
+
+export function renderRoutes(routes: readonly RouteSummary[]): Block[] {
+  if (routes.length === 0) return [line('No routes found.')];
+  const rows = routes.map(({ space, host, domain, path, protocol, apps }): Cell[] => {
+    const appProtocol = apps.length === 0 ? '' : 'http1';
+    return [space, host, domain, '', path, protocol, appProtocol, '', apps.join(', '), '', ''];
+  });
+  return [table(routeHeader, rows), ...problemsOf(routes)];
+}
+
+function problemsOf(routes: readonly RouteSummary[]): Block[] {
+  const problems = routes.flatMap(({ url, problem }) => (problem === undefined ? [] : [line(`${url}: ${problem}`)]));
+  return problems.length === 0 ? [] : [line(), ...problems];
+}
+
+/** cf leaves the cells of a missing port, and of the options that kf does not have, empty. */
+export function renderRoute(route: RouteDetails): Block[] {
+  const { domain, host, path, protocol, destinations } = route;
+  const rows = destinations.map(({ app, process, port, protocol: spoken }): Cell[] => [app, process, String(port ?? ''), spoken]);
+  const header = ['app', 'process', 'port', 'app-protocol'];
+  const listed: Block[] = rows.length === 0 ? [] : [{ type: 'table', header: false, indent: '\t', rows: [header, ...rows] }];
+  return [
+    pairs(['domain:', domain], ['host:', host], ['port:', ''], ['path:', path], ['protocol:', protocol], ['options:', '']),
+    line(),
+    line('Destinations:'),
+    ...listed,
+    ...problemsOf([route]),
+  ];
+}
