@@ -141,6 +141,23 @@ export interface PlaceSummary {
   guid: string;
 }
 
+/** Lists that the user may not read are left out. */
+export interface OrgDetails extends PlaceSummary {
+  domains: string[];
+  /** Names of the ResourceQuotas. */
+  quotas?: string[];
+  spaces: PlaceSummary[];
+}
+
+/** Lists that the user may not read are left out. */
+export interface SpaceDetails extends PlaceSummary {
+  org: PlaceSummary;
+  apps?: string[];
+  services?: string[];
+  /** Names of the ResourceQuotas. */
+  quotas?: string[];
+}
+
 export interface EnvDetails {
   vcapServices: Record<string, unknown>;
   vcapApplication: Record<string, unknown>;

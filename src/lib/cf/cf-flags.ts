@@ -44,6 +44,7 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
   apps: { labels: labels.replace('COMMAND', 'cfapps') },
   orgs: { labels: labels.replace('COMMAND', 'cforgs') },
   spaces: { labels: labels.replace('COMMAND', 'cfspaces') },
+  space: { 'security-group-rules': 'kubectl get networkpolicies -n SPACE_GUID -o yaml (kf space SPACE --guid prints the GUID)' },
   domains: { labels: labels.replace('COMMAND', 'cfdomains') },
   routes: { labels: labels.replace('COMMAND', 'cfroutes') },
   push: {

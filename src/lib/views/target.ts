@@ -1,6 +1,6 @@
-// `target`, `orgs`, `spaces`: short lists and rows.
+// `target`, `orgs`, `org`, `spaces`, `space`: short lists and rows.
 
-import type { PlaceSummary, TargetDetails } from '../api/results.ts';
+import type { OrgDetails, PlaceSummary, SpaceDetails, TargetDetails } from '../api/results.ts';
 import { line, pairs, table, type Block } from './block.ts';
 
 export function renderTarget(target: TargetDetails, bin: string): Block[] {
@@ -27,4 +27,36 @@ export function renderNames(places: readonly PlaceSummary[], none: string): Bloc
           places.map(({ name }) => [name]),
         ),
       ];
+}
+
+/** As for values that the user may not read elsewhere. */
+const listed = (names: readonly string[] | undefined): string => names?.join(', ') ?? 'n/a';
+
+/** kf has no isolation segments. */
+export function renderOrg({ name, domains, quotas, spaces }: OrgDetails): Block[] {
+  return [
+    pairs(
+      ['name:', name],
+      ['domains:', listed(domains)],
+      ['quota:', listed(quotas)],
+      ['spaces:', listed(spaces.map((space) => space.name))],
+      ['isolation segments:', ''],
+    ),
+  ];
+}
+
+/** kf has no isolation segments and no security groups. */
+export function renderSpace({ name, org, apps, services, quotas }: SpaceDetails): Block[] {
+  return [
+    pairs(
+      ['name:', name],
+      ['org:', org.name],
+      ['apps:', listed(apps)],
+      ['services:', listed(services)],
+      ['isolation segment:', ''],
+      ['quota:', listed(quotas)],
+      ['running security groups:', ''],
+      ['staging security groups:', ''],
+    ),
+  ];
 }

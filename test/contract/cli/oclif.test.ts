@@ -91,6 +91,10 @@ const day: string[][] = [
   ['create-space', 'example-space'],
   ['orgs'],
   ['spaces'],
+  ['org', 'example-org'],
+  ['space', 'example-space'],
+  ['rename-org', 'example-org', 'example-org'],
+  ['rename-space', 'example-space', 'example-space'],
   ['domains'],
   ['push', 'shop', '-p', 'app'],
   ['app', 'shop'],
@@ -120,6 +124,9 @@ const day: string[][] = [
   ['start', 'shop'],
   ['delete', 'shop', '-f', '-r'],
   ['plugins'],
+  ['delete-space', 'none', '-f'],
+  ['delete-org', 'none', '-f'],
+  ['logout'],
 ];
 
 /** Commands that a cluster in memory cannot finish: the failure is the same. */

@@ -1,5 +1,6 @@
-// api, auth, login: choose the context and the kubeconfig user of the next commands. kf keeps no credentials of its own.
+// api, auth, login, logout: choose the context and the kubeconfig user of the next commands. kf keeps no credentials of its own.
 
+import { defined } from '../../defined.ts';
 import { KfError } from '../../errors.ts';
 import { readKubeconfig } from '../../kube/kubeconfig.ts';
 import type { Session } from '../../session/session.ts';
@@ -32,6 +33,14 @@ export async function contextFor(env: Env, nameOrUrl: string): Promise<string> {
 export function forgetTarget(env: Env): void {
   const problem = saveState(env, {});
   if (problem !== undefined) throw new KfError('failed', problem);
+}
+
+/** Forgets the chosen user, org and space, and keeps the cluster, as cf does. Returns the user's name if it was known. */
+export function logOut(env: Env): { user?: string } {
+  const { context, server, user } = readState(env);
+  const problem = saveState(env, defined({ context, server }));
+  if (problem !== undefined) throw new KfError('failed', problem);
+  return defined({ user });
 }
 
 /** Saves the session's context; org and space of another cluster are deleted. */

@@ -1,0 +1,89 @@
+// rename-org, rename-space: the controller claims the new name. A name that turns out to be taken is given back.
+
+import { currentCondition, findCondition, isReady } from '../../api/conditions.ts';
+import { annotations, conditionTypes, kinds } from '../../api/group.ts';
+import type { ResourceType, Stored } from '../../api/object.ts';
+import type { CFOrg, CFSpace } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import { findOrg, findSpace, readOrgs, readSpaces } from '../../session/places.ts';
+import type { OrgSession, Session } from '../../session/session.ts';
+import type { NameAndGuid } from '../../session/state.ts';
+import { waitForController } from '../controller-wait.ts';
+
+type Place = CFOrg | CFSpace;
+
+interface Renaming<T extends Place> {
+  type: ResourceType<T>;
+  place: NameAndGuid;
+  /** All places among which the name must be unique. */
+  siblings: readonly Stored<T>[];
+  to: string;
+  /** cf's sentence for a name that is taken. */
+  taken: string;
+}
+
+/** The org and space of setup keep their names: kf-info has them, and the next setup would create them again. */
+async function assertNotOfSetup(session: Session, { guid, name }: NameAndGuid, what: 'org' | 'space'): Promise<void> {
+  const { defaults } = await session.info();
+  if (defaults?.[what].guid !== guid) return;
+  throw new KfError(
+    'conflict',
+    `The ${what} '${name}' is the default ${what} of this installation, and the next setup would create it again.`,
+    {
+      hints: [`${session.bin} create-${what} NAME`],
+    },
+  );
+}
+
+async function rename<T extends Place>(session: Session, { type, place, siblings, to, taken }: Renaming<T>): Promise<void> {
+  const isOther = ({ metadata, spec }: Stored<T>): boolean =>
+    metadata.name !== place.guid && metadata.deletionTimestamp === undefined && spec.displayName.toLowerCase() === to.toLowerCase();
+  if (siblings.some(isOther)) throw new KfError('conflict', taken, { details: { name: to } });
+  const object = siblings.find(({ metadata }) => metadata.name === place.guid);
+  const { cluster, signal } = session;
+  const changedBy = await session.changedBy();
+  const write = (displayName: string): Promise<Stored<T>> => {
+    const metadata = { uid: object?.metadata.uid, annotations: { [annotations.changedBy]: changedBy } };
+    return cluster.mergePatch(type, object?.metadata.namespace, place.guid, { metadata, spec: { displayName } }, { signal });
+  };
+  const written = await write(to);
+  const isClaimed = (seen: Stored<T>): boolean => {
+    if (currentCondition(seen, 'Claimed')?.status === 'False') throw new KfError('conflict', taken, { details: { name: to } });
+    return isReady(seen);
+  };
+  try {
+    await waitForController(session, { type, object: written, what: `'${to}'` }, isClaimed, (seen) => {
+      const reason = findCondition(seen, conditionTypes.ready)?.message ?? '';
+      return reason === '' ? { type: 'awaiting-controller' } : { type: 'waiting', reason };
+    });
+  } catch (error) {
+    // Somebody else took the name at the same moment: without this, the place would have a name by which nothing finds it.
+    if (error instanceof KfError && error.code === 'conflict') await write(place.name);
+    throw error;
+  }
+}
+
+/** @throws KfError `not-found`, or `conflict` when the name is taken */
+export async function renameOrg(session: Session, from: string, to: string): Promise<NameAndGuid> {
+  const place = await findOrg(session, from);
+  if (from === to) return place;
+  await assertNotOfSetup(session, place, 'org');
+  const siblings = await readOrgs(session);
+  await rename(session, { type: kinds.org, place, siblings, to, taken: `Organization '${to}' already exists.` });
+  const { state } = session;
+  if (state.org?.guid === place.guid) session.saveOrWarn({ ...state, org: { ...place, name: to } });
+  return { ...place, name: to };
+}
+
+/** @throws KfError `not-found`, or `conflict` when the name is taken */
+export async function renameSpace(session: OrgSession, from: string, to: string): Promise<NameAndGuid> {
+  const place = await findSpace(session, session.org, from);
+  if (from === to) return place;
+  await assertNotOfSetup(session, place, 'space');
+  const siblings = await readSpaces(session, session.org);
+  const taken = `Space '${to}' already exists. Name must be unique per organization.`;
+  await rename(session, { type: kinds.space, place, siblings, to, taken });
+  const { state } = session;
+  if (state.space?.guid === place.guid) session.saveOrWarn({ ...state, space: { ...place, name: to } });
+  return { ...place, name: to };
+}
