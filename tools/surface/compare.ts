@@ -51,7 +51,7 @@ export interface Comparison {
   problems: string[];
 }
 
-export interface Compared {
+export interface ComparisonInput {
   cf: CfFacts;
   own: readonly OwnCommand[];
   table: OwnTable;
@@ -63,7 +63,8 @@ export interface Compared {
 /** The commands of cf that are in no group: `cf help -a` does not list them. */
 export const hiddenGroup = 'hidden';
 
-const whole = (decision: Decision | ShownBy | undefined): Decision | undefined =>
+/** A decision that is only the name of a test, in the long form. */
+const longForm = (decision: Decision | ShownBy | undefined): Decision | undefined =>
   typeof decision === 'string' ? { shown: decision } : decision;
 
 function statusOf(decision: Decision): { status: Status; note: string } {
@@ -77,10 +78,10 @@ function statusOf(decision: Decision): { status: Status; note: string } {
 class CommandComparison {
   readonly #facts: CfCommandFacts;
   readonly #decision: CommandDecision;
-  readonly #input: Compared;
+  readonly #input: ComparisonInput;
   readonly problems: string[] = [];
 
-  constructor(facts: CfCommandFacts, decision: CommandDecision, input: Compared) {
+  constructor(facts: CfCommandFacts, decision: CommandDecision, input: ComparisonInput) {
     this.#facts = facts;
     this.#decision = decision;
     this.#input = input;
@@ -89,10 +90,11 @@ class CommandComparison {
   async run(own: OwnCommand): Promise<ComparedCommand> {
     const { args = [], flags = [], env = [], alias } = this.#facts;
     if (alias !== undefined && !own.aliases.includes(alias)) this.#say('', `has no alias '${alias}'`);
+    this.#checkRefused('', this.#decision);
     this.#checkTest('', this.#decision, true, []);
     this.#checkNames();
     const entries = [
-      ...(await Promise.all(args.map((arg, at) => this.#arg(arg, at, own)))).flat(),
+      ...(await Promise.all(args.map((arg, index) => this.#arg(arg, index, own)))).flat(),
       ...(await Promise.all(flags.map((flag) => this.#flag(flag, own)))).flat(),
       ...env.flatMap((name) => this.#variable(name, own)),
     ];
@@ -126,6 +128,11 @@ class CommandComparison {
     for (const name of unknown) this.#say(name, 'is decided, but cf has no such part');
   }
 
+  /** A decision about what kf has in the meantime. */
+  #checkRefused(part: string, decision: Decision | undefined): void {
+    if (decision?.refused !== undefined) this.#say(part, 'is refused by its decision, but kf has it');
+  }
+
   #checkTest(part: string, { shown = [], refused, ignored }: Decision, isNeeded: boolean, spellings: readonly string[]): void {
     const tests = [shown].flat();
     if (tests.length === 0 && isNeeded && refused === undefined && ignored === undefined) this.#say(part, 'names no test that shows it');
@@ -136,9 +143,10 @@ class CommandComparison {
     }
   }
 
-  async #arg(arg: CfArg, at: number, own: OwnCommand): Promise<Entry> {
+  async #arg(arg: CfArg, index: number, own: OwnCommand): Promise<Entry> {
     const decision = this.#decision.args?.[arg.name];
-    const there = own.args[at];
+    const there = own.args[index];
+    if (there !== undefined) this.#checkRefused(arg.name, decision);
     const differences =
       there === undefined
         ? ['is not there']
@@ -151,10 +159,10 @@ class CommandComparison {
     return this.#entry('argument', arg.name, decision, differences);
   }
 
-  /** A flag that neither cf's help nor a release has may be missing. */
+  /** kf need not have a flag that is hidden or in no release of cf. */
   async #flag(flag: CfFlag, own: OwnCommand): Promise<Entry[]> {
     const name = flagName(flag);
-    const decision = whole(this.#decision.flags?.[name]);
+    const decision = longForm(this.#decision.flags?.[name]);
     const instead = this.#input.table.flagInstead(this.#facts.name, flag.long ?? flag.short ?? '');
     const there = own.flags.find((candidate) => isSame(flag, candidate));
     if (there === undefined && instead !== undefined) {
@@ -162,6 +170,7 @@ class CommandComparison {
       return [{ kind: 'flag', name, status: 'refused', note: instead, values: {} }];
     }
     if (there === undefined && decision === undefined && (flag.hidden === true || flag.unreleased === true)) return [];
+    if (there !== undefined) this.#checkRefused(name, decision);
     const differences = there === undefined ? ['is not there'] : await flagDifferences(flag, there, decision);
     const spellings = [flag, { short: there?.char, long: there?.name }].flatMap(({ short, long }) => [
       ...(short === undefined ? [] : [`-${short}`]),
@@ -171,8 +180,10 @@ class CommandComparison {
   }
 
   #variable(name: string, own: OwnCommand): Entry[] {
-    const decision = whole(this.#decision.env?.[name]);
-    return [this.#entry('variable', name, decision, own.variables.includes(name) ? [] : ['is not read'], [name])];
+    const decision = longForm(this.#decision.env?.[name]);
+    const isRead = own.variables.includes(name);
+    if (isRead) this.#checkRefused(name, decision);
+    return [this.#entry('variable', name, decision, isRead ? [] : ['is not read'], [name])];
   }
 
   /** @param spellings how it is typed; an argument is shown with its command */
@@ -205,10 +216,10 @@ async function flagDifferences(cf: CfFlag, own: OwnFlag, decision: Decision | un
   ];
 }
 
-/** The name of the entry that decides on what every command has. */
+/** The decisions about the flags and variables of every command are under this name. */
 const globalName = 'global';
 
-function problemsOfFiles({ cf, decisions, table }: Compared): string[] {
+function problemsOfFiles({ cf, decisions, table }: ComparisonInput): string[] {
   const groupOf = new Map(cf.commands.map(({ name, group }) => [name, group]));
   return decisions.flatMap(({ name: file, commands }) => {
     const names = Object.keys(commands);
@@ -242,8 +253,8 @@ function absent(facts: CfCommandFacts, instead: string): ComparedCommand {
   };
 }
 
-/** The whole comparison. Nothing is read here. */
-export async function compare(input: Compared): Promise<Comparison> {
+/** Compares all commands. Pure: `input` has everything that was read. */
+export async function compare(input: ComparisonInput): Promise<Comparison> {
   const { cf, own, table, decisions } = input;
   const decided = new Map(decisions.flatMap(({ commands }) => Object.entries(commands)));
   const problems = [

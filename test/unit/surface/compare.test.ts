@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compare, type Compared, type Comparison } from '../../../tools/surface/compare.ts';
+import { compare, type ComparisonInput, type Comparison } from '../../../tools/surface/compare.ts';
 import type { CfCommandFacts, CommandDecision } from '../../../tools/surface/data.ts';
 import { describeClass, type OwnCommand } from '../../../tools/surface/own.ts';
 import type { FlagDefinition } from '../../../src/lib/cf/definitions.ts';
@@ -16,7 +16,7 @@ interface Case {
 }
 
 /** Compares one command `scale, sc` of group APPS; without `own`, kf does not have it. */
-function input({ facts, own, decision, instead = '', refusedFlags = {} }: Case): Compared {
+function input({ facts, own, decision, instead = '', refusedFlags = {} }: Case): ComparisonInput {
   const command: CfCommandFacts = { name: 'scale', alias: 'sc', group: 'APPS', tier: 1, ...facts };
   const there: OwnCommand[] = own === undefined ? [] : [describeClass('scale', { aliases: ['sc'], ...own })];
   return {
@@ -73,6 +73,23 @@ describe('a command', () => {
       'scale X: is decided, but cf has no such part.',
       'scale --nope: is decided, but cf has no such part.',
       'scale Y: is decided, but cf has no such part.',
+    ]);
+  });
+
+  it('that is refused by a decision although kf has it, or its parts, is a problem', async () => {
+    const refused = 'kf push';
+    const facts = { args: [{ name: 'APP_NAME', required: true }], flags: [{ short: 'i', long: 'instances', type: 'int' }], env: ['CF_X'] };
+    const own = {
+      args: { APP_NAME: { required: true } },
+      flags: { instances: option({ char: 'i' }) },
+      environment: [['CF_X', 'x']] as [string, string][],
+    };
+    expect(await problems({ own: {}, decision: { refused } })).toEqual(['scale: is refused by its decision, but kf has it.']);
+    const decision = { shown, args: { APP_NAME: { refused } }, flags: { '--instances': { refused } }, env: { CF_X: { refused } } };
+    expect(await problems({ facts, own, decision })).toEqual([
+      'scale APP_NAME: is refused by its decision, but kf has it.',
+      'scale --instances: is refused by its decision, but kf has it.',
+      'scale CF_X: is refused by its decision, but kf has it.',
     ]);
   });
 
