@@ -1,16 +1,32 @@
 // The state folder of a cluster: its paths, its records, and its lock.
-import { linkSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 import { clustersFolder } from './cache.ts';
-import { isRunning, markOf } from './process.ts';
+import { markOf } from './process.ts';
 import type { ProcessMark } from './process.ts';
 
 export type ClusterMode = 'full' | 'control-plane';
 
 /** The content of `cluster.json` in the state folder. */
 export interface ClusterState {
+  /** Of this record; nothing compares it while there is only one. */
   format: 1;
   name: string;
   /** Distinguishes clusters on the host: the namespaces are reached at 10.99.<number>.2. */
@@ -78,56 +94,65 @@ export function listStates(): ClusterState[] {
 }
 
 /**
- * Runs `action` while no other process holds the lock `key`. The lock of a process that has died is taken over.
+ * Runs `action` while no other process holds the lock `key`. When a process ends, however it ends, its locks are free.
  * @param key a cluster's name, or another word for the protected resource
  */
 export async function withLock<T>(key: string, action: () => Promise<T>, folder = clustersFolder()): Promise<T> {
-  const file = join(folder, `.${key}.lock`);
-  mkdirSync(folder, { recursive: true });
-  while (!takeLock(file)) await sleep(100);
-  return whileHeld(file, action);
+  const lock = await takeLock(key, folder);
+  return whileHeld(lock, action);
 }
 
 /** As {@link withLock}; but when another process holds the lock, nothing is done. */
 export async function withLockIfFree(key: string, action: () => Promise<void>, folder = clustersFolder()): Promise<void> {
-  const file = join(folder, `.${key}.lock`);
-  mkdirSync(folder, { recursive: true });
-  if (takeLock(file)) await whileHeld(file, action);
+  const lock = await takeLock(key, folder, '--nonblock');
+  if (lock !== undefined) await whileHeld(lock, action);
 }
 
-async function whileHeld<T>(file: string, action: () => Promise<T>): Promise<T> {
+/** An open file with a lock of the kernel (flock(2)). */
+interface Lock {
+  file: string;
+  fd: number;
+}
+
+async function whileHeld<T>({ file, fd }: Lock, action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } finally {
+    // In this order: who waits for the lock sees that its file is gone, and opens a new one.
     rmSync(file, { force: true });
+    closeSync(fd);
   }
 }
 
-function takeLock(file: string): boolean {
-  const own = `${file}.${String(process.pid)}`;
-  writeFileSync(own, JSON.stringify(markOf(process.pid)));
-  try {
-    // A link appears with its content or not at all, so no process reads a half-written owner.
-    linkSync(own, file);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  } finally {
-    rmSync(own, { force: true });
+function takeLock(key: string, folder: string): Promise<Lock>;
+function takeLock(key: string, folder: string, mode: '--nonblock'): Promise<Lock | undefined>;
+async function takeLock(key: string, folder: string, mode?: '--nonblock'): Promise<Lock | undefined> {
+  const file = join(folder, `.${key}.lock`);
+  mkdirSync(folder, { recursive: true });
+  for (;;) {
+    const fd = openSync(file, 'a');
+    const isLocked = await flock(fd, mode);
+    if (isLocked && isAt(fd, file)) {
+      // For people who look whose lock it is.
+      ftruncateSync(fd);
+      writeSync(fd, JSON.stringify(markOf(process.pid)));
+      return { file, fd };
+    }
+    closeSync(fd);
+    if (!isLocked) return undefined;
   }
-  removeStaleLock(file);
-  return false;
 }
 
-function removeStaleLock(file: string): void {
-  try {
-    const owner = JSON.parse(readFileSync(file, 'utf8')) as ProcessMark;
-    if (isRunning(owner)) return;
-    // Renamed first: if two processes see a dead owner, only one removes this file.
-    const grave = `${file}.${String(process.pid)}.stale`;
-    renameSync(file, grave);
-    rmSync(grave, { force: true });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-  }
+/** False if the file was removed, or replaced, since it was opened: a lock on it excludes nobody. */
+function isAt(fd: number, file: string): boolean {
+  return statSync(file, { throwIfNoEntry: false })?.ino === fstatSync(fd).ino;
+}
+
+/** Locks the open file with the program of util-linux, because Node has no flock. The lock belongs to the open file, and outlives the program. */
+async function flock(fd: number, mode?: '--nonblock'): Promise<boolean> {
+  const child = spawn('flock', ['--exclusive', ...(mode === undefined ? [] : [mode]), '3'], { stdio: ['ignore', 'ignore', 'inherit', fd] });
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code === 0) return true;
+  if (code === 1 && mode === '--nonblock') return false;
+  throw new Error(`flock ended with ${String(code)}.`);
 }
