@@ -112,10 +112,10 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
   ],
   DOMAINS: [
     ['domains', '', '', ''],
-    ['create-private-domain', 'create-domain', 'create private domain', 'kubectl create of a CFDomain in namespace cf'],
-    ['delete-private-domain', 'delete-domain', 'delete private domain', 'kubectl delete cfdomain -n cf NAME'],
-    ['create-shared-domain', '', 'create shared domain', 'kubectl create of a CFDomain in namespace cf'],
-    ['delete-shared-domain', '', 'delete shared domain', 'kubectl delete cfdomain -n cf NAME'],
+    ['create-private-domain', 'create-domain', 'create private domain', 'kf create-shared-domain DOMAIN: all orgs share all domains'],
+    ['delete-private-domain', 'delete-domain', 'delete private domain', 'kf delete-shared-domain DOMAIN: all orgs share all domains'],
+    ['create-shared-domain', '', '', ''],
+    ['delete-shared-domain', '', '', ''],
     ['router-groups', '', 'router groups', 'kubectl get gateways -A'],
   ],
   ROUTES: [

@@ -72,6 +72,10 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
     port: 'kf has HTTP routes only: kf map-route APP DOMAIN -n HOST --path PATH',
     ...{ option: evenly, o: evenly },
   },
+  'create-shared-domain': {
+    internal: 'kf map-route APP DOMAIN -n HOST: apps reach each other through the gateway',
+    'router-group': 'one gateway serves all domains',
+  },
   'create-route': { port: httpOnly('create-route'), option: evenly, o: evenly },
   'check-route': { port: httpOnly('check-route') },
   route: { port: httpOnly('route') },

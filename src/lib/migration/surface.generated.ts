@@ -55,6 +55,8 @@ export const surface: Readonly<Record<string, CallFacts>> = {
   "delete-space": ["f,force o,org=",1],
   "rename-space": ["",2],
   "domains": ["labels=",0],
+  "create-shared-domain": ["router-group= internal",1],
+  "delete-shared-domain": ["f,force",1],
   "routes": ["org-level labels=",0],
   "route": ["n,hostname= path= port=",1],
   "create-route": ["n,hostname= path= port= o,option=",1],

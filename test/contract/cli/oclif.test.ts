@@ -131,6 +131,8 @@ const day: string[][] = [
 
 /** Commands that a cluster in memory cannot finish: the failure is the same. */
 const failing: string[][] = [
+  ['create-shared-domain', 'apps.localhost'],
+  ['delete-shared-domain', 'apps.localhost', '-f'],
   ['install-plugin', 'x'],
   ['uninstall-plugin', 'x'],
   ['run-task', 'no-such-app'],

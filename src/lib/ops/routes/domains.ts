@@ -1,0 +1,112 @@
+// Creates and deletes domains. All orgs share every domain.
+
+import { randomUUID } from 'node:crypto';
+import pLimit from 'p-limit';
+import { currentCondition } from '../../api/conditions.ts';
+import { conditionTypes, kinds, labels } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
+import type { CFDomain, CFRoute } from '../../api/types.generated.ts';
+import { KfError } from '../../errors.ts';
+import { listOrgs, listSpaces } from '../../session/places.ts';
+import type { Session } from '../../session/session.ts';
+import type { NameAndGuid } from '../../session/state.ts';
+import { buildDomain } from '../../../templates/tenancy.ts';
+import { waitForController } from '../controller-wait.ts';
+import { listDomainObjects } from '../find.ts';
+
+/** Requests at the same time. */
+const parallelRequests = 5;
+
+/** The rule of `spec.name` in tools/crds/network.ts, without the dot at the end that DNS allows. */
+const fullName = /^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.)+[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const mostCharacters = 253;
+
+/** A domain that has this name, contains it, or lies in it. */
+function overlapping(name: string, domains: readonly Stored<CFDomain>[]): string | undefined {
+  const theirs = domains.map(({ spec }) => spec.name.replace(/\.$/, ''));
+  return theirs.find((one) => one === name || one.endsWith(`.${name}`) || name.endsWith(`.${one}`));
+}
+
+async function assertFree(session: Session, name: string): Promise<void> {
+  const hints = [`${session.bin} domains`];
+  if (!fullName.test(name) || name.length > mostCharacters) {
+    const rule = 'write it in full, with letters, digits, dots and hyphens';
+    throw new KfError('usage', `The domain '${name}' is not a valid name: ${rule}, for example apps.example.com.`);
+  }
+  const other = overlapping(name, await listDomainObjects(session));
+  if (other === name) throw new KfError('conflict', `The domain name '${name}' is already in use.`, { hints });
+  if (other !== undefined)
+    throw new KfError('conflict', `The domain '${name}' overlaps with the domain '${other}', which was there first.`, { hints });
+}
+
+/**
+ * Creates a domain that all orgs share, and waits until the controller has checked it.
+ * @throws KfError `usage` for a name that no domain can have, `conflict` when it overlaps with another domain, `forbidden` for all but operators
+ */
+export async function createSharedDomain(session: Session, typed: string): Promise<NameAndGuid> {
+  const { cluster, root, signal } = session;
+  const name = typed.toLowerCase();
+  await assertFree(session, name);
+  const author = { changedBy: await session.changedBy(), now: new Date() };
+  const domain = await cluster.create(kinds.domain, buildDomain({ guid: randomUUID(), rootNamespace: root, name }, author), { signal });
+  const isChecked = (seen: Stored<CFDomain>): boolean => {
+    const ready = currentCondition(seen, conditionTypes.ready);
+    if (ready?.status === 'False') throw new KfError('conflict', ready.message, { details: { reason: ready.reason } });
+    return ready?.status === 'True';
+  };
+  try {
+    await waitForController(session, { type: kinds.domain, object: domain, what: `Domain ${name}` }, isChecked, () => ({
+      type: 'awaiting-controller',
+    }));
+  } catch (error) {
+    // Another domain was created at the same moment.
+    if (error instanceof KfError && error.code === 'conflict') await cluster.delete(kinds.domain, root, domain.metadata.name);
+    throw error;
+  }
+  return { name, guid: domain.metadata.name };
+}
+
+/** The routes on a domain in all spaces of all orgs. @throws KubeError `forbidden` when the caller may not read one of the spaces */
+async function routesOn(session: Session, domain: Stored<CFDomain>): Promise<Stored<CFRoute>[]> {
+  const { cluster, signal } = session;
+  const limit = pLimit(parallelRequests);
+  const spaces = (await limit.map(await listOrgs(session), (org) => listSpaces(session, org))).flat();
+  const labelSelector = `${labels.domainGuid}=${domain.metadata.name}`;
+  const lists = await limit.map(spaces, ({ guid }) => cluster.list(kinds.route, { ns: guid, labelSelector, signal }));
+  return lists.flatMap(({ items }) => items);
+}
+
+async function deleteRoutesOn(session: Session, domain: Stored<CFDomain>): Promise<number> {
+  const { cluster, signal } = session;
+  const routes = await routesOn(session, domain);
+  const deleted = await pLimit(parallelRequests).map(routes, ({ metadata: { namespace, name, uid } }) =>
+    cluster.delete(kinds.route, namespace, name, { uid, signal }),
+  );
+  return deleted.filter(Boolean).length;
+}
+
+export interface DeletedDomain {
+  deleted: boolean;
+  /** How many routes were deleted with it. */
+  routes: number;
+}
+
+/**
+ * Deletes a domain and all routes on it: the routes first, so that an interrupted deletion can be repeated.
+ * @throws KfError `conflict` for the domain that new apps get
+ */
+export async function deleteSharedDomain(session: Session, typed: string): Promise<DeletedDomain> {
+  const { cluster, root, signal, bin } = session;
+  const name = typed.toLowerCase();
+  const domain = (await listDomainObjects(session)).find(({ spec }) => spec.name === name);
+  if (domain === undefined) return { deleted: false, routes: 0 };
+  if ((await session.info()).defaultDomain === name) {
+    throw new KfError('conflict', `The domain '${name}' is the default domain of this installation: new apps get their route on it.`, {
+      hints: [`${bin} delete-route ${name} -n HOST`],
+    });
+  }
+  const before = await deleteRoutesOn(session, domain);
+  await cluster.delete(kinds.domain, root, domain.metadata.name, { uid: domain.metadata.uid, signal });
+  // Those that were created meanwhile.
+  return { deleted: true, routes: before + (await deleteRoutesOn(session, domain)) };
+}

@@ -1,0 +1,167 @@
+// The commands about domains, as an operator types them.
+
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { kinds, labels } from '../../../src/lib/api/group.ts';
+import { bundleForTests, Cli } from '../../support/cli.ts';
+import { ServedCluster } from '../../support/served-cluster.ts';
+
+const bundle = bundleForTests();
+let cluster: ServedCluster;
+let cli: Cli;
+
+beforeEach(async () => {
+  cluster = await (await ServedCluster.start()).installed();
+  cli = new Cli(bundle.program, { KUBECONFIG: cluster.server.kubeconfig() });
+});
+
+afterEach(async () => {
+  await cluster.stop();
+  cli.remove();
+});
+
+afterAll(() => bundle.remove());
+
+/** Acts as the controller: says of the newest domain whether it is ready. */
+function answerDomains(status: 'True' | 'False', message = ''): void {
+  cluster.memory.intercept = (verb, seen) => {
+    if (verb !== 'watch' || seen.plural !== kinds.domain.plural) return;
+    setTimeout(() => {
+      const name = cluster.memory.all(kinds.domain).at(-1)?.metadata.name ?? '';
+      const reason = status === 'True' ? 'Ready' : 'DuplicateDomain';
+      const ready = { type: 'Ready', status, reason, message, observedGeneration: 1, lastTransitionTime: '2026-08-07T10:16:20Z' };
+      const patch = { metadata: { generation: 1 }, status: { conditions: [ready] } };
+      void cluster.memory.mergePatch(kinds.domain, 'cf', name, patch, { subresource: 'status' });
+    }, 20);
+  };
+}
+
+const domains = (): string[] => cluster.memory.all(kinds.domain).map(({ spec }) => spec.name);
+
+async function addDomain(name: string): Promise<void> {
+  await cluster.add(kinds.domain, { metadata: { name: `${name}-guid`, namespace: 'cf' }, spec: { name } });
+}
+
+async function addRoute(name: string, space: string, domain: string): Promise<void> {
+  await cluster.add(kinds.route, {
+    metadata: { name, namespace: space, labels: { [labels.domainGuid]: domain } },
+    spec: { host: name, domainRef: { name: domain, namespace: 'cf' }, destinations: [] },
+  });
+}
+
+describe('create-shared-domain', () => {
+  it('makes a domain that all orgs share, and waits until the controller has checked it', async () => {
+    answerDomains('True');
+    const run = await cli.run(['create-shared-domain', 'Shop.Example.com']);
+    expect(run.code).toBe(0);
+    expect(run.stdout).toBe(
+      [
+        'Creating shared domain Shop.Example.com as alice...',
+        'OK',
+        '',
+        "TIP: Domain 'shop.example.com' is shared with all orgs. Run 'kf domains' to view available domains.",
+        '',
+      ].join('\n'),
+    );
+    expect(run.stderr).toBe('Waiting for the controller\n');
+    expect((await cli.run(['domains', '--org', 'example-org'])).stdout).toMatch(/^shop\.example\.com +shared +http$/m);
+    expect(cluster.memory.all(kinds.domain).map(({ metadata }) => metadata.namespace)).toEqual(['cf', 'cf']);
+  });
+
+  it.each([
+    ['apps.localhost', "The domain name 'apps.localhost' is already in use."],
+    ['shop.apps.localhost', "The domain 'shop.apps.localhost' overlaps with the domain 'apps.localhost', which was there first."],
+    ['localhost', "The domain 'localhost' is not a valid name: write it in full"],
+    ['a_b.example.com', "The domain 'a_b.example.com' is not a valid name"],
+    ['*.example.com', "The domain '*.example.com' is not a valid name"],
+  ])('%s is refused before anything is written: %s', async (name, message) => {
+    const run = await cli.run(['create-shared-domain', name]);
+    expect(run).toMatchObject({ code: 1, stdout: expect.stringContaining('FAILED\n') as string });
+    expect(run.stderr).toContain(message);
+    expect(domains()).toEqual(['apps.localhost']);
+  });
+
+  it('leaves nothing behind when the controller refuses the domain', async () => {
+    answerDomains('False', "The domain overlaps with the domain 'example.com', which was there first.");
+    const run = await cli.run(['create-shared-domain', 'shop.example.com', '--json']);
+    expect(JSON.parse(run.stdout)).toMatchObject({ error: { code: 'conflict', message: expect.stringContaining('overlaps') as string } });
+    expect(domains()).toEqual(['apps.localhost']);
+  });
+
+  it('names the right that a user without it needs', async () => {
+    cluster.server.on('POST .*cfdomains', (call) =>
+      call.fail(403, 'Forbidden', 'cfdomains.korifi.cloudfoundry.org is forbidden: User "alice" cannot create resource "cfdomains"'),
+    );
+    const run = await cli.run(['create-shared-domain', 'shop.example.com']);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain('cfdomains');
+  });
+
+  it('ends at Ctrl-C while it waits for the controller', async () => {
+    const kill = { after: 'Waiting for the controller', signal: 'SIGINT' as const };
+    expect((await cli.run(['create-shared-domain', 'shop.example.com'], { kill })).code).toBe(130);
+  });
+
+  it.each([['--internal'], ['--router-group=tcp']])('%s is refused with an alternative', async (flag) => {
+    const run = await cli.run(['create-shared-domain', 'shop.example.com', flag]);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toMatch(/^kf does not support '--.+' of 'create-shared-domain' yet\.\n\nTIP:\n {3}For now: .+\n$/);
+  });
+});
+
+describe('delete-shared-domain', () => {
+  it('deletes the domain with its routes of all spaces, and no others', async () => {
+    await addDomain('example.com');
+    await cluster.add(kinds.space, { metadata: { name: 'other-guid', namespace: 'org-guid' }, spec: { displayName: 'other' } });
+    await addRoute('kept', 'space-guid', 'default-domain');
+    await addRoute('a', 'space-guid', 'example.com-guid');
+    await addRoute('b', 'other-guid', 'example.com-guid');
+    const run = await cli.run(['delete-shared-domain', 'Example.com', '-f']);
+    expect(run).toMatchObject({ code: 0, stderr: '' });
+    expect(run.stdout).toBe(
+      [
+        'This action impacts all orgs using this domain.',
+        'Deleting the domain will remove associated routes which will make apps with this domain, in any org, unreachable.',
+        'Deleting domain Example.com as alice...',
+        'OK',
+        '',
+        '',
+      ].join('\n'),
+    );
+    expect([domains(), cluster.memory.all(kinds.route).map(({ metadata }) => metadata.name)]).toEqual([['apps.localhost'], ['kept']]);
+  });
+
+  it('says that there is no such domain, with OK', async () => {
+    const run = await cli.run(['delete-shared-domain', 'example.com', '-f']);
+    expect(run).toMatchObject({ code: 0, stderr: "Domain 'example.com' does not exist.\n" });
+    expect(run.stdout).toMatch(/\.\.\.\nOK\n\n$/);
+  });
+
+  it('does not delete the default domain', async () => {
+    const run = await cli.run(['delete-shared-domain', 'apps.localhost', '-f']);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain("The domain 'apps.localhost' is the default domain of this installation: new apps get their route on it.");
+    expect(domains()).toEqual(['apps.localhost']);
+  });
+
+  it('deletes nothing when the caller may not read a space, and asks only on a terminal', async () => {
+    await addDomain('example.com');
+    await addRoute('a', 'space-guid', 'example.com-guid');
+    expect((await cli.run(['delete-shared-domain', 'example.com'], { stdin: '' })).code).toBe(1);
+    cluster.server.on('GET .*/space-guid/cfroutes', (call) =>
+      call.fail(403, 'Forbidden', 'cfroutes.korifi.cloudfoundry.org is forbidden: User "alice" cannot list resource "cfroutes"'),
+    );
+    expect((await cli.run(['delete-shared-domain', 'example.com', '-f'])).code).toBe(1);
+    expect([domains(), cluster.memory.all(kinds.route).length]).toEqual([['apps.localhost', 'example.com'], 1]);
+  });
+});
+
+it.each([
+  ['create-private-domain', 'kf create-shared-domain DOMAIN: all orgs share all domains'],
+  ['create-domain', 'kf create-shared-domain DOMAIN: all orgs share all domains'],
+  ['delete-private-domain', 'kf delete-shared-domain DOMAIN: all orgs share all domains'],
+  ['delete-domain', 'kf delete-shared-domain DOMAIN: all orgs share all domains'],
+])('%s is refused, because no org has domains of its own: %s', async (command, instead) => {
+  const run = await cli.run([command, 'example-org', 'example.com']);
+  expect(run.code).toBe(1);
+  expect(run.stderr).toContain(instead);
+});
