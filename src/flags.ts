@@ -99,6 +99,22 @@ export const taskIdArg = () =>
     description: 'number of the task',
   })({ required: true });
 
+/** A required whole number of at least 0. */
+export const indexArg = (name: string, description: string, most: number) =>
+  Args.custom<number>({ parse: (text) => Promise.resolve().then(() => parseWholeNumber(text, name, 0, most)) })({
+    required: true,
+    ignoreStdin: true,
+    description,
+  });
+
+/** A required argument with one of these values, in any case. */
+export const choiceArg = <T extends string>(name: string, description: string, values: readonly T[]) =>
+  Args.custom<T>({ parse: (text) => Promise.resolve().then(() => parseChoice(text, name, values)) })({
+    required: true,
+    ignoreStdin: true,
+    description,
+  });
+
 export const appArg = () => requiredArg('app');
 
 /** A leading slash is added when missing. */

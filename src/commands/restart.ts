@@ -4,7 +4,7 @@ import type { AppDetails } from '../lib/api/results.ts';
 import { renderApp, renderRest, renderWait } from '../lib/views/apps.ts';
 
 export default class Restart extends KfCommand<AppDetails> {
-  static override summary = 'replace all instances; no downtime if the app has routes';
+  static override summary = 'replace all instances; routed apps keep serving';
   static override changes = true;
   static override examples = ['kf restart example-app', 'kf restart example-app --no-wait'];
   static override aliases = ['rs'];

@@ -6,7 +6,7 @@ import { line } from '../lib/views/block.ts';
 import { renderNewTask } from '../lib/views/tasks.ts';
 
 export default class RunTask extends KfCommand<TaskDetails> {
-  static override summary = "run a command once, with an app's code and variables";
+  static override summary = "run a command once with an app's code and env";
   static override changes = true;
   static override examples = [
     'kf run-task example-app --command "bundle exec rake db:migrate" --name migrate --wait',

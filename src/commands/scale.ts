@@ -5,7 +5,7 @@ import { line } from '../lib/views/block.ts';
 import { renderApp } from '../lib/views/apps.ts';
 
 export default class Scale extends KfCommand<AppDetails> {
-  static override summary = "change or show an app's instances, memory and disk";
+  static override summary = 'change or show instances, memory and disk';
   static override changes = true;
   static override examples = ['kf scale example-app', 'kf scale example-app -i 3', 'kf scale example-app -m 512M -f --process worker'];
   static override seeAlso = ['app', 'apps', 'push'];

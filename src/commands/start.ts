@@ -5,7 +5,7 @@ import { line } from '../lib/views/block.ts';
 import { renderApp, renderWait } from '../lib/views/apps.ts';
 
 export default class Start extends KfCommand<AppDetails> {
-  static override summary = 'start an app; build it if it was pushed with --no-start';
+  static override summary = 'start an app, and build it first if needed';
   static override changes = true;
   static override examples = ['kf start example-app', 'CF_STARTUP_TIMEOUT=10 kf start example-app'];
   static override aliases = ['st'];

@@ -108,6 +108,39 @@ describe('life cycle and routes', () => {
     expect((await kf.ok('start', 'verbs')).stdout).toContain('is already started');
   });
 
+  test('rename gives the app another name while it keeps serving', async () => {
+    const before = await onePod();
+    await kf.ok('rename', 'verbs', 'verbs-renamed');
+    expect((await get('verbs.apps.localhost')).status).toBe(200);
+    expect((await kf.ok('apps')).stdout).toMatch(/^verbs-renamed\s+started\s+web:1\/1\s+verbs\.apps\.localhost/m);
+    expect((await kf.ok('app', 'verbs-renamed', '--guid')).stdout.trim()).toBe(guid);
+    await kf.ok('create-app', 'verbs');
+    const taken = await kf.run(['rename', 'verbs-renamed', 'verbs']);
+    expect([taken.code, taken.stderr]).toEqual([1, expect.stringContaining("App with the name 'verbs' already exists.")]);
+    await kf.ok('delete', 'verbs', '-f');
+    await kf.ok('rename', 'verbs-renamed', 'verbs');
+    expect((await onePod()).metadata.uid).toBe(before.metadata.uid);
+  });
+
+  test('set-health-check takes effect with the next restart and not before', async () => {
+    const probeOf = async (): Promise<string | undefined> => (await onePod()).spec.containers[0]?.livenessProbe?.httpGet?.path;
+    const before = await onePod();
+    expect(await probeOf()).toBeUndefined();
+    await kf.ok('set-health-check', 'verbs', 'http', '--endpoint', '/env');
+    expect((await kf.ok('get-health-check', 'verbs')).stdout).toMatch(/^web +http +\/env +1$/m);
+    // Its reconcile has seen the new settings: the controller has counted this instance since.
+    await kf.ok('scale', 'verbs', '-i', '2');
+    const pods = await currentPodsOf(guid);
+    expect(pods.map(({ metadata }) => metadata.uid)).toContain(before.metadata.uid);
+    expect(new Set(pods.map(({ metadata }) => metadata.labels['kf.cloudfoundry.org/generation'])).size).toBe(1);
+    await kf.ok('scale', 'verbs', '-i', '1');
+    await until('one pod', async () => (await podsOf(guid)).length === 1);
+    await kf.ok('restart', 'verbs');
+    await until('the new check', async () => (await probeOf()) === '/env');
+    await kf.ok('set-health-check', 'verbs', 'port');
+    await kf.ok('restart', 'verbs');
+  });
+
   test('a mapped route answers, an unmapped one does not', async () => {
     await kf.ok('map-route', 'verbs', 'apps.localhost', '-n', 'verbs-too');
     await until('the second URL', async () => (await get('verbs-too.apps.localhost')).status === 200);
@@ -195,6 +228,18 @@ describe('an app with three instances', () => {
   test('has all of them in logs --recent', async () => {
     const { stdout } = await kf.ok('logs', 'verbs', '--recent');
     for (const index of [0, 1, 2]) expect(stdout).toMatch(said(index));
+  });
+
+  test('restart-app-instance replaces the pod of that index and no other', async () => {
+    const uids = async (): Promise<Map<string, string>> =>
+      new Map((await currentPodsOf(guid)).map(({ metadata }) => [metadata.labels['apps.kubernetes.io/pod-index'] ?? '', metadata.uid]));
+    const before = await uids();
+    await kf.ok('restart-app-instance', 'verbs', '1');
+    const after = await until('another pod of index 1', async () => {
+      const seen = await uids();
+      return seen.has('1') && seen.get('1') !== before.get('1') ? seen : undefined;
+    });
+    expect([after.get('0'), after.get('2')]).toEqual([before.get('0'), before.get('2')]);
   });
 
   test('has none after a stop', async () => {

@@ -5,6 +5,7 @@ import { findCondition } from '../../lib/api/conditions.ts';
 import { namespaceType, podDisruptionBudgetType, type PodDisruptionBudget } from '../../lib/api/core.ts';
 import { httpRouteType, type HttpRoute } from '../../lib/api/gateway.ts';
 import { annotations, conditionTypes, kinds, labels, reasons } from '../../lib/api/group.ts';
+import { isHeld } from '../../lib/api/held.ts';
 import type { AppWorkload, CFApp, CFBuild, CFProcess, CFRoute, Droplet } from '../../lib/api/types.generated.ts';
 import { buildBudget } from '../../templates/stateful-set.ts';
 import { instancesByProcess, watchInstances } from '../instances/pod-instances.ts';
@@ -104,7 +105,7 @@ async function targetOf(
   // A stopped process keeps its last generation without instances: a start without the controller scales that one up.
   if (droplet === undefined || wantedInstances(app, process) === 0) return lastOf(process, workloads);
   const live = liveInputsOf(app, process, droplet, context);
-  const found = findGeneration(workloads, live);
+  const found = heldGeneration(app, process, workloads) ?? findGeneration(workloads, live);
   if (found === undefined) return createGeneration(context, app, process, live);
   if (!(await isWhole(context, process, found))) return 'again';
   if (findCondition(found, conditionTypes.whole)?.status !== 'False') return found;
@@ -115,6 +116,18 @@ async function targetOf(
     if (error instanceof WaitingError) return found;
     throw error;
   }
+}
+
+/** The generation that stays while settings wait for the next start; undefined when none do, or when it is gone. */
+function heldGeneration(
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
+  workloads: readonly Stored<AppWorkload>[],
+): Stored<AppWorkload> | undefined {
+  const { id, generations = [] } = process.status?.rollout ?? {};
+  if (!isHeld(app, process) || id !== app.metadata.annotations?.[annotations.deployId]) return undefined;
+  const wanted = generations.find(({ state }) => state !== 'Old')?.hash;
+  return workloads.findLast(({ metadata }) => wanted !== undefined && metadata.labels?.[labels.generation] === wanted);
 }
 
 /** Reports why no generation can be made, before the next try. */

@@ -148,6 +148,8 @@ export const annotations = {
   applying: kf('applying'),
   deployId: kf('deploy-id'),
   liveHash: kf('live-hash'),
+  /** Of a CFProcess: the change of its app up to which settings wait for the next start. */
+  held: kf('held'),
   /** Of a ResourceQuota: the limits that the controller last wrote, as JSON. */
   defaultLimits: kf('default-limits'),
   /** Of a ResourceQuota without limits: it only makes the cluster count the objects of its namespace. */

@@ -54,6 +54,16 @@ export interface ProcessDetails extends ProcessCount {
   instanceDetails: InstanceDetails[];
 }
 
+/** A health check, or a readiness health check, of one process. */
+export interface ProcessHealthCheck {
+  process: string;
+  type: 'http' | 'port' | 'process';
+  /** Of an http check. */
+  endpoint?: string;
+  invocationTimeoutSeconds?: number;
+  intervalSeconds?: number;
+}
+
 export interface DeploymentDetails {
   id: string;
   phase: string;

@@ -40,3 +40,8 @@ export function parseList(text: string): string[] {
     .map((part) => part.trim())
     .filter((part) => part !== '');
 }
+
+/** @throws KfError `usage` for a text that cannot be the name of an app */
+export function assertAppName(name: string): void {
+  if (!/^[-\w]+$/.test(name)) throw incorrectUsage(`The name of an app consists of letters, digits, '-' and '_'; it is '${name}'.`);
+}

@@ -4,6 +4,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { KfError } from '../errors.ts';
 import { nearest } from '../api/names.ts';
 import { incorrectUsage } from '../cf/usage.ts';
+import { assertAppName } from '../cf/values.ts';
 import type { ManifestApp } from './application.ts';
 import { checkAgainst, checkFlags, checkSeveral, parseInstanceSteps, processesWith } from './flags.ts';
 import { repeatPush } from './again.ts';
@@ -91,9 +92,7 @@ function emptyApp(): ManifestApp {
 /** The apps of this push, each with its name. */
 function chooseApps(apps: ManifestApp[], flags: PushFlags, manifest: ReadManifest | undefined): (ManifestApp & { name: string })[] {
   const { name } = flags;
-  if (name !== undefined && !/^[-\w]+$/.test(name)) {
-    throw incorrectUsage(`The name of an app consists of letters, digits, '-' and '_'; it is '${name}'.`);
-  }
+  if (name !== undefined) assertAppName(name);
   const [only] = apps;
   if (apps.length === 1 && only !== undefined) {
     const chosen = name ?? only.name;

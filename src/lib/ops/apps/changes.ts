@@ -37,15 +37,16 @@ export function newDeployId(): string {
   return randomUUID();
 }
 
-/** Patches a process; its uid is the precondition. */
+/** Patches a process; its uid is the precondition. @param marks annotations; null removes */
 export async function changeProcess(
   session: SpaceSession,
   process: Stored<CFProcess>,
   spec: Record<string, unknown>,
+  marks: Record<string, string | null> = {},
 ): Promise<Stored<CFProcess>> {
   const { cluster, space, signal } = session;
   const { uid, name } = process.metadata;
-  const metadata = { uid, annotations: { [annotations.changedBy]: await session.changedBy() } };
+  const metadata = { uid, annotations: { ...marks, [annotations.changedBy]: await session.changedBy() } };
   return cluster.mergePatch(kinds.process, space.guid, name, { metadata, spec }, { signal });
 }
 

@@ -33,6 +33,30 @@ export async function deleteInstances(session: SpaceSession, app: Stored<CFApp>,
   await Promise.all(own.map(({ metadata }) => cluster.delete(podType, space.guid, metadata.name, { signal })));
 }
 
+/**
+ * Deletes one instance of a process; its StatefulSet creates it again. During a rollout two versions can have an instance of that index: the one in the
+ * status counts, as `kf app` shows it.
+ * @returns false when no such instance exists
+ */
+export async function deleteInstance(
+  session: SpaceSession,
+  app: Stored<CFApp>,
+  process: Stored<CFProcess>,
+  index: number,
+): Promise<boolean> {
+  const { cluster, space, signal } = session;
+  const { items } = await cluster.list(podType, options(session, app));
+  const isOfIndex = ({ metadata }: Stored<Pod>): boolean =>
+    metadata.labels?.[labels.guid] === process.metadata.name && metadata.labels[labels.podIndex] === String(index);
+  const told = process.status?.instancesStatus?.[String(index)]?.pod;
+  const [pod] = items
+    .filter((candidate) => isOfIndex(candidate) && candidate.metadata.deletionTimestamp === undefined)
+    .toSorted((a, b) => Number(b.metadata.name === told) - Number(a.metadata.name === told));
+  if (pod === undefined) return false;
+  const { name, uid } = pod.metadata;
+  return cluster.delete(podType, space.guid, name, { uid, signal });
+}
+
 const isReady = (pod: Stored<Pod>): boolean =>
   pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 

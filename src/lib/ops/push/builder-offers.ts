@@ -8,6 +8,12 @@ import { KfError } from '../../errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { SpaceSession } from '../../session/session.ts';
 
+/** An app and the buildpacks that it names. */
+interface WithBuildpacks {
+  name: string;
+  buildpacks?: readonly string[];
+}
+
 /** Root file systems of Cloud Foundry: manifests for it name one, and mean only the usual one. */
 const isCfStack = (stack: string): boolean => /^(cflinuxfs\d+|windows\d*)$/.test(stack);
 
@@ -24,12 +30,14 @@ function fitStack({ bin, report }: SpaceSession, plan: AppPlan, builder: Builder
   });
 }
 
-function assertBuildpacks({ bin }: SpaceSession, { name, buildpacks = [] }: AppPlan, builder: BuilderInfo): void {
+function assertBuildpacks({ bin }: SpaceSession, { name, buildpacks = [] }: WithBuildpacks, builder: BuilderInfo, command = 'push'): void {
   const offered = (builder.status?.buildpacks ?? []).map((buildpack) => ({ id: buildpack.name, version: buildpack.version }));
   if (offered.length === 0 || buildpacks.length === 0) return;
   const order = explicitOrder(buildpacks, offered);
   if (!order.ok)
-    throw new KfError('usage', order.message, { hints: [`Leave the buildpack out, or: ${bin} push ${name} -b ${offered[0]?.id ?? ''}`] });
+    throw new KfError('usage', order.message, {
+      hints: [`Leave the buildpack out, or: ${bin} ${command} ${name} -b ${offered[0]?.id ?? ''}`],
+    });
 }
 
 /**
@@ -42,4 +50,11 @@ export async function fitToBuilder(session: SpaceSession, info: KfInfo, plan: Ap
   if (builder === undefined) return plan;
   assertBuildpacks(session, plan, builder);
   return fitStack(session, plan, builder);
+}
+
+/** For `create-app`. Sends no request when the app names no buildpacks. @throws KfError `usage` when the builder lacks one of them */
+export async function assertOffered(session: SpaceSession, info: KfInfo, app: WithBuildpacks): Promise<void> {
+  if ((app.buildpacks ?? []).length === 0) return;
+  const builder = await session.cluster.get(kinds.builderInfo, info.root, info.builder.name, session.signal);
+  if (builder !== undefined) assertBuildpacks(session, app, builder, 'create-app');
 }

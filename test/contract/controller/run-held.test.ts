@@ -1,0 +1,45 @@
+// Settings of a process that wait for the next start of its app.
+
+import { afterEach, expect, test } from 'vitest';
+import { annotations, kinds } from '../../../src/lib/api/group.ts';
+import { heldUntilRestart } from '../../../src/lib/api/held.ts';
+import type { CFApp } from '../../../src/lib/api/types.generated.ts';
+import { ns, startRunScene, type RunScene } from './run-scene.ts';
+
+let scene: RunScene;
+afterEach(() => scene.stop());
+
+const serving = async (id: string): Promise<void> =>
+  scene.until(() => expect(scene.app()?.status?.deployment).toMatchObject({ id, phase: 'Serving' }));
+const probes = (): (string | undefined)[] => scene.cluster.all(kinds.appWorkload).map(({ spec }) => spec.livenessProbe?.httpGet?.path);
+
+/** Writes the health check as `set-health-check` does, and waits until the controller has seen it. */
+async function setCheck(path: string, marks: Record<string, string | null>): Promise<void> {
+  const { name = '' } = scene.web()?.metadata ?? {};
+  const healthCheck = { type: 'http', data: { httpEndpoint: path } };
+  await scene.cluster.mergePatch(kinds.process, ns, name, { metadata: { annotations: marks }, spec: { healthCheck } });
+  const seen = (): boolean => scene.web()?.status?.conditions?.[0]?.observedGeneration === scene.web()?.metadata.generation;
+  await scene.until(() => expect(seen()).toBe(true));
+}
+
+const hold = (): Record<string, string | null> => heldUntilRestart(scene.app() as CFApp);
+
+test('a held health check changes nothing until the next change of the app, also after a change of the controller', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  await setCheck('/health', hold());
+  expect(probes()).toEqual([undefined]);
+  await scene.restartController();
+  await setCheck('/other', hold());
+  expect(probes()).toEqual([undefined]);
+  await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'restart', [annotations.appRev]: '1' } } });
+  await serving('restart');
+  await scene.until(() => expect(probes()).toEqual(['/other']));
+});
+
+test('a change of the process by other tools, which hold nothing, takes effect at once', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  await setCheck('/health', {});
+  await scene.until(() => expect(probes()).toContain('/health'));
+});
