@@ -18,7 +18,7 @@ import type { MetadataChange, Statement } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { measureBuild } from '../durations.ts';
 import { bindingsByApp, buildsByApp } from '../relations.ts';
-import { assertBindingsTold, buildEnvironment, buildServices } from './env.ts';
+import { assertBindingsListed, buildEnvironment, buildServices } from './env.ts';
 import { classifyReadError, pinned, readImage, unreadReference, userProblem } from './docker-image.ts';
 import type { ImageFacts } from './docker-image.ts';
 import { foreignImageProblem } from '../registry/own-images.ts';
@@ -139,7 +139,7 @@ async function createWorkload(
   app: Stored<CFApp>,
   source: Stored<CFPackage>,
 ): Promise<Stored<BuildWorkload>> {
-  assertBindingsTold(context, build, app);
+  assertBindingsListed(context, build, app);
   const { name, namespace } = build.metadata;
   const buildpacks = build.spec.lifecycle.data.buildpacks ?? [];
   const registry = source.spec.source?.registry;

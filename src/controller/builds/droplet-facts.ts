@@ -1,10 +1,11 @@
-// Reads a droplet's processes and buildpacks from its image, for when they did not fit into the report of the build's container.
+// Reads a droplet's processes and buildpacks from its image if they did not fit into the report of the build's container.
 
 import { secretType } from '../../lib/api/core.ts';
 import { reasons } from '../../lib/api/group.ts';
 import type { Stored } from '../../lib/api/object.ts';
 import { insecureRegistries, pushRepository } from '../../lib/api/repositories.ts';
 import type { BuildWorkload } from '../../lib/api/types.generated.ts';
+import { registryKeys } from '../../templates/build-scripts.ts';
 import type { Outcome } from '../runtime/outside.ts';
 import type { Context } from '../runtime/reconciler.ts';
 import { classifyReadError, readImage } from './docker-image.ts';
@@ -26,14 +27,21 @@ export type FactsOutcome =
   | ({ state: 'failed' } & FailedBuild);
 
 /**
- * The facts, from the label of the image `digest`. A registry that does not answer is asked again for a while, and then the build fails: a droplet without
- * its processes would run, and the app would lose its workers.
+ * The facts, from the label of the image `digest`. A registry that does not answer is asked again for a while, and then the build fails: a
+ * droplet without its processes would run, and the app would lose its workers.
  *
  * @param waitedMs milliseconds since the build's containers ended
  */
 export async function readFacts(context: Context, live: Stored<BuildWorkload>, digest: string, waitedMs: number): Promise<FactsOutcome> {
   const image = `${pushRepository(context.info().registry, live.metadata.namespace, appGuidOf(context, live), 'droplets')}@${digest}`;
-  const outcome = await askRegistry(context, live, image);
+  const credential = await readCredential(context, live);
+  if (credential === undefined)
+    return {
+      state: 'failed',
+      failure: { reason: reasons.registryRefused },
+      message: `The processes of the droplet cannot be read: the Secret '${registrySecretName(live.metadata.name)}' has no credential.`,
+    };
+  const outcome = askRegistry(context, image, credential);
   if (outcome === undefined) return { state: 'asked' };
   if (outcome.ok) return factsOf(outcome.value);
   const { kind, message } = classifyReadError(image, outcome.error);
@@ -46,13 +54,18 @@ export async function readFacts(context: Context, live: Stored<BuildWorkload>, d
   };
 }
 
-async function askRegistry(context: Context, live: Stored<BuildWorkload>, image: string): Promise<Outcome<ImageFacts> | undefined> {
+/** The build's own credential: `user:password` in base64. */
+async function readCredential(context: Context, { metadata }: Stored<BuildWorkload>): Promise<string | undefined> {
+  const secret = await context.cluster.get(secretType, metadata.namespace, registrySecretName(metadata.name), context.signal);
+  const [user, password] = [registryKeys.username, registryKeys.password].map((key) => secret?.data?.[key]);
+  if (user === undefined || password === undefined) return undefined;
+  const text = [user, password].map((part) => Buffer.from(part, 'base64').toString('utf8')).join(':');
+  return Buffer.from(text).toString('base64');
+}
+
+function askRegistry(context: Context, image: string, auth: string): Outcome<ImageFacts> | undefined {
   const info = context.info();
-  const { namespace: space, name } = live.metadata;
-  const secret = await context.cluster.get(secretType, space, registrySecretName(name), context.signal);
-  const auth = Buffer.from(secret?.data?.['auth'] ?? '', 'base64').toString('utf8');
-  const basic = /"Basic ([^"]+)"/.exec(auth)?.[1] ?? '';
-  const dockerConfigs = [JSON.stringify({ auths: { [info.registry.pushHost]: { auth: basic } } })];
+  const dockerConfigs = [JSON.stringify({ auths: { [info.registry.pushHost]: { auth } } })];
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
   return context.outside(`droplet ${image}`, 15_000, (signal) =>
     readImage(image, { dockerConfigs, insecureRegistries: insecureRegistries(info), architecture, signal }),

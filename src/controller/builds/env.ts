@@ -1,9 +1,10 @@
 // The environment and the service bindings of a build.
 
-import type { Stored } from '../../lib/api/object.ts';
+import type { ResourceType, Stored } from '../../lib/api/object.ts';
 import { secretType } from '../../lib/api/core.ts';
 import { annotations, kinds, labels, places, reasons } from '../../lib/api/group.ts';
 import type { BuildWorkloadSpec, CFApp, CFBuild, EnvVar } from '../../lib/api/types.generated.ts';
+import { defined } from '../../lib/defined.ts';
 import { ownerReference } from '../../templates/metadata.ts';
 import { bindingsOf } from '../relations.ts';
 import type { Context } from '../runtime/reconciler.ts';
@@ -11,19 +12,24 @@ import { TerminalError, WaitingError } from '../runtime/result.ts';
 import { ensureSecret } from '../runtime/secrets.ts';
 
 /**
- * The CLI creates the Secret one request after the build. If the Secret is missing for this long, the CLI has ended, and the build would wait for
- * ever.
+ * The CLI creates the Secret one request after the build. If the Secret is missing for this long, it was deleted or the CLI has ended, and the
+ * build would wait for ever.
  */
 const abandonedMs = 30_000;
 
-const fromSecret = (secret: string, key: string, optional = false): EnvVar => ({
+const fromSecret = (secret: string, key: string, optional?: true): EnvVar => ({
   name: key,
-  valueFrom: { secretKeyRef: { name: secret, key, ...(optional ? { optional } : {}) } },
+  valueFrom: { secretKeyRef: { name: secret, key, ...defined({ optional }) } },
 });
 
 /** Of several variables with one name only the last one counts. */
 export function lastOfEach(variables: readonly EnvVar[]): EnvVar[] {
   return [...new Map(variables.map((variable) => [variable.name, variable])).values()];
+}
+
+/** Since when the build is complete as far as this controller can know: after a gap, objects of that kind may arrive late. */
+function since({ stores }: Context, { metadata }: Stored<CFBuild>, kind: ResourceType): number {
+  return Math.max(Date.parse(metadata.creationTimestamp ?? '') || 0, stores.of(kind).steadySince);
 }
 
 /**
@@ -37,17 +43,16 @@ export async function buildEnvironment(context: Context, build: Stored<CFBuild>,
   const name = own ?? app.spec.envSecretName ?? '';
   const secret = name === '' ? undefined : await context.cluster.get(secretType, ns, name, context.signal);
   if (own !== undefined && secret === undefined) {
-    const since = Math.max(Date.parse(build.metadata.creationTimestamp ?? ''), context.stores.of(kinds.build).steadySince);
-    if (context.now() - since > abandonedMs)
+    if (context.now() - since(context, build, kinds.build) > abandonedMs)
       throw new TerminalError(
         'EnvironmentMissing',
-        `The push that began the build ended before it made the Secret '${own}' with its environment.`,
+        `The Secret '${own}' with the build's environment is missing: its push was interrupted, or the Secret was deleted.`,
       );
     throw new WaitingError('EnvironmentMissing', `The Secret '${own}' with the build's environment does not exist yet.`, 100);
   }
   const guid = app.metadata.name;
   return lastOfEach([
-    ...(await ofInstallation(context, build)),
+    ...(await ensureInstallationEnv(context, build)),
     ...Object.keys(secret?.data ?? {}).map((key) => fromSecret(name, key)),
     fromSecret(app.status?.vcapApplicationSecretName ?? `${guid}-vcap-application`, 'VCAP_APPLICATION', true),
     fromSecret(app.status?.vcapServicesSecretName ?? `${guid}-vcap-services`, 'VCAP_SERVICES', true),
@@ -61,7 +66,7 @@ export async function installationEnv(context: Context): Promise<Record<string, 
 }
 
 /** Puts these variables into a Secret that the build owns. Users with the right to read builds and pods cannot read the values there. */
-async function ofInstallation(context: Context, build: Stored<CFBuild>): Promise<EnvVar[]> {
+async function ensureInstallationEnv(context: Context, build: Stored<CFBuild>): Promise<EnvVar[]> {
   const data = await installationEnv(context);
   const keys = Object.keys(data);
   if (keys.length === 0) return [];
@@ -76,16 +81,15 @@ async function ofInstallation(context: Context, build: Stored<CFBuild>): Promise
 const bindingPatienceMs = 15_000;
 
 /** Throws while the app's status does not list exactly the app's bindings: a build may closely follow `bind-service`. @throws WaitingError */
-export function assertBindingsTold(context: Context, build: Stored<CFBuild>, app: Stored<CFApp>): void {
-  const told = (app.status?.serviceBindings ?? []).map(({ guid }) => guid).toSorted();
+export function assertBindingsListed(context: Context, build: Stored<CFBuild>, app: Stored<CFApp>): void {
+  const listed = (app.status?.serviceBindings ?? []).map(({ guid }) => guid).toSorted();
   const bound = bindingsOf(context.stores, app).map(({ metadata }) => metadata.name);
-  if (told.join(' ') === bound.toSorted().join(' ')) return;
-  const since = Math.max(Date.parse(build.metadata.creationTimestamp ?? ''), context.stores.of(kinds.serviceBinding).steadySince);
-  if (context.now() - since > bindingPatienceMs) return;
+  if (listed.join(' ') === bound.toSorted().join(' ')) return;
+  if (context.now() - since(context, build, kinds.serviceBinding) > bindingPatienceMs) return;
   throw new WaitingError(reasons.bindingNotReady, "The app's service bindings are not ready yet.", 1_000);
 }
 
-/** Mount Secrets of the app's bindings. */
+/** The Secrets of the app's bindings, which the build mounts. */
 export function buildServices(app: CFApp): NonNullable<BuildWorkloadSpec['services']> {
   return (app.status?.serviceBindings ?? []).map(({ secret }) => ({ kind: 'Secret', apiVersion: 'v1', name: secret }));
 }

@@ -5,12 +5,14 @@ import { reasons } from '../../lib/api/group.ts';
 import type { ContainerStatus } from '../../lib/api/pod.ts';
 import { cutText } from '../../lib/api/text.ts';
 import type { BuildFailure } from '../../lib/api/types.generated.ts';
+import { stripVTControlCharacters } from 'node:util';
 import { buildContainers } from '../../templates/build-job.ts';
 import { endedByOther } from '../../templates/build-scripts.ts';
 import { parseExportReport } from './report.ts';
 import type { ExportReport } from './report.ts';
 import { defined } from '../../lib/defined.ts';
 
+/** `lane` is the name of a build container in the API. */
 type BuildContainer = NonNullable<BuildFailure['lane']>;
 
 export interface FailedBuild {
@@ -33,11 +35,13 @@ interface Ended {
   finishedAt: string;
 }
 
-const containers = Object.values(buildContainers) as BuildContainer[];
+const containers: readonly BuildContainer[] = Object.values(buildContainers);
 const imageProblems = new Set(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull', 'ImageInspectError']);
 const configProblems = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError']);
 /** Exit codes of the lifecycle's detector: no group passed, with or without errors. https://github.com/buildpacks/spec/blob/main/platform.md#detector */
 const detectFailed = new Set([20, 21]);
+/** Exit codes after SIGKILL and SIGTERM. */
+const killed = new Set([137, 143]);
 
 function endedContainers(statuses: readonly ContainerStatus[]): Ended[] {
   return containers.flatMap((lane) => {
@@ -53,8 +57,8 @@ const emptyWords =
   /^ERROR: (failed to (build|detect): (exit status \d+|no buildpacks participating)|Please check that you are running against the correct path)/;
 
 function saidLines(text: string): string[] {
-  const plain = text.replace(/\u001b\[[0-9;]*m/g, '').split('\n');
-  return plain.map((line) => line.trim()).filter((line) => line !== '');
+  const lines = stripVTControlCharacters(text).split('\n');
+  return lines.map((line) => line.trim()).filter((line) => line !== '');
 }
 
 /** The last line that names the error, at most 500 characters. */
@@ -91,17 +95,23 @@ function causeOf({ lane, exitCode, reason, message }: Ended, memoryMB: number): 
   return failed(reasons.buildFailed, `The build failed with exit code ${exitCode}${said === '' ? '' : `: ${said}`}`);
 }
 
+const deadlineExceeded = 'DeadlineExceeded';
+
+const durationText = (seconds: number): string => (seconds % 60 === 0 && seconds > 60 ? `${seconds / 60} minutes` : `${seconds} s`);
+
+/** The failure that the kubelet reports of the whole pod: a timeout, an eviction. */
 function podFailure(pod: Pod, timeoutSeconds: number): FailedBuild | undefined {
   const { phase, reason, message = '' } = pod.status ?? {};
   if (phase !== 'Failed' || reason === undefined) return undefined;
-  if (reason === 'DeadlineExceeded')
-    return { failure: { reason: reasons.buildTimeout }, message: `The build took longer than ${Math.round(timeoutSeconds / 60)} minutes.` };
+  if (reason === deadlineExceeded)
+    return { failure: { reason: reasons.buildTimeout }, message: `The build took longer than ${durationText(timeoutSeconds)}.` };
   return {
     failure: { reason: reasons.buildFailed },
     message: sentence(`The build's pod was ended (${reason})${message === '' ? '' : `: ${message}`}`),
   };
 }
 
+/** What the pod waits for; undefined once a container has started. */
 function waiting(pod: Pod, statuses: readonly ContainerStatus[]): BuildOutcome | undefined {
   const scheduled = pod.status?.conditions?.find((condition) => condition.type === 'PodScheduled');
   if (scheduled?.status === 'False') {
@@ -110,21 +120,23 @@ function waiting(pod: Pod, statuses: readonly ContainerStatus[]): BuildOutcome |
     return { state: 'waiting', reason: reasons.unschedulable, message, ...defined({ since }) };
   }
   const since = pod.status?.startTime ?? pod.metadata.creationTimestamp;
-  const stuck = { state: 'waiting' as const, ...defined({ since }) };
+  const base = { state: 'waiting' as const, ...defined({ since }) };
   for (const { name, image, state } of statuses) {
     const { reason = '', message = '' } = state?.waiting ?? {};
     if (imageProblems.has(reason)) {
       const text = sentence(
         `The image '${image}' of the build's ${name} container cannot be pulled${message === '' ? '' : `: ${lastLine(message)}`}`,
       );
-      return { ...stuck, reason: reasons.builderNotFound, message: text };
+      // The source container runs kf's own program, mostly in another image.
+      const isBuilder = image === statuses.find((status) => status.name === buildContainers.build)?.image;
+      return { ...base, reason: isBuilder ? reasons.builderNotFound : reasons.buildFailed, message: text };
     }
     if (configProblems.has(reason))
-      return { ...stuck, reason: reasons.buildFailed, message: sentence(`The build's ${name} container cannot start: ${message}`) };
+      return { ...base, reason: reasons.buildFailed, message: sentence(`The build's ${name} container cannot start: ${message}`) };
   }
   return statuses.some((status) => status.state?.running !== undefined || status.state?.terminated !== undefined)
     ? undefined
-    : { ...stuck, reason: reasons.buildRunning, message: 'The build starts.' };
+    : { ...base, reason: reasons.buildRunning, message: 'The build starts.' };
 }
 
 export interface OutcomeLimits {
@@ -136,15 +148,13 @@ export interface OutcomeLimits {
 export function outcomeOf(pod: Pod, limits: OutcomeLimits): BuildOutcome {
   const statuses = pod.status?.containerStatuses ?? [];
   const ended = endedContainers(statuses);
-  const timedOut = pod.status?.reason === 'DeadlineExceeded' ? podFailure(pod, limits.timeoutSeconds) : undefined;
-  if (timedOut !== undefined) return { state: 'failed', ...timedOut };
+  const ofPod = podFailure(pod, limits.timeoutSeconds);
+  if (ofPod !== undefined && pod.status?.reason === deadlineExceeded) return { state: 'failed', ...ofPod };
   const culprit = ended
     .filter(({ exitCode }) => exitCode !== 0 && exitCode !== endedByOther)
     .toSorted((a, b) => a.finishedAt.localeCompare(b.finishedAt))[0];
   // A container that the kubelet killed while it stopped the pod did not fail by itself.
-  const ofPod = podFailure(pod, limits.timeoutSeconds);
-  if (ofPod !== undefined && (culprit === undefined || culprit.exitCode === 137 || culprit.exitCode === 143))
-    return { state: 'failed', ...ofPod };
+  if (ofPod !== undefined && (culprit === undefined || killed.has(culprit.exitCode))) return { state: 'failed', ...ofPod };
   if (culprit !== undefined) return { state: 'failed', ...causeOf(culprit, limits.memoryMB) };
   if (ended.length === containers.length) {
     const report = parseExportReport(ended.find(({ lane }) => lane === buildContainers.registry)?.message ?? '');

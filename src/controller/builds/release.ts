@@ -22,8 +22,8 @@ export function releaseOf(pod: Pod): string | undefined {
  */
 export async function releaseExport(context: Context, pod: Stored<Pod>): Promise<void> {
   const { namespace, name, uid } = pod.metadata;
-  const word = releaseOf(pod);
-  if (word === undefined || pod.metadata.annotations?.[annotations.buildEnded] === word) return;
-  const patch = { metadata: { uid, annotations: { [annotations.buildEnded]: word } } };
+  const signal = releaseOf(pod);
+  if (signal === undefined || pod.metadata.annotations?.[annotations.buildEnded] === signal) return;
+  const patch = { metadata: { uid, annotations: { [annotations.buildEnded]: signal } } };
   await context.cluster.mergePatch(podType, namespace, name, patch, { signal: context.signal });
 }

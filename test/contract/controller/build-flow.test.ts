@@ -189,7 +189,9 @@ describe('builds', () => {
     const creationTimestamp = new Date(Date.now() - 60_000).toISOString();
     await cluster.mergePatch(kinds.build, 's-1', 'b-1', { metadata: { creationTimestamp } });
     await scene.until(() => expect(build()?.status?.state).toBe('FAILED'));
-    expect(scene.condition(kinds.build, 's-1', 'b-1', 'Succeeded')?.message).toContain('The push that began the build ended before');
+    expect(scene.condition(kinds.build, 's-1', 'b-1', 'Succeeded')?.message).toBe(
+      "The Secret 'b-1-env' with the build's environment is missing: its push was interrupted, or the Secret was deleted.",
+    );
     expect(job()).toBeUndefined();
   });
 

@@ -110,6 +110,15 @@ describe('the outcome of a build', () => {
     });
   });
 
+  test.each([
+    [900, '15 minutes'],
+    [90, '90 s'],
+    [20, '20 s'],
+  ])('names a limit of %i s as %s', (timeoutSeconds, text) => {
+    const late = pod({}, { phase: 'Failed', reason: 'DeadlineExceeded' });
+    expect(outcomeOf(late, { ...limits, timeoutSeconds })).toMatchObject({ message: `The build took longer than ${text}.` });
+  });
+
   test('is the cause of the pod if it was evicted', () => {
     const evicted = pod(
       { build: ended(137, 50) },
@@ -149,6 +158,14 @@ describe('the outcome of a build', () => {
       reason: 'BuilderNotFound',
       message: `The image 'img' of the build's build container cannot be pulled: Back-off pulling image "img": not found.`,
     });
+    const unpulled = { waiting: { reason: 'ImagePullBackOff' } };
+    const ownImage = pod({ source: unpulled, build: running });
+    for (const status of ownImage.status?.containerStatuses ?? []) status.image = `img-of-${status.name}`;
+    expect(outcomeOf(ownImage, limits)).toMatchObject({
+      reason: 'BuildFailed',
+      message: "The image 'img-of-source' of the build's source container cannot be pulled.",
+    });
+    expect(outcomeOf(pod({ source: unpulled, build: unpulled }), limits)).toMatchObject({ reason: 'BuilderNotFound' });
     expect(outcomeOf(pod({ source: { waiting: { reason: 'ContainerCreating' } } }), limits)).toMatchObject({
       state: 'waiting',
       reason: 'BuildRunning',

@@ -7,12 +7,14 @@ import type { Outcome } from '../../../src/controller/runtime/outside.ts';
 import type { Context, Stores } from '../../../src/controller/runtime/reconciler.ts';
 import { Store } from '../../../src/controller/runtime/store.ts';
 import { findCondition } from '../../../src/lib/api/conditions.ts';
-import { jobType } from '../../../src/lib/api/core.ts';
+import { jobType, secretType } from '../../../src/lib/api/core.ts';
 import { kinds, labels } from '../../../src/lib/api/group.ts';
 import type { KubeObject, ResourceType, Stored } from '../../../src/lib/api/object.ts';
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
 import type { BuildWorkload } from '../../../src/lib/api/types.generated.ts';
 import { RegistryError } from '../../../src/lib/oci/errors.ts';
+import { ownerReference } from '../../../src/templates/metadata.ts';
+import { buildRegistrySecret } from '../../../src/templates/registry-secret.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 
 const ns = 's-1';
@@ -134,6 +136,8 @@ describe('the data of a droplet that did not fit into the report', () => {
     const containerStatuses = Object.entries(messages).map(([name, message]) => ({ name, state: ended(message) }));
     const metadata = { name: 'b-1-x', namespace: ns, labels: { [labels.buildWorkloadName]: 'b-1' } };
     await cluster.create(podType, { metadata, status: { phase: 'Succeeded', containerStatuses } } as unknown as Pod);
+    const where = { ns, name: 'b-1-registry', owner: ownerReference(kinds.buildWorkload, workload()) };
+    await cluster.create(secretType, buildRegistrySecret(where, info.registry.pushHost, { username: 'u', password: 'p' }));
   });
 
   test('are read from the registry again until it answers', async () => {
@@ -162,6 +166,15 @@ describe('the data of a droplet that did not fit into the report', () => {
     expect(succeeded()).toMatchObject({ status: 'False', reason: 'RegistryRefused' });
     expect(succeeded()?.message).toContain(`the registry answers`);
     expect(workload().status?.droplet).toBeUndefined();
+  });
+
+  test('fail the build if its credential is missing, instead of asking the registry without one', async () => {
+    const name = 'b-1-registry';
+    await cluster.delete(secretType, ns, name, { uid: cluster.peek(secretType, ns, name)?.metadata.uid ?? '' });
+    outcome = { ok: true, value: { buildMetadata: label } };
+    await reconcile();
+    expect(succeeded()).toMatchObject({ status: 'False', reason: 'RegistryRefused' });
+    expect(succeeded()?.message).toBe("The processes of the droplet cannot be read: the Secret 'b-1-registry' has no credential.");
   });
 
   test('are none if the image has none', async () => {
