@@ -113,7 +113,7 @@ function section(title: string, lead: string, rights: Right[]): string {
 }
 
 const introduction = [
-  'kf has no command that gives roles yet. To give somebody a role, bind its ClusterRole with a RoleBinding. A user of a space needs three: as a user of the installation, of the org and of the space. For a developer `alice`:',
+  'Managers of an org give and take roles with `kf set-org-role`, `kf set-space-role` and their counterparts; `kf org-users` and `kf space-users` list them. Only an admin can make somebody a user of the installation, which each user needs once: as an admin, `kf set-space-role` does it too.\n\nA role is a RoleBinding to its ClusterRole, so kubectl can give it as well. A user of a space needs three: as a user of the installation, of the org and of the space. For a developer `alice`:',
   '',
   '```',
   'kubectl create rolebinding alice -n cf --clusterrole korifi-controllers-root-namespace-user --user alice',

@@ -8,7 +8,7 @@ import { renderOrg } from '../lib/views/target.ts';
 export default class Org extends KfCommand<OrgDetails | { guid: string }> {
   static override summary = 'show an org';
   static override examples = ['kf org example-org', 'kf org example-org --guid'];
-  static override seeAlso = ['orgs', 'space', 'target'];
+  static override seeAlso = ['org-users', 'orgs', 'space', 'target'];
   static override args = { ORG: requiredArg('name of the org') };
   static override flags = { guid: Flags.boolean({ summary: 'print only the GUID' }) };
 

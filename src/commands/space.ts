@@ -8,7 +8,7 @@ import { renderSpace } from '../lib/views/target.ts';
 export default class Space extends KfCommand<SpaceDetails | { guid: string }> {
   static override summary = 'show a space';
   static override examples = ['kf space example-space', 'kf space example-space --guid', 'kf space example-space --org example-org'];
-  static override seeAlso = ['apps', 'services', 'spaces'];
+  static override seeAlso = ['apps', 'services', 'space-users', 'spaces'];
   static override args = { SPACE: requiredArg('name of the space') };
   static override flags = { guid: Flags.boolean({ summary: 'print only the GUID' }) };
 

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { feed } from '../support/feed.ts';
 import { Kf, kubectl, kubectlJson, ringEnv } from '../support/kf.ts';
+import { TestWorld } from '../support/members.ts';
 import { until } from '../support/until.ts';
 
 const id = randomUUID().slice(0, 8);
@@ -142,5 +143,36 @@ describe('the deletion of an org', () => {
     }
     const leases = await kubectlJson<{ items: Lease[] }>('get', 'leases', '-n', 'cf');
     expect(leases.items.map((lease) => lease.metadata.annotations?.['coordination.cloudfoundry.org/owner-name'])).not.toContain(org);
+  });
+});
+
+describe('a manager of an org', () => {
+  const world = new TestWorld();
+  afterAll(() => world.remove());
+
+  test('makes a space, gives and takes a role in it, renames it and deletes it, all with kf', async () => {
+    const guid = await world.org();
+    const name = `org-${guid.slice(0, 8)}`;
+    const [manager, bob] = [
+      await world.member('organizationManager', { org: guid }),
+      await world.member('organizationUser', { org: guid }),
+    ];
+    const apps = async (): Promise<number> => (await bob.kf.run(['apps', '--space', 'dev'])).code;
+    await manager.kf.ok('create-space', 'dev');
+    const { stdout: ns } = await manager.kf.ok('space', 'dev', '--guid');
+    expect(await apps()).toBe(1);
+
+    await manager.kf.ok('set-space-role', bob.user, name, 'dev', 'SpaceDeveloper');
+    await until('the new developer to list apps', async () => (await apps()) === 0);
+    await bob.kf.ok('create-user-provided-service', 'db', '-p', '{"uri":"postgres://db"}', '--space', 'dev');
+    expect((await manager.kf.ok('space-users', name, 'dev')).stdout).toContain(`SPACE DEVELOPER\n  ${bob.user} (client)`);
+    await manager.kf.ok('unset-space-role', bob.user, name, 'dev', 'SpaceDeveloper');
+    await until('the role to be gone', async () => (await apps()) === 1);
+
+    await manager.kf.ok('rename-space', 'dev', 'test');
+    expect((await manager.kf.ok('spaces')).stdout).toContain('name\ntest\n');
+    await manager.kf.ok('delete-space', 'test', '-f');
+    expect(await kubectl('get', 'namespaces', '-o', 'name')).not.toContain(ns.trim());
+    expect((await manager.kf.run(['delete-org', name, '-f'])).code).toBe(1);
   });
 });

@@ -185,3 +185,15 @@ export interface TargetDetails {
   org?: PlaceSummary;
   space?: PlaceSummary;
 }
+
+/** A subject of a RoleBinding: `client` is a service account. */
+export interface RoleUser {
+  name: string;
+  origin: 'kubernetes' | 'client' | 'group';
+}
+
+export interface RoleHolders {
+  /** cf's name of the role. */
+  role: string;
+  users: RoleUser[];
+}

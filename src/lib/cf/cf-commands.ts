@@ -145,22 +145,12 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
   'USER ADMIN': [
     ['create-user', '', 'create user', 'users are those of the cluster: kubectl create rolebinding -n GUID gives one a role'],
     ['delete-user', '', 'delete user', 'users are those of the cluster: kubectl delete rolebinding -n GUID takes a role away'],
-    ['org-users', '', 'org users', 'kubectl get rolebindings -n GUID -o wide'],
-    [
-      'set-org-role',
-      '',
-      'set org role',
-      'kubectl create rolebinding NAME -n GUID --clusterrole=korifi-controllers-organization-manager --user=USER',
-    ],
-    ['unset-org-role', '', 'unset org role', 'kubectl delete rolebinding -n GUID NAME'],
-    ['space-users', '', 'space users', 'kubectl get rolebindings -n GUID -o wide'],
-    [
-      'set-space-role',
-      '',
-      'set space role',
-      'kubectl create rolebinding NAME -n GUID --clusterrole=korifi-controllers-space-developer --user=USER',
-    ],
-    ['unset-space-role', '', 'unset space role', 'kubectl delete rolebinding -n GUID NAME'],
+    ['org-users', '', '', ''],
+    ['set-org-role', '', '', ''],
+    ['unset-org-role', '', '', ''],
+    ['space-users', '', '', ''],
+    ['set-space-role', '', '', ''],
+    ['unset-space-role', '', '', ''],
   ],
   'ORG ADMIN': [
     ['org-quotas', 'quotas', 'org quotas', 'kubectl get resourcequotas -A'],

@@ -28,6 +28,14 @@ const credentials: Elsewhere = {
 };
 const users: Elsewhere = { because: 'users are those of the kubeconfig', hint: 'kf auth USER' };
 
+const roleUsers = {
+  client: {
+    because: 'a service account is named like a user',
+    hint: 'system:serviceaccount:NAMESPACE:NAME in place of USERNAME',
+  },
+  origin: { because: 'a user is whoever the API server calls by that name', hint: 'kubectl auth whoami prints the name of a user' },
+};
+
 /** Flags of cf v6, which manifests have replaced. */
 const named: Elsewhere = {
   because: "routes are named in the manifest, or mapped by 'map-route'",
@@ -68,6 +76,7 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
   'unbind-service': { guid: 'kf unbind-service APP SERVICE_INSTANCE' },
   'create-org': { quota, q: quota },
   'create-space': { quota, q: quota },
+  ...{ 'set-org-role': roleUsers, 'unset-org-role': roleUsers, 'set-space-role': roleUsers, 'unset-space-role': roleUsers },
   'map-route': {
     port: 'kf has HTTP routes only: kf map-route APP DOMAIN -n HOST --path PATH',
     ...{ option: evenly, o: evenly },
