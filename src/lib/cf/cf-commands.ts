@@ -55,7 +55,7 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['stack', '', 'show stack', 'kubectl get builderinfos -n cf -o yaml'],
     ['update-stack', '', 'update stack', 'kubectl get builderinfos -n cf -o yaml'],
     ['copy-source', '', 'copy app source', 'kf push the same source under the other name'],
-    ['create-app-manifest', '', 'export manifest', 'kf app APP and kf env APP show what a manifest needs'],
+    ['create-app-manifest', '', '', ''],
     ['get-health-check', '', '', ''],
     ['set-health-check', '', '', ''],
     ['get-readiness-health-check', '', '', ''],

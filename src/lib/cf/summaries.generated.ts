@@ -8,6 +8,7 @@ export const summaries: Readonly<Record<string, string>> = {
   "bind-service": "give an app the credentials of a service",
   "check-route": "say whether a route exists, in whatever space",
   "create-app": "create an empty app, for a later push",
+  "create-app-manifest": "write the settings of an app to a manifest",
   "create-org": "create an org",
   "create-route": "create a route without an app",
   "create-shared-domain": "create a domain that all orgs share",

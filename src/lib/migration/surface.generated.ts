@@ -42,6 +42,7 @@ export const surface: Readonly<Record<string, CallFacts>> = {
   "env": ["",1],
   "set-env": ["",3,{},true],
   "unset-env": ["",2],
+  "create-app-manifest": ["p,path=",1],
   "get-health-check": ["",1],
   "set-health-check": ["endpoint= invocation-timeout= process=",2],
   "get-readiness-health-check": ["",1],

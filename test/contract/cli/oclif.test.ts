@@ -101,6 +101,7 @@ const day: string[][] = [
   ['get-readiness-health-check', 'shop'],
   ['set-health-check', 'shop', 'port'],
   ['rename', 'shop', 'shop'],
+  ['create-app-manifest', 'shop'],
   ['push', 'shop', '-p', 'app'],
   ['app', 'shop'],
   ['apps'],

@@ -1,0 +1,60 @@
+// `create-app-manifest`: writes the settings of an app to a file that `push -f` reads.
+
+import { writeFile } from 'node:fs/promises';
+import { processesOf, routesOf } from '../../api/app.ts';
+import { kinds, labels } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
+import type { CFApp } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
+import { KfError, messageOf } from '../../errors.ts';
+import { manifestText } from '../../manifest/write.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { isLive } from '../routes/holders.ts';
+import { toldBindings } from '../services/user-provided.ts';
+import { readDroplet } from './details.ts';
+import { readVariables } from './env.ts';
+
+async function boundServices(session: SpaceSession, app: Stored<CFApp>): Promise<{ name: string; bindingName?: string }[]> {
+  const bindings = await toldBindings(session, app);
+  if (bindings.length === 0) return [];
+  const { items } = await session.cluster.list(kinds.serviceInstance, { ns: session.space.guid, signal: session.signal });
+  const names = new Map(items.map(({ metadata, spec }) => [metadata.name, spec.displayName]));
+  return bindings.flatMap(({ metadata, spec: { service, displayName } }) => {
+    const name = names.get(service.name ?? '');
+    if (name === undefined || metadata.deletionTimestamp !== undefined) return [];
+    return [{ name, ...defined({ bindingName: displayName === '' ? undefined : displayName }) }];
+  });
+}
+
+/** The manifest of the app, as text. @throws KfError `forbidden` for a user who may not see the environment */
+export async function appManifest(session: SpaceSession, app: Stored<CFApp>): Promise<string> {
+  const { cluster, space, signal } = session;
+  const options = { ns: space.guid, signal };
+  const [processes, routes, env, services, { image }] = await Promise.all([
+    cluster.list(kinds.process, { ...options, labelSelector: `${labels.appGuid}=${app.metadata.name}` }),
+    cluster.list(kinds.route, options),
+    readVariables(session, app),
+    boundServices(session, app),
+    readDroplet(session, app, {}),
+  ]);
+  const own = routesOf(app, routes.items).filter(isLive);
+  return manifestText({
+    app,
+    processes: processesOf(app, processes.items),
+    env: Object.fromEntries(Object.entries(env).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    services,
+    routes: own.flatMap(({ status, spec }) =>
+      status?.uri === undefined ? [] : [{ address: status.uri, protocol: spec.protocol === 'tcp' ? 'tcp' : 'http1' }],
+    ),
+    image,
+  });
+}
+
+/** Writes the manifest; only its owner may read it, because variables are often secret. @throws KfError `failed` */
+export async function writeManifest(path: string, text: string): Promise<void> {
+  try {
+    await writeFile(path, text, { mode: 0o600 });
+  } catch (error) {
+    throw new KfError('failed', `Error creating file: ${messageOf(error)}`, { hints: ['Name another file with -p PATH.'], cause: error });
+  }
+}
