@@ -72,6 +72,7 @@ function parseStrategy(text: string): Strategy {
   throw notThereYet("'--strategy canary'", '--strategy rolling');
 }
 
+/** Accepts `rolling` only, which is what every command does: they do not read the flag. */
 export const strategyFlag = () =>
   Flags.custom<Strategy>({
     parse: (text) => Promise.resolve().then(() => parseStrategy(text)),

@@ -1,4 +1,4 @@
-// `node tools/boilerplate.ts`: counts the lines of each command that every command needs (docs/decisions): imports, loading its session and
+// `node tools/boilerplate.ts`: counts the lines of each command that every command needs (decision 49): imports, loading its session and
 // its ops, taking the session apart, naming the place and the user, and the braces of the class and of `run`.
 
 import { readdirSync, readFileSync } from 'node:fs';
@@ -35,7 +35,7 @@ const counts = readdirSync(folder)
     const boilerplate = lines.filter((text, index) => loaded.has(index) || always.some((pattern) => pattern.test(text))).length;
     return { file: file.replace('.ts', ''), lines: lines.length - 1, boilerplate };
   });
-const sum = (of: 'lines' | 'boilerplate'): number => counts.reduce((all, one) => all + one[of], 0);
+const sum = (of: 'lines' | 'boilerplate'): number => counts.reduce((total, command) => total + command[of], 0);
 for (const { file, lines, boilerplate } of counts)
   console.log(`${file.padEnd(32)}${String(lines).padStart(4)}${String(boilerplate).padStart(4)}`);
 const mean = (sum('boilerplate') / counts.length).toFixed(1);

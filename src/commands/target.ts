@@ -19,8 +19,8 @@ export default class Target extends KfCommand<TargetDetails> {
     // `-s` alone chooses in the org that `target` shows; KF_ORG may name that org.
     const { space, org = space === undefined ? undefined : this.frame.env['KF_ORG'] || undefined } = flags;
     const { describeTarget, setTarget } = await import('../lib/ops/tenancy/target.ts');
-    const session = await this.#open(flags);
     const isShown = org === undefined && space === undefined;
+    const session = await this.#open(flags);
     if (isShown) await session.findPlaceIfAny();
     const chosen = isShown ? session : await setTarget(session, { org, space });
     const target = await describeTarget(session, chosen);

@@ -15,16 +15,17 @@ export function buildEnvSecretName(buildGuid: string): string {
   return `${buildGuid}-env`;
 }
 
-interface Marks {
+/** What a push records in annotations of the package and the build. */
+interface PushRecord {
   pushId?: string | undefined;
   /** Hash of the source's paths, modes and bytes. */
   contentHash?: string | undefined;
 }
 
-const marked = ({ pushId, contentHash }: Marks): Record<string, string> =>
+const pushAnnotations = ({ pushId, contentHash }: PushRecord): Record<string, string> =>
   defined({ [annotations.pushId]: pushId, [annotations.contentHash]: contentHash });
 
-export interface PackageInput extends Marks {
+export interface PackageInput extends PushRecord {
   guid: string;
   app: Stored<CFApp>;
   type: 'bits' | 'docker';
@@ -36,20 +37,22 @@ export interface PackageInput extends Marks {
 
 export function buildPackage(input: PackageInput, author: Authorship): CFPackage {
   const { app, image, pullSecrets = [] } = input;
-  const secrets = pullSecrets.length === 0 ? {} : { imagePullSecrets: pullSecrets.map((name) => ({ name })) };
+  const imagePullSecrets = pullSecrets.length === 0 ? undefined : pullSecrets.map((name) => ({ name }));
   return assemble(kinds.package, {
     metadata: {
       name: input.guid,
-      ...defined({ namespace: app.metadata.namespace }),
-      annotations: marked(input),
+      namespace: app.metadata.namespace,
+      annotations: pushAnnotations(input),
       ownerReferences: [ownerReference(kinds.app, app)],
     },
-    body: { spec: { type: input.type, appRef: { name: app.metadata.name }, source: { registry: { image, ...secrets } } } },
+    body: {
+      spec: { type: input.type, appRef: { name: app.metadata.name }, source: { registry: { image, ...defined({ imagePullSecrets }) } } },
+    },
     author,
   });
 }
 
-export interface BuildInput extends Marks {
+export interface BuildInput extends PushRecord {
   guid: string;
   app: Stored<CFApp>;
   packageGuid: string;
@@ -67,9 +70,9 @@ export function buildBuild(input: BuildInput, author: Authorship): CFBuild {
   return assemble(kinds.build, {
     metadata: {
       name: input.guid,
-      ...defined({ namespace: app.metadata.namespace }),
+      namespace: app.metadata.namespace,
       annotations: {
-        ...marked(input),
+        ...pushAnnotations(input),
         ...defined({ [annotations.buildKey]: input.buildKey, [annotations.envSecret]: input.envSecretName }),
       },
       ownerReferences: [ownerReference(kinds.app, app)],
@@ -94,7 +97,7 @@ export function buildBuildEnvSecret(build: Stored<CFBuild>, env: Record<string, 
     kind: secretType.kind,
     metadata: {
       name: buildEnvSecretName(build.metadata.name),
-      ...defined({ namespace: build.metadata.namespace }),
+      namespace: build.metadata.namespace,
       labels: { [labels.buildGuid]: build.metadata.name },
       annotations: authorOf(author),
       ownerReferences: [ownerReference(kinds.build, build, false)],

@@ -2,13 +2,15 @@
 
 import type { Stored } from '../../lib/api/object.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
+import { defined } from '../../lib/defined.ts';
 import { wantedInstances } from '../relations.ts';
 import { timestamp } from '../runtime/clock.ts';
 
 /** The part of a DeploymentStatus that a process and its app have in common. */
 type Progress = Omit<DeploymentStatus, 'id' | 'since' | 'generations'>;
 
-const worstFirst = ['Failed', 'Pending', 'Starting', 'Serving', 'Stopped'] as const;
+/** The phase with the lowest rank is that of the app. */
+const ranks: Readonly<Record<DeploymentStatus['phase'], number>> = { Failed: 0, Pending: 1, Starting: 2, Serving: 3, Stopped: 4 };
 
 function progressOf(rollout: DeploymentStatus): Progress {
   const { id: _id, since: _since, generations: _generations, ...progress } = rollout;
@@ -16,15 +18,14 @@ function progressOf(rollout: DeploymentStatus): Progress {
 }
 
 function progressOfApp(app: Stored<CFApp>, processes: readonly Stored<CFProcess>[], deployId: string): Progress {
-  if ((app.spec.currentDropletRef?.name ?? '') === '' && app.spec.desiredState === 'STARTED') {
-    return { phase: 'Pending', reason: 'DropletNotAssigned', message: 'The app has no droplet yet.' };
-  }
   const isStopped = app.spec.desiredState !== 'STARTED';
+  if (!isStopped && (app.spec.currentDropletRef?.name ?? '') === '')
+    return { phase: 'Pending', reason: 'DropletNotAssigned', message: 'The app has no droplet yet.' };
   const relevant = isStopped ? processes : processes.filter((process) => wantedInstances(app, process) > 0);
   const rollouts = relevant.flatMap(({ status }) => (status?.rollout?.id === deployId ? [status.rollout] : []));
   // A process of a stopped app that has never run reports nothing, and nothing is expected of it.
   const unreported = relevant.filter(({ status }) => status?.rollout?.id !== deployId && !(isStopped && status?.rollout === undefined));
-  const worst = rollouts.toSorted((a, b) => worstFirst.indexOf(a.phase) - worstFirst.indexOf(b.phase))[0];
+  const worst = rollouts.toSorted((a, b) => ranks[a.phase] - ranks[b.phase])[0];
   if (worst?.phase === 'Failed') return progressOf(worst);
   if (unreported.length > 0) return { phase: 'Pending', reason: 'Reconciling', message: 'Waiting for the processes of the app.' };
   if (worst !== undefined) return progressOf(worst);
@@ -37,5 +38,5 @@ export function deploymentOf(app: Stored<CFApp>, processes: readonly Stored<CFPr
   const progress = progressOfApp(app, processes, deployId);
   const since = before?.phase === progress.phase && before.since !== undefined ? before.since : timestamp(now);
   const generations = processes.flatMap(({ status }) => status?.rollout?.generations ?? []);
-  return { id: deployId, ...progress, since, ...(generations.length === 0 ? {} : { generations }) };
+  return { id: deployId, ...progress, since, ...defined({ generations: generations.length === 0 ? undefined : generations }) };
 }

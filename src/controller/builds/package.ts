@@ -19,7 +19,7 @@ export const packageReconciler: Reconciler = {
     const live = context.stores.of(kinds.package).get(ns, name);
     if (live === undefined) return undefined;
     if (live.metadata.deletionTimestamp !== undefined) {
-      // Removes finalizers of other controllers: with one that nothing serves the package would never go.
+      // Removes the finalizers of other controllers. Nothing would ever remove them, and the package would stay.
       await writeMetadata(context, kinds.package, live, {});
       return undefined;
     }

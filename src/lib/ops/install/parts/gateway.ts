@@ -1,5 +1,5 @@
-// The gateway: Traefik with a Gateway, a Gateway of the operator's class, or nothing if the operator has a Gateway already. A route to the
-// controller shows that it answers.
+// The gateway: Traefik with a Gateway, or a Gateway of the operator's class, or the operator's own Gateway. A route to the controller, which setup
+// always adds, shows that the gateway answers.
 
 import { buildCheckRoute } from '../../../../templates/setup/check-route.ts';
 import { buildGateway, traefikName } from '../../../../templates/setup/gateway.ts';
@@ -9,6 +9,9 @@ import type { Part } from '../part.ts';
 import { proveReach } from '../proofs.ts';
 import { removeLabelled } from '../removal.ts';
 import { startMs, waitForDeployment } from '../waits.ts';
+
+/** How long the gateway may take to answer the first request from here. */
+const reachMs = 20_000;
 
 export const part: Part = {
   name: 'gateway',
@@ -27,7 +30,7 @@ export const part: Part = {
     ({ plan, report, signal }) =>
     async () => {
       report({ type: 'install-step', step: 'gateway-proof' });
-      return { reach: await proveReach(plan, 20_000, signal) };
+      return { reach: await proveReach(plan, reachMs, signal) };
     },
   remove: async (removal) => {
     removal.report({ type: 'install-step', step: 'remove-programs' });
