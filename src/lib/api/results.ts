@@ -115,6 +115,26 @@ export interface ServiceSummary {
   tags: string[];
 }
 
+export interface BoundApp {
+  name: string;
+  /** Left out for a binding that has the name of its service. */
+  bindingName?: string;
+  /** As cf words it: `create succeeded`. */
+  status: string;
+  message: string;
+}
+
+export interface ServiceDetails {
+  name: string;
+  guid: string;
+  type: string;
+  tags: string[];
+  routeServiceUrl: string;
+  syslogDrainUrl: string;
+  lastOperation: { status: string; message: string; startedAt: string; updatedAt: string };
+  boundApps: BoundApp[];
+}
+
 export interface RouteSummary {
   guid: string;
   space: string;

@@ -74,6 +74,7 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
     strategy: 'kf unbind-service, then kf bind-service again',
   },
   'unbind-service': { guid: 'kf unbind-service APP SERVICE_INSTANCE' },
+  service: { params: { because: 'user-provided services have no parameters', hint: 'kf env APP, for the credentials of a bound app' } },
   'create-org': { quota, q: quota },
   'create-space': { quota, q: quota },
   ...{ 'set-org-role': roleUsers, 'unset-org-role': roleUsers, 'set-space-role': roleUsers, 'unset-space-role': roleUsers },

@@ -38,6 +38,7 @@ export const summaries: Readonly<Record<string, string>> = {
   "push": "push source code or an image, and run it",
   "rename": "give an app another name",
   "rename-org": "rename an org",
+  "rename-service": "rename a service",
   "rename-space": "rename a space",
   "restage": "build the last pushed source again and run it",
   "restart": "replace all instances; routed apps keep serving",
@@ -47,6 +48,7 @@ export const summaries: Readonly<Record<string, string>> = {
   "routes": "list all routes in the targeted space or org",
   "run-task": "run a command once with an app's code and env",
   "scale": "change or show instances, memory and disk",
+  "service": "show a service and the apps bound to it",
   "services": "list service instances of the space",
   "set-env": "set an environment variable of an app",
   "set-health-check": "set a health check for the next start",
@@ -69,4 +71,5 @@ export const summaries: Readonly<Record<string, string>> = {
   "unset-env": "remove an environment variable of an app",
   "unset-org-role": "take a role in an org from a user",
   "unset-space-role": "take a role in a space from a user",
+  "update-user-provided-service": "change credentials or tags of a service",
 };

@@ -1,7 +1,7 @@
-// `services`, as cf prints it.
+// `services` and `service`, as cf prints them.
 
-import type { ServiceSummary } from '../api/results.ts';
-import { line, table, type Block, type Cell } from './block.ts';
+import type { ServiceDetails, ServiceSummary } from '../api/results.ts';
+import { line, pairs, table, type Block, type Cell } from './block.ts';
 
 /** @param apps false drops the bound apps column (`--no-apps`) */
 export function renderServices(services: readonly ServiceSummary[], { apps = true }: { apps?: boolean } = {}): Block[] {
@@ -17,4 +17,38 @@ export function renderServices(services: readonly ServiceSummary[], { apps = tru
     '',
   ]);
   return [table(header, rows)];
+}
+
+const indent = '   ';
+
+/** One service: its properties, its last operation, and the apps bound to it. */
+export function renderService(service: ServiceDetails): Block[] {
+  const { name, guid, type, tags, routeServiceUrl, syslogDrainUrl, lastOperation, boundApps } = service;
+  const { status, message, startedAt, updatedAt } = lastOperation;
+  const bound = boundApps.map((app): Cell[] => [app.name, app.bindingName ?? '', app.status, app.message]);
+  const operation: Cell[][] = [
+    ['status:', status],
+    ['message:', message],
+    ['started:', startedAt],
+    ['updated:', updatedAt],
+  ];
+  return [
+    pairs(
+      ['name:', name],
+      ['guid:', guid],
+      ['type:', type],
+      ['tags:', tags.join(', ')],
+      ['route service url:', routeServiceUrl],
+      ['syslog drain url:', syslogDrainUrl],
+    ),
+    line(),
+    line('Showing status of last operation:'),
+    { type: 'table', header: false, indent, rows: operation },
+    line(),
+    line('Showing bound apps:'),
+    bound.length === 0
+      ? line(`${indent}There are no bound apps for this service instance.`)
+      : { type: 'table', header: true, indent, rows: [['name', 'binding name', 'status', 'message'], ...bound] },
+    line(),
+  ];
 }

@@ -25,7 +25,9 @@ const bindingPatienceMs = 30_000;
 /** The app's status usually lists a new binding at once; if another binding is not ready, it does not. */
 const toldPatienceMs = 3_000;
 
-function lastOperationOf(instance: Stored<CFServiceInstance>): string {
+/** As cf words it: `create succeeded`. */
+export function lastOperationOf(instance: Stored<CFServiceInstance>): string {
+  if (instance.metadata.deletionTimestamp !== undefined) return 'delete in progress';
   const operation = instance.status?.lastOperation;
   if (operation !== undefined) return `${operation.type} ${operation.state}`;
   return 'create in progress';
@@ -50,7 +52,7 @@ export async function listServices(session: SpaceSession): Promise<ServiceSummar
         .filter((binding) => binding.spec.type === 'app' && binding.spec.service.name === instance.metadata.name)
         .flatMap((binding) => apps.get(binding.spec.appRef.name) ?? [])
         .toSorted(),
-      lastOperation: instance.metadata.deletionTimestamp === undefined ? lastOperationOf(instance) : 'delete in progress',
+      lastOperation: lastOperationOf(instance),
       broker: '',
       tags: instance.spec.tags ?? [],
     }))

@@ -1,0 +1,38 @@
+// Flags of the commands that create and change user-provided services.
+
+import * as Flags from '@oclif/core/flags';
+import { readJsonOrFile } from '../lib/cf/json-or-file.ts';
+import { incorrectUsage } from '../lib/cf/usage.ts';
+import { parseList } from '../lib/cf/values.ts';
+import type { Terminal } from '../lib/output/terminal.ts';
+
+export const userProvidedFlags = () => ({
+  credentials: Flags.string({ char: 'p', summary: 'JSON, a file with JSON, or names of values to ask for', helpValue: 'CREDENTIALS' }),
+  'syslog-drain': Flags.string({
+    char: 'l',
+    summary: 'URL for logs of bound apps; stored, but not used yet',
+    helpValue: 'SYSLOG_DRAIN_URL',
+  }),
+  'route-service': Flags.string({
+    char: 'r',
+    summary: 'URL for requests of bound routes; stored, but not used yet',
+    helpValue: 'ROUTE_SERVICE_URL',
+  }),
+  tags: Flags.string({ char: 't', summary: 'tags, comma-separated', helpValue: 'TAGS' }),
+});
+
+/** `-p`: JSON, a file, or names whose values are prompted for without echo. @throws KfError `usage` */
+export async function readCredentials(terminal: Terminal, text: string): Promise<Record<string, unknown>> {
+  const given = await readJsonOrFile(text, '-p');
+  if (given !== undefined) return given;
+  const names = parseList(text);
+  if (names.length === 0 || /[{}[\]"/]/.test(text)) {
+    throw incorrectUsage(
+      'Invalid configuration provided for -p flag. Please provide a valid JSON object or path to a file containing a valid JSON object.',
+    );
+  }
+  const { askSecret } = await import('../lib/output/prompt.ts');
+  const answers: Record<string, unknown> = {};
+  for (const one of names) answers[one] = await askSecret(terminal, one, "-p '{...}' or -p FILE");
+  return answers;
+}

@@ -1,0 +1,208 @@
+// One service instance: show, change, rename.
+
+import { currentCondition, findCondition, isTrue } from '../../api/conditions.ts';
+import { secretType } from '../../api/core.ts';
+import { annotations, conditionTypes, kinds, labels } from '../../api/group.ts';
+import { sha224, timeLabel } from '../../api/names.ts';
+import type { Stored } from '../../api/object.ts';
+import type { BoundApp, ServiceDetails } from '../../api/results.ts';
+import type { CFServiceBinding, CFServiceInstance, CFServiceInstanceSpec } from '../../api/types.generated.ts';
+import { defined } from '../../defined.ts';
+import { KfError } from '../../errors.ts';
+import { patchAsRead, type ObjectPatch } from '../../kube/patch-as-read.ts';
+import { watchUntil } from '../../kube/watch-list.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { unlessLate } from '../../wait.ts';
+import { buildCredentialsSecret } from '../../../templates/service.ts';
+import { waitForController } from '../controller-wait.ts';
+import { findServiceIfAny } from '../find.ts';
+import { appNames } from '../rows.ts';
+import { lastOperationOf } from './user-provided.ts';
+
+/** How long the controller may take to copy changed credentials into the bindings. */
+const bindingPatienceMs = 10_000;
+
+const selectorOf = (instance: Stored<CFServiceInstance>): string => `${labels.serviceInstanceGuid}=${instance.metadata.name}`;
+
+/** Of the last change by a command; the time in the label has no colons. */
+function updatedAt({ metadata }: Stored<CFServiceInstance>): string {
+  const [day, time] = (metadata.labels?.[labels.updatedAt] ?? '').split('T');
+  return time === undefined ? (metadata.creationTimestamp ?? '') : `${day ?? ''}T${time.replaceAll('-', ':')}Z`;
+}
+
+function boundApp(binding: Stored<CFServiceBinding>, name: string): BoundApp {
+  const { metadata, spec } = binding;
+  const bindingName = spec.displayName === '' ? undefined : spec.displayName;
+  const claimed = findCondition(binding, conditionTypes.claimed);
+  const shown = (status: string, message = ''): BoundApp => ({ name, ...defined({ bindingName }), status, message });
+  if (metadata.deletionTimestamp !== undefined) return shown('delete in progress');
+  if (claimed?.status === 'False') return shown('create failed', claimed.message);
+  if (isTrue(binding, conditionTypes.ready)) return shown('create succeeded');
+  return shown('create in progress', findCondition(binding, conditionTypes.ready)?.message);
+}
+
+/** An instance with its last operation and the apps that are bound to it. */
+export async function describeService(session: SpaceSession, instance: Stored<CFServiceInstance>): Promise<ServiceDetails> {
+  const { cluster, space, signal } = session;
+  const [bindings, apps] = await Promise.all([
+    cluster.list(kinds.serviceBinding, { ns: space.guid, labelSelector: selectorOf(instance), signal }),
+    appNames(session),
+  ]);
+  const { spec, metadata, status } = instance;
+  return {
+    name: spec.displayName,
+    guid: metadata.name,
+    type: spec.type,
+    tags: spec.tags ?? [],
+    routeServiceUrl: spec.routeServiceUrl ?? '',
+    syslogDrainUrl: spec.syslogDrainUrl ?? '',
+    lastOperation: {
+      status: lastOperationOf(instance),
+      message: status?.lastOperation?.description ?? '',
+      startedAt: metadata.creationTimestamp ?? '',
+      updatedAt: updatedAt(instance),
+    },
+    boundApps: bindings.items
+      .filter(({ spec: { type } }) => type === 'app')
+      .map((binding) => boundApp(binding, apps.get(binding.spec.appRef.name) ?? binding.spec.appRef.name))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+  };
+}
+
+/** A merge patch of a spec; null removes a field. */
+type SpecPatch = { [F in keyof CFServiceInstanceSpec]?: CFServiceInstanceSpec[F] | null };
+
+async function patchInstance(
+  session: SpaceSession,
+  instance: Stored<CFServiceInstance>,
+  spec: SpecPatch,
+): Promise<Stored<CFServiceInstance>> {
+  const changedBy = await session.changedBy();
+  const { displayName } = spec;
+  const named = displayName === undefined || displayName === null ? {} : { [labels.displayName]: sha224(displayName) };
+  const patch: ObjectPatch = {
+    metadata: {
+      labels: { ...named, [labels.updatedAt]: timeLabel(new Date()) },
+      annotations: { [annotations.changedBy]: changedBy },
+    },
+    spec,
+  };
+  const gone = (): KfError => new KfError('not-found', `Service instance '${instance.spec.displayName}' was deleted meanwhile.`);
+  const read = { type: kinds.serviceInstance, object: instance, gone };
+  return (await patchAsRead(session.cluster, read, () => patch, session.signal)).object;
+}
+
+export interface InstanceChange {
+  /** They replace all present ones. */
+  credentials?: Record<string, unknown> | undefined;
+  tags?: string[] | undefined;
+  /** '' removes it. */
+  syslogDrainUrl?: string | undefined;
+  routeServiceUrl?: string | undefined;
+}
+
+/** Writes the credentials into their Secret, which is made when it is gone. */
+async function writeCredentials(
+  session: SpaceSession,
+  instance: Stored<CFServiceInstance>,
+  credentials: Record<string, unknown>,
+): Promise<void> {
+  const { cluster, space, signal } = session;
+  const { secretName } = instance.spec;
+  const author = { changedBy: await session.changedBy(), now: new Date() };
+  const wanted = buildCredentialsSecret(instance, credentials, author);
+  const secret = await cluster.get(secretType, space.guid, secretName, signal);
+  if (secret === undefined) {
+    await cluster.create(secretType, wanted, { signal });
+    return;
+  }
+  const metadata = { uid: secret.metadata.uid, annotations: { [annotations.changedBy]: author.changedBy } };
+  await cluster.mergePatch(secretType, space.guid, secretName, { metadata, data: wanted.data }, { signal });
+}
+
+/** Waits until the bindings contain what the instance and its Secret contain now; a late controller is a warning. */
+async function untilBindingsFollow(session: SpaceSession, instance: Stored<CFServiceInstance>): Promise<void> {
+  const { cluster, space, signal, report } = session;
+  const secret = await cluster.get(secretType, space.guid, instance.spec.secretName, signal);
+  const version = `${secret?.metadata.resourceVersion ?? ''}/${instance.metadata.generation ?? 0}`;
+  const follows = ({ spec, metadata }: Stored<CFServiceBinding>): boolean =>
+    spec.type !== 'app' || metadata.deletionTimestamp !== undefined || metadata.annotations?.[annotations.instanceVersion] === version;
+  const check = (bindings: readonly Stored<CFServiceBinding>[]): true | undefined => {
+    if (bindings.every(follows)) return true;
+    report({ type: 'waiting', reason: 'the bindings get the change' });
+    return undefined;
+  };
+  const options = { timeoutMs: bindingPatienceMs, signal, describe: 'the bindings' };
+  const target = { ns: space.guid, selector: selectorOf(instance) };
+  const done = await unlessLate(watchUntil(cluster, kinds.serviceBinding, target, check, options)).finally(() => report({ type: 'done' }));
+  if (done !== undefined) return;
+  const message = `The controller has not given the change to the apps bound to '${instance.spec.displayName}' yet; restage them when it has.`;
+  report({ type: 'warning', message });
+}
+
+/**
+ * Replaces the given parts of a user-provided instance.
+ * @throws KfError `conflict` for a managed instance; if only the credentials were written, the error says so
+ */
+export async function updateUserProvided(
+  session: SpaceSession,
+  instance: Stored<CFServiceInstance>,
+  change: InstanceChange,
+): Promise<void> {
+  const { displayName, type } = instance.spec;
+  if (type !== 'user-provided') throw new KfError('conflict', `Service instance '${displayName}' is not user-provided.`);
+  const { credentials, tags, syslogDrainUrl, routeServiceUrl } = change;
+  const orNone = (text: string | undefined): string | null | undefined => (text === '' ? null : text);
+  const urls = { syslogDrainUrl: orNone(syslogDrainUrl), routeServiceUrl: orNone(routeServiceUrl) };
+  if (credentials !== undefined) await writeCredentials(session, instance, credentials);
+  // After the Secret: this change makes the controller read it again.
+  const changed = await patchInstance(session, instance, defined({ tags, ...urls })).catch((error: unknown) => {
+    if (error instanceof KfError && credentials !== undefined) error.hints.unshift(`The credentials of '${displayName}' are changed.`);
+    throw error;
+  });
+  await untilBindingsFollow(session, changed);
+}
+
+/** An app finds each binding under its name; a binding without a name of its own has the instance's. @throws KfError `conflict` */
+async function assertBindingsFree(session: SpaceSession, instance: Stored<CFServiceInstance>, name: string): Promise<void> {
+  const { cluster, space, signal } = session;
+  const { items } = await cluster.list(kinds.serviceBinding, { ns: space.guid, signal });
+  const ofApps = items.filter(({ spec, metadata }) => spec.type === 'app' && metadata.deletionTimestamp === undefined);
+  const isUnnamed = ({ spec }: Stored<CFServiceBinding>): boolean => (spec.displayName ?? '') === '';
+  const renamed = ofApps.filter((binding) => binding.spec.service.name === instance.metadata.name && isUnnamed(binding));
+  const apps = new Set(renamed.map(({ spec }) => spec.appRef.name));
+  const taken = ofApps.find(({ spec }) => spec.displayName === name && apps.has(spec.appRef.name));
+  if (taken === undefined) return;
+  const app = (await appNames(session)).get(taken.spec.appRef.name) ?? taken.spec.appRef.name;
+  throw new KfError('conflict', `App '${app}' has another binding named '${name}'.`, {
+    hints: [`${session.bin} service ${instance.spec.displayName}`],
+  });
+}
+
+const nameTaken = (name: string): KfError => new KfError('conflict', `The service instance name is taken: ${name}`);
+
+/**
+ * Renames an instance, and waits until the controller has claimed the new name for it.
+ * @throws KfError `conflict` for a name that another instance or another binding has; the instance then has its old name
+ */
+export async function renameService(session: SpaceSession, instance: Stored<CFServiceInstance>, name: string): Promise<void> {
+  const before = instance.spec.displayName;
+  if (name === before) return;
+  if ((await findServiceIfAny(session, name)) !== undefined) throw nameTaken(name);
+  await assertBindingsFree(session, instance, name);
+  const object = await patchInstance(session, instance, { displayName: name });
+  const isClaimed = (seen: Stored<CFServiceInstance>): boolean => {
+    const claimed = currentCondition(seen, conditionTypes.claimed);
+    if (claimed?.status === 'False') throw nameTaken(name);
+    return claimed?.status === 'True';
+  };
+  const written = { type: kinds.serviceInstance, object, what: `The new name '${name}'` };
+  try {
+    await waitForController(session, written, isClaimed, () => ({ type: 'awaiting-controller' }));
+  } catch (error) {
+    if (error instanceof KfError && error.code === 'conflict') await patchInstance(session, object, { displayName: before });
+    throw error;
+  } finally {
+    session.report({ type: 'done' });
+  }
+}
