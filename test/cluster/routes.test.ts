@@ -72,6 +72,28 @@ test('a route exists from create-route to delete-route, and answers while an app
   expect(await check()).toContain(`Route '${host}.${domain}/cart' does not exist.`);
 });
 
+test('an operator makes a domain, moves a route of it to another space, and deletes the domain with its route', async () => {
+  const admin = await Kf.create('admin');
+  const [own, other] = [`${name}.example.com`, `${name}-other`];
+  const made = JSON.parse((await admin.ok('create-space', other, '--json')).stdout) as { result: { guid: string; org: { guid: string } } };
+  try {
+    await admin.ok('create-shared-domain', own);
+    await kf.ok('map-route', name, own, '-n', 'shop');
+    expect(whoAnswered(await get(`shop.${own}`))).toBe('app');
+    await kf.ok('unmap-route', name, own, '-n', 'shop');
+    await admin.ok('move-route', own, '-n', 'shop', '-s', other);
+    expect((await admin.ok('routes', '--space', other)).stdout).toContain(own);
+    expect((await kf.ok('check-route', own, '-n', 'shop')).stdout).toContain('does exist.');
+    expect((await kf.run(['map-route', name, own, '-n', 'shop'])).code).toBe(1);
+    await admin.ok('delete-shared-domain', own, '-f');
+    expect((await admin.ok('routes', '--space', other)).stdout).toContain('No routes found.');
+    expect((await kf.ok('domains')).stdout).not.toContain(own);
+  } finally {
+    await kubectl('delete', 'cfspace', '-n', made.result.org.guid, made.result.guid, '--wait=false');
+    await admin.remove();
+  }
+});
+
 describe('URLs without an app', () => {
   test("an unknown host gets cf's 404 page", async () => {
     const page = await get(`nobody-${name}.${domain}`);

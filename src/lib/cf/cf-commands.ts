@@ -126,7 +126,7 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['update-destination', '', 'set destination protocol', 'kf routes, kf map-route, kf unmap-route'],
     ['share-route', '', 'share route', 'kf map-route with another host in the other space'],
     ['unshare-route', '', 'unshare route', 'kf unmap-route'],
-    ['move-route', '', 'move route', 'kf unmap-route here, kf map-route in the other space'],
+    ['move-route', '', '', ''],
     ['route-policies', '', 'route policies', 'kf routes, kf map-route, kf unmap-route'],
     ['add-route-policy', '', 'add route policy', 'kf routes, kf map-route, kf unmap-route'],
     ['remove-route-policy', '', 'remove route policy', 'kf routes, kf map-route, kf unmap-route'],

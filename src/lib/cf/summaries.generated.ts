@@ -31,6 +31,7 @@ export const summaries: Readonly<Record<string, string>> = {
   "logs": "follow the log of an app, or show its last lines",
   "map-route": "lead a URL to an app; create a missing route",
   "migrate": "check which cf calls of scripts and CI files work with kf",
+  "move-route": "move a route without apps to another space",
   "org": "show an org",
   "org-users": "list the users of an org by role",
   "orgs": "list all orgs that you can see",

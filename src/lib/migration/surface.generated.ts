@@ -75,6 +75,7 @@ export const surface: Readonly<Record<string, CallFacts>> = {
   "unmap-route": ["n,hostname= path= port=",2],
   "delete-route": ["f,force n,hostname= path= port=",1],
   "delete-orphaned-routes": ["f,force",0],
+  "move-route": ["n,hostname= path= o,other-org= s,other-space=",1,{"":["differs","a route with apps, or with other paths of its host, is refused: it leads only to apps of its space"]}],
   "org-users": ["a,all-users",1],
   "set-org-role": ["client origin=",3],
   "unset-org-role": ["client origin=",3],

@@ -146,6 +146,7 @@ const day: string[][] = [
 
 /** Commands that a cluster in memory cannot finish: the failure is the same. */
 const failing: string[][] = [
+  ['move-route', 'apps.localhost', '-n', 'none', '-s', 'example-space'],
   ['create-shared-domain', 'apps.localhost'],
   ['delete-shared-domain', 'apps.localhost', '-f'],
   ['install-plugin', 'x'],
