@@ -165,7 +165,7 @@ describe('a manager of an org', () => {
     await manager.kf.ok('set-space-role', bob.user, name, 'dev', 'SpaceDeveloper');
     await until('the new developer to list apps', async () => (await apps()) === 0);
     await bob.kf.ok('create-user-provided-service', 'db', '-p', '{"uri":"postgres://db"}', '--space', 'dev');
-    expect((await manager.kf.ok('space-users', name, 'dev')).stdout).toContain(`SPACE DEVELOPER\n  ${bob.user} (client)`);
+    expect((await manager.kf.ok('space-users', name, 'dev')).stdout).toContain(`  ${bob.user} (client)\n\nSPACE AUDITOR`);
     await manager.kf.ok('unset-space-role', bob.user, name, 'dev', 'SpaceDeveloper');
     await until('the role to be gone', async () => (await apps()) === 1);
 
