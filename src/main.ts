@@ -8,6 +8,7 @@ import type { Frame, Program } from './frame.ts';
 import { KfError } from './lib/errors.ts';
 import { openTerminal, type Terminal } from './lib/output/terminal.ts';
 import type { PluginDetails } from './lib/ops/plugins/folder.ts';
+import { withSettings } from './lib/session/settings.ts';
 import { kfVersion } from './lib/version.ts';
 
 /** A second signal, or this long after the first, ends the process at once. */
@@ -246,15 +247,16 @@ export async function start(processArgv: readonly string[], exit: (code: number)
   const release = catchSignals(controller, exit);
   const output = watchOutput(controller);
   const bin = binaryName(processArgv[1] ?? 'kf');
+  const env = withSettings(process.env);
   const options = {
-    env: process.env,
+    env,
     stdout: process.stdout,
     stderr: output.stderr,
     canAsk: () => process.stdin.isTTY === true && process.stdout.isTTY === true,
     json: argv.includes('--json'),
   };
   const terminal = await openTerminal(options, bin);
-  const ended = await run(argv, { terminal, signal: controller.signal, env: process.env, bin });
+  const ended = await run(argv, { terminal, signal: controller.signal, env, bin });
   release();
   const code = await output.codeAfter(ended);
   // Waits whose result is no longer needed end with the command.

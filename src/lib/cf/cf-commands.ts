@@ -228,7 +228,7 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
   ],
   ADVANCED: [
     ['curl', '', 'raw API request', 'kubectl get --raw /apis/korifi.cloudfoundry.org/v1alpha1/...'],
-    ['config', '', 'CLI settings', 'environment variables: CF_COLOR, CF_TRACE, KF_CONTEXT, KF_ORG, KF_SPACE'],
+    ['config', '', '', ''],
     ['oauth-token', '', 'print bearer token', 'kubectl create token, or the exec plugin of your kubeconfig'],
     ['ssh-code', '', 'one-time SSH passcode', 'kubectl exec -it -n SPACE_GUID POD -- /bin/sh'],
   ],

@@ -7,6 +7,7 @@ export const summaries: Readonly<Record<string, string>> = {
   "auth": "choose a user of the kubeconfig; no password is used",
   "bind-service": "give an app the credentials of a service",
   "check-route": "say whether a route exists, in whatever space",
+  "config": "save settings of kf on this computer",
   "create-app": "create an empty app, for a later push",
   "create-app-manifest": "write the settings of an app to a manifest",
   "create-org": "create an org",

@@ -48,7 +48,7 @@ interface StateFile {
 const present = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
 
 /** `$CF_HOME/.cf`, otherwise `kf` in the XDG configuration folder. */
-function stateFolder(env: Env): string {
+export function stateFolder(env: Env): string {
   const cfHome = present(env['CF_HOME']);
   if (cfHome !== undefined) return join(cfHome, '.cf');
   return join(present(env['XDG_CONFIG_HOME']) ?? join(present(env['HOME']) ?? homedir(), '.config'), 'kf');
@@ -151,12 +151,13 @@ function toFile(state: TargetState): StateFile {
   };
 }
 
-function removeIfThere(path: string): void {
+/** Removes a file; also where a part of its path is no folder. */
+export function removeIfThere(path: string): void {
   if (existsSync(path)) rmSync(path, { force: true });
 }
 
-/** Not `recursive`: Node loops for ever if an existing parent answers ENOENT (procfs, autofs). */
-function makeFolder(folder: string): void {
+/** Creates a folder with its parents. Not `recursive`: Node loops for ever if an existing parent answers ENOENT (procfs, autofs). */
+export function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   const parent = dirname(folder);
   if (parent !== folder) makeFolder(parent);

@@ -139,6 +139,7 @@ const day: string[][] = [
   ['space-users', 'example-org', 'example-space'],
   ['unset-space-role', 'bob', 'example-org', 'example-space', 'SpaceDeveloper'],
   ['unset-org-role', 'bob', 'example-org', 'OrgManager'],
+  ['config', '--async-timeout', '30'],
   ['delete-space', 'none', '-f'],
   ['delete-org', 'none', '-f'],
   ['logout'],
