@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { configMapType, leaseType, secretType, statefulSetType } from '../../src/lib/api/core.ts';
+import { configMapType, eventType, leaseType, secretType, statefulSetType } from '../../src/lib/api/core.ts';
 import { podType } from '../../src/lib/api/pod-kind.ts';
 import { httpRouteType } from '../../src/lib/api/gateway.ts';
 import { kinds, places } from '../../src/lib/api/group.ts';
@@ -24,6 +24,7 @@ const builtIn: ResourceType[] = [
   podMetrics,
   quotas,
   leaseType,
+  eventType,
   httpRouteType,
 ];
 const known: ResourceType[] = [...Object.values(kinds), ...builtIn];

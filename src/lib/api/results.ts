@@ -54,6 +54,16 @@ export interface ProcessDetails extends ProcessCount {
   instanceDetails: InstanceDetails[];
 }
 
+/** Something that happened to an app. */
+export interface AppEvent {
+  time: string;
+  /** A type of cf, or `kubernetes.` and the reason of an Event. */
+  type: string;
+  /** Empty when it is not known. */
+  actor: string;
+  description: string;
+}
+
 /** A health check, or a readiness health check, of one process. */
 export interface ProcessHealthCheck {
   process: string;

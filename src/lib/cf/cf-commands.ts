@@ -46,7 +46,7 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['droplets', '', 'list droplets', 'kubectl get cfbuilds -n SPACE_GUID'],
     ['set-droplet', '', 'assign droplet', 'kf push the source of that droplet; an unchanged one is not built again'],
     ['download-droplet', '', 'fetch droplet', "skopeo or crane with the droplet's image: kubectl get cfbuild -n SPACE_GUID NAME -o yaml"],
-    ['events', '', 'app audit events', 'kubectl get events -n SPACE_GUID --sort-by=.lastTimestamp'],
+    ['events', '', '', ''],
     ['logs', '', '', ''],
     ['env', 'e', '', ''],
     ['set-env', 'se', '', ''],

@@ -24,6 +24,7 @@ export const summaries: Readonly<Record<string, string>> = {
   "delete-space": "delete a space with its apps and services",
   "domains": "list all domains that routes can use",
   "env": "show an app's environment variables",
+  "events": "show what happened to an app, newest first",
   "get-health-check": "show the health check of each process",
   "get-readiness-health-check": "show the readiness health check of each process",
   "install-plugin": "install a plugin: an npm package, a tarball or a folder",

@@ -38,6 +38,7 @@ export const surface: Readonly<Record<string, CallFacts>> = {
   "task": ["",2],
   "tasks": ["",1],
   "terminate-task": ["",2],
+  "events": ["",1,{"":["differs","it shows the Events that the cluster still has, usually of the last hour, and the packages and builds that the app still has"]}],
   "logs": ["recent",1],
   "env": ["",1],
   "set-env": ["",3,{},true],

@@ -126,6 +126,7 @@ const day: string[][] = [
   ['delete-orphaned-routes', '-f'],
   ['scale', 'shop'],
   ['tasks', 'shop'],
+  ['events', 'shop'],
   ['logs', 'shop', '--recent'],
   ['restage', 'shop'],
   ['restart', 'shop'],

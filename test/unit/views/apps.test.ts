@@ -3,7 +3,7 @@ import type { AppDetails } from '../../../src/lib/api/results.ts';
 import { layOut } from '../../../src/lib/output/layout.ts';
 import { plainInk } from '../../../src/lib/output/ink.ts';
 import { renderApp, renderApps } from '../../../src/lib/views/apps.ts';
-import { longDate } from '../../../src/lib/views/dates.ts';
+import { eventDate, longDate } from '../../../src/lib/views/dates.ts';
 import type { Block } from '../../../src/lib/views/block.ts';
 
 const text = (blocks: Block[]) => layOut(blocks, { ink: plainInk }).join('\n');
@@ -182,5 +182,7 @@ describe('the table of instances', () => {
 describe('dates', () => {
   it('have the form of cf in the given zone', () => {
     expect(longDate('2026-08-07T10:16:20Z', 'UTC')).toBe('Fri 07 Aug 10:16:20 UTC 2026');
+    expect(eventDate('2026-08-07T10:16:20.456Z', 'UTC')).toBe('2026-08-07T10:16:20.45+0000');
+    expect(eventDate('2026-08-07T22:16:20Z', 'Asia/Kolkata')).toBe('2026-08-08T03:46:20.00+0530');
   });
 });

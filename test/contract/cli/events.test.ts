@@ -1,0 +1,75 @@
+// `events`: what happened to one app.
+
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { eventType } from '../../../src/lib/api/core.ts';
+import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
+import { podType } from '../../../src/lib/api/pod-kind.ts';
+import { bundleForTests } from '../../support/cli.ts';
+import { ns, PushScene } from '../../support/push-scene.ts';
+
+const bundle = bundleForTests();
+let scene: PushScene;
+
+beforeEach(async () => {
+  scene = await PushScene.start(bundle.program);
+  await scene.ok('create-app', 'shop');
+});
+afterEach(() => scene.stop());
+afterAll(() => bundle.remove());
+
+async function happened(uid: string | undefined, reason: string, minute: number, more: object = {}): Promise<void> {
+  const lastTimestamp = `2036-08-07T10:${minute}:20Z`;
+  const involvedObject = { kind: 'CFApp', namespace: ns, ...(uid === undefined ? {} : { uid }) };
+  const event = { involvedObject, reason, message: `It is ${reason}.`, lastTimestamp, source: { component: 'kf-controller' }, ...more };
+  await scene.cluster.add(eventType, { metadata: { name: `${reason}.${minute}`, namespace: ns }, ...event });
+}
+
+it('are those of its objects, newest first, in the layout of cf', async () => {
+  const { name: guid = '', uid } = scene.app().metadata;
+  const marks = { labels: { [labels.appGuid]: guid }, annotations: { [annotations.changedBy]: 'bob' } };
+  await scene.cluster.add(kinds.package, {
+    metadata: { name: 'package-1', namespace: ns, ...marks },
+    spec: { type: 'bits', appRef: { name: guid } },
+  });
+  const pod = await scene.cluster.add(podType, { metadata: { name: 'web-0', namespace: ns, labels: { [labels.appGuid]: guid } } });
+  await happened(uid, 'Serving', 10);
+  await happened(uid, 'Crashed', 20, { message: 'exit\n  code 7', count: 3 });
+  await happened(pod.metadata.uid, 'BackOff', 30, { type: 'Warning' });
+  await happened(pod.metadata.uid, 'Pulled', 31, { type: 'Normal' });
+  await happened('uid-of-another-app', 'Serving', 40);
+  await happened(undefined, 'Nobody', 41);
+  const { stdout } = await scene.cli.run(['events', 'shop'], { env: { TZ: 'UTC' } });
+  const lines = stdout.split('\n').map((text) => text.trimEnd());
+  expect(lines.slice(0, 6)).toEqual([
+    'Getting events for app shop in org example-org / space example-space as alice...',
+    '',
+    'time                          event                      actor           description',
+    '2036-08-07T10:30:20.00+0000   kubernetes.BackOff         kf-controller   It is BackOff.',
+    '2036-08-07T10:20:20.00+0000   app.crash                  kf-controller   exit code 7 (3 times)',
+    '2036-08-07T10:10:20.00+0000   audit.app.process.ready    kf-controller   It is Serving.',
+  ]);
+  const rest = lines.slice(6, -1).map((text) => text.split(/ {2,}/).slice(1));
+  expect(rest).toEqual([
+    ['audit.app.package.create', 'bob', 'guid: package-1'],
+    ['audit.app.create', `guid: ${guid}`],
+  ]);
+});
+
+it('--json has the times as the cluster has them', async () => {
+  await happened(scene.app().metadata.uid, 'Serving', 10);
+  const { result } = JSON.parse((await scene.ok('events', 'shop', '--json')).stdout) as { result: { events: object[] } };
+  expect(result).toMatchObject({ app: 'shop' });
+  expect(result.events[0]).toEqual({
+    time: '2036-08-07T10:10:20Z',
+    type: 'audit.app.process.ready',
+    actor: 'kf-controller',
+    description: 'It is Serving.',
+  });
+});
+
+it('of an unknown app, and without the right to read them, fail', async () => {
+  expect((await scene.cli.run(['events', 'chop'])).stderr).toContain("App 'chop' not found.");
+  expect((await scene.cli.run(['events'])).stderr).toContain('the required argument `APP_NAME` was not provided');
+  scene.cluster.server.on('GET .*/events', (call) => call.fail(403, 'Forbidden', 'User "alice" cannot list events'));
+  expect(JSON.parse((await scene.cli.run(['events', 'shop', '--json'])).stdout)).toMatchObject({ error: { code: 'forbidden' } });
+});
