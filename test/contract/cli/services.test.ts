@@ -85,6 +85,8 @@ describe('one service, with the controller that claims names and fills bindings'
     };
     await addApp();
     await ok('cups', 'db', '-p', '{"uri":"postgres://one"}', '-t', 'sql, big');
+    // A change before this would count as a part of the creation.
+    await vi.waitFor(() => expect(instance('db')?.status?.lastOperation).toBeDefined(), patienceMs);
   });
   afterEach(() => stopController());
 
@@ -103,7 +105,6 @@ describe('one service, with the controller that claims names and fills bindings'
 
   it('shows properties, last operation and bound apps', async () => {
     const { name: guid = '', creationTimestamp: time = '' } = instance('db')?.metadata ?? {};
-    await vi.waitFor(() => expect(instance('db')?.status?.lastOperation).toBeDefined(), patienceMs);
     const shown = (...bound: string[]): string =>
       [
         `Showing info of service db ${place}`,
@@ -226,7 +227,6 @@ describe('one service, with the controller that claims names and fills bindings'
   });
 
   it('has its old name again when somebody else was faster', async () => {
-    await vi.waitFor(() => expect(instance('db')?.status?.lastOperation).toBeDefined(), patienceMs);
     await stopController();
     cluster.memory.intercept = (verb, type) => {
       const renamed = instance('fast');
