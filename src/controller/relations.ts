@@ -4,7 +4,16 @@ import type { Stored } from '../lib/api/object.ts';
 import { desiredInstances } from '../lib/api/app.ts';
 import { findCondition } from '../lib/api/conditions.ts';
 import { conditionTypes, kinds } from '../lib/api/group.ts';
-import type { AppWorkload, CFApp, CFBuild, CFProcess, CFRoute, CFServiceBinding, RouteDestination } from '../lib/api/types.generated.ts';
+import type {
+  AppWorkload,
+  CFApp,
+  CFBuild,
+  CFPackage,
+  CFProcess,
+  CFRoute,
+  CFServiceBinding,
+  RouteDestination,
+} from '../lib/api/types.generated.ts';
 import { index, type Index, type Stores } from './runtime/reconciler.ts';
 import { keyOf } from './runtime/store.ts';
 
@@ -22,6 +31,7 @@ export const routesByApp: Index = index<CFRoute>(kinds.route, 'app', (route) => 
   ...new Set((route.spec.destinations ?? []).flatMap(({ appRef }) => inNamespace(route, appRef.name))),
 ]);
 export const buildsByApp: Index = index<CFBuild>(kinds.build, 'app', (build) => inNamespace(build, build.spec.appRef.name));
+export const packagesByApp: Index = index<CFPackage>(kinds.package, 'app', (owned) => inNamespace(owned, owned.spec.appRef.name));
 export const appsByDroplet: Index = index<CFApp>(kinds.app, 'droplet', (app) => inNamespace(app, app.spec.currentDropletRef?.name));
 
 export const appIndexes: readonly Index[] = [processesByApp, workloadsByProcess, bindingsByApp, routesByApp, appsByDroplet];

@@ -2,18 +2,29 @@
 
 import type { Stored } from '../../lib/api/object.ts';
 import { conditionTypes, kinds, reasons } from '../../lib/api/group.ts';
-import type { CFPackage } from '../../lib/api/types.generated.ts';
-import { ensureOwner } from '../runtime/owner.ts';
+import type { CFApp, CFPackage } from '../../lib/api/types.generated.ts';
+import { packagesByApp } from '../relations.ts';
+import { ensureOwner, isOwnedBy } from '../runtime/owner.ts';
 import { watch } from '../runtime/reconciler.ts';
 import type { Reconciler } from '../runtime/reconciler.ts';
 import { conditionsWith, readyStatement, writeMetadata, writeStatus } from '../runtime/status.ts';
 import type { Statement } from '../runtime/status.ts';
-import { splitKey } from '../runtime/store.ts';
+import { keyOf, splitKey } from '../runtime/store.ts';
 
 export const packageReconciler: Reconciler = {
   name: 'package',
-  watches: [watch(kinds.package)],
-  reads: [kinds.app],
+  watches: [
+    watch(kinds.package),
+    // A package may be applied before its app: it gets its owner as soon as the app exists.
+    watch<CFApp>(kinds.app, (app, stores) =>
+      stores
+        .of(kinds.package)
+        .by(packagesByApp.name, keyOf(app))
+        .filter((owned) => !isOwnedBy(owned, app))
+        .map(keyOf),
+    ),
+  ],
+  indexes: [packagesByApp],
   reconcile: async (key, context) => {
     const { ns, name } = splitKey(key);
     const live = context.stores.of(kinds.package).get(ns, name);
@@ -27,8 +38,7 @@ export const packageReconciler: Reconciler = {
     const owned = app === undefined ? live : await ensureOwner(context, kinds.package, live, app);
     const statements = packageStatements(owned);
     await writeStatus(context, kinds.package, owned, { ...owned.status, conditions: conditionsWith(owned, ...statements) });
-    // A package may be applied before its app: it gets its owner as soon as the app exists.
-    return app === undefined ? { requeueAfterMs: 5_000 } : undefined;
+    return undefined;
   },
 };
 

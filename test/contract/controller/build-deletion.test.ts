@@ -1,8 +1,9 @@
-// Finalizers of others are named in the condition of the org or space that waits for them.
+// Deletions name finalizers of others, and a package gets its owner in either order of creation.
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { namespaceType } from '../../../src/lib/api/core.ts';
 import { kinds } from '../../../src/lib/api/group.ts';
+import type { CFPackage } from '../../../src/lib/api/types.generated.ts';
 import { app, startScene, type BuildScene } from './build-scene.ts';
 
 const api = 'korifi.cloudfoundry.org/v1alpha1';
@@ -55,4 +56,17 @@ test('finalizers on the namespace and on objects in it are named with their obje
       "The namespace s-1 is being deleted: Namespace 's-1' has the finalizer 'example.org/keep'. CFApp 'a-1' has the finalizer 'example.org/hold'.",
     ),
   );
+});
+
+test('a package that was applied before its app belongs to the app as soon as it exists', async () => {
+  const made = {
+    apiVersion: api,
+    kind: 'CFPackage',
+    metadata: { name: 'p-1', namespace: 's-1' },
+    spec: { type: 'bits', appRef: { name: 'a-1' } },
+  };
+  await scene.cluster.create(kinds.package, made as CFPackage);
+  await scene.until(() => expect(scene.condition(kinds.package, 's-1', 'p-1', 'Initialized')?.status).toBe('True'));
+  const { metadata } = await scene.cluster.create(kinds.app, app('a-1'));
+  await scene.until(() => expect(scene.cluster.peek(kinds.package, 's-1', 'p-1')?.metadata.ownerReferences?.[0]?.uid).toBe(metadata.uid));
 });
