@@ -58,6 +58,17 @@ const wholeOclif = {
   },
 };
 
+/** kf's spinner is the standard one of ora, which has two forms; the list has some 90. Plugins of oclif still get all of them. */
+const standardSpinner = {
+  name: 'standard-spinner',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]cli-spinners[\\/]spinners\.json$/ }, ({ path: file }) => {
+      const { dots, line } = JSON.parse(readFileSync(file, 'utf8'));
+      return { contents: JSON.stringify({ dots, line }), loader: 'json' };
+    });
+  },
+};
+
 /**
  * `import … from 'node:http'` makes Node fill in every export, and one of them loads all of undici: 28 ms of CPU.
  * A property of the module that is read in this way does not.
@@ -197,7 +208,7 @@ async function bundleCli() {
     outdir: dist,
     splitting: true,
     chunkNames: 'chunks/[name]-[hash]',
-    plugins: [wholeOclif, leanOclif, lazyHttp, lazyBuiltins, oneCore],
+    plugins: [wholeOclif, leanOclif, standardSpinner, lazyHttp, lazyBuiltins, oneCore],
   });
   checkDeferred(cli.metafile);
   copyFileSync(path.join(root, 'src/api-types.d.ts'), path.join(dist, 'api.d.ts'));
