@@ -168,9 +168,19 @@ describe('life cycle and routes', () => {
     expect(await follow(ask, (seen) => seen.includes('/while-following'))).toBe(0);
   });
 
+  test('events shows the starts and stops of the app, newest first', async () => {
+    const { stdout } = await kf.ok('events', 'verbs');
+    const lines = stdout.split('\n').slice(3, -1);
+    const times = lines.map((text) => Date.parse(text.split(' ')[0] ?? ''));
+    expect(times).toEqual(times.toSorted((a, b) => b - a));
+    expect(stdout).toMatch(/^\S+ +audit\.app\.process\.ready +kf-controller +The app serves\.$/m);
+    expect(stdout).toMatch(/^\S+ +audit\.app\.stop +kf-controller +All instances have ended\.$/m);
+  });
+
   test('an auditor can read but not change, and the missing right is named', async () => {
     const auditor = await Kf.create('auditor');
-    for (const read of [['apps'], ['app', 'verbs'], ['routes'], ['services'], ['spaces'], ['orgs'], ['domains']]) await auditor.ok(...read);
+    for (const read of [['apps'], ['app', 'verbs'], ['events', 'verbs'], ['routes'], ['services'], ['spaces'], ['orgs'], ['domains']])
+      await auditor.ok(...read);
     const ran = await auditor.run(['stop', 'verbs']);
     await auditor.remove();
     expect(ran.code).toBe(1);

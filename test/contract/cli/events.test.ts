@@ -55,6 +55,13 @@ it('are those of its objects, newest first, in the layout of cf', async () => {
   ]);
 });
 
+it('of one second have the creation of the app last', async () => {
+  const { uid, creationTimestamp: lastTimestamp } = scene.app().metadata;
+  await happened(uid, 'Claimed', 10, { lastTimestamp });
+  const { stdout } = await scene.ok('events', 'shop');
+  expect(stdout.split('\n').flatMap((text) => text.split(/ {2,}/)[1] ?? [])).toEqual(['event', 'kubernetes.Claimed', 'audit.app.create']);
+});
+
 it('--json has the times as the cluster has them', async () => {
   await happened(scene.app().metadata.uid, 'Serving', 10);
   const { result } = JSON.parse((await scene.ok('events', 'shop', '--json')).stdout) as { result: { events: object[] } };

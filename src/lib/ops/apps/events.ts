@@ -59,9 +59,10 @@ export async function appEvents(session: SpaceSession, app: Stored<CFApp>): Prom
   // Each start of a container makes several Events of its pod; only those about trouble are worth a line.
   const isOwn = ({ involvedObject: { uid = '' }, type }: KubeEvent): boolean => uids.has(uid) || (podUids.has(uid) && type === 'Warning');
   return [
-    created('audit.app.create', app),
-    ...packages.items.map((one) => created('audit.app.package.create', one, authorOf(one))),
-    ...builds.items.map((one) => created('audit.app.build.create', one, authorOf(one))),
+    // Times are whole seconds: in the same second, what follows from an object comes after its creation.
     ...events.items.filter(isOwn).map(reported),
+    ...builds.items.map((one) => created('audit.app.build.create', one, authorOf(one))),
+    ...packages.items.map((one) => created('audit.app.package.create', one, authorOf(one))),
+    created('audit.app.create', app),
   ].toSorted((a, b) => Date.parse(b.time) - Date.parse(a.time));
 }
