@@ -5,6 +5,8 @@ import { numberFlag } from '../flags.ts';
 import { incorrectUsage } from '../lib/cf/usage.ts';
 import { parseChoice } from '../lib/cf/values.ts';
 import { defined } from '../lib/defined.ts';
+// Every start loads this module, so it is not loaded on its own.
+import { saveSettings } from '../lib/session/settings.ts';
 
 interface Result {
   asyncTimeoutMinutes?: number;
@@ -38,7 +40,6 @@ export default class Config extends KfCommand<Result> {
     const { flags } = await this.parse(Config);
     const { 'async-timeout': minutes, color, locale, trace } = flags;
     if ([minutes, color, locale, trace].every((value) => value === undefined)) throw incorrectUsage('at least one flag must be provided');
-    const { saveSettings } = await import('../lib/session/settings.ts');
     this.say`Setting values in config...`;
     if (locale !== undefined) this.warn('--locale has no effect: kf speaks English.');
     // A relative file would be another one in each folder.

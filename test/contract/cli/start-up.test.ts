@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -57,6 +57,7 @@ describe('modules that a start loads', () => {
     const files = loadedBy('--version');
     expect(files.length).toBeLessThanOrEqual(6);
     expect(packagesIn(files)).toEqual([]);
+    expect(files.reduce((sum, file) => sum + statSync(file.replace(/^file:/, '')).size, 0)).toBeLessThan(20 * 1024);
   });
 
   it('--help: no package', () => {
