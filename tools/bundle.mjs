@@ -84,6 +84,15 @@ const lazyHttp = {
   },
 };
 
+/** kf opens WebSockets and accepts none: the server of ws, and its streams, are 7 KiB. */
+const onlyClientOfWs = {
+  name: 'only-client-of-ws',
+  setup({ onLoad }) {
+    const unused = { contents: 'module.exports = undefined;', loader: 'js' };
+    onLoad({ filter: /[\\/]ws[\\/]lib[\\/](websocket-server|stream)\.js$/ }, () => unused);
+  },
+};
+
 /** `a, b as c, type D` of an import as a destructuring pattern. */
 function patternOf(names) {
   const kept = names
@@ -208,7 +217,7 @@ async function bundleCli() {
     outdir: dist,
     splitting: true,
     chunkNames: 'chunks/[name]-[hash]',
-    plugins: [wholeOclif, leanOclif, standardSpinner, lazyHttp, lazyBuiltins, oneCore],
+    plugins: [wholeOclif, leanOclif, standardSpinner, onlyClientOfWs, lazyHttp, lazyBuiltins, oneCore],
   });
   checkDeferred(cli.metafile);
   copyFileSync(path.join(root, 'src/api-types.d.ts'), path.join(dist, 'api.d.ts'));

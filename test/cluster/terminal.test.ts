@@ -1,6 +1,7 @@
-// The output for a user: a push on a terminal, compared with the same push without one.
+// The output for a user: a push on a terminal, compared with the same push without one; and kf ssh to the pushed app.
 
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -48,5 +49,60 @@ describe('a push on a terminal', () => {
     expect(all).not.toMatch(/\u001B/);
     expect(ran.stdout).toContain('Waiting for app seen to start...');
     expect(ran.stderr).toContain('Waiting: ');
+  });
+});
+
+/** Runs kf while `use` has the port that it forwards. */
+async function forwarded<T>(remote: string, use: (port: number) => Promise<T>): Promise<T> {
+  const child = kf.start(['ssh', 'seen', '-N', '-L', `127.0.0.1:0:${remote}`]);
+  const ended = once(child, 'exit');
+  let seen = '';
+  const open = new Promise<number>((resolve) => {
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      seen += text;
+      const port = /Forwarding 127\.0\.0\.1:(\d+) to/.exec(seen)?.[1];
+      if (port !== undefined) resolve(Number(port));
+    });
+  });
+  const failed = ended.then(() => Promise.reject(new Error(seen)));
+  try {
+    return await Promise.race([open.then(use), failed]);
+  } finally {
+    child.kill('SIGINT');
+    await ended;
+  }
+}
+
+describe('ssh to a built app', () => {
+  test('passes outputs, exit code and a piped input', async () => {
+    const command =
+      "node -e 'let n = 0; process.stdin.on(`data`, (c) => (n += c.length)).on(`end`, () => console.log(n))'; echo err >&2; exit 7";
+    const ran = await kf.run(['ssh', 'seen', '-c', command], { stdin: 'x'.repeat(300_000) });
+    expect(ran).toMatchObject({ code: 7, stdout: '300000\n', stderr: 'err\n' });
+  });
+
+  test('a shell that reads a pipe has the environment of the app', async () => {
+    const script = 'echo "$VCAP_APPLICATION"; echo "$MEMORY_LIMIT"; echo "$NODE_ENV"\n';
+    const { code, stdout, stderr } = await kf.run(['ssh', 'seen'], { stdin: script });
+    const [application = '', memory, mode] = stdout.split('\n');
+    expect([code, stderr, memory]).toEqual([0, '', '65m']);
+    expect(JSON.parse(application)).toMatchObject({ application_name: 'seen' });
+    // Set by the buildpack, and only the launcher reads that.
+    expect(mode).toBe('production');
+  });
+
+  test('gives a command a terminal of the size of the user’s', async () => {
+    const command = "sleep 0.5; node -e 'const { columns, rows } = process.stdout; console.log([columns, rows, process.env.TERM].join())'";
+    const sized = await kf.onTerminal(['ssh', 'seen', '-t', '-c', command], 101);
+    expect(sized.code).toBe(0);
+    expect(sized.screen).toContain('101,40,xterm-256color\r\n');
+  });
+
+  test('forwards a port to the app, and to a host that only the app can reach', async () => {
+    const host = (await kf.ok('ssh', 'seen', '-c', 'hostname')).stdout.trim();
+    for (const remote of ['localhost:8080', `${host}:8080`]) {
+      const body = await forwarded(remote, async (port) => (await fetch(`http://127.0.0.1:${port}/`)).text());
+      expect(body).toBe('hello from instance 0\n');
+    }
   });
 });

@@ -16,6 +16,8 @@ export interface Ran {
 export interface KfOptions {
   env?: Record<string, string>;
   cwd?: string;
+  /** Given to the command through a pipe. */
+  stdin?: string;
   /** Ends the command after this time; otherwise the test fails by its own timeout. */
   timeoutMs?: number;
 }
@@ -73,7 +75,7 @@ export class Kf {
     const started = performance.now();
     const timeout = options.timeoutMs ?? 240_000;
     return new Promise((resolve) => {
-      execFile(
+      const child = execFile(
         ringEnv('KF_TEST_BIN'),
         args,
         { env: this.#env(options.env), cwd: options.cwd ?? this.#cwd, timeout, maxBuffer: 64 * 1024 * 1024 },
@@ -84,6 +86,7 @@ export class Kf {
           resolve({ code, stdout, stderr, milliseconds });
         },
       );
+      if (options.stdin !== undefined) child.stdin?.end(options.stdin);
     });
   }
 

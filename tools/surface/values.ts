@@ -21,6 +21,7 @@ const samples: Readonly<Record<string, Samples>> = {
   route_path: { taken: ['/path', 'path'], refused: [] },
   'key=value': { taken: ['a=b', 'a=b=c'], refused: [] },
   'port[-port]': { taken: ['80', '80-90'], refused: ['x'] },
+  port_forward: { taken: ['8080:localhost:80', '127.0.0.1:8080:db.example.com:5432'], refused: ['word', '8080', '8080:localhost'] },
 };
 
 function samplesOf(type: string, values: readonly string[]): Samples {

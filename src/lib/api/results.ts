@@ -227,3 +227,18 @@ export interface RoleHolders {
   role: string;
   users: RoleUser[];
 }
+
+export interface StackSummary {
+  name: string;
+  guid: string;
+  description: string;
+}
+
+/** A buildpack of the builder. */
+export interface BuildpackSummary {
+  /** From 1, in the order of the builder. */
+  position: number;
+  name: string;
+  stack: string;
+  version: string;
+}

@@ -51,8 +51,8 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['env', 'e', '', ''],
     ['set-env', 'se', '', ''],
     ['unset-env', 'ue', '', ''],
-    ['stacks', '', 'list stacks', 'kubectl get builderinfos -n cf -o yaml'],
-    ['stack', '', 'show stack', 'kubectl get builderinfos -n cf -o yaml'],
+    ['stacks', '', '', ''],
+    ['stack', '', '', ''],
     ['update-stack', '', 'update stack', 'kubectl get builderinfos -n cf -o yaml'],
     ['copy-source', '', 'copy app source', 'kf push the same source under the other name'],
     ['create-app-manifest', '', '', ''],
@@ -62,7 +62,7 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['enable-ssh', '', 'enable ssh', 'kubectl exec -it -n SPACE_GUID POD -- /bin/sh'],
     ['disable-ssh', '', 'disable ssh', "the cluster's own rights decide on kubectl exec"],
     ['ssh-enabled', '', 'app SSH state', 'kubectl auth can-i create pods/exec -n SPACE_GUID'],
-    ['ssh', '', 'shell into instance', 'kubectl exec -it -n SPACE_GUID POD -- /bin/sh'],
+    ['ssh', '', '', ''],
   ],
   SERVICES: [
     ['marketplace', 'm', 'list service offerings', 'kf create-user-provided-service for what runs elsewhere'],
@@ -137,7 +137,7 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['remove-network-policy', '', 'revoke app traffic', "kubectl with NetworkPolicies in the space's namespace"],
   ],
   BUILDPACKS: [
-    ['buildpacks', '', 'list buildpacks', 'kubectl get builderinfos -n cf -o yaml'],
+    ['buildpacks', '', '', ''],
     ['create-buildpack', '', 'create buildpack', 'another builder: images.builder in setup.yaml, then kf setup'],
     ['update-buildpack', '', 'update buildpack', 'another builder: images.builder in setup.yaml, then kf setup'],
     ['delete-buildpack', '', 'delete buildpack', 'another builder: images.builder in setup.yaml, then kf setup'],

@@ -35,6 +35,7 @@ const roleUsers = {
   },
   origin: { because: 'a user is whoever the API server calls by that name', hint: 'kubectl auth whoami prints the name of a user' },
 };
+const ofBuilder: Elsewhere = { because: 'stacks and buildpacks are those of the builder, which has no labels', hint: 'kf buildpacks' };
 
 /** Flags of cf v6, which manifests have replaced. */
 const named: Elsewhere = {
@@ -55,6 +56,8 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
   space: { 'security-group-rules': 'kubectl get networkpolicies -n SPACE_GUID -o yaml (kf space SPACE --guid prints the GUID)' },
   domains: { labels: labels.replace('COMMAND', 'cfdomains') },
   routes: { labels: labels.replace('COMMAND', 'cfroutes') },
+  stacks: { labels: ofBuilder },
+  buildpacks: { labels: ofBuilder },
   push: {
     ...rollout,
     'docker-username': 'an image that the nodes may pull without a user',
