@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -109,6 +111,29 @@ describe('the bundle', () => {
       .flat()
       .filter(([name, , , instead]) => !commands.has(name) && !builtIn.includes(name) && instead === '');
     expect(lacking).toEqual([]);
+  });
+
+  it('takes the token of an oidc provider of an old kubeconfig, with the part of client-node that is kept', async () => {
+    const cli = new Cli(bundle.program);
+    const part = (object: object): string => Buffer.from(JSON.stringify(object)).toString('base64url');
+    const idToken = `${part({ alg: 'none' })}.${part({ exp: 4_102_444_800 })}.c2ln`;
+    const seen: (string | undefined)[] = [];
+    const server = createServer((request, response) => {
+      seen.push(request.headers.authorization);
+      response.writeHead(401).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const kubeconfig = path.join(cli.home, 'kubeconfig');
+    const config = { 'client-id': 'kf', 'idp-issuer-url': 'https://127.0.0.1:1', 'id-token': idToken, 'refresh-token': 'r' };
+    const user = { name: 'u', user: { 'auth-provider': { name: 'oidc', config } } };
+    const clusters = [{ name: 'c', cluster: { server: `http://127.0.0.1:${port}`, 'insecure-skip-tls-verify': true } }];
+    const contexts = [{ name: 'c', context: { cluster: 'c', user: 'u' } }];
+    writeFileSync(kubeconfig, JSON.stringify({ clusters, contexts, users: [user], 'current-context': 'c' }));
+    const ran = await cli.run(['orgs'], { env: { KUBECONFIG: kubeconfig } });
+    server.close();
+    cli.remove();
+    expect([ran.code, new Set(seen)]).toEqual([1, new Set([`Bearer ${idToken}`])]);
   });
 
   it('reads a kubeconfig that needs the YAML library', async () => {
