@@ -1,6 +1,6 @@
 // `npm test [RING…] [FILE…]`: the checks and the four rings. Starts what each needs and stops it afterwards; ends with one line about all.
 
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { toolsEnv } from '../tools/environment.ts';
@@ -18,11 +18,27 @@ const named = positional.filter((arg) => !arg.includes('/'));
 /** Test files to run alone, by path; without any all files of a ring. */
 const files = positional.filter((arg) => arg.includes('/'));
 
+let running: ChildProcess | undefined;
+let interrupted: NodeJS.Signals | undefined;
+
+/** An interruption ends the running command; the ring then removes its cluster, and no other ring starts. */
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    interrupted = signal;
+    running?.kill(signal);
+  });
+}
+
 function run(command: string, commandArgs: string[], env: Record<string, string> = {}): Promise<number> {
   return new Promise((resolve, reject) => {
+    if (interrupted !== undefined) return reject(new Error(`interrupted by ${interrupted}`));
     const child = spawn(command, commandArgs, { stdio: ['ignore', 'inherit', 'inherit'], env: toolsEnv(env) });
+    running = child;
     child.on('error', reject);
-    child.on('exit', (code) => resolve(code ?? 1));
+    child.on('exit', (code) => {
+      running = undefined;
+      resolve(code ?? 1);
+    });
   });
 }
 
@@ -97,7 +113,7 @@ async function main(): Promise<void> {
   await prepare(wanted);
   for (const name of wanted) {
     const ring = rings[name];
-    if (ring === undefined) continue;
+    if (ring === undefined || interrupted !== undefined) continue;
     const started = Date.now();
     console.log(`\n== ${name} ==`);
     const counts = await ring().catch((error: unknown) => {
@@ -117,6 +133,7 @@ async function main(): Promise<void> {
     process.exitCode = 1;
   }
   if (sum.failed > 0 || sum.passed === 0) process.exitCode = 1;
+  if (interrupted !== undefined) process.exitCode = interrupted === 'SIGINT' ? 130 : 143;
   if (failures.length > 0) console.log(`\n${failures.join('\n')}`);
   console.log(`\n${sum.passed} passed, ${sum.failed} failed${sum.skipped > 0 ? `, ${sum.skipped} skipped` : ''}`);
 }
