@@ -17,6 +17,10 @@ import { appIndexes, processesByApp } from '../relations.ts';
 
 const tasksByApp = index<CFTask>(kinds.task, 'app', (task) => [`${task.metadata.namespace}/${task.spec.appRef?.name ?? ''}`]);
 
+/** A task may be written before its app. An app that is missing for this long was deleted, with the task too young to have it as its owner. */
+const appPatienceMs = 10 * 60_000;
+const appLookMs = 60_000;
+
 /** One worker, so that each number is given once and in order. */
 export const taskReconciler: Reconciler = {
   name: 'task',
@@ -43,8 +47,9 @@ export const taskReconciler: Reconciler = {
       return undefined;
     }
     try {
-      const begun = await begin(context, await owned(context, task));
-      await follow(context, begun);
+      const taken = await owned(context, task);
+      if (await endWithoutApp(context, taken)) return undefined;
+      await follow(context, await begin(context, taken));
     } catch (error) {
       const live = context.stores.of(kinds.task).get(ns, name) ?? task;
       await writeStatus(context, kinds.task, live, { ...live.status, conditions: conditionsWith(live, notReady(error)) });
@@ -58,6 +63,27 @@ export const taskReconciler: Reconciler = {
 async function owned(context: Context, task: Stored<CFTask>): Promise<Stored<CFTask>> {
   const app = context.stores.of(kinds.app).get(task.metadata.namespace, task.spec.appRef?.name ?? '');
   return app === undefined ? task : ensureOwner(context, kinds.task, task, app);
+}
+
+/** Ends a task that has not begun and will never get its app; otherwise it would count in the space's quota for ever. */
+async function endWithoutApp(context: Context, task: Stored<CFTask>): Promise<boolean> {
+  const { namespace, creationTimestamp = '' } = task.metadata;
+  const name = task.spec.appRef?.name ?? '';
+  if (task.status?.dropletRef !== undefined || context.stores.of(kinds.app).get(namespace, name) !== undefined) return false;
+  if (task.spec.canceled === true) {
+    await cancel(context, task, undefined);
+    return true;
+  }
+  if (context.now() - Date.parse(creationTimestamp) < appPatienceMs) return false;
+  if ((await context.cluster.get(kinds.app, namespace, name, context.signal)) !== undefined) return false;
+  const failed: Statement = {
+    type: conditionTypes.failed,
+    status: 'True',
+    reason: 'AppNotFound',
+    message: `The app '${name}' does not exist.`,
+  };
+  await write(context, task, failed, readyStatement);
+  return true;
 }
 
 /** True for a task that has finished, successfully or not. */
@@ -75,7 +101,7 @@ interface Basis {
 function basisOf(context: Context, task: Stored<CFTask>): Basis {
   const { namespace } = task.metadata;
   const app = context.stores.of(kinds.app).get(namespace, task.spec.appRef?.name ?? '');
-  if (app === undefined) throw new WaitingError('AppNotFound', `The app '${task.spec.appRef?.name ?? ''}' does not exist.`);
+  if (app === undefined) throw new WaitingError('AppNotFound', `The app '${task.spec.appRef?.name ?? ''}' does not exist.`, appLookMs);
   const dropletName = task.status?.dropletRef?.name ?? app.spec.currentDropletRef?.name ?? '';
   if (dropletName === '') throw new WaitingError('AppCurrentDropletRefNotSet', 'The app has no droplet yet.');
   const droplet = context.stores.of(kinds.build).get(namespace, dropletName)?.status?.droplet;

@@ -257,3 +257,27 @@ describe('a task that ends', () => {
     await until(() => expect([cluster.peek(kinds.taskWorkload, ns, 'task-1'), job('task-1')]).toEqual([undefined, undefined]));
   });
 });
+
+describe('a task without its app', () => {
+  const longAgo = new Date(Date.now() - 11 * 60_000).toISOString();
+
+  test('waits for an app that may still be created, and runs then', async () => {
+    await makeTask('task-1');
+    await until(() => expect(condition('task-1', 'Ready')).toMatchObject({ status: 'False', reason: 'AppNotFound' }));
+    await makeApp();
+    await until(() => expect(condition('task-1', 'Initialized')?.status).toBe('True'));
+  });
+
+  test('has failed after ten minutes, so that it does not count in the quota for ever', async () => {
+    await makeTask('task-1');
+    await until(() => expect(condition('task-1', 'Ready')?.reason).toBe('AppNotFound'));
+    await cluster.mergePatch(kinds.task, ns, 'task-1', { metadata: { creationTimestamp: longAgo } });
+    await until(() => expect(condition('task-1', 'Failed')).toMatchObject({ status: 'True', reason: 'AppNotFound' }));
+    expect(condition('task-1', 'Failed')?.message).toBe("The app 'app' does not exist.");
+  });
+
+  test('ends at once if it is cancelled', async () => {
+    await makeTask('task-1', { command: 'rake', canceled: true });
+    await until(() => expect(condition('task-1', 'Failed')).toMatchObject({ status: 'True', reason: 'TaskCanceled' }));
+  });
+});
