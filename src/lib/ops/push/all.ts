@@ -5,7 +5,7 @@ import { defined } from '../../defined.ts';
 import { KfError, messageOf, type FailureClass } from '../../errors.ts';
 import { repeatPush } from '../../manifest/again.ts';
 import type { PushPlan } from '../../manifest/plan.ts';
-import { withReport } from '../../session/reporting.ts';
+import { withParts } from '../../session/overlay.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { askRoute, routeToAsk, type RouteAnswer } from '../routes/route-check.ts';
 import { describeApp, readDroplet } from '../apps/details.ts';
@@ -143,7 +143,7 @@ export async function pushAll(
   outputOf: (name: string) => AppOutput,
 ): Promise<PushedDetails[]> {
   const outputs = new Map(plan.apps.map(({ name }) => [name, outputOf(name)]));
-  const sessions = new Map([...outputs].map(([name, output]) => [name, withReport(session, output.report)]));
+  const sessions = new Map([...outputs].map(([name, output]) => [name, withParts(session, { report: output.report })]));
   const looked = await prepareAll(sessions, plan).catch((error: unknown) => {
     throw repeating(error, plan);
   });
