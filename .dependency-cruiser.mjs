@@ -15,7 +15,7 @@ const oneDirection = (place, rooms) =>
     );
 
 const controllerRooms = ['names', 'registry', 'services', 'builds', 'tenancy', 'apps', 'rollout', 'routes', 'tasks'];
-const opsRooms = ['registry', 'instances', 'tenancy', 'services', 'routes', 'builds', 'apps', 'push', 'install'];
+const opsRooms = ['registry', 'instances', 'tenancy', 'services', 'routes', 'builds', 'apps', 'push', 'install', 'v3'];
 
 export default {
   forbidden: [
@@ -50,9 +50,9 @@ export default {
     ),
     layer(
       'pure-layers',
-      { path: '^src/(lib/(api|manifest|migration)|templates)/', pathNot: '^src/lib/manifest/read' },
+      { path: '^src/(lib/(api|manifest|migration|v3)|templates)/', pathNot: '^src/lib/manifest/read' },
       { path: '^src/lib/(kube|oci|source|logs|ops|output)/|^src/controller/' },
-      'no I/O in api, manifest, migration, templates',
+      'no I/O in api, manifest, migration, v3, templates',
     ),
     layer(
       'adapters-do-not-know-ops',

@@ -246,7 +246,7 @@ export abstract class KfCommand<T> extends Command {
       org,
       space,
     });
-    if (this.#statics.changes) await this.#nameCluster(this.#session);
+    if (this.#statics.changes) await this.nameCluster(this.#session);
     return this.#session;
   }
 
@@ -256,7 +256,7 @@ export abstract class KfCommand<T> extends Command {
   }
 
   /** Tells a user with several clusters which one is about to change. */
-  async #nameCluster(session: Session): Promise<void> {
+  protected async nameCluster(session: Session): Promise<void> {
     if (!(await session.hasSeveralClusters())) return;
     const { server, context } = session.cluster.identity;
     this.terminal.err(`Cluster: ${server} (context '${context}')`);

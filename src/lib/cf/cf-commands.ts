@@ -227,7 +227,7 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['unset-label', '', 'unset label', 'kubectl label, kubectl annotate'],
   ],
   ADVANCED: [
-    ['curl', '', 'raw API request', 'kubectl get --raw /apis/korifi.cloudfoundry.org/v1alpha1/...'],
+    ['curl', '', '', ''],
     ['config', '', '', ''],
     ['oauth-token', '', 'print bearer token', 'kubectl create token, or the exec plugin of your kubeconfig'],
     ['ssh-code', '', 'one-time SSH passcode', 'kubectl exec -it -n SPACE_GUID POD -- /bin/sh'],

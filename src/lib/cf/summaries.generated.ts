@@ -16,6 +16,7 @@ export const summaries: Readonly<Record<string, string>> = {
   "create-shared-domain": "create a domain that all orgs share",
   "create-space": "create a space in an org",
   "create-user-provided-service": "create a service from credentials",
+  "curl": "make a request of the CF v3 API, or of the Kubernetes API",
   "delete": "delete an app",
   "delete-org": "delete an org with its spaces and apps",
   "delete-orphaned-routes": "delete all routes that lead to no app",

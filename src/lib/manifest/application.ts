@@ -212,8 +212,8 @@ function readFeatures(fields: Fields, problems: Problems): Record<string, boolea
 /** Labels and annotations with such a prefix belong to Kubernetes, Korifi or kf. */
 export const isPlatformPrefix = (prefix: string): boolean => /(^|\.)(cloudfoundry\.org|kubernetes\.io|k8s\.io)$/.test(prefix);
 
-/** Names and values must be valid for Kubernetes; names below the platform's own domains are reserved. */
-function metadataProblem(key: string, name: string, value: string): string | undefined {
+/** Names and values must be valid for Kubernetes; names below the platform's own domains are reserved. @param key labels or annotations */
+export function metadataProblem(key: string, name: string, value: string): string | undefined {
   const [, prefix, short = ''] = /^(?:([^/]*)\/)?(.*)$/.exec(name) ?? [];
   const isName = /^[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?$/;
   if (!isName.test(short) || (prefix !== undefined && !/^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/.test(prefix)))

@@ -87,6 +87,7 @@ export const surface: Readonly<Record<string, CallFacts>> = {
   "space-users": ["",2],
   "set-space-role": ["client origin=",4],
   "unset-space-role": ["client origin=",4],
+  "curl": ["H,header= X,request= d,data= f,fail i,include output=",1],
   "config": ["async-timeout= color= locale= trace=",0,{"--locale":["ignored","kf speaks English"]}],
   "plugins": ["checksum outdated",0],
   "install-plugin": ["f,force r=",1,{"":["differs","plugins are npm packages made for kf; those of cf do not run"]}],

@@ -104,6 +104,8 @@ describe('several clusters', () => {
     const place = ['--context', 'two', '--org', 'example-org', '--space', 'example-space'];
     expect((await cli.run(['delete', 'x', '-f', ...place])).stderr).toContain(`Cluster: ${two.server.url} (context 'two')\n`);
     expect((await cli.run(['apps', ...place])).stderr).toBe('');
+    expect((await cli.run(['curl', '-X', 'DELETE', '/v3/apps/x', ...place])).stderr).toContain(`Cluster: ${two.server.url} `);
+    expect((await cli.run(['curl', '/v3/apps', ...place])).stderr).toBe('');
   });
 
   it('another context for one command is not combined with org and space of the target', async () => {

@@ -128,6 +128,7 @@ const day: string[][] = [
   ['delete-orphaned-routes', '-f'],
   ['scale', 'shop'],
   ['tasks', 'shop'],
+  ['curl', '/v3/apps?names=shop'],
   ['events', 'shop'],
   ['logs', 'shop', '--recent'],
   ['restage', 'shop'],

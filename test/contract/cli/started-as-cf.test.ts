@@ -73,6 +73,7 @@ describe('kf that was started as cf', () => {
     [['start', '-h'], 'CF_STARTUP_TIMEOUT=10 cf start example-app'],
     [['start', '-h', '--json'], 'CF_STARTUP_TIMEOUT=10 cf start example-app'],
     [['apps'], "use 'cf target -o ORG'"],
+    [['curl', '-X', 'POST', '/v3/organizations'], 'Use instead: cf create-org ORG.'],
     [['target', '-s', 'example-space'], '   cf target -o ORG -s SPACE\n'],
     [['rotate', 'password'], '   cf rotate registry-key\n'],
     [['app', 'nothing', ...place], '   cf apps\n'],

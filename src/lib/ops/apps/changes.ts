@@ -12,6 +12,8 @@ import type { SpaceSession } from '../../session/session.ts';
 export interface AppChange {
   spec?: Partial<CFAppSpec>;
   /** null removes. */
+  labels?: Record<string, string | null>;
+  /** null removes. */
   annotations?: Record<string, string | null>;
 }
 
@@ -25,8 +27,9 @@ export async function changeApp(
   const patchFor = (live: Stored<CFApp>): ObjectPatch | undefined => {
     const wanted = change(live);
     if (wanted === undefined) return undefined;
-    const metadata = { annotations: { ...wanted.annotations, [annotations.changedBy]: changedBy } };
-    return { metadata, ...defined({ spec: wanted.spec }) };
+    const { spec, labels } = wanted;
+    const metadata = { ...defined({ labels }), annotations: { ...wanted.annotations, [annotations.changedBy]: changedBy } };
+    return { metadata, ...defined({ spec }) };
   };
   const gone = (): KfError => new KfError('not-found', `App '${app.spec.displayName}' was deleted meanwhile.`);
   return (await patchAsRead(session.cluster, { type: kinds.app, object: app, gone }, patchFor, session.signal)).object;

@@ -1,0 +1,142 @@
+// Apps: lists, single ones, their environment, features and actions. Each change is the op of the command that does it.
+
+import { kinds } from '../../api/group.ts';
+import type { Stored } from '../../api/object.ts';
+import type { CFApp } from '../../api/types.generated.ts';
+import { assertAppName } from '../../cf/values.ts';
+import { presentApp, presentEnv, presentFeatures, presentVariables } from '../../v3/apps.ts';
+import { V3Error } from '../../v3/errors.ts';
+import { pageOf } from '../../v3/pages.ts';
+import { deleteApp } from '../apps/delete.ts';
+import { assertVariable, readEnv, readVariables, setEnv, unsetEnv } from '../apps/env.ts';
+import { restartApp, startApp, stopApp, type Changed } from '../apps/lifecycle.ts';
+import { assertMetadata, changeMetadata, type MetadataChange } from '../apps/metadata.ts';
+import { renameApp } from '../apps/rename.ts';
+import { fieldsOf, textsOf } from './body.ts';
+import { oneWithIncluded, withIncluded } from './included.ts';
+import { deletionOf } from './jobs.ts';
+import { get, patch, post, remove, type Asked, type V3Route } from './request.ts';
+import type { SpaceSession } from '../../session/session.ts';
+
+const includes = ['space', 'space.organization'];
+
+export const appOf = ({ reader, part }: Asked): Promise<Stored<CFApp>> => reader.find(kinds.app, 'App', part('guid'));
+
+async function listApps(asked: Asked): Promise<unknown> {
+  const { reader, query, link } = asked;
+  query.allow(['names', 'guids', 'space_guids', 'organization_guids', 'stacks', 'lifecycle_type', 'label_selector', 'include']);
+  const apps = (await reader.list(kinds.app, query)).filter(
+    (app) =>
+      query.matches('names', app.spec.displayName) &&
+      query.matches('guids', app.metadata.name) &&
+      query.matches('stacks', app.spec.lifecycle.data.stack) &&
+      query.matches('lifecycle_type', app.spec.lifecycle.type) &&
+      query.matchesLabels(app),
+  );
+  const resources = apps.map((app) => presentApp(app, link));
+  return withIncluded(asked, pageOf(resources, query, link), includes);
+}
+
+async function oneApp(asked: Asked): Promise<unknown> {
+  asked.query.allow(['include'], { isList: false });
+  return oneWithIncluded(asked, presentApp(await appOf(asked), asked.link), includes);
+}
+
+async function environment(asked: Asked): Promise<unknown> {
+  const app = await appOf(asked);
+  return presentEnv(await readEnv(asked.reader.within(app), app));
+}
+
+async function variables(asked: Asked): Promise<unknown> {
+  const app = await appOf(asked);
+  return presentVariables(app, await readVariables(asked.reader.within(app), app), asked.link);
+}
+
+/** Sets the given variables; null removes one. All are checked before the first is written. */
+async function changeVariables(asked: Asked): Promise<unknown> {
+  const wanted = textsOf(fieldsOf(asked.body(), ['var'])['var'], 'var');
+  for (const [name, value] of Object.entries(wanted)) assertVariable(name, value ?? '');
+  let app = await appOf(asked);
+  const session = await asked.reader.at(app);
+  for (const [name, value] of Object.entries(wanted)) {
+    if (value === null) await unsetEnv(session, app, name);
+    else await setEnv(session, app, name, value);
+    // The first variable of an app of other tools makes its Secret.
+    if ((app.spec.envSecretName ?? '') === '') app = await appOf(asked);
+  }
+  return presentVariables(app, await readVariables(session, app), asked.link);
+}
+
+async function features(asked: Asked) {
+  const app = await appOf(asked);
+  const { cluster, signal } = asked.reader.session;
+  const question = { verb: 'create', resource: 'pods', subresource: 'exec', ns: app.metadata.namespace };
+  return presentFeatures((await cluster.canI(question, signal)).allowed);
+}
+
+async function listFeatures(asked: Asked): Promise<unknown> {
+  const all = await features(asked);
+  return pageOf(
+    all.map((feature) => ({ ...feature })),
+    asked.query.allow([]),
+    asked.link,
+    true,
+  );
+}
+
+async function oneFeature(asked: Asked): Promise<unknown> {
+  const found = (await features(asked)).find(({ name }) => name === asked.part('name'));
+  if (found === undefined) throw new V3Error('not-found', 'Feature not found');
+  return found;
+}
+
+/** Name and metadata; other fields are those of a push. */
+async function changeApp(asked: Asked): Promise<unknown> {
+  const { name, metadata } = fieldsOf(asked.body(), ['name', 'metadata']);
+  if (name !== undefined) assertAppName(typeof name === 'string' ? name : '');
+  const change = metadataOf(metadata);
+  assertMetadata(change);
+  let app = await appOf(asked);
+  const session = await asked.reader.at(app);
+  if (typeof name === 'string') app = await renameApp(session, app, name);
+  if (metadata !== undefined) app = await changeMetadata(session, app, change);
+  return presentApp(app, asked.link);
+}
+
+function metadataOf(given: unknown): MetadataChange {
+  if (given === undefined) return {};
+  const { labels = {}, annotations = {} } = fieldsOf(given, ['labels', 'annotations']);
+  return { labels: textsOf(labels, 'labels'), annotations: textsOf(annotations, 'annotations') };
+}
+
+type Action = (session: SpaceSession, app: Stored<CFApp>) => Promise<Pick<Changed, 'app'>>;
+
+/** As in the API, the answer comes when the change is written; `/v3/processes/…/stats` tells how the instances fare. */
+const acting =
+  (action: Action) =>
+  async (asked: Asked): Promise<unknown> => {
+    const app = await appOf(asked);
+    const changed = await action(await asked.reader.at(app), app);
+    return presentApp(changed.app, asked.link);
+  };
+
+async function removeApp(asked: Asked): Promise<unknown> {
+  const app = await appOf(asked);
+  await deleteApp(await asked.reader.at(app), app, { routes: false });
+  return deletionOf('app', app.metadata.name, asked.link);
+}
+
+export const appRoutes: readonly V3Route[] = [
+  get('/v3/apps', listApps),
+  get('/v3/apps/:guid', oneApp),
+  get('/v3/apps/:guid/env', environment),
+  get('/v3/apps/:guid/environment_variables', variables),
+  get('/v3/apps/:guid/features', listFeatures),
+  get('/v3/apps/:guid/features/:name', oneFeature),
+  patch('/v3/apps/:guid', changeApp),
+  patch('/v3/apps/:guid/environment_variables', changeVariables),
+  post('/v3/apps/:guid/actions/start', acting(startApp)),
+  post('/v3/apps/:guid/actions/stop', acting(stopApp)),
+  post('/v3/apps/:guid/actions/restart', acting(restartApp)),
+  remove('/v3/apps/:guid', removeApp),
+];

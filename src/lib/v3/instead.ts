@@ -1,0 +1,70 @@
+// What to use for requests of the v3 API that kf does not answer.
+
+interface Instead {
+  method?: RegExp;
+  path: RegExp;
+  instead: string;
+}
+
+const guid = '[^/]+';
+const at = (path: string): RegExp => new RegExp(`^/v3/${path.replaceAll(':guid', guid)}(/|$)`);
+const post = /^POST$/;
+const remove = /^DELETE$/;
+const change = /^(POST|PATCH|PUT|DELETE)$/;
+
+/** The first that fits counts. Each names a command of kf, or who does it. */
+const table: readonly Instead[] = [
+  { method: post, path: /^\/v3\/apps$/, instead: 'kf create-app APP_NAME' },
+  { path: at('apps/:guid/manifest'), instead: 'kf app APP_NAME --json' },
+  { method: post, path: at('apps/:guid/tasks'), instead: 'kf run-task APP_NAME --command COMMAND' },
+  { path: at('apps/:guid/actions/clear_buildpack_cache'), instead: 'kf restage APP_NAME' },
+  { path: at('apps/:guid/relationships/current_droplet'), instead: 'kf push APP_NAME' },
+  { method: change, path: at('apps/:guid/features'), instead: 'kubectl: Kubernetes roles decide who may open a shell' },
+  { path: at('apps/:guid/(ssh_enabled|permissions)'), instead: 'kf curl /v3/apps/APP_GUID/features/ssh' },
+  { path: at('apps/:guid/revisions'), instead: 'kf push APP_NAME with the version to return to' },
+  { method: remove, path: at('processes/:guid/instances'), instead: 'kf restart-app-instance APP_NAME INDEX' },
+  { method: remove, path: at('apps/:guid/processes/:guid/instances'), instead: 'kf restart-app-instance APP_NAME INDEX' },
+  { method: change, path: at('(processes|apps/:guid/processes)/:guid'), instead: 'kf set-health-check APP_NAME, or kf push APP_NAME' },
+  { path: at('(builds|packages|droplets|resource_matches)'), instead: 'kf push APP_NAME' },
+  { path: at('deployments'), instead: 'kf push APP_NAME, or kf restart APP_NAME' },
+  { path: at('revisions'), instead: 'kf push APP_NAME with the version to return to' },
+  { method: post, path: /^\/v3\/routes$/, instead: 'kf create-route DOMAIN --hostname HOST' },
+  { method: remove, path: at('routes/:guid/destinations'), instead: 'kf unmap-route APP_NAME DOMAIN --hostname HOST' },
+  { method: remove, path: /^\/v3\/spaces\/[^/]+\/routes$/, instead: 'kf delete-orphaned-routes' },
+  { path: at('routes'), instead: 'kf map-route APP_NAME DOMAIN --hostname HOST' },
+  { path: at('organizations/:guid/usage_summary'), instead: 'kf org ORG' },
+  { method: post, path: at('organizations'), instead: 'kf create-org ORG' },
+  { method: post, path: at('spaces/:guid/actions/apply_manifest'), instead: 'kf push -f MANIFEST' },
+  { path: at('spaces/:guid/features'), instead: 'kubectl: Kubernetes roles decide who may open a shell' },
+  { method: post, path: at('spaces'), instead: 'kf create-space SPACE' },
+  { method: post, path: at('domains'), instead: 'kf create-shared-domain DOMAIN' },
+  { method: change, path: at('domains'), instead: 'kf delete-shared-domain DOMAIN' },
+  { method: change, path: at('roles'), instead: 'kubectl create rolebinding: docs/roles.md has the roles' },
+  { path: at('users'), instead: 'kubectl: the users are those of the cluster' },
+  { path: at('(organization_quotas|space_quotas)'), instead: 'kf org ORG, or kf space SPACE' },
+  { path: at('(service_offerings|service_plans|service_brokers)'), instead: 'kf create-user-provided-service SERVICE_INSTANCE' },
+  { path: at('service_instances/:guid/(credentials|parameters)'), instead: 'kf env APP_NAME' },
+  { path: at('service_instances'), instead: 'kf create-user-provided-service SERVICE_INSTANCE' },
+  { path: at('service_route_bindings'), instead: 'kf services' },
+  { method: remove, path: at('service_credential_bindings'), instead: 'kf unbind-service APP_NAME SERVICE_INSTANCE' },
+  { path: at('service_credential_bindings/:guid/(details|parameters)'), instead: 'kf env APP_NAME' },
+  { path: at('service_credential_bindings'), instead: 'kf bind-service APP_NAME SERVICE_INSTANCE' },
+  { path: at('security_groups'), instead: 'kf setup: appEgress in setup.yaml says where apps may connect to' },
+  { path: at('environment_variable_groups'), instead: 'kf set-env APP_NAME NAME VALUE' },
+  { path: at('feature_flags'), instead: 'kubectl: Kubernetes roles decide who may do what' },
+  { path: at('isolation_segments'), instead: 'kubectl: labels and taints of nodes' },
+  { path: at('(audit_events|app_usage_events|service_usage_events)'), instead: 'kf events APP_NAME' },
+  { path: at('apps/:guid/(actions|relationships)'), instead: 'kf push APP_NAME, or kf restart APP_NAME' },
+  { path: at('(buildpacks|stacks)'), instead: 'kf setup: images.builder in setup.yaml names the builder' },
+  { path: at('sidecars'), instead: 'kf push APP_NAME' },
+  { path: /^\/(api\/v1\/read|read)\//, instead: 'kf logs APP_NAME --recent' },
+  { path: /^\/v2(\/|$)/, instead: 'kf curl /v3: the API has no version 2 any more' },
+];
+
+/** What does this request's work, as the end of a sentence; undefined when nothing is known. */
+export function insteadOf(method: string, path: string): string | undefined {
+  return table.find((entry) => entry.path.test(path) && entry.method?.test(method) !== false)?.instead;
+}
+
+/** All answers, for the test that compares them with kf's commands. */
+export const allInstead: readonly string[] = table.map(({ instead }) => instead);
