@@ -34,6 +34,7 @@ import { queryString, resourcePath } from './paths.ts';
 import { Transport } from './transport.ts';
 import type { TransportRequest, TransportTuning } from './transport.ts';
 import { mostPageBytes, readPages } from './pages.ts';
+import { onceLoaded } from './starting.ts';
 import { onceQuotaCounts } from './quota.ts';
 import { watchEvents } from './watch.ts';
 import { throwIfAborted } from '../wait.ts';
@@ -308,7 +309,7 @@ class Client implements Cluster {
     // On loopback, compression costs more than it saves.
     const packed = this.#isLocal ? call : { ...call, headers: { 'Accept-Encoding': 'gzip', ...call.headers } };
     for (let tries = 0; ; tries++) {
-      const response = await this.#answer(packed);
+      const response = await onceLoaded(() => this.#answer(packed), call.signal);
       try {
         return JSON.parse((await wholeBody(response, call.mostBytes)).toString('utf8')) as R;
       } catch (error) {

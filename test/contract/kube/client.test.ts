@@ -292,3 +292,21 @@ describe('other requests', () => {
     await expect(listing).rejects.toMatchObject({ code: 'interrupted' });
   });
 });
+
+describe('a server that has started again and does not know the schemas of all kinds yet', () => {
+  const message =
+    'Resource kind /v1, Kind=ConfigMap not found. There can be a delay between when CustomResourceDefinitions are created and when they are available.';
+
+  test('is sent a refused object again until it knows the kind', async () => {
+    let refusals = 2;
+    server.on(`POST ${maps}`, (call) => (refusals-- > 0 ? call.fail(503, 'ServiceUnavailable', message) : call.json(map('new'), 201)));
+    expect(await cluster.create(configMapType, { metadata: { name: 'new', namespace: 'ns' } })).toEqual(map('new'));
+    expect(server.callsOf('POST .*')).toHaveLength(3);
+  });
+
+  test('is not sent an object again after another 503, because it may have been written', async () => {
+    server.on(`POST ${maps}`, (call) => call.fail(503, 'ServiceUnavailable', 'etcd leader changed'));
+    await expect(cluster.create(configMapType, { metadata: { name: 'new', namespace: 'ns' } })).rejects.toMatchObject({ status: 503 });
+    expect(server.callsOf('POST .*')).toHaveLength(1);
+  });
+});
