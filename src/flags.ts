@@ -126,5 +126,9 @@ export const pathFlag = () =>
     helpValue: 'PATH',
   })();
 
+/** `--labels`: the API server reads the selector. */
+export const labelsFlag = () =>
+  Flags.string({ summary: 'only those with these labels (env=prod, tier!=web, "env in (a,b)")', helpValue: 'SELECTOR' });
+
 /** `-n` of the commands about routes. */
 export const hostnameFlag = () => Flags.string({ char: 'n', summary: 'host', helpValue: 'HOSTNAME', default: '' });

@@ -1,4 +1,5 @@
 import { KfCommand } from '../base-command.ts';
+import { labelsFlag } from '../flags.ts';
 import type { DomainSummary } from '../lib/api/results.ts';
 import { renderDomains } from '../lib/views/routes.ts';
 
@@ -6,12 +7,13 @@ export default class Domains extends KfCommand<DomainSummary[]> {
   static override summary = 'list all domains that routes can use';
   static override examples = ['kf domains'];
   static override seeAlso = ['map-route', 'routes'];
+  static override flags = { labels: labelsFlag() };
 
   async run(): Promise<DomainSummary[]> {
-    await this.parse(Domains);
+    const { flags } = await this.parse(Domains);
     const [session, { listDomains }] = await this.inOrg(import('../lib/ops/routes/list.ts'));
     this.announceList`Getting domains`;
-    const domains = await listDomains(session);
+    const domains = await listDomains(session, flags.labels);
     this.print(renderDomains(domains));
     return domains;
   }

@@ -222,9 +222,9 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['disable-feature-flag', '', 'disable feature flag', "the cluster's RBAC decides who may do what"],
   ],
   METADATA: [
-    ['labels', '', 'list labels', 'kubectl label, kubectl annotate'],
-    ['set-label', '', 'set label', 'kubectl label, kubectl annotate'],
-    ['unset-label', '', 'unset label', 'kubectl label, kubectl annotate'],
+    ['labels', '', '', ''],
+    ['set-label', '', '', ''],
+    ['unset-label', '', '', ''],
   ],
   ADVANCED: [
     ['curl', '', '', ''],

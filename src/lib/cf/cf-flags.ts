@@ -14,7 +14,6 @@ const rollout = {
   'max-in-flight': 'one instance is replaced at a time',
 };
 const quota = 'kubectl edit resourcequota kf-limits -n GUID';
-const labels = 'kubectl get COMMAND -l SELECTOR in the namespace of the space or org';
 const evenly = 'the gateway spreads requests evenly over the instances';
 const httpOnly = (command: string): string => `kf has HTTP routes only: kf ${command} DOMAIN -n HOST --path PATH`;
 const noLogRate = 'logs have no rate limit';
@@ -37,6 +36,16 @@ const roleUsers = {
 };
 const ofBuilder: Elsewhere = { because: 'stacks and buildpacks are those of the builder, which has no labels', hint: 'kf buildpacks' };
 
+const ofBroker: Elsewhere = {
+  because: 'kf has user-provided services only, which have no offering and no broker',
+  hint: 'kf labels service-instance NAME',
+};
+/** Flags of the commands about labels: they tell resources apart that kf does not have. */
+const ofLabels = {
+  ...{ stack: ofBuilder, s: ofBuilder, lifecycle: ofBuilder, l: ofBuilder },
+  ...{ broker: ofBroker, b: ofBroker, offering: ofBroker, e: ofBroker },
+};
+
 /** Flags of cf v6, which manifests have replaced. */
 const named: Elsewhere = {
   because: "routes are named in the manifest, or mapped by 'map-route'",
@@ -50,12 +59,8 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
   'install-plugin': { r: 'kf install-plugin NPM_PACKAGE: plugins come from npm' },
   login: { 'skip-ssl-validation': verification, sso: credentials, 'sso-passcode': credentials, origin: users },
   auth: { 'client-credentials': credentials, origin: users, assertion: credentials },
-  apps: { labels: labels.replace('COMMAND', 'cfapps') },
-  orgs: { labels: labels.replace('COMMAND', 'cforgs') },
-  spaces: { labels: labels.replace('COMMAND', 'cfspaces') },
   space: { 'security-group-rules': 'kubectl get networkpolicies -n SPACE_GUID -o yaml (kf space SPACE --guid prints the GUID)' },
-  domains: { labels: labels.replace('COMMAND', 'cfdomains') },
-  routes: { labels: labels.replace('COMMAND', 'cfroutes') },
+  ...{ labels: ofLabels, 'set-label': ofLabels, 'unset-label': ofLabels },
   stacks: { labels: ofBuilder },
   buildpacks: { labels: ofBuilder },
   push: {

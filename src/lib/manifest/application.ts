@@ -1,5 +1,6 @@
 // One entry of `applications` (cf-behaviour 4.3 and 4.5).
 
+import { metadataProblem } from '../api/metadata.ts';
 import { variableProblem, variablesProblem } from '../api/variables.ts';
 import { Fields } from './fields.ts';
 import type { Problems } from './fields.ts';
@@ -207,21 +208,6 @@ function readFeatures(fields: Fields, problems: Problems): Record<string, boolea
       return value === undefined ? [] : [[feature, value]];
     }),
   );
-}
-
-/** Labels and annotations with such a prefix belong to Kubernetes, Korifi or kf. */
-export const isPlatformPrefix = (prefix: string): boolean => /(^|\.)(cloudfoundry\.org|kubernetes\.io|k8s\.io)$/.test(prefix);
-
-/** Names and values must be valid for Kubernetes; names below the platform's own domains are reserved. @param key labels or annotations */
-export function metadataProblem(key: string, name: string, value: string): string | undefined {
-  const [, prefix, short = ''] = /^(?:([^/]*)\/)?(.*)$/.exec(name) ?? [];
-  const isName = /^[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?$/;
-  if (!isName.test(short) || (prefix !== undefined && !/^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/.test(prefix)))
-    return `'${name}' cannot be a name in ${key}: at most 63 letters, digits, '-', '_' and '.', with a domain and '/' before it or without.`;
-  if (prefix !== undefined && isPlatformPrefix(prefix)) return `Names with '${prefix}/' are the platform's own.`;
-  if (key === 'labels' && value !== '' && !isName.test(value))
-    return `'${value}' cannot be the value of a label: at most 63 letters, digits, '-', '_' and '.'.`;
-  return undefined;
 }
 
 function readMetadata(fields: Fields, problems: Problems): Pick<ManifestApp, 'labels' | 'annotations'> {

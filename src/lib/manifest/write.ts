@@ -1,10 +1,10 @@
 // The manifest of an app as it is in the cluster: the keys and their order are those of cf. Pure.
 
 import { stringify } from 'yaml';
+import { isOfUser } from '../api/metadata.ts';
 import { formatMegabytes } from '../api/sizes.ts';
 import type { CFApp, CFProcess } from '../api/types.generated.ts';
 import { defined } from '../defined.ts';
-import { isPlatformPrefix } from './application.ts';
 
 export interface WrittenApp {
   app: CFApp;
@@ -62,7 +62,7 @@ const logRate = (bytes: number): string | number => (bytes > 0 ? `${bytes}B` : b
 
 /** The names that belong to the user, not to the platform. */
 function ownMetadata(values: Readonly<Record<string, string>> = {}): Record<string, string> | undefined {
-  const own = Object.entries(values).filter(([name]) => !isPlatformPrefix(name.split('/').slice(0, -1).join('/')));
+  const own = Object.entries(values).filter(([name]) => isOfUser(name));
   return unlessEmpty(Object.fromEntries(own.toSorted(([a], [b]) => byText(a, b))));
 }
 

@@ -88,9 +88,9 @@ export async function findService(session: SpaceSession, name: string): Promise<
   return found;
 }
 
-/** All domains, the oldest (setup's) first. */
-export async function listDomainObjects({ cluster, root, signal }: Session): Promise<Stored<CFDomain>[]> {
-  const { items } = await cluster.list(kinds.domain, { ns: root, signal });
+/** All domains, the oldest (setup's) first. @param labelSelector left out: all */
+export async function listDomainObjects({ cluster, root, signal }: Session, labelSelector?: string): Promise<Stored<CFDomain>[]> {
+  const { items } = await cluster.list(kinds.domain, { ns: root, signal, ...defined({ labelSelector }) });
   return items.filter(isLive).toSorted((a, b) => age(a).localeCompare(age(b)));
 }
 

@@ -2,6 +2,7 @@
 
 import { kinds } from '../api/group.ts';
 import type { ResourceType } from '../api/object.ts';
+import { defined } from '../defined.ts';
 import { KfError } from '../errors.ts';
 import type { SpaceSession } from '../session/session.ts';
 
@@ -10,9 +11,14 @@ export type Row = Readonly<Record<string, string>>;
 /** The part of a session that these lists need. */
 export type RowReader = Pick<SpaceSession, 'cluster' | 'space' | 'signal' | 'bin'>;
 
-/** Rows by column name. @throws KfError when the installation does not have a column */
-export async function rowsOf({ cluster, space, signal, bin }: RowReader, type: ResourceType, columns: readonly string[]): Promise<Row[]> {
-  const table = await cluster.table(type, { ns: space.guid, signal, rowObjects: 'None' });
+/** Rows by column name. @param labelSelector left out: all. @throws KfError when the installation does not have a column */
+export async function rowsOf(
+  { cluster, space, signal, bin }: RowReader,
+  type: ResourceType,
+  columns: readonly string[],
+  labelSelector?: string,
+): Promise<Row[]> {
+  const table = await cluster.table(type, { ns: space.guid, signal, rowObjects: 'None', ...defined({ labelSelector }) });
   const places = columns.map((name) => [name, table.columns.findIndex((column) => column.name === name)] as const);
   const lacking = places.find(([, index]) => index < 0)?.[0];
   if (lacking !== undefined) {

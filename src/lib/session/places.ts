@@ -5,6 +5,7 @@ import { conditionTypes, kinds, labels, reasons } from '../api/group.ts';
 import { nearest, sha224 } from '../api/names.ts';
 import type { Stored } from '../api/object.ts';
 import type { CFOrg, CFSpace } from '../api/types.generated.ts';
+import { defined } from '../defined.ts';
 import { KfError } from '../errors.ts';
 import type { Cluster } from '../kube/cluster.ts';
 import type { NameAndGuid } from './state.ts';
@@ -39,26 +40,26 @@ function didYouMean(name: string, names: string[], command: string): string[] {
 const byName = (items: readonly (Stored<CFOrg> | Stored<CFSpace>)[]): NameAndGuid[] =>
   items.map(toNamed).toSorted((a, b) => a.name.localeCompare(b.name));
 
-/** All orgs that the user can see, including those that are being deleted. */
-export async function readOrgs({ cluster, root, signal }: Reader): Promise<Stored<CFOrg>[]> {
-  const { items } = await cluster.list(kinds.org, { ns: root, signal });
+/** All orgs that the user can see, including those that are being deleted. @param labelSelector left out: all */
+export async function readOrgs({ cluster, root, signal }: Reader, labelSelector?: string): Promise<Stored<CFOrg>[]> {
+  const { items } = await cluster.list(kinds.org, { ns: root, signal, ...defined({ labelSelector }) });
   return items.filter((item) => !isRefused(item));
 }
 
-/** All spaces of an org, including those that are being deleted. */
-export async function readSpaces({ cluster, signal }: Reader, org: NameAndGuid): Promise<Stored<CFSpace>[]> {
-  const { items } = await cluster.list(kinds.space, { ns: org.guid, signal });
+/** All spaces of an org, including those that are being deleted. @param labelSelector left out: all */
+export async function readSpaces({ cluster, signal }: Reader, org: NameAndGuid, labelSelector?: string): Promise<Stored<CFSpace>[]> {
+  const { items } = await cluster.list(kinds.space, { ns: org.guid, signal, ...defined({ labelSelector }) });
   return items.filter((item) => !isRefused(item));
 }
 
-/** All orgs that the user can see, by name. */
-export async function listOrgs(reader: Reader): Promise<NameAndGuid[]> {
-  return byName(await readOrgs(reader));
+/** All orgs that the user can see, by name. @param labels a label selector */
+export async function listOrgs(reader: Reader, labels?: string): Promise<NameAndGuid[]> {
+  return byName(await readOrgs(reader, labels));
 }
 
-/** All spaces of an org, by name. */
-export async function listSpaces(reader: Reader, org: NameAndGuid): Promise<NameAndGuid[]> {
-  return byName(await readSpaces(reader, org));
+/** All spaces of an org, by name. @param labels a label selector */
+export async function listSpaces(reader: Reader, org: NameAndGuid, labels?: string): Promise<NameAndGuid[]> {
+  return byName(await readSpaces(reader, org, labels));
 }
 
 /** @throws KfError `not-found` in cf's words, with the nearest name */

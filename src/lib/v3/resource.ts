@@ -3,7 +3,7 @@
 import type { KubeObject, Stored } from '../api/object.ts';
 import { labels } from '../api/group.ts';
 import { defined } from '../defined.ts';
-import { isPlatformPrefix } from '../manifest/application.ts';
+import { isOfUser } from '../api/metadata.ts';
 
 /** A resource as the API answers it; its other fields depend on its kind. */
 export interface V3Resource {
@@ -27,10 +27,8 @@ export function linksTo(base: string): LinkTo {
 }
 
 /** Keys that the platform uses itself are no metadata of users. */
-const isOfUsers = (key: string): boolean => !key.includes('/') || !isPlatformPrefix(key.slice(0, key.indexOf('/')));
-
 const ofUsers = (entries: Readonly<Record<string, string>> = {}): Record<string, string> =>
-  Object.fromEntries(Object.entries(entries).filter(([key]) => isOfUsers(key) && key !== labels.provisionedService));
+  Object.fromEntries(Object.entries(entries).filter(([key]) => isOfUser(key) && key !== labels.provisionedService));
 
 /** The labels and annotations of users. */
 export function metadataOf({ metadata }: KubeObject): { labels: Record<string, string>; annotations: Record<string, string> } {

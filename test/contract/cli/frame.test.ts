@@ -110,8 +110,8 @@ describe('a wrong command line', () => {
   it.each([
     [['push', 'app', '--max-in-flight', '2'], "kf does not support '--max-in-flight' of 'push' yet."],
     [['push', 'app', '-l', '1M'], "kf does not support '-l' of 'push' yet."],
-    [['apps', '--labels', 'a=b'], "kf does not support '--labels' of 'apps' yet."],
-    [['r', '--labels', 'a=b'], "kf does not support '--labels' of 'routes' yet."],
+    [['run-task', 'app', '-l', '1M'], "kf does not support '-l' of 'run-task' yet."],
+    [['rs', 'app', '--max-in-flight', '2'], "kf does not support '--max-in-flight' of 'restart' yet."],
     [['map-route', 'app', 'd', '--port', '80'], "kf does not support '--port' of 'map-route' yet."],
     [['scale', 'app', '-l', '1M'], "kf does not support '-l' of 'scale' yet."],
   ])('with a flag of cf that kf does not support names an alternative: %j', async (argv, message) => {

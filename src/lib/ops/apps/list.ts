@@ -29,10 +29,13 @@ function urlsByApp(routes: readonly Row[]): Map<string, string[]> {
   return urls;
 }
 
-/** The space's apps by name, with their numbers of running instances and their URLs. */
-export async function listApps(session: SpaceSession): Promise<AppSummary[]> {
+/**
+ * The space's apps by name, with their numbers of running instances and their URLs.
+ * @param labels a label selector
+ */
+export async function listApps(session: SpaceSession, labels?: string): Promise<AppSummary[]> {
   const [apps, processes, routes] = await Promise.all([
-    rowsOf(session, kinds.app, ['Name', 'Display Name', 'State']),
+    rowsOf(session, kinds.app, ['Name', 'Display Name', 'State'], labels),
     rowsOf(session, kinds.process, ['AppGUID', 'Type', 'Desired', 'Actual']),
     rowsOf(session, kinds.route, ['URI', 'Created At', 'AppGUIDs']),
   ]);

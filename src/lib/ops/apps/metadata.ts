@@ -3,7 +3,7 @@
 import type { Stored } from '../../api/object.ts';
 import type { CFApp } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
-import { metadataProblem } from '../../manifest/application.ts';
+import { metadataProblem } from '../../api/metadata.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { changeApp } from './changes.ts';
 

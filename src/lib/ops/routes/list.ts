@@ -16,9 +16,9 @@ import { appNames } from '../rows.ts';
 import { isLive, otherHolder } from './holders.ts';
 import { noRouteText, routesAt, urlOf, type RouteAddress } from './routes.ts';
 
-/** All domains, by name. */
-export async function listDomains(session: Session): Promise<DomainSummary[]> {
-  const domains = await listDomainObjects(session);
+/** All domains, by name. @param labels a label selector */
+export async function listDomains(session: Session, labels?: string): Promise<DomainSummary[]> {
+  const domains = await listDomainObjects(session, labels);
   return domains
     .map(({ metadata, spec }): DomainSummary => ({
       name: spec.name,
@@ -64,9 +64,14 @@ async function domainNames(session: Session): Promise<Domains> {
   return new Map((await listDomainObjects(session)).map(({ metadata, spec }) => [metadata.name, spec.name]));
 }
 
-async function routesOfSpace({ cluster, signal, bin }: Session, space: NameAndGuid, domains: Promise<Domains>): Promise<RouteSummary[]> {
+async function routesOfSpace(
+  { cluster, signal, bin }: Session,
+  space: NameAndGuid,
+  domains: Promise<Domains>,
+  labelSelector: string | undefined,
+): Promise<RouteSummary[]> {
   const [routes, apps, names] = await Promise.all([
-    cluster.list(kinds.route, { ns: space.guid, signal }),
+    cluster.list(kinds.route, { ns: space.guid, signal, ...defined({ labelSelector }) }),
     appNames({ cluster, signal, bin, space }),
     domains,
   ]);
@@ -76,9 +81,9 @@ async function routesOfSpace({ cluster, signal, bin }: Session, space: NameAndGu
     .toSorted((a, b) => (a.url < b.url ? -1 : 1));
 }
 
-/** The space's routes by URL, with the apps behind each. */
-export function listRoutes(session: SpaceSession): Promise<RouteSummary[]> {
-  return routesOfSpace(session, session.space, domainNames(session));
+/** The space's routes by URL, with the apps behind each. @param labels a label selector */
+export function listRoutes(session: SpaceSession, labels?: string): Promise<RouteSummary[]> {
+  return routesOfSpace(session, session.space, domainNames(session), labels);
 }
 
 export interface OrgRoutes {
@@ -87,12 +92,12 @@ export interface OrgRoutes {
   hidden: string[];
 }
 
-/** The routes of all spaces of the org, by space and URL. */
-export async function listOrgRoutes(session: OrgSession): Promise<OrgRoutes> {
+/** The routes of all spaces of the org, by space and URL. @param labels a label selector */
+export async function listOrgRoutes(session: OrgSession, labels?: string): Promise<OrgRoutes> {
   const [spaces, { default: pLimit }] = await Promise.all([listSpaces(session, session.org), import('p-limit')]);
   const domains = domainNames(session);
   const found = await pLimit(parallelSpaces).map(spaces, (space) =>
-    routesOfSpace(session, space, domains).catch((error: unknown) => {
+    routesOfSpace(session, space, domains, labels).catch((error: unknown) => {
       if (isForbidden(error)) return undefined;
       throw error;
     }),
