@@ -1,21 +1,8 @@
 import { KfCommand } from '../base-command.ts';
 import { optionalArg } from '../flags.ts';
-import { planFlags, pushFlags } from '../flags/push.ts';
-import { KfError } from '../lib/errors.ts';
+import { planFlags, pushFlags, workingFolder } from '../flags/push.ts';
 import type { PushedDetails } from '../lib/ops/push/index.ts';
 import { openPushOutput } from '../lib/output/push-output.ts';
-
-/** The folder that the command was started in. @throws KfError `usage` when it was removed after the shell had entered it */
-function workingFolder(): string {
-  try {
-    return process.cwd();
-  } catch (error) {
-    throw new KfError('usage', 'The working directory has been removed: nothing can be pushed from it.', {
-      hints: ['cd DIRECTORY'],
-      cause: error,
-    });
-  }
-}
 
 export default class Push extends KfCommand<{ apps: PushedDetails[] }> {
   static override summary = 'push source code or an image, and run it';

@@ -4,6 +4,7 @@ import * as Flags from '@oclif/core/flags';
 import type { InferredFlags } from '@oclif/core/interfaces';
 import { instancesFlag, noWaitFlag, numberFlag, sizeFlag, strategyFlag } from '../flags.ts';
 import { mostStartSeconds } from '../lib/api/app.ts';
+import { KfError } from '../lib/errors.ts';
 import { parseChoice } from '../lib/cf/values.ts';
 import type { PushFlags } from '../lib/manifest/plan.ts';
 
@@ -17,6 +18,26 @@ function parseHealthCheckType(text: string): HealthCheckType {
 
 const several = (summary: string, helpValue: string) => Flags.string({ multiple: true, multipleNonGreedy: true, summary, helpValue });
 
+/** Of the commands that read a manifest. */
+export const manifestFlags = {
+  manifest: Flags.string({ char: 'f', summary: 'manifest, or the folder that holds it', helpValue: 'PATH' }),
+  var: several('value of a ((variable))', 'KEY=VALUE'),
+  'vars-file': several('file with values of ((variables))', 'FILE'),
+  'redact-env': Flags.boolean({ summary: 'do not show values of variables of a manifest' }),
+};
+
+/** The folder that the command was started in. @throws KfError `usage` when it was removed after the shell had entered it */
+export function workingFolder(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    throw new KfError('usage', 'The working directory has been removed: nothing can be pushed from it.', {
+      hints: ['cd DIRECTORY'],
+      cause: error,
+    });
+  }
+}
+
 export const pushFlags = {
   buildpack: Flags.string({
     char: 'b',
@@ -26,12 +47,12 @@ export const pushFlags = {
     helpValue: 'NAME',
   }),
   'start-command': Flags.string({ char: 'c', summary: 'start command; "null" goes back to the detected one', helpValue: 'COMMAND' }),
-  manifest: Flags.string({ char: 'f', summary: 'manifest, or the folder that holds it', helpValue: 'PATH' }),
+  manifest: manifestFlags.manifest,
   'no-manifest': Flags.boolean({ summary: 'ignore a manifest' }),
-  var: several('value of a ((variable))', 'KEY=VALUE'),
-  'vars-file': several('file with values of ((variables))', 'FILE'),
+  var: manifestFlags.var,
+  'vars-file': manifestFlags['vars-file'],
   path: Flags.string({ char: 'p', summary: 'folder to push', helpValue: 'PATH' }),
-  'redact-env': Flags.boolean({ summary: 'do not show values of variables of a manifest' }),
+  'redact-env': manifestFlags['redact-env'],
   'docker-image': Flags.string({ char: 'o', summary: 'ready image instead of source', helpValue: 'IMAGE' }),
   stack: Flags.string({ char: 's', summary: 'stack', helpValue: 'STACK' }),
   instances: instancesFlag(),

@@ -100,7 +100,7 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['create-space', 'csp', '', ''],
     ['delete-space', '', '', ''],
     ['rename-space', '', '', ''],
-    ['apply-manifest', '', 'apply without code', 'kf push -f MANIFEST'],
+    ['apply-manifest', '', '', ''],
     ['allow-space-ssh', '', 'allow space ssh', "the cluster's own rights decide on kubectl exec"],
     ['disallow-space-ssh', '', 'disallow space ssh', "the cluster's own rights decide on kubectl exec"],
     ['space-ssh-allowed', '', 'space SSH state', 'kubectl auth can-i create pods/exec -n SPACE_GUID'],

@@ -3,6 +3,7 @@
 export const summaries: Readonly<Record<string, string>> = {
   "api": "set or show the cluster: a context of the kubeconfig, or its URL",
   "app": "show health and status of an app",
+  "apply-manifest": "apply the settings of a manifest, without code",
   "apps": "list all apps in the targeted space",
   "auth": "choose a user of the kubeconfig; no password is used",
   "bind-service": "give an app the credentials of a service",

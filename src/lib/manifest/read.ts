@@ -6,6 +6,7 @@ import { KfError, messageOf } from '../errors.ts';
 import { incorrectUsage } from '../cf/usage.ts';
 import { readSmallFile } from '../small-file.ts';
 import { parseManifest } from './parse.ts';
+import { planApply, type ManifestPlan } from './apply-plan.ts';
 import type { PushFlags, PushPlan } from './plan.ts';
 import { planPush } from './push-plan.ts';
 import type { ReadManifest } from './push-plan.ts';
@@ -82,4 +83,15 @@ export async function readPushPlan(workingFolder: string, flags: PushFlags): Pro
     throw new KfError('usage', `File not found locally, make sure the file exists at given path ${path}`);
   }
   return plan;
+}
+
+/**
+ * Reads all input of `apply-manifest`. The paths of its apps are not looked at.
+ * @throws KfError `usage`; also when there is no manifest
+ */
+export async function readApplyPlan(workingFolder: string, flags: PushFlags): Promise<ManifestPlan> {
+  const manifest = await readManifest(workingFolder, flags);
+  if (manifest === undefined)
+    throw new KfError('usage', `Could not find 'manifest.yml' file in ${workingFolder}`, { hints: ['kf apply-manifest -f MANIFEST'] });
+  return planApply({ workingFolder, flags, manifest });
 }

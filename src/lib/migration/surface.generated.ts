@@ -68,6 +68,7 @@ export const surface: Readonly<Record<string, CallFacts>> = {
   "create-space": ["o,org= q,quota=",1],
   "delete-space": ["f,force o,org=",1],
   "rename-space": ["",2],
+  "apply-manifest": ["f,manifest= var= vars-file= redact-env",0],
   "domains": ["labels=",0],
   "create-shared-domain": ["router-group= internal",1],
   "delete-shared-domain": ["f,force",1],

@@ -11,17 +11,21 @@ import { reportOn, type Display } from './progress.ts';
 import { openBlocks, type OutputBlock } from './side-by-side.ts';
 import type { Terminal } from './terminal.ts';
 
+/** The lines of a manifest compared with the cluster, below their heading. */
+export function attributeTexts(lines: readonly AttributeLine[], { ink }: Terminal): string[] {
+  const texts = lines.map(({ sign, text }) => {
+    const shown = `${sign} ${text}`;
+    return sign === '+' ? ink.good(shown) : sign === '-' ? ink.bad(shown) : shown;
+  });
+  return ['', 'Updating with these attributes...', ...texts];
+}
+
 function outputOn(block: OutputBlock, terminal: Terminal, bin: string): AppOutput {
   const { ink } = terminal;
   return {
     report: reportOn(block, bin),
     attributes: (lines: readonly AttributeLine[]): void => {
-      block.say();
-      block.say('Updating with these attributes...');
-      for (const { sign, text } of lines) {
-        const shown = `${sign} ${text}`;
-        block.say(sign === '+' ? ink.good(shown) : sign === '-' ? ink.bad(shown) : shown);
-      }
+      for (const text of attributeTexts(lines, terminal)) block.say(text);
     },
     pushed: (details: PushedDetails): void => {
       const { name, unchanged, answer } = details;

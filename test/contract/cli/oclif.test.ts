@@ -105,6 +105,7 @@ const day: string[][] = [
   ['labels', 'app', 'shop'],
   ['unset-label', 'app', 'shop', 'env', 'tier'],
   ['create-app-manifest', 'shop'],
+  ['apply-manifest', '-f', 'shop_manifest.yml'],
   ['stacks'],
   ['buildpacks'],
   ['push', 'shop', '-p', 'app'],

@@ -37,6 +37,17 @@ test('a held health check changes nothing until the next change of the app, also
   await scene.until(() => expect(probes()).toEqual(['/other']));
 });
 
+test('held memory and a command, as apply-manifest writes them, wait too, and more instances do not', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  const before = scene.cluster.all(kinds.appWorkload).map(({ metadata, spec }) => [metadata.name, spec.resources, spec.command]);
+  const { name = '' } = scene.web()?.metadata ?? {};
+  await scene.cluster.mergePatch(kinds.process, ns, name, { metadata: { annotations: hold() }, spec: { memoryMB: 99, command: 'other' } });
+  await scene.cluster.mergePatch(kinds.process, ns, name, { spec: { desiredInstances: 3 } });
+  await scene.until(() => expect(scene.cluster.all(kinds.appWorkload).map(({ spec }) => spec.instances)).toEqual([3]));
+  expect(scene.cluster.all(kinds.appWorkload).map(({ metadata, spec }) => [metadata.name, spec.resources, spec.command])).toEqual(before);
+});
+
 test('a change of the process by other tools, which hold nothing, takes effect at once', async () => {
   scene = await startRunScene();
   await serving(await scene.deploy('good:1'));

@@ -62,14 +62,13 @@ const failureOf = (name: string, error: unknown): { name: string; error: { code:
   error: { code: error instanceof KfError ? error.code : 'bug', message: messageOf(error) },
 });
 
-/** Reports every app that cannot be pushed before any app is pushed. */
-async function prepareAll(sessions: ReadonlyMap<string, SpaceSession>, plan: PushPlan): Promise<PreparedPush[]> {
-  const looked = await Promise.allSettled(plan.apps.map((app) => preparePush(thatOf(sessions, app.name), plan, app)));
-  const looks = plan.apps.map(({ name }, index) => ({ name, look: looked[index] }));
+/** The results of all apps. @throws one error for all apps that failed */
+export function allOrError<T>(apps: readonly { name: string }[], settled: readonly PromiseSettledResult<T>[]): T[] {
+  const looks = apps.map(({ name }, index) => ({ name, look: settled[index] }));
   const failures = looks.flatMap(({ name, look }) => (look?.status === 'rejected' ? [{ name, error: look.reason as unknown }] : []));
   const [first] = failures;
-  if (first === undefined) return looked.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : []));
-  if (plan.apps.length === 1) throw first.error;
+  if (first === undefined) return settled.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : []));
+  if (apps.length === 1) throw first.error;
   const errors = failures.map(({ name, error }) => ofApplication(name, error));
   const message = errors.map((error) => error.message).join('\n');
   throw new KfError(errors[0]?.code ?? 'failed', message, {
@@ -77,6 +76,11 @@ async function prepareAll(sessions: ReadonlyMap<string, SpaceSession>, plan: Pus
     details: { apps: looks.map(({ name, look }) => (look?.status === 'rejected' ? failureOf(name, look.reason) : { name })) },
     cause: first.error,
   });
+}
+
+/** Reports every app that cannot be pushed before any app is pushed. */
+async function prepareAll(sessions: ReadonlyMap<string, SpaceSession>, plan: PushPlan): Promise<PreparedPush[]> {
+  return allOrError(plan.apps, await Promise.allSettled(plan.apps.map((app) => preparePush(thatOf(sessions, app.name), plan, app))));
 }
 
 /** The entry of this app. */

@@ -114,6 +114,24 @@ export function lockSettings(cluster: Cluster, app: Stored<CFApp>, pushId: strin
   return patchApp(cluster, app, patch, (live) => isHolder(live, pushId), signal);
 }
 
+/** Writes under the lock, which `write` removes with its last patch. On any failure the lock is released at once. */
+export async function underLock<T>(
+  cluster: Cluster,
+  app: Stored<CFApp>,
+  pushId: string,
+  write: (locked: Stored<CFApp>) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const locked = await lockSettings(cluster, app, pushId, signal);
+  try {
+    return await write(locked);
+  } catch (error) {
+    const release = (): ObjectPatch => ({ metadata: { annotations: { [annotations.applying]: null } } });
+    await writeAsHolder(cluster, locked, pushId, release).catch(() => undefined);
+    throw error;
+  }
+}
+
 /** The last patch of a push: sent only while the app is still its own. @throws KfError conflict when a later push has taken over */
 export function writeAsHolder(
   cluster: Cluster,

@@ -35,6 +35,13 @@ export interface Preflight {
   registry?: RegistryClient;
 }
 
+/** What is done with an app. */
+interface Purpose {
+  start: boolean;
+  /** False: only its settings are written, without a package or a build. */
+  code?: boolean;
+}
+
 async function findServices(session: SpaceSession, plan: AppPlan): Promise<FoundService[]> {
   return Promise.all(
     plan.services.map(async ({ name, bindingName }) => {
@@ -45,7 +52,16 @@ async function findServices(session: SpaceSession, plan: AppPlan): Promise<Found
 }
 
 /** Checks rights, quota and registry for a new app. An existing app has passed these checks before, or they are made when needed. */
-async function assertNewAppFits(session: SpaceSession, info: KfInfo, plan: AppPlan, start: boolean): Promise<RegistryClient | undefined> {
+async function assertNewAppFits(
+  session: SpaceSession,
+  info: KfInfo,
+  plan: AppPlan,
+  { start, code = true }: Purpose,
+): Promise<RegistryClient | undefined> {
+  if (!code) {
+    await assertMayPush(session, plan, false);
+    return undefined;
+  }
   const [registry] = await Promise.all([
     plan.lifecycle === 'docker' ? undefined : openRegistry(session, info),
     assertMayPush(session, plan),
@@ -73,21 +89,22 @@ async function readPlace(
 
 /**
  * @param app the existing app of that name, or undefined
- * @param start whether the push will start it
+ * @param purpose what is done with it
  * @throws KfError `usage`, `not-found`, `forbidden`, `quota`, `upload`: the errors that would end the push later; nothing is written then
  */
 export async function preflight(
   session: SpaceSession,
   info: KfInfo,
   plan: AppPlan,
-  { app, start }: { app: Stored<CFApp> | undefined; start: boolean },
+  app: Stored<CFApp> | undefined,
+  purpose: Purpose,
 ): Promise<Preflight> {
   if (plan.path !== undefined && plan.lifecycle !== 'docker') await assertSource(plan.path, session.signal);
   const [fitted, place, services, registry] = await Promise.all([
     fitToBuilder(session, info, plan),
     readPlace(session, plan, app),
     findServices(session, plan),
-    app === undefined ? assertNewAppFits(session, info, plan, start) : undefined,
+    app === undefined ? assertNewAppFits(session, info, plan, purpose) : undefined,
   ]);
   return { plan: fitted, ...place, services, ...defined({ registry }) };
 }

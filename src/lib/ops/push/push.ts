@@ -12,19 +12,17 @@ import type { SpaceSession } from '../../session/session.ts';
 import { kfVersion } from '../../version.ts';
 import type { KnownOfApp } from '../apps/details.ts';
 import { findLabelledApp, listDomainObjects } from '../find.ts';
-import { ensureRoute, unmapAll } from '../routes/routes.ts';
-import { ensureBinding } from '../services/user-provided.ts';
 import { waitUntilStopped } from '../apps/lifecycle.ts';
 import { ownSecondsOf, startTimeoutMs, waitForRollout, type RolloutWaitOptions } from '../apps/rollout-wait.ts';
 import type { AppFollower } from './app-follower.ts';
 import { makeArtifact } from './artifact.ts';
-import { acquireApp, lifecycleOf } from './acquire-app.ts';
+import { acquireApp } from './acquire-app.ts';
 import { decideChanges, isMarked, isNothing, type Changes } from './changes.ts';
 import { readSnapshot, type AppSnapshot } from './app-snapshot.ts';
-import { lockSettings, writeAsHolder } from './lock.ts';
+import { underLock, writeAsHolder } from './lock.ts';
 import { preflight, type Preflight } from './preflight.ts';
 import { needsDomains, wantedRoutes } from './route-plan.ts';
-import { writeEnv, writeProcesses } from './settings.ts';
+import { lifecycleChange, writeSettings } from './write-settings.ts';
 
 export interface PushedApp {
   name: string;
@@ -43,24 +41,6 @@ export interface PushOptions {
   force: boolean;
 }
 
-/** Writes everything except the switch itself. The app is locked, so no other push writes at the same time. Returns the routes that were added. */
-async function writeSettings(
-  session: SpaceSession,
-  info: KfInfo,
-  app: Stored<CFApp>,
-  facts: AppSnapshot,
-  changes: Changes,
-): Promise<Stored<CFRoute>[]> {
-  const [routes] = await Promise.all([
-    Promise.all(changes.routes.map((route) => ensureRoute(session, app, route, facts.routes))),
-    writeProcesses(session, info, app, changes.processes),
-    writeEnv(session, app, facts, changes.env),
-    unmapAll(session, app, changes.unmap),
-    ...changes.services.map(({ instance, bindingName }) => ensureBinding(session, app, instance, { bindingName })),
-  ]);
-  return routes;
-}
-
 /** The single patch that switches the app to the new state: droplet, desired state, deploy id. It also removes the lock. */
 function switchApp(
   session: SpaceSession,
@@ -69,11 +49,7 @@ function switchApp(
   droplet: string | undefined,
   deploy: { id: string; newRev: boolean; start: boolean; changes: Changes },
 ): Promise<Stored<CFApp>> {
-  const lifecycle = lifecycleOf(plan);
-  const data = {
-    ...defined({ buildpacks: plan.buildpacks && (lifecycle.data.buildpacks ?? null) }),
-    ...(plan.stack === undefined ? {} : { stack: lifecycle.data.stack }),
-  };
+  const data = lifecycleChange(plan);
   const patch = (live: Stored<CFApp>) => {
     const next = String(appRevOf(live) + 1);
     const isStop = !deploy.start && live.spec.desiredState === 'STARTED';
@@ -123,9 +99,8 @@ async function apply(
   target: { droplet: string | undefined; pushId: string; force: boolean },
 ): Promise<{ switched: Stored<CFApp>; routes: Stored<CFRoute>[] }> {
   const { session, info, plan } = prepared;
-  const locked = await lockSettings(session.cluster, app, target.pushId, session.signal);
-  try {
-    const added = await writeSettings(session, info, locked, facts, changes);
+  const write = async (locked: Stored<CFApp>): Promise<{ switched: Stored<CFApp>; routes: Stored<CFRoute>[] }> => {
+    const added = await writeSettings(session, info, locked, { facts, changes });
     const newRev = target.force || Object.keys(changes.env).length > 0 || changes.services.length > 0 || changes.restart;
     const deploy = {
       id: target.pushId,
@@ -135,11 +110,8 @@ async function apply(
     };
     const switched = await switchApp(session, locked, plan, target.droplet, deploy);
     return { switched, routes: [...(plan.noRoute ? [] : facts.ownRoutes), ...added] };
-  } catch (error) {
-    const release = () => ({ metadata: { annotations: { [annotations.applying]: null } } });
-    await writeAsHolder(session.cluster, locked, target.pushId, release).catch(() => undefined);
-    throw error;
-  }
+  };
+  return underLock(session.cluster, app, target.pushId, write, session.signal);
 }
 
 async function verdict(
@@ -188,7 +160,7 @@ function unchanged(
 }
 
 /** Snapshot and routes of an app that others changed since the preflight. */
-async function readAgain(
+export async function readAgain(
   session: SpaceSession,
   { plan, domains }: Preflight,
   app: Stored<CFApp>,
@@ -203,7 +175,7 @@ async function readAgain(
 export async function preparePush(session: SpaceSession, push: PushPlan, app: AppPlan): Promise<PreparedPush> {
   const [info, found] = await Promise.all([session.info(), findLabelledApp(session, app.name)]);
   requireCompatible(info, kfVersion());
-  const checked = await preflight(session, info, app, { app: found, start: push.start });
+  const checked = await preflight(session, info, app, found, { start: push.start });
   return { session, info, plan: checked.plan, push, found, checked };
 }
 

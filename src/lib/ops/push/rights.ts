@@ -30,11 +30,12 @@ export function assertMayBuild(session: SpaceSession, info: KfInfo, plan: AppPla
   return assertAccess(session.cluster, plan.lifecycle === 'docker' ? [build] : [build, uploads(info)], session.signal);
 }
 
-/** For a new app: one request for the space. @throws KubeError `forbidden` naming the missing right */
-export function assertMayPush(session: SpaceSession, plan: AppPlan): Promise<void> {
+/** For a new app: one request for the space. @param builds false: only its settings. @throws KubeError `forbidden` naming the missing right */
+export function assertMayPush(session: SpaceSession, plan: AppPlan, builds = true): Promise<void> {
   const ns = session.space.guid;
   const { app, build, package: source, process, route, serviceBinding } = kinds;
-  const plurals = [app, build, source, process, ...(plan.noRoute ? [] : [route]), ...(plan.services.length === 0 ? [] : [serviceBinding])];
+  const parts = builds ? [app, build, source, process] : [app, process];
+  const plurals = [...parts, ...(plan.noRoute ? [] : [route]), ...(plan.services.length === 0 ? [] : [serviceBinding])];
   return assertAccess(
     session.cluster,
     plurals.map(({ plural }) => creates(plural, ns)),

@@ -142,18 +142,20 @@ async function makeProcess(session: SpaceSession, info: KfInfo, app: Stored<CFAp
   await session.cluster.create(kinds.process, process, { signal: session.signal });
 }
 
+/** @param marks annotations of each process that changes; null removes */
 export async function writeProcesses(
   session: SpaceSession,
   info: KfInfo,
   app: Stored<CFApp>,
   steps: readonly ProcessStep[],
+  marks: Record<string, string | null> = {},
 ): Promise<void> {
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const { cluster, space, signal } = session;
   await Promise.all(
     steps.map(async ({ plan, process, changes, instances }) => {
       if (process === undefined) return makeProcess(session, info, app, plan, author);
-      if (Object.keys(changes).length > 0) await changeProcess(session, process, changes);
+      if (Object.keys(changes).length > 0) await changeProcess(session, process, changes, marks);
       if (instances === undefined) return;
       const name = processGuid(app.metadata.name, plan.type);
       await cluster.mergePatch(kinds.process, space.guid, name, { spec: { replicas: instances } }, { subresource: 'scale', signal });
