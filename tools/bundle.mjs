@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { deferred, listFaults } from './oclif-deferred.ts';
+import { deferred, deferredPackages, listFaults } from './oclif-deferred.ts';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const [option, folder, ...files] = process.argv.slice(2);
@@ -30,6 +30,11 @@ const leanOclif = {
     onLoad({ filter: /[\\/]@oclif[\\/]core[\\/]lib[\\/].*\.js$/ }, ({ path: file, suffix }) => {
       if (suffix !== '') return undefined;
       const found = deferred.find((part) => path.join(core, part.file) === file);
+      return found && { contents: found.contents, loader: 'js', resolveDir: path.dirname(file) };
+    });
+    onLoad({ filter: /[\\/]node_modules[\\/](ejs|wrap-ansi|indent-string|clean-stack|debug)[\\/].*\.js$/ }, ({ path: file, suffix }) => {
+      if (suffix !== '') return undefined;
+      const found = deferredPackages.find((part) => path.join(root, 'node_modules', part.file) === file);
       return found && { contents: found.contents, loader: 'js', resolveDir: path.dirname(file) };
     });
   },
@@ -147,7 +152,8 @@ const lazyBuiltins = {
         return `const ${patterns.map((pattern) => `${pattern} = process.getBuiltinModule('${name}')`).join(', ')};`;
       });
       const relative = path.relative(path.join(root, 'src'), file).replaceAll('\\', '/').replace(/\.ts$/, '');
-      return { contents: loadedAlone.has(relative) ? `${contents}\nimport 'kf:core';\n` : contents, loader: 'ts' };
+      const joined = loadedAlone.has(relative) ? `${contents}\nimport 'kf:core';\n` : contents;
+      return { contents: relative === 'main' ? `${contents}\nimport 'kf:start';\n` : joined, loader: 'ts' };
     });
   },
 };
@@ -162,11 +168,23 @@ function checkDeferred({ inputs }) {
   if (faults.length > 0) throw new Error(faults.join('\n'));
 }
 
+/** Small modules that main.ts needs before it knows the command. Every entry imports them, which puts them into one file. */
+const startModules = [
+  'lib/defined',
+  'lib/errors',
+  'lib/output/safe-text',
+  'lib/output/terminal',
+  'lib/session/settings',
+  'lib/session/state',
+  'lib/version',
+];
+
 /**
  * Modules that nearly every command needs, most of them small. By default the bundler makes a file of each, and every file costs a third of a
  * millisecond.
  */
 const coreModules = [
+  'declared',
   'lib/api/app',
   'lib/api/core',
   'lib/api/group',
@@ -176,6 +194,7 @@ const coreModules = [
   'lib/api/pod-kind',
   'lib/api/sizes',
   'lib/cf/usage',
+  'lib/cf/values',
   'lib/kube/credential',
   'lib/kube/errors',
   'lib/kube/lines',
@@ -184,6 +203,7 @@ const coreModules = [
   'lib/session/places',
   'lib/session/session',
   'lib/views/block',
+  'lib/views/dates',
   'lib/wait',
 ];
 
@@ -191,9 +211,11 @@ const coreModules = [
 const oneCore = {
   name: 'one-core',
   setup({ onLoad, onResolve }) {
-    onResolve({ filter: /^kf:core$/ }, () => ({ path: 'core', namespace: 'kf-core', sideEffects: true }));
-    onLoad({ filter: /.*/, namespace: 'kf-core' }, () => ({
-      contents: coreModules.map((name) => `import './${name}.ts';`).join('\n'),
+    onResolve({ filter: /^kf:(core|start)$/ }, ({ path: name }) => ({ path: name, namespace: 'kf-core', sideEffects: true }));
+    onLoad({ filter: /.*/, namespace: 'kf-core' }, ({ path: name }) => ({
+      contents: (name === 'kf:start' ? startModules : [...startModules, ...coreModules])
+        .map((module) => `import './${module}.ts';`)
+        .join('\n'),
       resolveDir: path.join(root, 'src'),
     }));
   },

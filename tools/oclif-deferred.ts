@@ -12,6 +12,8 @@ const whole = "import('kf:oclif')";
 /** Loads the file itself. */
 const own = "require('kf:own')";
 
+const again = 'Read tools/oclif-deferred.ts again.';
+
 interface DeferredPart {
   /** Within the folder of `@oclif/core`. */
   file: string;
@@ -62,6 +64,40 @@ export const deferred: readonly DeferredPart[] = [
   },
 ];
 
+interface DeferredPackage {
+  /** Its main file, within node_modules. */
+  file: string;
+  /** What oclif uses of it: '' stands for a call of the package itself. */
+  uses: string[];
+  reason: string;
+  contents: string;
+}
+
+const calls = (file: string, reason: string): DeferredPackage => ({
+  file,
+  uses: [''],
+  reason,
+  contents: `module.exports = (...input) => ${own}(...input);`,
+});
+
+/** Packages that files of oclif import at their start, and use later or never. */
+export const deferredPackages: readonly DeferredPackage[] = [
+  {
+    file: 'ejs/lib/cjs/ejs.js',
+    uses: ['render'],
+    reason: 'fills in the templates of oclif’s help.',
+    contents: `exports.render = (...input) => ${own}.render(...input);`,
+  },
+  calls('wrap-ansi/index.js', 'wraps the text of errors of oclif, and makes a table of all colours for it.'),
+  calls('indent-string/index.js', 'indents the text of errors of oclif.'),
+  calls('clean-stack/index.js', 'shortens the stack of errors of oclif.'),
+  calls('debug/src/index.js', 'prints what DEBUG asks for.'),
+];
+
+/** The files of oclif that the bundle has as they are. */
+const keptOf = (bundled: readonly string[]): string[] =>
+  bundled.filter((file) => file.endsWith('.js') && !deferred.some((part) => part.file === file));
+
 /** Files of `lib` that import another one, with the names that they use of it. */
 function usesOf(text: string, from: string, target: string): string[] {
   const found = [...text.matchAll(/(\w+) = (?:__importStar\()?require\("(\.[^"]*)"\)/g)];
@@ -73,6 +109,29 @@ function usesOf(text: string, from: string, target: string): string[] {
     .flatMap(([, name = '']) => [...text.matchAll(new RegExp(String.raw`\b${name}\.(\w+)`, 'g'))].map(([, used = '']) => used));
 }
 
+/** What a file of `lib` uses of a package: names, or '' for a call of the package. */
+function packageUses(text: string, name: string): string[] {
+  const found = [...text.matchAll(new RegExp(String.raw`(\w+) = (?:__importDefault\()?require\("${name}"\)`, 'g'))];
+  return found.flatMap(([, local = '']) =>
+    [...text.matchAll(new RegExp(String.raw`\b${local}\.default(?:\.(\w+))?`, 'g'))].map(([, used = '']) => used),
+  );
+}
+
+/** The entries of the list of packages that are not true any more, as sentences. */
+function packageFaults(core: string, bundled: readonly string[]): string[] {
+  const texts = keptOf(bundled).map((file) => [file, readFileSync(path.join(core, file), 'utf8')] as const);
+  return deferredPackages.flatMap(({ file, uses }) => {
+    const [name = ''] = file.split('/');
+    const found = texts.flatMap(([from, text]) => packageUses(text, name).map((used) => ({ from, used })));
+    if (found.length === 0) return [`Nothing that every command loads asks for the package ${name} any more: the list need not name it.`];
+    return found
+      .filter(({ used }) => !uses.includes(used))
+      .map(
+        ({ from, used }) => `${from} of @oclif/core uses '${used}' of the package ${name}, which the bundle defers without it. ${again}`,
+      );
+  });
+}
+
 /**
  * The entries of the list that are not true any more, as sentences.
  * @param core the folder of `@oclif/core`
@@ -80,7 +139,6 @@ function usesOf(text: string, from: string, target: string): string[] {
  */
 export function listFaults(core: string, bundled: readonly string[]): string[] {
   const { version } = JSON.parse(readFileSync(path.join(core, 'package.json'), 'utf8')) as { version: string };
-  const again = 'Read tools/oclif-deferred.ts again.';
   const faults =
     version === oclifVersion
       ? []
@@ -95,11 +153,11 @@ export function listFaults(core: string, bundled: readonly string[]): string[] {
       faults.push(`${file} of @oclif/core exports no '${name}' any more, which the bundle defers. ${again}`);
     if (!bundled.includes(file))
       faults.push(`Nothing that every command loads asks for ${file} of @oclif/core any more: the list need not name it.`);
-    for (const from of bundled.filter((one) => one.endsWith('.js') && !deferred.some((part) => part.file === one))) {
+    for (const from of keptOf(bundled)) {
       const used = usesOf(readFileSync(path.join(core, from), 'utf8'), from, file);
       for (const name of new Set(used.filter((one) => !exports.includes(one))))
         faults.push(`${from} of @oclif/core uses '${name}' of ${file}, which the bundle defers without it. ${again}`);
     }
   }
-  return faults;
+  return [...faults, ...packageFaults(core, bundled)];
 }

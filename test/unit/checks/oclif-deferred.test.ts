@@ -2,11 +2,19 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { deferred, listFaults, oclifVersion } from '../../../tools/oclif-deferred.ts';
+import { deferred, deferredPackages, listFaults, oclifVersion } from '../../../tools/oclif-deferred.ts';
 
 const installed = path.resolve('node_modules/@oclif/core');
 /** Files that every command loads, as the bundler reports them to the check. */
-const bundled = ['lib/command.js', 'lib/flags.js', 'lib/errors/index.js', ...deferred.map(({ file }) => file)];
+const bundled = [
+  'lib/command.js',
+  'lib/flags.js',
+  'lib/logger.js',
+  'lib/help/util.js',
+  'lib/errors/index.js',
+  'lib/errors/errors/cli.js',
+  ...deferred.map(({ file }) => file),
+];
 let core: string;
 
 beforeEach(() => {
@@ -22,7 +30,7 @@ function change(file: string, edit: (text: string) => string): void {
 describe('the list of what the bundle leaves out of oclif', () => {
   it('fits the installed oclif, and gives a reason for each part', () => {
     expect(listFaults(installed, bundled)).toEqual([]);
-    expect(deferred.filter(({ reason }) => !reason.endsWith('.'))).toEqual([]);
+    expect([...deferred, ...deferredPackages].filter(({ reason }) => !reason.endsWith('.'))).toEqual([]);
   });
 
   it('must be checked again for another version', () => {
@@ -60,5 +68,19 @@ describe('the list of what the bundle leaves out of oclif', () => {
         bundled.filter((file) => file !== 'lib/parser/index.js'),
       ),
     ).toEqual(['Nothing that every command loads asks for lib/parser/index.js of @oclif/core any more: the list need not name it.']);
+  });
+
+  it('is refused if oclif uses more of a package, and names it', () => {
+    change('lib/help/util.js', (text) => `${text}\nejs_1.default.compile('');\n`);
+    expect(listFaults(core, bundled)).toEqual([
+      "lib/help/util.js of @oclif/core uses 'compile' of the package ejs, which the bundle defers without it. Read tools/oclif-deferred.ts again.",
+    ]);
+  });
+
+  it('is refused if nothing imports a package, and names it', () => {
+    const without = bundled.filter((file) => file !== 'lib/logger.js');
+    expect(listFaults(installed, without)).toEqual([
+      'Nothing that every command loads asks for the package debug any more: the list need not name it.',
+    ]);
   });
 });
