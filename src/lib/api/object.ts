@@ -98,14 +98,8 @@ export function resource<T extends KubeObject>(
 }
 
 /** Declares a kind whose objects the API server computes for each answer. */
-export function computedResource<T extends KubeObject>(
-  group: string,
-  version: string,
-  kind: string,
-  plural: string,
-  namespaced = true,
-): ResourceType<T> {
-  return { group, version, kind, plural, namespaced, computed: true };
+export function computedResource<T extends KubeObject>(...identity: Parameters<typeof resource>): ResourceType<T> {
+  return { ...resource<T>(...identity), computed: true };
 }
 
 /** The object as a stored one. @throws KfError when a field is missing that every stored object has */

@@ -49,7 +49,8 @@ export class Channels {
     // Readers of a stream get the error there.
     this.closed.catch(() => undefined);
     socket.on('error', (error) => (this.#lost ??= error));
-    socket.on('message', (data) => this.#take(data));
+    // Of the forms of RawData, ws gives this one by default.
+    socket.on('message', (data) => this.#take(data as Buffer));
     this.#keepAlive(pingMs);
     this.#endWith(signal);
     socket.resume();

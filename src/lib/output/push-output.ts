@@ -3,7 +3,7 @@
 import type { AppDetails } from '../api/results.ts';
 import type { KfError } from '../errors.ts';
 import type { AppOutput, PushedDetails } from '../ops/push/all.ts';
-import type { AttributeLine } from '../ops/push/attributes.ts';
+import type { DiffLine } from '../manifest/diff.ts';
 import { renderAnswer, renderApp } from '../views/apps.ts';
 import { line } from '../views/block.ts';
 import { failureLines } from './error.ts';
@@ -12,7 +12,7 @@ import { openBlocks, type OutputBlock } from './side-by-side.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The lines of a manifest compared with the cluster, below their heading. */
-export function attributeTexts(lines: readonly AttributeLine[], { ink }: Terminal): string[] {
+export function attributeTexts(lines: readonly DiffLine[], { ink }: Terminal): string[] {
   const texts = lines.map(({ sign, text }) => {
     const shown = `${sign} ${text}`;
     return sign === '+' ? ink.good(shown) : sign === '-' ? ink.bad(shown) : shown;
@@ -24,7 +24,7 @@ function outputOn(block: OutputBlock, terminal: Terminal, bin: string): AppOutpu
   const { ink } = terminal;
   return {
     report: reportOn(block, bin),
-    attributes: (lines: readonly AttributeLine[]): void => {
+    attributes: (lines: readonly DiffLine[]): void => {
       for (const text of attributeTexts(lines, terminal)) block.say(text);
     },
     pushed: (details: PushedDetails): void => {

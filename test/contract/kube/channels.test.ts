@@ -96,7 +96,8 @@ describe('a command in a container', () => {
     const size = 5_000_000;
     const server = await serving(({ socket }) => {
       let read = 0;
-      socket.on('message', (message) => {
+      socket.on('message', (data) => {
+        const message = data as Buffer;
         if (message[0] === 0) read += message.length - 1;
         if (message.length !== 2 || message[0] !== 255) return;
         send(socket, 1, `channel ${String(message[1])} closed after ${read}`);
@@ -112,7 +113,8 @@ describe('a command in a container', () => {
     const seen: number[][] = [];
     const server = await serving(
       ({ socket }) => {
-        socket.on('message', (message) => {
+        socket.on('message', (data) => {
+          const message = data as Buffer;
           seen.push([...message]);
           send(socket, 1, message.subarray(1));
           end(socket, success);
@@ -128,7 +130,8 @@ describe('a command in a container', () => {
 
   test('gets the size of its terminal', async () => {
     const server = await serving(({ socket }) => {
-      socket.on('message', (message) => {
+      socket.on('message', (data) => {
+        const message = data as Buffer;
         send(socket, 1, `${String(message[0])} ${message.subarray(1).toString()}`);
         end(socket, success);
       });
@@ -365,7 +368,8 @@ describe('a port of a pod', () => {
   test('is one stream in both directions', async () => {
     const server = await serving(({ socket }) => {
       for (const channel of [0, 1]) send(socket, channel, port);
-      socket.on('message', (message) => {
+      socket.on('message', (data) => {
+        const message = data as Buffer;
         send(socket, 0, `${String(message[0])}:${message.subarray(1).toString()}`);
         socket.close(1000);
       });

@@ -11,7 +11,7 @@ import { askRoute, routeToAsk, type RouteAnswer } from '../routes/route-check.ts
 import { describeApp, readDroplet } from '../apps/details.ts';
 import { findAppIfAny } from '../find.ts';
 import type { Report } from '../../events.ts';
-import { attributeLines, type AttributeLine } from './attributes.ts';
+import { manifestDiff, type DiffLine } from '../../manifest/diff.ts';
 import { preparePush, pushApp, type PreparedPush, type PushOptions } from './push.ts';
 
 /** Builds share the cluster and uploads share one connection, so more at a time would not be faster. */
@@ -29,7 +29,7 @@ export interface PushedDetails extends AppDetails {
 export interface AppOutput {
   report: Report;
   /** The attributes in its manifest. */
-  attributes(lines: readonly AttributeLine[]): void;
+  attributes(lines: readonly DiffLine[]): void;
   pushed(details: PushedDetails): void;
   /** The app after a failed start. */
   summary(details: AppDetails): void;
@@ -91,11 +91,11 @@ function thatOf<T>(each: ReadonlyMap<string, T>, name: string): T {
 }
 
 /** For an image that was pushed before, its name as the user typed it is in its package: one request. */
-async function attributesOf({ session, plan, push, found, checked: { facts } }: PreparedPush): Promise<AttributeLine[]> {
-  if (found === undefined) return attributeLines(plan, undefined, push);
+async function attributesOf({ session, plan, push, found, checked: { facts } }: PreparedPush): Promise<DiffLine[]> {
+  if (found === undefined) return manifestDiff(plan, undefined, push);
   const build = facts.builds.find(({ metadata }) => metadata.name === found.spec.currentDropletRef?.name);
   const { image } = plan.docker === undefined ? {} : await readDroplet(session, found, defined({ build }));
-  return attributeLines(plan, { app: found, facts, image }, push);
+  return manifestDiff(plan, { app: found, facts, image }, push);
 }
 
 /** The app after a failed start; undefined when it cannot be read, because the cause of the failure matters more. */

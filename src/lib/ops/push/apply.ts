@@ -17,7 +17,7 @@ import { waitUntilProgrammed } from '../routes/programming.ts';
 import { urlOf } from '../routes/routes.ts';
 import { acquireApp } from './acquire-app.ts';
 import { allOrError } from './all.ts';
-import { attributeLines, type AttributeLine } from './attributes.ts';
+import { manifestDiff, type DiffLine } from '../../manifest/diff.ts';
 import { decideChanges, isNothing, type Changes } from './changes.ts';
 import { underLock, writeAsHolder } from './lock.ts';
 import { preflight } from './preflight.ts';
@@ -56,9 +56,9 @@ export async function prepareManifest(session: SpaceSession, plan: ManifestPlan)
 }
 
 /** The manifest, compared with the apps. */
-export function manifestLines(prepared: readonly PreparedPush[]): AttributeLine[] {
+export function manifestLines(prepared: readonly PreparedPush[]): DiffLine[] {
   return prepared.flatMap(({ plan, push, found, checked: { facts } }, index) => {
-    const lines = attributeLines(plan, found && { app: found, facts, image: undefined }, push);
+    const lines = manifestDiff(plan, found && { app: found, facts, image: undefined }, push);
     // Each begins with `---` and `applications:`.
     return index === 0 ? lines : lines.slice(2);
   });

@@ -6,7 +6,7 @@ import type { CFApp, CFProcess, CFRoute } from '../../../src/lib/api/types.gener
 import { parseManifest } from '../../../src/lib/manifest/parse.ts';
 import type { PushFlags } from '../../../src/lib/manifest/plan.ts';
 import { planPush } from '../../../src/lib/manifest/push-plan.ts';
-import { attributeLines, type Present } from '../../../src/lib/ops/push/attributes.ts';
+import { manifestDiff, type Present } from '../../../src/lib/manifest/diff.ts';
 
 function shown(body: string, present?: Present, flags: PushFlags = {}): string[] {
   const text = `applications:\n- name: shop\n${body.replace(/^/gm, '  ')}`;
@@ -14,7 +14,7 @@ function shown(body: string, present?: Present, flags: PushFlags = {}): string[]
   const push = planPush({ workingFolder: '/m', flags, manifest });
   const [plan] = push.apps;
   if (plan === undefined) throw new Error('no app');
-  return attributeLines(plan, present, push).map((line) => `${line.sign} ${line.text}`);
+  return manifestDiff(plan, present, push).map((line) => `${line.sign} ${line.text}`);
 }
 
 const web = (spec: Partial<CFProcess['spec']>, processType = 'web'): Stored<CFProcess> =>
@@ -43,7 +43,7 @@ function present(
   return {
     app,
     image,
-    facts: { isNew: false, processes, routes: ownRoutes, ownRoutes, builds: [], packages: [], env, hasEnvSecret: true, bindings: [] },
+    facts: { processes, ownRoutes, env },
   };
 }
 

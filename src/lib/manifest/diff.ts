@@ -1,14 +1,13 @@
 // Compares a manifest with an app, line by line, in the order and with the keys of a manifest. Pure.
 
-import { webProcess } from '../../api/app.ts';
-import type { Stored } from '../../api/object.ts';
-import { formatMegabytes } from '../../api/sizes.ts';
-import type { CFApp, CFProcess } from '../../api/types.generated.ts';
-import type { AppPlan, HealthCheckPlan, ProcessPlan } from '../../manifest/plan.ts';
-import type { AppSnapshot } from './app-snapshot.ts';
+import { webProcess } from '../api/app.ts';
+import type { Stored } from '../api/object.ts';
+import { formatMegabytes } from '../api/sizes.ts';
+import type { CFApp, CFProcess, CFRoute } from '../api/types.generated.ts';
+import type { AppPlan, HealthCheckPlan, ProcessPlan } from './plan.ts';
 
 /** `+`: added, `-`: the earlier value, blank: unchanged. */
-export interface AttributeLine {
+export interface DiffLine {
   sign: '+' | '-' | ' ';
   text: string;
 }
@@ -16,7 +15,8 @@ export interface AttributeLine {
 /** The existing parts of an app; undefined for a new one. */
 export interface Present {
   app: Stored<CFApp>;
-  facts: AppSnapshot;
+  /** Processes, the routes that lead to it, and its environment. */
+  facts: { processes: readonly Stored<CFProcess>[]; ownRoutes: readonly Stored<CFRoute>[]; env: Readonly<Record<string, string>> };
   /** The image that it runs, as the user pushed it. */
   image: string | undefined;
 }
@@ -31,22 +31,22 @@ const shown = (value: Written): string => {
   return text.includes('\n') ? JSON.stringify(text) : text;
 };
 
-const pairLines = (indent: string, [key, wanted, was]: Entry, show = shown): AttributeLine[] => {
+const pairLines = (indent: string, [key, wanted, was]: Entry, show = shown): DiffLine[] => {
   if (wanted === undefined) return [];
-  const line = (sign: AttributeLine['sign'], value: Written): AttributeLine => ({ sign, text: `${indent}${key}: ${show(value)}` });
+  const line = (sign: DiffLine['sign'], value: Written): DiffLine => ({ sign, text: `${indent}${key}: ${show(value)}` });
   if (was === wanted) return [line(' ', wanted)];
   return [...(was === undefined ? [] : [line('-', was)]), line('+', wanted)];
 };
 
 /** A key with lines below it; it is new when all of them are new. */
-function under(indent: string, key: string, lines: AttributeLine[]): AttributeLine[] {
+function under(indent: string, key: string, lines: DiffLine[]): DiffLine[] {
   if (lines.length === 0) return [];
   const sign = lines.every((line) => line.sign === '+') ? '+' : ' ';
   return [{ sign, text: `${indent}${key}:` }, ...lines];
 }
 
 /** The items of a list, both those that exist and those that do not. */
-function items(indent: string, wanted: readonly string[], isThere: (item: string) => boolean): AttributeLine[] {
+function items(indent: string, wanted: readonly string[], isThere: (item: string) => boolean): DiffLine[] {
   return wanted.map((item) => ({ sign: isThere(item) ? ' ' : '+', text: `${indent}- ${item}` }));
 }
 
@@ -62,7 +62,7 @@ function checkEntries(prefix: string, plan: HealthCheckPlan = {}, present: CFPro
 const size = (megabytes: number | undefined): Written => (megabytes === undefined ? undefined : formatMegabytes(megabytes));
 const command = (text: string | null | undefined): Written => (text === null || text === '' ? 'null' : text);
 
-function processLines(indent: string, plan: ProcessPlan, process: Stored<CFProcess> | undefined): AttributeLine[] {
+function processLines(indent: string, plan: ProcessPlan, process: Stored<CFProcess> | undefined): DiffLine[] {
   const spec = process?.spec;
   const entries: Entry[] = [
     ['command', command(plan.command), spec === undefined ? undefined : command(spec.command ?? null)],
@@ -79,39 +79,39 @@ function processLines(indent: string, plan: ProcessPlan, process: Stored<CFProce
 }
 
 /** The keys of the web process alone are at the level of the app, as in most manifests. */
-function processesLines({ processes }: AppPlan, present: readonly Stored<CFProcess>[]): AttributeLine[] {
+function processesLines({ processes }: AppPlan, present: readonly Stored<CFProcess>[]): DiffLine[] {
   const processOf = ({ type }: ProcessPlan): Stored<CFProcess> | undefined => present.find(({ spec }) => spec.processType === type);
   const [only] = processes;
   if (only?.type === webProcess && processes.length === 1) return processLines('  ', only, processOf(only));
   const lines = processes.flatMap((plan) => {
     const process = processOf(plan);
-    const head: AttributeLine = { sign: process === undefined ? '+' : ' ', text: `  - type: ${plan.type}` };
+    const head: DiffLine = { sign: process === undefined ? '+' : ' ', text: `  - type: ${plan.type}` };
     return [head, ...processLines('    ', plan, process)];
   });
   return under('  ', 'processes', lines);
 }
 
-function buildpackLines({ buildpacks }: AppPlan, { app }: Partial<Present>): AttributeLine[] {
+function buildpackLines({ buildpacks }: AppPlan, { app }: Partial<Present>): DiffLine[] {
   if (buildpacks === undefined) return [];
   const present = app?.spec.lifecycle.data.buildpacks ?? [];
-  const gone = present.filter((name) => !buildpacks.includes(name)).map((name): AttributeLine => ({ sign: '-', text: `  - ${name}` }));
+  const gone = present.filter((name) => !buildpacks.includes(name)).map((name): DiffLine => ({ sign: '-', text: `  - ${name}` }));
   const lines = under('  ', 'buildpacks', [...gone, ...items('  ', buildpacks, (name) => present.includes(name))]);
   return lines.length > 0 ? lines : [{ sign: app === undefined ? '+' : ' ', text: '  buildpacks: []' }];
 }
 
-function routeLines(plan: AppPlan, { facts }: Partial<Present>): AttributeLine[] {
+function routeLines(plan: AppPlan, { facts }: Partial<Present>): DiffLine[] {
   const mapped = new Set((facts?.ownRoutes ?? []).map(({ status }) => (status?.uri ?? '').toLowerCase()));
   if (plan.noRoute) return pairLines('  ', ['no-route', 'true', facts !== undefined && mapped.size === 0 ? 'true' : undefined]);
   if (plan.routes.length > 0) {
     const isMapped = ({ hostname, path = '' }: AppPlan['routes'][number]): boolean => mapped.has(`${hostname}${path}`.toLowerCase());
-    const lines = plan.routes.map((route): AttributeLine => ({ sign: isMapped(route) ? ' ' : '+', text: `  - route: ${route.text}` }));
+    const lines = plan.routes.map((route): DiffLine => ({ sign: isMapped(route) ? ' ' : '+', text: `  - route: ${route.text}` }));
     return under('  ', 'routes', lines);
   }
   return plan.randomRoute ? pairLines('  ', ['random-route', 'true', mapped.size > 0 ? 'true' : undefined]) : [];
 }
 
-function metadataLines(plan: AppPlan, { app }: Partial<Present>): AttributeLine[] {
-  const part = (key: 'labels' | 'annotations'): AttributeLine[] => {
+function metadataLines(plan: AppPlan, { app }: Partial<Present>): DiffLine[] {
+  const part = (key: 'labels' | 'annotations'): DiffLine[] => {
     const entries = Object.entries(plan[key]).map(([name, value]): Entry => {
       const was = app?.metadata[key]?.[name];
       // A key that is to be removed and does not exist counts as unchanged.
@@ -126,7 +126,7 @@ function metadataLines(plan: AppPlan, { app }: Partial<Present>): AttributeLine[
   return under('  ', 'metadata', [...part('labels'), ...part('annotations')]);
 }
 
-function envLines({ env }: AppPlan, { facts }: Partial<Present>, redactEnv: boolean): AttributeLine[] {
+function envLines({ env }: AppPlan, { facts }: Partial<Present>, redactEnv: boolean): DiffLine[] {
   const show = redactEnv ? () => redacted : shown;
   return under(
     '  ',
@@ -136,13 +136,13 @@ function envLines({ env }: AppPlan, { facts }: Partial<Present>, redactEnv: bool
 }
 
 /** The attributes of an app in its manifest and the flags. */
-export function attributeLines(plan: AppPlan, present: Present | undefined, { redactEnv }: { redactEnv: boolean }): AttributeLine[] {
+export function manifestDiff(plan: AppPlan, present: Present | undefined, { redactEnv }: { redactEnv: boolean }): DiffLine[] {
   const there: Partial<Present> = present ?? {};
   const { app, image, facts } = there;
   const bound = new Set((app?.status?.serviceBindings ?? []).map(({ name }) => name));
-  const named = (key: string, wanted: Written, was: Written): AttributeLine[] =>
+  const named = (key: string, wanted: Written, was: Written): DiffLine[] =>
     pairLines('  ', [key, wanted, app === undefined ? undefined : was]);
-  const services = plan.services.map(({ name, bindingName = name }): AttributeLine => ({
+  const services = plan.services.map(({ name, bindingName = name }): DiffLine => ({
     sign: bound.has(bindingName) ? ' ' : '+',
     text: `  - ${name}`,
   }));
