@@ -248,12 +248,13 @@ export async function start(processArgv: readonly string[], exit: (code: number)
   const output = watchOutput(controller);
   const bin = binaryName(processArgv[1] ?? 'kf');
   const env = withSettings(process.env);
+  const json = argv.includes('--json');
   const options = {
     env,
     stdout: process.stdout,
     stderr: output.stderr,
-    canAsk: () => process.stdin.isTTY === true && process.stdout.isTTY === true,
-    json: argv.includes('--json'),
+    canAsk: () => process.stdin.isTTY === true && (json ? process.stderr : process.stdout).isTTY === true,
+    json,
   };
   const terminal = await openTerminal(options, bin);
   const ended = await run(argv, { terminal, signal: controller.signal, env, bin });

@@ -25,7 +25,7 @@ export default class CreateUserProvidedService extends KfCommand<Result> {
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(CreateUserProvidedService);
     const name = args.SERVICE_INSTANCE.trim();
-    const credentials = flags.credentials === undefined ? {} : await readCredentials(this.terminal, flags.credentials);
+    const credentials = flags.credentials === undefined ? {} : await readCredentials(this.terminal, flags.credentials, this.signal);
     const [session, { createUserProvided, withoutEffect }] = await this.inSpace(import('../lib/ops/services/user-provided.ts'));
     this.announce`Creating user provided service ${name}`;
     const urls = {

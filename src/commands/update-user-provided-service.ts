@@ -25,7 +25,7 @@ export default class UpdateUserProvidedService extends KfCommand<Result> {
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(UpdateUserProvidedService);
     const name = args.SERVICE_INSTANCE.trim();
-    const credentials = flags.credentials === undefined ? undefined : await readCredentials(this.terminal, flags.credentials);
+    const credentials = flags.credentials === undefined ? undefined : await readCredentials(this.terminal, flags.credentials, this.signal);
     const [session, { updateUserProvided }, { findService }, { withoutEffect }] = await this.inSpace(
       import('../lib/ops/services/instances.ts'),
       import('../lib/ops/find.ts'),

@@ -21,8 +21,8 @@ export const userProvidedFlags = () => ({
   tags: Flags.string({ char: 't', summary: 'tags, comma-separated', helpValue: 'TAGS' }),
 });
 
-/** `-p`: JSON, a file, or names whose values are prompted for without echo. @throws KfError `usage` */
-export async function readCredentials(terminal: Terminal, text: string): Promise<Record<string, unknown>> {
+/** `-p`: JSON, a file, or names whose values are prompted for without echo (without a terminal: one line of stdin each). @throws KfError `usage` */
+export async function readCredentials(terminal: Terminal, text: string, signal: AbortSignal): Promise<Record<string, unknown>> {
   const given = await readJsonOrFile(text, '-p');
   if (given !== undefined) return given;
   const names = parseList(text);
@@ -33,6 +33,6 @@ export async function readCredentials(terminal: Terminal, text: string): Promise
   }
   const { askSecret } = await import('../lib/output/prompt.ts');
   const answers: Record<string, unknown> = {};
-  for (const one of names) answers[one] = await askSecret(terminal, one, "-p '{...}' or -p FILE");
+  for (const one of names) answers[one] = await askSecret(terminal, { name: one, otherwise: "-p '{...}' or -p FILE", signal });
   return answers;
 }

@@ -20,6 +20,8 @@ export interface CliOptions {
   stdin?: string;
   /** Runs in this folder, which is created, and removed when the shell is in it. */
   removedFolder?: string;
+  /** A script of bash that runs the command as `"$@"`. */
+  script?: string;
   /** Sent as soon as this text has appeared on stdout or stderr. */
   kill?: { after: string; signal: NodeJS.Signals };
 }
@@ -32,6 +34,11 @@ export function bundleForTests(): { program: string; meta: string; remove: () =>
   execFileSync(process.execPath, [bundler, '--cli', folder]);
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   return { program: path.join(folder, 'bin', 'run.js'), meta: path.join(folder, 'meta.json'), remove };
+}
+
+function wrapped(command: readonly string[], { removedFolder, script }: CliOptions): readonly string[] {
+  if (script !== undefined) return ['bash', '-c', script, 'bash', ...command];
+  return removedFolder === undefined ? command : inRemoved(removedFolder, command);
 }
 
 const inRemoved = (folder: string, command: readonly string[]): string[] => [
@@ -67,7 +74,7 @@ export class Cli {
     const started = performance.now();
     const env = { PATH: process.env['PATH'] ?? '', HOME: this.home, CF_HOME: this.home, TZ: 'UTC', ...this.env, ...options.env };
     const command = [process.execPath, this.#program, ...args];
-    const [file = '', ...rest] = options.removedFolder === undefined ? command : inRemoved(options.removedFolder, command);
+    const [file = '', ...rest] = wrapped(command, options);
     const child = spawn(file, rest, { env, cwd: this.home, stdio: ['pipe', 'pipe', 'pipe'] });
     const out = { stdout: '', stderr: '' };
     let isKilled = false;

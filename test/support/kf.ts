@@ -4,6 +4,7 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { feed } from './feed.ts';
 import { reportIfSlow } from './figures.ts';
 
 export interface Ran {
@@ -86,7 +87,7 @@ export class Kf {
           resolve({ code, stdout, stderr, milliseconds });
         },
       );
-      if (options.stdin !== undefined) child.stdin?.end(options.stdin);
+      feed(child, options.stdin);
     });
   }
 

@@ -85,3 +85,56 @@ describe('delete', () => {
     expect(cluster.memory.peek(kinds.route, ns, 'r')?.spec.destinations).toHaveLength(2);
   });
 });
+
+describe('the question of delete, without a terminal', () => {
+  const asks = 'Really delete the app my-app? [yN]: ';
+  const deleting = 'Deleting app my-app in org example-org / space example-space as alice...\nOK\n\n';
+
+  it.each([
+    ['echo y', 'echo y | "$@"'],
+    ['yes', 'yes | "$@"'],
+    ['a file', '"$@" <<< y'],
+  ])('is answered by %s', async (_, script) => {
+    await addApp();
+    expect(await cli.run(['delete', 'my-app'], { script })).toMatchObject({ code: 0, stdout: `${asks}y\n${deleting}` });
+    expect(appNow()).toBeUndefined();
+  });
+
+  it('is answered with no by an empty line', async () => {
+    await addApp();
+    const declined = `${asks}\nApp 'my-app' has not been deleted.\n`;
+    expect(await cli.run(['delete', 'my-app'], { stdin: '\ny\n' })).toMatchObject({ code: 0, stdout: declined });
+    expect(appNow()).toBeDefined();
+  });
+
+  it.each(['"$@" </dev/null', '"$@" <&-'])('fails at once with %s, and names the flag', async (script) => {
+    await addApp();
+    const stderr = 'Really delete the app my-app? There is no terminal to ask on: add -f to say yes.\n';
+    expect(await cli.run(['delete', 'my-app'], { script })).toMatchObject({ code: 1, stdout: 'FAILED\n', stderr });
+    expect(appNow()).toBeDefined();
+  });
+
+  it('takes one line of the script that runs it, and fails if that is no answer', async () => {
+    await addApp();
+    const script = `printf '%s; echo code $?\\necho taken\\necho goes on\\n' "$*" | bash -s`;
+    const run = await cli.run(['delete', 'my-app'], { script });
+    expect(run.stdout).toBe(`${asks}\nFAILED\ncode 1\ngoes on\n`);
+    expect(run.stderr).toContain('The line on stdin is no answer (not y, n, yes, or no): add -f to say yes.');
+    expect(appNow()).toBeDefined();
+  });
+
+  it('is on stderr with --json', async () => {
+    await addApp();
+    const run = await cli.run(['delete', 'my-app', '--json'], { stdin: 'y\n' });
+    expect([run.code, run.stderr]).toEqual([0, `${asks}y\n`]);
+    expect(JSON.parse(run.stdout)).toMatchObject({ status: 0, result: { name: 'my-app', deleted: true } });
+  });
+
+  it('ends with 130 on Ctrl-C, also if the pipe stays open', async () => {
+    await addApp();
+    const script = 'mkfifo pipe; exec "$@" <> pipe';
+    const run = await cli.run(['delete', 'my-app'], { script, kill: { after: '[yN]: ', signal: 'SIGINT' } });
+    expect(run).toMatchObject({ code: 130, stdout: `${asks}\nFAILED\n`, stderr: 'Interrupted.\n' });
+    expect(appNow()).toBeDefined();
+  });
+});

@@ -1,3 +1,4 @@
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Config } from '@oclif/core';
 import { runCommand } from '@oclif/test';
@@ -69,6 +70,10 @@ let fast: PushScene;
 let slow: PushScene;
 beforeAll(async () => {
   [fast, slow] = await Promise.all([PushScene.start(bundle.program), PushScene.start(bundle.program)]);
+  // The stdin of this process is at its end too, as that of the child process. A new file gets the lowest free number.
+  writeFileSync(path.join(slow.cli.home, 'stdin'), '');
+  closeSync(0);
+  expect(openSync(path.join(slow.cli.home, 'stdin'), 'r')).toBe(0);
 });
 afterAll(async () => {
   await Promise.all([fast.stop(), slow.stop()]);

@@ -177,7 +177,7 @@ describe('delete-space', () => {
 
   it('without -f and without a terminal deletes nothing, and names the flag', async () => {
     await target();
-    const run = await cli.run(['delete-space', 'example-space'], { stdin: 'n\n' });
+    const run = await cli.run(['delete-space', 'example-space']);
     expect(run.stdout).toContain('This action impacts all resources scoped to this space, including apps,');
     expect([run.code, run.stderr]).toEqual([1, expect.stringContaining('-f')]);
     expect(cluster.server.callsOf('DELETE .*')).toEqual([]);
@@ -233,9 +233,22 @@ describe('delete-org', () => {
   });
 
   it('without -f and without a terminal deletes nothing, and names the flag', async () => {
-    const run = await cli.run(['delete-org', 'example-org'], { stdin: 'n\n' });
+    const run = await cli.run(['delete-org', 'example-org']);
     expect([run.code, run.stderr]).toEqual([1, expect.stringContaining('-f')]);
     expect(cluster.memory.all(kinds.org)).toHaveLength(1);
+  });
+
+  it('is answered with no by a line of a pipe', async () => {
+    for (const args of [
+      ['delete-space', 'example-space', '-o', 'example-org'],
+      ['delete-org', 'example-org'],
+    ]) {
+      expect(await cli.run(args, { stdin: 'n\n' })).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining(' has not been deleted.\n') as string,
+      });
+    }
+    expect(cluster.server.callsOf('DELETE .*')).toEqual([]);
   });
 });
 

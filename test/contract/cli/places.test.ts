@@ -235,10 +235,15 @@ describe('services', () => {
     ]);
   });
 
-  it('asks for credentials only on a terminal', async () => {
-    const run = await cli.run(['cups', 'db', '-p', 'user,password'], { stdin: 'x\ny\n' });
-    expect(run.code).toBe(1);
-    expect(run.stderr).toContain("'user' is asked for, but there is no terminal to ask on");
+  it('asks for credentials on a terminal, or takes one line of a pipe for each', async () => {
+    const none = await cli.run(['cups', 'db', '-p', 'user,password'], { stdin: '' });
+    expect(none.code).toBe(1);
+    expect(none.stderr).toContain("'user' is asked for, but there is no terminal to ask on");
+    const run = await cli.run(['cups', 'db', '-p', 'user,password'], { stdin: 'x\ns3cret\n' });
+    expect([run.code, run.stdout.includes('s3cret')]).toEqual([0, false]);
+    const secret = cluster.memory.peek(secretType, ns, cluster.memory.all(kinds.serviceInstance)[0]?.spec.secretName ?? '');
+    const stored = Buffer.from(secret?.data?.['credentials'] ?? '', 'base64').toString();
+    expect(JSON.parse(stored)).toEqual({ user: 'x', password: 's3cret' });
   });
 
   it('bind-service names the nearest service', async () => {
