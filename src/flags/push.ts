@@ -51,7 +51,7 @@ export const pushFlags = {
   'no-manifest': Flags.boolean({ summary: 'ignore a manifest' }),
   var: manifestFlags.var,
   'vars-file': manifestFlags['vars-file'],
-  path: Flags.string({ char: 'p', summary: 'folder to push', helpValue: 'PATH' }),
+  path: Flags.string({ char: 'p', summary: 'folder to push, or a zip, jar or war', helpValue: 'PATH' }),
   'redact-env': manifestFlags['redact-env'],
   'docker-image': Flags.string({ char: 'o', summary: 'ready image instead of source', helpValue: 'IMAGE' }),
   stack: Flags.string({ char: 's', summary: 'stack', helpValue: 'STACK' }),

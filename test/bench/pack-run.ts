@@ -3,7 +3,7 @@
 
 import { directConnection } from '../../src/lib/oci/http.ts';
 import { RegistryClient } from '../../src/lib/oci/registry.ts';
-import { listSource } from '../../src/lib/source/content-hash.ts';
+import { listSource } from '../../src/lib/source/source.ts';
 import { packSource, pushSource } from '../../src/lib/source/pack.ts';
 
 const [tree = '', cacheDir = '', registry = '', repository = '', compression = 'gzip'] = process.argv.slice(2);

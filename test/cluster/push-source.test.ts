@@ -1,6 +1,6 @@
 // Source code: built by a real CNB lifecycle, built once, and a failed build reports the cause.
 
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -9,6 +9,7 @@ import { get } from '../support/http.ts';
 import { Kf, kubectlJson, ringEnv } from '../support/kf.ts';
 import { currentPodsOf } from '../support/pods.ts';
 import { until } from '../support/until.ts';
+import { zipOf } from '../support/zip.ts';
 
 const fixtures = path.resolve('test/fixtures/apps');
 let kf: Kf;
@@ -36,6 +37,16 @@ interface CFApp {
 const ns = ringEnv('KF_TEST_SPACE_GUID');
 const guidOf = async (app: string): Promise<string> => (await kf.ok('app', app, '--guid')).stdout.trim();
 const appOf = async (app: string): Promise<CFApp> => kubectlJson<CFApp>('get', 'cfapp', await guidOf(app), '-n', ns);
+
+/** A zip of a folder without folders in it. */
+async function zippedFolder(from: string): Promise<Buffer> {
+  const names = await readdir(from);
+  const entries = names.map(async (name) => {
+    const file = path.join(from, name);
+    return { name, content: await readFile(file), mode: (await stat(file)).mode };
+  });
+  return zipOf(await Promise.all(entries));
+}
 
 /** The field managers of an app, as the API server stores them. */
 async function managersOf(app: string): Promise<string[]> {
@@ -83,6 +94,17 @@ describe('push of source code', () => {
     const pushed = await kf.json<PushResult>('push', 'source-app', '-p', path.join(folder, 'hello'), '-m', '128M');
     expect(pushed.apps[0]).toMatchObject({ unchanged: false, built: true, stack: 'kf' });
     expect((await get('source-app.apps.localhost')).status).toBe(200);
+  });
+
+  test('a zip is built as the folder that it would be unpacked to, and that folder is then unchanged', async () => {
+    await writeFile(path.join(folder, 'hello', 'zipped.txt'), 'zipped');
+    const archive = path.join(folder, 'hello.jar');
+    await writeFile(archive, await zippedFolder(path.join(folder, 'hello')));
+    const zipped = await kf.json<PushResult>('push', 'source-app', '-p', archive, '-m', '128M');
+    expect(zipped.apps[0]).toMatchObject({ unchanged: false, built: true });
+    expect((await get('source-app.apps.localhost')).status).toBe(200);
+    const unpacked = await kf.json<PushResult>('push', 'source-app', '-p', path.join(folder, 'hello'), '-m', '128M');
+    expect(unpacked.apps[0]).toMatchObject({ unchanged: true, layerBytesSent: 0 });
   });
 
   test('restage builds the same source again, with the settings of now', async () => {

@@ -15,10 +15,16 @@ interface EntryBase {
   gid?: number;
 }
 
+/** Content that is read when its turn comes. */
+export interface StreamedContent {
+  size: number;
+  read: () => AsyncIterable<Buffer>;
+}
+
 export interface FileEntry extends EntryBase {
   type: 'file';
   /** A path on disk, or the content itself. */
-  source: string | Buffer;
+  source: string | Buffer | StreamedContent;
   /** The state of the file when it was listed; another size or hash (hex SHA-256) at packing time is an error. */
   expect?: { size: number; sha256: string };
 }
@@ -66,8 +72,9 @@ export async function* tarBlocks(
 ): AsyncGenerator<Buffer, void, undefined> {
   const block = new BlockBuffer(pool);
   for await (const entry of entries) {
-    if (entry.type === 'file') yield* writeFile(block, entry);
-    else yield* block.put(headerOf(entry, 0));
+    if (entry.type !== 'file') yield* block.put(headerOf(entry, 0));
+    else if (typeof entry.source === 'object' && 'read' in entry.source) yield* writeStream(block, entry, entry.source);
+    else yield* writeFile(block, entry, entry.source);
   }
   yield* block.put(Buffer.alloc(2 * RECORD_BYTES));
   if (block.length > 0) yield block.take();
@@ -116,14 +123,32 @@ class BlockBuffer {
   }
 }
 
-function* writeFile(block: BlockBuffer, entry: FileEntry): Generator<Buffer, void, undefined> {
-  if (typeof entry.source !== 'string') {
-    yield* block.put(headerOf(entry, entry.source.length));
-    yield* block.put(entry.source);
-    yield* block.pad(entry.source.length);
+async function* writeStream(
+  block: BlockBuffer,
+  entry: FileEntry,
+  { size, read }: StreamedContent,
+): AsyncGenerator<Buffer, void, undefined> {
+  yield* block.put(headerOf(entry, size));
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of read()) {
+    bytes += chunk.length;
+    if (bytes > size) throw changed(entry.name);
+    hash.update(chunk);
+    yield* block.put(chunk);
+  }
+  if (bytes !== size || (entry.expect && hash.digest('hex') !== entry.expect.sha256)) throw changed(entry.name);
+  yield* block.pad(size);
+}
+
+function* writeFile(block: BlockBuffer, entry: FileEntry, source: string | Buffer): Generator<Buffer, void, undefined> {
+  if (typeof source !== 'string') {
+    yield* block.put(headerOf(entry, source.length));
+    yield* block.put(source);
+    yield* block.pad(source.length);
     return;
   }
-  const fd = openSource(entry, entry.source);
+  const fd = openSource(entry, source);
   try {
     yield* copyFile(block, entry, fd);
   } finally {

@@ -1,58 +1,35 @@
-// The content hash of a folder: equal for equal source, independent of the machine and the compression.
+// Lists and hashes a folder. Files that have not changed since the last push are not read again.
 
-import { createHash, type Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KfError, messageOf } from '../errors.ts';
 import type { LayerEntry } from '../oci/layer.ts';
-import { emptySource, resolveSourceRoot, type SourceEntry, walkSource } from './files.ts';
+import { emptySource, type SourceEntry, walkSource } from './files.ts';
+import { ContentHash, type ListOptions, type SourceListing } from './listing.ts';
 import { type HashedEntry, type IndexListing, StatIndexReader, StatIndexWriter } from './stat-index.ts';
 import { defined } from '../defined.ts';
-
-export interface ListOptions {
-  /** The folder of the stat index; created if it does not exist. */
-  cacheDir: string;
-  /** Whether a flag or the manifest names the folder, for the message when it does not exist. */
-  namedBy?: 'flag' | 'manifest';
-  warn?: (message: string) => void;
-  /** Entries and bytes of files so far. */
-  progress?: (entries: number, bytes: number) => void;
-  signal?: AbortSignal;
-}
-
-/** A folder at the time of listing. Close it when done. */
-export interface SourceListing {
-  root: string;
-  /** `sha256:` and 64 hex digits; see {@link hashEntry}. */
-  contentHash: string;
-  entries: number;
-  files: number;
-  /** Of all files. */
-  bytes: number;
-  /** Bytes of files that had to be read because the index did not have them. */
-  bytesRead: number;
-  /** Entries for the layer, with the expected state of each file at packing time. */
-  layerEntries(): Generator<LayerEntry, void, undefined>;
-  close(): void;
-}
 
 /** Bytes that are hashed before the event loop gets a turn: some 20 ms. */
 const BYTES_PER_TURN = 32 * 1024 * 1024;
 const BUFFER_BYTES = 256 * 1024;
 
-/** Lists and hashes a folder. Throws KfError `usage` (folder missing or empty) or `upload`. */
-export async function listSource(path: string, options: ListOptions): Promise<SourceListing> {
-  const root = resolveSourceRoot(path, options.namedBy);
+/**
+ * @param root its real path
+ * @param path as it was given
+ * @throws KfError `usage` (empty) or `upload`
+ */
+export async function listFolder(root: string, path: string, options: ListOptions): Promise<SourceListing> {
   const known = new StatIndexReader(options.cacheDir, root);
   const index = new StatIndexWriter(options.cacheDir, root);
   const totals = { entries: 0, files: 0, bytes: 0, bytesRead: 0 };
   const read = new FileHasher(root, options.signal);
-  const hash = createHash('sha256').update('kf-content-1\n');
+  const hash = new ContentHash();
   try {
     for await (const entry of walkSource(root, options)) {
       const hashed = entry.type === 'file' ? await withHash(entry, known, read) : entry;
-      hashEntry(hash, hashed);
+      hash.add(hashed);
       index.add(hashed, BigInt(Date.now()) * 1_000_000n);
       totals.entries++;
       totals.files += entry.type === 'file' ? 1 : 0;
@@ -70,7 +47,7 @@ export async function listSource(path: string, options: ListOptions): Promise<So
   const listing = index.finish();
   return {
     root,
-    contentHash: `sha256:${hash.digest('hex')}`,
+    contentHash: hash.digest(),
     ...totals,
     layerEntries: () => layerEntries(root, listing),
     close: () => listing.close(),
@@ -81,15 +58,6 @@ export async function listSource(path: string, options: ListOptions): Promise<So
 function fromSystem(error: unknown, cacheDir: string): unknown {
   if (!(error instanceof Error) || typeof (error as NodeJS.ErrnoException).syscall !== 'string') return error;
   return new KfError('upload', `The list of files cannot be kept in '${cacheDir}': ${error.message}.`, { cause: error });
-}
-
-/**
- * One line per entry: type, the relevant part of the mode, path, and link target or content. Of the mode only "executable by its owner" counts, as
- * in git: the rest depends on the umask at the checkout, so two machines would have different hashes.
- */
-function hashEntry(hash: Hash, entry: HashedEntry): void {
-  const executable = entry.type === 'file' && (entry.mode & 0o100) !== 0;
-  hash.update(`${JSON.stringify([entry.type, executable, entry.path, entry.sha256 ?? entry.target ?? ''])}\n`);
 }
 
 async function withHash(entry: SourceEntry, known: StatIndexReader, read: FileHasher): Promise<HashedEntry> {

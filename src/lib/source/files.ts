@@ -6,7 +6,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KfError, messageOf } from '../errors.ts';
 import { smallFileBytes } from '../small-file.ts';
 import { type IgnoreRules, parseIgnoreRules } from './cfignore.ts';
-import { defined } from '../defined.ts';
 
 /** One file, folder or link of the source. Times in nanoseconds since 1970. */
 export interface SourceEntry {
@@ -33,8 +32,8 @@ export interface WalkOptions {
 /** Time before the event loop gets a turn, in which an interruption is noticed. */
 const msPerTurn = 25;
 
-/** The real path of a folder to push (the folder itself may be a link). Throws KfError `usage` when it does not exist, in cf's words. */
-export function resolveSourceRoot(path: string, namedBy: 'flag' | 'manifest' = 'flag'): string {
+/** The real path of a folder or an archive to push (it may be a link itself). Throws KfError `usage` when it does not exist, in cf's words. */
+export function resolveSource(path: string, namedBy: 'flag' | 'manifest' = 'flag'): { root: string; isFolder: boolean } {
   let root: string;
   try {
     root = realpathSync(path);
@@ -48,12 +47,10 @@ export function resolveSourceRoot(path: string, namedBy: 'flag' | 'manifest' = '
         : `File not found locally, make sure the file exists at given path ${path}`,
     );
   }
-  if (!statSync(root).isDirectory()) {
-    throw new KfError('usage', `The path '${path}' is a file, and kf does not push zip, jar or war files yet.`, {
-      hints: ['Unpack it and push the folder.'],
-    });
-  }
-  return root;
+  const stats = statSync(root);
+  // To open a named pipe would wait for its writer.
+  if (!stats.isDirectory() && !stats.isFile()) throw new KfError('usage', `The path '${path}' is neither a folder nor a file.`);
+  return { root, isFolder: stats.isDirectory() };
 }
 
 /**
@@ -78,8 +75,8 @@ export function emptySource(path: string): KfError {
 }
 
 /** Reads only until the first entry. @throws KfError `usage` when a push of the folder would take nothing */
-export async function assertSource(path: string, signal?: AbortSignal): Promise<void> {
-  const walking = walkSource(resolveSourceRoot(path), defined({ signal }));
+export async function assertFolder(root: string, path: string, options: WalkOptions = {}): Promise<void> {
+  const walking = walkSource(root, options);
   const { done } = await walking.next();
   await walking.return();
   if (done === true) throw emptySource(path);
@@ -145,9 +142,14 @@ function kindOf(stats: BigIntStats): string {
   return 'a device';
 }
 
-/** Rejects links that cannot mean the same in the build, because only this folder is sent there. */
 function linkTarget(root: string, path: string): string {
   const target = readlinkSync(join(root, path)).replaceAll(process.platform === 'win32' ? '\\' : '/', '/');
+  assertLinkStays(path, target);
+  return target;
+}
+
+/** @throws KfError `upload` for a link that cannot mean the same in the build, because only this source is sent there */
+export function assertLinkStays(path: string, target: string): void {
   const resolved = posix.normalize(posix.join(posix.dirname(path), target));
   if (posix.isAbsolute(target) || /^[A-Za-z]:\//.test(target) || resolved === '..' || resolved.startsWith('../')) {
     throw new KfError('upload', `Symlink '${path}' points outside of the pushed folder, to '${target}'.`, {
@@ -155,7 +157,6 @@ function linkTarget(root: string, path: string): string {
       details: { file: path, target },
     });
   }
-  return target;
 }
 
 function readFolder(root: string, folder: string): string[] {

@@ -9,7 +9,7 @@ import { RegistryError } from '../oci/errors.ts';
 import { type Compression, type Layer, layerFromEntries } from '../oci/layer.ts';
 import { pushSingleLayerImage, type PushOptions, type PushResult } from '../oci/push.ts';
 import type { UploadMemory } from '../oci/upload.ts';
-import type { SourceListing } from './content-hash.ts';
+import type { SourceListing } from './listing.ts';
 import { defined } from '../defined.ts';
 
 export interface PackOptions {

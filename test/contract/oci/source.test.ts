@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type DirectConnection, directConnection } from '../../../src/lib/oci/http.ts';
 import { RegistryClient } from '../../../src/lib/oci/registry.ts';
-import { listSource } from '../../../src/lib/source/content-hash.ts';
+import { listSource } from '../../../src/lib/source/source.ts';
 import { fetchSource } from '../../../src/lib/source/fetch.ts';
 import { packSource, pushSource, type SourcePushOptions } from '../../../src/lib/source/pack.ts';
 import { ScriptedRegistry } from '../../support/registry.ts';

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openSourceCache } from '../../../src/lib/source/cache.ts';
-import { listSource } from '../../../src/lib/source/content-hash.ts';
+import { listSource } from '../../../src/lib/source/source.ts';
 
 let dir: string;
 let root: string;

@@ -4,7 +4,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { assertSource, comparePaths, resolveSourceRoot, type SourceEntry, walkSource } from '../../../src/lib/source/files.ts';
+import { comparePaths, resolveSource, type SourceEntry, walkSource } from '../../../src/lib/source/files.ts';
+import { assertSource } from '../../../src/lib/source/source.ts';
 
 let root: string;
 beforeEach(() => {
@@ -116,19 +117,20 @@ test('a name that is not UTF-8 is refused', async () => {
 test('the pushed folder itself may be a link', () => {
   mkdirSync(join(root, 'real'));
   symlinkSync('real', join(root, 'app'));
-  expect(resolveSourceRoot(join(root, 'app'))).toBe(join(root, 'real'));
+  expect(resolveSource(join(root, 'app'))).toEqual({ root: join(root, 'real'), isFolder: true });
 });
 
 test.each([
   ['flag', "Incorrect Usage: The specified path './none' does not exist."],
   ['manifest', 'File not found locally, make sure the file exists at given path ./none'],
 ] as const)('a missing path from a %s is reported with its origin', (namedBy, message) => {
-  expect(() => resolveSourceRoot('./none', namedBy)).toThrow(expect.objectContaining({ code: 'usage', message }));
+  expect(() => resolveSource('./none', namedBy)).toThrow(expect.objectContaining({ code: 'usage', message }));
 });
 
-test('a file in place of a folder is refused', () => {
+test('a file is an archive, and anything else is refused', () => {
   put('app.jar');
-  expect(() => resolveSourceRoot(join(root, 'app.jar'))).toThrow('is a file, and kf does not push zip, jar or war files yet');
+  expect(resolveSource(join(root, 'app.jar'))).toEqual({ root: join(root, 'app.jar'), isFolder: false });
+  expect(() => resolveSource('/dev/null')).toThrow("The path '/dev/null' is neither a folder nor a file.");
 });
 
 test('an aborted signal ends the walk of a large folder', async () => {

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { listSource } from '../../../src/lib/source/content-hash.ts';
+import { listSource } from '../../../src/lib/source/source.ts';
 import { extractLayer } from '../../../src/lib/source/extract.ts';
 import { packSource } from '../../../src/lib/source/pack.ts';
 

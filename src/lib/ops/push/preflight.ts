@@ -7,7 +7,7 @@ import type { CFApp, CFDomain, CFServiceInstance } from '../../api/types.generat
 import { defined } from '../../defined.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
-import { assertSource } from '../../source/files.ts';
+import { assertSource } from '../../source/source.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { findService, listDomainObjects } from '../find.ts';
 import { fitToBuilder } from './builder-offers.ts';
