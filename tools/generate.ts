@@ -10,6 +10,7 @@ import { typesOf } from './crds/types.ts';
 import { workloadKinds } from './crds/workloads.ts';
 import { documentFiles, summariesFile } from './documents.ts';
 import { partsFile } from './parts.ts';
+import { requestsFile } from './requests.ts';
 import { roleFiles } from './roles.ts';
 import type { Comparison } from './surface/compare.ts';
 import { documentOf } from './surface/document.ts';
@@ -30,6 +31,7 @@ async function generated(comparison: Comparison): Promise<{ file: string; text: 
     ...(await documentFiles(root, commands)),
     documentOf(comparison),
     moduleOf(comparison),
+    requestsFile(),
   ];
 }
 

@@ -3,6 +3,7 @@
 import { findCommand } from '../cf/cf-commands.ts';
 import { cfFlags } from '../cf/cf-flags.ts';
 import { findForeign } from '../cf/plugin-commands.ts';
+import { judgeRequest } from './requests.ts';
 import type { Found } from './scripts.ts';
 import { shellCommands, type ShellCommand, type Word } from './shell.ts';
 import { surface, type Note } from './surface.generated.ts';
@@ -125,7 +126,18 @@ class FlagReader {
   readonly #mostArgs: number | null;
   readonly #isLenient: boolean;
   readonly #args: Word[] = [];
+  readonly #values = new Map<string, string>();
   readonly remarks: Remark[] = [];
+
+  /** Words that are no flags. */
+  get args(): readonly Word[] {
+    return this.#args;
+  }
+
+  /** The last value of a flag, `--request`. */
+  valueOf(flag: string): string | undefined {
+    return this.#values.get(flag);
+  }
 
   constructor(name: string) {
     this.#name = name;
@@ -178,6 +190,7 @@ class FlagReader {
     const typed = name.length === 1 ? `-${name}` : `--${name}`;
     const refused = cfFlags[this.#name]?.[name];
     const flag = this.#flags.get(name);
+    if (flag?.takesValue === true) this.#values.set(flag.name, attached ?? next);
     if (refused !== undefined)
       this.remarks.push({ about: typed, status: 'refused', text: typeof refused === 'string' ? refused : refused.hint });
     else if (flag === undefined) this.#unknown(typed);
@@ -198,6 +211,14 @@ class FlagReader {
   }
 }
 
+/** `curl`: what becomes of its request. */
+function requestRemarks(reader: FlagReader): Remark[] {
+  const [path] = reader.args;
+  if (path === undefined) return [];
+  const verdict = judgeRequest(path, reader.valueOf('--request'), reader.valueOf('--data') !== undefined);
+  return verdict === undefined ? [] : [{ about: path.text, ...verdict }];
+}
+
 /** What the words after `cf` mean for kf. */
 function remarksOf(words: readonly Word[]): Remark[] {
   const at = words.findIndex(({ text }) => !text.startsWith('-'));
@@ -215,7 +236,7 @@ function remarksOf(words: readonly Word[]): Remark[] {
   if (surface[name] === undefined) return [];
   const reader = new FlagReader(name);
   reader.read([...words.slice(0, at), ...words.slice(at + 1)]);
-  return reader.remarks;
+  return name === 'curl' ? [...reader.remarks, ...requestRemarks(reader)] : reader.remarks;
 }
 
 /** A word as it could be typed again. */

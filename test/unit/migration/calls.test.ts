@@ -55,6 +55,24 @@ describe('a call of cf', () => {
     expect(read(script)).toEqual(expected);
   });
 
+  it.each([
+    ['cf curl "/v3/apps?names=$A&space_guids=$S"', 'done'],
+    ['cf curl v3/apps/$(cf app "$A" --guid)/env/', 'done'],
+    ['cf curl "/v3/apps/${APP_GUID}/actions/restart" -X post', 'done'],
+    ['cf curl -X PATCH "/v3/apps/$G" -d "{}"', 'done'],
+    ['cf curl /api/v1/namespaces/x/pods', 'done'],
+    ['cf curl "$next"', 'unclear', 'the path of the request is known only when the script runs'],
+    ['cf curl -X "$M" /v3/apps', 'unclear', 'the method of the request is known only when the script runs'],
+    ['cf curl "/v3/$KIND/$G"', 'unclear', 'the path of the request is known only when the script runs'],
+    ['cf curl /v3/apps -d @app.json', 'refused', 'kf create-app APP_NAME'],
+    ['cf curl -X DELETE /v3/apps/$G/routes', 'refused', 'docs/curl.md lists the requests that kf answers'],
+    ['cf curl /v2/apps', 'refused', 'kf curl /v3: the API has no version 2 any more'],
+    ['cf curl "/api/v1/read/$G"', 'refused', 'kf logs APP_NAME --recent'],
+    ['cf curl https://api.example.com/v3/apps', 'refused', 'the path without the server: kf curl /v3/...'],
+  ])('%s is %s', (script, status, text?: string) => {
+    expect(callsOf(script).map((call) => [call.status, call.remarks[0]?.text])[0]).toEqual([status, text]);
+  });
+
   it('breaks a script when it is refused or unknown', () => {
     const all = ['done', 'ignored', 'differs', 'unclear', 'refused', 'unknown'] as const;
     expect(all.filter(breaks)).toEqual(['refused', 'unknown']);
