@@ -1,5 +1,6 @@
 // Computes the progress of an app's last change from the progress of each of its processes. Pure.
 
+import { isHeld } from '../../lib/api/held.ts';
 import type { Stored } from '../../lib/api/object.ts';
 import type { CFApp, CFProcess, DeploymentStatus } from '../../lib/api/types.generated.ts';
 import { defined } from '../../lib/defined.ts';
@@ -21,7 +22,9 @@ function progressOfApp(app: Stored<CFApp>, processes: readonly Stored<CFProcess>
   const isStopped = app.spec.desiredState !== 'STARTED';
   if (!isStopped && (app.spec.currentDropletRef?.name ?? '') === '')
     return { phase: 'Pending', reason: 'DropletNotAssigned', message: 'The app has no droplet yet.' };
-  const relevant = isStopped ? processes : processes.filter((process) => wantedInstances(app, process) > 0);
+  // A process that waits for the next start has no part in this one.
+  const waits = (process: Stored<CFProcess>): boolean => isHeld(app, process) && process.status?.rollout === undefined;
+  const relevant = isStopped ? processes : processes.filter((process) => wantedInstances(app, process) > 0 && !waits(process));
   const rollouts = relevant.flatMap(({ status }) => (status?.rollout?.id === deployId ? [status.rollout] : []));
   // A process of a stopped app that has never run reports nothing, and nothing is expected of it.
   const unreported = relevant.filter(({ status }) => status?.rollout?.id !== deployId && !(isStopped && status?.rollout === undefined));

@@ -2,12 +2,13 @@
 
 import type { Stored } from '../../lib/api/object.ts';
 import { lacksWeb, processesOf, webProcess } from '../../lib/api/app.ts';
-import { annotations, kinds } from '../../lib/api/group.ts';
+import { annotations, kinds, reasons } from '../../lib/api/group.ts';
 import type { CFApp, CFProcess, Droplet } from '../../lib/api/types.generated.ts';
-import { isAlreadyExists } from '../../lib/kube/errors.ts';
+import { isAlreadyExists, isInvalid, type KubeError } from '../../lib/kube/errors.ts';
 import { buildProcess } from '../../templates/app.ts';
 import { ownerReference } from '../../templates/metadata.ts';
 import type { Context } from '../runtime/reconciler.ts';
+import { TerminalError } from '../runtime/result.ts';
 import { processesByApp } from '../relations.ts';
 
 /** The app's processes that are not being deleted: `web` first, then by type. */
@@ -46,18 +47,27 @@ async function update(context: Context, app: Stored<CFApp>, process: Stored<CFPr
 /**
  * Creates a process for each type that the droplet names, and `web` in any case. A droplet that names processes but no `web` has nothing that `web`
  * could start, so a new `web` gets no instances. Processes that the droplet does not name stay.
+ * @throws TerminalError when the API server accepts no process with the name of a type; the others are there then
  */
 export async function ensureProcesses(context: Context, app: Stored<CFApp>, droplet: Droplet): Promise<void> {
   const types = new Map((droplet.processTypes ?? []).map(({ type, command }) => [type, command]));
   const webInstances = lacksWeb(droplet) ? 0 : undefined;
   if (!types.has(webProcess)) types.set(webProcess, '');
   const present = new Map(liveProcesses(context, app).map((process) => [process.spec.processType, process]));
+  const refused: KubeError[] = [];
   for (const [type, command] of types) {
     const process = present.get(type);
-    if (process === undefined) await create(context, app, type, command, type === webProcess ? webInstances : undefined);
-    else await update(context, app, process, command);
+    if (process !== undefined) await update(context, app, process, command);
+    else
+      await create(context, app, type, command, type === webProcess ? webInstances : undefined).catch((error: unknown) => {
+        if (!isInvalid(error)) throw error;
+        refused.push(error);
+      });
   }
   for (const [type, process] of present) {
     if (!types.has(type)) await update(context, app, process, process.spec.detectedCommand ?? '');
   }
+  // Only another droplet can help.
+  const [first] = refused;
+  if (first !== undefined) throw new TerminalError(reasons.invalidProcess, first.message, { cause: first });
 }

@@ -104,6 +104,8 @@ async function targetOf(
   if (droplet === undefined) assertNoChangeAsked(app, process);
   // A stopped process keeps its last generation without instances: a start without the controller scales that one up.
   if (droplet === undefined || wantedInstances(app, process) === 0) return lastOf(process, workloads);
+  // As in cf, a process that a manifest adds to a running app gets its instances with the next start.
+  if (isHeld(app, process) && workloads.length === 0 && process.status?.rollout === undefined) return undefined;
   const live = liveInputsOf(app, process, droplet, context);
   const found = heldGeneration(app, process, workloads) ?? findGeneration(workloads, live);
   if (found === undefined) return createGeneration(context, app, process, live);

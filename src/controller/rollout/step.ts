@@ -104,7 +104,9 @@ export class Rollouts {
     }
     if (routed) {
       if (this.#provenBefore(view, hash)) return { state: 'proven', through: this.#proofs.through(process, hash) };
-      const proof = this.#proofs.check(context, process, hash, own, view.target.spec.ports?.[0] ?? 8080);
+      const { ports, startupProbe } = view.target.spec;
+      const candidate = { generation: hash, instances: own, port: ports?.[0] ?? 8080, isChecked: startupProbe !== undefined };
+      const proof = this.#proofs.check(context, process, candidate);
       if (proof.state === 'awaited' && proof.lookAgainMs !== undefined) view.lookAgain.push(proof.lookAgainMs);
       // It may recover by itself, and no event would report that.
       if (proof.state === 'refused') view.lookAgain.push(refusedPollMs);

@@ -153,10 +153,19 @@ function hasRule(route: Stored<HttpRoute>, generation: string): boolean {
  * although it has a route (every app gets one). It still gets requests for this long: another version that serves is kept until then, in
  * case the new one starts to listen a moment later.
  */
-function answerPatienceOf(process: Stored<CFProcess>, generation: string): { answerMs?: number } {
-  if (process.spec.healthCheck.type !== 'process') return {};
+function answerPatienceOf(process: Stored<CFProcess>, { generation, isChecked }: Candidate): { answerMs?: number } {
+  if (isChecked) return {};
   const hasOther = (process.status?.rollout?.generations ?? []).some(({ hash, ready }) => hash !== generation && ready > 0);
   return { answerMs: hasOther ? refusalPatienceMs : firstAnswerMs };
+}
+
+/** The generation that is to be proven. */
+export interface Candidate {
+  generation: string;
+  instances: readonly Instance[];
+  port: number;
+  /** A probe checks its port. The process may have another health check by now, which waits for the next start. */
+  isChecked: boolean;
 }
 
 export class Proofs {
@@ -174,20 +183,15 @@ export class Proofs {
   }
 
   /** The state of the proof of a generation with ready instances; sends requests in the background. */
-  check(context: Context, process: Stored<CFProcess>, generation: string, instances: readonly Instance[], port: number): Proof {
-    const attempts = this.#attemptsOf(process, generation, context.now(), context.stores.of(httpRouteType).steadySince);
+  check(context: Context, process: Stored<CFProcess>, own: Candidate): Proof {
+    const attempts = this.#attemptsOf(process, own.generation, context.now(), context.stores.of(httpRouteType).steadySince);
     if (attempts.proven !== undefined) return { state: 'proven', through: attempts.proven };
-    const proof = this.#look(context, process, { generation, instances, port }, attempts);
+    const proof = this.#look(context, process, own, attempts);
     if (proof.state === 'proven') attempts.proven = proof.through;
     return proof;
   }
 
-  #look(
-    context: Context,
-    process: Stored<CFProcess>,
-    own: { generation: string; instances: readonly Instance[]; port: number },
-    attempts: Attempts,
-  ): Proof {
+  #look(context: Context, process: Stored<CFProcess>, own: Candidate, attempts: Attempts): Proof {
     const { generation } = own;
     const mapped = routesTo(process, context.stores)[0];
     const info = context.info();
@@ -197,7 +201,7 @@ export class Proofs {
     }
     const target = this.#target(info, mapped?.route, generation, attempts, own);
     if (target === undefined) return { state: 'proven', through: 'nothing' };
-    return this.#evaluate(context, attempts, target, { info, ...answerPatienceOf(process, generation) });
+    return this.#evaluate(context, attempts, target, { info, ...answerPatienceOf(process, own) });
   }
 
   /** Undefined once the gateway has accepted the route with the generation's rule. */

@@ -224,6 +224,7 @@ export const reasons = {
   cannotResolveDroplet: 'CannotResolveCurrentDropletRef',
   desiredStateNotReached: 'DesiredStateNotReached',
   processesNotReady: 'ProcessesNotReady',
+  invalidProcess: 'InvalidProcess',
   buildRunning: 'BuildRunning',
   buildNotRunning: 'BuildNotRunning',
   buildSucceeded: 'BuildSucceeded',

@@ -99,6 +99,11 @@ export function isForbidden(error: unknown): error is KubeError & { status: 403 
   return error instanceof KubeError && error.status === 403;
 }
 
+/** The object itself is wrong: the same request never succeeds. */
+export function isInvalid(error: unknown): error is KubeError & { status: 422 } {
+  return error instanceof KubeError && error.status === 422;
+}
+
 /** No answer came from the API server. */
 export function isUnreachable(error: unknown): error is KubeError & { code: 'unreachable' } {
   return error instanceof KubeError && error.code === 'unreachable';

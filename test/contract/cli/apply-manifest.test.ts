@@ -159,6 +159,16 @@ describe('of an app that runs', () => {
     expect(applied.stderr).toContain('Waiting for');
   });
 
+  it('adds a process that waits for the next start, as cf does', async () => {
+    manifest('applications: [{name: shop, processes: [{type: worker, command: work, instances: 2}]}]');
+    await scene.ok(...apply);
+    const { [annotations.appRev]: rev = '', [annotations.deployId]: deployId = '' } = appMarks();
+    expect(processOf('worker')).toMatchObject({
+      metadata: { annotations: { [annotations.held]: `${rev}/${deployId}` } },
+      spec: { command: 'work', desiredInstances: 2 },
+    });
+  });
+
   it('ends only when the gateway has loaded its new route', async () => {
     const reconcile = scene.cluster.memory.intercept;
     scene.cluster.memory.intercept = (verb, type, name) => {

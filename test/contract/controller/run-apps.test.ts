@@ -4,6 +4,8 @@ import { leaseType, nodeType, secretType, serviceType, statefulSetType } from '.
 import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
 import { httpRouteType, mainBackends, revisionOf } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
+import { processGuid } from '../../../src/lib/api/names.ts';
+import { KubeError } from '../../../src/lib/kube/errors.ts';
 import type { KubeObject, ResourceType } from '../../../src/lib/api/object.ts';
 import { appGuid, ns, readyPods, startRunScene, type RunScene } from './run-scene.ts';
 import { settled } from './settled.ts';
@@ -400,4 +402,26 @@ test('a pod that does not end on a node that does not answer is deleted for good
   await scene.until(() => expect(scene.cluster.peek(podType, ns, 'stuck')).toBeUndefined());
   const body = scene.cluster.writes.find(({ verb, name }) => verb === 'delete' && name === 'stuck')?.body;
   expect(body).toMatchObject({ gracePeriodSeconds: 0, uid: expect.any(String) as string });
+});
+
+test('a process type that the API server does not accept is tried once, and the other processes run', async () => {
+  scene = await startRunScene();
+  let tries = 0;
+  scene.cluster.intercept = (verb, { plural }, name) => {
+    if (verb !== 'create' || plural !== kinds.process.plural || name !== processGuid(appGuid, '_work')) return;
+    tries += 1;
+    throw new KubeError('failed', "The process type '_work' is not valid.", { status: 422, reason: 'Invalid' });
+  };
+  const id = await scene.deploy('good:1', { processTypes: ['_work', 'web', 'worker'] });
+  await scene.until(() => expect(scene.app()?.status?.deployment).toMatchObject({ id, phase: 'Serving' }));
+  const ready = () => scene.app()?.status?.conditions?.find(({ type }) => type === 'Ready');
+  await scene.until(() => expect(ready()).toMatchObject({ reason: 'InvalidProcess', message: "The process type '_work' is not valid." }));
+  expect(
+    scene.cluster
+      .all(kinds.process)
+      .map(({ spec }) => spec.processType)
+      .toSorted(),
+  ).toEqual(['web', 'worker']);
+  expect(tries).toBeGreaterThan(0);
+  expect(await scene.metrics()).not.toMatch(/kf_reconcile_total\{reconciler="app",outcome="error"\} [1-9]/);
 });

@@ -3,7 +3,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import { heldUntilRestart } from '../../../src/lib/api/held.ts';
-import type { CFApp } from '../../../src/lib/api/types.generated.ts';
+import type { CFApp, CFProcess } from '../../../src/lib/api/types.generated.ts';
 import { ns, startRunScene, type RunScene } from './run-scene.ts';
 
 let scene: RunScene;
@@ -53,4 +53,23 @@ test('a change of the process by other tools, which hold nothing, takes effect a
   await serving(await scene.deploy('good:1'));
   await setCheck('/health', {});
   await scene.until(() => expect(probes()).toContain('/health'));
+});
+
+test('a process that is added to a running app, as apply-manifest adds it, starts with the next start of the app', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  const web = scene.web();
+  const annotationsOf = (marks: Record<string, string | null>) => marks as Record<string, string>;
+  await scene.cluster.create(kinds.process, {
+    metadata: { name: 'worker', namespace: ns, labels: { ...web?.metadata.labels }, annotations: annotationsOf(hold()) },
+    spec: { ...web?.spec, processType: 'worker', desiredInstances: 1, healthCheck: { type: 'process', data: {} } } as CFProcess['spec'],
+  });
+  const worker = (): CFProcess | undefined => scene.cluster.peek(kinds.process, ns, 'worker');
+  await scene.until(() => expect(worker()?.status?.conditions?.[0]?.status).toBe('True'));
+  const workers = () => scene.cluster.all(kinds.appWorkload).filter(({ spec }) => spec.processType === 'worker');
+  expect(workers()).toEqual([]);
+  expect(scene.app()?.status?.deployment?.phase).toBe('Serving');
+  await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'restart', [annotations.appRev]: '1' } } });
+  await serving('restart');
+  await scene.until(() => expect(workers().map(({ spec }) => spec.instances)).toEqual([1]));
 });

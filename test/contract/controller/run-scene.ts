@@ -18,6 +18,7 @@ import { podType, type Pod } from '../../../src/lib/api/pod-kind.ts';
 import { httpRouteType, revisionHeader, revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
 import { annotations, kinds, labels } from '../../../src/lib/api/group.ts';
 import type { CFApp, CFBuild, CFProcess } from '../../../src/lib/api/types.generated.ts';
+import { defined } from '../../../src/lib/defined.ts';
 import { MemoryCluster } from '../../support/memory-cluster.ts';
 import { patienceMs } from '../../support/until.ts';
 import { info } from './build-scene.ts';
@@ -202,6 +203,8 @@ export interface DeployOptions {
   /** Changes the environment, as a push does. */
   rev?: string;
   annotations?: Record<string, string>;
+  /** Those that the droplet names. */
+  processTypes?: readonly string[];
 }
 
 interface Controller {
@@ -291,7 +294,8 @@ export async function startRunScene({ routed = true, unreachableGateway = false 
           stagingDiskMB: 1,
         },
       });
-      const status = { state: 'STAGED', droplet: { registry: { image }, ports } };
+      const processTypes = more.processTypes?.map((type) => ({ type, command: 'work' }));
+      const status = { state: 'STAGED', droplet: { registry: { image }, ports, ...defined({ processTypes }) } };
       await cluster.mergePatch(kinds.build, ns, build, { metadata: { uid: made.metadata.uid }, status }, { subresource: 'status' });
       const deployId = `deploy-${String(count)}`;
       const marks = {

@@ -143,7 +143,7 @@ test('a process is not proven by a 500 of the gateway either', async () => {
   const { context, pass } = contextOf(address, live);
   const proofs = new Proofs();
   for (;;) {
-    const proof = proofs.check(context, processOf('one'), generations[0], [], 8080);
+    const proof = proofs.check(context, processOf('one'), { generation: generations[0], instances: [], port: 8080, isChecked: true });
     if (proof.state !== 'awaited') {
       expect(proof).toEqual({ state: 'proven', through: 'gateway' });
       break;

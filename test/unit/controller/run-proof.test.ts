@@ -44,7 +44,7 @@ function scene(gapBefore?: number) {
   const proofs = new Proofs();
   const look = (afterMs: number) => {
     now = start + afterMs;
-    return proofs.check(context, process, 'g', [], 8080).state;
+    return proofs.check(context, process, { generation: 'g', instances: [], port: 8080, isChecked: true }).state;
   };
   return { context, look, gap: (afterMs: number) => (httpRoutes.steadySince = start + afterMs) };
 }
@@ -86,7 +86,7 @@ test('a new probe does not use the answer to an earlier one', () => {
   const proofs = new Proofs();
   const instances = [{ ready: true, address: '10.0.0.1' }] as unknown as readonly Instance[];
   const unrouted = { ...process, spec: { ...process.spec, processType: 'worker', healthCheck: { type: 'port' } } } as Stored<CFProcess>;
-  const look = () => proofs.check(own, unrouted, 'g', instances, 8080).state;
+  const look = () => proofs.check(own, unrouted, { generation: 'g', instances, port: 8080, isChecked: true }).state;
   expect([look(), look()]).toEqual(['awaited', 'awaited']);
   proofs.forget(unrouted, 'g');
   expect(look()).toBe('awaited');

@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Instance } from '../../../src/controller/instances/instances.ts';
-import { acceptance, Proofs, type Proof } from '../../../src/controller/rollout/traffic-probe.ts';
+import { acceptance, Proofs, type Candidate, type Proof } from '../../../src/controller/rollout/traffic-probe.ts';
 import { revisionOf, type HttpRoute } from '../../../src/lib/api/gateway.ts';
 import type { CFProcess } from '../../../src/lib/api/types.generated.ts';
 import { closeGateways, contextOf, gateway, generations, httpRoute, processOf, type Scene } from './route-scene.ts';
@@ -12,6 +12,8 @@ afterEach(closeGateways);
 
 const [generation, other] = generations;
 const instanceAt = (address: string): Instance => ({ ready: true, address }) as Instance;
+
+const candidate: Candidate = { generation, instances: [], port: 8080, isChecked: true };
 
 interface Looked {
   proof: Proof;
@@ -25,11 +27,12 @@ async function proofOf(
   process: Stored<CFProcess>,
   instances: readonly Instance[] = [],
   port = 8080,
+  isChecked = true,
 ): Promise<Looked> {
   const proofs = new Proofs();
   const start = context.now();
   for (;;) {
-    const proof = proofs.check(context, process, generation, instances, port);
+    const proof = proofs.check(context, process, { generation, instances, port, isChecked });
     if (proof.state !== 'awaited') return { proof, afterMs: context.now() - start };
     pass(proof.lookAgainMs ?? 0);
     await new Promise((resolve) => setTimeout(resolve, 1));
@@ -71,6 +74,10 @@ describe('NotServing', () => {
     expect(afterMs).toBeLessThanOrEqual(15_100);
   });
 
+  test('is the reason also while another health check, the process itself, waits for the next start', async () => {
+    expect((await proofOf(await answering(502), unchecked(0))).proof).toMatchObject({ state: 'refused', reason: 'NotServing' });
+  });
+
   test('is the reason too when the gateway answers 500 now and then, as for a connection that the app resets', async () => {
     const { address } = await gateway(
       (_generation, count) => ({ status: count % 3 === 0 ? 500 : 502 }),
@@ -94,7 +101,7 @@ describe('NotServing', () => {
   ])(
     'is not the reason if the health check of the app is its process: the app counts as serving after %s %s',
     async (_time, _where, ready, least) => {
-      const { proof, afterMs } = await proofOf(await answering(502), unchecked(ready));
+      const { proof, afterMs } = await proofOf(await answering(502), unchecked(ready), [], 8080, false);
       expect(proof).toEqual({ state: 'proven', through: 'gateway' });
       expect(afterMs).toBeGreaterThan(least);
       expect(afterMs).toBeLessThanOrEqual(least + 100);
@@ -205,7 +212,7 @@ test('a route is tested only when it has the rule of the generation', () => {
   const live = httpRoute(undefined, true, [other]);
   const { context } = contextOf('http://127.0.0.1:9', live);
   expect(revisionOf(live)).toBeDefined();
-  expect(new Proofs().check(context, processOf('one'), generation, [], 8080)).toMatchObject({
+  expect(new Proofs().check(context, processOf('one'), candidate)).toMatchObject({
     state: 'awaited',
     message: 'The gateway has not taken the route a.example.com/Path yet',
   });
@@ -220,7 +227,7 @@ test('a proven route is not tested again until it is forgotten', async () => {
   const proofs = new Proofs();
   const process = processOf('one');
   const untilProven = async (): Promise<void> => {
-    while (proofs.check(context, process, generation, [], 8080).state !== 'proven') await new Promise((resolve) => setTimeout(resolve, 1));
+    while (proofs.check(context, process, candidate).state !== 'proven') await new Promise((resolve) => setTimeout(resolve, 1));
   };
   await untilProven();
   await untilProven();

@@ -123,7 +123,13 @@ export function processSteps(plan: AppPlan, facts: AppSnapshot, startsWeb = true
   });
 }
 
-async function makeProcess(session: SpaceSession, info: KfInfo, app: Stored<CFApp>, plan: ProcessPlan, author: Authorship): Promise<void> {
+interface NewProcess {
+  plan: ProcessPlan;
+  author: Authorship;
+  marks: Record<string, string | null>;
+}
+
+async function makeProcess(session: SpaceSession, info: KfInfo, app: Stored<CFApp>, { plan, author, marks }: NewProcess): Promise<void> {
   const process = buildProcess(
     {
       app,
@@ -139,7 +145,10 @@ async function makeProcess(session: SpaceSession, info: KfInfo, app: Stored<CFAp
     },
     author,
   );
-  await session.cluster.create(kinds.process, process, { signal: session.signal });
+  const { annotations: own } = process.metadata;
+  const kept = Object.fromEntries(Object.entries(marks).filter((mark): mark is [string, string] => mark[1] !== null));
+  const metadata = { ...process.metadata, annotations: { ...own, ...kept } };
+  await session.cluster.create(kinds.process, { ...process, metadata }, { signal: session.signal });
 }
 
 /** @param marks annotations of each process that changes; null removes */
@@ -154,7 +163,7 @@ export async function writeProcesses(
   const { cluster, space, signal } = session;
   await Promise.all(
     steps.map(async ({ plan, process, changes, instances }) => {
-      if (process === undefined) return makeProcess(session, info, app, plan, author);
+      if (process === undefined) return makeProcess(session, info, app, { plan, author, marks });
       if (Object.keys(changes).length > 0) await changeProcess(session, process, changes, marks);
       if (instances === undefined) return;
       const name = processGuid(app.metadata.name, plan.type);
