@@ -24,11 +24,21 @@ const toNamed = (object: Stored<CFOrg> | Stored<CFSpace>): NameAndGuid => ({ nam
 const isRefused = (item: Stored<CFOrg> | Stored<CFSpace>): boolean =>
   ([reasons.guidTaken, reasons.namespaceNotOurs] as string[]).includes(findCondition(item, conditionTypes.ready)?.reason ?? '');
 
-/** Oldest first: of two with the same name only the older one can have it. */
+const hasName = (item: CFOrg | CFSpace): boolean => findCondition(item, conditionTypes.claimed)?.status === 'True';
+
+/**
+ * The order of two with the same name: the one that has the name first, then the older one. Times have whole seconds, so the GUID decides between
+ * those of one second, in every command alike.
+ */
+export function byClaim<T extends CFOrg | CFSpace>(one: Stored<T>, other: Stored<T>): number {
+  const age = ({ metadata }: Stored<T>): string => `${metadata.creationTimestamp ?? ''} ${metadata.name}`;
+  return Number(hasName(other)) - Number(hasName(one)) || age(one).localeCompare(age(other));
+}
+
 function pick(items: (Stored<CFOrg> | Stored<CFSpace>)[], name: string): NameAndGuid | undefined {
   const [first] = items
     .filter((item) => item.spec.displayName === name && item.metadata.deletionTimestamp === undefined && !isRefused(item))
-    .toSorted((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
+    .toSorted(byClaim);
   return first === undefined ? undefined : toNamed(first);
 }
 

@@ -169,12 +169,11 @@ describe('a deletion', () => {
     expect(cluster.memory.all(kinds.route)).toEqual([]);
   });
 
-  it('of a route that the controller has not seen yet is refused', async () => {
+  it('of a route that the controller has not seen yet deletes the route of the GUID', async () => {
     const spec = { host: 'shop', domainRef: { name: 'default-domain', namespace: 'cf' } };
     await cluster.add(kinds.route, { metadata: { name: 'route-guid', namespace: ns }, spec });
-    const run = await remove('/v3/routes/route-guid');
-    expect([run.code, run.stderr]).toEqual([22, expect.stringContaining("Route with host 'shop' and domain 'apps.localhost' not found.")]);
-    expect(cluster.memory.all(kinds.route)).toHaveLength(1);
+    expect(await jobOf(await remove('/v3/routes/route-guid'))).toBe('COMPLETE');
+    expect(cluster.memory.all(kinds.route)).toEqual([]);
   });
 
   it('is not complete while the object still exists', async () => {

@@ -44,7 +44,6 @@ export interface DeletedRoute {
 
 /** Deletes the route with this address in the targeted space. When it ends, the gateway sends no more requests for it to apps. */
 export async function deleteRoute(session: SpaceSession, address: RouteAddress): Promise<DeletedRoute> {
-  const { cluster, space, signal } = session;
   const domain = await findDomain(session, address.domain);
   const url = urlOf({ ...address, domain: domain.spec.name });
   const present = (await routesAt(session, domain, address)).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
@@ -52,12 +51,16 @@ export async function deleteRoute(session: SpaceSession, address: RouteAddress):
     const holder = await otherHolder(session, { ...address, domain });
     return { url, deleted: false, reason: noRouteText({ ...address, domain: domain.spec.name }), ...defined({ holder }) };
   }
-  for (const route of present) {
-    await unmapBefore(session, route, url);
-    const { name, uid } = route.metadata;
-    await cluster.delete(kinds.route, space.guid, name, { signal, uid });
-  }
+  for (const route of present) await deleteKnownRoute(session, route, url);
   return { url, deleted: true };
+}
+
+/** Deletes this route, which the caller has read. When it ends, the gateway sends no more requests for it to apps. */
+export async function deleteKnownRoute(session: SpaceSession, route: Stored<CFRoute>, url: string): Promise<void> {
+  const { cluster, signal } = session;
+  const { namespace, name, uid } = route.metadata;
+  await unmapBefore(session, route, url);
+  await cluster.delete(kinds.route, namespace, name, { signal, uid });
 }
 
 const isOrphaned = ({ metadata, spec }: Stored<CFRoute>): boolean =>

@@ -6,7 +6,7 @@ import type { ResourceType, Stored } from '../../api/object.ts';
 import type { CFOrg, CFSpace } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import { watchObject } from '../../kube/watch-list.ts';
-import { readOrgs, readSpaces } from '../../session/places.ts';
+import { byClaim, readOrgs, readSpaces } from '../../session/places.ts';
 import type { OrgSession, Session } from '../../session/session.ts';
 import { readSettings } from '../../session/settings.ts';
 import { timerMs, unlessLate } from '../../wait.ts';
@@ -19,8 +19,7 @@ type Place = CFOrg | CFSpace;
 
 /** The place of that name: the oldest one that is not being deleted, otherwise one that is. */
 function named<T extends Place>(places: readonly Stored<T>[], name: string): Stored<T> | undefined {
-  const age = ({ metadata }: Stored<T>): string => metadata.creationTimestamp ?? '';
-  const same = places.filter(({ spec }) => spec.displayName === name).toSorted((a, b) => age(a).localeCompare(age(b)));
+  const same = places.filter(({ spec }) => spec.displayName === name).toSorted(byClaim);
   return same.find(({ metadata }) => metadata.deletionTimestamp === undefined) ?? same[0];
 }
 

@@ -7,7 +7,8 @@ import { V3Error } from '../../v3/errors.ts';
 import { pageOf } from '../../v3/pages.ts';
 import { presentDestinations, presentDomain, presentRoute } from '../../v3/routes.ts';
 import { listDomainObjects } from '../find.ts';
-import { deleteRoute } from '../routes/delete.ts';
+import { deleteKnownRoute } from '../routes/delete.ts';
+import { urlOf } from '../routes/routes.ts';
 import { oneWithIncluded, withIncluded } from './included.ts';
 import { deletionOf } from './jobs.ts';
 import { get, remove, type Asked, type V3Route } from './request.ts';
@@ -74,8 +75,7 @@ async function removeRoute(asked: Asked): Promise<unknown> {
   const route = await routeOf(asked);
   const [session, nameOf] = await Promise.all([asked.reader.at(route), domainNames(asked)]);
   const { host = '', path = '', domainRef } = route.spec;
-  const { deleted, reason = '' } = await deleteRoute(session, { host, path, domain: nameOf(domainRef.name) });
-  if (!deleted) throw new V3Error('unprocessable', reason);
+  await deleteKnownRoute(session, route, urlOf({ host, path, domain: nameOf(domainRef.name) }));
   return deletionOf('route', route.metadata.name, asked.link);
 }
 
