@@ -81,11 +81,14 @@ export abstract class KfCommand<T> extends Command {
       const result = await this.#untilInterrupted(this.run());
       this.#result = result;
       this.#display?.done();
-      printResult(frame.terminal, result, this.#statics.json);
-      return this.exitCode(result);
+      const status = this.exitCode(result);
+      printResult(frame.terminal, result, { json: this.#statics.json, status });
+      return status;
     } catch (thrown) {
       this.#display?.done();
       const error = await this.#explained(toKfError(thrown));
+      if (error === this.signal.reason && error.code === 'interrupted' && error.exitCode === 130)
+        error.hints.unshift(...this.hintsWhenInterrupted());
       // Before the failure is printed, because the trace reports abandoned requests, and nothing may follow `FAILED`.
       this.#session?.close();
       return await this.#fail(error);
@@ -97,6 +100,11 @@ export abstract class KfCommand<T> extends Command {
   /** The exit code of a successful run; `migrate check` has another than 0. */
   protected exitCode(_result: T): number {
     return 0;
+  }
+
+  /** What Ctrl-C leaves, and how to go on. */
+  protected hintsWhenInterrupted(): string[] {
+    return ['Run the same command again: it continues.'];
   }
 
   /** The static side of the command. */

@@ -187,8 +187,7 @@ function endSoon(code: number, exit: (code: number) => void): void {
 function catchSignals(controller: AbortController, exit: (code: number) => void): () => void {
   const end = () => {
     if (controller.signal.aborted) exit(130);
-    const hints = ['Run the same command again: it continues.'];
-    controller.abort(new KfError('interrupted', 'Interrupted.', { exitCode: 130, hints }));
+    controller.abort(new KfError('interrupted', 'Interrupted.', { exitCode: 130 }));
     setTimeout(() => exit(130), forcedEndMs).unref();
   };
   process.on('SIGINT', end).on('SIGTERM', end);

@@ -13,11 +13,19 @@ export default class Logs extends KfCommand<void> {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Logs);
-    const name = args.APP_NAME;
+    try {
+      await this.#print(args.APP_NAME, flags.recent);
+    } catch (error) {
+      // Ctrl-C is the usual end of following, also before the first line.
+      if (flags.recent || !this.signal.aborted) throw error;
+    }
+  }
+
+  async #print(name: string, isRecent: boolean): Promise<void> {
     const [session, { followAppLogs, readRecentLogs }] = await this.inSpace(import('../lib/ops/apps/logs.ts'));
     this.announceList`Retrieving logs for app ${name}`;
     const app = await this.findApp(session, name);
-    if (flags.recent) {
+    if (isRecent) {
       const { entries, notes } = await readRecentLogs(session, app);
       for (const entry of entries) this.#show(entry);
       for (const note of notes) this.warn(note);

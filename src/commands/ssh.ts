@@ -48,6 +48,13 @@ export default class Ssh extends KfCommand<RemoteEnd> {
     'skip-host-validation': Flags.boolean({ char: 'k', summary: 'no effect: the kubeconfig says how the server is verified' }),
   };
 
+  #isRunning = false;
+
+  /** Nothing is continued by a second run. The connection alone ends: Kubernetes tells a program without a terminal nothing. */
+  protected override hintsWhenInterrupted(): string[] {
+    return this.#isRunning ? ['The command may go on in the instance.'] : [];
+  }
+
   protected override exitCode({ exitCode }: RemoteEnd): number {
     return exitCode;
   }
@@ -87,6 +94,7 @@ export default class Ssh extends KfCommand<RemoteEnd> {
     const tty = flags['force-pseudo-tty'] || (isAutomatic && !flags['disable-pseudo-tty'] && isOnTerminal());
     try {
       const remote = await ops.runIn(session, instance, { command, tty, term: this.frame.env['TERM'], signal: this.signal });
+      this.#isRunning = command !== undefined && !tty;
       return await joinStreams(remote, { tty, keep: this.terminal.json });
     } finally {
       ended.abort();

@@ -84,9 +84,14 @@ export function printFailure(terminal: Terminal, error: KfError, options: Failur
   return status;
 }
 
-/** `{status: 0, result, warnings}` on stdout; in line form each warning is one more `{warning}`. */
-export function printResult(terminal: Terminal, result: unknown, json: JsonForm = 'document'): void {
+export interface ResultOptions {
+  json?: JsonForm;
+  status?: number;
+}
+
+/** `{status, result, warnings}` on stdout, with the exit code as status; in line form each warning is one more `{warning}`. */
+export function printResult(terminal: Terminal, result: unknown, { json = 'document', status = 0 }: ResultOptions = {}): void {
   if (!terminal.json) return;
-  if (json === 'document') terminal.document({ status: 0, result: result ?? {}, warnings: terminal.warnings }, 2);
+  if (json === 'document') terminal.document({ status, result: result ?? {}, warnings: terminal.warnings }, 2);
   else for (const warning of terminal.warnings) terminal.document({ warning });
 }

@@ -92,3 +92,14 @@ describe('logs', () => {
     expect(run.stdout).toContain(` OUT ${text}\n`);
   });
 });
+
+describe('logs that is interrupted', () => {
+  it.each([
+    ['ends with 0 before it follows', [], 0],
+    ['ends with 130 when it reads recent lines', ['--recent'], 130],
+  ])('%s', async (_, flags, code) => {
+    cluster.server.on('GET .*/cfapps', (call) => call.closed);
+    const run = await cli.run(['logs', 'shop', ...flags], { kill: { after: 'Retrieving logs', signal: 'SIGINT' } });
+    expect(run.code).toBe(code);
+  });
+});

@@ -48,7 +48,7 @@ describe('migrate check', () => {
     const run = await cli.run(['migrate', 'check', 'deploy.sh', '--json']);
     expect(run.code).toBe(1);
     expect(JSON.parse(run.stdout)).toEqual({
-      status: 0,
+      status: 1,
       result: {
         calls: [
           {

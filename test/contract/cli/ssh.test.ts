@@ -120,7 +120,7 @@ describe('ssh -c', () => {
     };
     const run = await cli.run(['ssh', 'shop', '-c', 'x', '--json']);
     expect(run.code).toBe(3);
-    expect(JSON.parse(run.stdout)).toMatchObject({ result: { exitCode: 3, stdout: 'out\n', stderr: 'err\n' } });
+    expect(JSON.parse(run.stdout)).toMatchObject({ status: 3, result: { exitCode: 3, stdout: 'out\n', stderr: 'err\n' } });
   });
 
   it('ends with 130 on Ctrl-C', async () => {
@@ -128,7 +128,7 @@ describe('ssh -c', () => {
     await addPod('web-0');
     serve = (socket) => send(socket, 1, 'runs\n');
     const run = await cli.run(['ssh', 'shop', '-c', 'sleep 100'], { kill: { after: 'runs', signal: 'SIGINT' } });
-    expect(run.code).toBe(130);
+    expect([run.code, run.stderr]).toEqual([130, 'Interrupted.\n\nTIP:\n   The command may go on in the instance.\n']);
   });
 
   it('whose connection is cut is a failure, and never an exit code', async () => {
