@@ -1,8 +1,9 @@
 import { KfCommand } from '../base-command.ts';
 import { requiredArg } from '../flags.ts';
-import { readCredentials, userProvidedFlags } from '../flags/user-provided.ts';
+import { credentialsFrom, userProvidedFlags } from '../flags/user-provided.ts';
 import { parseList } from '../lib/cf/values.ts';
 import { line } from '../lib/views/block.ts';
+import { followNote } from '../lib/views/services.ts';
 
 interface Result {
   name: string;
@@ -16,6 +17,7 @@ export default class UpdateUserProvidedService extends KfCommand<Result> {
     `kf update-user-provided-service example-db -p '{"uri":"postgres://user:secret@db.example.com/app"}'`,
     'kf update-user-provided-service example-db -p credentials.json -t postgres,sql',
     "kf update-user-provided-service example-db -t ''",
+    'kf update-user-provided-service example-db --from-secret example-db-app',
   ];
   static override aliases = ['uups'];
   static override seeAlso = ['rename-service', 'restage', 'service', 'services'];
@@ -25,7 +27,7 @@ export default class UpdateUserProvidedService extends KfCommand<Result> {
   async run(): Promise<Result> {
     const { args, flags } = await this.parse(UpdateUserProvidedService);
     const name = args.SERVICE_INSTANCE.trim();
-    const credentials = flags.credentials === undefined ? undefined : await readCredentials(this.terminal, flags.credentials, this.signal);
+    const { credentials, fromSecret } = await credentialsFrom(this.terminal, flags, this.signal);
     const [session, { updateUserProvided }, { findService }, { withoutEffect }] = await this.inSpace(
       import('../lib/ops/services/instances.ts'),
       import('../lib/ops/find.ts'),
@@ -34,15 +36,16 @@ export default class UpdateUserProvidedService extends KfCommand<Result> {
     this.announce`Updating user provided service ${name}`;
     const tags = flags.tags === undefined ? undefined : parseList(flags.tags);
     const urls = { syslogDrainUrl: flags['syslog-drain'], routeServiceUrl: flags['route-service'] };
-    if ([credentials, tags, urls.syslogDrainUrl, urls.routeServiceUrl].every((part) => part === undefined)) {
+    if ([credentials, fromSecret, tags, urls.syslogDrainUrl, urls.routeServiceUrl].every((part) => part === undefined)) {
       this.print([line('No flags specified. No changes were made.')]);
       this.ok();
       return { name, changed: false };
     }
-    await updateUserProvided(session, await findService(session, name), { credentials, tags, ...urls });
+    await updateUserProvided(session, await findService(session, name), { credentials, fromSecret, tags, ...urls });
     for (const warning of withoutEffect({ displayName: name, ...urls })) this.warn(warning);
     this.ok();
     this.print([line(`TIP: Use '${this.frame.bin} restage' for any bound apps to ensure your env variable changes take effect`)]);
+    if (fromSecret !== undefined) this.terminal.err(followNote(this.frame.bin));
     return { name, changed: true };
   }
 }

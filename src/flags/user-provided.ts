@@ -8,6 +8,10 @@ import type { Terminal } from '../lib/output/terminal.ts';
 
 export const userProvidedFlags = () => ({
   credentials: Flags.string({ char: 'p', summary: 'JSON, a file with JSON, or names of values to ask for', helpValue: 'CREDENTIALS' }),
+  'from-secret': Flags.string({
+    summary: 'Secret of the space with the credentials, whose changes kf follows',
+    helpValue: 'SECRET',
+  }),
   'syslog-drain': Flags.string({
     char: 'l',
     summary: 'URL for logs of bound apps; stored, but not used yet',
@@ -21,8 +25,22 @@ export const userProvidedFlags = () => ({
   tags: Flags.string({ char: 't', summary: 'tags, comma-separated', helpValue: 'TAGS' }),
 });
 
+/** What `-p` or `--from-secret` says. @throws KfError `usage` */
+export async function credentialsFrom(
+  terminal: Terminal,
+  { credentials, 'from-secret': fromSecret }: { credentials?: string | undefined; 'from-secret'?: string | undefined },
+  signal: AbortSignal,
+): Promise<{ credentials?: Record<string, unknown>; fromSecret?: string }> {
+  if (fromSecret === undefined)
+    return credentials === undefined ? {} : { credentials: await readCredentials(terminal, credentials, signal) };
+  if (credentials !== undefined) throw incorrectUsage('The following arguments cannot be used together: -p, --from-secret');
+  const name = fromSecret.trim();
+  if (name.length <= 253 && /^[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?$/.test(name)) return { fromSecret: name };
+  throw incorrectUsage(`'${fromSecret}' is no name of a Secret, which has small letters, digits, '-' and '.'`);
+}
+
 /** `-p`: JSON, a file, or names whose values are prompted for without echo (without a terminal: one line of stdin each). @throws KfError `usage` */
-export async function readCredentials(terminal: Terminal, text: string, signal: AbortSignal): Promise<Record<string, unknown>> {
+async function readCredentials(terminal: Terminal, text: string, signal: AbortSignal): Promise<Record<string, unknown>> {
   const given = await readJsonOrFile(text, '-p');
   if (given !== undefined) return given;
   const names = parseList(text);

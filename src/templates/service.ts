@@ -14,17 +14,19 @@ export interface UserProvidedInput {
   guid: string;
   namespace: string;
   displayName: string;
-  /** Name of the Secret with the credentials: any unused name. */
+  /** Name of the Secret with the credentials: any unused name, */
   secretName: string;
+  /** or that of a Secret which something else maintains. */
+  isFollowed?: boolean;
   tags?: string[];
   syslogDrainUrl?: string | undefined;
   routeServiceUrl?: string | undefined;
 }
 
 export function buildUserProvidedInstance(input: UserProvidedInput, author: Authorship): CFServiceInstance {
-  const { guid, namespace, displayName, secretName, tags = [], syslogDrainUrl, routeServiceUrl } = input;
+  const { guid, namespace, displayName, secretName, isFollowed = false, tags = [], syslogDrainUrl, routeServiceUrl } = input;
   return assemble(kinds.serviceInstance, {
-    metadata: { name: guid, namespace },
+    metadata: { name: guid, namespace, ...(isFollowed ? { annotations: { [annotations.fromSecret]: 'true' } } : {}) },
     body: {
       spec: {
         displayName,

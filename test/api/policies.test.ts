@@ -122,6 +122,36 @@ describe('objects that users write', () => {
     expect(await create(secret, 'alice')).toBe('accepted');
   });
 
+  test('a service instance can follow only a Secret that its user can read', async () => {
+    const rules = [
+      { apiGroups: [''], resources: ['secrets'], resourceNames: ['mine'], verbs: ['get'] },
+      { apiGroups: [group], resources: ['cfserviceinstances'], verbs: ['get', 'create', 'patch'] },
+    ];
+    await kubectl(['create', '-f', '-'], {
+      input: [
+        { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name: `instances-${run}` }, rules },
+        binding(`grace-${run}`, `instances-${run}`, [user('grace')], space),
+      ],
+    });
+    const instance = (secretName: string, followed: boolean) => ({
+      apiVersion: `${group}/v1alpha1`,
+      kind: 'CFServiceInstance',
+      metadata: { name: 'followed', namespace: space, annotations: followed ? { 'kf.cloudfoundry.org/from-secret': 'true' } : {} },
+      spec: { displayName: 'db', type: 'user-provided', secretName, planGuid: '' },
+    });
+    const refusal = `You may not read Secret theirs in namespace ${space}, so no service can follow it for you`;
+    expect(await create(instance('theirs', true), 'grace')).toContain(refusal);
+    expect(await create(instance('theirs', true), 'alice')).toBe('accepted');
+    expect(await create(instance('theirs', false), 'grace')).toBe('accepted');
+    await kubectl(['create', '-f', '-'], { input: instance('mine', true), as: 'grace' });
+    const patch = (body: object, as: string) =>
+      ask(['patch', 'cfserviceinstance', '-n', space, 'followed', '--type=merge', '-p', JSON.stringify(body)], { as });
+    expect((await patch({ spec: { secretName: 'theirs' } }, 'grace')).stderr).toContain(refusal);
+    expect((await patch({ spec: { secretName: 'theirs' } }, 'alice')).code).toBe(0);
+    // Who changes something else needs no right on the Secret.
+    expect((await patch({ spec: { displayName: 'other' } }, 'grace')).code).toBe(0);
+  });
+
   describe('RoleBindings of orgs and spaces', () => {
     const given = (name: string, finalizers?: string[]) => {
       const made = binding(name, 'korifi-controllers-space-auditor', [user('frank')], space);

@@ -90,6 +90,29 @@ describe('environment and services', () => {
     expect((await get('verbs.apps.localhost', '/bindings')).body).toBe('{}\n');
   });
 
+  test('a service follows a Secret that a database operator maintains, and the app has its new password after a restart', async () => {
+    const ns = ringEnv('KF_TEST_SPACE_GUID');
+    await kubectl('create', 'secret', 'generic', 'operator', '-n', ns, '--from-literal=uri=postgres://old', '--from-literal=password=old');
+    await kf.ok('cups', 'verbs-store', '--from-secret', 'operator');
+    await kf.ok('bind-service', 'verbs', 'verbs-store');
+    await kubectl('patch', 'secret', 'operator', '-n', ns, '-p', '{"stringData":{"password":"new"}}');
+    const binding = async () => {
+      const [name = ''] = (await kubectl('get', 'cfservicebindings', '-n', ns, '-o', 'name')).trim().split('\n');
+      return kubectl('get', 'secret', '-n', ns, name.replace(/.*\//, ''), '-o', 'jsonpath={.data.password}');
+    };
+    await until('the new password', async () => (await binding()) === Buffer.from('new').toString('base64'));
+    await kf.ok('restart', 'verbs');
+    const files = JSON.parse((await get('verbs.apps.localhost', '/bindings')).body) as Record<string, unknown>;
+    expect(files).toEqual({ 'verbs-store': { type: 'user-provided', uri: 'postgres://old', password: 'new' } });
+    const env = await envOf();
+    expect([env['VCAP_SERVICES'], env['DATABASE_URL']]).toEqual([expect.stringContaining('"password":"new"'), 'postgres://old']);
+    await kf.ok('unbind-service', 'verbs', 'verbs-store');
+    await kf.ok('delete-service', 'verbs-store', '-f');
+    expect(await kubectl('get', 'secret', 'operator', '-n', ns, '-o', 'name')).toBe('secret/operator\n');
+    await kubectl('delete', 'secret', 'operator', '-n', ns);
+    await kf.ok('restart', 'verbs');
+  });
+
   test('env shows the variables that are set', async () => {
     await kf.ok('set-env', 'verbs', 'SHOWN', 'yes');
     const { stdout } = await kf.ok('env', 'verbs');

@@ -16,7 +16,7 @@ import type { Context } from '../runtime/reconciler.ts';
 import { WaitingError } from '../runtime/result.ts';
 import { byAge, routesByApp } from '../relations.ts';
 import { liveProcesses } from './processes.ts';
-import { serviceCredentialsOf } from '../services/instance.ts';
+import { readCredentials } from '../../lib/api/credentials.ts';
 import { isNamespaceOf } from '../tenancy/ownership.ts';
 import { paceMs } from '../runtime/secrets.ts';
 
@@ -128,13 +128,17 @@ export function boundServices(context: Context, bindings: readonly Stored<CFServ
   });
 }
 
-async function credentialsOf(context: Context, binding: Stored<CFServiceBinding>): Promise<Record<string, unknown>> {
+async function credentialsOf(
+  context: Context,
+  binding: Stored<CFServiceBinding>,
+  instance: Stored<CFServiceInstance> | undefined,
+): Promise<Record<string, unknown>> {
   const name = binding.status?.envSecretRef?.name;
-  if (name === undefined) return {};
+  if (name === undefined || instance === undefined) return {};
   const secret = await context.cluster.get(secretType, binding.metadata.namespace, name, context.signal);
-  const text = secret?.data?.['credentials'];
-  // A developer may have changed the Secret; the instance's status then says that it holds no JSON object.
-  return text === undefined || secret === undefined ? {} : (serviceCredentialsOf(secret) ?? {});
+  const credentials = secret === undefined ? '' : readCredentials(instance, secret);
+  // A developer may have changed the Secret; the instance's status then says what is wrong with it.
+  return typeof credentials === 'string' ? {} : credentials.values;
 }
 
 const readServices = new Remembered(() => new BoundedMap<string, { versions: string; service: VcapService }>(rememberedServices));
@@ -170,7 +174,7 @@ async function readService(
     instance_name: instanceName,
     binding_guid: binding.metadata.name,
     binding_name: bindingName ?? null,
-    credentials: await credentialsOf(context, binding),
+    credentials: await credentialsOf(context, binding, instance),
     syslog_drain_url: null,
     volume_mounts: [],
   };

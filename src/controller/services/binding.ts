@@ -4,6 +4,7 @@ import type { Stored } from '../../lib/api/object.ts';
 import { secretType } from '../../lib/api/core.ts';
 import type { Secret } from '../../lib/api/core.ts';
 import { findCondition } from '../../lib/api/conditions.ts';
+import { readCredentials, type Credentials } from '../../lib/api/credentials.ts';
 import { annotations, conditionTypes, finalizers, kinds, reasons } from '../../lib/api/group.ts';
 import type { CFServiceBinding, CFServiceInstance } from '../../lib/api/types.generated.ts';
 import { encoded, ownerReference } from '../../templates/metadata.ts';
@@ -16,7 +17,7 @@ import type { Statement, StatusOf } from '../runtime/status.ts';
 import { keyOf, splitKey } from '../runtime/store.ts';
 import { claimName, duplicateRetryMs } from '../names/leases.ts';
 import { ensureOwner } from '../runtime/owner.ts';
-import { serviceCredentialsOf, missingSecretRetryMs } from './instance.ts';
+import { missingSecret, missingSecretRetryMs } from './instance.ts';
 import { ensureSecret, paceMs } from '../runtime/secrets.ts';
 
 const byInstance = 'binding-by-instance';
@@ -87,18 +88,9 @@ async function ensureParts(
   const binding = app === undefined ? live : await ensureOwner(context, kinds.serviceBinding, live, app, false);
   const secret = await context.cluster.get(secretType, ns, instance.spec.secretName, context.signal);
   if (secret === undefined)
-    throw new WaitingError(
-      reasons.credentialsSecretNotAvailable,
-      `The Secret '${instance.spec.secretName}' of the service instance does not exist yet.`,
-      missingSecretRetryMs(context, instance),
-    );
-  const credentials = serviceCredentialsOf(secret);
-  if (credentials === undefined)
-    throw new WaitingError(
-      reasons.secretInvalid,
-      `The Secret '${instance.spec.secretName}' of the service instance holds no JSON object.`,
-      5_000,
-    );
+    throw new WaitingError(reasons.credentialsSecretNotAvailable, missingSecret(instance), missingSecretRetryMs(context, instance));
+  const credentials = readCredentials(instance, secret);
+  if (typeof credentials === 'string') throw new WaitingError(reasons.secretInvalid, `${credentials}.`, 5_000);
   const status: Partial<StatusOf<CFServiceBinding>> = { envSecretRef: { name: instance.spec.secretName } };
   // A service key is for people and programs outside the cluster, so nothing mounts it.
   if (binding.spec.type === 'app') {
@@ -114,12 +106,12 @@ async function ensureParts(
 }
 
 /** One key per credential and `type`, as https://servicebinding.io requires. Names that cannot be keys of a Secret are left out. */
-export function mountSecret(binding: Stored<CFServiceBinding>, credentials: Record<string, unknown>): Secret {
-  const declared = credentials['type'];
+export function mountSecret(binding: Stored<CFServiceBinding>, { values, files }: Credentials): Secret {
+  const declared = values['type'];
   const type = typeof declared === 'string' && declared !== '' ? declared : 'user-provided';
-  const texts = Object.entries(credentials)
-    .filter(([name]) => /^[-._a-zA-Z0-9]{1,253}$/.test(name) && name !== '.' && name !== '..' && !name.startsWith('..'))
-    .map(([name, value]): [string, string] => [name, typeof value === 'string' ? value : JSON.stringify(value)]);
+  const named = Object.entries(files).filter(
+    ([name]) => /^[-._a-zA-Z0-9]{1,253}$/.test(name) && name !== '.' && name !== '..' && !name.startsWith('..'),
+  );
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -129,7 +121,7 @@ export function mountSecret(binding: Stored<CFServiceBinding>, credentials: Reco
       ownerReferences: [ownerReference(kinds.serviceBinding, binding)],
     },
     type: `servicebinding.io/${type}`,
-    data: encoded({ ...Object.fromEntries(texts), type }),
+    data: { ...Object.fromEntries(named), ...encoded({ type }) },
   };
 }
 

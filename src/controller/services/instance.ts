@@ -3,6 +3,7 @@
 import type { Stored } from '../../lib/api/object.ts';
 import { secretType } from '../../lib/api/core.ts';
 import type { Secret } from '../../lib/api/core.ts';
+import { followedSecret, readCredentials } from '../../lib/api/credentials.ts';
 import { finalizers, kinds, reasons } from '../../lib/api/group.ts';
 import type { CFServiceInstance, LastOperation } from '../../lib/api/types.generated.ts';
 import { watch } from '../runtime/reconciler.ts';
@@ -60,35 +61,25 @@ async function reconcileInstance(context: Context, live: Stored<CFServiceInstanc
   return { requeueAfterMs: paceMs(context.stores.of(kinds.serviceInstance).size, 1) };
 }
 
-/** Credentials as a JSON object, or undefined when the Secret does not hold one. */
-export function serviceCredentialsOf(secret: Stored<Secret>): Record<string, unknown> | undefined {
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(secret.data?.['credentials'] ?? '', 'base64').toString('utf8'));
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? (parsed as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 /** The condition of the instance that follows from its credentials Secret. */
 export function checkCredentials(
   live: Stored<CFServiceInstance>,
   secret: Stored<Secret> | undefined,
 ): { ready: Statement; status: Partial<StatusOf<CFServiceInstance>> } {
-  if (secret === undefined)
-    return {
-      ready: refused(
-        reasons.credentialsSecretNotAvailable,
-        `The Secret '${live.spec.secretName}' with the credentials does not exist yet.`,
-      ),
-      status: {},
-    };
   const before = live.status?.credentialsObservedVersion;
   const type: LastOperation['type'] = before === undefined ? 'create' : 'update';
-  if (serviceCredentialsOf(secret) === undefined) {
-    const message = `The Secret '${live.spec.secretName}' holds no JSON object under the key 'credentials'.`;
-    return { ready: refused(reasons.secretInvalid, message), status: { lastOperation: { type, state: 'failed', description: message } } };
+  const problem = (reason: string, message: string) => ({
+    ready: refused(reason, message),
+    status: { lastOperation: { type, state: 'failed' as const, description: message } },
+  });
+  if (secret === undefined) {
+    const missing = missingSecret(live);
+    // A new instance gets its Secret later, from the CLI or from whoever maintains it.
+    if (before === undefined) return { ready: refused(reasons.credentialsSecretNotAvailable, missing), status: {} };
+    return problem(reasons.credentialsSecretNotAvailable, missing);
   }
+  const credentials = readCredentials(live, secret);
+  if (typeof credentials === 'string') return problem(reasons.secretInvalid, `${credentials}.`);
   const version = secret.metadata.resourceVersion;
   const isNew = before !== version || live.status?.lastOperation?.state !== 'succeeded';
   const lastOperation: LastOperation | undefined = isNew ? { type, state: 'succeeded' } : live.status?.lastOperation;
@@ -100,6 +91,13 @@ export function checkCredentials(
       ...defined({ lastOperation }),
     },
   };
+}
+
+/** As a sentence. */
+export function missingSecret(live: Stored<CFServiceInstance>): string {
+  const { secretName } = live.spec;
+  if (followedSecret(live) === undefined) return `The Secret '${secretName}' with the credentials does not exist yet.`;
+  return `The Secret '${secretName}' with the credentials does not exist in namespace ${live.metadata.namespace}.`;
 }
 
 function refused(reason: string, message: string): Statement {

@@ -141,6 +141,8 @@ export const annotations = {
   envSecret: kf('env-secret'),
   /** Of a CFServiceBinding: the version of its instance, including credentials, that its Secrets contain. */
   instanceVersion: kf('instance-version'),
+  /** `true` on a CFServiceInstance whose Secret something else maintains, with a key for each credential. */
+  fromSecret: kf('from-secret'),
   /** Of a CFApp: the CFPackage that was pushed with `--no-start` and waits for its first build, and the droplet at that time. */
   unstaged: kf('unstaged'),
   /** Of a CFApp: the CFPackage that was pushed last, and the newest one at that time; left out when it is the newest. */

@@ -138,6 +138,8 @@ export interface ServiceDetails {
   name: string;
   guid: string;
   type: string;
+  /** The Secret that the credentials come from, if kf did not write it. */
+  fromSecret?: string;
   tags: string[];
   routeServiceUrl: string;
   syslogDrainUrl: string;

@@ -19,11 +19,15 @@ export function renderServices(services: readonly ServiceSummary[], { apps = tru
   return [table(header, rows)];
 }
 
+/** Of instances that follow a Secret. */
+export const followNote = (bin: string): string =>
+  `kf follows changes of the Secret. As with '${bin} uups', running apps get new credentials when they are restarted.`;
+
 const indent = '   ';
 
 /** One service: its properties, its last operation, and the apps bound to it. */
 export function renderService(service: ServiceDetails): Block[] {
-  const { name, guid, type, tags, routeServiceUrl, syslogDrainUrl, lastOperation, boundApps } = service;
+  const { name, guid, type, fromSecret, tags, routeServiceUrl, syslogDrainUrl, lastOperation, boundApps } = service;
   const { status, message, startedAt, updatedAt } = lastOperation;
   const bound = boundApps.map((app): Cell[] => [app.name, app.bindingName ?? '', app.status, app.message]);
   const operation: Cell[][] = [
@@ -37,6 +41,7 @@ export function renderService(service: ServiceDetails): Block[] {
       ['name:', name],
       ['guid:', guid],
       ['type:', type],
+      ...(fromSecret === undefined ? [] : [['credentials:', `Secret ${fromSecret}`] as [string, string]]),
       ['tags:', tags.join(', ')],
       ['route service url:', routeServiceUrl],
       ['syslog drain url:', syslogDrainUrl],

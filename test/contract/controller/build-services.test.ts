@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { secretType } from '../../../src/lib/api/core.ts';
-import { annotations, finalizers, kinds } from '../../../src/lib/api/group.ts';
+import { annotations, finalizers, kinds, labels } from '../../../src/lib/api/group.ts';
 import { buildAppBinding, buildCredentialsSecret, buildUserProvidedInstance } from '../../../src/templates/service.ts';
 import { app, startScene } from './build-scene.ts';
 import type { BuildScene } from './build-scene.ts';
@@ -98,6 +98,69 @@ describe('user-provided services', () => {
     expect(before).toMatch(/^\d+\/1$/);
     expect(before).not.toBe(seen());
     expect(scene.cluster.peek(secretType, 's-1', 'b-1')?.type).toBe('servicebinding.io/redis');
+  });
+
+  const follow = (secretName: string) =>
+    scene.cluster.create(
+      kinds.serviceInstance,
+      buildUserProvidedInstance({ guid: 'i-1', namespace: 's-1', displayName: 'db', secretName, isFollowed: true }, author),
+    );
+  const base64 = (value: string | Buffer): string => Buffer.from(value).toString('base64');
+
+  test('an instance follows a Secret that something else maintains: each key is a credential', async () => {
+    const keyStore = Buffer.from([0xfe, 0xed, 0xfe, 0xed]);
+    await follow('db-app');
+    await scene.until(() =>
+      expect(instanceReady()).toMatchObject({
+        reason: 'CredentialsSecretNotAvailable',
+        message: "The Secret 'db-app' with the credentials does not exist in namespace s-1.",
+      }),
+    );
+    const metadata = { name: 'db-app', namespace: 's-1' };
+    const data = { password: base64('one'), uri: base64('postgres://one'), 'store.jks': base64(keyStore) };
+    await scene.cluster.create(secretType, { metadata, type: 'servicebinding.io/postgresql', data });
+    await bind();
+    await scene.until(() => expect(bindingReady()?.status).toBe('True'));
+    expect(mounted()).toMatchObject({ type: 'postgresql', password: 'one', uri: 'postgres://one' });
+    expect(scene.cluster.peek(secretType, 's-1', 'b-1')?.data?.['store.jks']).toBe(base64(keyStore));
+    await scene.cluster.mergePatch(secretType, 's-1', 'db-app', { data: { password: base64('two'), uri: null } });
+    await scene.until(() => expect(mounted()).toMatchObject({ password: 'two' }));
+    expect(mounted()).not.toHaveProperty('uri');
+    await scene.cluster.delete(secretType, 's-1', 'db-app');
+    const gone = {
+      type: 'update',
+      state: 'failed',
+      description: "The Secret 'db-app' with the credentials does not exist in namespace s-1.",
+    };
+    await scene.until(() => expect(scene.cluster.peek(kinds.serviceInstance, 's-1', 'i-1')?.status?.lastOperation).toEqual(gone));
+    // The last credentials stay where apps and their next instances find them.
+    expect(mounted()).toMatchObject({ password: 'two' });
+  });
+
+  test.each([
+    ["The Secret 's' is one of kf's own, and no service can have it.", { labels: { [labels.managedBy]: 'kf' } }, 'Opaque'],
+    [
+      "The Secret 's' is one of kf's own, and no service can have it.",
+      { ownerReferences: [{ apiVersion: 'korifi.cloudfoundry.org/v1alpha1', kind: 'CFApp', name: 'a', uid: 'u' }] },
+      'Opaque',
+    ],
+    ["The Secret 's' has the type 'kubernetes.io/dockerconfigjson', and no service can have it.", {}, 'kubernetes.io/dockerconfigjson'],
+    [
+      "The Secret 's' has the type 'kubernetes.io/service-account-token', and no service can have it.",
+      {},
+      'kubernetes.io/service-account-token',
+    ],
+  ])('an instance that follows a Secret of others is refused: %s', async (message, metadata, type) => {
+    await scene.cluster.create(secretType, {
+      metadata: { name: 's', namespace: 's-1', ...metadata },
+      type,
+      data: { password: base64('x') },
+    });
+    await follow('s');
+    await bind();
+    const refused = { status: 'False', reason: 'SecretInvalid', message };
+    await scene.until(() => expect([instanceReady(), bindingReady()]).toMatchObject([refused, refused]));
+    expect(scene.cluster.peek(secretType, 's-1', 'b-1')).toBeUndefined();
   });
 
   test('a deleted mount Secret is made again, and is deleted with its binding and that with its app', async () => {

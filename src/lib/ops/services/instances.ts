@@ -2,6 +2,7 @@
 
 import { currentCondition, findCondition, isTrue } from '../../api/conditions.ts';
 import { secretType } from '../../api/core.ts';
+import { followedSecret } from '../../api/credentials.ts';
 import { annotations, conditionTypes, kinds, labels } from '../../api/group.ts';
 import { sha224, timeLabel } from '../../api/names.ts';
 import type { Stored } from '../../api/object.ts';
@@ -17,6 +18,7 @@ import { buildCredentialsSecret } from '../../../templates/service.ts';
 import { waitForController } from '../controller-wait.ts';
 import { findServiceIfAny } from '../find.ts';
 import { appNames } from '../rows.ts';
+import { requireFollowable } from './from-secret.ts';
 import { lastOperationOf } from './user-provided.ts';
 
 /** How long the controller may take to copy changed credentials into the bindings. */
@@ -41,6 +43,13 @@ function boundApp(binding: Stored<CFServiceBinding>, name: string): BoundApp {
   return shown('create in progress', findCondition(binding, conditionTypes.ready)?.message);
 }
 
+/** What a new instance waits for. */
+function whyNotReady(instance: Stored<CFServiceInstance>): string {
+  if (instance.status?.lastOperation !== undefined) return '';
+  const ready = findCondition(instance, conditionTypes.ready);
+  return ready?.status === 'False' ? ready.message : '';
+}
+
 /** An instance with its last operation and the apps that are bound to it. */
 export async function describeService(session: SpaceSession, instance: Stored<CFServiceInstance>): Promise<ServiceDetails> {
   const { cluster, space, signal } = session;
@@ -53,12 +62,13 @@ export async function describeService(session: SpaceSession, instance: Stored<CF
     name: spec.displayName,
     guid: metadata.name,
     type: spec.type,
+    ...defined({ fromSecret: followedSecret(instance) }),
     tags: spec.tags ?? [],
     routeServiceUrl: spec.routeServiceUrl ?? '',
     syslogDrainUrl: spec.syslogDrainUrl ?? '',
     lastOperation: {
       status: lastOperationOf(instance),
-      message: status?.lastOperation?.description ?? '',
+      message: status?.lastOperation?.description ?? whyNotReady(instance),
       startedAt: metadata.creationTimestamp ?? '',
       updatedAt: updatedAt(instance),
     },
@@ -76,6 +86,7 @@ async function patchInstance(
   session: SpaceSession,
   instance: Stored<CFServiceInstance>,
   spec: SpecPatch,
+  marks: Record<string, string | null> = {},
 ): Promise<Stored<CFServiceInstance>> {
   const changedBy = await session.changedBy();
   const { displayName } = spec;
@@ -83,7 +94,7 @@ async function patchInstance(
   const patch: ObjectPatch = {
     metadata: {
       labels: { ...named, [labels.updatedAt]: timeLabel(new Date()) },
-      annotations: { [annotations.changedBy]: changedBy },
+      annotations: { [annotations.changedBy]: changedBy, ...marks },
     },
     spec,
   };
@@ -95,20 +106,27 @@ async function patchInstance(
 export interface InstanceChange {
   /** They replace all present ones. */
   credentials?: Record<string, unknown> | undefined;
+  /** A Secret of the space that something else maintains; it replaces the present credentials. */
+  fromSecret?: string | undefined;
   tags?: string[] | undefined;
   /** '' removes it. */
   syslogDrainUrl?: string | undefined;
   routeServiceUrl?: string | undefined;
 }
 
+/** The instance's own Secret: never one that it follows, which has another writer. */
+const ownSecretOf = (instance: Stored<CFServiceInstance>): string =>
+  followedSecret(instance) === undefined ? instance.spec.secretName : `${instance.metadata.name}-credentials`;
+
 /** Writes the credentials into their Secret, which is made when it is gone. */
 async function writeCredentials(
   session: SpaceSession,
-  instance: Stored<CFServiceInstance>,
+  before: Stored<CFServiceInstance>,
   credentials: Record<string, unknown>,
 ): Promise<void> {
   const { cluster, space, signal } = session;
-  const { secretName } = instance.spec;
+  const secretName = ownSecretOf(before);
+  const instance = { ...before, spec: { ...before.spec, secretName } };
   const author = { changedBy: await session.changedBy(), now: new Date() };
   const wanted = buildCredentialsSecret(instance, credentials, author);
   const secret = await cluster.get(secretType, space.guid, secretName, signal);
@@ -118,6 +136,20 @@ async function writeCredentials(
   }
   const metadata = { uid: secret.metadata.uid, annotations: { [annotations.changedBy]: author.changedBy } };
   await cluster.mergePatch(secretType, space.guid, secretName, { metadata, data: wanted.data }, { signal });
+}
+
+/** Nobody needs the former credentials any more. The Secret is deleted with its instance. */
+async function emptyOwnSecret({ cluster, space, signal }: SpaceSession, before: Stored<CFServiceInstance>): Promise<void> {
+  if (followedSecret(before) !== undefined) return;
+  const secret = await cluster.get(secretType, space.guid, before.spec.secretName, signal);
+  if (secret === undefined) return;
+  await cluster.mergePatch(
+    secretType,
+    space.guid,
+    before.spec.secretName,
+    { metadata: { uid: secret.metadata.uid }, data: null },
+    { signal },
+  );
 }
 
 /** Waits until the bindings contain what the instance and its Secret contain now; a late controller is a warning. */
@@ -151,15 +183,20 @@ export async function updateUserProvided(
 ): Promise<void> {
   const { displayName, type } = instance.spec;
   if (type !== 'user-provided') throw new KfError('conflict', `Service instance '${displayName}' is not user-provided.`);
-  const { credentials, tags, syslogDrainUrl, routeServiceUrl } = change;
+  const { credentials, fromSecret, tags, syslogDrainUrl, routeServiceUrl } = change;
+  if (fromSecret !== undefined) await requireFollowable(session, fromSecret);
   const orNone = (text: string | undefined): string | null | undefined => (text === '' ? null : text);
   const urls = { syslogDrainUrl: orNone(syslogDrainUrl), routeServiceUrl: orNone(routeServiceUrl) };
   if (credentials !== undefined) await writeCredentials(session, instance, credentials);
   // After the Secret: this change makes the controller read it again.
-  const changed = await patchInstance(session, instance, defined({ tags, ...urls })).catch((error: unknown) => {
+  const secretName = fromSecret ?? (credentials === undefined ? undefined : ownSecretOf(instance));
+  const marks = secretName === undefined ? {} : { [annotations.fromSecret]: fromSecret === undefined ? null : 'true' };
+  const patch = patchInstance(session, instance, defined({ secretName, tags, ...urls }), marks);
+  const changed = await patch.catch((error: unknown) => {
     if (error instanceof KfError && credentials !== undefined) error.hints.unshift(`The credentials of '${displayName}' are changed.`);
     throw error;
   });
+  if (fromSecret !== undefined) await emptyOwnSecret(session, instance);
   await untilBindingsFollow(session, changed);
 }
 

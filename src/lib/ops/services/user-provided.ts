@@ -16,6 +16,7 @@ import { waitForController, whereControllerIs } from '../controller-wait.ts';
 import type { OpEvent } from '../../events.ts';
 import { findServiceIfAny } from '../find.ts';
 import { appNames } from '../rows.ts';
+import { assertFollowable } from './from-secret.ts';
 
 /**
  * Longer than the usual time for a reaction of the controller, because the Secret with the credentials may be written after the instance that
@@ -62,6 +63,8 @@ export async function listServices(session: SpaceSession): Promise<ServiceSummar
 export interface UserProvidedOptions {
   name: string;
   credentials: Record<string, unknown>;
+  /** A Secret of the space that something else maintains; it replaces `credentials`. */
+  fromSecret?: string | undefined;
   tags: string[];
   syslogDrainUrl?: string | undefined;
   routeServiceUrl?: string | undefined;
@@ -79,24 +82,32 @@ export function withoutEffect({ displayName, syslogDrainUrl = '', routeServiceUr
   ];
 }
 
-/** Returns false when the instance exists already; then nothing is changed. */
+/**
+ * Returns false when the instance exists already; then nothing is changed.
+ * @throws KfError `conflict` for a Secret that no service can have
+ */
 export async function createUserProvided(session: SpaceSession, options: UserProvidedOptions): Promise<boolean> {
   if ((await findServiceIfAny(session, options.name)) !== undefined) return false;
   const { cluster, space, signal } = session;
+  const { name, credentials, fromSecret, tags, syslogDrainUrl, routeServiceUrl } = options;
+  if (fromSecret !== undefined && !(await assertFollowable(session, fromSecret))) {
+    const message = `Secret '${fromSecret}' does not exist in namespace ${space.guid} yet: service instance '${name}' gets its credentials when it does.`;
+    session.report({ type: 'warning', message });
+  }
   const author = { changedBy: await session.changedBy(), now: new Date() };
-  const { name, credentials, tags, syslogDrainUrl, routeServiceUrl } = options;
   const input = {
     guid: randomUUID(),
     namespace: space.guid,
     displayName: name,
-    secretName: randomUUID(),
+    secretName: fromSecret ?? randomUUID(),
+    isFollowed: fromSecret !== undefined,
     tags,
     syslogDrainUrl,
     routeServiceUrl,
   };
   const write = { signal };
   const instance = await cluster.create(kinds.serviceInstance, buildUserProvidedInstance(input, author), write);
-  await cluster.create(secretType, buildCredentialsSecret(instance, credentials, author), write);
+  if (fromSecret === undefined) await cluster.create(secretType, buildCredentialsSecret(instance, credentials, author), write);
   return true;
 }
 
