@@ -113,15 +113,14 @@ function section(title: string, lead: string, rights: Right[]): string {
 }
 
 const introduction = [
-  'Managers of an org give and take roles with `kf set-org-role`, `kf set-space-role` and their counterparts; `kf org-users` and `kf space-users` list them. Only an admin can make somebody a user of the installation, which each user needs once: as an admin, `kf set-space-role` does it too.\n\nA role is a RoleBinding to its ClusterRole, so kubectl can give it as well. A user of a space needs three: as a user of the installation, of the org and of the space. For a developer `alice`:',
+  'Managers of an org give and take roles with `kf set-org-role`, `kf set-space-role` and their counterparts; `kf org-users` and `kf space-users` list them. The controller makes every member of an org a user of the installation, and takes that away with the last role in an org.\n\nA role is a RoleBinding to its ClusterRole, so kubectl can give it as well. A user of a space needs two: as a user of the org and of the space. For a developer `alice`:',
   '',
   '```',
-  'kubectl create rolebinding alice -n cf --clusterrole korifi-controllers-root-namespace-user --user alice',
   'kubectl create rolebinding alice -n ORG --clusterrole korifi-controllers-organization-user --user alice',
   'kubectl create rolebinding alice -n SPACE --clusterrole korifi-controllers-space-developer --user alice',
   '```',
   '',
-  '`ORG` and `SPACE` are the GUIDs that `kf orgs --json` and `kf spaces --json` print. `--user` is the name that `kubectl auth whoami` prints for that user; for groups, use `--group`.',
+  '`ORG` and `SPACE` are the GUIDs that `kf orgs --json` and `kf spaces --json` print. `--user` is the name that `kubectl auth whoami` prints for that user; for groups, use `--group`, and bind `korifi-controllers-root-namespace-user` in the namespace `cf` too.',
   'The binding of an OrgManager also needs an annotation, so that the controller copies it into the spaces of the org: `kubectl annotate rolebinding alice -n ORG cloudfoundry.org/propagate-cf-role=true`.',
   '',
   'No role allows listing or watching Secrets; they can only be read one by one, by name.',

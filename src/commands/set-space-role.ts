@@ -20,7 +20,7 @@ export default class SetSpaceRole extends KfCommand<Result> {
     SPACE: requiredArg('space'),
     ROLE: Args.custom<SpaceRole>({
       ignoreStdin: true,
-      description: 'SpaceManager, SpaceDeveloper or SpaceAuditor',
+      description: 'SpaceManager, SpaceDeveloper, SpaceAuditor or SpaceSupporter',
       parse: (text) => Promise.resolve().then(() => parseSpaceRole(text)),
     })({ required: true }),
   };

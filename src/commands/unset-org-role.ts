@@ -19,7 +19,7 @@ export default class UnsetOrgRole extends KfCommand<Result> {
     ORG: requiredArg('org'),
     ROLE: Args.custom<OrgRole>({
       ignoreStdin: true,
-      description: 'OrgManager',
+      description: 'OrgManager, BillingManager or OrgAuditor',
       parse: (text) => Promise.resolve().then(() => parseOrgRole(text)),
     })({ required: true }),
   };

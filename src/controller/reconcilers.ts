@@ -15,6 +15,7 @@ import { serviceBindingReconciler } from './services/binding.ts';
 import { serviceInstanceReconciler } from './services/instance.ts';
 import { registryKeys } from './registry/credentials.ts';
 import { spaceReconciler } from './tenancy/space.ts';
+import { usersReconciler } from './tenancy/users.ts';
 
 export interface BuildSideOptions {
   /** Text of fetch.mjs, the program of the source container. */
@@ -29,6 +30,7 @@ export function buildSideReconcilers(options: BuildSideOptions): Reconciler[] {
   return [
     orgReconciler,
     spaceReconciler(keys, shares),
+    usersReconciler,
     orgSharesReconciler(shares),
     claimsReconciler,
     serviceInstanceReconciler,

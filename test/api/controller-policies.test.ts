@@ -154,6 +154,26 @@ describe("role bindings of the controller's account", () => {
     expect(await create({ ...role, kind: 'ClusterRole', metadata: { name: 'x' } })).toContain('may only bind roles');
   });
 
+  test('in the root namespace it makes people users of the installation, and nothing else', async () => {
+    const users = 'korifi-controllers-root-namespace-user';
+    const made = (subjects: object[], labels: object = mark, annotations: object = {}) => {
+      const plain = binding(users, subjects, 'cf');
+      return { ...plain, metadata: { ...plain.metadata, labels, annotations } };
+    };
+    expect(await create(made(alice))).toBe('accepted');
+    expect(await create(made(alice, {}))).toContain('may only bind roles in namespaces of orgs and spaces');
+    expect(await create(made(alice, mark, { 'cloudfoundry.org/propagate-cf-role': 'true' }))).toContain(
+      'may only bind roles in namespaces',
+    );
+    expect(await create(made([account]))).toContain('may not give roles of people to itself');
+    expect(await create(made([people('system:authenticated')]))).toContain('may not give roles of people to itself');
+    await kubectl(['create', '-f', '-'], {
+      input: { ...binding(users, alice, 'cf'), metadata: { name: `admins-${run}`, namespace: 'cf' } },
+    });
+    const gone = await ask(['delete', '--dry-run=server', 'rolebinding', '-n', 'cf', `admins-${run}`], { as: controller });
+    expect(gone.stderr).toContain('may only bind roles in namespaces of orgs and spaces');
+  });
+
   test('it grants nothing that the level above does not hand down', async () => {
     const refusal = 'may only bind the roles of people that the org or the root namespace hands down, and its own role to itself';
     expect(await create(binding(developer, alice, space))).toContain(refusal);

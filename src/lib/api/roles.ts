@@ -22,9 +22,12 @@ export const cfRoles = {
   cfUser: role('cf_user', 'root-namespace-user', 'root'),
   organizationManager: role('organization_manager', 'organization-manager', 'org', true),
   organizationUser: role('organization_user', 'organization-user', 'org'),
+  organizationAuditor: role('organization_auditor', 'organization-auditor', 'org'),
+  organizationBillingManager: role('organization_billing_manager', 'organization-billing-manager', 'org'),
   spaceDeveloper: role('space_developer', 'space-developer', 'space'),
   spaceManager: role('space_manager', 'space-manager', 'space'),
   spaceAuditor: role('space_auditor', 'space-auditor', 'space'),
+  spaceSupporter: role('space_supporter', 'space-supporter', 'space'),
 } as const satisfies Record<string, CfRole>;
 
 export type Subject = { user: string } | { namespace: string; name: string };

@@ -6,10 +6,13 @@ import { line, table, type Block } from './block.ts';
 /** cf's heading of a role. */
 const headings: Readonly<Record<string, string>> = {
   OrgManager: 'ORG MANAGER',
+  BillingManager: 'BILLING MANAGER',
+  OrgAuditor: 'ORG AUDITOR',
   OrgUser: 'ORG USERS',
   SpaceManager: 'SPACE MANAGER',
   SpaceDeveloper: 'SPACE DEVELOPER',
   SpaceAuditor: 'SPACE AUDITOR',
+  SpaceSupporter: 'SPACE SUPPORTER',
 };
 
 export function renderRoles(roles: readonly RoleHolders[]): Block[] {

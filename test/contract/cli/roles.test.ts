@@ -72,11 +72,10 @@ describe('set-space-role', () => {
     ]);
   });
 
-  it('by a manager says what only an admin can do', async () => {
+  it('by a manager leaves it to the controller to make the user one of the installation', async () => {
     cluster.server.on(`POST ${rbac}/cf/rolebindings`, (call) => call.fail(403, 'Forbidden', refused));
     const run = await cli.run(setSpaceRole);
-    expect([run.code, run.stderr]).toEqual([0, expect.stringContaining("You may not make 'bob' a user of this installation.")]);
-    expect(run.stderr).toContain("kubectl create rolebinding bob -n cf --clusterrole korifi-controllers-root-namespace-user --user 'bob'");
+    expect([run.code, run.stderr]).toEqual([0, '']);
     expect(roles()).toEqual(['org-guid organization-user bob', 'space-guid space-developer bob']);
   });
 
@@ -96,11 +95,9 @@ describe('set-space-role', () => {
     [['set-space-role', 'bob', 'example-org', 'none', 'SpaceDeveloper'], "Space 'none' not found."],
     [
       ['set-space-role', 'bob', 'example-org', 'example-space', 'Boss'],
-      'ROLE must be "SpaceManager" or "SpaceDeveloper" or "SpaceAuditor"',
+      'ROLE must be "SpaceManager" or "SpaceDeveloper" or "SpaceAuditor" or "SpaceSupporter"',
     ],
-    [['set-space-role', 'bob', 'example-org', 'example-space', 'SpaceSupporter'], "kf does not support the role 'SpaceSupporter' yet."],
-    [['set-org-role', 'bob', 'example-org', 'OrgAuditor'], "kf does not support the role 'OrgAuditor' yet."],
-    [['set-org-role', 'bob', 'example-org', 'SpaceDeveloper'], 'ROLE must be "OrgManager"'],
+    [['set-org-role', 'bob', 'example-org', 'SpaceDeveloper'], 'ROLE must be "OrgManager" or "BillingManager" or "OrgAuditor"'],
     [['set-org-role', 'bob', 'example-org'], 'the required argument `ROLE` was not provided'],
     [[...setSpaceRole, '--client'], "'--client' of 'set-space-role' has no effect in kf"],
     [['unset-org-role', 'bob', 'example-org', 'OrgManager', '--origin', 'ldap'], "'--origin' of 'unset-org-role' has no effect in kf"],
@@ -155,6 +152,19 @@ describe('set-org-role and unset-org-role', () => {
   });
 });
 
+describe('the other roles of cf', () => {
+  it.each([
+    [['set-org-role', 'bob', 'example-org', 'OrgAuditor'], 'org-guid organization-auditor bob'],
+    [['set-org-role', 'bob', 'example-org', 'billingmanager'], 'org-guid organization-billing-manager bob'],
+    [['set-space-role', 'bob', 'example-org', 'example-space', 'SpaceSupporter'], 'space-guid space-supporter bob'],
+  ])('%j gives the role, and its counterpart takes it', async ([command = '', ...argv], binding) => {
+    expect((await cli.run([command, ...argv])).code).toBe(0);
+    expect(roles()).toContain(binding);
+    expect((await cli.run([`un${command}`, ...argv])).code).toBe(0);
+    expect(roles()).not.toContain(binding);
+  });
+});
+
 describe('org-users and space-users', () => {
   beforeEach(async () => {
     await cli.run(['set-org-role', 'erin', 'example-org', 'OrgManager']);
@@ -166,14 +176,20 @@ describe('org-users and space-users', () => {
 
   it('list the users by role', async () => {
     expect((await cli.run(['org-users', 'example-org'])).stdout).toBe(
-      'Getting users in org example-org as alice...\n\nORG MANAGER\n  erin (kubernetes)\n\n',
+      [
+        'Getting users in org example-org as alice...',
+        ...['', 'ORG MANAGER', '  erin (kubernetes)'],
+        ...['', 'BILLING MANAGER', '  No BILLING MANAGER found'],
+        ...['', 'ORG AUDITOR', '  No ORG AUDITOR found', '', ''],
+      ].join('\n'),
     );
     expect((await cli.run(['space-users', 'example-org', 'example-space'])).stdout).toBe(
       [
         'Getting users in org example-org / space example-space as alice...',
         ...['', 'SPACE MANAGER', '  No SPACE MANAGER found'],
         ...['', 'SPACE DEVELOPER', '  bob (kubernetes)', '  system:serviceaccount:ci:deployer (client)'],
-        ...['', 'SPACE AUDITOR', '  ops (group)', '', ''],
+        ...['', 'SPACE AUDITOR', '  ops (group)'],
+        ...['', 'SPACE SUPPORTER', '  No SPACE SUPPORTER found', '', ''],
       ].join('\n'),
     );
   });

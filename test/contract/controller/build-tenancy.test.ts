@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { eventType, leaseType, namespaceType, roleBindingType, secretType, serviceAccountType } from '../../../src/lib/api/core.ts';
 import type { RoleBinding } from '../../../src/lib/api/core.ts';
 import { finalizers, kinds } from '../../../src/lib/api/group.ts';
-import { sha224, timeLabel } from '../../../src/lib/api/names.ts';
+import { roleBindingName, sha224, timeLabel } from '../../../src/lib/api/names.ts';
 import { apiError } from '../../support/memory-cluster.ts';
 import { startScene } from './build-scene.ts';
 import type { BuildScene } from './build-scene.ts';
@@ -301,5 +301,59 @@ describe('orgs and spaces', () => {
     await scene.cluster.delete(kinds.org, 'cf', 'o-1');
     await scene.until(() => expect(ready(kinds.org, 'cf', 'o-2')?.status).toBe('True'));
     expect(scene.cluster.all(leaseType).filter((lease) => lease.metadata.name?.startsWith('n-'))).toHaveLength(1);
+  });
+});
+
+describe('a member of an org', () => {
+  let scene: BuildScene;
+  beforeEach(async () => {
+    scene = await startScene();
+    await scene.cluster.create(kinds.org, org('o-1'));
+    await scene.until(() => expect(scene.condition(kinds.org, 'cf', 'o-1', 'Ready')?.status).toBe('True'));
+  });
+  afterEach(() => scene.stop());
+  const give = (name: string, clusterRole: string, subject: NonNullable<RoleBinding['subjects']>[number], ns = 'o-1') =>
+    scene.cluster.create(roleBindingType, {
+      ...role(ns, name, 'false'),
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: `korifi-controllers-${clusterRole}` },
+      subjects: [subject],
+    });
+  const users = () =>
+    scene.cluster
+      .all(roleBindingType)
+      .filter(({ metadata }) => metadata.namespace === 'cf')
+      .map(({ roleRef, subjects }) => [roleRef.name, subjects?.[0]?.name]);
+  const bob = { kind: 'User' as const, name: 'bob' };
+
+  test('becomes a user of the installation, until no org has it any more', async () => {
+    await scene.cluster.create(kinds.org, org('o-2'));
+    await give('bob', 'organization-user', bob);
+    await scene.until(() => expect(users()).toEqual([['korifi-controllers-root-namespace-user', 'bob']]));
+    await give('bob', 'organization-manager', bob, 'o-2');
+    await scene.cluster.delete(roleBindingType, 'o-1', 'bob');
+    await settled(scene.cluster);
+    expect(users()).toHaveLength(1);
+    await scene.cluster.delete(roleBindingType, 'o-2', 'bob');
+    await scene.until(() => expect(users()).toEqual([]));
+  });
+
+  test('stays one if an admin made it one', async () => {
+    const name = roleBindingName('cf_user', { user: 'bob' });
+    await give(name, 'root-namespace-user', bob, 'cf');
+    await give('bob', 'organization-user', bob);
+    await settled(scene.cluster);
+    await scene.cluster.delete(roleBindingType, 'o-1', 'bob');
+    await settled(scene.cluster);
+    expect(users()).toHaveLength(1);
+  });
+
+  test('becomes none by a role of a space, a role outside of orgs, as a group or as an account of apps', async () => {
+    await give('a', 'space-developer', bob);
+    await give('b', 'organization-user', bob, 'elsewhere');
+    await give('c', 'organization-user', { kind: 'Group', name: 'system:authenticated' });
+    await give('d', 'organization-user', { kind: 'ServiceAccount', name: 'korifi-app', namespace: 's-1' });
+    await give('e', 'organization-user', { kind: 'ServiceAccount', name: 'kf-controller', namespace: 'kf-system' });
+    await settled(scene.cluster);
+    expect(users()).toEqual([]);
   });
 });

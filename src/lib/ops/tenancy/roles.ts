@@ -78,19 +78,18 @@ function notAllowed(error: unknown, what: string, list: string): unknown {
 const listOf = ({ bin }: Session, { org, space }: RolePlace): string =>
   space === undefined ? `${bin} org-users ${org.name}` : `${bin} space-users ${org.name} ${space.name}`;
 
-/** A user of a space or an org must also be able to read the org and the list of orgs. */
+/**
+ * A user of a space or an org must also be able to read the org and the list of orgs. Who may not write in the root namespace leaves that to the
+ * controller, which makes every member of an org a user of the installation.
+ */
 async function makeMember(session: Session, user: string, { org }: RolePlace): Promise<void> {
-  const [isOfOrg, isOfRoot] = await Promise.all([
+  const [isOfOrg] = await Promise.all([
     createIfAllowed(session, cfRoles.organizationUser, user, org.guid),
     createIfAllowed(session, cfRoles.cfUser, user, session.root),
   ]);
-  const warn = (message: string): void => session.report({ type: 'warning', message });
-  if (!isOfOrg)
-    warn(`You may not make '${user}' a user of the org '${org.name}'; a manager of the org can, with set-org-role or set-space-role.`);
-  if (isOfRoot) return;
-  warn(
-    `You may not make '${user}' a user of this installation. If '${user}' has no role in any org yet, an admin must do it once: kubectl create rolebinding ${user.replaceAll(/[^a-z0-9.]+/gi, '-').toLowerCase()} -n ${session.root} --clusterrole ${cfRoles.cfUser.clusterRole} --user '${user}'`,
-  );
+  if (isOfOrg) return;
+  const message = `You may not make '${user}' a user of the org '${org.name}'; a manager of the org can, with set-org-role or set-space-role.`;
+  session.report({ type: 'warning', message });
 }
 
 interface Change {

@@ -6,7 +6,7 @@ import { removeLabelled } from '../removal.ts';
 
 export const part: Part = {
   name: 'policies',
-  requires: ['roles'],
+  requires: ['kinds'],
   step: 'controller',
   objects: async ({ served }) => {
     const policies = await readManifests('policies');

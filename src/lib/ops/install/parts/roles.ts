@@ -6,7 +6,7 @@ import { removeLabelled } from '../removal.ts';
 
 export const part: Part = {
   name: 'roles',
-  requires: ['kinds'],
+  requires: ['policies'],
   step: 'controller',
   objects: () => readManifest('roles.generated.yaml'),
   remove: (removal) => removeLabelled(removal, 'ClusterRoleBinding', 'ClusterRole'),

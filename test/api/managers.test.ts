@@ -1,0 +1,122 @@
+// What managers of orgs and spaces and supporters may change of an object, where RBAC alone would allow all of it.
+
+import { randomUUID } from 'node:crypto';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { cfRoles } from '../../src/lib/api/roles.ts';
+import { buildRoleBinding } from '../../src/templates/tenancy.ts';
+import { ask, installKinds, installPolicies, installRoles, kubectl, makeNamespace } from './kubectl.ts';
+import { until } from '../support/until.ts';
+
+const [org, otherOrg, space] = [randomUUID(), randomUUID(), randomUUID()];
+const group = 'korifi.cloudfoundry.org';
+const mark = { 'kf.cloudfoundry.org/managed-by': 'kf' };
+const place = (kind: string, name: string, namespace: string) => ({
+  apiVersion: `${group}/v1alpha1`,
+  kind,
+  metadata: { name, namespace, labels: { [`${group}/ready`]: 'True' } },
+  spec: { displayName: name },
+});
+
+async function give(user: string, role: keyof typeof cfRoles, namespace: string): Promise<void> {
+  const binding = buildRoleBinding({ role: cfRoles[role], subject: { user }, namespace, guid: randomUUID() });
+  await kubectl(['apply', '--server-side', '-f', '-'], { input: binding });
+}
+
+beforeAll(async () => {
+  await installKinds();
+  await installRoles();
+  await installPolicies();
+  await makeNamespace(org, { ...mark, [`${group}/org-guid`]: org });
+  await makeNamespace(space, { ...mark, [`${group}/org-guid`]: org, [`${group}/space-guid`]: space });
+  await kubectl(['create', '-f', '-'], {
+    input: [place('CFOrg', org, 'cf'), place('CFOrg', otherOrg, 'cf'), place('CFSpace', space, org)],
+  });
+  for (const user of ['orla', 'sam', 'dora', 'sue']) {
+    await give(user, 'cfUser', 'cf');
+    await give(user, 'organizationUser', org);
+  }
+  await give('orla', 'organizationManager', org);
+  // The controller's copy.
+  await give('orla', 'organizationManager', space);
+  await give('sam', 'spaceManager', space);
+  await give('dora', 'spaceDeveloper', space);
+  await give('sue', 'spaceSupporter', space);
+  await until('the rights', async () => (await ask(['auth', 'can-i', 'patch', `cforgs.${group}`, '-n', org], { as: 'orla' })).code === 0);
+});
+
+/** The refusal, or nothing. */
+async function patch(as: string, kind: string, namespace: string, name: string, body: object): Promise<string> {
+  const { code, stderr } = await ask(['patch', kind, '-n', namespace, name, '--type=merge', '-p', JSON.stringify(body)], { as });
+  return code === 0 ? 'done' : stderr;
+}
+
+const label = { metadata: { labels: { cost: '42', 'example.com/team': 'a' } } };
+const onlyManagers = 'Only a manager of';
+const onlyLabels = 'may change its labels and annotations, except those of the platform, and nothing else of it';
+const more: [string, object][] = [
+  ['its name', { spec: { displayName: 'other' } }],
+  ['labels of Korifi', { metadata: { labels: { [`${group}/ready`]: 'False' } } }],
+  ['labels of Korifi away', { metadata: { labels: { [`${group}/ready`]: null } } }],
+  ['labels of Kubernetes', { metadata: { labels: { 'kubernetes.io/x': 'y' } } }],
+  ['annotations of kf', { metadata: { annotations: { 'kf.cloudfoundry.org/owner-uid': 'x' } } }],
+  ['finalizers', { metadata: { finalizers: ['kf.test/never'] } }],
+];
+
+describe('an org', () => {
+  test('is labelled by its manager, and by no other user', async () => {
+    expect(await patch('orla', 'cforg', 'cf', org, label)).toBe('done');
+    expect(await patch('orla', 'cforg', 'cf', otherOrg, label)).toContain(onlyManagers);
+    for (const as of ['sam', 'dora']) expect(await patch(as, 'cforg', 'cf', org, label)).toContain(onlyManagers);
+  });
+
+  test.each(more)('keeps %s', async (_, body) => {
+    expect(await patch('orla', 'cforg', 'cf', org, body)).toContain(onlyLabels);
+  });
+
+  test('is changed by an admin as before', async () => {
+    await give('ada', 'admin', 'cf');
+    expect(await patch('ada', 'cforg', 'cf', otherOrg, { spec: { displayName: 'renamed' } })).toBe('done');
+  });
+});
+
+describe('a space', () => {
+  test('is labelled by its managers, and by no other user of the org', async () => {
+    for (const as of ['sam', 'orla']) expect(await patch(as, 'cfspace', org, space, label)).toBe('done');
+    for (const as of ['dora', 'sue']) expect(await patch(as, 'cfspace', org, space, label)).toContain(onlyManagers);
+  });
+
+  test.each(more)('keeps %s', async (_, body) => {
+    expect(await patch('sam', 'cfspace', org, space, body)).toContain(onlyLabels);
+  });
+});
+
+describe('a supporter', () => {
+  const app = {
+    ...place('CFApp', 'shop', space),
+    spec: { displayName: 'shop', desiredState: 'STOPPED', lifecycle: { type: 'docker', data: { stack: '' } } },
+  };
+  const process = {
+    ...place('CFProcess', 'shop-web', space),
+    spec: {
+      ...{ appRef: { name: 'shop' }, processType: 'web', desiredInstances: 1, memoryMB: 64, diskQuotaMB: 64 },
+      healthCheck: { type: 'port', data: { timeoutSeconds: 60, invocationTimeoutSeconds: 1 } },
+    },
+  };
+  beforeAll(async () => void (await kubectl(['create', '-f', '-'], { input: [app, process] })));
+  const refusal = 'A SpaceSupporter may start, stop and scale apps, and change nothing else of them';
+
+  test('starts, stops and scales an app', async () => {
+    expect(await patch('sue', 'cfapp', space, 'shop', { spec: { desiredState: 'STARTED' } })).toBe('done');
+    expect(await patch('sue', 'cfprocess', space, 'shop-web', { spec: { desiredInstances: 2, memoryMB: 128 } })).toBe('done');
+  });
+
+  test.each([
+    ['cfapp', 'shop', { spec: { displayName: 'other' } }],
+    ['cfapp', 'shop', { spec: { envSecretName: 'other' } }],
+    ['cfprocess', 'shop-web', { spec: { command: 'env' } }],
+    ['cfprocess', 'shop-web', { spec: { healthCheck: { type: 'process' } } }],
+  ])('changes nothing else of it: %s %s %j', async (kind, name, body) => {
+    expect(await patch('sue', kind, space, name, body)).toContain(refusal);
+    expect(await patch('dora', kind, space, name, body)).toBe('done');
+  });
+});
