@@ -126,6 +126,8 @@ class FlagReader {
   readonly #mostArgs: number | null;
   readonly #isLenient: boolean;
   readonly #args: Word[] = [];
+  /** Words after flags that are not there: perhaps their values. */
+  readonly #perhapsValues = new Set<Word>();
   readonly #values = new Map<string, string>();
   readonly remarks: Remark[] = [];
 
@@ -155,8 +157,10 @@ class FlagReader {
       const word = words[at];
       if (word === undefined) continue;
       const { text } = word;
+      const next = words[at + 1];
       if (text.length < 2 || !text.startsWith('-') || text === '--' || /^-\d/.test(text)) this.#args.push(word);
-      else if (this.#flag(text, words[at + 1]?.text ?? '')) at += 1;
+      else if (this.#flag(text, next?.text ?? '')) at += 1;
+      else if (next !== undefined && !this.#flags.has(text.replace(/^--?/, ''))) this.#perhapsValues.add(next);
     }
     this.#countArgs();
   }
@@ -164,7 +168,8 @@ class FlagReader {
   /** An expansion without quotes may be no word, or several. */
   #countArgs(): void {
     const most = this.#mostArgs;
-    const extra = this.#args.filter(({ isExpanded, isQuoted }) => !isExpanded || isQuoted)[most ?? this.#args.length];
+    const sure = this.#args.filter((word) => (!word.isExpanded || word.isQuoted) && !this.#perhapsValues.has(word));
+    const extra = sure[most ?? sure.length];
     if (extra === undefined || this.#isLenient) return;
     const text = `'${this.#name}' takes ${most === 0 ? 'no argument' : most === 1 ? 'one argument' : `${most} arguments`}, and this is one more`;
     this.remarks.push({ about: extra.text, status: 'unknown', text });

@@ -1,9 +1,10 @@
 // `kf migrate check`: what a script that was written for cf has to change.
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { bundleForTests, Cli } from '../../support/cli.ts';
+import { scriptsFolder } from '../../support/pipelines.ts';
 
 const bundle = bundleForTests();
 let cli: Cli;
@@ -83,6 +84,84 @@ describe('migrate check', () => {
     const run = await cli.run(['migrate', ...argv]);
     expect(run.code).toBe(1);
     expect(run.stderr.startsWith(message)).toBe(true);
+  });
+
+  // The others run: test/cluster/scripts.test.ts.
+  const broken: [string, string[]][] = [
+    [
+      'autoscaler.sh',
+      [
+        '4 refused attach-autoscaling-policy: instead: as an admin of the cluster: kubectl autoscale cfprocesses',
+        '5 refused autoscaling-metrics: instead: kubectl get hpa',
+      ],
+    ],
+    [
+      'blue-green-plugin.sh',
+      [
+        '2 refused add-plugin-repo: instead: kf install-plugin NPM_PACKAGE',
+        '3 refused -r: instead: kf install-plugin NPM_PACKAGE',
+        '4 refused blue-green-deploy: instead: kf push APP (an update has no downtime)',
+      ],
+    ],
+    [
+      'concourse-task.yml',
+      [
+        '8 refused --sso-passcode: instead: kubectl config set-credentials USER --exec-command=COMMAND',
+        '9 refused --strategy canary: instead: --strategy rolling',
+        '10 refused continue-deployment: instead: a rollout of kf goes on by itself',
+      ],
+    ],
+    [
+      'mta-deploy.sh',
+      [
+        '3 refused -r: instead: kf install-plugin NPM_PACKAGE',
+        '5 refused deploy: instead: kf push -f manifest.yml, with an app for each module',
+        '6 refused mtas: instead: kf apps --json and kf services --json',
+      ],
+    ],
+    [
+      'old-api.sh',
+      [
+        '4 refused /v2/apps?q=name:shop: instead: ',
+        '5 refused /v2/apps/$guid/summary: instead: ',
+        '6 refused /v2/apps/$guid: instead: ',
+        "7 unknown rake db:migrate: 'run-task' takes one argument, and this is one more",
+      ],
+    ],
+    [
+      'service-key-dump.sh',
+      [
+        '4 refused create-service: instead: kf create-user-provided-service NAME -p CREDENTIALS',
+        '6 refused create-service-key: instead: kf env of an app that is bound',
+        '7 refused service-key: instead: kf env of an app that is bound',
+        '9 refused delete-service-key: instead: kf unbind-service APP SERVICE_INSTANCE',
+      ],
+    ],
+  ];
+
+  interface Checked {
+    result: { calls: { line: number; status: string; remarks: { status: string; about: string; text: string }[] }[]; broken: number };
+  }
+  /** The remarks of calls that fail, each as `LINE STATUS ABOUT: TEXT`. */
+  async function failing(...files: string[]): Promise<string[]> {
+    const { stdout } = await cli.run(['migrate', 'check', ...files.map((name) => path.join(scriptsFolder, name)), '--json']);
+    return (JSON.parse(stdout) as Checked).result.calls.flatMap(({ line, remarks }) =>
+      remarks
+        .filter(({ status }) => status === 'refused' || status === 'unknown')
+        .map(({ status, about, text }) => `${line} ${status} ${about}: ${status === 'refused' ? 'instead: ' : ''}${text}`),
+    );
+  }
+
+  it.each(broken)('of %s, which cannot run, names the lines and what to write', async (name, expected) => {
+    const found = await failing(name);
+    expect(found).toHaveLength(expected.length);
+    for (const [at, text] of expected.entries()) expect(found[at]?.slice(0, text.length)).toBe(text);
+  });
+
+  it('finds nothing that fails in the scripts that run on a cluster', async () => {
+    const names = readdirSync(scriptsFolder).filter((name) => !broken.some(([other]) => other === name));
+    expect(names.length + broken.length).toBeGreaterThanOrEqual(40);
+    expect(await failing(...names)).toEqual([]);
   });
 
   it('shows its arguments in its usage', async () => {

@@ -48,6 +48,8 @@ describe('a call of cf', () => {
     ['cf app a b', ['1 unknown cf app a b', '  unknown b']],
     ['cf app $A b', ['1 done cf app $A b']],
     ['cf app "$A" b', ['1 unknown cf app $A b', '  unknown b']],
+    ['cf push a -n host b', ['1 unknown cf push a -n host b', '  refused -n', '  unknown b']],
+    ['cf push a --hostname "$HOST"', ['1 refused cf push a --hostname $HOST', '  refused --hostname']],
     ['cf no-such x', ['1 unknown cf no-such x', '  unknown no-such']],
     ['cf --version', ['1 done cf --version']],
     ['kf setup -f x', ['1 done cf setup -f x']],
