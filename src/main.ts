@@ -156,6 +156,10 @@ async function dispatch(argv: readonly string[], frame: Frame): Promise<number> 
   if (globalFlagNames.has(typed)) return printHelp([], frame);
   if (typed === '--version' || typed === '-v' || typed === 'version') return printVersion(frame.terminal, frame.bin);
   if (typed === 'help' || typed === 'h') return printHelp(rest, frame);
+  if (typed === '__complete') {
+    const { complete } = await import('./completion.ts');
+    return complete(rest, frame, { resolve: resolveName, load: loadCommand, isAvailable });
+  }
   const name = await resolveName(typed);
   if (name === undefined) return (await runPlugin([typed, ...rest], frame)) ?? unknownCommand(typed, frame);
   if (rest.some(isHelpFlag)) return printHelp([name], frame);
@@ -247,7 +251,8 @@ export async function start(processArgv: readonly string[], exit: (code: number)
   const output = watchOutput(controller);
   const bin = binaryName(processArgv[1] ?? 'kf');
   const env = withSettings(process.env);
-  const json = argv.includes('--json');
+  // For the completion of shells, it is a word of another line.
+  const json = argv.includes('--json') && argv[0] !== '__complete';
   const options = {
     env,
     stdout: process.stdout,

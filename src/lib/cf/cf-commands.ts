@@ -251,6 +251,7 @@ export const kfCommands: readonly CfCommand[] = [
   ['rotate', '', '', ''],
   ['migrate', '', '', ''],
   ['uninstall', '', '', ''],
+  ['completion', '', '', ''],
 ];
 
 /** The command of that name or alias, with its heading. */

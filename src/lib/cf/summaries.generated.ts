@@ -9,6 +9,7 @@ export const summaries: Readonly<Record<string, string>> = {
   "bind-service": "give an app the credentials of a service",
   "buildpacks": "list the buildpacks of the builder",
   "check-route": "say whether a route exists, in whatever space",
+  "completion": "print the script with which a shell completes commands and names",
   "config": "save settings of kf on this computer",
   "create-app": "create an empty app, for a later push",
   "create-app-manifest": "write the settings of an app to a manifest",

@@ -111,6 +111,7 @@ const day: string[][] = [
   ['unset-label', 'app', 'shop', 'env', 'tier'],
   ['create-app-manifest', 'shop'],
   ['apply-manifest', '-f', 'shop_manifest.yml'],
+  ['completion', 'bash'],
   ['stacks'],
   ['buildpacks'],
   ['push', 'shop', '-p', 'app'],
