@@ -16,7 +16,7 @@ const reachMs = 20_000;
 export const part: Part = {
   name: 'gateway',
   // Policies prevent that others take hosts with routes of their own.
-  requires: ['network', 'policies'],
+  requires: ['network', 'policies', 'roles'],
   step: 'gateway',
   objects: ({ plan }) => [...buildGateway(plan), buildCheckRoute(plan)],
   // DNS or load balancers may point to the other gateways.

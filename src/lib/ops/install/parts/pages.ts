@@ -8,7 +8,7 @@ import { startMs, waitForDeployment } from '../waits.ts';
 
 export const part: Part = {
   name: 'pages',
-  requires: ['policies', 'programs'],
+  requires: ['policies', 'programs', 'roles'],
   step: 'gateway',
   objects: ({ plan, programs }) => buildPages(plan, bundleName(programs)),
   after: (run) => waitForDeployment(run, { namespace: systemNamespace, name: pagesName, timeoutMs: startMs }),
