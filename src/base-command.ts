@@ -8,6 +8,7 @@ import type { Frame, Program } from './frame.ts';
 import { readDeclared } from './lib/cf/definitions.ts';
 import { timeoutWarnings } from './lib/cf/timeouts.ts';
 import { wantsHelp } from './lib/cf/usage.ts';
+import { defined } from './lib/defined.ts';
 import type { KfError } from './lib/errors.ts';
 import type { Report } from './lib/events.ts';
 import type { findApp } from './lib/ops/find.ts';
@@ -27,6 +28,8 @@ export interface ClusterSessionOptions {
   ignorePin?: boolean | undefined;
   /** Org and space stay as they are saved: flags of these names have another meaning here. */
   keepPlace?: boolean;
+  /** `--space` names another space than the targeted one. */
+  spaceFlagIsOther?: boolean;
   /** In place of `--context`. */
   context?: string | undefined;
   /** Another user of the kubeconfig. */
@@ -207,8 +210,8 @@ export abstract class KfCommand<T> extends Command {
     return (await this.#open('org')) as OrgSession;
   }
 
-  protected async spaceSession(): Promise<SpaceSession> {
-    return (await this.#open('space')) as SpaceSession;
+  protected async spaceSession(options: Pick<ClusterSessionOptions, 'spaceFlagIsOther'> = {}): Promise<SpaceSession> {
+    return (await this.#open('space', options)) as SpaceSession;
   }
 
   /** The session of the targeted space, and the modules of the command: all are loaded at the same time. */
@@ -231,6 +234,12 @@ export abstract class KfCommand<T> extends Command {
     return (await import('./lib/ops/find.ts')).findApp(session, name);
   }
 
+  /** Org and space that the user typed in place of the targeted ones. */
+  #typedPlace({ spaceFlagIsOther = false }: ClusterSessionOptions): { org?: string; space?: string } {
+    const { org, space } = this.#global;
+    return defined({ org, space: spaceFlagIsOther ? undefined : space });
+  }
+
   async #open(needs: 'cluster' | 'org' | 'space', options: ClusterSessionOptions = {}): Promise<Session> {
     this.#needs = needs;
     const { openSession } = await import('./lib/session/session.ts');
@@ -240,7 +249,7 @@ export abstract class KfCommand<T> extends Command {
     for (const warning of timeoutWarnings(env, ['CF_DIAL_TIMEOUT', ...variables])) this.warn(warning);
     const context = options.context ?? this.#global.context;
     const { org = present(env['KF_ORG']), space = present(env['KF_SPACE']) } =
-      options.keepPlace === true ? { org: undefined, space: undefined } : this.#global;
+      options.keepPlace === true ? { org: undefined, space: undefined } : this.#typedPlace(options);
     this.#session = await openSession({
       needs,
       env: verbose === true ? { ...env, CF_TRACE: 'true' } : env,

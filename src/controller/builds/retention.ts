@@ -35,7 +35,10 @@ export const retentionReconciler: Reconciler = {
     const builds = context.stores.of(kinds.build).by(buildsByApp.name, keyOf(app));
     const packages = context.stores.of(kinds.package).by(packagesByApp, keyOf(app));
     const surplus = surplusOf(app, builds, packages, context.now());
-    for (const build of surplus.builds) await remove(context, kinds.build, build);
+    // The cache may not have the droplet yet that somebody has just set.
+    const current = surplus.builds.length === 0 ? undefined : await context.cluster.get(kinds.app, ns, name, context.signal);
+    const chosen = current?.spec.currentDropletRef?.name;
+    for (const build of surplus.builds) if (build.metadata.name !== chosen) await remove(context, kinds.build, build);
     for (const source of surplus.packages) await remove(context, kinds.package, source);
     return surplus.waits ? { requeueAfterMs: graceMs } : undefined;
   },

@@ -1,4 +1,4 @@
-// Settings of a process that take effect when the app is started again, as in cf (docs/decisions/0051).
+// Settings of a process or a whole app that take effect when the app is started again, as in cf (docs/decisions/0051).
 
 import { annotations } from './group.ts';
 import type { CFApp, CFProcess } from './types.generated.ts';
@@ -10,13 +10,19 @@ function changeOf({ metadata }: CFApp): string {
 }
 
 /**
- * The annotation to write together with such settings: the process keeps its generation until the next change of the app. A stopped app needs none.
+ * The annotation to write together with such settings, to a process or, for a droplet, to the app: the process, or all of them, keep their generation
+ * until the next change of the app. A stopped app needs none.
  */
 export function heldUntilRestart(app: CFApp): Record<string, string | null> {
   return { [annotations.held]: app.spec.desiredState === 'STARTED' ? changeOf(app) : null };
 }
 
-/** The process has settings for the next start, and the app was not started again since they were written. */
+/** The process or the app has settings for the next start, and the app was not started again since they were written. */
 export function isHeld(app: CFApp, process: CFProcess): boolean {
-  return process.metadata.annotations?.[annotations.held] === changeOf(app);
+  return process.metadata.annotations?.[annotations.held] === changeOf(app) || isWhollyHeld(app);
+}
+
+/** The app has another droplet for the next start. */
+export function isWhollyHeld(app: CFApp): boolean {
+  return app.metadata.annotations?.[annotations.held] === changeOf(app);
 }

@@ -23,6 +23,11 @@ export function unstagedMark(chosen: string, app: CFApp): string {
   return `${chosen}/${dropletOf(app)}`;
 }
 
+/** True when the next start builds this package. */
+export function isAwaited(guid: string, app: CFApp): boolean {
+  return isUnstaged(app) && unstaged(app).waiting === guid;
+}
+
 /** True when a package was pushed and not built since; the next start builds it. Setting another droplet ends this state. */
 export function isUnstaged(app: CFApp): boolean {
   const { waiting, droplet } = unstaged(app);

@@ -114,6 +114,23 @@ export interface TaskDetails {
   failureReason?: string;
 }
 
+export interface PackageSummary {
+  guid: string;
+  type: 'bits' | 'docker';
+  state: 'ready' | 'awaiting_upload';
+  created: string;
+}
+
+/** A build that succeeded; it has the build's GUID. */
+export interface DropletSummary {
+  guid: string;
+  state: 'staged';
+  created: string;
+  /** The app's droplet: it runs, or will after the next start. */
+  current: boolean;
+  package: string;
+}
+
 export interface ServiceSummary {
   name: string;
   guid: string;

@@ -77,6 +77,7 @@ export const cfFlags: Readonly<Record<string, Readonly<Record<string, string | E
   'run-task': { l: noLogRate },
   restart: rollout,
   restage: rollout,
+  'copy-source': rollout,
   'bind-service': {
     c: 'bindings of user-provided services take no parameters',
     strategy: 'kf unbind-service, then kf bind-service again',

@@ -48,11 +48,12 @@ export async function extractLayer(layer: Readable, options: ExtractOptions): Pr
   return extraction.result;
 }
 
-function decompressor(mediaType: string): NodeJS.ReadWriteStream | undefined {
+/** Decompresses a layer of this media type; undefined when it is not compressed. @throws KfError `upload` for other types */
+export function decompressor(mediaType: string): NodeJS.ReadWriteStream | undefined {
   if (mediaType === MEDIA_TYPES.layer) return undefined;
   if (mediaType === MEDIA_TYPES.layerZstd) return createZstdDecompress();
   if (mediaType === MEDIA_TYPES.layerGzip || mediaType === 'application/vnd.docker.image.rootfs.diff.tar.gzip') return createGunzip();
-  throw new KfError('upload', `The source image has a layer of type '${mediaType}', which kf does not read.`);
+  throw new KfError('upload', `The image has a layer of type '${mediaType}', which kf does not read.`);
 }
 
 function damaged(error: unknown): unknown {

@@ -90,6 +90,7 @@ it.each([
   ['start', ['start', 'shop']],
   ['restart', ['restart', 'shop']],
   ['restage', ['restage', 'shop']],
+  ['stage-package', ['stage-package', 'shop']],
 ])('CF_STAGING_TIMEOUT limits the build of %s', async (_, argv) => {
   await scene.ok('push', 'shop', '-p', 'app', '--no-start');
   scene.droplet = undefined;

@@ -3,7 +3,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { annotations, kinds } from '../../../src/lib/api/group.ts';
 import { heldUntilRestart } from '../../../src/lib/api/held.ts';
-import type { CFApp, CFProcess } from '../../../src/lib/api/types.generated.ts';
+import type { CFApp, CFBuild, CFProcess } from '../../../src/lib/api/types.generated.ts';
 import { ns, startRunScene, type RunScene } from './run-scene.ts';
 
 let scene: RunScene;
@@ -46,6 +46,23 @@ test('held memory and a command, as apply-manifest writes them, wait too, and mo
   await scene.cluster.mergePatch(kinds.process, ns, name, { spec: { desiredInstances: 3 } });
   await scene.until(() => expect(scene.cluster.all(kinds.appWorkload).map(({ spec }) => spec.instances)).toEqual([3]));
   expect(scene.cluster.all(kinds.appWorkload).map(({ metadata, spec }) => [metadata.name, spec.resources, spec.command])).toEqual(before);
+});
+
+test('a droplet that set-droplet chose waits too, and a restart runs it', async () => {
+  scene = await startRunScene();
+  await serving(await scene.deploy('good:1'));
+  const images = (): (string | undefined)[] => scene.cluster.all(kinds.appWorkload).map(({ spec }) => spec.image);
+  const build = scene.cluster.peek(kinds.build, ns, scene.app()?.spec.currentDropletRef?.name ?? '');
+  await scene.cluster.create(kinds.build, { ...(build as CFBuild), metadata: { name: 'other', namespace: ns } });
+  const droplet = { registry: { image: 'good:2' } };
+  await scene.cluster.mergePatch(kinds.build, ns, 'other', { status: { state: 'STAGED', droplet } }, { subresource: 'status' });
+  await scene.patchApp({ metadata: { annotations: hold() }, spec: { currentDropletRef: { name: 'other' } } });
+  await scene.until(() => expect(scene.app()?.status?.observedGeneration).toBe(scene.app()?.metadata.generation));
+  await setCheck('/seen-by-the-controller', hold());
+  expect(images()).toEqual(['good:1']);
+  await scene.patchApp({ metadata: { annotations: { [annotations.deployId]: 'restart', [annotations.appRev]: '1' } } });
+  await serving('restart');
+  await scene.until(() => expect(images()).toEqual(['good:2']));
 });
 
 test('a change of the process by other tools, which hold nothing, takes effect at once', async () => {

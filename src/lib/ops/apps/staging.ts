@@ -4,11 +4,13 @@ import { appRevOf } from '../../api/app.ts';
 import { annotations, kinds, labels } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
-import { isUnstaged, packageMark, packagesOf, packageToBuild } from '../../api/packages.ts';
+import { isAwaited, isUnstaged, packageMark, packagesOf, packageToBuild } from '../../api/packages.ts';
+import type { DropletSummary } from '../../api/results.ts';
 import type { CFApp, CFBuild, CFPackage } from '../../api/types.generated.ts';
 import { KfError } from '../../errors.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildKey, reusableBuild } from '../builds/build-key.ts';
+import { dropletSummary } from './droplets.ts';
 import { stagePackage, type BuildRequest } from '../builds/stage.ts';
 import { toldBindings } from '../services/user-provided.ts';
 import { changeApp, newDeployId } from './changes.ts';
@@ -107,6 +109,28 @@ export async function stageAndStart(session: SpaceSession, app: Stored<CFApp>, {
     };
   });
   return { app: changed, deployId: changed.metadata.annotations?.[annotations.deployId] ?? deployId };
+}
+
+/**
+ * Stages one package, and changes neither the app's droplet nor what runs. Without a GUID: the one that restage would build.
+ * @throws KfError `not-found` when the app has no such package, `failed` when nothing was pushed, those of {@link stagePackage}
+ */
+export async function stageOnly(session: SpaceSession, app: Stored<CFApp>, guid?: string): Promise<DropletSummary> {
+  const [info, { items }] = await Promise.all([session.info(), session.cluster.list(kinds.package, byApp(session, app))]);
+  const packages = packagesOf(app, items);
+  const source = guid === undefined ? packageToBuild(app, packages) : packages.find(({ metadata }) => metadata.name === guid);
+  if (source === undefined) throw guid === undefined ? nothingPushed(session, app) : noPackage(session, app, guid);
+  const build = await stagePackage(session, info, await requestFor(session, info, app, source));
+  await changeApp(session, app, (current) =>
+    isAwaited(source.metadata.name, current) ? { annotations: { [annotations.unstaged]: null } } : undefined,
+  );
+  return dropletSummary(app, build);
+}
+
+function noPackage({ bin }: SpaceSession, { spec: { displayName } }: Stored<CFApp>, guid: string): KfError {
+  return new KfError('not-found', `Package with guid '${guid}' not found in app '${displayName}'.`, {
+    hints: [`${bin} packages ${displayName}`],
+  });
 }
 
 /** Another start that waited for the same build finished first. */

@@ -2,29 +2,23 @@
 // repeated.
 
 import { randomUUID } from 'node:crypto';
-import { homedir } from 'node:os';
-import path from 'node:path';
 import { annotations, kinds } from '../../api/group.ts';
 import type { KfInfo } from '../../api/kf-info.ts';
 import type { Stored } from '../../api/object.ts';
 import { isUnstaged, neededPackages, packagesOf, packageToBuild } from '../../api/packages.ts';
-import { pushRepository, repositoryPath } from '../../api/repositories.ts';
 import type { CFBuild, CFPackage, CFServiceBinding } from '../../api/types.generated.ts';
 import { BugError } from '../../errors.ts';
 import type { AppPlan } from '../../manifest/plan.ts';
 import type { RegistryClient } from '../../oci/registry.ts';
-import { openSourceCache } from '../../source/cache.ts';
 import type { SourceListing } from '../../source/listing.ts';
 import { listSource } from '../../source/source.ts';
-import { packSource, pushSource } from '../../source/pack.ts';
 import type { SpaceSession } from '../../session/session.ts';
 import { buildPackage } from '../../../templates/build.ts';
-import type { Authorship } from '../../../templates/metadata.ts';
-import { openSpaceRegistry, withNamedRegistry } from '../registry/access.ts';
 import type { AppFollower } from './app-follower.ts';
 import { buildKey, reusableBuild } from '../builds/build-key.ts';
 import { waitForBuild } from '../builds/build.ts';
 import { createBuild, stagePackage, type BuildRequest } from '../builds/stage.ts';
+import { authorIn, openCache, uploadSource } from '../builds/upload.ts';
 import { ensureBinding, isTo } from '../services/user-provided.ts';
 import { lifecycleOf } from './acquire-app.ts';
 import { readPackages, type AppSnapshot } from './app-snapshot.ts';
@@ -62,55 +56,7 @@ export interface ArtifactInput {
   registry?: RegistryClient;
 }
 
-/** `$XDG_CACHE_HOME/kf/source`, else `~/.cache/kf/source`. */
-function cacheFolder(env: Readonly<Record<string, string | undefined>>): string {
-  const base = env['XDG_CACHE_HOME'];
-  return path.join(base !== undefined && base !== '' ? base : path.join(env['HOME'] ?? homedir(), '.cache'), 'kf', 'source');
-}
-
 const nameOf = ({ metadata }: Stored<CFBuild> | Stored<CFPackage>): string => metadata.name;
-
-async function authorOfPush(session: SpaceSession): Promise<Authorship> {
-  return { changedBy: await session.changedBy(), now: new Date() };
-}
-
-/** Packs and uploads the source; the package then names it by digest. */
-async function uploadSource(
-  input: ArtifactInput,
-  listing: SourceListing,
-  cacheDir: string,
-): Promise<{ package: Stored<CFPackage>; bytes: number }> {
-  const { session, info, follower, pushId } = input;
-  const { cluster, report, signal } = session;
-  const app = follower.app;
-  const guid = randomUUID();
-  const place = [info.registry, session.space.guid, app.metadata.name, 'packages'] as const;
-  const repository = repositoryPath(...place);
-  report({ type: 'packaging', files: listing.files, bytes: listing.bytes });
-  const [packed, client] = await Promise.all([
-    packSource(listing, { cacheDir, progress: (done) => report({ type: 'bytes', done, total: listing.bytes }), signal }),
-    input.registry ?? openSpaceRegistry(cluster, info, session.space.guid, signal),
-  ]);
-  report({ type: 'uploading' });
-  const pushed = await withNamedRegistry(info, () =>
-    pushSource(packed, {
-      client,
-      repository,
-      tag: guid,
-      annotations: { [annotations.contentHash]: listing.contentHash },
-      progress: (done, total) => report({ type: 'bytes', done, total }),
-      signal,
-    }),
-  );
-  report({ type: 'uploaded', bytes: pushed.layerBytesSent });
-  const image = `${pushRepository(...place)}@${pushed.digest}`;
-  const created = await cluster.create(
-    kinds.package,
-    buildPackage({ guid, app: follower.app, type: 'bits', image, pushId, contentHash: listing.contentHash }, await authorOfPush(session)),
-    { signal },
-  );
-  return { package: created, bytes: pushed.layerBytesSent };
-}
 
 /** The input of a build of the plan. */
 function buildRequest({ session, plan, follower, pushId }: ArtifactInput, packageGuid: string): BuildRequest {
@@ -121,10 +67,10 @@ function buildRequest({ session, plan, follower, pushId }: ArtifactInput, packag
 
 async function fromSource(input: ArtifactInput): Promise<Artifact> {
   const { session, plan, facts } = input;
-  const { report, signal, env } = session;
+  const { report, signal } = session;
   const warn = (message: string): void => report({ type: 'warning', message });
   if (plan.path === undefined) throw new BugError('A plan for source code names no path.');
-  const cache = openSourceCache(cacheFolder(env), warn);
+  const cache = openCache(session);
   report({ type: 'reading-source' });
   const listing = await listSource(plan.path, { cacheDir: cache.dir, warn, signal });
   const known = facts.packages.find(({ metadata }) => metadata.annotations?.[annotations.contentHash] === listing.contentHash);
@@ -151,7 +97,8 @@ async function packaged(input: ArtifactInput, { listing, known, cacheDir }: Sour
   if (known !== undefined) return { source: nameOf(known), packages: facts.packages, wasBuilt: false, layerBytesSent: 0, bindings };
   follower.begin();
   if (!facts.isNew) await assertMayBuild(session, info, plan);
-  const { package: created, bytes } = await uploadSource(input, listing, cacheDir);
+  const { pushId, registry } = input;
+  const { package: created, bytes } = await uploadSource(session, info, { app: follower.app, listing, cacheDir, pushId, registry });
   const packages = packagesOf(follower.app, [created, ...facts.packages]);
   return { source: nameOf(created), packages, wasBuilt: false, layerBytesSent: bytes, bindings };
 }
@@ -212,7 +159,7 @@ async function fromImage(input: ArtifactInput): Promise<Artifact> {
   const { cluster, signal } = session;
   const guid = randomUUID();
   const image = plan.docker?.image ?? '';
-  const wanted = buildPackage({ guid, app: follower.app, type: 'docker', image, pushId }, await authorOfPush(session));
+  const wanted = buildPackage({ guid, app: follower.app, type: 'docker', image, pushId }, await authorIn(session));
   const create = (): Promise<Stored<CFPackage>> => cluster.create(kinds.package, wanted, { signal });
   if (!input.stage) return imagePackage(input, create);
   session.report({ type: 'resolving-image', image });

@@ -2,6 +2,7 @@
 
 import { effectiveCommand, routesOf, webProcess } from '../../api/app.ts';
 import { annotations } from '../../api/group.ts';
+import { isWhollyHeld } from '../../api/held.ts';
 import type { Stored } from '../../api/object.ts';
 import { packageMark, unstagedMark } from '../../api/packages.ts';
 import type { CFApp, CFRoute } from '../../api/types.generated.ts';
@@ -75,7 +76,8 @@ export function decideChanges({ session, plan, push, services, routes, facts, ap
       [annotations.unstaged]: build === undefined ? unstagedMark(pushedPackage, app) : null,
       [annotations.package]: packageMark(pushedPackage, packages),
     },
-    state: push.start ? !isStarted || app.status?.deployment?.phase !== 'Serving' : isStarted,
+    // A droplet that `set-droplet` chose waits for a start.
+    state: push.start ? !isStarted || isWhollyHeld(app) || app.status?.deployment?.phase !== 'Serving' : isStarted,
   };
 }
 

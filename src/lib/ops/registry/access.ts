@@ -53,10 +53,14 @@ export function openUploads(
   });
 }
 
-/** Runs an upload. If the registry does not answer, the error names it and says whom to ask. */
-export async function withNamedRegistry<T>(info: Pick<KfInfo, 'registry'>, upload: () => Promise<T>): Promise<T> {
+/** Runs an upload or a download. If the registry does not answer, the error names it and says whom to ask. @param later what to do when it answers */
+export async function withNamedRegistry<T>(
+  info: Pick<KfInfo, 'registry'>,
+  transfer: () => Promise<T>,
+  later = 'Push again when it answers: what was uploaded is kept.',
+): Promise<T> {
   try {
-    return await upload();
+    return await transfer();
   } catch (error) {
     const isOwn = isInClusterRegistry(info.registry);
     if (!isAway(error, isOwn)) throw error;
@@ -64,7 +68,7 @@ export async function withNamedRegistry<T>(info: Pick<KfInfo, 'registry'>, uploa
     const name = isOwn ? `'${service}' in the namespace '${namespace}'` : `'${pushHost}'`;
     const look = isOwn ? [`kubectl -n ${namespace} get pods -l app=${service}`] : [];
     throw new KfError('upload', `The registry ${name} does not answer: ${withoutEnd(messageOf(error))}.`, {
-      hints: [...look, 'Push again when it answers: what was uploaded is kept.'],
+      hints: [...look, later],
       cause: error,
     });
   }

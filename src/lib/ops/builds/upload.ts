@@ -1,0 +1,72 @@
+// Uploads source code: packs it, pushes it to the registry, and creates the CFPackage that names it by digest.
+
+import { randomUUID } from 'node:crypto';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { annotations, kinds } from '../../api/group.ts';
+import type { KfInfo } from '../../api/kf-info.ts';
+import type { Stored } from '../../api/object.ts';
+import { pushRepository, repositoryPath } from '../../api/repositories.ts';
+import type { CFApp, CFPackage } from '../../api/types.generated.ts';
+import type { RegistryClient } from '../../oci/registry.ts';
+import { openSourceCache, type SourceCache } from '../../source/cache.ts';
+import type { SourceListing } from '../../source/listing.ts';
+import { packSource, pushSource } from '../../source/pack.ts';
+import type { SpaceSession } from '../../session/session.ts';
+import { buildPackage } from '../../../templates/build.ts';
+import type { Authorship } from '../../../templates/metadata.ts';
+import { openSpaceRegistry, withNamedRegistry } from '../registry/access.ts';
+
+/** `$XDG_CACHE_HOME/kf/source`, else `~/.cache/kf/source`; a temporary folder where that cannot be written. */
+export function openCache({ env, report }: Pick<SpaceSession, 'env' | 'report'>): SourceCache {
+  const base = env['XDG_CACHE_HOME'];
+  const caches = base !== undefined && base !== '' ? base : path.join(env['HOME'] ?? homedir(), '.cache');
+  return openSourceCache(path.join(caches, 'kf', 'source'), (message) => report({ type: 'warning', message }));
+}
+
+/** Who writes, and when. */
+export async function authorIn(session: SpaceSession): Promise<Authorship> {
+  return { changedBy: await session.changedBy(), now: new Date() };
+}
+
+export interface UploadInput {
+  app: Stored<CFApp>;
+  listing: SourceListing;
+  cacheDir: string;
+  /** The push that this is part of. */
+  pushId?: string | undefined;
+  /** The registry, if it was opened already. */
+  registry?: RegistryClient | undefined;
+}
+
+/** Packs and uploads the source; the package then names it by digest. */
+export async function uploadSource(
+  session: SpaceSession,
+  info: KfInfo,
+  { app, listing, cacheDir, pushId, registry }: UploadInput,
+): Promise<{ package: Stored<CFPackage>; bytes: number }> {
+  const { cluster, report, signal } = session;
+  const { contentHash } = listing;
+  const guid = randomUUID();
+  const place = [info.registry, session.space.guid, app.metadata.name, 'packages'] as const;
+  report({ type: 'packaging', files: listing.files, bytes: listing.bytes });
+  const [packed, client] = await Promise.all([
+    packSource(listing, { cacheDir, progress: (done) => report({ type: 'bytes', done, total: listing.bytes }), signal }),
+    registry ?? openSpaceRegistry(cluster, info, session.space.guid, signal),
+  ]);
+  report({ type: 'uploading' });
+  const pushed = await withNamedRegistry(info, () =>
+    pushSource(packed, {
+      client,
+      repository: repositoryPath(...place),
+      tag: guid,
+      annotations: { [annotations.contentHash]: contentHash },
+      progress: (done, total) => report({ type: 'bytes', done, total }),
+      signal,
+    }),
+  );
+  report({ type: 'uploaded', bytes: pushed.layerBytesSent });
+  const image = `${pushRepository(...place)}@${pushed.digest}`;
+  const wanted = buildPackage({ guid, app, type: 'bits', image, pushId, contentHash }, await authorIn(session));
+  return { package: await cluster.create(kinds.package, wanted, { signal }), bytes: pushed.layerBytesSent };
+}
