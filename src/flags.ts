@@ -3,7 +3,7 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { instanceLimits } from './lib/api/app.ts';
-import { parseChoice, parseSize, parseTaskId, parseWholeNumber } from './lib/cf/values.ts';
+import { parseChoice, parsePortRange, parseSize, parseTaskId, parseWholeNumber, type PortRange } from './lib/cf/values.ts';
 import { notThereYet } from './lib/cf/usage.ts';
 import { defined } from './lib/defined.ts';
 
@@ -132,3 +132,28 @@ export const labelsFlag = () =>
 
 /** `-n` of the commands about routes. */
 export const hostnameFlag = () => Flags.string({ char: 'n', summary: 'host', helpValue: 'HOSTNAME', default: '' });
+
+const protocols = ['tcp', 'udp'] as const;
+type Protocol = (typeof protocols)[number];
+
+/** `--protocol` of a network policy. */
+export const protocolFlag = (summary: string) =>
+  Flags.custom<Protocol>({
+    parse: (text) => Promise.resolve().then(() => parseChoice(text, 'PROTOCOL', protocols)),
+    summary,
+    helpValue: 'PROTOCOL',
+  });
+
+/** `--port` of a network policy. */
+export const portRangeFlag = (summary: string) =>
+  Flags.custom<PortRange>({ parse: (text) => Promise.resolve().then(() => parsePortRange(text)), summary, helpValue: 'RANGE' });
+
+/** `-o` and `-s` of a network policy. */
+export const destinationFlags = {
+  'destination-org': Flags.string({ char: 'o', summary: 'org of that app, default the targeted one', helpValue: 'DESTINATION_ORG_NAME' }),
+  'destination-space': Flags.string({
+    char: 's',
+    summary: 'space of that app, default the targeted one',
+    helpValue: 'DESTINATION_SPACE_NAME',
+  }),
+};

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { KfError, messageOf } from '../lib/errors.ts';
 import { connect } from '../lib/kube/client.ts';
 import { appReconciler } from './apps/app.ts';
+import { appNetworkReconciler } from './apps/network.ts';
 import { appWorkloadReconciler } from './rollout/workload.ts';
 import { buildSideReconcilers } from './reconcilers.ts';
 import { domainReconciler } from './routes/domain.ts';
@@ -33,6 +34,7 @@ function chosenReconcilers(settings: Settings): Reconciler[] {
   const all: Reconciler[] = [
     ...buildSideReconcilers({ fetchProgram: fetchProgram(settings) }),
     appReconciler,
+    appNetworkReconciler,
     processReconciler(),
     appWorkloadReconciler,
     frozenSecretsReconciler(),

@@ -36,6 +36,7 @@ const defaults = {
       cfpackages: 600,
       cfbuilds: 600,
       cfroutes: 200,
+      cfnetworkpolicies: 200,
       cftasks: 200,
       cfserviceinstances: 100,
       cfservicebindings: 200,

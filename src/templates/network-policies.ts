@@ -1,11 +1,15 @@
-// The NetworkPolicies of a space: apps and tasks may connect to their own space, the gateway and the internet; builds only to the addresses that a
-// build needs.
+// The NetworkPolicies of a space: apps and tasks may connect to the gateway, the internet, and pods of their own space that are no apps; builds only to
+// the addresses that a build needs. Those of an app: what its network policies allow.
 
-import { labels } from '../lib/api/group.ts';
+import { kinds, labels } from '../lib/api/group.ts';
 import type { KfInfo, NetworkSettings } from '../lib/api/kf-info.ts';
 import { internet, namespacePeer, networkPolicyType, peerNamed } from '../lib/api/network-policy.ts';
-import type { NetworkPeer, NetworkPolicy, NetworkPort } from '../lib/api/network-policy.ts';
-import { apiVersionOf } from '../lib/api/object.ts';
+import type { LabelSelector, NetworkPeer, NetworkPolicy, NetworkPort } from '../lib/api/network-policy.ts';
+import { sha224 } from '../lib/api/names.ts';
+import { apiVersionOf, type Stored } from '../lib/api/object.ts';
+import type { CFApp, CFNetworkPolicy, CFNetworkPolicySpec } from '../lib/api/types.generated.ts';
+import { defined } from '../lib/defined.ts';
+import { assemble, ownerReference, type Authorship } from './metadata.ts';
 
 /** Names of the policies in every space. */
 export const spacePolicyNames = { apps: 'kf-apps', builds: 'kf-builds' } as const;
@@ -73,14 +77,20 @@ export interface BuildTarget {
   port?: number;
 }
 
+/**
+ * Pods of the own space that are no instances of an app, a task or a build, for example those of a database operator. Apps reach each other only as
+ * their network policies allow (decision 59).
+ */
+const besideApps: NetworkPeer = { podSelector: { matchExpressions: [{ key: labels.appGuid, operator: 'DoesNotExist' }] } };
+
 function appsPolicy(namespace: string, { info, settings, closed }: SpaceNetwork): NetworkPolicy {
   return networkPolicy(namespace, spacePolicyNames.apps, {
     podSelector: { matchExpressions: [{ key: labels.buildGuid, operator: 'DoesNotExist' }] },
     policyTypes: ['Ingress', 'Egress'],
-    ingress: [{ from: [{ podSelector: {} }, gatewayPeer(info), controllerPeer(info), ...settings.ingress.map(peerNamed)] }],
+    ingress: [{ from: [besideApps, gatewayPeer(info), controllerPeer(info), ...settings.ingress.map(peerNamed)] }],
     egress: [
       nameService(settings),
-      { to: [{ podSelector: {} }, ...internet(closed, settings.ipv6), ...settings.egress.map(peerNamed)] },
+      { to: [besideApps, ...internet(closed, settings.ipv6), ...settings.egress.map(peerNamed)] },
       { to: [gatewayPeer(info)], ports: gatewayPorts(info) },
     ],
   });
@@ -107,4 +117,84 @@ function buildsPolicy(namespace: string, network: SpaceNetwork): NetworkPolicy {
 /** The policies of one space. */
 export function spacePolicies(namespace: string, network: SpaceNetwork): NetworkPolicy[] {
   return [appsPolicy(namespace, network), buildsPolicy(namespace, network)];
+}
+
+/** The instances and tasks of an app, without its builds. */
+const ofApp = (guid: string): LabelSelector => ({
+  matchLabels: { [labels.appGuid]: guid },
+  matchExpressions: [{ key: labels.buildGuid, operator: 'DoesNotExist' }],
+});
+
+interface AppRule {
+  peer: NetworkPeer;
+  ports: NetworkPort[];
+}
+
+function appRule({ spec: { peer, protocol, port, endPort } }: CFNetworkPolicy): AppRule {
+  return {
+    peer: { ...namespacePeer(peer.space), podSelector: ofApp(peer.app) },
+    ports: [{ protocol: protocol === 'udp' ? 'UDP' : 'TCP', port, ...defined({ endPort }) }],
+  };
+}
+
+/** Name of the policy of one app. */
+export const appPolicyName = (guid: string): string => `kf-app-${guid}`;
+
+/** What these network policies allow to an app, in addition to the policy of its space. */
+export function appNetworkPolicy(app: Stored<CFApp>, policies: readonly Stored<CFNetworkPolicy>[]): NetworkPolicy {
+  const { namespace, name } = app.metadata;
+  // A constant order: a store returns the object that changed last at the end.
+  const rules = (wanted: CFNetworkPolicySpec['direction']): AppRule[] =>
+    policies
+      .filter(({ spec }) => spec.direction === wanted)
+      .toSorted((a, b) => a.metadata.name.localeCompare(b.metadata.name))
+      .map(appRule);
+  const policy = networkPolicy(namespace, appPolicyName(name), {
+    podSelector: ofApp(name),
+    policyTypes: ['Ingress', 'Egress'],
+    ingress: rules('accepts').map(({ peer, ports }) => ({ from: [peer], ports })),
+    egress: rules('connects').map(({ peer, ports }) => ({ to: [peer], ports })),
+  });
+  const metadata = {
+    ...policy.metadata,
+    labels: { ...policy.metadata.labels, [labels.appGuid]: name },
+    ownerReferences: [ownerReference(kinds.app, app)],
+  };
+  return { ...policy, metadata };
+}
+
+/** The app that a half of a network policy names, as far as the CLI knows it. */
+export type PolicyApp = Pick<Stored<CFApp>['metadata'], 'name' | 'namespace' | 'uid'>;
+
+export interface PolicyPorts {
+  protocol: 'tcp' | 'udp';
+  port: number;
+  endPort?: number;
+}
+
+/** The name of one half: the same half has the same name, so it exists once. */
+export function halfName(app: PolicyApp, direction: CFNetworkPolicySpec['direction'], peer: PolicyApp, ports: PolicyPorts): string {
+  const { protocol, port, endPort = port } = ports;
+  return sha224([app.uid, direction, peer.namespace, peer.name, peer.uid, protocol, port, endPort].join(' '));
+}
+
+/** One half of a network policy, in the space of its app; it is deleted with the app. */
+export function buildPolicyHalf(
+  app: Stored<CFApp>,
+  direction: CFNetworkPolicySpec['direction'],
+  { peer, ports }: { peer: Stored<CFApp>; ports: PolicyPorts },
+  author: Authorship,
+): CFNetworkPolicy {
+  const { namespace, name } = app.metadata;
+  const { namespace: space, name: guid, uid } = peer.metadata;
+  return assemble(kinds.networkPolicy, {
+    metadata: {
+      name: halfName(app.metadata, direction, peer.metadata, ports),
+      namespace,
+      labels: { [labels.appGuid]: name },
+      ownerReferences: [ownerReference(kinds.app, app, false)],
+    },
+    body: { spec: { appRef: { name }, direction, peer: { space, app: guid, uid }, ...ports } },
+    author,
+  });
 }

@@ -132,4 +132,37 @@ const securityGroup: Kind = {
   status: statusOf(),
 };
 
-export const networkKinds: Kind[] = [route, domain, securityGroup];
+const peer = named(
+  'AppNetworkPeer',
+  object({
+    'space!': string({ maxLength: 63, description: 'GUID of its space' }),
+    'app!': string({ maxLength: 63, description: 'its GUID' }),
+    'uid!': string({ maxLength: 64, description: 'metadata.uid of its CFApp: another app that gets its GUID is not meant' }),
+  }),
+);
+
+const port = int32({ minimum: 1, maximum: 65_535 });
+
+const networkPolicy: Kind = {
+  kind: 'CFNetworkPolicy',
+  plural: 'cfnetworkpolicies',
+  description:
+    'One half of a network policy: what an app of this space connects to, or what it accepts. Both halves together allow a connection.',
+  columns: [column('AppGUID', '.spec.appRef.name'), column('Direction', '.spec.direction'), column('Peer', '.spec.peer.app'), age],
+  spec: object(
+    {
+      'appRef!': localReference(),
+      'direction!': oneOf('connects', 'accepts'),
+      'peer!': peer,
+      'protocol!': oneOf('tcp', 'udp'),
+      'port!': { ...port, description: 'of the app that accepts the connection' },
+      endPort: { ...port, description: 'last port of a range' },
+    },
+    rules(
+      { rule: '!has(self.endPort) || self.endPort > self.port', message: 'The last port of a range is greater than its first one' },
+      { rule: 'self == oldSelf', message: 'A network policy cannot be changed; delete it and create another one' },
+    ),
+  ),
+};
+
+export const networkKinds: Kind[] = [route, domain, securityGroup, networkPolicy];

@@ -25,7 +25,8 @@ export async function ensureNetworkPolicies(context: Context, space: string, hos
   await Promise.all(wanted.map((policy) => ensurePolicy(context, policy)));
 }
 
-async function ensurePolicy(context: Context, wanted: NetworkPolicy): Promise<void> {
+/** Creates or restores one policy. */
+export async function ensurePolicy(context: Context, wanted: NetworkPolicy): Promise<void> {
   const { namespace, name = '' } = wanted.metadata;
   const live = context.stores.of(networkPolicyType).get(namespace, name);
   if (live === undefined || isEqual(live.spec, wanted.spec)) return ensureObject(context, networkPolicyType, wanted);

@@ -19,6 +19,8 @@ export interface NetworkPeer {
 export interface NetworkPort {
   protocol: 'TCP' | 'UDP';
   port: number;
+  /** Last port of a range. */
+  endPort?: number;
 }
 
 export interface NetworkPolicy extends KubeObject {

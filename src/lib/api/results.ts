@@ -187,6 +187,16 @@ export interface RouteDetails extends RouteSummary {
   }[];
 }
 
+export interface NetworkPolicySummary {
+  source: string;
+  destination: string;
+  protocol: 'tcp' | 'udp';
+  /** `8080` or `8080-8090`. */
+  ports: string;
+  destinationSpace: string;
+  destinationOrg: string;
+}
+
 export interface DomainSummary {
   name: string;
   guid: string;

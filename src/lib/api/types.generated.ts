@@ -62,6 +62,11 @@ export interface CFSecurityGroup extends KubeObject {
   status?: CFSecurityGroupStatus;
 }
 
+/** One half of a network policy: what an app of this space connects to, or what it accepts. Both halves together allow a connection. */
+export interface CFNetworkPolicy extends KubeObject {
+  spec: CFNetworkPolicySpec;
+}
+
 /** A service instance: credentials given by the user, or provisioned by a broker. */
 export interface CFServiceInstance extends KubeObject {
   spec: CFServiceInstanceSpec;
@@ -266,6 +271,21 @@ export interface RouteDestination {
   processType: string;
   port?: number;
   protocol?: 'http1';
+}
+
+export interface AppNetworkPeer {
+  /**
+   * GUID of its space
+   */
+  space: string;
+  /**
+   * its GUID
+   */
+  app: string;
+  /**
+   * metadata.uid of its CFApp: another app that gets its GUID is not meant
+   */
+  uid: string;
 }
 
 export interface LastOperation {
@@ -566,6 +586,21 @@ export interface CFSecurityGroupSpec {
 export interface CFSecurityGroupStatus {
   conditions?: Condition[];
   observedGeneration?: number;
+}
+
+export interface CFNetworkPolicySpec {
+  appRef: LocalReference;
+  direction: 'connects' | 'accepts';
+  peer: AppNetworkPeer;
+  protocol: 'tcp' | 'udp';
+  /**
+   * of the app that accepts the connection
+   */
+  port: number;
+  /**
+   * last port of a range
+   */
+  endPort?: number;
 }
 
 export interface CFServiceInstanceSpec {

@@ -132,9 +132,9 @@ export const cfCommands: Readonly<Record<string, readonly CfCommand[]>> = {
     ['remove-route-policy', '', 'remove route policy', 'kf routes, kf map-route, kf unmap-route'],
   ],
   'NETWORK POLICIES': [
-    ['network-policies', '', 'list network policies', "kubectl with NetworkPolicies in the space's namespace"],
-    ['add-network-policy', '', 'allow app traffic', "kubectl with NetworkPolicies in the space's namespace"],
-    ['remove-network-policy', '', 'revoke app traffic', "kubectl with NetworkPolicies in the space's namespace"],
+    ['network-policies', '', '', ''],
+    ['add-network-policy', '', '', ''],
+    ['remove-network-policy', '', '', ''],
   ],
   BUILDPACKS: [
     ['buildpacks', '', '', ''],

@@ -1,6 +1,7 @@
 // Written by tools/generate.ts from src/commands: a summary is changed there.
 
 export const summaries: Readonly<Record<string, string>> = {
+  "add-network-policy": "allow connections from one app to another",
   "api": "set or show the cluster: a context of the kubeconfig, or its URL",
   "app": "show health and status of an app",
   "apply-manifest": "apply the settings of a manifest, without code",
@@ -43,12 +44,14 @@ export const summaries: Readonly<Record<string, string>> = {
   "map-route": "lead a URL to an app; create a missing route",
   "migrate": "check which cf calls of scripts and CI files work with kf",
   "move-route": "move a route without apps to another space",
+  "network-policies": "list which apps may connect to which",
   "org": "show an org",
   "org-users": "list the users of an org by role",
   "orgs": "list all orgs that you can see",
   "packages": "list the packages of an app, newest first",
   "plugins": "list installed plugins with their commands",
   "push": "push source code or an image, and run it",
+  "remove-network-policy": "forbid connections from one app to another again",
   "rename": "give an app another name",
   "rename-org": "rename an org",
   "rename-service": "rename a service",

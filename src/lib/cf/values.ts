@@ -45,3 +45,21 @@ export function parseList(text: string): string[] {
 export function assertAppName(name: string): void {
   if (!/^[-\w]+$/.test(name)) throw incorrectUsage(`The name of an app consists of letters, digits, '-' and '_'; it is '${name}'.`);
 }
+
+const mostPort = 65_535;
+
+/** The first port of a range, and its last one if there are more. */
+export interface PortRange {
+  port: number;
+  endPort?: number;
+}
+
+/** `8080` or `8080-8090`. @throws KfError `usage` */
+export function parsePortRange(text: string): PortRange {
+  const [, first, last = first] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text) ?? [];
+  if (first === undefined) throw incorrectUsage('PORT syntax must match integer[-integer]');
+  const [port, endPort] = [Number(first), Number(last)];
+  if (port < 1 || endPort > mostPort || endPort < port)
+    throw incorrectUsage(`--port must be a port, or a range from a lower to a higher one, between 1 and ${mostPort}`);
+  return endPort === port ? { port } : { port, endPort };
+}

@@ -13,6 +13,9 @@ interface WithDisplayName extends KubeObject {
   spec: { displayName: string };
 }
 
+/** The part of a session that a look-up in a space needs. The space need not be the targeted one. */
+type SpaceReader = Pick<SpaceSession, 'cluster' | 'space' | 'signal' | 'bin'>;
+
 const isLive = (object: KubeObject): boolean => object.metadata.deletionTimestamp === undefined;
 const age = (object: KubeObject): string => object.metadata.creationTimestamp ?? '';
 
@@ -23,7 +26,7 @@ export function holderOf<T extends KubeObject>(objects: readonly T[]): T | undef
 }
 
 async function byLabel<T extends WithDisplayName>(
-  session: SpaceSession,
+  session: SpaceReader,
   type: ResourceType<T>,
   name: string,
 ): Promise<Stored<T> | undefined> {
@@ -34,7 +37,7 @@ async function byLabel<T extends WithDisplayName>(
 
 /** First by index label (a small answer), then in the whole list: objects of other tools get their labels a moment later. */
 async function byDisplayName<T extends WithDisplayName>(
-  session: SpaceSession,
+  session: SpaceReader,
   type: ResourceType<T>,
   name: string,
 ): Promise<{ found?: Stored<T>; names: string[] }> {
@@ -71,7 +74,7 @@ export async function nameInOtherCapitals({ cluster, space, signal }: SpaceSessi
 }
 
 /** @throws KfError `not-found`: `App 'A' not found.` */
-export async function findApp(session: SpaceSession, name: string): Promise<Stored<CFApp>> {
+export async function findApp(session: SpaceReader, name: string): Promise<Stored<CFApp>> {
   const { found, names } = await byDisplayName(session, kinds.app, name);
   if (found === undefined) throw notFound(`App '${name}' not found.`, name, names, `${session.bin} apps`);
   return found;

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Place } from '../../support/developer.ts';
 import { get } from '../../support/http.ts';
-import { kubectl, kubectlJson, ringEnv } from '../../support/kf.ts';
+import { Kf, kubectl, kubectlJson, ringEnv } from '../../support/kf.ts';
 import { applyAsAdmin, TestWorld, type Member } from '../../support/members.ts';
 import { until } from '../../support/until.ts';
 import { firstNode, npmMirrorPort, registryPort } from '../../../tools/cluster/addresses.ts';
@@ -182,6 +182,73 @@ describe('connections from code in a space', () => {
     expect(opened(await push())).toEqual(all);
     await forbidAgain();
     await until('what was open to be closed again', async () => opened(await inApp()).length === forApps.length);
+  });
+});
+
+describe('a network policy of kf', () => {
+  const port = 8080;
+  const backend = 'backend';
+  let victim: Member;
+  let admin: Kf;
+  let guid = '';
+  let host = '';
+  const uidOf = (name: string, ns: string): Promise<string> => kubectl('get', 'cfapp', name, '-n', ns, '-o', 'jsonpath={.metadata.uid}');
+  const connection = async (): Promise<string> => (await get(`${app}.apps.localhost`, `/connect/${host}/${String(port)}`)).body;
+  const elsewhere = async (): Promise<string[]> => [
+    '-s',
+    await kubectl('get', 'cfspace', '-n', foreign.org, foreign.space, '-o', 'jsonpath={.spec.displayName}'),
+    '-o',
+    await kubectl('get', 'cforg', '-n', 'cf', foreign.org, '-o', 'jsonpath={.spec.displayName}'),
+  ];
+  /** What the attacker can do alone: his own space has its half of the policy. */
+  const claim = async (): Promise<void> => {
+    const own = (await attacker.kf.run(['app', app, '--guid'])).stdout.trim();
+    const peer = { space: foreign.space, app: guid, uid: await uidOf(guid, foreign.space) };
+    const half = (namespace: string, spec: object): object => ({
+      apiVersion: 'korifi.cloudfoundry.org/v1alpha1',
+      kind: 'CFNetworkPolicy',
+      metadata: { name: 'attempt', namespace },
+      spec: { protocol: 'tcp', port, ...spec },
+    });
+    const connects = half(place.space, { appRef: { name: own }, direction: 'connects', peer });
+    expect(await attacker.kubectl(['create', '-f', '-'], connects)).toMatchObject({ code: 0 });
+    const back = { space: place.space, app: own, uid: await uidOf(own, place.space) };
+    const accepts = half(foreign.space, { appRef: { name: guid }, direction: 'accepts', peer: back });
+    expect(await attacker.kubectl(['create', '-f', '-'], accepts)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('cannot create resource "cfnetworkpolicies"') as string,
+    });
+  };
+
+  beforeAll(async () => {
+    victim = await world.member('spaceDeveloper', foreign);
+    admin = await Kf.as(ringEnv('KF_TEST_KUBECONFIG'), {
+      KF_ORG: await kubectl('get', 'cforg', '-n', 'cf', place.org, '-o', 'jsonpath={.spec.displayName}'),
+      KF_SPACE: await kubectl('get', 'cfspace', '-n', place.org, place.space, '-o', 'jsonpath={.spec.displayName}'),
+    });
+    const image = `${process.env['KF_CLUSTER_NODE_REGISTRY'] ?? ''}/kf/sample:1`;
+    expect(await victim.kf.run(['push', backend, '-o', image, '-m', '128M', '--no-route'])).toMatchObject({ code: 0 });
+    guid = (await victim.kf.run(['app', backend, '--guid'])).stdout.trim();
+    const pod = `korifi.cloudfoundry.org/app-guid=${guid}`;
+    host = await kubectl('get', 'pods', '-n', foreign.space, '-l', pod, '-o', 'jsonpath={.items[0].status.podIP}');
+  });
+  afterAll(() => admin.remove());
+
+  test('cannot be made by the developers of one of the two spaces alone', async () => {
+    const command = ['add-network-policy', app, backend, ...(await elsewhere())];
+    expect(await attacker.kf.run(command)).toMatchObject({ code: 1, stderr: expect.stringContaining('may not') as string });
+    await claim();
+    expect(await connection()).not.toBe('open');
+  });
+
+  test('allows the connection, and its removal forbids it again', async () => {
+    const flags = await elsewhere();
+    expect(await admin.run(['add-network-policy', app, backend, ...flags])).toMatchObject({ code: 0 });
+    await until('the connection to be allowed', async () => (await connection()) === 'open');
+    expect(await admin.run(['remove-network-policy', app, backend, ...flags, '--protocol', 'tcp', '--port', String(port)])).toMatchObject({
+      code: 0,
+    });
+    await until('the connection to be denied again', async () => (await connection()) !== 'open');
   });
 });
 

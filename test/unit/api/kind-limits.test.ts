@@ -57,7 +57,7 @@ function largest(schema: Schema | undefined): number {
 
 describe('the kinds', () => {
   test('have a limit on every string, list and map', () => {
-    expect(kinds.size).toBe(20);
+    expect(kinds.size).toBe(21);
     for (const [kind, schema] of kinds) expect(unbounded(schema, kind)).toEqual([]);
   });
 
@@ -68,6 +68,7 @@ describe('the kinds', () => {
     ['CFPackage', 8],
     ['CFBuild', 6],
     ['CFRoute', 40],
+    ['CFNetworkPolicy', 1],
     ['CFTask', 12],
     ['CFServiceInstance', 24],
     ['CFServiceBinding', 4],

@@ -194,3 +194,13 @@ describe('the policies of kf-system', () => {
     expect(namespaces(named['kf-controller'])).toEqual(from);
   });
 });
+
+test('apps of one space reach each other only by their network policies, and other pods of the space reach them and are reached', () => {
+  const [apps] = spacePolicies('s-1', { info: infoWith({}), settings, closed: [], builds: [] });
+  const own = [
+    ...(apps?.spec.ingress ?? []).flatMap(({ from = [] }) => from),
+    ...(apps?.spec.egress ?? []).flatMap(({ to = [] }) => to),
+  ].filter(({ namespaceSelector, ipBlock }) => namespaceSelector === undefined && ipBlock === undefined);
+  const noApps = { podSelector: { matchExpressions: [{ key: 'korifi.cloudfoundry.org/app-guid', operator: 'DoesNotExist' }] } };
+  expect(own).toEqual([noApps, noApps]);
+});
